@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, _leave)
     logging.getLogger("httpx2").setLevel(logging.WARNING)  # wordllama lets everything log, between bars of progress
     console = Console(stderr=True)
-    reports = Reports(Report(options.revision, options.rounds), LatencyReport(EMBEDDER), [], [])
+    reports = Reports(Report(options.revision, options.rounds), LatencyReport(options.recall_embedder), [], [])
     try:
         finished = _within(options.limit_seconds, _measure(options, reports, console))
     finally:
@@ -148,7 +148,7 @@ async def _measure(options: argparse.Namespace, reports: Reports, console: Conso
     for group in options.group or [*PLANS, *OTHERS]:
         if group == RECALL:
             plan = LatencyPlan(options.recall_sizes, options.questions, options.compared)
-            with _stack() as stack:
+            with _stack(options.recall_embedder) as stack:
                 await run_latency(stack, plan, reports.latency, console)
         elif group == TRANSFER:
             await _transfer(options, reports.calls, console)
@@ -177,8 +177,11 @@ async def _measure(options: argparse.Namespace, reports: Reports, console: Conso
 
 
 @contextmanager
-def _stack() -> Iterator[Stack]:
-    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder, running_stack(Path(folder)) as stack:
+def _stack(embedder: str = EMBEDDER) -> Iterator[Stack]:
+    with (
+        tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder,
+        running_stack(Path(folder), embedder=embedder) as stack,
+    ):
         yield stack
 
 
@@ -250,6 +253,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--recall-sizes", type=_sizes(THREAD), default=[1_000, 10_000, 100_000], help="passages of group recall"
     )
+    parser.add_argument("--recall-embedder", default=EMBEDDER, help=f"of group recall ({EMBEDDER})")
     parser.add_argument("--questions", type=_at_least(1), default=200, help="of group recall, a way and size (200)")
     parser.add_argument(
         "--compared", type=_at_least(0), default=100, help="questions answered with and without indexes (100)"

@@ -95,6 +95,17 @@ class TestRecall:
         assert await agent.refused("recall", query="Ada", as_of="noon") == "invalid_input"
         assert await agent.refused("recall", query="Ada", as_of="99999") == "invalid_input"
 
+    async def test_without_a_limit_what_is_far_from_the_best_stays_away(self, agent: ToolAgent) -> None:
+        """Where one question is asked of all there is; a limit, a filter or several questions ask for more."""
+        heron = "The heron nests in the alder by the mill"
+        mills = [{"text": f"Mill number {n} is shut today", "tags": ["mills"]} for n in range(12)]
+        await agent("remember", items=[{"text": heron, "tags": ["mills"]}, *mills])
+        found = await agent("recall", query="heron mill")
+        assert [memory["text"] for memory in found["memories"]] == [heron]
+        assert found["more"]
+        for more in ({"limit": 10}, {"tags": ["mills"]}, {"queries": ["mill"]}):
+            assert len(await agent.recalled("heron mill", **more)) == 10, more
+
     async def test_what_stands_below(self, agent: ToolAgent) -> None:
         for name in ("Engine", "Wheel", "Bell"):
             await agent.remember("made of brass", about=[name])

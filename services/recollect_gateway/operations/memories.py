@@ -59,12 +59,15 @@ class RememberBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True
     items: Annotated[list[RememberItem], Meta(min_length=1, max_length=MAX_ITEMS)]
 
 
+_LIMIT = f"Memories at most; if left out, {DEFAULT_LIMIT}, without those far less relevant than the best"
+
+
 class RecallBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     """What to recall, from whichever graph."""
 
     query: Annotated[Query, Meta(description="A question or a few words")] | None = None
     queries: Annotated[list[Query], Meta(max_length=MAX_QUERIES, description="Several phrasings, answered as one")] = []
-    limit: Annotated[int, Meta(ge=1, le=100)] = DEFAULT_LIMIT
+    limit: Annotated[int, Meta(ge=1, le=100, description=_LIMIT)] | None = None
     token_budget: Annotated[int, Meta(ge=50, le=50_000, description="Tokens of memories at most")] = DEFAULT_TOKENS
     kinds: Annotated[list[Kind], Meta(max_length=50)] = []
     tags: Annotated[list[Tag], Meta(max_length=50)] = []
@@ -82,6 +85,11 @@ class RecallBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     def as_of(self) -> str | None:
         """The revision or time to read at; None for now."""
         return as_text(self.told_as_of)
+
+    @property
+    def most(self) -> int:
+        """Memories that may come back."""
+        return DEFAULT_LIMIT if self.limit is None else self.limit
 
 
 class CloseMemory(Struct, frozen=True):
@@ -219,7 +227,8 @@ async def recall(call: Call, graph: str | None, body: RecallBody) -> Recalled:
             view,
             questions,
             only,
-            limit=body.limit,
+            limit=body.most,
+            only_near_best=body.limit is None,
             token_budget=body.token_budget,
             cached=cached,
             described=True,

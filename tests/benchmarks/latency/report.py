@@ -18,11 +18,12 @@ FLOOR = "floor"
 @dataclass(slots=True)
 class Size:
     """What was measured at so many passages: the turns of each way, and, for each question, the share of the exact
-    path's answers that the index path gave."""
+    path's answers that the index path gave. `bytes`: of a passage's rows, in each table."""
 
     passages: int
     taken: dict[str, list[Taken]] = field(default_factory=dict)
     agreements: list[float] = field(default_factory=list)
+    bytes: dict[str, float] = field(default_factory=dict)
 
     def quantile(self, way: str, share: float) -> float:
         """Seconds, by nearest rank."""
@@ -62,6 +63,9 @@ def print_latency(report: LatencyReport, console: Console) -> None:
             table.add_row(*_row(size, way))
         table.add_section()
     console.print(table)
+    for size in report.sizes:
+        rows = ", ".join(f"{name} {mean:,.0f}" for name, mean in size.bytes.items())
+        console.print(f"{size.passages:,}: bytes of a passage: {rows}")
 
 
 def latency_document(report: LatencyReport) -> dict[str, Any]:
@@ -100,4 +104,4 @@ def _document(size: Size) -> dict[str, Any]:
         for way, taken in size.taken.items()
     }
     agreement = {"agreement": size.agreement, "compared": len(size.agreements)} if size.agreements else {}
-    return {"passages": size.passages, "ways": ways, **agreement}
+    return {"passages": size.passages, "ways": ways, "bytes": size.bytes, **agreement}

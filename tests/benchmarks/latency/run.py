@@ -36,6 +36,7 @@ async def run(stack: Stack, plan: LatencyPlan, report: LatencyReport, console: C
                 # Connections of its own, since servers close one that was idle while the graph grew.
                 async with open_ways(stack.settings, memory.caller, memory.key) as ways:
                     size = await _measure(ways, talk, passages, plan, progress)
+                    size.bytes = await memory.bytes_per_passage()
                     report.sizes.append(size)
                     await _compare(ways, talk, size, plan, progress)
 
@@ -44,6 +45,8 @@ async def _measure(ways: Ways, talk: Talk, passages: int, plan: LatencyPlan, pro
     """The ways take turns, since a shared machine's speed wanders; none asks the same twice."""
     size = Size(passages)
     turns = {FLOOR: ways.floor, "service": ways.service, "exact": ways.exact, "MCP": ways.mcp}
+    if await ways.tells_tokens():
+        turns["first stage"] = ways.first_stage
     asked = {way: talk.questions(passages, _WARM_UP + plan.questions, way) for way in turns}
     measuring = progress.add_task(f"{passages:,}: measuring", total=plan.questions)
     for number in range(_WARM_UP + plan.questions):

@@ -3,7 +3,7 @@
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 import asyncpg
@@ -11,10 +11,11 @@ import asyncpg
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
 from recollect.platform.db import Database
-from recollect.platform.embedding import Embedder, create_embedder
+from recollect.platform.embedding import Embedder, create_embedder, embed_questions
 from recollect.platform.sql import Query
 from recollect.retrieval.recall import service as recall
-from recollect.retrieval.recall.model import Question, RecallFilter
+from recollect.retrieval.recall.model import RecallFilter
+from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings
 from tests.benchmarks.recording import Statement, bare_connection, replay
 from tests.benchmarks.wire import LEGACY, McpConnection
@@ -62,6 +63,16 @@ class Ways:
         found = await self.answer(text)
         return Taken(time.perf_counter() - start, len(found))
 
+    async def first_stage(self, text: str) -> Taken:
+        """The use case where nothing is compared token by token."""
+        start = time.perf_counter()
+        found = await self.answer(text, tokens=False)
+        return Taken(time.perf_counter() - start, len(found))
+
+    async def tells_tokens(self) -> bool:
+        """Whether there is a second stage that compares them."""
+        return len((await embed_questions(self.embedder, ["boat"])).tokens[0]) > 0
+
     async def exact(self, text: str) -> Taken:
         """The use case without the index of vectors."""
         start = time.perf_counter()
@@ -73,10 +84,10 @@ class Ways:
         exchange = await self.gateway.call("recall", {"query": text, "limit": LIMIT})
         return Taken(exchange.seconds, len(exchange.result()["structuredContent"]["memories"]))
 
-    async def answer(self, text: str, *, exact: bool = False) -> Sequence[UUID]:
+    async def answer(self, text: str, *, exact: bool = False, tokens: bool = True) -> Sequence[UUID]:
         """The memories, best first. `exact`: without the index of vectors, if the graph has one."""
-        (vector,) = await self.embedder.embed([text])
-        question = Question(text, vector if vector.any() else None, self.embedder.model)
+        (question,) = await QuestionEncoder(self.embedder).questions(self.caller, [text])
+        question = question if tokens else replace(question, tokens=None)
         async with self.db.transaction(self.caller, read_only=True) as tx:
             recalled = await recall.recall(
                 await graphs.view(tx, None), [question], RecallFilter(), limit=LIMIT, token_budget=_BUDGET, exact=exact

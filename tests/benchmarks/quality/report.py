@@ -10,7 +10,7 @@ from rich.table import Table
 
 from tests.benchmarks.quality.conversations import APART
 from tests.benchmarks.quality.run import AskedQuestion
-from tests.benchmarks.quality.scores import DEPTH, mean
+from tests.benchmarks.quality.scores import DEPTH, mean, mean_precision
 
 OVERALL = "all with an answer"
 
@@ -37,6 +37,7 @@ def print_quality(found: Mapping[str, Sequence[AskedQuestion]], title: str, cons
     for way, asked in found.items():
         if any(one.seconds for one in asked):
             console.print(f"{way}: {_latency(asked)}")
+            console.print(f"{way}, by default: {_precision(asked)}")
 
 
 def by_category(asked: Sequence[AskedQuestion]) -> dict[str, list[AskedQuestion]]:
@@ -75,6 +76,19 @@ def _cells(group: Sequence[AskedQuestion]) -> list[str]:
         return ["", "", "", "", empty]
     means = mean(scores)
     return [*(f"{value:.3f}" for value in (means.recall, means.complete, means.mrr, means.ndcg)), empty]
+
+
+def _precision(asked: Sequence[AskedQuestion]) -> str:
+    """Of the questions with an answer for which anything came back."""
+    told = [one.precision for one in asked if one.question.category not in APART]
+    known = [precision for precision in told if precision is not None]
+    if not known:
+        return "nothing came back"
+    means = mean_precision(known)
+    return (
+        f"{means.memories:.1f} memories of {means.tokens:.0f} tokens, "
+        f"evidence {means.of_memories:.3f} of memories, {means.of_tokens:.3f} of tokens"
+    )
 
 
 def _latency(asked: Sequence[AskedQuestion]) -> str:

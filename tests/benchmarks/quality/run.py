@@ -9,17 +9,18 @@ from typing import Any
 from rich.progress import Progress
 
 from recollect.platform.embedding import Embedder
+from recollect.retrieval.recall.model import CHARACTERS_PER_TOKEN
 from tests.benchmarks.quality.baselines import rank_by_meaning, rank_by_words
 from tests.benchmarks.quality.conversations import Conversation, Labelled
 from tests.benchmarks.quality.loaded import Loaded, keep
-from tests.benchmarks.quality.scores import Scores, score
+from tests.benchmarks.quality.scores import Precision, Scores, precision, score
 from tests.benchmarks.quality.service import LIMIT, RecallAnswer, Service
 
 
 @dataclass(frozen=True, slots=True)
 class AskedQuestion:
     """A question and what a way of answering found: ids of memories or turns, best first. `scores`: none without
-    evidence. `memories`: as the service told them."""
+    evidence. `memories`: as the service told them; `by_default`: where no limit and no budget was asked for."""
 
     conversation: str
     question: Labelled
@@ -27,6 +28,13 @@ class AskedQuestion:
     wanted: frozenset[str]
     seconds: float
     memories: Sequence[Mapping[str, Any]] = ()
+    by_default: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def precision(self) -> Precision | None:
+        """Of what came back by default; None where nothing did, or nothing is evidence."""
+        told = [(memory["id"], len(memory["text"]) // CHARACTERS_PER_TOKEN + 1) for memory in self.by_default]
+        return precision(told, self.wanted) if told and self.wanted else None
 
     @property
     def scores(self) -> Scores | None:
@@ -97,7 +105,9 @@ def _graph(conversation: Conversation, shape: str) -> str:
 def _of_memories(conversation: Conversation, answer: RecallAnswer, memories: Mapping[str, str]) -> AskedQuestion:
     # Two turns of the same words are one memory, so that what is found and wanted are memories.
     wanted = frozenset(memories[turn] for turn in answer.question.evidence)
-    return AskedQuestion(conversation.id, answer.question, answer.ids, wanted, answer.seconds, answer.memories)
+    return AskedQuestion(
+        conversation.id, answer.question, answer.ids, wanted, answer.seconds, answer.memories, answer.by_default
+    )
 
 
 def _of_turns(conversation: Conversation, question: Labelled, places: Sequence[int]) -> AskedQuestion:

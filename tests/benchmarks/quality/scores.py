@@ -41,6 +41,33 @@ def score(ranked: Sequence[Item], wanted: Set[Item]) -> Scores:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """How much came back, and which share of it is evidence, by memories and by tokens; of a question, or the means."""
+
+    memories: float
+    tokens: float
+    of_memories: float
+    of_tokens: float
+
+
+def precision(told: Sequence[tuple[Item, int]], wanted: Set[Item]) -> Precision:
+    """Of what came back, which is not empty, each with its tokens."""
+    tokens = sum(size for _, size in told)
+    evidence = [size for item, size in told if item in wanted]
+    return Precision(len(told), tokens, len(evidence) / len(told), sum(evidence) / tokens)
+
+
+def mean_precision(precisions: Sequence[Precision]) -> Precision:
+    """The mean of each; `precisions` must not be empty."""
+    return Precision(
+        fmean(one.memories for one in precisions),
+        fmean(one.tokens for one in precisions),
+        fmean(one.of_memories for one in precisions),
+        fmean(one.of_tokens for one in precisions),
+    )
+
+
 def mean(scores: Sequence[Scores]) -> Scores:
     """The mean of each; `scores` must not be empty."""
     return Scores(

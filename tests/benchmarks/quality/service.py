@@ -12,7 +12,7 @@ from recollect.platform.db import Database
 from recollect_local.server import Server
 from tests.benchmarks.quality.conversations import Conversation, Labelled, Turn
 from tests.benchmarks.settling import settle
-from tests.benchmarks.wire import LEGACY, McpConnection
+from tests.benchmarks.wire import LEGACY, Exchange, McpConnection
 
 BATCH = 100
 """Items of one call of `remember`, which is as many as it takes."""
@@ -34,11 +34,15 @@ SHAPES: dict[str, Callable[[Turn], Item]] = {
 
 @dataclass(frozen=True, slots=True)
 class RecallAnswer:
-    """What came back for a question: memories, best first, as `recall` tells them, and the seconds that it took."""
+    """What came back for a question: memories, best first, as `recall` tells them, and the seconds that it took.
+
+    `by_default`: what came back where no limit and no budget was asked for.
+    """
 
     question: Labelled
     memories: Sequence[dict[str, Any]]
     seconds: float
+    by_default: Sequence[dict[str, Any]]
 
     @property
     def ids(self) -> list[str]:
@@ -93,7 +97,13 @@ class Service:
 async def _ask(connection: McpConnection, question: Labelled, graph: str, explain: bool) -> RecallAnswer:
     arguments = {"graph": graph, "query": question.text, "limit": LIMIT, "token_budget": 10_000, "explain": explain}
     exchange = await connection.call("recall", arguments)
-    return RecallAnswer(question, exchange.result()["structuredContent"]["memories"], exchange.seconds)
+    default = await connection.call("recall", {"graph": graph, "query": question.text})
+    return RecallAnswer(question, _memories(exchange), exchange.seconds, _memories(default))
+
+
+def _memories(exchange: Exchange) -> list[dict[str, Any]]:
+    memories: list[dict[str, Any]] = exchange.result()["structuredContent"]["memories"]
+    return memories
 
 
 def _item(turn: Turn, conversation_id: str, shape: str) -> Item:

@@ -8,8 +8,9 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import asyncpg
 import pytest
@@ -25,8 +26,8 @@ from recollect.platform.db import Database
 from recollect.platform.shared_cache import MAX_BYTES
 from recollect.platform.transactions import Transaction
 from recollect.retrieval.recall import store
-from recollect.retrieval.recall.cache import decode, encode
-from recollect.retrieval.recall.model import GraphState
+from recollect.retrieval.recall.cache import decode, encode, key_material
+from recollect.retrieval.recall.model import GraphState, Question, RecallFilter
 from recollect.retrieval.recall.ranking import RankedPassage
 from recollect.settings import Settings
 from recollect_local.valkey import LocalValkey
@@ -342,3 +343,13 @@ def test_a_ranking_comes_back_as_it_was(ranking: list[RankedPassage]) -> None:
 def test_bytes_that_are_no_ranking_are_none(value: bytes) -> None:
     ranking = decode(value)
     assert ranking is None or decode(encode(ranking)) is not None
+
+
+def test_what_is_told_from_today_is_another_question_tomorrow() -> None:
+    state = GraphState(UUID(int=1), 1, datetime(2026, 5, 1, tzinfo=UTC), 1, 0, None, None, None)
+    question = Question("What did Ada do yesterday?", None, "model")
+    keys = {
+        key_material(state, asked, RecallFilter())
+        for asked in (question, question.on(date(2026, 5, 1)), question.on(date(2026, 5, 2)))
+    }
+    assert len(keys) == 3

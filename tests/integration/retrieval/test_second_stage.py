@@ -1,7 +1,7 @@
 """The second stage of recall: what the worker keeps for it, and what it is worth to a question."""
 
 from collections.abc import AsyncIterator
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from functools import cache
 
 import asyncpg
@@ -54,11 +54,11 @@ async def talk(agent: Agent) -> Agent:
     return agent
 
 
-async def hits(agent: Agent, text: str, by: Embedder) -> list[Hit]:
+async def hits(agent: Agent, text: str, by: Embedder, as_of: datetime | None = None) -> list[Hit]:
     """What a question finds, embedded by that embedder, best first."""
     questions = await QuestionEncoder(by).questions(agent.caller, [text])
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        view = await graphs.view(tx, None)
+        view = await graphs.view(tx, None, as_of)
         return (await recall.recall(view, questions, RecallFilter(), limit=10, token_budget=1_000)).hits
 
 
@@ -118,6 +118,19 @@ async def test_of_what_was_embedded_before_there_were_tokens_the_worker_makes_th
     assert all("win" in hit.terms for hit in await hits(talk, QUESTION, with_tokens()))
 
 
+async def test_what_is_said_on_the_last_day_there_is_is_found(agent: Agent) -> None:
+    """The end of a range, as PostgreSQL tells it, is in no calendar of Python's."""
+    await agent.remember(NewMemory("Ada goes to the lake today", at=datetime(9999, 12, 31, 23, tzinfo=UTC)))
+    await agent.embed()
+    assert [hit.text for hit in await hits(agent, "Who went to the lake on 28 December?", embedder())]
+
+
+async def test_letters_that_look_like_those_of_a_time_hold_up_nobody(agent: Agent) -> None:
+    await agent.remember("We meet on Fr\u0131day at the lake")
+    assert await agent.embed() == 1
+    assert [hit.text for hit in await hits(agent, "Who is at the lake on Fr\u0131day?", embedder())]
+
+
 async def test_a_question_that_names_a_day_finds_what_was_said_or_tells_of_it(agent: Agent) -> None:
     """With an embedder that has no tokens, too."""
     said = [datetime(2026, month, 3, 12, tzinfo=UTC) for month in (3, 5, 6)]
@@ -135,3 +148,19 @@ async def test_a_question_that_names_a_day_finds_what_was_said_or_tells_of_it(ag
     }
     (first, *_) = await hits(agent, "Why did Ada go to the lake on 3 March 2026?", embedder())
     assert first.text == "Ada went to the lake to swim"
+
+
+async def test_times_are_told_from_the_day_of_the_question_or_from_as_of(agent: Agent) -> None:
+    now = datetime.now(UTC)
+    await agent.remember(
+        NewMemory("Ada went to the lake to swim", thread="a", at=now - timedelta(days=2)),
+        NewMemory("Ada went to the lake to fish", thread="b", at=now + timedelta(days=98)),
+    )
+    await agent.embed()
+
+    async def named(as_of: datetime | None) -> dict[str, float]:
+        question = "Why did Ada go to the lake in the last four days?"
+        return {hit.text[-4:]: hit.terms["date"] for hit in await hits(agent, question, embedder(), as_of)}
+
+    assert await named(None) == {"swim": 1, "fish": 0}
+    assert await named(now + timedelta(days=100)) == {"swim": 0, "fish": 1}

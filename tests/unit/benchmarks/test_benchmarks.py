@@ -13,7 +13,7 @@ from tests.benchmarks.latency.talk import KINDS, OWNER, THREAD, create_talk, per
 from tests.benchmarks.quality.baselines import rank_by_words
 from tests.benchmarks.quality.conversations import ABSTENTION, Conversation, Turn, read_conversations
 from tests.benchmarks.quality.invented import FIRST_PERSON, TWO, USER, invent_conversations
-from tests.benchmarks.quality.scores import Scores, mean, score
+from tests.benchmarks.quality.scores import Precision, Scores, mean, mean_precision, precision, score
 from tests.benchmarks.stack import _environment
 
 
@@ -35,6 +35,12 @@ def test_what_is_found_twice_counts_once() -> None:
 
 def test_means_are_of_each_score() -> None:
     assert mean([Scores(1, 1, 1, 1), Scores(0, 0, 0.5, 0)]) == Scores(0.5, 0.5, 0.75, 0.5)
+
+
+def test_precision_is_of_what_came_back() -> None:
+    told = [("a", 30), ("x", 10), ("b", 20), ("y", 40)]
+    assert precision(told, {"a", "b", "c"}) == Precision(memories=4, tokens=100, of_memories=0.5, of_tokens=0.5)
+    assert mean_precision([precision(told, {"x"}), precision(told[:1], {"a"})]) == Precision(2.5, 65, 0.625, 0.55)
 
 
 @pytest.fixture

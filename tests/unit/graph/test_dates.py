@@ -36,6 +36,8 @@ def told(text: str, said: date = SAID) -> list[str]:
         ("ten years ago", ["2013-01-01..2013-12-31"]),
         ("in two weeks", ["2023-10-29..2023-11-04"]),
         ("last week", ["2023-10-09..2023-10-15"]),
+        ("in the last two weeks, the past 3 days", ["2023-10-04..2023-10-18", "2023-10-15..2023-10-18"]),
+        ("the past few months, the last 2 years", ["2023-07-18..2023-10-18", "2021-10-18..2023-10-18"]),
         ("last weekend", ["2023-10-14..2023-10-15"]),
         ("this weekend", ["2023-10-21..2023-10-22"]),
         ("next month", ["2023-11-01..2023-11-30"]),
@@ -55,6 +57,15 @@ def told(text: str, said: date = SAID) -> list[str]:
         ("May I march? June is here, for 2020 euros. She sat on the last one for an hour a day.", []),
         ("Er kam gestern und geht morgen.", []),
         ("999 years ago and in 999 years", ["1024-01-01..1024-12-31", "3022-01-01..3022-12-31"]),
+        ("1,000 years ago, 2.5 years ago and half a year ago", []),
+        ("this may be wrong, so the baby may cry again may it not", []),
+        ("this May, and in march", ["2023-05-01..2023-05-31", "2024-03-01..2024-03-31"]),
+        ("at 2023-05-12T10:30:00.5+02:00, 2023-05-13T10:30Z, not 2023-05-14Two", ["2023-05-12", "2023-05-13"]),
+        ("this Wednesday and this Thursday", ["2023-10-18", "2023-10-19"]),
+        (
+            "\u017funday, Fr\u0131day, F\u0130VE days ago, next wee\u212aend",
+            ["2023-10-15", "2023-10-22", "2023-10-28..2023-10-29"],
+        ),
     ],
 )
 def test_what_a_text_tells_of(text: str, ranges: list[str]) -> None:
@@ -64,9 +75,27 @@ def test_what_a_text_tells_of(text: str, ranges: list[str]) -> None:
 def test_days_beyond_the_calendar_are_left_out() -> None:
     assert told("999 years ago, yesterday", date(500, 1, 1)) == ["0499-12-31"]
     assert told("tomorrow, next week, next year, in 9 months", date.max) == []
+    assert told("today, on 30 December", date.max) == ["9999-12-30"], "the day after the last cannot be read"
+    assert told("in May", date(1, 3, 3)) == ["0001-05-01..0001-05-31"]
 
 
-@given(st.text("0123456789 -,stndrhafewlmonyug", max_size=200), st.dates())
+@pytest.mark.parametrize(
+    ("text", "said", "ranges"),
+    [
+        ("last summer", date(2023, 7, 5), ["2022-06-01..2022-08-31"]),
+        ("last summer", date(2023, 9, 1), ["2023-06-01..2023-08-31"]),
+        ("last winter", date(2023, 1, 5), ["2021-12-01..2022-02-28"]),
+        ("next month", date(2024, 1, 31), ["2024-02-01..2024-02-29"]),
+        ("a month ago", date(2024, 3, 31), ["2024-02-01..2024-02-29"]),
+        ("a year ago", date(2024, 2, 29), ["2023-01-01..2023-12-31"]),
+        ("last Friday, this Friday", date(2023, 10, 20), ["2023-10-13", "2023-10-20"]),
+    ],
+)
+def test_from_a_day_at_an_edge(text: str, said: date, ranges: list[str]) -> None:
+    assert told(text, said) == ranges
+
+
+@given(st.text("0123456789 -,stndrhafewlmonyug\u0131\u0130\u017f\u212a", max_size=200), st.dates())
 def test_no_text_fails_and_none_tells_much(text: str, said: date) -> None:
     ranges = told_ranges(LANGUAGES, text, said)
     assert len(ranges) <= MAX_RANGES

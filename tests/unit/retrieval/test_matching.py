@@ -12,7 +12,14 @@ from recollect.graph.passages.dates import DateRange
 from recollect.platform.computing import finish
 from recollect.platform.embedding.vectors import Vectors, unit_length
 from recollect.retrieval.recall import matching
-from recollect.retrieval.recall.matching import BESIDE, PassageEvidence, match_windows, named_times, score_dates
+from recollect.retrieval.recall.matching import (
+    BESIDE,
+    PassageEvidence,
+    depends_on_day,
+    match_windows,
+    named_times,
+    score_dates,
+)
 
 DIMENSIONS = 64
 Signs = list[list[bool]]
@@ -25,7 +32,7 @@ def passage(place: int, signs: Signs | None, before: int | None = None, after: i
     return PassageEvidence(UUID(int=place), beside[0], beside[1], tokens, [])
 
 
-@given(st.lists(st.integers(0, 3), min_size=3, max_size=8), st.integers(0, 1_000), st.sampled_from([8, 48_000]))
+@given(st.lists(st.integers(0, 3), min_size=3, max_size=8), st.integers(0, 1_000), st.sampled_from([1, 100, 8_000]))
 def test_each_token_counts_by_its_best_match_here_or_beside(lengths: list[int], seed: int, at_once: int) -> None:
     """The same as compared one by one, in groups of whatever size."""
     chance, last = np.random.default_rng(seed), len(lengths) - 1
@@ -62,6 +69,21 @@ def test_what_has_no_tokens_is_left_out_and_matches_nothing_beside() -> None:
     assert finish(match_windows(question, [UUID(int=0)], evidence)) == {}
 
 
+def test_texts_of_stop_words_alone_match_nothing() -> None:
+    """They were embedded, and have no token that tells anything."""
+    evidence = {one.id: one for one in (passage(0, [], after=1), passage(1, [], before=0))}
+    question = unit_length(np.ones((1, DIMENSIONS)))
+    assert finish(match_windows(question, list(evidence), evidence)) == {UUID(int=0): 0, UUID(int=1): 0}
+
+
+def test_a_long_question_is_compared_in_more_slices() -> None:
+    """The event loop is held by none of them longer than by one of a short question."""
+    signs = [[True] * DIMENSIONS] * 100
+    evidence = {one.id: one for one in (passage(n, signs) for n in range(32))}
+    slices = {n: sum(1 for _ in match_windows(np.ones((n, DIMENSIONS), np.float32), [], evidence)) for n in (2, 32)}
+    assert slices == {2: 1, 32: 16}
+
+
 SAID = datetime(2023, 5, 10, 23, tzinfo=UTC)
 
 
@@ -80,11 +102,40 @@ SAID = datetime(2023, 5, 10, 23, tzinfo=UTC)
     ],
 )
 def test_what_was_said_when_a_question_names_counts_and_what_was_said_soon_after(question: str, score: float) -> None:
-    assert score_dates(named_times(question), SAID, []) == score
+    assert score_dates(named_times(question, None), SAID, []) == score
+
+
+@pytest.mark.parametrize(
+    ("question", "score"),
+    [
+        ("What did Ada do last week?", 1),
+        ("What did Ada do in the last two weeks?", 1),
+        ("What did Ada do 9 days ago?", 1),
+        ("What did Ada do the week before, in April 2023, or yesterday?", 0),
+        ("What did Ada do two weeks ago?", 0.5),
+        ("What did Ada do last month?", 0),
+        ("What did Ada do in May?", 1),
+    ],
+)
+def test_a_time_is_told_from_the_day_on_which_a_question_is_asked(question: str, score: float) -> None:
+    asked_on = date(2023, 5, 19)
+    assert depends_on_day(question) == ("in May?" not in question)
+    assert score_dates(named_times(question, asked_on), SAID, []) == score
+
+
+def test_what_was_told_of_a_time_that_is_asked_for_from_today_counts() -> None:
+    named = named_times("What is due tomorrow?", date(2023, 6, 1))
+    assert score_dates(named, SAID, [DateRange.of_day(date(2023, 6, 2))]) == 1
+
+
+def test_at_the_end_of_the_calendar_nothing_comes_after() -> None:
+    last = datetime(9999, 12, 31, tzinfo=UTC)
+    assert score_dates(named_times("What did Ada do on 28 December?", None), last, []) == 0.5
+    assert score_dates(named_times("What did Ada do on 31 December, or in January?", None), last, []) == 1
 
 
 def test_what_tells_of_the_day_counts_whenever_it_was_said() -> None:
-    named = named_times("Where was Ada on 3 March 2021?")
+    named = named_times("Where was Ada on 3 March 2021?", None)
     day = DateRange.of_day(date(2021, 3, 3))
     assert score_dates(named, SAID, [day]) == 1
     assert score_dates(named, SAID, [DateRange(day.first - timedelta(days=6), day.last)]) == 1

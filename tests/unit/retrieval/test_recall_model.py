@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.graph.passages.model import is_dated, speaker
-from recollect.retrieval.recall.model import fuse, overlap_at_k, within_budget, without_repeats
+from recollect.retrieval.recall.model import FEW, fuse, near_best, overlap_at_k, within_budget, without_repeats
 from recollect.retrieval.recall.question_analysis import ExpectedAnswer, is_first_person, statement_share
 from recollect.retrieval.recall.ranking import (
     MIN_BEST_COVERAGE,
@@ -80,6 +80,14 @@ def test_fusion_loses_nothing_doubles_nothing_and_falls(rankings: list[list[int]
     assert sorted(order(fused)) == sorted({number for numbers in rankings for number in numbers})
     scores = [found.score for found in fused]
     assert scores == sorted(scores, reverse=True)
+
+
+def test_of_many_what_scores_far_less_than_the_best_is_left_out() -> None:
+    scores = [0.9, *[0.7] * (FEW - 2), 0.61, 0.59]
+    many = [replace(hit(number), score=score) for number, score in enumerate(scores)]
+    assert near_best(many) == many[:-1], "two thirds of .9 are .6"
+    assert near_best(many[1:]) == many[1:], "few all come"
+    assert near_best([]) == []
 
 
 LENGTHS = st.lists(st.integers(0, 400), max_size=20)

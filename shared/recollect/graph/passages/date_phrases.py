@@ -13,6 +13,7 @@ from recollect.graph.passages.dates import (
     month_beside,
     unit_beside,
     units_away,
+    units_until,
     weekday_beside,
 )
 
@@ -47,11 +48,15 @@ _ENGLISH = {
 
 _LAST, _NEXT = "(?:last|past|previous)", "(?:next|coming|upcoming)"
 _ORDINAL = "(?:st|nd|rd|th)?"
+_CLOCK = r"(?:T[\d:.]{4,15}(?:Z|[+-]\d\d:?\d\d)?)?"
+"""The time of a day behind its date, as programs write it."""
+_NO_WORD = "(?-i:(?!may|march))"
+"""Behind "this", the months that are words, too, are months by their capital only."""
 
 
 def _after(*words: str) -> str:
     """What stands before a word that tells a time only then; not a part of the phrase, so that a longer one is seen."""
-    return f"(?:{'|'.join(f'(?<={word} )' for word in words)})"
+    return "(?:" + "|".join(rf"(?<=\b{word} )" for word in words) + ")"
 
 
 ENGLISH = Language(
@@ -63,18 +68,21 @@ ENGLISH = Language(
         Phrase("tomorrow", days_away(1)),
         Phrase("today|tonight|this morning|this afternoon|this evening", days_away(0)),
         Phrase("{count} {unit} ago", units_away(-1)),
-        Phrase("{number} {unit} ago", units_away(-1)),
+        Phrase("(?<!half ){number} {unit} ago", units_away(-1)),
         Phrase("(?:in|within) {count} {unit}", units_away(1)),
         Phrase("(?:in|within) {number} {unit}", units_away(1)),
         Phrase("{count} {unit} from now", units_away(1)),
         Phrase("{number} {unit} from now", units_away(1)),
+        Phrase(f"{_LAST} {{count}} {{unit}}", units_until()),
+        Phrase(f"{_LAST} {{number}} {{unit}}", units_until()),
         Phrase(f"{_LAST} {{unit}}", unit_beside(-1)),
         Phrase(f"{_NEXT} {{unit}}", unit_beside(1)),
         Phrase("this {unit}", unit_beside(0)),
         Phrase(f"{_LAST} {{weekday}}", weekday_beside(-1)),
-        Phrase(f"(?:{_NEXT}|this) {{weekday}}", weekday_beside(1)),
+        Phrase(f"{_NEXT} {{weekday}}", weekday_beside(1)),
+        Phrase("this {weekday}", weekday_beside(1, today=True)),
         Phrase("{weekday}", weekday_beside(-1, 1)),
-        Phrase("{year}-{monthofyear}-{dayofmonth}", by_calendar, absolute=True),
+        Phrase(f"{{year}}-{{monthofyear}}-{{dayofmonth}}{_CLOCK}", by_calendar, absolute=True),
         Phrase(f"{{dayofmonth}}{_ORDINAL}(?: of)? {{month}},? ?{{year}}", by_calendar, absolute=True),
         Phrase(f"{{dayofmonth}}{_ORDINAL}(?: of)? {{month}}", by_calendar, absolute=True),
         Phrase(f"{{month}} (?:the )?{{dayofmonth}}{_ORDINAL},? ?{{year}}", by_calendar, absolute=True),
@@ -83,10 +91,11 @@ ENGLISH = Language(
         Phrase(f"{_LAST} {{month}}", month_beside(-1)),
         Phrase(f"{_NEXT} {{month}}", month_beside(1)),
         Phrase(
-            _after("in", "since", "during", "until", "by", "this", "of", "early", "late", "mid") + "{month}",
+            _after("in", "since", "during", "until", "by", "of", "early", "late", "mid") + "{month}",
             by_calendar,
             absolute=True,
         ),
+        Phrase(_after("this") + _NO_WORD + "{month}", by_calendar, absolute=True),
         Phrase("{season},? (?:of )?{year}", by_calendar, absolute=True),
         Phrase(f"{_LAST} {{season}}", month_beside(-1)),
         Phrase(f"{_NEXT} {{season}}", month_beside(1)),

@@ -70,6 +70,11 @@ class ToldTime:
         except (ValueError, OverflowError):
             return ()
 
+    def resolved(self, said: date) -> "ToldTime":
+        """The same as the calendar says it, said on that day."""
+        ranges = self.ranges(said)
+        return self if self.absolute else ToldTime(lambda _, __: ranges, {}, absolute=True)
+
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
@@ -86,13 +91,15 @@ class Language:
     def __init__(self, words: Mapping[str, Mapping[str, int]], phrases: Sequence[Phrase]) -> None:
         self._words, self._phrases = words, phrases
         parts = (self._part(place, phrase.pattern) for place, phrase in enumerate(phrases))
-        self._pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(parts)})(?![\w-])", re.IGNORECASE)
+        # Not within a word, nor behind the point or comma of a number: "1,000 years ago" is not 0 years ago.
+        self._pattern = re.compile(rf"(?<![\w-])(?<!\d[.,])(?:{'|'.join(parts)})(?![\w-])", re.IGNORECASE)
 
     def times_in(self, text: str) -> list[ToldTime]:
         """The first MAX_RANGES times that a text tells."""
         found: list[ToldTime] = []
         for match in self._pattern.finditer(text):
-            found.append(self._told(match))
+            if (told := self._told(match)) is not None:
+                found.append(told)
             if len(found) == MAX_RANGES:
                 break
         return found
@@ -107,15 +114,23 @@ class Language:
 
         return f"(?P<p{place}>{re.sub('{([a-z]+)}', group, pattern)})"
 
-    def _told(self, match: re.Match[str]) -> ToldTime:
+    def _told(self, match: re.Match[str]) -> ToldTime | None:
+        """None where a word of the table is not meant: without regard to case, a dotless i is an i to a pattern."""
         groups = {name: value for name, value in match.groupdict().items() if value is not None}
         place = next(int(name[1:]) for name in groups if "_" not in name)
-        phrase, values = self._phrases[place], {}
+        phrase, values = self._phrases[place], dict[str, int]()
         for name, value in groups.items():
             _, _, kind = name.partition("_")
-            if kind:
-                values[kind] = self._words.get(kind, {}).get(value.lower()) or int(value)
+            if not kind:
+                continue
+            number = self._number(kind, value)
+            if number is None:
+                return None
+            values[kind] = number
         return ToldTime(phrase.meaning, values, phrase.absolute)
+
+    def _number(self, kind: str, value: str) -> int | None:
+        return self._words[kind].get(value.casefold()) if kind in self._words else int(value)
 
 
 _DIGITS = {"year": r"(?:19|20)\d\d", "dayofmonth": r"[0-3]?\d", "monthofyear": r"[01]?\d", "count": r"\d{1,3}"}
@@ -164,16 +179,31 @@ def units_away(direction: int) -> Meaning:
     return meaning
 
 
+def units_until() -> Meaning:
+    """The days from `count` or `number` times `unit` ago until the one on which it was said."""
+
+    def meaning(values: Values, said: date) -> Sequence[DateRange]:
+        count, unit = values.get("count", values.get("number", 1)), values["unit"]
+        match unit:
+            case 3 | 4:
+                return [DateRange(shifted(said, -count * (1 if unit == MONTH else 12)), said)]
+        return [DateRange(said - count * (_DAY if unit == DAY else _WEEK), said)]
+
+    return meaning
+
+
 def unit_beside(away: int) -> Meaning:
     """The `unit` before (-1), the one of the day (0) or the next (1)."""
     return lambda values, said: [period(values["unit"], said, away)]
 
 
-def weekday_beside(*directions: int) -> Meaning:
-    """The last `weekday` before the day (-1), the first after it (1)."""
+def weekday_beside(*directions: int, today: bool = False) -> Meaning:
+    """The last `weekday` before the day (-1), the first after it (1); with `today` the day itself where it is one."""
 
     def meaning(values: Values, said: date) -> Sequence[DateRange]:
         ahead = (values["weekday"] - 1 - said.weekday()) % 7
+        if today and ahead == 0:
+            return [DateRange.of_day(said)]
         return [
             DateRange.of_day(said + (ahead or 7) * _DAY if way > 0 else said + (ahead - 7) * _DAY) for way in directions
         ]
@@ -182,13 +212,19 @@ def weekday_beside(*directions: int) -> Meaning:
 
 
 def month_beside(way: int) -> Meaning:
-    """The last `month` before the one of the day (-1), the first after it (1); or the three of a `season`."""
+    """The last `month` before the one of the day (-1), the first after it (1); or the three of a `season`.
+
+    The last season is one that is over.
+    """
 
     def meaning(values: Values, said: date) -> Sequence[DateRange]:
-        month = values.get("month", values.get("season", 1))
+        month, months = values.get("month", values.get("season", 1)), 3 if "season" in values else 1
         away = (month - said.month) % 12
-        start = shifted(said.replace(day=1), (away or 12) if way > 0 else away - 12)
-        return [DateRange.of_months(start, 3 if "season" in values else 1)]
+        if way > 0:
+            away = away or 12
+        else:
+            away -= 12 if away + months <= 12 else 24
+        return [DateRange.of_months(shifted(said.replace(day=1), away), months)]
 
     return meaning
 
@@ -202,13 +238,13 @@ def by_calendar(values: Values, said: date) -> Sequence[DateRange]:
 
 def _in_year(values: Values, year: int) -> DateRange | None:
     month = values.get("month", values.get("monthofyear"))
-    if month is None:
-        return DateRange.of_months(date(year, values.get("season", 1), 1), 3 if "season" in values else 12)
-    if "dayofmonth" not in values:
-        return DateRange.of_months(date(year, month, 1))
     try:
+        if month is None:
+            return DateRange.of_months(date(year, values.get("season", 1), 1), 3 if "season" in values else 12)
+        if "dayofmonth" not in values:
+            return DateRange.of_months(date(year, month, 1))
         return DateRange.of_day(date(year, month, values["dayofmonth"]))
-    except ValueError:  # 29 February is in few years.
+    except ValueError:  # 29 February is in few years, and the calendar has an end.
         return None
 
 
@@ -217,7 +253,10 @@ def _apart(named: DateRange, said: date) -> timedelta:
 
 
 def told_ranges(languages: Iterable[Language], text: str, said: date) -> list[DateRange]:
-    """The days that a text tells of, said on that day, MAX_RANGES at most."""
+    """The days that a text tells of, said on that day, MAX_RANGES at most.
+
+    Not the calendar's last day: PostgreSQL tells the end of a range by the day after it, which the driver cannot hold.
+    """
     told = (time for language in languages for time in language.times_in(text))
-    ranges = dict.fromkeys(found for time in told for found in time.ranges(said))
+    ranges = dict.fromkeys(found for time in told for found in time.ranges(said) if found.last < date.max)
     return list(ranges)[:MAX_RANGES]

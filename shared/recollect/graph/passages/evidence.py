@@ -9,7 +9,7 @@ from recollect.graph.passages.model import PendingPassage
 from recollect.platform.computing import each
 from recollect.platform.embedding import TokenBits
 
-EVIDENCE_GENERATION = 1
+EVIDENCE_GENERATION = 2
 """Raise it with any change of what is made of a text here or by an embedder's tokens: what is stored is made anew by a
 reembedding, and until then it is not read."""
 

@@ -8,7 +8,7 @@ forward pass that made the vectors. Of a passage's token the sign bits are kept,
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from uuid import UUID
 
 import numpy as np
@@ -32,8 +32,12 @@ SHORTLY_AFTER = timedelta(days=7)
 BROAD_DAYS = 7
 """A passage that tells of more days than these, and than the question, tells of none of them in particular."""
 
-_COMPARED_AT_ONCE = 48_000
-"""Bytes of tokens that one slice compares, in 1 ms or so and 2 MB."""
+_COMPARED_AT_ONCE = 8_000
+"""Pairs of a token of the question and one of a passage that one slice compares, in 1 ms or so."""
+
+_MULTIPLIED_AT_ONCE = 262_144
+"""Multiplications of one matrix product, as many as OpenBLAS does in one thread: more of them wait for each other, ten
+times as long on a busy machine (measured)."""
 
 _LONGEST_QUESTION = 1_000
 """Characters of a question in which times are looked for."""
@@ -62,7 +66,9 @@ def match_windows(
     left out.
     """
     matches: dict[UUID, NDArray[np.float32]] = {}
-    for group in _groups([one for one in evidence.values() if one.tokens is not None]):
+    dimensions = question.shape[1]
+    most = _COMPARED_AT_ONCE // len(question) * dimensions // 8
+    for group in _groups([one for one in evidence.values() if one.tokens is not None], most):
         matches |= _best_matches(question, group)
         yield
     told = [evidence[passage_id] for passage_id in candidates if passage_id in matches]
@@ -79,13 +85,13 @@ def match_windows(
     return {one.id: score for one, score in zip(told, scores, strict=True)}
 
 
-def _groups(passages: Sequence[PassageEvidence]) -> Iterator[list[PassageEvidence]]:
-    """The passages in groups of at most _COMPARED_AT_ONCE bytes of tokens, or of one passage."""
+def _groups(passages: Sequence[PassageEvidence], most: int) -> Iterator[list[PassageEvidence]]:
+    """The passages in groups of at most so many bytes of tokens, or of one passage."""
     group: list[PassageEvidence] = []
     size = 0
     for passage in passages:
         length = len(passage.tokens or b"")
-        if group and size + length > _COMPARED_AT_ONCE:
+        if group and size + length > most:
             yield group
             group, size = [], 0
         group.append(passage)
@@ -96,25 +102,38 @@ def _groups(passages: Sequence[PassageEvidence]) -> Iterator[list[PassageEvidenc
 
 def _best_matches(question: Vectors, passages: Sequence[PassageEvidence]) -> dict[UUID, NDArray[np.float32]]:
     """Of each passage the greatest cosine of each of the question's tokens with one of its own, at least 0."""
-    dimensions = question.shape[1]
-    bits = np.frombuffer(b"".join(passage.tokens or b"" for passage in passages), np.uint8).reshape(-1, dimensions // 8)
-    # A bit stands for 1 or -1, and so many of these have the root of their number as their length. By einsum, which
-    # takes one thread: those of a matrix product wait for each other, ten times as long on a busy machine (measured).
-    met = np.einsum("qd,td->qt", question, np.unpackbits(bits, axis=1).astype(np.float32))
-    products = 2 * met - question.sum(axis=1, keepdims=True)
-    cosines = products / math.sqrt(dimensions)
-    best, start = {}, 0
-    for passage in passages:
-        end = start + len(passage.tokens or b"") * 8 // dimensions
-        best[passage.id] = cosines[:, start:end].max(axis=1, initial=0.0)
-        start = end
-    return best
+    count, dimensions = question.shape
+    best = {passage.id: np.zeros(count, np.float32) for passage in passages}
+    told = [(passage.id, passage.tokens) for passage in passages if passage.tokens]
+    if not told:
+        return best
+    bits = np.frombuffer(b"".join(tokens for _, tokens in told), np.uint8).reshape(-1, dimensions // 8)
+    rows = max(1, _MULTIPLIED_AT_ONCE // question.size)
+    pieces = (np.unpackbits(bits[first : first + rows], axis=1) for first in range(0, len(bits), rows))
+    met = np.concatenate([signs.astype(np.float32) @ question.T for signs in pieces])
+    starts = np.cumsum([0, *(len(tokens) * 8 // dimensions for _, tokens in told[:-1])])
+    # A bit stands for 1 or -1, and so many of these have the root of their number as their length.
+    products = 2 * np.maximum.reduceat(met, starts) - question.sum(axis=1)
+    cosines = np.maximum(products / math.sqrt(dimensions), 0)
+    return best | dict(zip((passage_id for passage_id, _ in told), cosines, strict=True))
 
 
-def named_times(question: str) -> list[ToldTime]:
-    """The days, months and years that a question names; not what it tells from the day on which it is asked."""
-    asked = question[:_LONGEST_QUESTION]
-    return [time for language in LANGUAGES for time in language.times_in(asked) if time.absolute]
+def named_times(question: str, asked_on: date | None) -> list[ToldTime]:
+    """The times that a question names; those that it tells from the day on which it is asked, where that is known."""
+    return [
+        time if asked_on is None else time.resolved(asked_on)
+        for time in _times_in(question)
+        if time.absolute or asked_on is not None
+    ]
+
+
+def depends_on_day(question: str) -> bool:
+    """Whether a question tells times from the day on which it is asked, as "last week" does."""
+    return any(not time.absolute for time in _times_in(question))
+
+
+def _times_in(question: str) -> list[ToldTime]:
+    return [time for language in LANGUAGES for time in language.times_in(question[:_LONGEST_QUESTION])]
 
 
 def score_dates(named: Sequence[ToldTime], at: datetime | None, told: Sequence[DateRange]) -> float:
@@ -125,7 +144,7 @@ def score_dates(named: Sequence[ToldTime], at: datetime | None, told: Sequence[D
     for asked in (asked for time in named for asked in time.ranges(said)):
         if asked.first <= said <= asked.last or any(_tells_of(asked, days) for days in told):
             return 1.0
-        shortly_after = shortly_after or asked.last < said <= asked.last + SHORTLY_AFTER
+        shortly_after = shortly_after or timedelta() < said - asked.last <= SHORTLY_AFTER
     return 0.5 if shortly_after else 0.0
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import date, datetime
 from itertools import chain
 from uuid import UUID
 
@@ -34,6 +34,13 @@ MAX_COMPARED = 20
 _STOPS = ".,;:!?\"'()[]{}…“”‘’«»¿¡。，、；：！？「」『』（）؟،؛।"
 """Punctuation that ends or encloses words, in many scripts."""
 
+NEAR_BEST = 2 / 3
+"""Share of the best one's score that a memory needs where nobody said how many are wanted. Measured: of what comes back
+then, a third to a half more is evidence, and next to none is missed (docs/benchmarks.md)."""
+
+FEW = 10
+"""Memories that all come back, whatever their scores: of so few the least is 0 in most terms without being far off."""
+
 CHARACTERS_PER_TOKEN = 4
 """Of English, roughly; a budget needs no more precision."""
 
@@ -44,6 +51,7 @@ class Question:
 
     `tokens`: a vector of each of its tokens, shape (n, dimensions), if the embedder tells them; none without a vector.
     `asker`: who asks, where the question speaks of them; None else, so that all who ask the same share an answer.
+    `asked_on`: the day (UTC) on which it is asked, where it tells a time from that; None else, for the same reason.
     `similarity_thresholds`: from which cosines on a memory is evidence. `older`: the same question with the previous
     embedder's vector, if there is one.
     """
@@ -55,6 +63,11 @@ class Question:
     similarity_thresholds: SimilarityThresholds = UNMEASURED
     older: "Question | None" = None
     tokens: NDArray[np.float32] | None = None
+    asked_on: date | None = None
+
+    def on(self, day: date) -> "Question":
+        """The same question, asked on that day."""
+        return replace(self, asked_on=day, older=None if self.older is None else self.older.on(day))
 
     def for_model(self, model: str | None) -> "Question":
         """This question with the vector of the model that serves a graph; without one if no embedder has that."""
@@ -205,6 +218,13 @@ def overlap_at_k(hits: Sequence[Hit], exact: Sequence[Hit], k: int) -> float:
     """recall@k: the share of the first `k` of an exact answer, which is not empty, among the first `k` of another."""
     wanted = {hit.memory_id for hit in exact[:k]}
     return len(wanted & {hit.memory_id for hit in hits[:k]}) / len(wanted)
+
+
+def near_best(hits: Sequence[Hit]) -> list[Hit]:
+    """Of a ranking, best first, the hits that score at least NEAR_BEST of the best; of FEW all."""
+    if len(hits) <= FEW:
+        return list(hits)
+    return [hit for hit in hits if hit.score >= NEAR_BEST * hits[0].score]
 
 
 def within_budget(hits: Sequence[Hit], *, limit: int, token_budget: int) -> list[Hit]:

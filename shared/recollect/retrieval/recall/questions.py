@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 import structlog
 
@@ -10,6 +11,7 @@ from recollect.errors import Unavailable
 from recollect.platform.computing import each
 from recollect.platform.embedding import Embedder, embed_questions
 from recollect.platform.embedding_cache import CachedEmbedder
+from recollect.retrieval.recall.matching import depends_on_day
 from recollect.retrieval.recall.model import Question
 from recollect.retrieval.recall.question_analysis import is_first_person
 
@@ -33,7 +35,8 @@ class QuestionEncoder:
     async def questions(self, caller: Caller, texts: Sequence[str]) -> list[Question]:
         """Texts to ask for, whose vectors are remembered for the next time."""
         embedder = self.cached.of(caller.tenant_id) if self.cached else self.embedder
-        return await self._encode(embedder, caller, texts)
+        questions, today = await self._encode(embedder, caller, texts), datetime.now(UTC).date()
+        return await each(questions, lambda asked: asked.on(today) if depends_on_day(asked.text) else asked)
 
     async def statements(self, caller: Caller, texts: Sequence[str]) -> list[Question]:
         """Texts to store, which nobody asks for again in the same words."""

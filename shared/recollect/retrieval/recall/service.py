@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC
 from itertools import chain, islice
 from uuid import UUID
 
@@ -9,7 +10,7 @@ from recollect.graph.graphs.model import Graph
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.passages import service as passages
-from recollect.platform.computing import interleave
+from recollect.platform.computing import each, interleave
 from recollect.platform.metrics import record_audit, record_waiting
 from recollect.platform.transactions import Transaction
 from recollect.retrieval.recall import store
@@ -23,6 +24,7 @@ from recollect.retrieval.recall.model import (
     RecallFilter,
     SearchScope,
     fuse,
+    near_best,
     overlap_at_k,
     within_budget,
     without_repeats,
@@ -54,12 +56,14 @@ async def recall(
     exact: bool = False,
     audited: bool = False,
     described: bool = False,
+    only_near_best: bool = False,
 ) -> Recalled:
     """Memories that answer the questions, best first, as many as fit `limit` and `token_budget` (tokens).
 
     `cached` is what RecallCache knows of these very questions, asked of the present; it learns what it did not know.
     `exact`: without the vector index, if the graph has one; `audited`: with it, and measured against the exact answer.
-    `described`: with what each memory says of itself. Raises NotFound for an entity `only.under` that is not there.
+    `described`: with what each memory says of itself. `only_near_best`: where one question is asked of all there is,
+    without what scores far less than the best. Raises NotFound for an entity `only.under` that is not there.
     """
     if not view.is_there:
         return Recalled([], more=False, waiting=0)
@@ -70,16 +74,24 @@ async def recall(
         view, only, under, state=None if exact or few or view.at is not None else state, audited=audited
     )
     known = {} if cached is None or view.at is not None else await _cached_hits(view.tx, view.graph, cached, state)
-    asked = [question.for_model(state.model) for question in questions]
+    asked = [_asked_in(view, question).for_model(state.model) for question in questions]
     rankings = await _rankings(view.tx, scope, asked, known, state.passages_counted)
     if cached is not None and view.at is None:
         cached.searched = {n: [hit.ranked for hit in hits] for n, hits in enumerate(rankings) if n not in known}
     hits = without_repeats(rankings[0] if len(rankings) == 1 else fuse(rankings))
-    kept = within_budget(hits, limit=limit, token_budget=token_budget)
+    near = near_best(hits) if only_near_best and len(questions) == 1 and not only.narrows else hits
+    kept = within_budget(near, limit=limit, token_budget=token_budget)
     attributes = await store.attributes_of(view, [hit.memory_id for hit in kept]) if described else {}
     waiting = await passages.count_waiting(view.tx, view.graph.id)
     record_waiting(waiting)
     return Recalled(kept, more=len(hits) > len(kept), waiting=waiting, attributes=attributes)
+
+
+def _asked_in(view: GraphView, question: Question) -> Question:
+    """Of the past it is asked on a day of then, where it tells a time from the day on which it is asked."""
+    if view.at is None or question.asked_on is None:
+        return question
+    return question.on(view.at.at.astimezone(UTC).date())
 
 
 async def _cached_hits(tx: Transaction, graph: Graph, cached: Lookup, state: GraphState) -> dict[int, list[Hit]]:
@@ -134,14 +146,18 @@ async def _search(tx: Transaction, scope: SearchScope, question: Question, terms
 
 async def _match(tx: Transaction, question: Question, candidates: list[Candidate]) -> list[Candidate]:
     """The second stage: candidates scored by the question's tokens and by the days that it names, if it has any."""
-    tokens, times = question.tokens, named_times(question.text)
+    tokens, times = question.tokens, named_times(question.text, question.asked_on)
     if not candidates or (tokens is None and not times):
         return candidates
     ids = [candidate.id for candidate in candidates]
     kept = await store.load_evidence(tx, ids, model=question.model, beside=tokens is not None)
     wins = {} if tokens is None else await interleave(match_windows(tokens, ids, kept))
-    told = {passage_id: passage.dates for passage_id, passage in kept.items()}
-    return [replace(c, win=wins.get(c.id), date=score_dates(times, c.at, told.get(c.id, ()))) for c in candidates]
+
+    def matched(candidate: Candidate) -> Candidate:
+        told = kept[candidate.id].dates if candidate.id in kept else ()
+        return replace(candidate, win=wins.get(candidate.id), date=score_dates(times, candidate.at, told))
+
+    return await each(candidates, matched)
 
 
 async def find_near_duplicates(

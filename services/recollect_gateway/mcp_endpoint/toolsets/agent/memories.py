@@ -49,7 +49,7 @@ async def recall_memories(call: Call, arguments: Recall) -> Reply | Listing:
         told = replace(recalled, hits=recalled.hits[:count], more=more)
         return Reply(recalled_body(told, explain=arguments.explain), _recalled_text(told, arguments.explain))
 
-    pages = ceil(max(arguments.limit / DEFAULT_LIMIT, arguments.token_budget / DEFAULT_TOKENS))
+    pages = ceil(max(arguments.most / DEFAULT_LIMIT, arguments.token_budget / DEFAULT_TOKENS))
     return Listing(len(recalled.hits), first, pages=pages)
 
 
