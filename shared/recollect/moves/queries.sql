@@ -51,7 +51,19 @@ SELECT lock_writes(:id, true);
 
 -- name: set_place
 -- Say something else of a tenant, where this cell says one of :among of it; whether it does now.
-UPDATE tenants SET place = :place WHERE id = :id AND place = ANY (:among::text[]) RETURNING id;
+UPDATE tenants SET place = :place, held_until = NULL WHERE id = :id AND place = ANY (:among::text[]) RETURNING id;
+
+-- name: hold
+-- Have a tenant that is here be leaving, for so long at most; until when. No row where it is not here.
+UPDATE tenants SET place = 'leaving', held_until = clock_timestamp() + :most::interval
+WHERE id = :id AND place IN ('here', 'leaving')
+RETURNING held_until;
+
+-- name: depart
+-- Have a tenant be here no more, while this very hold stands: not once it is over, was ended by a write, or is another's.
+UPDATE tenants SET place = 'departed', held_until = NULL
+WHERE id = :id AND place = 'leaving' AND held_until = :held_until AND held_until > clock_timestamp()
+RETURNING id;
 
 -- name: mark_moving
 -- Note that a tenant is copied to another cell, unless it is deleted; whether it is noted.

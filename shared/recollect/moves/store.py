@@ -1,6 +1,7 @@
 """One function per query of `queries.sql`, on the connections of whoever moves a tenant: as the tables' owner."""
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -85,6 +86,17 @@ async def lock_writes(cell: Operator, tenant_id: UUID) -> None:
 async def set_place(cell: Operator, tenant_id: UUID, place: TenantPlace, among: Sequence[TenantPlace]) -> bool:
     """Say something else of a tenant; False where the cell says none of `among` of it."""
     return await cell.fetchval(queries.set_place, id=tenant_id, place=place, among=list(among)) is not None
+
+
+async def hold(source: Operator, tenant_id: UUID, most: timedelta) -> datetime | None:
+    """Refuse the tenant's writes for so long at most; until when, and None where the source does not serve it."""
+    held_until: datetime | None = await source.fetchval(queries.hold, id=tenant_id, most=most)
+    return held_until
+
+
+async def depart(source: Operator, tenant_id: UUID, held_until: datetime) -> bool:
+    """Have the source serve the tenant no longer; False where that hold of its writes does not stand any more."""
+    return await source.fetchval(queries.depart, id=tenant_id, held_until=held_until) is not None
 
 
 async def mark_moving(cell: Operator, tenant_id: UUID) -> bool:

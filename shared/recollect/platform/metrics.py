@@ -50,6 +50,8 @@ class Instruments:
     embedding_lag: Histogram
     queue_waiting: Gauge
     queue_oldest: Gauge
+    moves: Gauge
+    move_step_ages: Gauge
     embedder_seconds: Histogram
     connections: UpDownCounter
     connection_waits: Histogram
@@ -101,6 +103,8 @@ def instruments_of(meter: Meter) -> Instruments:
         seconds("recollect.embedding.lag", "How long passages waited for their vectors", _LAG_SECONDS),
         meter.create_gauge("recollect.queue.waiting", "{item}", "How much waits for workers"),
         meter.create_gauge("recollect.queue.oldest.age", "s", "How long the oldest of what waits has waited"),
+        meter.create_gauge("recollect.moves", "{move}", "Moves of tenants that are under way"),
+        meter.create_gauge("recollect.move.step.age", "s", "How long the oldest move has been at a step"),
         seconds("gen_ai.client.operation.duration", "How long the embedder takes"),
         meter.create_up_down_counter("db.client.connection.count", "{connection}", "Connections in use"),
         seconds("db.client.connection.wait_time", "How long calls wait for a connection"),
@@ -181,6 +185,12 @@ def record_backlog(queue: str, waiting: int, oldest_seconds: float) -> None:
     """What waits in a queue, of all tenants together: how much, and how long the oldest has."""
     _instruments().queue_waiting.set(waiting, {"recollect.queue.name": queue})
     _instruments().queue_oldest.set(oldest_seconds, {"recollect.queue.name": queue})
+
+
+def record_moves(step: str, moves: int, oldest_seconds: float) -> None:
+    """Moves of tenants at a step, a name of the code: how many, and how long the oldest of them has been there."""
+    _instruments().moves.set(moves, {"recollect.move.step": step})
+    _instruments().move_step_ages.set(oldest_seconds, {"recollect.move.step": step})
 
 
 @asynccontextmanager
