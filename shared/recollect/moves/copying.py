@@ -153,9 +153,11 @@ async def _end_workers(context: MoveContext) -> None:
     await store.stop_following(context.target, context.move.id)
     async with asyncio.timeout(DROP_SECONDS):
         while True:
-            number, workers = await store.count_workers(context.target, context.move.id)
-            await store.end_copies(context.source, number)
-            if not workers:
+            found = await store.count_workers(context.target, context.move.id)
+            if found is None:
+                return
+            await store.end_copies(context.source, number=found.number, system=found.system)
+            if not found.workers:
                 return
             await asyncio.sleep(POLL_SECONDS)
 

@@ -191,16 +191,17 @@ SELECT EXISTS (
 ) AS found;
 
 -- name: count_workers
--- How many processes of the target copy or follow, and the subscription's number.
-SELECT s.oid::bigint AS number,
+-- How many processes of the target copy or follow, the subscription's number, and the identifier of the target's server.
+SELECT s.oid::bigint AS number, (SELECT c.system_identifier FROM pg_control_system() c) AS system,
     (SELECT count(*) FROM pg_stat_subscription w WHERE w.subid = s.oid AND w.pid IS NOT NULL) AS workers
 FROM pg_subscription s JOIN pg_database d ON d.oid = s.subdbid
 WHERE s.subname = :name AND d.datname = current_database();
 
 -- name: end_copies
--- End the source's side of what copies tables for a subscription: each has a slot that is named by its number.
+-- End the source's side of what copies tables for a subscription: each has a slot, which PostgreSQL names by the number of the
+-- subscription, that of the table, and the identifier of the subscriber's server. Another server's may have the same numbers.
 SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots
-WHERE starts_with(slot_name, 'pg_' || :number::bigint || '_sync_') AND active_pid IS NOT NULL;
+WHERE slot_name ~ ('^pg_' || :number::bigint || '_sync_[0-9]+_' || :system::bigint || '$') AND active_pid IS NOT NULL;
 
 -- name: copying
 -- How far a target is.

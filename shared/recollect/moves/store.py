@@ -14,6 +14,7 @@ from recollect.moves.model import (
     Move,
     ServerCapabilities,
     Step,
+    SubscriptionWorkers,
     TenantPlace,
     create_publication,
     create_subscription,
@@ -223,15 +224,15 @@ async def find_subscription(target: Operator, tenant_id: UUID) -> bool:
     return found
 
 
-async def count_workers(target: Operator, tenant_id: UUID) -> tuple[int, int]:
-    """The number of the target's subscription, and how many processes still copy or follow."""
+async def count_workers(target: Operator, tenant_id: UUID) -> SubscriptionWorkers | None:
+    """How many processes still copy or follow; None where the target has no subscription."""
     row = await target.fetchrow(queries.count_workers, name=name_of(tenant_id))
-    return (row["number"], row["workers"]) if row else (0, 0)
+    return SubscriptionWorkers(**row) if row else None
 
 
-async def end_copies(source: Operator, number: int) -> None:
-    """End the source's side of what copies tables for the subscription of this number."""
-    await source.execute(queries.end_copies, number=number)
+async def end_copies(source: Operator, *, number: int, system: int) -> None:
+    """End the source's side of what copies tables for the subscription of this number on that server."""
+    await source.execute(queries.end_copies, number=number, system=system)
 
 
 async def unsubscribe(target: Operator, tenant_id: UUID) -> None:

@@ -6,12 +6,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
 
+import asyncpg
 import pytest
 
 from recollect.accounts.deletions import service as deletions
 from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
 from recollect.errors import Conflict, NotFound, TenantMoving, Unavailable
+from recollect.moves import store
 from recollect.moves.model import Cell, Contents
 from recollect.platform.driver_errors import translated_errors
 from recollect.platform.operator_sessions import Operator
@@ -280,6 +282,30 @@ async def test_it_waits_for_transactions_that_are_under_way_for_as_long_as_they_
             assert not moving.done()
         await moving
     await two_cells.undo(tenant.slug)
+
+
+async def test_what_copies_for_a_subscription_of_the_same_number_on_another_server_goes_on(two_cells: TwoCells) -> None:
+    """What makes a slot is at work with it while it waits for a transaction."""
+    number, system = 4_000_000_000, 7_000_000_000_000_000_000
+    slots = "SELECT count(*) FROM pg_replication_slots WHERE slot_name = $1 AND active_pid IS NOT NULL"
+    name = f"pg_{number}_sync_16400_{system}"
+    async with (
+        two_cells.bare(HOME) as busy,
+        two_cells.bare(HOME) as copying,
+        Operator.connect(two_cells.known[HOME].url, two_cells.settings, role=None) as source,
+        busy.transaction(),
+    ):
+        await busy.execute("SELECT pg_current_xact_id()")
+        make = "SELECT pg_create_logical_replication_slot($1, 'pgoutput', true)"
+        made = asyncio.create_task(copying.execute(make, name))
+        while not await busy.fetchval(slots, name):  # noqa: ASYNC110 -- PostgreSQL tells
+            await asyncio.sleep(0.05)
+        for other in ((number, system + 1), (number + 1, system), (number, system // 10)):
+            await store.end_copies(source, number=other[0], system=other[1])
+        assert await busy.fetchval(slots, name)
+        await store.end_copies(source, number=number, system=system)
+        with pytest.raises(asyncpg.ConnectionDoesNotExistError):
+            await made
 
 
 async def test_no_log_of_the_target_is_told_the_password_of_the_source(
