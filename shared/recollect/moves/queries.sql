@@ -98,7 +98,7 @@ SELECT person_id FROM members WHERE tenant_id = :id ORDER BY person_id;
 
 -- name: read_people
 -- People who sign in at home, as a JSON array, without their passwords.
-SELECT coalesce(jsonb_agg(to_jsonb(p) - 'password_hash'), '[]') AS people FROM people p
+SELECT coalesce(jsonb_agg(to_jsonb(p) - 'password_hash' - 'password_changed_at'), '[]') AS people FROM people p
 WHERE p.id = ANY (:ids::uuid[]) AND p.provider_tenant_id IS NULL;
 
 -- name: read_own_people
@@ -127,6 +127,23 @@ DELETE FROM sessions WHERE confined_to = :id;
 -- name: put_sessions
 -- Sessions, as they are now.
 INSERT INTO sessions SELECT r.* FROM jsonb_populate_recordset(NULL::sessions, :sessions::jsonb) r;
+
+-- name: list_session_people
+-- The people who have sessions that a tenant's own identity providers began, and that hold.
+SELECT DISTINCT person_id FROM sessions
+WHERE confined_to = :id AND revoked_at IS NULL AND expires_at > clock_timestamp()
+ORDER BY person_id;
+
+-- name: read_password_changes
+-- When these people took another password, as a JSON array of objects.
+SELECT coalesce(jsonb_agg(jsonb_build_object('id', p.id, 'at', p.password_changed_at)), '[]') AS changes FROM people p
+WHERE p.id = ANY (:ids::uuid[]) AND p.password_changed_at IS NOT NULL;
+
+-- name: end_sessions
+-- End the sessions that a tenant's own identity providers began before their person took another password.
+UPDATE sessions s SET revoked_at = clock_timestamp()
+FROM jsonb_to_recordset(:changes::jsonb) AS c (id uuid, at timestamptz)
+WHERE s.confined_to = :id AND s.person_id = c.id AND s.created_at < c.at AND s.revoked_at IS NULL;
 
 -- name: delete_people
 -- Forget copies of people who are members of no tenant of this cell any more.

@@ -199,8 +199,10 @@ async def _arrive(context: MoveContext) -> None:
     move = context.move
     if await store.find_subscription(context.target, move.id):
         await store.stop_following(context.target, move.id)
+    await copying.end_old_sessions(context)
     if not await store.set_place(context.target, move.id, TenantPlace.HERE, (TenantPlace.ARRIVING, TenantPlace.HERE)):
         raise Conflict(f"{move.target} does not know {move.slug!r}.", code=ErrorCode.TENANT_NOT_FOUND)
+    await copying.end_old_sessions(context)  # Of passwords that were changed before the target was asked to end any.
     async with context.home.transaction():
         if await store.set_cell(context.home, move.id, move.slug, move.target):
             await _log(context, OperatorAction.TENANT_MOVED)

@@ -162,6 +162,22 @@ async def put_sessions(cell: Operator, tenant_id: UUID, sessions: str) -> None:
         await cell.execute(queries.put_sessions, sessions=sessions)
 
 
+async def list_session_people(cell: Operator, tenant_id: UUID) -> list[UUID]:
+    """The people who have sessions that a tenant's own identity providers began, and that hold."""
+    return [row["person_id"] for row in await cell.fetch(queries.list_session_people, id=tenant_id)]
+
+
+async def read_password_changes(home: Operator, ids: Sequence[UUID]) -> str:
+    """When these people took another password, as JSON; those who did not are left out."""
+    changes: str = await home.fetchval(queries.read_password_changes, ids=ids)
+    return changes
+
+
+async def end_sessions(cell: Operator, tenant_id: UUID, changes: str) -> None:
+    """End the sessions of a tenant's own identity providers that began before such a change."""
+    await cell.execute(queries.end_sessions, id=tenant_id, changes=changes)
+
+
 async def delete_people(cell: Operator) -> None:
     """Forget copies of people who are members of no tenant of this cell. Never at home, where they are whole."""
     await cell.execute(queries.delete_people)
