@@ -8,6 +8,6 @@ from recollect_workers.context import WorkerContext
 async def tell(context: WorkerContext) -> None:
     """Measure every queue, and the moves of tenants. Raises Unavailable when the database is away."""
     for queue in await measure_backlog(context.database):
-        record_backlog(queue.queue, queue.waiting, queue.oldest_seconds)
+        record_backlog(queue.queue, queue.waiting, queue.oldest_seconds, context.settings.measured_cell)
     for at in await measure_moves(context.database):
         record_moves(at.step, at.moves, at.oldest_seconds)
