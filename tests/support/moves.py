@@ -86,9 +86,8 @@ async def two_cells(postgres: LocalPostgres, settings: Settings, database_url: s
     urls = {HOME: postgres.url(), AWAY: postgres.url().replace("/recollect?", "/away?")}
     connection = await asyncpg.connect(urls[HOME])
     try:
-        await connection.execute(
-            "CREATE DATABASE away ENCODING UTF8 LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C.UTF-8' TEMPLATE template0"
-        )
+        locale = postgres.database_locale.replace("''", "'")
+        await connection.execute(f"CREATE DATABASE away ENCODING UTF8 {locale} TEMPLATE template0")
     finally:
         await connection.close()
     await migrate(urls[AWAY])

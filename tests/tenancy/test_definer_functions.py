@@ -10,6 +10,7 @@ import asyncpg
 import pytest
 
 from recollect.accounts.identity.model import hash_secret
+from recollect.moves.model import Step
 from recollect.platform.connections import APP_ROLE, OPERATOR_ROLE, OWNER_ROLE, session_settings
 from recollect.settings import Settings
 from tests.tenancy.conftest import PEPPER, Neighbour
@@ -44,6 +45,8 @@ FUNCTIONS = {
     "tenants_with_compaction_to_check()": {"tenant_id"},
     "missing_migrations(wanted text[])": {"name"},
     "waiting_work(most bigint)": {"queue", "waiting", "oldest_seconds"},
+    "moves_under_way()": {"step", "moves", "oldest_seconds"},
+    "end_hold(tenant uuid)": {"end_hold"},
     "forget_statistics(among text[])": {"forget_statistics"},
     "find_person(person_email text)": {"id", "email", "name", "password_hash"},
     "find_session(secret_hash bytea)": {
@@ -164,6 +167,7 @@ OF_BOTH = {"forget_statistics", "erase_tenant_step", "missing_migrations"}
 WRITING = {
     "find_operator_key": "when an operator's key was used",
     "erase_tenant_step": "away with tenants whose grace is over, and with no other: test_operators.py",
+    "end_hold": "that a tenant is here, where the hold of its writes is over",
     "forget_statistics": "what the planner knows, and nothing else",
     "keep_oauth_client": "clients, which are nobody's: test_oauth.py",
     "forget_audit": "entries of the transaction's own tenant that are old: test_audit.py",
@@ -256,7 +260,7 @@ def callers_of(function: str) -> list[str]:
     return [APP_ROLE, OPERATOR_ROLE] if function in OF_BOTH else [APP_ROLE]
 
 
-WHEREVER_IT_IS = {"count_of_tenant", "erase_tenant_step", "find_cells", "find_places"}
+WHEREVER_IT_IS = {"count_of_tenant", "end_hold", "erase_tenant_step", "find_cells", "find_places"}
 """Those that are told a tenant, and need not find it here: operators ask, and the directory answers."""
 
 
@@ -706,6 +710,43 @@ async def test_tenants_with_old_deliveries_are_active_ones_whose_deliveries_are_
     assert {mine, other} & await tenants_in(attacker, OLD_DELIVERIES) == {mine}
     await owner.execute("UPDATE tenants SET status = 'suspended' WHERE id = $1", mine)
     assert mine not in await tenants_in(attacker, OLD_DELIVERIES)
+
+
+async def test_a_hold_is_ended_when_it_is_over_and_no_other_is(
+    attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection
+) -> None:
+    held = "UPDATE tenants SET place = $2, held_until = $3 WHERE id = $1"
+    place = "SELECT place FROM tenants WHERE id = $1"
+    mine, other = (neighbour.caller.tenant_id for neighbour in neighbours)
+    now = await owner.fetchval("SELECT clock_timestamp()")
+    for said, until, ended in (
+        ("leaving", now + timedelta(hours=1), False),
+        ("leaving", None, False),
+        ("departed", now, False),
+        ("leaving", now, True),
+    ):
+        await owner.execute(held, mine, said, until)
+        await owner.execute(held, other, said, until)
+        assert await attacker.fetchval("SELECT recollect.end_hold($1)", mine) is ended
+        assert await owner.fetchval(place, mine) == ("here" if ended else said)
+        assert await owner.fetchval(place, other) == said
+
+
+async def test_moves_are_told_in_numbers(attacker: asyncpg.Connection, owner: asyncpg.Connection) -> None:
+    told = "SELECT step, moves, oldest_seconds FROM recollect.moves_under_way()"
+    assert {row["step"] for row in await attacker.fetch(told)} == set(Step)
+    rolled_back = owner.transaction()
+    await rolled_back.start()
+    try:
+        await owner.execute(
+            """INSERT INTO tenant_moves (id, slug, source, target, step, step_at)
+            VALUES (gen_random_uuid(), 'moved', 'home', 'b', 'switch', now() - interval '1 hour')"""
+        )
+        [switching] = [row for row in await owner.fetch(told) if row["step"] == "switch"]
+    finally:
+        await rolled_back.rollback()
+    assert switching["moves"] >= 1
+    assert switching["oldest_seconds"] >= 3_600
 
 
 async def test_what_waits_is_told_in_numbers_of_all_active_tenants(

@@ -79,6 +79,13 @@ async def put_people(context: MoveContext) -> None:
     await store.put_sessions(context.target, tenant_id, await store.read_sessions(context.source, tenant_id))
 
 
+async def end_old_sessions(context: MoveContext) -> None:
+    """End in the target what a person ended by another password while writes were held, or the source was away."""
+    people = await store.list_session_people(context.target, context.move.id)
+    changes = await store.read_password_changes(context.home, people)
+    await store.end_sessions(context.target, context.move.id, changes)
+
+
 async def wait_until_copied(context: MoveContext) -> None:
     """Return when the target has all but the last moments, and the vector indexes. Raises Conflict, Unavailable."""
     told = ""
@@ -153,9 +160,11 @@ async def _end_workers(context: MoveContext) -> None:
     await store.stop_following(context.target, context.move.id)
     async with asyncio.timeout(DROP_SECONDS):
         while True:
-            number, workers = await store.count_workers(context.target, context.move.id)
-            await store.end_copies(context.source, number)
-            if not workers:
+            found = await store.count_workers(context.target, context.move.id)
+            if found is None:
+                return
+            await store.end_copies(context.source, number=found.number, system=found.system)
+            if not found.workers:
                 return
             await asyncio.sleep(POLL_SECONDS)
 

@@ -100,6 +100,15 @@ class Copying:
 
 
 @dataclass(frozen=True, slots=True)
+class SubscriptionWorkers:
+    """The number of a subscription, the identifier of its server, and how many processes are at work on it."""
+
+    number: int
+    system: int
+    workers: int
+
+
+@dataclass(frozen=True, slots=True)
 class Log:
     """The source's log for this move: the bytes that the target lacks, and whether PostgreSQL still has them."""
 

@@ -51,7 +51,19 @@ SELECT lock_writes(:id, true);
 
 -- name: set_place
 -- Say something else of a tenant, where this cell says one of :among of it; whether it does now.
-UPDATE tenants SET place = :place WHERE id = :id AND place = ANY (:among::text[]) RETURNING id;
+UPDATE tenants SET place = :place, held_until = NULL WHERE id = :id AND place = ANY (:among::text[]) RETURNING id;
+
+-- name: hold
+-- Have a tenant that is here be leaving, for so long at most; until when. No row where it is not here.
+UPDATE tenants SET place = 'leaving', held_until = clock_timestamp() + :most::interval
+WHERE id = :id AND place IN ('here', 'leaving')
+RETURNING held_until;
+
+-- name: depart
+-- Have a tenant be here no more, while this very hold stands: not once it is over, was ended by a write, or is another's.
+UPDATE tenants SET place = 'departed', held_until = NULL
+WHERE id = :id AND place = 'leaving' AND held_until = :held_until AND held_until > clock_timestamp()
+RETURNING id;
 
 -- name: mark_moving
 -- Note that a tenant is copied to another cell, unless it is deleted; whether it is noted.
@@ -86,7 +98,7 @@ SELECT person_id FROM members WHERE tenant_id = :id ORDER BY person_id;
 
 -- name: read_people
 -- People who sign in at home, as a JSON array, without their passwords.
-SELECT coalesce(jsonb_agg(to_jsonb(p) - 'password_hash'), '[]') AS people FROM people p
+SELECT coalesce(jsonb_agg(to_jsonb(p) - 'password_hash' - 'password_changed_at'), '[]') AS people FROM people p
 WHERE p.id = ANY (:ids::uuid[]) AND p.provider_tenant_id IS NULL;
 
 -- name: read_own_people
@@ -115,6 +127,23 @@ DELETE FROM sessions WHERE confined_to = :id;
 -- name: put_sessions
 -- Sessions, as they are now.
 INSERT INTO sessions SELECT r.* FROM jsonb_populate_recordset(NULL::sessions, :sessions::jsonb) r;
+
+-- name: list_session_people
+-- The people who have sessions that a tenant's own identity providers began, and that hold.
+SELECT DISTINCT person_id FROM sessions
+WHERE confined_to = :id AND revoked_at IS NULL AND expires_at > clock_timestamp()
+ORDER BY person_id;
+
+-- name: read_password_changes
+-- When these people took another password, as a JSON array of objects.
+SELECT coalesce(jsonb_agg(jsonb_build_object('id', p.id, 'at', p.password_changed_at)), '[]') AS changes FROM people p
+WHERE p.id = ANY (:ids::uuid[]) AND p.password_changed_at IS NOT NULL;
+
+-- name: end_sessions
+-- End the sessions that a tenant's own identity providers began before their person took another password.
+UPDATE sessions s SET revoked_at = clock_timestamp()
+FROM jsonb_to_recordset(:changes::jsonb) AS c (id uuid, at timestamptz)
+WHERE s.confined_to = :id AND s.person_id = c.id AND s.created_at < c.at AND s.revoked_at IS NULL;
 
 -- name: delete_people
 -- Forget copies of people who are members of no tenant of this cell any more.
@@ -179,16 +208,17 @@ SELECT EXISTS (
 ) AS found;
 
 -- name: count_workers
--- How many processes of the target copy or follow, and the subscription's number.
-SELECT s.oid::bigint AS number,
+-- How many processes of the target copy or follow, the subscription's number, and the identifier of the target's server.
+SELECT s.oid::bigint AS number, (SELECT c.system_identifier FROM pg_control_system() c) AS system,
     (SELECT count(*) FROM pg_stat_subscription w WHERE w.subid = s.oid AND w.pid IS NOT NULL) AS workers
 FROM pg_subscription s JOIN pg_database d ON d.oid = s.subdbid
 WHERE s.subname = :name AND d.datname = current_database();
 
 -- name: end_copies
--- End the source's side of what copies tables for a subscription: each has a slot that is named by its number.
+-- End the source's side of what copies tables for a subscription: each has a slot, which PostgreSQL names by the number of the
+-- subscription, that of the table, and the identifier of the subscriber's server. Another server's may have the same numbers.
 SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots
-WHERE starts_with(slot_name, 'pg_' || :number::bigint || '_sync_') AND active_pid IS NOT NULL;
+WHERE slot_name ~ ('^pg_' || :number::bigint || '_sync_[0-9]+_' || :system::bigint || '$') AND active_pid IS NOT NULL;
 
 -- name: copying
 -- How far a target is.

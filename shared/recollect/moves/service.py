@@ -5,6 +5,7 @@ any moment. At each, one cell serves the tenant; between two statements of the s
 """
 
 import asyncio
+from datetime import datetime
 
 import anyio
 
@@ -103,53 +104,79 @@ async def _go_on(context: MoveContext) -> None:
     if step is Step.PREPARE:
         await copying.begin_copying(context)
         await store.record_step(context.home, context.move.id, Step.COPY)
-    if step in (Step.PREPARE, Step.COPY):
-        await copying.wait_until_copied(context)
-    if step not in (Step.SWITCH, Step.CLEAN):
-        await _hold_and_check(context)
-        await store.record_step(context.home, context.move.id, Step.SWITCH)
     if step is not Step.CLEAN:
-        await _switch(context)
+        if step is not Step.SWITCH or not await _has_departed(context):
+            await copying.wait_until_copied(context)
+            await _leave(context)
+        await _arrive(context)
         await store.record_step(context.home, context.move.id, Step.CLEAN)
     await _clean(context)
 
 
-async def _hold_and_check(context: MoveContext) -> None:
-    """Refuse the tenant's writes until the target has all of them; where that takes too long, let them go on."""
+async def _has_departed(context: MoveContext) -> bool:
+    """Whether whoever was about to switch did: where not, writes may have gone on since, and all is checked again."""
+    return await store.find_place(context.source, context.move.id) is TenantPlace.DEPARTED
+
+
+async def _leave(context: MoveContext) -> None:
+    """Have the source serve the tenant no longer, once the target is equal to it. Raises Conflict, Unavailable."""
+    held_until = await _hold_and_check(context)
+    await store.record_step(context.home, context.move.id, Step.SWITCH)
+    async with context.source.transaction():
+        # No write is between its last question and its commit: it has ended the hold, or finds the tenant departed.
+        await store.lock_writes(context.source, context.move.id)
+        departed = await store.depart(context.source, context.move.id, held_until)
+    if not departed:
+        await _let_writes_go_on(context)
+        raise _too_late(context)
+
+
+async def _hold_and_check(context: MoveContext) -> datetime:
+    """Refuse the tenant's writes until the target has all of them; where that takes too long, let them go on.
+
+    Until when they are refused, whatever becomes of whoever asks: it is the source that lets them go on then.
+    """
     try:
         async with asyncio.timeout(context.options.hold.total_seconds()):
             await store.record_step(context.home, context.move.id, Step.HOLD)
-            at = await _hold(context)
+            held_until, at = await _hold(context)
             await copying.wait_until_equal(context, at)
             await store.record_step(context.home, context.move.id, Step.CHECK)
             await _check(context)
+            return held_until
     except BaseException as error:
         with anyio.CancelScope(shield=True):
-            await store.set_place(
-                context.source, context.move.id, TenantPlace.HERE, (TenantPlace.HERE, TenantPlace.LEAVING)
-            )
-            await store.record_step(context.home, context.move.id, Step.COPY)
+            await _let_writes_go_on(context)
         if isinstance(error, TimeoutError):
-            raise Unavailable(
-                f"{context.move.target} did not get there within {context.options.hold.total_seconds():.0f} s: "
-                "writes go on. Continue when there is less to do, or hold them for longer."
-            ) from error
+            raise _too_late(context) from error
         raise
 
 
-async def _hold(context: MoveContext) -> str:
-    """Refuse writes from now on; where in the source's log the last one is. Raises Conflict."""
+def _too_late(context: MoveContext) -> Unavailable:
+    return Unavailable(
+        f"{context.move.target} did not get there within {context.options.hold.total_seconds():.0f} s: "
+        "writes go on. Continue when there is less to do, or hold them for longer."
+    )
+
+
+async def _let_writes_go_on(context: MoveContext) -> None:
+    move = context.move
+    await store.set_place(context.source, move.id, TenantPlace.HERE, (TenantPlace.HERE, TenantPlace.LEAVING))
+    await store.record_step(context.home, move.id, Step.COPY)
+
+
+async def _hold(context: MoveContext) -> tuple[datetime, str]:
+    """Refuse writes from now on; until when, and where in the source's log the last one is. Raises Conflict."""
     async with context.source.transaction():
         await store.lock_writes(context.source, context.move.id)
         found = await store.find_tenant(context.source, context.move.slug)
         if found is None or found[2]:
             raise Conflict("This tenant was deleted. Undo the move.", code=ErrorCode.TENANT_DELETED)
-        if not await store.set_place(
-            context.source, context.move.id, TenantPlace.LEAVING, (TenantPlace.HERE, TenantPlace.LEAVING)
-        ):
+        held_until = await store.hold(context.source, context.move.id, context.options.hold)
+        if held_until is None:
             raise Conflict(f"{context.move.source} does not serve this tenant.", code=ErrorCode.TENANT_MOVING)
     context.tell("writes are held")
-    return await store.mark_log(context.source)
+    return held_until, await store.mark_log(context.source)
 
 
 async def _check(context: MoveContext) -> None:
@@ -167,19 +194,15 @@ async def _check(context: MoveContext) -> None:
     context.tell(f"{sum(each.total for each in source)} rows of {len(source)} tables are equal")
 
 
-async def _switch(context: MoveContext) -> None:
-    """Have the source serve the tenant no longer, then the target serve it, then the directory say so."""
+async def _arrive(context: MoveContext) -> None:
+    """Have the target serve the tenant, which the source does not any more, then the directory say so."""
     move = context.move
-    if not await store.set_place(
-        context.source, move.id, TenantPlace.DEPARTED, (TenantPlace.LEAVING, TenantPlace.DEPARTED)
-    ):
-        raise Conflict(
-            f"{move.slug!r} is not about to leave {move.source}. Undo the move.", code=ErrorCode.TENANT_MOVING
-        )
     if await store.find_subscription(context.target, move.id):
         await store.stop_following(context.target, move.id)
+    await copying.end_old_sessions(context)
     if not await store.set_place(context.target, move.id, TenantPlace.HERE, (TenantPlace.ARRIVING, TenantPlace.HERE)):
         raise Conflict(f"{move.target} does not know {move.slug!r}.", code=ErrorCode.TENANT_NOT_FOUND)
+    await copying.end_old_sessions(context)  # Of passwords that were changed before the target was asked to end any.
     async with context.home.transaction():
         if await store.set_cell(context.home, move.id, move.slug, move.target):
             await _log(context, OperatorAction.TENANT_MOVED)

@@ -1,6 +1,7 @@
 """One function per query of `queries.sql`, on the connections of whoever moves a tenant: as the tables' owner."""
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +14,7 @@ from recollect.moves.model import (
     Move,
     ServerCapabilities,
     Step,
+    SubscriptionWorkers,
     TenantPlace,
     create_publication,
     create_subscription,
@@ -87,6 +89,17 @@ async def set_place(cell: Operator, tenant_id: UUID, place: TenantPlace, among: 
     return await cell.fetchval(queries.set_place, id=tenant_id, place=place, among=list(among)) is not None
 
 
+async def hold(source: Operator, tenant_id: UUID, most: timedelta) -> datetime | None:
+    """Refuse the tenant's writes for so long at most; until when, and None where the source does not serve it."""
+    held_until: datetime | None = await source.fetchval(queries.hold, id=tenant_id, most=most)
+    return held_until
+
+
+async def depart(source: Operator, tenant_id: UUID, held_until: datetime) -> bool:
+    """Have the source serve the tenant no longer; False where that hold of its writes does not stand any more."""
+    return await source.fetchval(queries.depart, id=tenant_id, held_until=held_until) is not None
+
+
 async def mark_moving(cell: Operator, tenant_id: UUID) -> bool:
     """Note that another cell may have rows of the tenant; False where it is deleted, or not there."""
     return await cell.fetchval(queries.mark_moving, id=tenant_id) is not None
@@ -147,6 +160,22 @@ async def put_sessions(cell: Operator, tenant_id: UUID, sessions: str) -> None:
     async with cell.transaction():
         await cell.execute(queries.delete_sessions, id=tenant_id)
         await cell.execute(queries.put_sessions, sessions=sessions)
+
+
+async def list_session_people(cell: Operator, tenant_id: UUID) -> list[UUID]:
+    """The people who have sessions that a tenant's own identity providers began, and that hold."""
+    return [row["person_id"] for row in await cell.fetch(queries.list_session_people, id=tenant_id)]
+
+
+async def read_password_changes(home: Operator, ids: Sequence[UUID]) -> str:
+    """When these people took another password, as JSON; those who did not are left out."""
+    changes: str = await home.fetchval(queries.read_password_changes, ids=ids)
+    return changes
+
+
+async def end_sessions(cell: Operator, tenant_id: UUID, changes: str) -> None:
+    """End the sessions of a tenant's own identity providers that began before such a change."""
+    await cell.execute(queries.end_sessions, id=tenant_id, changes=changes)
 
 
 async def delete_people(cell: Operator) -> None:
@@ -211,15 +240,15 @@ async def find_subscription(target: Operator, tenant_id: UUID) -> bool:
     return found
 
 
-async def count_workers(target: Operator, tenant_id: UUID) -> tuple[int, int]:
-    """The number of the target's subscription, and how many processes still copy or follow."""
+async def count_workers(target: Operator, tenant_id: UUID) -> SubscriptionWorkers | None:
+    """How many processes still copy or follow; None where the target has no subscription."""
     row = await target.fetchrow(queries.count_workers, name=name_of(tenant_id))
-    return (row["number"], row["workers"]) if row else (0, 0)
+    return SubscriptionWorkers(**row) if row else None
 
 
-async def end_copies(source: Operator, number: int) -> None:
-    """End the source's side of what copies tables for the subscription of this number."""
-    await source.execute(queries.end_copies, number=number)
+async def end_copies(source: Operator, *, number: int, system: int) -> None:
+    """End the source's side of what copies tables for the subscription of this number on that server."""
+    await source.execute(queries.end_copies, number=number, system=system)
 
 
 async def unsubscribe(target: Operator, tenant_id: UUID) -> None:

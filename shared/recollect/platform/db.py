@@ -79,7 +79,7 @@ class Database:
         self._participant: Participant | None = None
         self._local = local
         self._contact = settings.operator_contact
-        self._several = bool(settings.cells)
+        self._several, self._cell = bool(settings.cells), settings.measured_cell
 
     @classmethod
     @asynccontextmanager
@@ -185,7 +185,7 @@ class Database:
         acquiring = self._reserved.acquire(timeout=self._acquire_seconds)
         async with (
             translated_errors(),
-            used_connection("reserved", acquiring) as connection,
+            used_connection("reserved", acquiring, self._cell) as connection,
             self._with_settings(connection),
         ):
             with translated_writes():
@@ -294,7 +294,8 @@ class Database:
     async def _connection_of(self, tenant_id: UUID) -> AsyncIterator[PoolConnectionProxy]:
         """A connection of the tenant's share, waited for as long as for one of the pool."""
         await give_way()
-        async with translated_errors(), used_connection("tenants", self._acquired(tenant_id)) as connection:
+        acquiring = self._acquired(tenant_id)
+        async with translated_errors(), used_connection("tenants", acquiring, self._cell) as connection:
             yield connection
 
     @asynccontextmanager

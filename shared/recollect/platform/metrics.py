@@ -50,10 +50,13 @@ class Instruments:
     embedding_lag: Histogram
     queue_waiting: Gauge
     queue_oldest: Gauge
+    moves: Gauge
+    move_step_ages: Gauge
     embedder_seconds: Histogram
     connections: UpDownCounter
     connection_waits: Histogram
     connection_timeouts: Counter
+    connection_failures: Counter
     job_steps: Counter
     job_seconds: Histogram
     webhook_attempts: Counter
@@ -101,10 +104,13 @@ def instruments_of(meter: Meter) -> Instruments:
         seconds("recollect.embedding.lag", "How long passages waited for their vectors", _LAG_SECONDS),
         meter.create_gauge("recollect.queue.waiting", "{item}", "How much waits for workers"),
         meter.create_gauge("recollect.queue.oldest.age", "s", "How long the oldest of what waits has waited"),
+        meter.create_gauge("recollect.moves", "{move}", "Moves of tenants that are under way"),
+        meter.create_gauge("recollect.move.step.age", "s", "How long the oldest move has been at a step"),
         seconds("gen_ai.client.operation.duration", "How long the embedder takes"),
         meter.create_up_down_counter("db.client.connection.count", "{connection}", "Connections in use"),
         seconds("db.client.connection.wait_time", "How long calls wait for a connection"),
         meter.create_counter("db.client.connection.timeouts", "{timeout}", "Waits for a connection that were in vain"),
+        meter.create_counter("recollect.database.failures", "{failure}", "Connections that could not be had"),
         meter.create_counter("recollect.job.steps", "{step}", "Steps of jobs"),
         seconds("recollect.job.step.duration", "How long steps of jobs take", _STEP_SECONDS),
         meter.create_counter("recollect.webhook.attempts", "{attempt}", "Requests to webhooks"),
@@ -177,21 +183,42 @@ def record_embedding_call(model: str, seconds: float, error: str | None) -> None
     _instruments().embedder_seconds.record(seconds, attributes)
 
 
-def record_backlog(queue: str, waiting: int, oldest_seconds: float) -> None:
-    """What waits in a queue, of all tenants together: how much, and how long the oldest has."""
-    _instruments().queue_waiting.set(waiting, {"recollect.queue.name": queue})
-    _instruments().queue_oldest.set(oldest_seconds, {"recollect.queue.name": queue})
+def of_cell(cell: str | None) -> dict[str, str]:
+    """The attribute of what is of one cell, a name of the settings; none where there is one cell."""
+    return {} if cell is None else {"recollect.cell": cell}
+
+
+def record_backlog(queue: str, waiting: int, oldest_seconds: float, cell: str | None = None) -> None:
+    """What waits in a queue, of all tenants of a cell together: how much, and how long the oldest has."""
+    attributes = {"recollect.queue.name": queue} | of_cell(cell)
+    _instruments().queue_waiting.set(waiting, attributes)
+    _instruments().queue_oldest.set(oldest_seconds, attributes)
+
+
+def record_moves(step: str, moves: int, oldest_seconds: float) -> None:
+    """Moves of tenants at a step, a name of the code: how many, and how long the oldest of them has been there."""
+    _instruments().moves.set(moves, {"recollect.move.step": step})
+    _instruments().move_step_ages.set(oldest_seconds, {"recollect.move.step": step})
 
 
 @asynccontextmanager
-async def used_connection(pool: str, connection: AbstractAsyncContextManager[T]) -> AsyncIterator[T]:
-    """A connection of a pool, which is `tenants` or `reserved`, with how long it was waited for."""
-    instruments, attributes, began = _instruments(), {"db.client.connection.pool.name": pool}, time.perf_counter()
+async def used_connection(
+    pool: str, connection: AbstractAsyncContextManager[T], cell: str | None = None
+) -> AsyncIterator[T]:
+    """A connection of a pool, which is `tenants` or `reserved`, with how long it was waited for.
+
+    `cell`: whose, a name of the settings, where there are several.
+    """
+    instruments, began = _instruments(), time.perf_counter()
+    attributes = {"db.client.connection.pool.name": pool} | of_cell(cell)
     async with AsyncExitStack() as stack:
         try:
             held = await stack.enter_async_context(connection)
         except TimeoutError:
             instruments.connection_timeouts.add(1, attributes)
+            raise
+        except Exception:
+            instruments.connection_failures.add(1, attributes)
             raise
         finally:
             instruments.connection_waits.record(time.perf_counter() - began, attributes)

@@ -51,12 +51,17 @@ class CellSettings(BaseSettings):
         """Every cell, home first, the others by name."""
         return [HOME, *sorted(self.cells)]
 
+    @property
+    def measured_cell(self) -> str | None:
+        """The cell by which metrics tell what is measured; None where there is one."""
+        return self.cell if self.cells else None
+
     def of_cell(self, name: str) -> Self:
-        """The same settings, with the addresses of that cell in place of home's. Raises InvalidInput."""
+        """The same settings, with the addresses of that cell in place of home's, and its name. Raises InvalidInput."""
         if name == HOME:
-            return self
+            return self if self.cell == HOME else self.model_copy(update={"cell": HOME})
         if name not in self.cells:
             raise InvalidInput(f"There is no cell {name!r}: there are {', '.join(self.cell_names)}", path="cell")
         urls = self.cells[name]
         operator_url = urls.operator_database_url or urls.database_url
-        return self.model_copy(update={**urls.model_dump(), "operator_database_url": operator_url})
+        return self.model_copy(update={**urls.model_dump(), "operator_database_url": operator_url, "cell": name})

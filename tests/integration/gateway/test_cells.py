@@ -101,6 +101,34 @@ async def test_while_a_cell_is_away_people_sign_in_and_work_in_the_others(
             assert "Retry-After" in refused.headers
 
 
+async def test_a_cell_that_lacks_a_migration_fails_its_own_tenants_who_are_told_why(
+    celled: Settings, cells: Cells, native: Caller, resident: Caller, owner_b: asyncpg.Connection
+) -> None:
+    """Until it has it: nobody restarts a gateway for that."""
+    keys = {caller.tenant: (await issue_key(cells, celled, caller)).secret for caller in (native, resident)}
+    last = await owner_b.fetchrow("SELECT * FROM schema_migrations ORDER BY name DESC LIMIT 1")
+    assert last is not None
+    await owner_b.execute("DELETE FROM schema_migrations WHERE name = $1", last["name"])
+    try:
+        with serving(celled) as gateway:
+            async with gateway.http(keys[native.tenant]) as at_home, gateway.http(keys[resident.tenant]) as away:
+                assert (await at_home.get("/v1/plan")).status_code == 200
+                assert (await at_home.get("/health/ready")).status_code == 200
+                refused = await away.get("/v1/plan")
+                assert (refused.status_code, refused.json()["code"]) == (503, "schema_outdated"), refused.text
+                assert "recollect migrate" in refused.json()["detail"]
+                await owner_b.execute(
+                    "INSERT INTO schema_migrations (name, checksum) VALUES ($1, $2)", last["name"], last["checksum"]
+                )
+                assert (await away.get("/v1/plan")).status_code == 200
+    finally:
+        await owner_b.execute(
+            "INSERT INTO schema_migrations (name, checksum) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+            last["name"],
+            last["checksum"],
+        )
+
+
 async def test_what_names_a_tenant_of_a_cell_that_is_away_is_told_to_come_again_and_no_other(
     celled: Settings, cells: Cells, ada: Person, native: Caller, resident: Caller, pepper: bytes
 ) -> None:

@@ -6,15 +6,15 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
 
+import asyncpg
 import pytest
 
 from recollect.accounts.deletions import service as deletions
 from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
-from recollect.caller import Caller
 from recollect.errors import Conflict, NotFound, TenantMoving, Unavailable
+from recollect.moves import store
 from recollect.moves.model import Cell, Contents
-from recollect.platform.db import Database
 from recollect.platform.driver_errors import translated_errors
 from recollect.platform.operator_sessions import Operator
 from recollect.settings import Settings
@@ -27,7 +27,7 @@ from tests.support.moves import AWAY, TwoCells, killed_after
 PREPARED = [("mark_moving", 1), ("put_tenant", 1), ("publish", 1), ("make_slot", 1), ("subscribe", 1)]
 COPIED = [
     ("record_step", 1),
-    ("lock_writes", 1),
+    ("hold", 1),
     ("mark_log", 1),
     ("record_step", 2),
     ("put_people", 1),
@@ -35,9 +35,10 @@ COPIED = [
     ("record_step", 3),
 ]
 SWITCHED = [
-    ("set_place", 1),
+    ("depart", 1),
+    ("find_subscription", 1),
     ("stop_following", 1),
-    ("set_place", 2),
+    ("set_place", 1),
     ("set_cell", 1),
     ("record_step", 1),
     ("unsubscribe", 1),
@@ -46,16 +47,6 @@ SWITCHED = [
     ("erase_moved_step", 1),
 ]
 """After which statements whoever moves a tenant is killed, each time of another who goes on."""
-
-
-@pytest.fixture
-async def agent(db: Database, caller: Caller) -> Agent:
-    """Of a tenant that has remembered something; one that a tenant may stop, and not an operator."""
-    agent = Agent(db, replace(caller, of_service=False))
-    await agent.create("Ada", "Grace")
-    await agent.relate(("Ada", "Grace", "knows"))
-    await agent.embed()
-    return agent
 
 
 async def contents(cells: TwoCells, cell: str, tenant: Tenant) -> list[Contents]:
@@ -124,7 +115,7 @@ async def test_what_was_killed_before_the_switch_is_undone(two_cells: TwoCells, 
 
 
 async def test_what_has_switched_is_not_undone(two_cells: TwoCells, agent: Agent, tenant: Tenant) -> None:
-    async with killed_after("set_place", 2):
+    async with killed_after("find_subscription", 2):
         await two_cells.move(tenant.slug)
     assert [await two_cells.place(cell, tenant.slug) for cell in (HOME, AWAY)] == ["departed", "arriving"]
     with pytest.raises(Conflict, match="has left home"):
@@ -291,6 +282,30 @@ async def test_it_waits_for_transactions_that_are_under_way_for_as_long_as_they_
             assert not moving.done()
         await moving
     await two_cells.undo(tenant.slug)
+
+
+async def test_what_copies_for_a_subscription_of_the_same_number_on_another_server_goes_on(two_cells: TwoCells) -> None:
+    """What makes a slot is at work with it while it waits for a transaction."""
+    number, system = 4_000_000_000, 7_000_000_000_000_000_000
+    slots = "SELECT count(*) FROM pg_replication_slots WHERE slot_name = $1 AND active_pid IS NOT NULL"
+    name = f"pg_{number}_sync_16400_{system}"
+    async with (
+        two_cells.bare(HOME) as busy,
+        two_cells.bare(HOME) as copying,
+        Operator.connect(two_cells.known[HOME].url, two_cells.settings, role=None) as source,
+        busy.transaction(),
+    ):
+        await busy.execute("SELECT pg_current_xact_id()")
+        make = "SELECT pg_create_logical_replication_slot($1, 'pgoutput', true)"
+        made = asyncio.create_task(copying.execute(make, name))
+        while not await busy.fetchval(slots, name):  # noqa: ASYNC110 -- PostgreSQL tells
+            await asyncio.sleep(0.05)
+        for other in ((number, system + 1), (number + 1, system), (number, system // 10)):
+            await store.end_copies(source, number=other[0], system=other[1])
+        assert await busy.fetchval(slots, name)
+        await store.end_copies(source, number=number, system=system)
+        with pytest.raises(asyncpg.ConnectionDoesNotExistError):
+            await made
 
 
 async def test_no_log_of_the_target_is_told_the_password_of_the_source(

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -225,6 +226,30 @@ async def test_while_writes_are_held_no_session_is_ended_and_who_reads_goes_on(
     await put(owner_b, resident, "here")
     await people.end_session(cells, confined.person_id, confined.id, within=resident.tenant_id)
     assert await people.session_of(cells, confined.secret, pepper=PEPPER) is None
+
+
+@pytest.mark.parametrize("by_session", [True, False], ids=["a session", "a call"])
+async def test_once_a_hold_is_over_what_is_written_first_ends_it(
+    cells: Cells, resident: Caller, confined: IssuedSession, owner_b: asyncpg.Connection, by_session: bool
+) -> None:
+    held = "UPDATE tenants SET place = 'leaving', held_until = clock_timestamp() + $2::interval WHERE id = $1"
+    place = "SELECT place FROM tenants WHERE id = $1"
+
+    async def write() -> None:
+        if by_session:
+            await people.end_session(cells, confined.person_id, confined.id, within=resident.tenant_id)
+            return
+        async with cells.transaction(replace(resident, subject="key:0", of_service=False)) as tx:
+            await audit.record(tx, Action.TENANT_CHANGED)
+
+    await owner_b.execute(held, resident.tenant_id, timedelta(hours=1))
+    with pytest.raises(TenantMoving):
+        await write()
+    await owner_b.execute(held, resident.tenant_id, timedelta())
+    assert await where(cells, resident) == "recollect_b"
+    assert await owner_b.fetchval(place, resident.tenant_id) == "leaving", "what reads ends nothing"
+    await write()
+    assert await owner_b.fetchval(place, resident.tenant_id) == "here"
 
 
 async def test_no_write_commits_once_its_tenant_has_departed(

@@ -4,6 +4,7 @@ import asyncpg
 
 from recollect.accounts.identity.model import worker_caller
 from recollect.caller import Caller
+from recollect.moves.model import Step
 from recollect.platform.db import Database
 from recollect.settings import Settings
 from recollect_workers.jobs import backlog, embedding, runner
@@ -21,6 +22,8 @@ async def test_what_waits_is_measured_before_and_its_lag_after_it_is_embedded(
         waiting = {at["recollect.queue.name"]: point.value for at, point in measured.of("recollect.queue.waiting")}
         assert waiting.keys() == {"passages", "jobs", "deliveries"}
         assert waiting["passages"] >= 2  # Those of tests beside this one wait, too.
+        for instrument in ("recollect.moves", "recollect.move.step.age"):
+            assert {at["recollect.move.step"] for at, _ in measured.of(instrument)} == set(Step)
         await embedding.embed_passages(worker, caller.tenant_id, {})
     [(attributes, lag)] = measured.of("recollect.embedding.lag")
     assert (attributes, lag.count) == ({}, 2)

@@ -29,6 +29,7 @@ BOUNDED = {
     "db.client.connection.pool.name": "two",
     "db.client.connection.state": "one",
     "recollect.cache.name": "two",
+    "recollect.cell": "names of the settings, up to sixteen; absent where there is one",
     "recollect.cache.outcome": "two",
     "recollect.recall.k": "one",
     "recollect.limit": "the limits",
@@ -37,6 +38,7 @@ BOUNDED = {
     "recollect.job.status": "three",
     "recollect.webhook.outcome": "six",
     "recollect.queue.name": "three",
+    "recollect.move.step": "seven",
     "recollect.notification.outcome": "two",
     "recollect.stream.transport": "two",
     "recollect.stream.reason": "codes of errors, and one word more",
@@ -48,7 +50,8 @@ RECORDS: dict[str, Callable[[], object]] = {
     "record_operation": lambda: metrics.record_operation("tools/list", 0.1, "unavailable"),
     "record_embedded": lambda: metrics.record_embedded(2, [0.5, 1]),
     "record_embedding_call": lambda: metrics.record_embedding_call("minilm", 0.1, "embedder_unavailable"),
-    "record_backlog": lambda: metrics.record_backlog("passages", 3, 1.5),
+    "record_backlog": lambda: metrics.record_backlog("passages", 3, 1.5, "home"),
+    "record_moves": lambda: metrics.record_moves("hold", 1, 0.5),
     "record_refused": lambda: metrics.record_refused(1),
     "record_waiting": lambda: metrics.record_waiting(1),
     "record_audit": lambda: metrics.record_audit(1, k=10),
@@ -63,14 +66,14 @@ RECORDS: dict[str, Callable[[], object]] = {
     "record_ended_stream": lambda: metrics.record_ended_stream("draining"),
     "CacheTallies": lambda: metrics.CacheTallies("search").count(TENANT, hits=1, misses=1),
 }
-OTHERS = {"waiting_call", "used_connection", "open_stream", "instruments_of"}
+OTHERS = {"waiting_call", "used_connection", "open_stream", "instruments_of", "of_cell"}
 """What is no plain record: recorded below, or records nothing."""
 
 
 @asynccontextmanager
-async def connection(*, fails: bool = False) -> AsyncIterator[str]:
-    if fails:
-        raise TimeoutError
+async def connection(*, fails: type[Exception] | None = None) -> AsyncIterator[str]:
+    if fails is not None:
+        raise fails
     yield "connection"
 
 
@@ -80,9 +83,10 @@ async def record_connections() -> None:
         pass
     async with metrics.used_connection("tenants", connection()):
         pass
-    with pytest.raises(TimeoutError):
-        async with metrics.used_connection("reserved", connection(fails=True)):
-            pass
+    for failure in (TimeoutError, ConnectionRefusedError):
+        with pytest.raises(failure):
+            async with metrics.used_connection("reserved", connection(fails=failure), "b"):
+                pass
 
 
 async def test_every_instrument_has_a_use_a_place_in_the_docs_and_bounded_attributes(measured: Measured) -> None:
@@ -109,7 +113,7 @@ async def test_a_wait_for_a_connection_is_told_whether_it_was_in_vain_or_not(mea
         [(attributes, point)] = measured.of("db.client.connection.count")
         assert (attributes["db.client.connection.state"], point.value) == ("used", 1)
     with pytest.raises(TimeoutError):
-        async with metrics.used_connection("tenants", connection(fails=True)):
+        async with metrics.used_connection("tenants", connection(fails=TimeoutError)):
             raise AssertionError("nothing was acquired")
     assert [point.value for _, point in measured.of("db.client.connection.count")] == [0]
     assert [point.value for _, point in measured.of("db.client.connection.timeouts")] == [1]
@@ -121,6 +125,16 @@ async def test_a_timeout_while_a_connection_is_used_is_none_of_the_pool(measured
         async with metrics.used_connection("tenants", connection()), asyncio.timeout(0):
             await asyncio.sleep(1)
     assert measured.of("db.client.connection.timeouts") == []
+
+
+async def test_connections_are_told_by_their_cell_where_there_are_several(measured: Measured) -> None:
+    for cell in (None, "home", "b"):
+        with pytest.raises(ConnectionRefusedError):
+            async with metrics.used_connection("tenants", connection(fails=ConnectionRefusedError), cell):
+                raise AssertionError("nothing was acquired")
+        metrics.record_backlog("jobs", 1, 0.5, cell)
+    for name in ("recollect.database.failures", "db.client.connection.wait_time", "recollect.queue.waiting"):
+        assert [attributes.get("recollect.cell") for attributes, _ in measured.of(name)] == [None, "home", "b"], name
 
 
 class FickleEmbedder:

@@ -21,6 +21,7 @@ from tests.verify.chart.rendering import (
     merged,
     one,
     pod_of,
+    refusal,
     variables_of,
     with_pods,
 )
@@ -152,6 +153,46 @@ def test_workers_are_scaled_by_a_metric_of_an_adapter() -> None:
     metrics = one(found, "HorizontalPodAutoscaler", "worker")["spec"]["metrics"]
     assert {each["external"]["metric"]["name"] for each in metrics} == {"recollect_queue_waiting"}
     assert "ScaledObject" not in kinds(found)
+
+
+def test_workers_of_each_cell_are_scaled_by_what_waits_there() -> None:
+    own: dict[str, Any] = {
+        "b": {"autoscaling": {"maxReplicas": 30, "queues": {"jobs": 0}}},
+        "c": {"replicas": 5, "autoscaling": {"enabled": False}},
+    }
+    cells = {"names": ["b", "c"], "secret": "cells", "workers": own}
+    found = manifests(merged(ALL, {"cells": cells}))
+    home, b = (one(found, "ScaledObject", name)["spec"] for name in ("worker", "worker-b"))
+    assert [each["scaleTargetRef"]["name"] for each in (home, b)] == [f"{FULLNAME}-worker", f"{FULLNAME}-worker-b"]
+    assert [each["maxReplicaCount"] for each in (home, b)] == [10, 30]
+    for cell, scaled, queues in (
+        ("home", home, ["deliveries", "jobs", "passages"]),
+        ("b", b, ["deliveries", "passages"]),
+    ):
+        assert [each["metadata"]["query"] for each in scaled["triggers"]] == [
+            f'max(recollect_queue_waiting{{recollect_queue_name="{queue}",recollect_cell="{cell}"}})'
+            for queue in queues
+        ]
+    replicas = [one(found, "Deployment", f"worker{cell}")["spec"].get("replicas") for cell in ("", "-b", "-c")]
+    assert replicas == [None, None, 5]
+    assert len([each for each in found if each["kind"] == "ScaledObject"]) == 2
+
+
+def test_workers_of_each_cell_are_scaled_by_the_database_or_the_adapter_of_that_cell() -> None:
+    keda = {"trigger": "postgresql", "connection": {"secret": "keda"}}
+    own = {"b": {"autoscaling": {"keda": {"connection": {"secret": "keda-b"}}}}}
+    values = {"worker": {"autoscaling": {"enabled": True, "keda": keda}}, "cells": {"names": ["b"], "secret": "cells"}}
+    assert "cells.workers.b.autoscaling.keda.connection.secret" in refusal(merged(MINIMAL, values))
+    found = manifests(merged(MINIMAL, merged(values, {"cells": {"workers": own}})))
+    for name, secret in (("worker", "keda"), ("worker-b", "keda-b")):
+        [reference] = one(found, "TriggerAuthentication", name)["spec"]["secretTargetRef"]
+        assert reference["name"] == secret
+        triggers = one(found, "ScaledObject", name)["spec"]["triggers"]
+        assert {each["authenticationRef"]["name"] for each in triggers} == {f"{FULLNAME}-{name}"}
+    found = manifests(merged(MINIMAL, merged(values, {"worker": {"autoscaling": {"kind": "external"}}})))
+    for name, cell in (("worker", "home"), ("worker-b", "b")):
+        metrics = one(found, "HorizontalPodAutoscaler", name)["spec"]["metrics"]
+        assert {each["external"]["metric"]["selector"]["matchLabels"]["recollect_cell"] for each in metrics} == {cell}
 
 
 def test_only_migration_and_bootstrap_have_the_owners_login() -> None:

@@ -39,6 +39,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a tenant without a name": ({"bootstrap": {"enabled": True}}, "bootstrap.tenant.slug"),
     "a tenant of another form": ({"bootstrap": {"tenant": {"slug": "Acme; rm"}}}, "slug"),
     "KEDA without Prometheus": ({"worker": {"autoscaling": {"enabled": True}}}, "prometheusAddress"),
+    "workers of no cell": ({"cells": {"workers": {"b": {"replicas": 2}}}}, "cells.workers.b"),
     "no store of secrets": (
         {"externalSecrets": {"enabled": True, "secrets": ALL["externalSecrets"]["secrets"]}},
         "secretStoreRef",

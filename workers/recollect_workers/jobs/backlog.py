@@ -1,11 +1,13 @@
 """Tell by metrics how much waits. Each worker tells the same: of several, take the greatest and not the sum."""
 
-from recollect.platform.backlog.service import measure_backlog
-from recollect.platform.metrics import record_backlog
+from recollect.platform.backlog.service import measure_backlog, measure_moves
+from recollect.platform.metrics import record_backlog, record_moves
 from recollect_workers.context import WorkerContext
 
 
 async def tell(context: WorkerContext) -> None:
-    """Measure every queue. Raises Unavailable when the database is away."""
+    """Measure every queue, and the moves of tenants. Raises Unavailable when the database is away."""
     for queue in await measure_backlog(context.database):
-        record_backlog(queue.queue, queue.waiting, queue.oldest_seconds)
+        record_backlog(queue.queue, queue.waiting, queue.oldest_seconds, context.settings.measured_cell)
+    for at in await measure_moves(context.database):
+        record_moves(at.step, at.moves, at.oldest_seconds)

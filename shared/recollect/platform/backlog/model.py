@@ -13,3 +13,12 @@ class Backlog:
     queue: str
     waiting: int
     oldest_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class MovesAtStep:
+    """Moves of tenants at one step, by its name: how many, and for how long the oldest has been there."""
+
+    step: str
+    moves: int
+    oldest_seconds: float

@@ -1,3 +1,7 @@
 -- name: waiting_work
 -- How much waits in each queue, counted up to :most, and how long the oldest has; asked without a tenant.
 SELECT queue, waiting, oldest_seconds FROM waiting_work(:most);
+
+-- name: moves_under_way
+-- How many moves of tenants are at each step, and for how long the oldest has been; asked without a tenant.
+SELECT step, moves, oldest_seconds FROM moves_under_way();

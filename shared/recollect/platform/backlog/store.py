@@ -1,6 +1,6 @@
 """Queries of the backlog."""
 
-from recollect.platform.backlog.model import Backlog
+from recollect.platform.backlog.model import Backlog, MovesAtStep
 from recollect.platform.sql import Queries
 from recollect.platform.transactions import Session
 
@@ -10,3 +10,8 @@ queries = Queries(__package__)
 async def waiting_work(session: Session, *, most: int) -> list[Backlog]:
     """Each queue, counted up to `most`."""
     return [Backlog(**row) for row in await session.fetch(queries.waiting_work, most=most)]
+
+
+async def moves_under_way(session: Session) -> list[MovesAtStep]:
+    """Each step of moves."""
+    return [MovesAtStep(**row) for row in await session.fetch(queries.moves_under_way)]

@@ -20,6 +20,7 @@ from recollect.platform.cells import store
 from recollect.platform.cells.model import ELSEWHERE_SECONDS, REMEMBERED, memory_key, served_in_both, tenant_of
 from recollect.platform.db import Ask, Database, OnWritten
 from recollect.platform.queue import Wakeups
+from recollect.platform.schema.service import SchemaCheck
 from recollect.platform.transactions import Session, Transaction
 from recollect.settings import Settings
 from recollect.settings.cells import HOME
@@ -34,6 +35,7 @@ class Cells(Database):
     """The home cell, which knows the others and sends each tenant's work to its own."""
 
     _others: Mapping[str, Database]
+    _schemas: Mapping[str, SchemaCheck]
     _places: LRUCache[UUID, str]
     _holders: LRUCache[bytes, str]
     _asking: set[asyncio.Task[Any]]
@@ -52,6 +54,7 @@ class Cells(Database):
 
             home = await connected(cls, HOME)
             home._others = {name: await connected(Database, name) for name in settings.cells}
+            home._schemas = {name: SchemaCheck(other) for name, other in home._others.items()}
             home._places, home._holders, home._asking = LRUCache(REMEMBERED), LRUCache(REMEMBERED), set()
             try:
                 yield home
@@ -232,6 +235,7 @@ class Cells(Database):
             async with super().transaction(caller, **asked) as tx:
                 yield tx
             return
+        await self._schemas[cell].require_current()
         other = self._others[cell]
         if self._participant is not None:
             other = other.taking_part(self._participant)
@@ -244,6 +248,7 @@ class Cells(Database):
     ) -> AsyncIterator[Session]:
         """A session of that person, or of nobody."""
         if cell != HOME:
+            await self._schemas[cell].require_current()
             other = self._others[cell]
             async with other.system() if person_id is None else other.personal(person_id, within=within) as session:
                 yield session

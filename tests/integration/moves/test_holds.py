@@ -1,0 +1,164 @@
+"""Writes that are held go on by themselves, whatever became of whoever moved the tenant, and none of them is lost."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+import asyncpg
+import pytest
+
+from recollect.accounts.tenants import service as tenants
+from recollect.accounts.tenants.model import Tenant
+from recollect.errors import TenantMoving, Unavailable
+from recollect.moves import store
+from recollect.moves.model import Step
+from recollect.platform.operator_sessions import Operator
+from recollect.settings.cells import HOME
+from tests.support.gateway import eventually
+from tests.support.memories import Agent
+from tests.support.moves import AWAY, TwoCells, killed_after
+
+MINUTE = timedelta(minutes=1)
+
+HOLDING = [("mark_log", 1), ("digest_of_tenant", 1), ("record_step", 3)]
+"""After which statements a mover is killed while writes are held, the last when it has noted that it switches."""
+
+
+async def let_time_pass(two_cells: TwoCells, tenant: Tenant) -> None:
+    """The moment until which writes are held is over."""
+    async with two_cells.bare(HOME) as connection:
+        held = await connection.execute(
+            "UPDATE tenants SET held_until = clock_timestamp() WHERE id = $1 AND place = 'leaving'", tenant.id
+        )
+    assert held == "UPDATE 1"
+
+
+async def names_in(two_cells: TwoCells, cell: str, tenant: Tenant) -> set[str]:
+    async with two_cells.bare(cell) as connection:
+        rows = await connection.fetch("SELECT name FROM nodes WHERE tenant_id = $1", tenant.id)
+    return {row["name"] for row in rows}
+
+
+@asynccontextmanager
+async def mover(two_cells: TwoCells) -> AsyncIterator[Operator]:
+    """A mover's connection to the source."""
+    async with Operator.connect(two_cells.known[HOME].url, two_cells.settings, role=None) as operator:
+        yield operator
+
+
+async def depart(source: Operator, tenant: Tenant, held_until: Any) -> bool:
+    """As a move does it."""
+    async with source.transaction():
+        await store.lock_writes(source, tenant.id)
+        return await store.depart(source, tenant.id, held_until)
+
+
+async def test_once_the_hold_of_a_killed_mover_is_over_writes_go_on_and_another_mover_takes_them_along(
+    two_cells: TwoCells, agent: Agent, tenant: Tenant
+) -> None:
+    act: Callable[[str], Awaitable[None]] = two_cells.move
+    for function, times in HOLDING:
+        async with killed_after(function, times):
+            await act(tenant.slug)
+        with pytest.raises(TenantMoving):
+            await agent.create(function)
+        assert await two_cells.place(HOME, tenant.slug) == "leaving"
+        await let_time_pass(two_cells, tenant)
+        assert await agent.create(function) == [function]
+        assert await two_cells.place(HOME, tenant.slug) == "here"
+        act = two_cells.go_on
+    await two_cells.go_on(tenant.slug)
+    assert await names_in(two_cells, AWAY, tenant) == {"Ada", "Grace", *(function for function, _ in HOLDING)}
+    assert await two_cells.leftovers() == []
+
+
+async def test_a_mover_that_comes_too_late_does_not_switch(
+    two_cells: TwoCells, agent: Agent, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has compared both cells when its hold ends, and somebody writes."""
+    original = store.record_step
+
+    async def held_up(home: Operator, tenant_id: Any, step: Step) -> None:
+        await original(home, tenant_id, step)
+        if step is Step.SWITCH:
+            await let_time_pass(two_cells, tenant)
+            assert await agent.create("Babbage") == ["Babbage"]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "record_step", held_up)
+        with pytest.raises(Unavailable, match="writes go on"):
+            await two_cells.move(tenant.slug)
+    assert await two_cells.place(HOME, tenant.slug) == "here"
+    assert await two_cells.step(tenant.slug) == "copy"
+    await two_cells.go_on(tenant.slug)
+    assert await names_in(two_cells, AWAY, tenant) == {"Ada", "Grace", "Babbage"}
+
+
+async def test_a_mover_switches_by_its_own_hold_while_that_stands_and_by_no_other(
+    two_cells: TwoCells, agent: Agent, tenant: Tenant
+) -> None:
+    async with mover(two_cells) as source:
+        lost = await store.hold(source, tenant.id, MINUTE)
+        own = await store.hold(source, tenant.id, MINUTE)
+        assert not await depart(source, tenant, lost), "another one, whose check is not over, holds the writes"
+        await let_time_pass(two_cells, tenant)
+        assert not await depart(source, tenant, own), "it is over, though nobody has written"
+        again = await store.hold(source, tenant.id, MINUTE)
+        assert await depart(source, tenant, again)
+        assert await store.hold(source, tenant.id, MINUTE) is None
+    with pytest.raises(TenantMoving):
+        await agent.create("Babbage")
+
+
+async def test_a_write_that_is_about_to_commit_when_the_hold_is_over_has_the_switch_refused(
+    two_cells: TwoCells, agent: Agent, tenant: Tenant, owner: asyncpg.Connection
+) -> None:
+    """The switch waits for it, and then finds the hold ended: also by a clock that goes back meanwhile."""
+    async with mover(two_cells) as source:
+        held_until = await store.hold(source, tenant.id, MINUTE)
+        await let_time_pass(two_cells, tenant)
+        async with owner.transaction():
+            await owner.execute("SELECT set_config('recollect.tenant_id', $1, true)", str(tenant.id))
+            await owner.execute("UPDATE graphs SET metadata = metadata WHERE tenant_id = $1", tenant.id)
+            await owner.execute("SELECT require_here(true, true)")
+            switching = asyncio.create_task(depart(source, tenant, held_until))
+            await eventually(lambda: somebody_waits(owner))
+            assert not switching.done()
+        assert await switching is False
+    assert await two_cells.place(HOME, tenant.slug) == "here"
+
+
+async def test_a_write_that_is_about_to_commit_when_the_tenant_departs_is_refused(
+    two_cells: TwoCells, agent: Agent, tenant: Tenant, owner: asyncpg.Connection
+) -> None:
+    async with mover(two_cells) as source:
+        async with source.transaction():
+            await store.lock_writes(source, tenant.id)
+            held_until = await store.hold(source, tenant.id, MINUTE)
+            assert held_until is not None
+            writing = asyncio.create_task(agent.create("Babbage"))
+            await eventually(lambda: somebody_waits(owner))
+            assert await store.depart(source, tenant.id, held_until)
+        with pytest.raises(TenantMoving):
+            await writing
+    assert await names_in(two_cells, HOME, tenant) == {"Ada", "Grace"}
+
+
+async def somebody_waits(owner: asyncpg.Connection) -> bool:
+    waiting = "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)"
+    return bool(await owner.fetchval(waiting))
+
+
+async def test_once_a_hold_is_over_operators_change_the_tenant_and_workers_find_its_work(
+    two_cells: TwoCells, agent: Agent, tenant: Tenant, operator: Operator, owner: asyncpg.Connection
+) -> None:
+    staying = "SELECT EXISTS (SELECT FROM tenants_staying WHERE id = $1)"
+    async with mover(two_cells) as source:
+        await store.hold(source, tenant.id, MINUTE)
+        assert not await owner.fetchval(staying, tenant.id)
+        await let_time_pass(two_cells, tenant)
+        assert await owner.fetchval(staying, tenant.id)
+        assert (await tenants.suspend_tenant(operator, tenant.slug)).status == "suspended"
+        assert await two_cells.place(HOME, tenant.slug) == "here"
