@@ -3,6 +3,7 @@
 A migration that was applied must never change: its checksum is kept and compared.
 """
 
+import asyncio
 import hashlib
 import re
 from collections.abc import AsyncIterator
@@ -21,6 +22,13 @@ log = structlog.get_logger(__name__)
 
 LOCK_KEY = 0x7265636F6C6C6563
 """The advisory lock's key: the letters "recollec"."""
+
+TABLE_LOCK_MS = 500
+"""Milliseconds that a migration waits for a table. Whoever asks for the table after it waits as long. Where a call and
+it wait for each other it is the migration that gives up: PostgreSQL looks for deadlocks after a second."""
+
+ATTEMPTS, PAUSE_SECONDS = 100, 0.2
+"""How often a migration is tried whose tables are in use, and how long others have them in between: a minute in all."""
 
 ROLES = {
     OWNER_ROLE: "owns every table and runs migrations",
@@ -89,17 +97,23 @@ async def _locked_connection(url: str, lock_timeout_seconds: float) -> AsyncIter
     except (OSError, asyncpg.PostgresError, TimeoutError) as error:
         raise Unavailable("Cannot reach the database for migrations: check RECOLLECT_OWNER_DATABASE_URL.") from error
     try:
-        await connection.execute(f"SET lock_timeout = {round(lock_timeout_seconds * 1000)}")
-        await connection.execute("SELECT pg_advisory_lock($1)", LOCK_KEY)
+        await _lock(connection, lock_timeout_seconds)
         yield connection
-    except asyncpg.LockNotAvailableError as error:
-        raise Unavailable(
-            "Another migration is under way. Try again when it has ended.", code=ErrorCode.BUSY
-        ) from error
     except asyncpg.PostgresError as error:
         raise translate(error) or MigrationFailed(f"Migration stopped: {error.args[0]}") from error
     finally:
         await connection.close()
+
+
+async def _lock(connection: asyncpg.Connection, seconds: float) -> None:
+    """Be the only one that migrates; raises Unavailable where another one does for longer than so many seconds."""
+    await connection.execute(f"SET lock_timeout = {round(seconds * 1000)}")
+    try:
+        await connection.execute("SELECT pg_advisory_lock($1)", LOCK_KEY)
+    except asyncpg.LockNotAvailableError as error:
+        raise Unavailable(
+            "Another migration is under way. Try again when it has ended.", code=ErrorCode.BUSY
+        ) from error
 
 
 async def _prepare(connection: asyncpg.Connection) -> None:
@@ -181,9 +195,20 @@ async def _pending(connection: asyncpg.Connection) -> list[Migration]:
 
 
 async def _apply(connection: asyncpg.Connection, migration: Migration) -> bool:
-    async with connection.transaction():
-        await connection.execute(migration.sql)
-        await connection.execute(
-            "INSERT INTO schema_migrations (name, checksum) VALUES ($1, $2)", migration.name, migration.checksum
-        )
-    return True
+    """Apply a migration in one transaction, again and again while its tables are in use. Raises Unavailable."""
+    for _ in range(ATTEMPTS):
+        try:
+            async with connection.transaction():
+                await connection.execute(f"SET LOCAL lock_timeout = {TABLE_LOCK_MS}")
+                await connection.execute(migration.sql)
+                await connection.execute(
+                    "INSERT INTO schema_migrations (name, checksum) VALUES ($1, $2)", migration.name, migration.checksum
+                )
+            return True
+        except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
+            log.info("tables are in use, the migration will be tried again", migration=migration.name)
+            await asyncio.sleep(PAUSE_SECONDS)
+    raise Unavailable(
+        f"{migration.name} found its tables in use {ATTEMPTS} times. Nothing of it was done: try again when less is.",
+        code=ErrorCode.BUSY,
+    )

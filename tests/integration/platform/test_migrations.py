@@ -11,8 +11,9 @@ import asyncpg
 import pytest
 
 from recollect.errors import ErrorCode, Unavailable
-from recollect.platform.migrate import LOCK_KEY, ROLES, MigrationFailed, migrate, migrations
+from recollect.platform.migrate import LOCK_KEY, ROLES, Migration, MigrationFailed, migrate, migrations
 from recollect_local.postgres import LocalPostgres
+from tests.support.gateway import eventually
 
 NAMES = [migration.name for migration in migrations()]
 
@@ -252,6 +253,39 @@ async def test_who_waits_too_long_for_another_migration_is_told(empty: str) -> N
             await migrate(empty, lock_timeout_seconds=0.1)
     assert refused.value.code is ErrorCode.BUSY
     assert await migrate(empty) == NAMES
+
+
+@pytest.fixture
+async def pending(empty: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A database that lacks one migration: of a table, and then of another one."""
+    await migrate(empty)
+    one_more = Migration("9999_both", "ALTER TABLE tenants ADD COLUMN odd int; ALTER TABLE nodes ADD COLUMN odd int")
+    every = [*migrations(), one_more]
+    monkeypatch.setattr("recollect.platform.migrate.migrations", lambda: every)
+    return empty
+
+
+async def test_where_a_migration_and_a_call_wait_for_each_other_it_is_the_migration_that_gives_up(pending: str) -> None:
+    async with connected(pending) as call:
+        async with call.transaction():
+            await call.execute("LOCK TABLE recollect.nodes IN ACCESS SHARE MODE")
+            migrating = asyncio.create_task(migrate(pending))
+            waiting = "SELECT count(*) > 0 FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock'"
+            await eventually(lambda: call.fetchval(waiting))
+            assert await call.fetchval("SELECT count(*) FROM recollect.tenants") == 0
+        assert await migrating == ["9999_both"]
+
+
+async def test_a_migration_whose_tables_stay_in_use_leaves_nothing(
+    pending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recollect.platform.migrate.ATTEMPTS", 2)
+    async with connected(pending) as call, call.transaction():
+        await call.execute("LOCK TABLE recollect.nodes IN ACCESS SHARE MODE")
+        with pytest.raises(Unavailable, match="9999_both found its tables in use 2 times"):
+            await migrate(pending)
+        assert await call.fetchval("SELECT count(*) FROM information_schema.columns WHERE column_name = 'odd'") == 0
+    assert await migrate(pending) == ["9999_both"]
 
 
 async def test_a_server_that_is_away_is_told_without_its_address(tmp_path: Path) -> None:
