@@ -54,6 +54,7 @@ class Instruments:
     connections: UpDownCounter
     connection_waits: Histogram
     connection_timeouts: Counter
+    replica_reads: Counter
     job_steps: Counter
     job_seconds: Histogram
     webhook_attempts: Counter
@@ -105,6 +106,7 @@ def instruments_of(meter: Meter) -> Instruments:
         meter.create_up_down_counter("db.client.connection.count", "{connection}", "Connections in use"),
         seconds("db.client.connection.wait_time", "How long calls wait for a connection"),
         meter.create_counter("db.client.connection.timeouts", "{timeout}", "Waits for a connection that were in vain"),
+        meter.create_counter("recollect.replica.reads", "{read}", "Reads that a replica might answer"),
         meter.create_counter("recollect.job.steps", "{step}", "Steps of jobs"),
         seconds("recollect.job.step.duration", "How long steps of jobs take", _STEP_SECONDS),
         meter.create_counter("recollect.webhook.attempts", "{attempt}", "Requests to webhooks"),
@@ -185,7 +187,7 @@ def record_backlog(queue: str, waiting: int, oldest_seconds: float) -> None:
 
 @asynccontextmanager
 async def used_connection(pool: str, connection: AbstractAsyncContextManager[T]) -> AsyncIterator[T]:
-    """A connection of a pool, which is `tenants` or `reserved`, with how long it was waited for."""
+    """A connection of a pool, which is `tenants`, `replica` or `reserved`, with how long it was waited for."""
     instruments, attributes, began = _instruments(), {"db.client.connection.pool.name": pool}, time.perf_counter()
     async with AsyncExitStack() as stack:
         try:
@@ -201,6 +203,11 @@ async def used_connection(pool: str, connection: AbstractAsyncContextManager[T])
             yield held
         finally:
             instruments.connections.add(-1, used)
+
+
+def record_replica_read(outcome: str) -> None:
+    """A read that a replica might answer: `replica`, or the word for why the primary did (ReplicaOutcome)."""
+    _instruments().replica_reads.add(1, {"recollect.replica.outcome": outcome})
 
 
 def record_refused(passages: int) -> None:
