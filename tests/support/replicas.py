@@ -72,14 +72,20 @@ class Pair:
         return await self.standby.execute("SELECT pg_get_wal_replay_pause_state() = 'paused'") == "True"
 
     @asynccontextmanager
-    async def opened(self, **changed: Any) -> AsyncIterator["Reader"]:
-        """The database as a gateway has it that has not read yet."""
+    async def opened(self, *, has_read: bool = True, **changed: Any) -> AsyncIterator["Reader"]:
+        """The database as a gateway has it that has read before, when the log was empty; or has not read yet.
+
+        One that has not asks the replica for all there is, and the primary may write to its log at any moment, as when
+        it prunes a page.
+        """
         own = self.settings.model_copy(update=changed)
         async with (
             replica_of(own) as replica,
             Database.connect(own.database_url, settings=own, replica=replica) as db,
         ):
             assert replica is not None
+            if has_read:
+                replica.marks.note(0)
             yield Reader(db, replica, own)
 
 
@@ -93,11 +99,16 @@ class Reader:
 
     def call(self, caller: Caller) -> Call:
         """A call that only reads."""
-        return Call(caller, Services(self.db, QuestionEncoder(embedder()), self.settings), "read", read_only=True)
+        return call_of(self.db, caller, self.settings)
 
     def agent(self, caller: Caller) -> Agent:
         """Who writes, to the primary."""
         return Agent(self.db, caller)
+
+
+def call_of(db: Database, caller: Caller, settings: Settings) -> Call:
+    """A call that only reads."""
+    return Call(caller, Services(db, QuestionEncoder(embedder()), settings), "read", read_only=True)
 
 
 def outcomes(measured: Measured) -> dict[str, int]:
@@ -121,6 +132,7 @@ async def pair(settings: Settings) -> AsyncIterator[Pair]:
             "owner_database_url": primary.url("recollect_owner"),
             "replica_database_url": standby.url("recollect_app"),
             "replica_wait_seconds": MAX_WAIT_SECONDS,
+            "replica_max_lag_seconds": 300.0,
         }
         yield Pair(primary, standby, settings.model_copy(update=urls))
 

@@ -86,6 +86,7 @@ async def test_heavy_reads_of_all_kinds_are_done_by_the_replica(
 
     http = clients[1]
     graph = "/v1/graphs/default"
+    await recalled(http, "depot")  # A gateway that has not read yet asks the replica for more.
     assert await by_replica(recalled(http, "depot")) == 1
     paths = ("/nodes", f"/nodes/{kept}", f"/nodes/{kept}/history", f"/nodes/{kept}/relations", "/search?q=depot")
     for path in paths:

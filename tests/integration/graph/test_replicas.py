@@ -8,6 +8,8 @@ from random import Random
 import psutil
 import pytest
 
+from recollect.accounts.identity.model import operator_caller
+from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller
 from recollect.errors import NotFound
 from recollect.graph.graphs import service as graphs
@@ -15,19 +17,23 @@ from recollect.graph.graphs.view import GraphView
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import NewEdge
 from recollect.memory import reading
+from recollect.platform.connections import OWNER_ROLE
 from recollect.platform.db import Database
 from recollect.platform.sql import Query
 from recollect.settings import Settings
 from recollect_gateway.calls import Call, read_by_replica
+from recollect_operator.cells import OperatorCells
+from tests.support.cells import OTHER, cell_url, make_cell, opened
 from tests.support.gateway import eventually
 from tests.support.measured import Measured
 from tests.support.memories import Agent
-from tests.support.replicas import NewTenantOfPair, Pair, Reader, outcomes
+from tests.support.replicas import NewTenantOfPair, Pair, Reader, call_of, outcomes
 from tests.support.statements import sent_statements
 
 LONG = Query.compile("SELECT pg_sleep(3600)::text")
 NAMES = Query.compile("SELECT array_agg(name) FROM nodes WHERE graph_id = :graph_id")
 IS_REPLAYED = Query.compile("SELECT pg_is_in_recovery()")
+DATABASE = Query.compile("SELECT current_database()::text")
 OWN_PID = Query.compile("SELECT pg_backend_pid()")
 
 
@@ -158,7 +164,7 @@ async def test_one_that_lags_is_not_read_whatever_it_has_of_the_graph(
         assert await where(fresh.call(resident)) == "replica"
         await new_tenant_of_pair()
         assert await where(fresh.call(resident)) == "replica", "what it lacks was written this moment"
-    async with pair.opened() as fresh:
+    async with pair.opened(has_read=False) as fresh:
         assert await where(fresh.call(resident)) == "primary", "since when it lacks that, nobody here knows"
     assert outcomes(measured) == {"replica": 2, "lagging": 1}
 
@@ -173,6 +179,38 @@ async def test_a_server_that_follows_no_other_is_no_replica(
                 assert view.tx.replica is fresh.replica
             await where(fresh.call(resident))
     assert outcomes(measured) == {"promoted": 1, "paused": 1}
+
+
+async def test_each_cell_has_a_replica_of_its_own(pair: Pair, resident: Caller, agent: Agent) -> None:
+    urls = await make_cell(pair.primary, "recollect_b")
+    replica_url = cell_url(pair.standby, "recollect_app", "recollect_b")
+    cells = {OTHER: urls.model_copy(update={"replica_database_url": replica_url})}
+    celled = pair.settings.model_copy(update={"cells": cells})
+    async with (
+        OperatorCells.connect(celled, OWNER_ROLE, lambda its: its.migration_url) as operators,
+        operators.claimed("elsewhere", OTHER) as tenant_id,
+        operators.at(OTHER).session() as operator,
+    ):
+        tenant = await tenants.create_tenant(operator, "elsewhere", "Elsewhere", tenant_id=tenant_id)
+    elsewhere = operator_caller(tenant)
+
+    async def database(call: Call) -> tuple[str, bool]:
+        async with call.reading(None) as view:
+            return await view.tx.fetchval(DATABASE), await view.tx.fetchval(IS_REPLAYED)
+
+    async with opened(celled) as db:
+        await Agent(db, elsewhere).create("Grace")
+        await pair.catch_up()
+
+        async def are_read_there() -> bool:
+            found = [await read_by_replica(call_of(db, caller, celled), database) for caller in (resident, elsewhere)]
+            return found == [("recollect", True), ("recollect_b", True)]
+
+        await eventually(are_read_there)
+        await pair.pause()
+        await Agent(db, elsewhere).create("Hopper")
+        assert await read_by_replica(call_of(db, elsewhere, celled), database) == ("recollect_b", False)
+        assert (await read_by_replica(call_of(db, resident, celled), database))[0] == "recollect"
 
 
 async def test_a_read_whose_replica_goes_away_is_done_again_on_the_primary(
