@@ -37,6 +37,7 @@ pytest_plugins = [
     "tests.support.moves",
     "tests.support.people",
     "tests.support.rates",
+    "tests.support.replicas",
     "tests.support.weights",
 ]
 

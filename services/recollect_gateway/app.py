@@ -28,6 +28,7 @@ from recollect.platform.mail import Mailer
 from recollect.platform.outbound import Outbound
 from recollect.platform.queue import Wakeups
 from recollect.platform.rate_limits.limiter import RateLimiter
+from recollect.platform.replicas import replica_of
 from recollect.platform.schema.service import SchemaCheck
 from recollect.platform.shared_cache import SharedCache
 from recollect.platform.text_records import TextRecords
@@ -262,7 +263,11 @@ async def _database(redis: Redis, settings: Settings, stack: AsyncExitStack) -> 
     stack.push_async_callback(wakeups.aclose)
     return await stack.enter_async_context(
         Database.connect(
-            settings.database_url, settings=settings, on_commit=wakeups.notify, on_written=publisher.publish
+            settings.database_url,
+            settings=settings,
+            on_commit=wakeups.notify,
+            on_written=publisher.publish,
+            replica=await stack.enter_async_context(replica_of(settings)),
         )
     )
 

@@ -1,8 +1,8 @@
 """One call, by whichever transport it came: who calls, and the ways to the memory."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
@@ -10,9 +10,11 @@ from recollect.accounts.usage.tally import UsageTally
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Revision
+from recollect.graph.graphs.replicas import replicated
 from recollect.graph.graphs.view import GraphView
 from recollect.platform.computing import Slices, compute
 from recollect.platform.db import Database
+from recollect.platform.replicas import ReplicaFailed
 from recollect.platform.transactions import Transaction
 from recollect.retrieval.recall.cache import Lookup, RecallCache, looked_up
 from recollect.retrieval.recall.model import Question, RecallFilter
@@ -46,6 +48,7 @@ class Call:
     """One call, of a tool or a route: who calls, and the ways to the memory.
 
     `operation`: its name, as the log of a graph tells what was done. `read_only`: its transaction cannot write.
+    `by_replica`: what it reads of graphs a replica may tell (`read_by_replica`).
     """
 
     caller: Caller
@@ -53,6 +56,7 @@ class Call:
     operation: str
     read_only: bool = False
     progress: Progress = _no_progress
+    by_replica: bool = False
 
     @property
     def settings(self) -> Settings:
@@ -80,10 +84,15 @@ class Call:
     async def reading(self, graph: str | None, as_of: str | datetime | None = None) -> AsyncIterator[GraphView]:
         """The call's one transaction, and in it a graph, as it is or (`as_of`, a revision or a time) as it was.
 
-        Where it is not there, nothing is found in it.
+        Where it is not there, nothing is found in it. It begins on the primary and, `by_replica`, goes on at a replica
+        that has of the graph what the primary has.
         """
-        async with self.transaction() as tx:
-            yield await graphs.view(tx, graph, as_of)
+        async with AsyncExitStack() as primary, AsyncExitStack() as replica:
+            view = await graphs.view(await primary.enter_async_context(self.transaction()), graph, as_of)
+            if self.by_replica and (there := await replicated(view, replica)) is not None:
+                await primary.aclose()
+                view = there
+            yield view
 
     def changing(self, graph: str | None, *, keep: bool = True) -> AbstractAsyncContextManager[Transaction]:
         """The call's one transaction, in which a use case takes the graph's write lock. `keep` as in `transaction`."""
@@ -117,3 +126,14 @@ class Call:
     async def statements(self, texts: Sequence[str]) -> list[Question]:
         """Texts to store, with their vectors. Call it before the transaction."""
         return await self.services.encoder.statements(self.caller, texts)
+
+
+async def read_by_replica(call: Call, read: Callable[[Call], Awaitable[T]]) -> T:
+    """What `read` answers of a call that only reads, by a replica where one may tell; where that fails, by the primary.
+
+    `read` may be done twice: it changes nothing, and has answered nobody before it ends.
+    """
+    try:
+        return await read(replace(call, by_replica=call.read_only))
+    except ReplicaFailed:
+        return await read(call)

@@ -18,7 +18,7 @@ import recollect_gateway.app
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
 from recollect.platform.connections import APP_ROLE
-from recollect.platform.db import Database, OnCommit, OnWritten
+from recollect.platform.db import Database
 from recollect.platform.sql import Query
 from recollect.platform.transactions import Transaction
 from recollect.settings import Settings
@@ -112,14 +112,11 @@ class _Unwatched(Database):
         *,
         role: str = APP_ROLE,
         settings: Settings,
-        on_commit: OnCommit | None = None,
-        on_written: OnWritten | None = None,
+        **more: Any,
     ) -> AsyncIterator[Self]:
         """A pool that connects as the role without policies."""
         assert role == APP_ROLE
-        async with super().connect(
-            url, role=WITHOUT_POLICIES, settings=settings, on_commit=on_commit, on_written=on_written
-        ) as database:
+        async with super().connect(url, role=WITHOUT_POLICIES, settings=settings, **more) as database:
             yield database
 
 

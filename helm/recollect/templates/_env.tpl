@@ -59,6 +59,20 @@
 {{- end }}
 {{- end }}
 
+{{/* The address of the replica from which gateways read, if there is one. */}}
+{{- define "recollect.replica" -}}
+{{- $app := .Values.postgresql.app }}
+{{- with .Values.postgresql.replica }}
+{{- if .urlKey }}
+{{- include "recollect.fromSecret" (list "RECOLLECT_REPLICA_DATABASE_URL" $app.secret .urlKey) }}
+{{- else if .host }}
+{{- if $app.urlKey }}{{ fail "postgresql.replica.urlKey is needed where postgresql.app.urlKey is set" }}{{ end -}}
+- name: RECOLLECT_REPLICA_DATABASE_URL
+  value: {{ printf "postgresql://%s:$(POSTGRESQL_APP_PASSWORD)@%s:%v/%s%s" $app.user .host .port $.Values.postgresql.database (include "recollect.postgresqlOptions" $) | quote }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{/* The address of Valkey or Redis. */}}
 {{- define "recollect.redis" -}}
 {{- with .Values.redis }}

@@ -8,7 +8,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
 
 from recollect.caller import Caller, Scope
-from recollect_gateway.calls import Call, Services
+from recollect_gateway.calls import Call, Services, read_by_replica
 from recollect_gateway.errors import DOING, RESPONSES
 from recollect_gateway.guards import mirrors, valid_body
 from recollect_gateway.operations import memories
@@ -66,4 +66,5 @@ class MemoryController(Controller):
         """Find what was remembered, by words and by meaning. A graph that is not there holds nothing."""
         request.user.require(Scope.MEMORY_READ)
         call = Call(request.user, services, "recall", read_only=True)
-        return recalled_body(await memories.recall(call, name, data), explain=data.explain)
+        recalled = await read_by_replica(call, lambda calling: memories.recall(calling, name, data))
+        return recalled_body(recalled, explain=data.explain)

@@ -1,6 +1,7 @@
 """/v1/graphs/{name}/nodes: look at the entities and facts of a graph, their versions, and what they are tied to."""
 
-from typing import Annotated, Any, Literal
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, Literal, TypeVar
 from uuid import UUID
 
 from litestar import Controller, Request, get
@@ -10,12 +11,13 @@ from litestar.params import FromPath, QueryParameter
 
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Version, VersionFilter
 from recollect.graph.relations.model import Direction, EdgePlace, Walk
 from recollect.memory import exploring, reading
 from recollect.memory.model import NamedEdge
-from recollect_gateway.calls import Call, Services
+from recollect_gateway.calls import Call, Services, read_by_replica
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import mirrors
 from recollect_gateway.management.pages import AsOf, Cursor, Limit, Page, counted, place_of
@@ -30,6 +32,7 @@ from recollect_gateway.operations.nodes import (
 from recollect_gateway.operations.relations import RelationBody, told_relations
 from recollect_gateway.parsing import check_text
 
+T = TypeVar("T")
 AnyRequest = Request[Caller, Any, State]
 Kinds = Annotated[list[str] | None, QueryParameter(max_items=50, description="Only of one of these kinds")]
 Tags = Annotated[
@@ -69,9 +72,11 @@ class NodeController(Controller):
         check_text({"kind": kind, "tag": tag, "prefix": prefix, "as_of": as_of})
         place = place_of(cursor, _node_place)
         only = VersionFilter(tuple(kind or ()), tuple(tag or ()), limit, 0, status, prefix, place)
-        async with _call(request, services, "list_nodes").reading(name, as_of) as view:
-            graphs.require_there(view)
-            found, more = await lineages.list_nodes(view, only)
+
+        async def listed(view: GraphView) -> tuple[list[Version], bool]:
+            return await lineages.list_nodes(view, only)
+
+        found, more = await _read(request, services, "list_nodes", name, as_of, listed)
         return Page([node_item(node) for node in found], _behind_node(found[-1]) if more else None)
 
     @get("/{node:str}", responses=RESPONSES, summary="Read a node", opt=mirrors("get_node", "get_node_by_lineage"))
@@ -88,10 +93,11 @@ class NodeController(Controller):
         What is written like an id is one. A name that holds a `/` is no part of an address: list nodes by `prefix`.
         """
         check_text({"node": node, "as_of": as_of})
-        async with _call(request, services, "get_node").reading(name, as_of) as view:
-            graphs.require_there(view)
-            found, said = await reading.get_node(view, await reading.node_called(view, node))
-        return node_body(found, said)
+
+        async def told(view: GraphView) -> NodeBody:
+            return node_body(*await reading.get_node(view, await reading.node_called(view, node)))
+
+        return await _read(request, services, "get_node", name, as_of, told)
 
     @get("/{node:str}/history", responses=RESPONSES, summary="List a node's versions", opt=mirrors("history"))
     async def list_versions(
@@ -106,10 +112,11 @@ class NodeController(Controller):
         """What a node was, newest first. One that was deleted is addressed by its id."""
         check_text({"node": node})
         before = place_of(cursor, counted)
-        async with _call(request, services, "history").reading(name) as view:
-            graphs.require_there(view)
-            node_id = await reading.node_called(view, node)
-            found, more = await reading.history(view, node_id, before=before, limit=limit)
+
+        async def listed(view: GraphView) -> tuple[list[Version], bool]:
+            return await reading.history(view, await reading.node_called(view, node), before=before, limit=limit)
+
+        found, more = await _read(request, services, "history", name, None, listed)
         return Page([version_body(version) for version in found], str(found[-1].version) if more else None)
 
     @get(
@@ -133,17 +140,33 @@ class NodeController(Controller):
         """What starts or ends at a node, by ordinal and age, with relations of other graphs that the key reaches."""
         check_text({"node": node, "type": type, "as_of": as_of})
         place = place_of(cursor, _edge_place)
-        async with _call(request, services, "relations").reading(name, as_of) as view:
-            graphs.require_there(view)
+        walk = Walk(direction, tuple(type or ()))
+
+        async def listed(view: GraphView) -> Page[RelationBody]:
             node_id = await reading.node_called(view, node)
-            walk = Walk(direction, tuple(type or ()))
             found = await exploring.edges_at(view, node_id, walk, after=place, limit=limit)
             items = await told_relations(view, node_id, found.links)
-        return Page(items, _behind_edge(found.links[-1]) if found.more else None)
+            return Page(items, _behind_edge(found.links[-1]) if found.more else None)
+
+        return await _read(request, services, "relations", name, as_of, listed)
 
 
-def _call(request: AnyRequest, services: Services, operation: str) -> Call:
-    return Call(request.user, services, operation, read_only=True)
+async def _read(
+    request: AnyRequest,
+    services: Services,
+    operation: str,
+    graph: str,
+    as_of: str | None,
+    read: Callable[[GraphView], Awaitable[T]],
+) -> T:
+    """What is read of a graph; raises NotFound where it is not there."""
+
+    async def of_graph(call: Call) -> T:
+        async with call.reading(graph, as_of) as view:
+            graphs.require_there(view)
+            return await read(view)
+
+    return await read_by_replica(Call(request.user, services, operation, read_only=True), of_graph)
 
 
 def _behind_node(node: Version) -> str:

@@ -13,7 +13,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.memory import searching
 from recollect.memory.searching import NodeMatch
 from recollect.retrieval.recall.model import RecallFilter
-from recollect_gateway.calls import Call, Services
+from recollect_gateway.calls import Call, Services, read_by_replica
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import mirrors
 from recollect_gateway.management.nodes import Kinds, StatusFilter, Tags
@@ -68,9 +68,14 @@ class SearchController(Controller):
         )
         call = Call(request.user, services, "search", read_only=True)
         (question,) = await call.questions([q])
-        async with call.recalling(name, [question], only, as_of=as_of) as (view, cached):
-            graphs.require_there(view)
-            found = await searching.find(view, question, only, limit=begin + limit + 1, threshold=None, cached=cached)
+
+        async def matches(call: Call) -> list[NodeMatch]:
+            async with call.recalling(name, [question], only, as_of=as_of) as (view, cached):
+                graphs.require_there(view)
+                most = begin + limit + 1
+                return await searching.find(view, question, only, limit=most, threshold=None, cached=cached)
+
+        found = await read_by_replica(call, matches)
         page = found[begin : begin + limit]
         return Page([_found(match) for match in page], str(begin + limit) if len(found) > begin + limit else None)
 

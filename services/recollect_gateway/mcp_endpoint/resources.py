@@ -29,7 +29,7 @@ from recollect.graph.graphs.model import Graph, graph_name
 from recollect.graph.relations.model import Direction, Walk
 from recollect.memory import exploring, reading
 from recollect.settings import Settings
-from recollect_gateway.calls import Call, Services
+from recollect_gateway.calls import Call, Services, read_by_replica
 from recollect_gateway.mcp_endpoint.catalogue import TOOLS, TOOLSETS
 from recollect_gateway.mcp_endpoint.errors import as_protocol_errors
 from recollect_gateway.mcp_endpoint.request import Context, McpRequest, request_of
@@ -180,7 +180,7 @@ class ResourceHandlers:
             address = self._offered(request, uri)
         try:
             with as_protocol_errors():
-                structured = await _read(call, uri, address)
+                structured = await read_by_replica(call, lambda calling: _read(calling, uri, address))
                 contents = _contents(uri, bounded(structured, call.settings.max_reply_bytes))
             failed = False
             return contents

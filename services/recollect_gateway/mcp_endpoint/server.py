@@ -30,7 +30,7 @@ from recollect.errors import Unavailable
 from recollect.platform.metrics import record_tool
 from recollect_gateway.access_log import note_tool
 from recollect_gateway.bodies import LARGE
-from recollect_gateway.calls import Call, Progress, Services
+from recollect_gateway.calls import Call, Progress, Services, read_by_replica
 from recollect_gateway.mcp_endpoint import subscriptions
 from recollect_gateway.mcp_endpoint.apps import may_show_apps
 from recollect_gateway.mcp_endpoint.completion import CompletionHandlers
@@ -134,7 +134,9 @@ class McpHandlers:
             return await tool.substitute(self.services)
         call = Call(request.caller, self.services, tool.name, tool.read_only, progress)
         asked = await tool.ask(call, arguments, round_) if tool.ask is not None and round_ is not None else None
-        return await tool.handler(call, arguments) if asked is None else asked
+        if asked is not None:
+            return asked
+        return await read_by_replica(call, lambda calling: tool.handler(calling, arguments))
 
     @property
     def tasks(self) -> TaskHandlers:

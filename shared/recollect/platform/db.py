@@ -9,7 +9,7 @@ import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 from uuid import UUID
 
 import asyncpg
@@ -24,8 +24,18 @@ from recollect.platform.shared_connections import local_settings
 from recollect.platform.shares import Shares
 from recollect.platform.slots import elsewhere, give_way
 from recollect.platform.sql import Query
-from recollect.platform.transactions import Session, Transaction, begin_statements, end_statements, roll_back
+from recollect.platform.transactions import (
+    ROLLBACK_SECONDS,
+    Session,
+    Transaction,
+    begin_statements,
+    end_statements,
+    roll_back,
+)
 from recollect.settings import Settings
+
+if TYPE_CHECKING:
+    from recollect.platform.replicas import Replica
 
 OnCommit = Callable[[UUID, frozenset[str]], None]
 """Told the tenant and the jobs to wake, after a commit. Returns at once and never raises."""
@@ -61,6 +71,9 @@ class Participant(Protocol):
 class Database:
     """A pool of connections that act as one role. No tenant holds more than its share of them."""
 
+    pool_name = "tenants"
+    _rollback_seconds = ROLLBACK_SECONDS
+
     def __init__(
         self,
         pool: asyncpg.Pool,
@@ -70,6 +83,7 @@ class Database:
         on_written: OnWritten | None = None,
         reserved: asyncpg.Pool | None = None,
         local: str = "",
+        replica: "Replica | None" = None,
     ) -> None:
         self._pool, self._reserved = pool, reserved or pool
         self._acquire_seconds, self._lock_seconds = settings.database_acquire_seconds, settings.lock_timeout_seconds
@@ -80,6 +94,7 @@ class Database:
         self._local = local
         self._contact = settings.operator_contact
         self._several, self._cell = bool(settings.cells), settings.measured_cell
+        self._replica = replica
 
     @classmethod
     @asynccontextmanager
@@ -91,8 +106,13 @@ class Database:
         settings: Settings,
         on_commit: OnCommit | None = None,
         on_written: OnWritten | None = None,
+        replica: "Replica | None" = None,
+        answer_seconds: float | None = None,
     ) -> AsyncIterator[Self]:
-        """A pool that connects when it is first used, so that a process starts while PostgreSQL is away."""
+        """A pool that connects when it is first used, so that a process starts while PostgreSQL is away.
+
+        `answer_seconds`: a server that does not answer a statement for so long counts as away.
+        """
         of_session = session_settings(role, settings)
         pooled = settings.database_pooled
 
@@ -106,13 +126,14 @@ class Database:
                 statement_cache_size=0 if pooled else 1000,
                 max_inactive_connection_lifetime=300,
                 timeout=settings.database_acquire_seconds,
+                command_timeout=answer_seconds,
                 server_settings={"application_name": of_session["application_name"]} if pooled else of_session,
             )
 
         local = local_settings(of_session) if pooled else ""
 
         async with pool_of(settings.database_pool_size) as pool, pool_of(RESERVED_CONNECTIONS) as reserved:
-            yield cls(pool, settings, on_commit, on_written=on_written, reserved=reserved, local=local)
+            yield cls(pool, settings, on_commit, on_written=on_written, reserved=reserved, local=local, replica=replica)
 
     def taking_part(self, participant: Participant) -> Self:
         """The same database, for one request: the participant takes part in what writes and is kept."""
@@ -152,6 +173,7 @@ class Database:
         asks = not (read_only or also_suspended or caller.of_service)
         async with self._connection_of(caller.tenant_id) as connection:
             transaction = Transaction(connection, caller, reply_bytes, gives_way=read_only, pooled=bool(self._local))
+            transaction.replica = self._replica
             try:
                 # Inside: whoever leaves while it begins or ends leaves no transaction open behind.
                 await connection.execute(
@@ -162,7 +184,7 @@ class Database:
                 yield transaction
                 ended = await connection.execute(end_statements(keep, read_only, asks, self._several))
             except BaseException as error:
-                await roll_back(connection)
+                await roll_back(connection, within=self._rollback_seconds)
                 self._raise_suspended(error)
                 if not read_only:
                     raise_service_read_only(error)
@@ -295,7 +317,7 @@ class Database:
         """A connection of the tenant's share, waited for as long as for one of the pool."""
         await give_way()
         acquiring = self._acquired(tenant_id)
-        async with translated_errors(), used_connection("tenants", acquiring, self._cell) as connection:
+        async with translated_errors(), used_connection(self.pool_name, acquiring, self._cell) as connection:
             yield connection
 
     @asynccontextmanager

@@ -44,7 +44,8 @@ def translate(error: BaseException) -> RecollectError | None:
         case asyncpg.InternalClientError() if "another operation (2)" in str(error):
             # asyncpg's word for a session that the server ended between two statements (state 2: reading its farewell).
             return Unavailable("The database is away. Try again in a moment.")
-        case asyncpg.InterfaceError() if "clos" in str(error):
+        case asyncpg.InterfaceError() if "clos" in str(error) or "released back to the pool" in str(error):
+            # The pool takes back a connection that is lost, while a transaction still has it.
             return Unavailable("The database is away. Try again in a moment.")
     return None
 

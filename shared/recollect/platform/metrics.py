@@ -57,6 +57,7 @@ class Instruments:
     connection_waits: Histogram
     connection_timeouts: Counter
     connection_failures: Counter
+    replica_reads: Counter
     job_steps: Counter
     job_seconds: Histogram
     webhook_attempts: Counter
@@ -111,6 +112,7 @@ def instruments_of(meter: Meter) -> Instruments:
         seconds("db.client.connection.wait_time", "How long calls wait for a connection"),
         meter.create_counter("db.client.connection.timeouts", "{timeout}", "Waits for a connection that were in vain"),
         meter.create_counter("recollect.database.failures", "{failure}", "Connections that could not be had"),
+        meter.create_counter("recollect.replica.reads", "{read}", "Reads that a replica might answer"),
         meter.create_counter("recollect.job.steps", "{step}", "Steps of jobs"),
         seconds("recollect.job.step.duration", "How long steps of jobs take", _STEP_SECONDS),
         meter.create_counter("recollect.webhook.attempts", "{attempt}", "Requests to webhooks"),
@@ -205,7 +207,7 @@ def record_moves(step: str, moves: int, oldest_seconds: float) -> None:
 async def used_connection(
     pool: str, connection: AbstractAsyncContextManager[T], cell: str | None = None
 ) -> AsyncIterator[T]:
-    """A connection of a pool, which is `tenants` or `reserved`, with how long it was waited for.
+    """A connection of a pool, which is `tenants`, `replica` or `reserved`, with how long it was waited for.
 
     `cell`: whose, a name of the settings, where there are several.
     """
@@ -228,6 +230,11 @@ async def used_connection(
             yield held
         finally:
             instruments.connections.add(-1, used)
+
+
+def record_replica_read(outcome: str) -> None:
+    """A read that a replica might answer: `replica`, or the word for why the primary did (ReplicaOutcome)."""
+    _instruments().replica_reads.add(1, {"recollect.replica.outcome": outcome})
 
 
 def record_refused(passages: int) -> None:

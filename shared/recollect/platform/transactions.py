@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterable, AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import anyio
@@ -15,8 +15,14 @@ from recollect.platform.shared_connections import cursor_of_shared_connection
 from recollect.platform.slots import give_way
 from recollect.platform.sql import Query
 
+if TYPE_CHECKING:
+    from recollect.platform.replicas import Replica
+
 STREAMED = 50
 """Rows of a stream that are held at a time: texts of 10,000 characters take half a megabyte."""
+
+ROLLBACK_SECONDS = 30.0
+"""How long a server is asked to roll back before its connection is given up: it hears nothing, or is not there."""
 
 AnyConnection = asyncpg.Connection | PoolConnectionProxy
 
@@ -79,6 +85,7 @@ class Transaction(Session):
     `gives_way`: to others' calls, between its statements. What only reads does, for it holds no lock that anybody waits
     for; and what writes very much, for whose graph others of its tenant wait for long as it is.
     `pooled`: other processes share its connection between transactions. `at_home` False: it is in another cell.
+    `replica`: of the database that it is in, where there is one.
     """
 
     def __init__(
@@ -94,6 +101,7 @@ class Transaction(Session):
         self.caller, self.reply_bytes, self.gives_way = caller, reply_bytes, gives_way
         self._pooled = pooled
         self.at_home = True
+        self.replica: Replica | None = None
         self.jobs: set[str] = set()
         self.written: dict[UUID, int] = {}
 
@@ -180,13 +188,15 @@ def end_statements(keep: bool, read_only: bool, asks: bool, several: bool = Fals
     return "; ".join([_PLAN_ONCE, *here, *writable, "COMMIT"])
 
 
-async def roll_back(connection: PoolConnectionProxy) -> None:
-    """End a transaction, whatever became of it.
+async def roll_back(connection: PoolConnectionProxy, *, within: float = ROLLBACK_SECONDS) -> None:
+    """End a transaction, whatever became of it; and its connection, where the server says nothing for so many seconds.
 
     Where its last statement was cancelled, the server may hear of that only now, and cancel this one instead.
     """
-    with anyio.CancelScope(shield=True), suppress(*DRIVER_ERRORS):
+    with anyio.move_on_after(within, shield=True) as ending, suppress(*DRIVER_ERRORS):
         try:
             await connection.execute("ROLLBACK")
         except asyncpg.QueryCanceledError:
             await connection.execute("ROLLBACK")
+    if ending.cancelled_caught:
+        connection.terminate()

@@ -30,6 +30,7 @@ class CellUrls(BaseModel):
     owner_database_url: str | None = None
     maintenance_database_url: str | None = None
     operator_database_url: str | None = None
+    replica_database_url: str | None = None
 
 
 class CellSettings(BaseSettings):
@@ -39,8 +40,9 @@ class CellSettings(BaseSettings):
         default={},
         max_length=MAX_CELLS - 1,
         description="Further clusters of PostgreSQL that hold tenants, as JSON: a name for each, and its "
-        "`database_url`, `owner_database_url`, `maintenance_database_url` and `operator_database_url`, which mean what "
-        "the settings of these names do. Alike for gateways, workers and commands. Empty: all tenants are in one.",
+        "`database_url`, `owner_database_url`, `maintenance_database_url`, `operator_database_url` and "
+        "`replica_database_url`, which mean what the settings of these names do. Alike for gateways, workers and "
+        "commands. Empty: all tenants are in one.",
     )
     cell: str = Field(
         default=HOME, description="The cell that a worker works on: `home`, or a name of `RECOLLECT_CELLS`."

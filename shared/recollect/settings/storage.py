@@ -26,11 +26,27 @@ class StorageSettings(BaseSettings):
         description="The same database for the worker's index building: a login that is `recollect_maintenance` or "
         "may become `recollect_owner`. Unset: no vector index is built, and recall in large graphs is slower.",
     )
+    replica_database_url: str | None = Field(
+        default=None,
+        description="A streaming replica of the same database, or an address that leads to one of several, for "
+        "gateways: calls that only read a graph read it there, where it is as the primary has it (docs/replicas.md). "
+        "The login must be `recollect_app` or may become it. Unset: all is read from the primary.",
+    )
+    replica_max_lag_seconds: float = Field(
+        default=5.0,
+        gt=0,
+        le=300,
+        description="How old what has no revision (vectors, what waits) may be where it is read from a replica. One "
+        "that lags more is not read.",
+    )
+    replica_wait_seconds: float = Field(
+        default=0.5, gt=0, description="How long a call waits for a replica to begin before it reads from the primary."
+    )
     database_pool_size: int = Field(default=10, ge=1, le=200, description="Connections per process.")
     database_pooled: bool = Field(
         default=False,
         description="`RECOLLECT_DATABASE_URL` leads to PgBouncer in transaction mode, or the like: nothing is kept in "
-        "sessions, which costs some speed. The other addresses of the database go past it.",
+        "sessions, which costs some speed. So may `RECOLLECT_REPLICA_DATABASE_URL`; the other addresses go past it.",
     )
     database_tenant_share: float = Field(
         default=0.5, gt=0, le=1, description="Share of a process's connections that one tenant may hold at a time."

@@ -16,6 +16,7 @@ from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, named
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.view import GraphView
 from recollect.platform.db import Database
 from recollect.platform.slots import give_way
 from recollect.platform.transactions import Transaction
@@ -83,11 +84,15 @@ async def open_export(
     Raises NotFound, Forbidden, and InvalidInput for an unknown format, or an `as_of` that is no revision or time.
     """
     format_named(format_name)
-    view = await graphs.view(tx, graph_name, as_of)
+    return await export_of(await graphs.view(tx, graph_name, as_of), format_name, only=only)
+
+
+async def export_of(view: GraphView, format_name: str, *, only: ExportSelection | None = None) -> Export:
+    """Begin an export of what a view shows; raises NotFound where there is no such graph."""
     graphs.require_there(view)
     graph, at = view.graph, view.at
     if at is None:
-        snapshot = await store.find_snapshot(tx, graph.id)
+        snapshot = await store.find_snapshot(view.tx, graph.id)
     else:
         head = await graphs.head_of(view)
         snapshot = Snapshot(graph.id, at.revision, at.at, head.entities, head.facts, head.placeholders, head.relations)

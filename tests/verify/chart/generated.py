@@ -27,6 +27,7 @@ SECRETS = {
     "OPERATOR_DATABASE_URL",
     "OWNER_DATABASE_URL",
     "REDIS_URL",
+    "REPLICA_DATABASE_URL",
 }
 """Settings that are secret, or hold a password."""
 

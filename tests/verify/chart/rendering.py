@@ -55,6 +55,7 @@ ALL = merged(
         "postgresql": {
             "maintenance": {"secret": "db-maintenance"},
             "operator": {"secret": "db-operator"},
+            "replica": {"host": "replicas", "port": 5433},
             "pooler": {"enabled": True, "host": "pooler"},
         },
         "redis": {"ca": {"configMap": "cache-ca"}},

@@ -319,6 +319,24 @@ def test_only_gateways_and_workers_go_by_way_of_the_pooler() -> None:
     assert "@db.example.com:5432/" in variables_of(one(found, "Job", "migration"))["RECOLLECT_OWNER_DATABASE_URL"]
 
 
+def test_gateways_alone_read_from_a_replica() -> None:
+    found = manifests(ALL)
+    gateway = variables_of(one(found, "Deployment", "gateway"))
+    assert gateway["RECOLLECT_REPLICA_DATABASE_URL"].startswith(
+        "postgresql://recollect_app:$(POSTGRESQL_APP_PASSWORD)@replicas:5433/recollect?sslmode=verify-full"
+    )
+    assert "RECOLLECT_REPLICA_DATABASE_URL" not in variables_of(one(found, "Deployment", "worker"))
+    opened = [
+        port["port"] for rule in one(found, "NetworkPolicy", "gateway")["spec"]["egress"] for port in rule["ports"]
+    ]
+    assert 5433 in opened
+    named = manifests(merged(ALL, {"postgresql": {"app": {"urlKey": "url"}, "replica": {"urlKey": "replica"}}}))
+    gateway = variables_of(one(named, "Deployment", "gateway"))
+    assert gateway["RECOLLECT_REPLICA_DATABASE_URL"] == ("db-app", "replica")
+    without = variables_of(one(manifests(), "Deployment", "gateway"))
+    assert "RECOLLECT_REPLICA_DATABASE_URL" not in without
+
+
 def test_ingress_and_route_lead_streams_to_the_gateway() -> None:
     found = manifests(ALL)
     ingress = one(found, "Ingress", "gateway")["spec"]

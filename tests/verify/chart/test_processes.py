@@ -29,7 +29,7 @@ VALUES = merged(
     {
         "settings": {"RECOLLECT_OTLP_ENDPOINT": "", "RECOLLECT_EMBEDDER": "wordllama"},
         "mail": {"secret": ""},
-        "postgresql": {**URLS, "host": "", "pooler": {"host": ""}},
+        "postgresql": {**URLS, "host": "", "pooler": {"host": ""}, "replica": {"host": ""}},
         "redis": {"host": "", "urlKey": "url"},
         "test": {"secret": "first"},
     },

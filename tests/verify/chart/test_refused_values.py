@@ -34,6 +34,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no owner": ({"postgresql": {"owner": {"secret": ""}}}, "postgresql.owner.secret"),
     "no Redis": ({"redis": {"host": ""}}, "redis.host"),
     "no login of operators": ({"operator": {"enabled": True}}, "postgresql.operator.secret"),
+    "a replica without an address": (
+        {"postgresql": {"app": {"urlKey": "url"}, "replica": {"host": "replicas"}}},
+        "postgresql.replica.urlKey",
+    ),
     "a pooler nowhere": ({"postgresql": {"pooler": {"enabled": True}}}, "postgresql.pooler.host"),
     "a route to no gateway": ({"httpRoute": {"enabled": True}}, "httpRoute.parentRefs"),
     "a tenant without a name": ({"bootstrap": {"enabled": True}}, "bootstrap.tenant.slug"),

@@ -109,6 +109,26 @@ class GraphHead:
 
 
 @dataclass(frozen=True, slots=True)
+class GraphPosition:
+    """How far one server is with a graph (its newest revision, and its time) and with the log, in bytes.
+
+    `is_replayed`: it follows another server.
+    `tied`: of a tenant whose graphs symlinks tie together, a digest of the revisions of all; else None.
+    """
+
+    revision: int
+    at: datetime
+    tied: str | None
+    log: int
+    is_replayed: bool
+
+    @property
+    def written(self) -> tuple[int, datetime, str | None]:
+        """What a reader of the graph sees; of two servers that have the same, both have all that was written to it."""
+        return self.revision, self.at, self.tied
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """One entry of a graph's log: which operation, by whom, on what ids (`cut`: on others, too), and counts of it."""
 

@@ -30,6 +30,20 @@ SELECT revision, at, entities, facts, placeholders, observations, relations
 FROM graph_heads
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id;
 
+-- name: find_position
+-- How far this server is with a graph, with those that symlinks may lead to or from, and with the log: what it has written,
+-- or what it has replayed where it follows another.
+SELECT h.revision, h.at,
+    CASE WHEN EXISTS (SELECT FROM relations r
+        WHERE r.tenant_id = :tenant_id AND r.removed_revision IS NULL AND r.to_graph <> r.graph_id)
+    THEN (SELECT md5(string_agg(a.graph_id::text || ' ' || a.revision::text, ',' ORDER BY a.graph_id)) FROM graph_heads a
+        WHERE a.tenant_id = :tenant_id) END AS tied,
+    (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END
+        - '0/0'::pg_lsn)::bigint AS log,
+    pg_is_in_recovery() AS is_replayed
+FROM graph_heads h
+WHERE h.tenant_id = :tenant_id AND h.graph_id = :graph_id;
+
 -- name: find_live_head
 -- The same, without what has expired: that is counted until it is purged, but nobody sees it.
 WITH expired AS MATERIALIZED (

@@ -11,6 +11,7 @@ from recollect.graph.graphs.model import (
     Change,
     Graph,
     GraphHead,
+    GraphPosition,
     Moment,
     NewGraph,
     Revision,
@@ -53,6 +54,12 @@ async def find_head(tx: Transaction, graph_id: UUID) -> GraphHead:
     row = await tx.fetchrow(queries.find_head, graph_id=graph_id)
     assert row is not None
     return GraphHead(**row)
+
+
+async def find_position(tx: Transaction, graph: Graph) -> GraphPosition | None:
+    """How far the server of this transaction is with a graph; None if it has no such graph."""
+    row = await tx.fetchrow(queries.find_position, graph_id=graph.id)
+    return GraphPosition(**row) if row else None
 
 
 async def find_live_head(tx: Transaction, graph_id: UUID) -> GraphHead:

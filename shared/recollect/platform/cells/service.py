@@ -20,6 +20,7 @@ from recollect.platform.cells import store
 from recollect.platform.cells.model import ELSEWHERE_SECONDS, REMEMBERED, memory_key, served_in_both, tenant_of
 from recollect.platform.db import Ask, Database, OnWritten
 from recollect.platform.queue import Wakeups
+from recollect.platform.replicas import replica_of
 from recollect.platform.schema.service import SchemaCheck
 from recollect.platform.transactions import Session, Transaction
 from recollect.settings import Settings
@@ -49,7 +50,13 @@ class Cells(Database):
             async def connected(kind: type[D], name: str) -> D:
                 wakeups, its = Wakeups(redis, name), settings.of_cell(name)
                 stack.push_async_callback(wakeups.aclose)
-                opening = kind.connect(its.database_url, settings=its, on_commit=wakeups.notify, on_written=on_written)
+                opening = kind.connect(
+                    its.database_url,
+                    settings=its,
+                    on_commit=wakeups.notify,
+                    on_written=on_written,
+                    replica=await stack.enter_async_context(replica_of(its)),
+                )
                 return await stack.enter_async_context(opening)
 
             home = await connected(cls, HOME)

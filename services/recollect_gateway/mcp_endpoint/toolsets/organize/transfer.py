@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
-from recollect.errors import ErrorCode, NotFound, TooLarge
+from recollect.errors import ErrorCode, TooLarge
 from recollect.jobs import service as jobs
 from recollect.jobs.model import MAX_CHUNK, Job, JobBounds
 from recollect.transfer import exports, file_jobs
@@ -111,18 +111,17 @@ class ImportedGraph(Struct, rename="camel", frozen=True):
 async def export_graph(call: Call, arguments: ExportGraph) -> Reply:
     """Write a small graph as text; raises TooLarge for another."""
     only = _only(arguments.filter)
-    async with call.transaction() as tx:
-        name = call.graph_name(arguments.graph)
-        try:
-            export = await exports.open_export(tx, name, arguments.format, only=only, as_of=arguments.as_of)
-        except NotFound:  # a graph that is not there reads as empty
+    async with call.reading(arguments.graph, arguments.as_of) as view:
+        if not view.is_there:
             return _exported(arguments.format, exports.empty(arguments.format), 0, 0)
+        export = await exports.export_of(view, arguments.format, only=only)
         held = export.snapshot.entities + export.snapshot.relations
         text = None
         if only != ExportSelection() or held <= call.settings.max_reply_items:
             max_bytes = call.settings.max_reply_bytes - 1_000
-            text = await exports.export_whole(tx, export, max_bytes=max_bytes, max_pages=MAX_PAGES)
+            text = await exports.export_whole(view.tx, export, max_bytes=max_bytes, max_pages=MAX_PAGES)
     if text is None:
+        name = call.graph_name(arguments.graph)
         raise TooLarge(
             f"The graph is too large for one reply. Narrow the filter, or call start_export with the same arguments "
             f"(it stands in the toolsets organize and admin). Outside of MCP: `recollect export --graph {name} "
