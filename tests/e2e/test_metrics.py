@@ -83,6 +83,8 @@ async def test_a_gateway_and_a_worker_tell_what_they_did(
         "recollect.embedding.lag",
         "recollect.queue.waiting",
         "recollect.queue.oldest.age",
+        "recollect.moves",
+        "recollect.move.step.age",
         "mcp.server.operation.duration",
     }
     assert all(f"`{name}`" in DOCUMENTED.read_text() for name in own)

@@ -31,7 +31,7 @@ async def told_result(
 ) -> CallToolResult | InputRequiredResult | dict[str, Any]:
     """What a tool answers as the protocol tells it; a large reply is made beside the event loop. Raises TooLarge.
 
-    A reply is given as its result dumps: the SDK would dump it on the loop.
+    A reply is given as its result dumps: the SDK would dump it on the loop, before it validates it there.
     """
     spaced = SPACED in tool.toolsets
     if isinstance(answer, Listing):

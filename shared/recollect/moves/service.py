@@ -105,7 +105,7 @@ async def _go_on(context: MoveContext) -> None:
         await copying.begin_copying(context)
         await store.record_step(context.home, context.move.id, Step.COPY)
     if step is not Step.CLEAN:
-        if step is not Step.SWITCH or not await _has_departed(context):
+        if not await _has_departed(context):
             await copying.wait_until_copied(context)
             await _leave(context)
         await _arrive(context)
@@ -114,21 +114,24 @@ async def _go_on(context: MoveContext) -> None:
 
 
 async def _has_departed(context: MoveContext) -> bool:
-    """Whether whoever was about to switch did: where not, writes may have gone on since, and all is checked again."""
+    """Whether whoever was about to switch did, whatever was noted: where not, writes may have gone on since."""
     return await store.find_place(context.source, context.move.id) is TenantPlace.DEPARTED
 
 
 async def _leave(context: MoveContext) -> None:
     """Have the source serve the tenant no longer, once the target is equal to it. Raises Conflict, Unavailable."""
     held_until = await _hold_and_check(context)
-    await store.record_step(context.home, context.move.id, Step.SWITCH)
-    async with context.source.transaction():
-        # No write is between its last question and its commit: it has ended the hold, or finds the tenant departed.
-        await store.lock_writes(context.source, context.move.id)
-        departed = await store.depart(context.source, context.move.id, held_until)
-    if not departed:
-        await _let_writes_go_on(context)
-        raise _too_late(context)
+    try:
+        await store.record_step(context.home, context.move.id, Step.SWITCH)
+        async with context.source.transaction():
+            # No write is between its last question and its commit: it has ended the hold, or finds the tenant departed.
+            await store.lock_writes(context.source, context.move.id)
+            if not await store.depart(context.source, context.move.id, held_until):
+                raise _too_late(context)
+    except BaseException:
+        with anyio.CancelScope(shield=True):
+            await _let_writes_go_on(context)
+        raise
 
 
 async def _hold_and_check(context: MoveContext) -> datetime:
@@ -160,9 +163,10 @@ def _too_late(context: MoveContext) -> Unavailable:
 
 
 async def _let_writes_go_on(context: MoveContext) -> None:
-    move = context.move
-    await store.set_place(context.source, move.id, TenantPlace.HERE, (TenantPlace.HERE, TenantPlace.LEAVING))
-    await store.record_step(context.home, move.id, Step.COPY)
+    """Unless the source has said that the tenant departed: then nothing of that is taken back."""
+    move, among = context.move, (TenantPlace.HERE, TenantPlace.LEAVING)
+    if await store.set_place(context.source, move.id, TenantPlace.HERE, among):
+        await store.record_step(context.home, move.id, Step.COPY)
 
 
 async def _hold(context: MoveContext) -> tuple[datetime, str]:
@@ -183,6 +187,7 @@ async def _check(context: MoveContext) -> None:
     """Raise Conflict unless both cells have the same rows; what is not replicated is copied before."""
     await copying.put_tenant(context)
     await copying.put_people(context)
+    await copying.end_old_sessions(context)
     source, target = await asyncio.gather(
         store.digest_of_tenant(context.source, context.move.id), store.digest_of_tenant(context.target, context.move.id)
     )
@@ -199,7 +204,6 @@ async def _arrive(context: MoveContext) -> None:
     move = context.move
     if await store.find_subscription(context.target, move.id):
         await store.stop_following(context.target, move.id)
-    await copying.end_old_sessions(context)
     if not await store.set_place(context.target, move.id, TenantPlace.HERE, (TenantPlace.ARRIVING, TenantPlace.HERE)):
         raise Conflict(f"{move.target} does not know {move.slug!r}.", code=ErrorCode.TENANT_NOT_FOUND)
     await copying.end_old_sessions(context)  # Of passwords that were changed before the target was asked to end any.

@@ -322,6 +322,18 @@ class TestFinding:
         await agent.embed()
         assert await similar() == ["the cat is sleeping on the couch"]
 
+    async def test_what_is_said_later_and_not_embedded_yet_hides_nothing(self, agent: Agent) -> None:
+        cat = await entity(agent, "Cat")
+        await agent.observe("Cat", "the cat sleeps on the sofa")
+        await fact(agent, "the cat is sleeping on the couch", auto_link=False)
+        await agent.embed()
+        for said in range(2):
+            async with agent.db.transaction(agent.caller, read_only=True) as tx:
+                view = await graphs.view(tx, None)
+                found = await searching.find_similar(view, cat.node_id, threshold=0.5, limit=9, edges=False)
+            assert len(found) == 1
+            await agent.observe("Cat", *(f"interest rates rose in month {30 * said + n}" for n in range(30)))
+
     async def test_similar_facts_tell_their_relations_where_asked(self, agent: Agent) -> None:
         first = await fact(agent, "the cat sleeps on the sofa")
         second = await fact(agent, "the cat is sleeping on the couch")

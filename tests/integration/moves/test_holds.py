@@ -10,8 +10,8 @@ import asyncpg
 import pytest
 
 from recollect.accounts.tenants import service as tenants
-from recollect.accounts.tenants.model import Tenant
-from recollect.errors import TenantMoving, Unavailable
+from recollect.accounts.tenants.model import Tenant, TenantPatch
+from recollect.errors import NotFound, TenantMoving, Unavailable
 from recollect.moves import store
 from recollect.moves.model import Step
 from recollect.platform.operator_sessions import Operator
@@ -162,3 +162,74 @@ async def test_once_a_hold_is_over_operators_change_the_tenant_and_workers_find_
         assert await owner.fetchval(staying, tenant.id)
         assert (await tenants.suspend_tenant(operator, tenant.slug)).status == "suspended"
         assert await two_cells.place(HOME, tenant.slug) == "here"
+
+
+async def test_who_stops_writes_waits_for_a_mover_that_switches_and_not_the_mover_for_it(
+    two_cells: TwoCells, agent: Agent, tenant: Tenant, operator: Operator, owner: asyncpg.Connection
+) -> None:
+    async with mover(two_cells) as source:
+        held_until = await store.hold(source, tenant.id, MINUTE)
+        assert held_until is not None
+        async with source.transaction():
+            await store.lock_writes(source, tenant.id)
+            suspending = asyncio.create_task(tenants.suspend_tenant(operator, tenant.slug))
+            await eventually(lambda: somebody_waits(owner))
+            assert await store.depart(source, tenant.id, held_until)
+        with pytest.raises(NotFound):
+            await suspending
+
+
+async def test_nor_does_a_write_that_ends_a_hold(
+    two_cells: TwoCells, agent: Agent, tenant: Tenant, operator: Operator, owner: asyncpg.Connection
+) -> None:
+    async with mover(two_cells) as source:
+        await store.hold(source, tenant.id, MINUTE)
+    await let_time_pass(two_cells, tenant)
+    async with owner.transaction():
+        await owner.execute("SELECT set_config('recollect.tenant_id', $1, true)", str(tenant.id))
+        await owner.execute("UPDATE graphs SET metadata = metadata WHERE tenant_id = $1", tenant.id)
+        await owner.execute("SELECT lock_writes($1, false)", tenant.id)
+        suspending = asyncio.create_task(tenants.suspend_tenant(operator, tenant.slug))
+        await eventually(lambda: somebody_waits(owner))
+        await owner.execute("SELECT require_here(true, true)")
+    assert (await suspending).status == "suspended"
+
+
+async def test_nor_does_a_tenant_that_changes_its_own_row(
+    agent: Agent, tenant: Tenant, operator: Operator, owner: asyncpg.Connection
+) -> None:
+    async with agent.db.transaction(agent.caller) as tx:
+        await tenants.change_own_tenant(tx, TenantPatch(name="Another"))
+        suspending = asyncio.create_task(tenants.suspend_tenant(operator, tenant.slug))
+        await eventually(lambda: somebody_waits(owner))
+    assert ((await suspending).status, (await suspending).name) == ("suspended", "Another")
+
+
+async def test_a_switch_that_fails_lets_writes_go_on(
+    two_cells: TwoCells, agent: Agent, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(*_: object) -> bool:
+        raise Unavailable("Another one is at work.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "depart", fails)
+        with pytest.raises(Unavailable, match="Another one"):
+            await two_cells.move(tenant.slug)
+    assert await agent.create("Babbage") == ["Babbage"]
+    assert await two_cells.step(tenant.slug) == "copy"
+    await two_cells.go_on(tenant.slug)
+    assert await names_in(two_cells, AWAY, tenant) == {"Ada", "Grace", "Babbage"}
+
+
+@pytest.mark.parametrize("noted", ["copy", "hold", "check"])
+async def test_one_that_departed_arrives_whatever_was_noted(
+    two_cells: TwoCells, agent: Agent, tenant: Tenant, noted: str
+) -> None:
+    """As where home was restored to a moment before."""
+    async with killed_after("depart", 1):
+        await two_cells.move(tenant.slug)
+    async with two_cells.bare(HOME) as connection:
+        await connection.execute("UPDATE tenant_moves SET step = $1 WHERE id = $2", noted, tenant.id)
+    await two_cells.go_on(tenant.slug)
+    assert await two_cells.place(AWAY, tenant.slug) == "here"
+    assert await names_in(two_cells, AWAY, tenant) == {"Ada", "Grace"}

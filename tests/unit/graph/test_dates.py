@@ -58,6 +58,7 @@ def told(text: str, said: date = SAID) -> list[str]:
         ("Er kam gestern und geht morgen.", []),
         ("999 years ago and in 999 years", ["1024-01-01..1024-12-31", "3022-01-01..3022-12-31"]),
         ("1,000 years ago, 2.5 years ago and half a year ago", []),
+        ("2023-05-01,2023-05-02 and id 5,2023-05-03,x", ["2023-05-01", "2023-05-02", "2023-05-03"]),
         ("this may be wrong, so the baby may cry again may it not", []),
         ("this May, and in march", ["2023-05-01..2023-05-31", "2024-03-01..2024-03-31"]),
         ("at 2023-05-12T10:30:00.5+02:00, 2023-05-13T10:30Z, not 2023-05-14Two", ["2023-05-12", "2023-05-13"]),

@@ -39,12 +39,12 @@ async def delete_tenant(
     """
     checked_grace(grace)
     async with operator.transaction():
+        await tenants.stop_writes(operator, slug)
         tenant = await tenants.lock_tenant(operator, slug)
         check(tenant)
         await _require_whole(operator, tenant)
         if tenant.erase_at is None:
             await store.insert_deletion(operator, tenant.id)
-            await tenants.stop_writes(operator, tenant)
         deleted = await store.set_erase_at(operator, tenant.id, grace)
         told = {"erase_at": f"{deleted.erase_at:%Y-%m-%dT%H:%M:%SZ}"}
         if grace:  # Else no entry in a log that is about to go.

@@ -35,10 +35,15 @@ FROM tenants WHERE slug COLLATE "C" > :after AND place IN ('here', 'leaving') OR
 SELECT -- include: tenant
 FROM tenants WHERE id = :tenant_id;
 
+-- name: be_a_writer
+-- Let nobody stop the tenant's writes before this transaction ends. Who changes the tenant's row asks for this first, as
+-- does whoever stops writes, so that they never wait for each other.
+SELECT lock_writes(:tenant_id, false);
+
 -- name: lock_own_tenant
 -- The tenant of the caller, which nobody changes until this transaction ends.
 SELECT -- include: tenant
-FROM tenants WHERE id = :tenant_id FOR UPDATE;
+FROM tenants WHERE id = :tenant_id FOR NO KEY UPDATE;
 
 -- name: update_own_tenant
 -- Another name, where :name is not null, and another retention, where :sets_retention.
@@ -54,8 +59,9 @@ SELECT -- include: tenant
 FROM tenants WHERE slug = :slug AND place IN ('here', 'leaving') FOR NO KEY UPDATE;
 
 -- name: lock_writes
--- Wait for writes of the tenant that are about to commit; none does until this transaction ends.
-SELECT lock_writes(:tenant_id, true);
+-- Wait for writes of the tenant of that slug that are about to commit; none does until this transaction ends. Asked before
+-- the tenant is locked, in the order in which those who write, and those who move it, take both.
+SELECT lock_writes(id, true) FROM tenants WHERE slug = :slug AND place IN ('here', 'leaving');
 
 -- name: set_tenant_status
 -- Suspend a tenant, read-only or whole, or resume it.

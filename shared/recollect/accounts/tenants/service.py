@@ -58,9 +58,12 @@ async def lock_tenant(operator: Operator, slug: str) -> Tenant:
     return _found(await store.lock_tenant(operator, slug), slug)
 
 
-async def stop_writes(operator: Operator, tenant: Tenant) -> None:
-    """Wait for writes of a locked tenant that are about to commit; none does until the transaction ends."""
-    await store.lock_writes(operator, tenant.id)
+async def stop_writes(operator: Operator, slug: str) -> None:
+    """Wait for writes of a tenant that are about to commit; none does until the transaction ends.
+
+    To be asked before the tenant is locked: writers and moves take both in this order.
+    """
+    await store.lock_writes(operator, slug)
 
 
 async def own_tenant(tx: Transaction) -> Tenant:
@@ -74,6 +77,7 @@ async def change_own_tenant(tx: Transaction, patch: TenantPatch, *, check: Check
         tenant_name(patch.name)
     if patch.retention_days is not None and not 1 <= patch.retention_days <= MAX_RETENTION_DAYS:
         raise InvalidInput(f"A retention has 1 to {MAX_RETENTION_DAYS} days", path="settings.retention_days")
+    await store.be_a_writer(tx)
     before = await store.lock_own_tenant(tx)
     check(before)
     changed = await store.update_own_tenant(tx, patch)
@@ -131,11 +135,11 @@ async def _set_status(
     operator: Operator, slug: str, status: TenantStatus, check: Check[Tenant], action: Action, **details: str
 ) -> Tenant:
     async with operator.transaction():
+        await stop_writes(operator, slug)
         before = await lock_tenant(operator, slug)
         check(before)
         if before.erase_at is not None:
             raise Conflict("This tenant is deleted. Restore it first.", code=ErrorCode.TENANT_DELETED)
-        await stop_writes(operator, before)
         tenant = await store.set_status(operator, before.id, status)
         await _record(operator, tenant, action, **details)
     return tenant

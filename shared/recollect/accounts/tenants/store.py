@@ -36,6 +36,11 @@ async def own_tenant(tx: Transaction) -> Tenant:
     return _own(await tx.fetchrow(queries.own_tenant))
 
 
+async def be_a_writer(tx: Transaction) -> None:
+    """Let nobody stop the tenant's writes before the transaction ends."""
+    await tx.execute(queries.be_a_writer)
+
+
 async def lock_own_tenant(tx: Transaction) -> Tenant:
     """The tenant of the caller, which nobody changes until the transaction ends; raises NotFound as `own_tenant`."""
     return _own(await tx.fetchrow(queries.lock_own_tenant))
@@ -77,9 +82,9 @@ async def lock_tenant(operator: Operator, slug: str) -> Tenant | None:
     return Tenant(**row) if row else None
 
 
-async def lock_writes(operator: Operator, tenant_id: UUID) -> None:
-    """Let no write of the tenant commit until the transaction ends."""
-    await operator.execute(queries.lock_writes, tenant_id=tenant_id)
+async def lock_writes(operator: Operator, slug: str) -> None:
+    """Wait for writes of a tenant that are about to commit; none does until the transaction ends."""
+    await operator.execute(queries.lock_writes, slug=slug)
 
 
 async def set_status(operator: Operator, tenant_id: UUID, status: TenantStatus) -> Tenant:

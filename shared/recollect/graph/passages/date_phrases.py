@@ -47,6 +47,8 @@ _ENGLISH = {
 }
 
 _LAST, _NEXT = "(?:last|past|previous)", "(?:next|coming|upcoming)"
+_WHOLE = r"(?<!\d[.,])"
+"""Not behind the point or comma of a number: "1,000 years ago" is not 0 years ago."""
 _ORDINAL = "(?:st|nd|rd|th)?"
 _CLOCK = r"(?:T[\d:.]{4,15}(?:Z|[+-]\d\d:?\d\d)?)?"
 """The time of a day behind its date, as programs write it."""
@@ -67,11 +69,11 @@ ENGLISH = Language(
         Phrase("yesterday|last night", days_away(-1)),
         Phrase("tomorrow", days_away(1)),
         Phrase("today|tonight|this morning|this afternoon|this evening", days_away(0)),
-        Phrase("{count} {unit} ago", units_away(-1)),
+        Phrase(_WHOLE + "{count} {unit} ago", units_away(-1)),
         Phrase("(?<!half ){number} {unit} ago", units_away(-1)),
         Phrase("(?:in|within) {count} {unit}", units_away(1)),
         Phrase("(?:in|within) {number} {unit}", units_away(1)),
-        Phrase("{count} {unit} from now", units_away(1)),
+        Phrase(_WHOLE + "{count} {unit} from now", units_away(1)),
         Phrase("{number} {unit} from now", units_away(1)),
         Phrase(f"{_LAST} {{count}} {{unit}}", units_until()),
         Phrase(f"{_LAST} {{number}} {{unit}}", units_until()),

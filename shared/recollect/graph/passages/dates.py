@@ -91,8 +91,7 @@ class Language:
     def __init__(self, words: Mapping[str, Mapping[str, int]], phrases: Sequence[Phrase]) -> None:
         self._words, self._phrases = words, phrases
         parts = (self._part(place, phrase.pattern) for place, phrase in enumerate(phrases))
-        # Not within a word, nor behind the point or comma of a number: "1,000 years ago" is not 0 years ago.
-        self._pattern = re.compile(rf"(?<![\w-])(?<!\d[.,])(?:{'|'.join(parts)})(?![\w-])", re.IGNORECASE)
+        self._pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(parts)})(?![\w-])", re.IGNORECASE)  # Not within a word.
 
     def times_in(self, text: str) -> list[ToldTime]:
         """The first MAX_RANGES times that a text tells."""

@@ -29,7 +29,10 @@ APPROXIMATE_CANDIDATES = 50
 """Passages that a search by the contextual vector finds first; their own vectors are then compared exactly."""
 
 MAX_COMPARED = 20
-"""Passages of one node that are compared with others to find what is similar: its newest."""
+"""Vectors of one node that are compared with others to find what is similar: those of its newest passages."""
+
+MAX_LOOKED_AT = 500
+"""Passages of the node that are gone through for them: the newest may not be embedded yet."""
 
 _STOPS = ".,;:!?\"'()[]{}…“”‘’«»¿¡。，、；：！？「」『』（）؟،؛।"
 """Punctuation that ends or encloses words, in many scripts."""

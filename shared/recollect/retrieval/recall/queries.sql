@@ -304,15 +304,15 @@ ORDER BY i.place, c.score DESC;
 -- name: find_similar
 -- Active facts that mean nearly the same as a node, nearest first, at most :limit: by the nearest of the passages that one
 -- model embedded, each by itself. Sought by the vectors that neighbours share in, in their order: the :candidates
--- nearest. :min_score: the least cosine. Compared are the node's newest passages, :max_compared at most. Each row is
--- looked up by its id, whatever the planner knows.
+-- nearest. :min_score: the least cosine. Compared are the newest of the node's passages that have vectors, at most
+-- :max_compared of the newest :max_looked_at. Each row is looked up by its id, whatever the planner knows.
 WITH own AS (
     SELECT s.embedding, s.model AS embedding_model, w.embedding AS own_embedding
     FROM (
         SELECT id FROM search_passages
         WHERE tenant_id = :tenant_id AND node_id = :node_id AND graph_id = :graph_id AND removed_revision IS NULL
         ORDER BY id DESC
-        LIMIT :max_compared
+        LIMIT :max_looked_at
     ) AS p
     CROSS JOIN LATERAL (
         SELECT embedding, model FROM searched_vectors
@@ -325,6 +325,8 @@ WITH own AS (
         WHERE tenant_id = :tenant_id AND passage_id BETWEEN p.id AND p.id AND model = s.model
         ORDER BY passage_id LIMIT 1
     ) AS w
+    ORDER BY p.id DESC
+    LIMIT :max_compared
 ), near AS (
     SELECT n.node_id, max(nullif(1 - (v.embedding <=> o.own_embedding), 'NaN')) AS score
     FROM own o
@@ -376,13 +378,15 @@ WITH own AS (
             AND added_revision <= :as_of_revision AND (removed_revision IS NULL OR removed_revision > :as_of_revision)
             AND (expires_at IS NULL OR expires_at > :as_of_time)
         ORDER BY id DESC
-        LIMIT :max_compared
+        LIMIT :max_looked_at
     ) AS p
     CROSS JOIN LATERAL (
         SELECT embedding, model FROM passage_vectors
         WHERE tenant_id = :tenant_id AND passage_id BETWEEN p.id AND p.id AND model = p.embedding_model
         ORDER BY passage_id LIMIT 1
     ) AS v
+    ORDER BY p.id DESC
+    LIMIT :max_compared
 ), near AS (
     SELECT n.node_id, max(nullif(1 - (v.embedding <=> o.own_embedding), 'NaN')) AS score
     FROM search_passages p
@@ -409,8 +413,8 @@ LIMIT :limit;
 -- For each of these facts (:fact_ids, if it is live and active), the entities of which a passage means nearly the same,
 -- nearest first, at most :limit: by the nearest of the passages that one model embedded, each by itself. :min_scores: the
 -- least cosine of each fact. Sought by the vectors that neighbours share in, in their order: the :candidates nearest.
--- Compared are a fact's newest passages, :max_compared at most. Each row is looked up by its id, whatever the planner
--- knows.
+-- Compared are the newest of a fact's passages that have vectors, at most :max_compared of the newest :max_looked_at. Each
+-- row is looked up by its id, whatever the planner knows.
 SELECT i.id AS fact_id, c.id AS entity_id
 FROM unnest(:fact_ids::uuid[], :min_scores::double precision[]) WITH ORDINALITY AS i (id, least, place)
 CROSS JOIN LATERAL (
@@ -428,7 +432,7 @@ CROSS JOIN LATERAL (
             WHERE tenant_id = :tenant_id AND node_id BETWEEN i.id AND i.id AND graph_id = :graph_id
                 AND removed_revision IS NULL
             ORDER BY id DESC
-            LIMIT :max_compared
+            LIMIT :max_looked_at
         ) AS p
         CROSS JOIN LATERAL (
             SELECT embedding, model FROM searched_vectors
@@ -441,6 +445,8 @@ CROSS JOIN LATERAL (
             WHERE tenant_id = :tenant_id AND passage_id BETWEEN p.id AND p.id AND model = s.model
             ORDER BY passage_id LIMIT 1
         ) AS w
+        ORDER BY p.id DESC
+        LIMIT :max_compared
     ) AS o
     CROSS JOIN LATERAL (
         SELECT k.id, k.node_id

@@ -22,6 +22,7 @@ from recollect.retrieval.recall.model import (
     APPROXIMATE_CANDIDATES,
     COMPARED_WHEN_NARROWED,
     MAX_COMPARED,
+    MAX_LOOKED_AT,
     MAX_NEAR_DUPLICATES,
     MIN_NEAR_DUPLICATE_SIMILARITY,
     GraphState,
@@ -165,7 +166,8 @@ async def find_near_duplicates(
 
 async def find_similar(view: GraphView, node_id: UUID, *, min_score: float, limit: int) -> list[tuple[UUID, float]]:
     """Active facts that mean nearly the same as a node, with their cosines, nearest first."""
-    asked = {"node_id": node_id, "min_score": min_score, "limit": limit, "max_compared": MAX_COMPARED}
+    bounds = {"limit": limit, "max_compared": MAX_COMPARED, "max_looked_at": MAX_LOOKED_AT}
+    asked = {"node_id": node_id, "min_score": min_score, **bounds}
     if view.at is None:
         rows = await view.fetch(queries.find_similar, **asked, candidates=APPROXIMATE_CANDIDATES + limit)
     else:
@@ -186,6 +188,7 @@ async def find_similar_entities(
         limit=limit,
         candidates=APPROXIMATE_CANDIDATES + limit,
         max_compared=MAX_COMPARED,
+        max_looked_at=MAX_LOOKED_AT,
     )
     return [(row["fact_id"], row["entity_id"]) for row in rows]
 
