@@ -40,7 +40,6 @@ CACHES = {
     "recollect.retention.erasure.name_patterns": "tables of letters: nothing of a tenant's",
     "recollect_gateway.web.pages": "templates: nothing of a tenant's",
     "recollect_gateway.web.styles": "a style sheet: nothing of a tenant's",
-    "recollect.retrieval.search.boolean": "a grammar: nothing of a tenant's",
 }
 """Modules that keep something beyond a call, and why no tenant meets another there."""
 
