@@ -48,18 +48,18 @@ def cut_short(
     *,
     limit: int | None,
     cut: str | None = None,
-    beside: int = 0,
+    related_items: int = 0,
 ) -> Listing:
     """As many of what was found, nearest or best first, as fill a page, or all of it where a number was given.
 
     For what is not read in pages. `reply` makes an answer of some, and of what left others out: `cut` of all of them.
-    `beside`: how many relations or the like come with all of them.
+    `related_items`: how many relations or the like come with all of them.
     """
 
     def first(count: int) -> Reply:
         return reply(list(rows[:count]), cut if count == len(rows) else CUT)
 
-    return Listing(len(rows), first, pages=_pages(limit), beside=beside)
+    return Listing(len(rows), first, pages=_pages(limit), related_items=related_items)
 
 
 def paged_graph(

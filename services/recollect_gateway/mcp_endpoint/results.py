@@ -19,7 +19,7 @@ from recollect_gateway.mcp_endpoint.tool import Listing, Reply, ToolSpec, bounde
 SPACED = "memory"
 """The toolset whose texts are indented, as the official memory server's: white space is a third of such a text."""
 
-MANY = 500
+MAX_ITEMS_ON_LOOP = 500
 """Rows, and what comes with them, that the event loop makes a reply of."""
 
 Answer = Reply | Listing | CallToolResult | InputRequiredResult
@@ -48,7 +48,7 @@ async def told_result(
 async def _fitted(request: McpRequest, listing: Listing, spaced: bool) -> Reply:
     """The rows that fit a page; beside the event loop where they come with much, or one of them is large."""
     size = partial(_size, spaced=spaced)
-    if listing.rows + listing.beside <= MANY:
+    if listing.rows + listing.related_items <= MAX_ITEMS_ON_LOOP:
         with suppress(_LargeError):
             return fitted(listing, partial(_small_size, size))
     slices = in_one_slice(partial(fitted, listing, size))

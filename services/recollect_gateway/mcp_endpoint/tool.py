@@ -68,8 +68,8 @@ class Listing:
     """A reply that may leave out its last rows. `first` tells so many of its `rows`, 1 at least where there are any.
 
     `clipped` tells the first row with so many of the `attached` that come with it, for a row that fills more than a
-    page by these. `pages`: how many pages it may fill; None where all is told. `beside`: how many things of other kinds
-    come with all of its rows, such as their relations.
+    page by these. `pages`: how many pages it may fill; None where all is told. `related_items`: how many things of
+    other kinds come with all of its rows, such as their relations.
     """
 
     rows: int
@@ -77,7 +77,7 @@ class Listing:
     attached: int = 0
     clipped: Callable[[int], Reply] | None = None
     pages: int | None = 1
-    beside: int = 0
+    related_items: int = 0
 
 
 Handler = Callable[[Call, Any], Awaitable[Reply | Listing | CallToolResult]]

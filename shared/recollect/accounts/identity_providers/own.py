@@ -13,6 +13,7 @@ from recollect.accounts.people.model import PersonSession
 from recollect.caller import Caller
 from recollect.errors import Conflict, ErrorCode, Forbidden, NotFound
 from recollect.platform.db import Database
+from recollect.platform.transactions import Session
 
 MAX_OWN_IDENTITIES = 200
 """Identities of a person that are listed."""
@@ -36,8 +37,10 @@ async def disconnect(db: Database, person: PersonSession, provider_id: UUID, *, 
     found = await list_own_identities(db, person.person_id)
     for each in found:
         if each.provider_id == provider_id:
-            if db.is_several and not (_others(found, each) or await _has_own_way(db, person)):
-                raise _last_way()
+            if db.is_several and not _others(found, each):
+                async with db.personal(person.person_id) as session:
+                    if not await _has_own_way(session, person):
+                        raise _last_way()
             await _disconnect(db, person, each, address)
             return
     raise _not_connected()
@@ -53,8 +56,7 @@ async def _disconnect(db: Database, person: PersonSession, identity: OwnIdentity
         if not (
             db.is_several  # Then the other ways are in several cells, and were looked at before.
             or _others(await store.list_own_identities(tx, most=MAX_OWN_IDENTITIES), identity)
-            or await passkeys.has_any(tx, person.person_id)
-            or await people.has_password(tx, person.email, person.person_id)
+            or await _has_own_way(tx, person)
         ):
             raise _last_way()
         if not await store.delete_identity(tx, identity.provider_id, person.person_id):
@@ -70,23 +72,18 @@ async def remove_passkey(db: Database, person: PersonSession, passkey_id: UUID) 
         await store.lock_person(session, person.person_id)
         await passkeys.remove(session, person.person_id, passkey_id)
         identities = elsewhere or await store.list_own_identities(session, most=MAX_OWN_IDENTITIES)
-        if not (
-            any(each.enabled for each in identities)
-            or await passkeys.has_any(session, person.person_id)
-            or await people.has_password(session, person.email, person.person_id)
-        ):
+        if not (any(each.enabled for each in identities) or await _has_own_way(session, person)):
             raise Conflict(
                 "This is the only way by which you sign in. Set a password, or add another passkey, first.",
                 code=ErrorCode.LAST_SIGN_IN,
             )
 
 
-async def _has_own_way(db: Database, person: PersonSession) -> bool:
+async def _has_own_way(session: Session, person: PersonSession) -> bool:
     """Whether a person signs in by a passkey or a password, which are at home."""
-    async with db.personal(person.person_id) as session:
-        return await passkeys.has_any(session, person.person_id) or await people.has_password(
-            session, person.email, person.person_id
-        )
+    return await passkeys.has_any(session, person.person_id) or await people.has_password(
+        session, person.email, person.person_id
+    )
 
 
 def _others(identities: list[OwnIdentity], identity: OwnIdentity) -> list[OwnIdentity]:

@@ -35,7 +35,7 @@ FROM tenants WHERE slug COLLATE "C" > :after AND place IN ('here', 'leaving') OR
 SELECT -- include: tenant
 FROM tenants WHERE id = :tenant_id;
 
--- name: be_a_writer
+-- name: lock_writes_shared
 -- Let nobody stop the tenant's writes before this transaction ends. Who changes the tenant's row asks for this first, as
 -- does whoever stops writes, so that they never wait for each other.
 SELECT lock_writes(:tenant_id, false);

@@ -77,7 +77,7 @@ async def change_own_tenant(tx: Transaction, patch: TenantPatch, *, check: Check
         tenant_name(patch.name)
     if patch.retention_days is not None and not 1 <= patch.retention_days <= MAX_RETENTION_DAYS:
         raise InvalidInput(f"A retention has 1 to {MAX_RETENTION_DAYS} days", path="settings.retention_days")
-    await store.be_a_writer(tx)
+    await store.lock_writes_shared(tx)
     before = await store.lock_own_tenant(tx)
     check(before)
     changed = await store.update_own_tenant(tx, patch)

@@ -36,9 +36,9 @@ async def own_tenant(tx: Transaction) -> Tenant:
     return _own(await tx.fetchrow(queries.own_tenant))
 
 
-async def be_a_writer(tx: Transaction) -> None:
+async def lock_writes_shared(tx: Transaction) -> None:
     """Let nobody stop the tenant's writes before the transaction ends."""
-    await tx.execute(queries.be_a_writer)
+    await tx.execute(queries.lock_writes_shared)
 
 
 async def lock_own_tenant(tx: Transaction) -> Tenant:

@@ -36,6 +36,31 @@ few AS MATERIALIZED (
     ORDER BY v.embedding <=> :vector::halfvec
     LIMIT :candidates;
 
+-- fragment: own_vectors
+-- The vectors of the node i.id that are compared with others: those of the newest of its passages that have any,
+-- :max_compared at most, of the newest :max_looked_at.
+SELECT s.embedding, s.model AS embedding_model, w.embedding AS own_embedding
+    FROM (
+        SELECT id FROM search_passages
+        WHERE tenant_id = :tenant_id AND node_id BETWEEN i.id AND i.id AND graph_id = :graph_id
+            AND removed_revision IS NULL
+        ORDER BY id DESC
+        LIMIT :max_looked_at
+    ) AS p
+    CROSS JOIN LATERAL (
+        SELECT embedding, model FROM searched_vectors
+        WHERE tenant_id = :tenant_id AND passage_id BETWEEN p.id AND p.id
+        ORDER BY passage_id
+        OFFSET 0
+    ) AS s
+    CROSS JOIN LATERAL (
+        SELECT embedding FROM passage_vectors
+        WHERE tenant_id = :tenant_id AND passage_id BETWEEN p.id AND p.id AND model = s.model
+        ORDER BY passage_id LIMIT 1
+    ) AS w
+    ORDER BY p.id DESC
+    LIMIT :max_compared;
+
 -- fragment: conflicts
 -- The other heads, newest first, of the lineage that a passage p is the content of, where several wait to be settled; n:
 -- its node as it is now.
@@ -304,29 +329,12 @@ ORDER BY i.place, c.score DESC;
 -- name: find_similar
 -- Active facts that mean nearly the same as a node, nearest first, at most :limit: by the nearest of the passages that one
 -- model embedded, each by itself. Sought by the vectors that neighbours share in, in their order: the :candidates
--- nearest. :min_score: the least cosine. Compared are the newest of the node's passages that have vectors, at most
--- :max_compared of the newest :max_looked_at. Each row is looked up by its id, whatever the planner knows.
+-- nearest. :min_score: the least cosine. Each row is looked up by its id, whatever the planner knows.
 WITH own AS (
-    SELECT s.embedding, s.model AS embedding_model, w.embedding AS own_embedding
-    FROM (
-        SELECT id FROM search_passages
-        WHERE tenant_id = :tenant_id AND node_id = :node_id AND graph_id = :graph_id AND removed_revision IS NULL
-        ORDER BY id DESC
-        LIMIT :max_looked_at
-    ) AS p
+    SELECT o.* FROM (VALUES (:node_id::uuid)) AS i (id)
     CROSS JOIN LATERAL (
-        SELECT embedding, model FROM searched_vectors
-        WHERE tenant_id = :tenant_id AND passage_id BETWEEN p.id AND p.id
-        ORDER BY passage_id
-        OFFSET 0
-    ) AS s
-    CROSS JOIN LATERAL (
-        SELECT embedding FROM passage_vectors
-        WHERE tenant_id = :tenant_id AND passage_id BETWEEN p.id AND p.id AND model = s.model
-        ORDER BY passage_id LIMIT 1
-    ) AS w
-    ORDER BY p.id DESC
-    LIMIT :max_compared
+        -- include: own_vectors
+    ) AS o
 ), near AS (
     SELECT n.node_id, max(nullif(1 - (v.embedding <=> o.own_embedding), 'NaN')) AS score
     FROM own o
@@ -413,8 +421,7 @@ LIMIT :limit;
 -- For each of these facts (:fact_ids, if it is live and active), the entities of which a passage means nearly the same,
 -- nearest first, at most :limit: by the nearest of the passages that one model embedded, each by itself. :min_scores: the
 -- least cosine of each fact. Sought by the vectors that neighbours share in, in their order: the :candidates nearest.
--- Compared are the newest of a fact's passages that have vectors, at most :max_compared of the newest :max_looked_at. Each
--- row is looked up by its id, whatever the planner knows.
+-- Each row is looked up by its id, whatever the planner knows.
 SELECT i.id AS fact_id, c.id AS entity_id
 FROM unnest(:fact_ids::uuid[], :min_scores::double precision[]) WITH ORDINALITY AS i (id, least, place)
 CROSS JOIN LATERAL (
@@ -426,27 +433,7 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (
     SELECT e.id, max(nullif(1 - (v.embedding <=> o.own_embedding), 'NaN')) AS score
     FROM (
-        SELECT s.embedding, s.model AS embedding_model, w.embedding AS own_embedding
-        FROM (
-            SELECT id FROM search_passages
-            WHERE tenant_id = :tenant_id AND node_id BETWEEN i.id AND i.id AND graph_id = :graph_id
-                AND removed_revision IS NULL
-            ORDER BY id DESC
-            LIMIT :max_looked_at
-        ) AS p
-        CROSS JOIN LATERAL (
-            SELECT embedding, model FROM searched_vectors
-            WHERE tenant_id = :tenant_id AND passage_id BETWEEN p.id AND p.id
-            ORDER BY passage_id
-            OFFSET 0
-        ) AS s
-        CROSS JOIN LATERAL (
-            SELECT embedding FROM passage_vectors
-            WHERE tenant_id = :tenant_id AND passage_id BETWEEN p.id AND p.id AND model = s.model
-            ORDER BY passage_id LIMIT 1
-        ) AS w
-        ORDER BY p.id DESC
-        LIMIT :max_compared
+        -- include: own_vectors
     ) AS o
     CROSS JOIN LATERAL (
         SELECT k.id, k.node_id

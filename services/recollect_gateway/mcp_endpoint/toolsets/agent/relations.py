@@ -117,7 +117,7 @@ async def explore(call: Call, arguments: Explore) -> Reply | Listing:
         answer = _explored(found, shown, cut)
         return Reply(answer, _explored_text(answer))
 
-    return cut_short(found.nodes, reply, limit=arguments.max_nodes, cut=found.cut, beside=len(found.edges))
+    return cut_short(found.nodes, reply, limit=arguments.max_nodes, cut=found.cut, related_items=len(found.edges))
 
 
 async def _paths(call: Call, arguments: Explore, start: Target, to: Target, walk: Walk) -> Explored:

@@ -90,7 +90,7 @@ async def get_context(call: Call, arguments: GetContext) -> Reply | Listing:
         ids = {node.id for node in shown}
         return Reply(Context(True, shown, [edge for edge in edges if {edge.from_id, edge.to_id} <= ids], cut))
 
-    return cut_short(nodes, reply, limit=arguments.max_nodes, cut=found.cut, beside=len(edges))
+    return cut_short(nodes, reply, limit=arguments.max_nodes, cut=found.cut, related_items=len(edges))
 
 
 async def get_trace(call: Call, arguments: GetTrace) -> Reply | Listing:

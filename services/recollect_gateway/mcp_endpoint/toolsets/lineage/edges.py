@@ -219,7 +219,7 @@ async def traverse(call: Call, arguments: Traverse) -> Reply | Listing:
         among = [edge for edge in edges if not left_out & {edge.from_lineage, edge.to_lineage}]
         return Reply(Traversal(shown, among, cut or ""))
 
-    return cut_short(nodes, reply, limit=arguments.max_nodes, cut=found.cut, beside=len(edges))
+    return cut_short(nodes, reply, limit=arguments.max_nodes, cut=found.cut, related_items=len(edges))
 
 
 async def symlink_manifest(call: Call, arguments: SymlinkManifest) -> Reply | Listing:

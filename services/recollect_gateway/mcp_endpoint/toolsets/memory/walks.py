@@ -177,4 +177,4 @@ async def extract_subgraph(call: Call, arguments: ExtractSubgraph) -> Reply | Li
         among = [one for one in relations if not left_out & {one.from_, one.to}]
         return Reply(ExtractedGraph(shown, among, cut), note=cut_note(cut))
 
-    return cut_short(entities, reply, limit=arguments.limit, cut=found.cut, beside=len(relations))
+    return cut_short(entities, reply, limit=arguments.limit, cut=found.cut, related_items=len(relations))
