@@ -28,6 +28,9 @@ def session_settings(role: str, settings: Settings) -> dict[str, str]:
         "hnsw.iterative_scan": "strict_order",
         "hnsw.ef_search": "800",
         "plan_cache_mode": "force_custom_plan",
+        # What is read is mostly in memory, and disks have no arms any more. With the default of 4, which is of such
+        # disks, all vectors of a graph are sorted where its vector index answers in a fifth of the time.
+        "random_page_cost": "1.1",
         "statement_timeout": str(round(settings.statement_timeout_seconds * 1000)),
         "lock_timeout": str(round(settings.lock_timeout_seconds * 1000)),
         "idle_in_transaction_session_timeout": str(round(settings.statement_timeout_seconds * 2000)),

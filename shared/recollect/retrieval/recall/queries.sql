@@ -82,9 +82,11 @@ CASE WHEN p.source = 'fact' THEN ARRAY(
 -- back is considered: few nodes are outdated, expiring or of limited freshness, so those are looked up and left out
 -- (nodes_unusual) and the many others need no join. What a passage says of its memory itself is filtered by first, what
 -- its node says where it says nothing. By meaning, the graph's vectors are taken in their order, from the vector index
--- where it has one, and each is looked up until enough are eligible (OFFSET: the order stays); where a filter leaves fewer
--- than :few, these are found first and compared. One of the two is done, the same is found by either. A blank text has the
--- zero vector, whose cosine is not a number, which to PostgreSQL is above every number.
+-- where it has one, and each is looked up until enough are eligible; where a filter leaves fewer than :few, these are found
+-- first and compared. One of the two is done, the same is found by either. A blank text has the zero vector, whose cosine
+-- is not a number, which to PostgreSQL is above every number. Here and below, LIMIT (SELECT NULL) is no limit: it keeps the
+-- order in a subquery of its own, and has the planner take it for a tenth of the rows. A subquery without a limit is planned
+-- for all of its rows, which to sort is cheaper than to read by the index.
 WITH terms AS MATERIALIZED (
     SELECT query::tsquery AS query, idf FROM unnest(:terms::text[], :idfs::double precision[]) AS t (query, idf)
 ), eligible AS NOT MATERIALIZED (
@@ -138,7 +140,7 @@ WITH terms AS MATERIALIZED (
         WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND live AND model = :model
             AND :vector::halfvec IS NOT NULL AND (SELECT count(*) FROM few) >= :few
         ORDER BY embedding::{vector} <=> :vector::{vector}
-        OFFSET 0
+        LIMIT (SELECT NULL::bigint)
     ) AS v
     CROSS JOIN LATERAL (
         SELECT e.id, e.node_id, e.source FROM eligible e WHERE e.id BETWEEN v.passage_id AND v.passage_id
@@ -202,7 +204,7 @@ SELECT c.id, c.name, c.outdated, CASE WHEN c.source = 'fact' THEN ARRAY(
     ORDER BY h.version DESC
 ) ELSE '{}' END AS conflicts
 FROM eligible c
-WHERE c.id IN (SELECT id FROM lexical UNION SELECT id FROM contextual UNION SELECT id FROM compared)
+WHERE c.id = ANY (ARRAY(SELECT id FROM lexical UNION ALL SELECT id FROM contextual UNION ALL SELECT id FROM compared))
     AND (c.source <> 'name' OR NOT EXISTS (
         SELECT 1 FROM eligible o WHERE o.node_id = c.node_id AND o.source <> 'name' AND NOT o.memory_outdated));
 
@@ -329,7 +331,8 @@ ORDER BY i.place, c.score DESC;
 -- name: find_similar
 -- Active facts that mean nearly the same as a node, nearest first, at most :limit: by the nearest of the passages that one
 -- model embedded, each by itself. Sought by the vectors that neighbours share in, in their order: the :candidates
--- nearest. :min_score: the least cosine. Each row is looked up by its id, whatever the planner knows.
+-- nearest, from the vector index where the graph has one, which is of :indexed_model (null: none). :min_score: the least
+-- cosine. Each row is looked up by its id, whatever the planner knows.
 WITH own AS (
     SELECT o.* FROM (VALUES (:node_id::uuid)) AS i (id)
     CROSS JOIN LATERAL (
@@ -341,10 +344,11 @@ WITH own AS (
     CROSS JOIN LATERAL (
         SELECT f.id, f.node_id
         FROM (
-            SELECT passage_id, embedding <=> o.embedding AS distance FROM searched_vectors
+            SELECT passage_id, embedding::{vector} <=> o.embedding::{vector} AS distance FROM searched_vectors
             WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND live AND model = o.embedding_model
-            ORDER BY embedding <=> o.embedding
-            OFFSET 0
+                AND (:indexed_model::text IS NULL OR model = :indexed_model)
+            ORDER BY embedding::{vector} <=> o.embedding::{vector}
+            LIMIT (SELECT NULL::bigint)
         ) AS s
         CROSS JOIN LATERAL (
             SELECT p.id, p.node_id FROM search_passages p
@@ -420,8 +424,9 @@ LIMIT :limit;
 -- name: find_similar_entities
 -- For each of these facts (:fact_ids, if it is live and active), the entities of which a passage means nearly the same,
 -- nearest first, at most :limit: by the nearest of the passages that one model embedded, each by itself. :min_scores: the
--- least cosine of each fact. Sought by the vectors that neighbours share in, in their order: the :candidates nearest.
--- Each row is looked up by its id, whatever the planner knows.
+-- least cosine of each fact. Sought by the vectors that neighbours share in, in their order: the :candidates nearest, from
+-- the vector index where the graph has one, which is of :indexed_model (null: none). Each row is looked up by its id,
+-- whatever the planner knows.
 SELECT i.id AS fact_id, c.id AS entity_id
 FROM unnest(:fact_ids::uuid[], :min_scores::double precision[]) WITH ORDINALITY AS i (id, least, place)
 CROSS JOIN LATERAL (
@@ -438,10 +443,11 @@ CROSS JOIN LATERAL (
     CROSS JOIN LATERAL (
         SELECT k.id, k.node_id
         FROM (
-            SELECT passage_id, embedding <=> o.embedding AS distance FROM searched_vectors
+            SELECT passage_id, embedding::{vector} <=> o.embedding::{vector} AS distance FROM searched_vectors
             WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND live AND model = o.embedding_model
-            ORDER BY embedding <=> o.embedding
-            OFFSET 0
+                AND (:indexed_model::text IS NULL OR model = :indexed_model)
+            ORDER BY embedding::{vector} <=> o.embedding::{vector}
+            LIMIT (SELECT NULL::bigint)
         ) AS s
         CROSS JOIN LATERAL (
             SELECT p.id, p.node_id FROM search_passages p

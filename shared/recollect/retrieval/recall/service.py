@@ -176,9 +176,13 @@ async def find_near_duplicates(
 async def find_similar(view: GraphView, node_id: UUID, *, min_score: float, limit: int) -> list[tuple[UUID, float]]:
     """Active facts that mean nearly the same as a node, with their cosines, nearest first.
 
-    What is not embedded yet is left out, and so is what was gone before it was embedded.
+    What is not embedded yet is left out, and so is what was gone before it was embedded; where a vector index serves
+    the graph, also what is embedded by another model than that of the index.
     """
-    return await store.find_similar(view, node_id, min_score=min_score, limit=limit)
+    if view.at is not None:
+        return await store.find_past_similar(view, node_id, min_score=min_score, limit=limit)
+    state = await store.find_state(view.tx, view.graph)
+    return await store.find_similar(view, state, node_id, min_score=min_score, limit=limit)
 
 
 async def find_similar_entities(
@@ -188,7 +192,7 @@ async def find_similar_entities(
 
     `facts` says the least cosine of each; at most `limit` entities a fact. What is not embedded yet is left out.
     """
-    return await store.find_similar_entities(tx, graph, facts, limit=limit)
+    return await store.find_similar_entities(tx, graph, await store.find_state(tx, graph), facts, limit=limit)
 
 
 async def vectors_ready(tx: Transaction) -> bool:

@@ -164,27 +164,48 @@ async def find_near_duplicates(
     return close
 
 
-async def find_similar(view: GraphView, node_id: UUID, *, min_score: float, limit: int) -> list[tuple[UUID, float]]:
+async def find_similar(
+    view: GraphView, state: GraphState, node_id: UUID, *, min_score: float, limit: int
+) -> list[tuple[UUID, float]]:
     """Active facts that mean nearly the same as a node, with their cosines, nearest first."""
-    bounds = {"limit": limit, "max_compared": MAX_COMPARED, "max_looked_at": MAX_LOOKED_AT}
-    asked = {"node_id": node_id, "min_score": min_score, **bounds}
-    if view.at is None:
-        rows = await view.fetch(queries.find_similar, **asked, candidates=APPROXIMATE_CANDIDATES + limit)
-    else:
-        rows = await view.fetch(queries.find_past_similar, **asked)
+    rows = await view.fetch(
+        queries.find_similar.with_types(vector=_halfvec(state.vector_dimensions)),
+        indexed_model=state.vector_model,
+        node_id=node_id,
+        min_score=min_score,
+        limit=limit,
+        candidates=APPROXIMATE_CANDIDATES + limit,
+        max_compared=MAX_COMPARED,
+        max_looked_at=MAX_LOOKED_AT,
+    )
+    return [(row["id"], row["score"]) for row in rows]
+
+
+async def find_past_similar(
+    view: GraphView, node_id: UUID, *, min_score: float, limit: int
+) -> list[tuple[UUID, float]]:
+    """The same in a graph as it was."""
+    rows = await view.fetch(
+        queries.find_past_similar,
+        node_id=node_id,
+        min_score=min_score,
+        limit=limit,
+        max_compared=MAX_COMPARED,
+        max_looked_at=MAX_LOOKED_AT,
+    )
     return [(row["id"], row["score"]) for row in rows]
 
 
 async def find_similar_entities(
-    tx: Transaction, graph: Graph, facts: Mapping[UUID, float], *, limit: int
+    tx: Transaction, graph: Graph, state: GraphState, facts: Mapping[UUID, float], *, limit: int
 ) -> list[tuple[UUID, UUID]]:
     """Active facts, each with an entity of which something is known that means nearly the same, nearest first."""
-    ids, least = list(facts), list(facts.values())
     rows = await tx.fetch(
-        queries.find_similar_entities,
+        queries.find_similar_entities.with_types(vector=_halfvec(state.vector_dimensions)),
+        indexed_model=state.vector_model,
         graph_id=graph.id,
-        fact_ids=ids,
-        min_scores=least,
+        fact_ids=list(facts),
+        min_scores=list(facts.values()),
         limit=limit,
         candidates=APPROXIMATE_CANDIDATES + limit,
         max_compared=MAX_COMPARED,
@@ -244,7 +265,10 @@ def _few(scope: SearchScope, model: str) -> int | None:
 
 def _vector_type(scope: SearchScope, model: str) -> str:
     """The type of vectors as the graph's index needs it, which is over vectors of one length."""
-    dimensions = None if scope.view.at else scope.dimensions(model)
+    return _halfvec(None if scope.view.at else scope.dimensions(model))
+
+
+def _halfvec(dimensions: int | None) -> str:
     return "halfvec" if dimensions is None else f"halfvec({dimensions})"
 
 

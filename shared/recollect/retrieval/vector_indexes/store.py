@@ -10,6 +10,7 @@ from recollect.retrieval.vector_indexes.model import (
     PARTITIONS,
     LargeGraph,
     VectorIndex,
+    analyze_statement,
     create_statement,
     drop_statement,
     leave_out_of_statistics,
@@ -81,7 +82,8 @@ async def create_index(session: Session, index: VectorIndex, *, memory_mb: int) 
     builds it, in memory of its own.
     """
     await session.execute(queries.give_memory, memory=f"{memory_mb}MB")
-    create = create_statement(index, await find_partition(session, index.tenant_id))
+    partition = await find_partition(session, index.tenant_id)
+    create = create_statement(index, partition)
     try:
         await session.execute(create)
     except asyncpg.DiskFullError:
@@ -89,6 +91,7 @@ async def create_index(session: Session, index: VectorIndex, *, memory_mb: int) 
         await session.execute(queries.build_alone)
         await session.execute(create)
     await session.execute(leave_out_of_statistics(index.name))
+    await session.execute(analyze_statement(partition))
 
 
 async def drop_index(session: Session, name: str) -> None:

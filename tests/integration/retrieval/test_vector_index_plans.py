@@ -1,0 +1,61 @@
+"""A graph that has a vector index is searched by it: PostgreSQL itself prefers it, in a graph as large as is indexed.
+
+What is asserted is how many rows are looked at, never how long that takes.
+"""
+
+import pytest
+
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.graphs import service as graphs
+from recollect.platform.operator_sessions import Operator
+from recollect.retrieval.recall import service as recall
+from recollect.retrieval.recall.model import MAX_COMPARED
+from recollect.retrieval.vector_indexes import service as vector_indexes
+from tests.support.statistics import Work
+
+SIZE = 12_000
+"""Passages: a few more than the memories from which on a graph gets an index by default."""
+
+COPY_PASSAGES = f"""
+CREATE TEMPORARY TABLE copies AS
+    SELECT p.*, gen_random_uuid() AS copy FROM passages p CROSS JOIN generate_series(1, {SIZE} / 20);
+SET session_replication_role = replica;
+INSERT INTO passages (tenant_id, graph_id, id, node_id, memory_id, source, place, said_at, text, tsv, embedding_model,
+    added_revision, sequence, settled)
+    SELECT tenant_id, graph_id, copy, node_id, memory_id, source, place, said_at, '', '', embedding_model,
+        added_revision, sequence, settled
+    FROM copies;
+INSERT INTO searched_vectors (tenant_id, graph_id, passage_id, model, embedding, live)
+    SELECT c.tenant_id, c.graph_id, c.copy, v.model, ARRAY(SELECT random() - .5 FROM generate_series(1, 256)
+        WHERE c.copy IS NOT NULL)::vector::halfvec, true
+    FROM copies c JOIN searched_vectors v ON v.tenant_id = c.tenant_id AND v.passage_id = c.id;
+INSERT INTO passage_vectors (tenant_id, passage_id, model, embedding)
+    SELECT tenant_id, passage_id, model, embedding FROM searched_vectors ON CONFLICT DO NOTHING;
+RESET session_replication_role;
+"""
+
+
+@pytest.fixture
+async def large(work: Work) -> Work:
+    """One whose graph has SIZE passages and a vector index. What PostgreSQL knows of the vectors, building it told."""
+    await work.agent.create(*(NewEntity(f"place {n}", "place", (f"a harbour crane stands at {n}",)) for n in range(10)))
+    await work.agent.remember(*(f"the crane {n} was repaired in March" for n in range(10)))
+    await work.agent.embed()
+    await work.owner.execute(COPY_PASSAGES)
+    await work.owner.execute("ANALYZE passages")
+    assert len(await vector_indexes.maintain_indexes(Operator(work.owner), from_memories=10, memory_mb=64)) == 1
+    return work
+
+
+@pytest.mark.parametrize("work", ["none"], indirect=True)
+async def test_the_nearest_are_read_from_the_index(large: Work) -> None:
+    agent, looked_at = large.agent, large.watch.rows
+    fact = await large.owner.fetchval("SELECT id FROM nodes WHERE name IS NULL LIMIT 1")
+    assert (await agent.recall("when was the crane repaired")).hits
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        assert await recall.find_similar(await graphs.view(tx, None), fact, min_score=-1.0, limit=5)
+    async with agent.writing() as (tx, revision):
+        assert await recall.find_similar_entities(tx, revision.graph, {fact: -1.0}, limit=5)
+    assert looked_at["recall.find_candidates"] < SIZE / 2
+    for statement in ("find_similar", "find_similar_entities"):  # Each compares up to 20 passages of the fact.
+        assert looked_at[f"recall.{statement}"] / MAX_COMPARED < SIZE / 2, statement
