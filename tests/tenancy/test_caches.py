@@ -30,6 +30,7 @@ CACHES = {
     "recollect.platform.issuers": "documents of issuers, by tenant: tests/tenancy/test_identity_providers.py",
     "recollect_gateway.admission": "limits and tenant by the hash of a credential: tests/tenancy/test_rates.py",
     "recollect_gateway.failures": "hashes of keys, of which nothing is told: tests/faults/test_made_up_keys.py",
+    "recollect_gateway.remembered": "callers by the hash of a credential: tests/tenancy/test_remembered_callers.py",
     "recollect_gateway.addresses": "texts of addresses: nothing of a tenant's",
     "recollect_gateway.guards": "parameters of routes: nothing of a tenant's",
     "recollect_gateway.shared_reads": "pages of logs, by tenant and graphs: tests/tenancy/test_shared_reads.py",

@@ -17,6 +17,7 @@ from asyncpg.pool import PoolConnectionProxy
 
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, TenantMoving, TenantReadOnly, TenantSuspended, Unavailable
+from recollect.platform.caller_changes import OnActed
 from recollect.platform.connections import APP_ROLE, keep_session, register_types, session_settings
 from recollect.platform.driver_errors import raise_service_read_only, translated_errors, translated_writes
 from recollect.platform.metrics import used_connection
@@ -81,13 +82,14 @@ class Database:
         on_commit: OnCommit | None = None,
         *,
         on_written: OnWritten | None = None,
+        on_acted: OnActed | None = None,
         reserved: asyncpg.Pool | None = None,
         local: str = "",
         replica: "Replica | None" = None,
     ) -> None:
         self._pool, self._reserved = pool, reserved or pool
         self._acquire_seconds, self._lock_seconds = settings.database_acquire_seconds, settings.lock_timeout_seconds
-        self._on_commit, self._on_written = on_commit, on_written
+        self._on_commit, self._on_written, self._on_acted = on_commit, on_written, on_acted
         self._tenants = Shares(math.ceil(settings.database_pool_size * settings.database_tenant_share))
         self._writers = Shares(MAX_WRITERS)
         self._participant: Participant | None = None
@@ -106,6 +108,7 @@ class Database:
         settings: Settings,
         on_commit: OnCommit | None = None,
         on_written: OnWritten | None = None,
+        on_acted: OnActed | None = None,
         replica: "Replica | None" = None,
         answer_seconds: float | None = None,
     ) -> AsyncIterator[Self]:
@@ -133,7 +136,16 @@ class Database:
         local = local_settings(of_session) if pooled else ""
 
         async with pool_of(settings.database_pool_size) as pool, pool_of(RESERVED_CONNECTIONS) as reserved:
-            yield cls(pool, settings, on_commit, on_written=on_written, reserved=reserved, local=local, replica=replica)
+            yield cls(
+                pool,
+                settings,
+                on_commit,
+                on_written=on_written,
+                on_acted=on_acted,
+                reserved=reserved,
+                local=local,
+                replica=replica,
+            )
 
     def taking_part(self, participant: Participant) -> Self:
         """The same database, for one request: the participant takes part in what writes and is kept."""
@@ -189,6 +201,9 @@ class Database:
                 if not read_only:
                     raise_service_read_only(error)
                 raise
+            finally:
+                if transaction.acted and self._on_acted:  # Also where nobody knows whether it has committed.
+                    self._on_acted(caller.tenant_id)
             if not keep:
                 return
             if ended != "COMMIT":  # An error was swallowed: PostgreSQL rolled back.

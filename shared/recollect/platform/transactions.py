@@ -104,6 +104,7 @@ class Transaction(Session):
         self.replica: Replica | None = None
         self.jobs: set[str] = set()
         self.written: dict[UUID, int] = {}
+        self.acted = False
 
     @property
     def tenant_id(self) -> UUID:
@@ -135,6 +136,10 @@ class Transaction(Session):
         `revision` 0: it was made or deleted.
         """
         self.written[graph_id] = max(revision, self.written.get(graph_id, 0))
+
+    def change_callers(self) -> None:
+        """Have callers of the tenant be looked up anew who are remembered, once this transaction has ended."""
+        self.acted = True
 
     async def delete_much(self) -> None:
         """From here to the end of the transaction look for what refers to deleted rows at once, by plans made once.

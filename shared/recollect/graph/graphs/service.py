@@ -185,6 +185,7 @@ async def delete_graph(tx: Transaction, name: str, operation: str, *, check: Che
         last = await store.delete_nodes(tx, graph, after=last, limit=DELETED_AT_ONCE)
     await store.delete_graph(tx, graph)
     tx.announce(graph.id)
+    tx.change_callers()  # It may have been the one that calls of some mean that name none.
     return True
 
 

@@ -16,6 +16,7 @@ from redis.asyncio import Redis
 
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, TenantMoving, Unavailable
+from recollect.platform.caller_changes import OnActed
 from recollect.platform.cells import store
 from recollect.platform.cells.model import ELSEWHERE_SECONDS, REMEMBERED, memory_key, served_in_both, tenant_of
 from recollect.platform.db import Ask, Database, OnWritten
@@ -43,7 +44,9 @@ class Cells(Database):
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, settings: Settings, redis: Redis, on_written: OnWritten) -> AsyncIterator[Self]:
+    async def open(
+        cls, settings: Settings, redis: Redis, on_written: OnWritten, on_acted: OnActed | None = None
+    ) -> AsyncIterator[Self]:
         """All cells of the settings, each of which wakes its own workers. They connect when they are first used."""
         async with AsyncExitStack() as stack:
 
@@ -55,6 +58,7 @@ class Cells(Database):
                     settings=its,
                     on_commit=wakeups.notify,
                     on_written=on_written,
+                    on_acted=on_acted,
                     replica=await stack.enter_async_context(replica_of(its)),
                 )
                 return await stack.enter_async_context(opening)
