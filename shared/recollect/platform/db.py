@@ -27,6 +27,8 @@ from recollect.platform.slots import elsewhere, give_way
 from recollect.platform.sql import Query
 from recollect.platform.transactions import (
     ROLLBACK_SECONDS,
+    ExpectedGraph,
+    GraphChanged,
     Session,
     Transaction,
     begin_statements,
@@ -172,12 +174,14 @@ class Database:
         keep: bool = True,
         reply_bytes: int | None = None,
         also_suspended: bool = False,
+        expects: ExpectedGraph | None = None,
     ) -> AsyncIterator[Transaction]:
         """Open a transaction for the caller's tenant; commit on a clean exit, roll back on any error.
 
         `keep` False rolls back in any case: what a call would do is found by doing it.
         Reads are REPEATABLE READ, READ ONLY: one call sees one state, and cannot write. `reply_bytes` as in
         Transaction. `also_suspended`: it may write though the tenant is suspended, as what is `of_service` may.
+        `expects`: a graph that must still be the same; raises GraphChanged where it begins.
         Raises TenantReadOnly, TenantSuspended or TenantMoving, where it begins or where it would commit; and
         Unavailable when PostgreSQL is away or busy, or the tenant's share of the connections is.
         """
@@ -189,7 +193,7 @@ class Database:
             try:
                 # Inside: whoever leaves while it begins or ends leaves no transaction open behind.
                 await connection.execute(
-                    begin_statements(caller.tenant_id, read_only, asks, self._local, self._several)
+                    begin_statements(caller.tenant_id, read_only, asks, self._local, self._several, expects)
                 )
                 if participant is not None:
                     await participant.begin(transaction)
@@ -326,6 +330,8 @@ class Database:
                 raise TenantSuspended("The tenant is suspended.") from error
             case "RC003":
                 raise TenantMoving from error
+            case "RC004":
+                raise GraphChanged from error
 
     @asynccontextmanager
     async def _connection_of(self, tenant_id: UUID) -> AsyncIterator[PoolConnectionProxy]:

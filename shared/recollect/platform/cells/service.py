@@ -23,7 +23,7 @@ from recollect.platform.db import Ask, Database, OnWritten
 from recollect.platform.queue import Wakeups
 from recollect.platform.replicas import replica_of
 from recollect.platform.schema.service import SchemaCheck
-from recollect.platform.transactions import Session, Transaction
+from recollect.platform.transactions import ExpectedGraph, Session, Transaction
 from recollect.settings import Settings
 from recollect.settings.cells import HOME
 
@@ -91,9 +91,16 @@ class Cells(Database):
         keep: bool = True,
         reply_bytes: int | None = None,
         also_suspended: bool = False,
+        expects: ExpectedGraph | None = None,
     ) -> AsyncIterator[Transaction]:
         """As of one database, in the tenant's cell. Raises TenantMoving while it is in none, or leaving."""
-        asked = {"read_only": read_only, "keep": keep, "reply_bytes": reply_bytes, "also_suspended": also_suspended}
+        asked = {
+            "read_only": read_only,
+            "keep": keep,
+            "reply_bytes": reply_bytes,
+            "also_suspended": also_suspended,
+            "expects": expects,
+        }
         async with AsyncExitStack() as stack:
             cell, tx = await self._entered(
                 stack, caller.tenant_id, lambda name: self._transaction_at(name, caller, **asked)
