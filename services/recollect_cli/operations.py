@@ -9,6 +9,7 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, Unavailable
+from recollect.platform.caller_changes import told_at_the_end
 from recollect.platform.db import Database
 from recollect.platform.directory import service as directory
 from recollect.platform.operator_sessions import Operator
@@ -58,7 +59,10 @@ def as_system(work: Callable[[Database], Awaitable[T]]) -> T:
 
     async def run() -> T:
         settings = Settings()
-        async with Database.connect(settings.database_url, settings=settings) as db:
+        async with (
+            told_at_the_end(settings) as on_acted,
+            Database.connect(settings.database_url, settings=settings, on_acted=on_acted) as db,
+        ):
             return await work(db)
 
     return _run_or_exit(run)
@@ -101,7 +105,10 @@ async def _database_of(slug: str) -> AsyncIterator[tuple[Database, Caller]]:
     settings = await _settings_of(slug)
     async with Operator.connect(settings.migration_url, settings) as operator:
         tenant = await tenants.find_tenant(operator, slug)
-    async with Database.connect(settings.database_url, settings=settings) as db:
+    async with (
+        told_at_the_end(settings) as on_acted,
+        Database.connect(settings.database_url, settings=settings, on_acted=on_acted) as db,
+    ):
         yield db, operator_caller(tenant)
 
 

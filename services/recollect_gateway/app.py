@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from uuid import UUID
 
 from litestar import Litestar, Router, asgi
 from litestar.datastructures import State
@@ -17,6 +18,7 @@ from recollect.accounts.passkeys.model import PasskeySite
 from recollect.accounts.people.breached import BreachedPasswords
 from recollect.accounts.usage.tally import UsageTally
 from recollect.platform.cache import connect_redis
+from recollect.platform.caller_changes import telling
 from recollect.platform.cells.service import Cells
 from recollect.platform.change_bus import BLOCK_SECONDS, ChangeBus
 from recollect.platform.change_stream import ChangePublisher
@@ -80,6 +82,7 @@ from recollect_gateway.oauth.published_keys import PublishedKeys
 from recollect_gateway.oauth.registration import RegistrationController
 from recollect_gateway.oauth.resources import Resources
 from recollect_gateway.oauth.token import TokenController
+from recollect_gateway.remembered import RememberedCallers, remembered_callers
 from recollect_gateway.streams import Streams
 from recollect_gateway.urlencoded import MAX_FORM_BYTES
 from recollect_gateway.usage import UsageMiddleware, flushed_usage
@@ -216,7 +219,9 @@ async def _open(state: State, settings: Settings, offer: Offer, stack: AsyncExit
     encoder = QuestionEncoder(embedder, cached_embedder, previous, cached_previous)
     if recall_cache is not None:
         stack.push_async_callback(recall_cache.shared.settle)
-    state.db = await _database(redis, settings, stack)
+    bus = await _change_bus(settings, stack)
+    callers = stack.enter_context(remembered_callers(bus, settings.remember_callers_seconds))
+    state.db = await _database(redis, settings, callers, stack)
     state.schemas = [SchemaCheck(cell) for cell in (state.db, *state.db.others)]
     state.settings = settings
     state.pepper = settings.pepper
@@ -232,10 +237,10 @@ async def _open(state: State, settings: Settings, offer: Offer, stack: AsyncExit
     state.errands = Errands()
     stack.push_async_callback(state.errands.settle, settings.mail_seconds)
     state.authenticator = Authenticator(
-        state.db, state.pepper, state.tally.note_key, failed, state.issuers, state.errands.begin
+        state.db, state.pepper, state.tally.note_key, failed, state.issuers, state.errands.begin, callers
     )
     state.admission = Admission(limiter, settings)
-    state.streams = await _streams(state.admission, settings, stack)
+    state.streams = Streams(bus, state.admission, settings)
     state.drain.end_streams = state.streams.drain
     state.mailer = Mailer.of(settings)
     state.resources = Resources(settings.base_url)
@@ -253,12 +258,18 @@ async def _open(state: State, settings: Settings, offer: Offer, stack: AsyncExit
     await stack.enter_async_context(state.mcp_endpoint.sessions.run())
 
 
-async def _database(redis: Redis, settings: Settings, stack: AsyncExitStack) -> Database:
-    """The database, or the cells as one, after whose commits workers and listeners are told."""
+async def _database(redis: Redis, settings: Settings, callers: RememberedCallers, stack: AsyncExitStack) -> Database:
+    """The database, or the cells as one, after whose commits workers, listeners and who remembers callers are told."""
     publisher = ChangePublisher(redis)
     stack.push_async_callback(publisher.aclose)
+    tell = telling(publisher)
+
+    def on_acted(tenant_id: UUID) -> None:
+        callers.forget(tenant_id)
+        tell(tenant_id)
+
     if settings.cells:
-        return await stack.enter_async_context(Cells.open(settings, redis, publisher.publish))
+        return await stack.enter_async_context(Cells.open(settings, redis, publisher.publish, on_acted))
     wakeups = Wakeups(redis)
     stack.push_async_callback(wakeups.aclose)
     return await stack.enter_async_context(
@@ -267,17 +278,18 @@ async def _database(redis: Redis, settings: Settings, stack: AsyncExitStack) -> 
             settings=settings,
             on_commit=wakeups.notify,
             on_written=publisher.publish,
+            on_acted=on_acted,
             replica=await stack.enter_async_context(replica_of(settings)),
         )
     )
 
 
-async def _streams(admission: Admission, settings: Settings, stack: AsyncExitStack) -> Streams:
+async def _change_bus(settings: Settings, stack: AsyncExitStack) -> ChangeBus:
     redis = connect_redis(settings, block_seconds=BLOCK_SECONDS, connections=2)
     stack.push_async_callback(redis.aclose)
     bus = ChangeBus(redis)
     await stack.enter_async_context(bus.running())
-    return Streams(bus, admission, settings)
+    return bus
 
 
 def _rate_limiter(redis: Redis, settings: Settings) -> RateLimiter:

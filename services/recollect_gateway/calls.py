@@ -2,20 +2,21 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
 
 from recollect.accounts.usage.tally import UsageTally
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.known import KnownGraphs
 from recollect.graph.graphs.model import Revision
 from recollect.graph.graphs.replicas import replicated
 from recollect.graph.graphs.view import GraphView
 from recollect.platform.computing import Slices, compute
 from recollect.platform.db import Database
 from recollect.platform.replicas import ReplicaFailed
-from recollect.platform.transactions import Transaction
+from recollect.platform.transactions import ExpectedGraph, GraphChanged, Transaction
 from recollect.retrieval.recall.cache import Lookup, RecallCache, looked_up
 from recollect.retrieval.recall.model import Question, RecallFilter
 from recollect.retrieval.recall.questions import QuestionEncoder
@@ -33,6 +34,7 @@ class Services:
     settings: Settings
     recall_cache: RecallCache | None = None
     tally: UsageTally | None = None
+    known_graphs: KnownGraphs = field(default_factory=KnownGraphs)
 
 
 Progress = Callable[[float, float | None], Awaitable[None]]
@@ -63,10 +65,14 @@ class Call:
         """The service's settings."""
         return self.services.settings
 
-    def transaction(self, *, keep: bool = True) -> AbstractAsyncContextManager[Transaction]:
-        """The call's one transaction. `keep` False: a dry run, rolled back."""
+    def transaction(
+        self, *, keep: bool = True, expects: ExpectedGraph | None = None
+    ) -> AbstractAsyncContextManager[Transaction]:
+        """The call's one transaction. `keep` False: a dry run, rolled back. `expects` as of the database."""
         reply_bytes = self.settings.max_reply_bytes if self.read_only else None
-        return self.services.db.transaction(self.caller, read_only=self.read_only, keep=keep, reply_bytes=reply_bytes)
+        return self.services.db.transaction(
+            self.caller, read_only=self.read_only, keep=keep, reply_bytes=reply_bytes, expects=expects
+        )
 
     async def compute(self, slices: Slices[T], *, advice: str) -> T:
         """The result of a computation, which the caller waits for outside any transaction.
@@ -88,11 +94,27 @@ class Call:
         that has of the graph what the primary has.
         """
         async with AsyncExitStack() as primary, AsyncExitStack() as replica:
-            view = await graphs.view(await primary.enter_async_context(self.transaction()), graph, as_of)
+            view = await self._view(primary, graph, as_of)
             if self.by_replica and (there := await replicated(view, replica)) is not None:
                 await primary.aclose()
                 view = there
             yield view
+
+    async def _view(self, stack: AsyncExitStack, graph: str | None, as_of: str | datetime | None) -> GraphView:
+        """A graph in a transaction that the stack then holds; one that is known is not asked for, but confirmed."""
+        known_graphs, tenant_id, name = self.services.known_graphs, self.caller.tenant_id, self.graph_name(graph)
+        known = known_graphs.find(tenant_id, name)
+        if known is not None:
+            try:
+                tx = await stack.enter_async_context(self.transaction(expects=known.expected))
+            except GraphChanged:
+                known_graphs.note(tenant_id, name, None)
+            else:
+                return await graphs.view_of(tx, known, graph, as_of)
+        tx = await stack.enter_async_context(self.transaction())
+        found = await graphs.find_known(tx, graph)
+        known_graphs.note(tenant_id, name, found)
+        return await graphs.view_of(tx, found, graph, as_of)
 
     def changing(self, graph: str | None, *, keep: bool = True) -> AbstractAsyncContextManager[Transaction]:
         """The call's one transaction, in which a use case takes the graph's write lock. `keep` as in `transaction`."""

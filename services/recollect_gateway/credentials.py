@@ -28,6 +28,7 @@ from recollect.platform.db import Database
 from recollect.platform.issuers import Issuers
 from recollect_gateway.addresses import site_of_client
 from recollect_gateway.failures import FailedKeys
+from recollect_gateway.remembered import Presented, RememberedCallers
 from recollect_gateway.web.forms import TENANT_HEADER
 from recollect_gateway.web.sessions import member_caller
 
@@ -42,7 +43,7 @@ class Authenticator:
     """Turns `Authorization: Bearer …`, a key or an access token, into a Caller.
 
     `failed` None throttles nobody; `issuers` None accepts tokens of no issuer but ours; `beside` None stores no key's
-    hash anew.
+    hash anew; `callers` None remembers nobody.
     """
 
     db: Database
@@ -51,23 +52,48 @@ class Authenticator:
     failed: FailedKeys | None = None
     issuers: Issuers | None = None
     beside: Beside | None = None
+    callers: RememberedCallers | None = None
 
     async def caller(
-        self, connection: AnyConnection, tenant: str | None = None, *, resource: str | None = None
+        self,
+        connection: AnyConnection,
+        tenant: str | None = None,
+        *,
+        resource: str | None = None,
+        remembered: bool = False,
     ) -> Caller:
         """The Caller of a request, who must be of `tenant` where the address names one.
+
+        Where it may be `remembered`, what the database said a few seconds ago is good enough (`remembered.py`).
 
         An access token must be for `resource`; where that is None, as beside MCP, none holds. Where the address names a
         tenant, it may be one of an issuer that this tenant trusts.
         Raises Unauthenticated, alike for every reason, TooManyRequests, or Unavailable.
         """
         secret = _secret(connection.headers)
-        if looks_like_token(secret):
-            return await self._foreign(connection, secret, tenant, resource)
-        caller = await self._looked_up(secret, site_of_client(connection), lambda: self._ask(secret, resource))
-        if tenant not in (None, caller.tenant):
-            raise Unauthenticated(identity.REFUSAL)
+        presented = (hash_secret(secret, self.pepper), tenant, resource)
+        known = self.callers.find(presented) if self.callers is not None and remembered else None
+        caller = known or await self._found(connection, secret, presented)
         return replace(caller, address=site_of_client(connection))
+
+    async def _found(self, connection: AnyConnection, secret: str, presented: Presented) -> Caller:
+        """Who the database says that this is, which is remembered. Raises as `caller` does."""
+        _, tenant, resource = presented
+        asked_at = self.callers.now() if self.callers is not None else 0.0
+        try:
+            if looks_like_token(secret):
+                caller = await self._foreign(connection, secret, tenant, resource)
+            else:
+                caller = await self._looked_up(secret, site_of_client(connection), lambda: self._ask(secret, resource))
+            if tenant not in (None, caller.tenant):
+                raise Unauthenticated(identity.REFUSAL)
+        except Unauthenticated:
+            if self.callers is not None:
+                self.callers.drop(presented)
+            raise
+        if self.callers is not None:
+            self.callers.keep(presented, caller, asked_at)
+        return caller
 
     async def _foreign(
         self, connection: AnyConnection, secret: str, tenant: str | None, resource: str | None
@@ -81,14 +107,14 @@ class Authenticator:
             secret, site_of_client(connection), lambda: trusted.authenticate(self.db, issuers, presented)
         )
 
-    async def caller_of_route(self, connection: AnyConnection) -> Caller:
-        """The Caller of a request to a route: who holds a key, or a member who is signed in.
+    async def caller_of_route(self, connection: AnyConnection, *, remembered: bool = False) -> Caller:
+        """The Caller of a request to a route: who holds a key, or a member who is signed in, who is never remembered.
 
-        Raises as `caller` does.
+        `remembered` as above; raises as `caller` does.
         """
         tenant = connection.headers.get(TENANT_HEADER)
         if tenant is None or "authorization" in connection.headers:
-            return await self.caller(connection)
+            return await self.caller(connection, remembered=remembered)
         member = await member_caller(connection, tenant)
         if member is None:
             raise Unauthenticated(identity.REFUSAL)

@@ -82,7 +82,7 @@ class CallerMiddleware(ASGIMiddleware):
         admission: Admission = state.admission
         admission.require_unrefused(scope)
         with admission.expected(scope):
-            caller = await authenticator.caller_of_route(ASGIConnection(scope))
+            caller = await authenticator.caller_of_route(ASGIConnection(scope), remembered=_may_be_remembered(scope))
         scope["user"], scope["auth"] = caller, None
         note_caller(scope, caller)
         async with AsyncExitStack() as place:
@@ -91,6 +91,12 @@ class CallerMiddleware(ASGIMiddleware):
             scope["state"][_PLACE] = place
             paced = PacedExchange(slot, receive, send)
             await next_app(scope, paced.receive, paced.send)
+
+
+def _may_be_remembered(scope: ASGIScope) -> bool:
+    """Whether a route does what tools do: whoever manages keys, members or the tenant is looked up each time."""
+    handler = scope["route_handler"]
+    return handler.opt.get(TOOLSETS_OPT) is not None and needed_scope(handler) is not Scope.TENANT_ADMIN
 
 
 async def become_stream(request: Request[Caller, Any, Any], renew: Renew) -> Stream:

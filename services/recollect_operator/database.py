@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 import asyncpg
 
+from recollect.platform.caller_changes import told_at_the_end
 from recollect.platform.connections import session_settings
 from recollect.platform.driver_errors import translated_errors
 from recollect.platform.operator_sessions import Operator
@@ -19,8 +20,8 @@ CONNECTIONS = 4
 class OperatorDatabase:
     """A pool of connections that act as one role."""
 
-    def __init__(self, pool: asyncpg.Pool, acquire_seconds: float, cell: str) -> None:
-        self._pool, self._acquire_seconds, self._cell = pool, acquire_seconds, cell
+    def __init__(self, pool: asyncpg.Pool, settings: Settings, cell: str) -> None:
+        self._pool, self._settings, self._cell = pool, settings, cell
 
     @classmethod
     @asynccontextmanager
@@ -36,13 +37,17 @@ class OperatorDatabase:
             server_settings=session_settings(role, settings),
         )
         async with pool:
-            yield cls(pool, settings.database_acquire_seconds, cell)
+            yield cls(pool, settings, cell)
 
     @asynccontextmanager
     async def session(self, who: OperatorIdentity | None = None) -> AsyncIterator[Operator]:
         """A connection at which this operator is at work, None before it is known who; raises Unavailable."""
-        async with translated_errors(), self._pool.acquire(timeout=self._acquire_seconds) as connection:
+        async with (
+            told_at_the_end(self._settings) as on_acted,
+            translated_errors(),
+            self._pool.acquire(timeout=self._settings.database_acquire_seconds) as connection,
+        ):
             if who is None:
-                yield Operator(connection, cell=self._cell)
+                yield Operator(connection, on_acted=on_acted, cell=self._cell)
             else:
-                yield Operator(connection, actor=who.actor, address=who.address, cell=self._cell)
+                yield Operator(connection, on_acted=on_acted, actor=who.actor, address=who.address, cell=self._cell)

@@ -89,6 +89,7 @@ async def attack_tools(
     gateway = attacked.gateway
     ids = await ids_of(db, stranger), await ids_of(db, victim)
     async with gateway.http(key.secret, **rpc_headers()) as http:
+        await gateway.call(http, "get_entity", {"name": "nobody"}, path=ALL)  # The gateway knows the stranger's graph.
         with attacked.by(*ids):
             for name in [name for name in EXAMPLES if TOOLS[name].read_only]:
                 with sent_statements() as sent:

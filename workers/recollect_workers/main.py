@@ -10,6 +10,7 @@ from opentelemetry.instrumentation.utils import suppress_instrumentation
 
 from recollect.errors import RecollectError, Unavailable
 from recollect.platform.cache import connect_redis
+from recollect.platform.caller_changes import telling
 from recollect.platform.change_stream import ChangePublisher
 from recollect.platform.connections import APP_ROLE
 from recollect.platform.db import Database
@@ -81,6 +82,7 @@ async def run(settings: Settings, stopping: asyncio.Event, more: Mapping[str, Ki
                 settings=settings,
                 on_commit=wakeups.notify,
                 on_written=publisher.publish,
+                on_acted=telling(publisher),
             )
         )
         embedder = create_embedder(settings)

@@ -47,7 +47,7 @@ from recollect_gateway.mcp_endpoint.messages import check_message
 from recollect_gateway.mcp_endpoint.offer import Offer
 from recollect_gateway.mcp_endpoint.request import SCOPE_KEY, McpRequest
 from recollect_gateway.mcp_endpoint.server import create_server
-from recollect_gateway.mcp_endpoint.step_up import missing_scope
+from recollect_gateway.mcp_endpoint.step_up import missing_scope, needs_admin
 from recollect_gateway.mcp_endpoint.subscriptions import listens
 from recollect_gateway.mcp_endpoint.tool import Selection
 from recollect_gateway.oauth.resources import Resources
@@ -108,6 +108,7 @@ class McpEndpoint:
                     if message is not None:
                         send = await self._turn(mcp_request, receive, send, stack)
                         await _check(message)
+                        mcp_request = await self._sure(request, mcp_request, message)
                         await self._require_scope(mcp_request, message)
                         mcp_request = await self._open(request, mcp_request, message, stack)
                 if arriving.cancelled_caught or message is None:
@@ -186,6 +187,20 @@ class McpEndpoint:
         http_span = get_current_span().get_span_context()
         return McpRequest(caller, _selection(self._offer, address, request.headers), body, http_span)
 
+    async def _sure(self, request: AnyRequest, mcp_request: McpRequest, message: bytes) -> McpRequest:
+        """The request, of a caller who is not remembered but looked up where the call is an admin's."""
+        sender, tools = mcp_request.sender, self._offer.tools
+        if isinstance(sender, Unavailable) or not sender.may(Scope.TENANT_ADMIN):
+            return mcp_request
+        if len(message) < LARGE:
+            needed = needs_admin(sender, message, tools)
+        else:
+            needed = await anyio.to_thread.run_sync(needs_admin, sender, message, tools)
+        if not needed:
+            return mcp_request
+        tenant = _address(request.scope["raw_path"].decode("latin-1")).tenant
+        return replace(mcp_request, sender=await self._caller(request, tenant, remembered=False))
+
     async def _require_scope(self, request: McpRequest, message: bytes) -> None:
         """Raise InsufficientScope for a call of a tool that a step-up would allow."""
         if len(message) < LARGE:
@@ -195,10 +210,13 @@ class McpEndpoint:
         if scope is not None:
             raise InsufficientScope(scope)
 
-    async def _caller(self, request: AnyRequest, tenant: str | None) -> Caller | Unavailable:
+    async def _caller(
+        self, request: AnyRequest, tenant: str | None, *, remembered: bool = True
+    ) -> Caller | Unavailable:
         """Who calls, or why that cannot be found out now: each tool says so in its dialect, and does nothing else."""
         try:
-            return await self._authenticator.caller(request, tenant, resource=self._resources.of(tenant).uri)
+            resource = self._resources.of(tenant).uri
+            return await self._authenticator.caller(request, tenant, resource=resource, remembered=remembered)
         except Unavailable as error:
             return error
 

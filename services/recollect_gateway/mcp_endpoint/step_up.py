@@ -1,4 +1,6 @@
-"""Step-up: a tool that a client's token is too narrow for, and that its person may let it call.
+"""What a call needs beyond a known caller: step-up, and to be sure of who calls.
+
+Step-up is for a tool that a client's token is too narrow for, and that its person may let it call.
 
 The specification asks for HTTP 403 with a challenge then, before anything else of the request is looked at. Tools that
 an API key does not reach stay unknown to it.
@@ -36,6 +38,14 @@ def missing_scope(request: McpRequest, message: bytes, tools: Mapping[str, ToolS
         return None
     grantable = tool.scope in ROLE_SCOPES[caller.role] and not caller.may(tool.scope)
     return tool.scope if grantable else None
+
+
+def needs_admin(caller: Caller, message: bytes, tools: Mapping[str, ToolSpec]) -> bool:
+    """Whether somebody calls a tool that only an admin may."""
+    if not caller.may(Scope.TENANT_ADMIN):
+        return False
+    tool = _called(message, tools)
+    return tool is not None and tool.scope is Scope.TENANT_ADMIN
 
 
 def _called(message: bytes, tools: Mapping[str, ToolSpec]) -> ToolSpec | None:

@@ -86,17 +86,28 @@ class ChangeBus:
     def listening(self, tenant_id: UUID, graphs: frozenset[UUID] | None = None) -> Iterator[Listener]:
         """A listener, while the block lasts. What it reads after this began, it is woken for if that changes."""
         listener = Listener(tenant_id, graphs)
+        with self.heard_by(listener):
+            yield listener
+
+    @contextmanager
+    def heard_by(self, listener: Listener) -> Iterator[None]:
+        """Have this listener be woken, while the block lasts."""
+        tenant_id = listener.tenant_id
         self._listeners.setdefault(tenant_id, set()).add(listener)
         self._is_wanted.set()
         self._hurry()
         try:
-            yield listener
+            yield
         finally:
             others = self._listeners[tenant_id]
             others.discard(listener)
             if not others:
                 del self._listeners[tenant_id]
                 self._positions.pop(tenant_id, None)
+
+    def follows(self, tenant_id: UUID) -> bool:
+        """Whether a tenant's listeners are told now; not while Redis is away, nor before its stream is read."""
+        return tenant_id in self._positions
 
     def wake_all(self) -> None:
         """Wake every listener."""

@@ -17,6 +17,7 @@ from asyncpg.pool import PoolConnectionProxy
 
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, TenantMoving, TenantReadOnly, TenantSuspended, Unavailable
+from recollect.platform.caller_changes import OnActed
 from recollect.platform.connections import APP_ROLE, keep_session, register_types, session_settings
 from recollect.platform.driver_errors import raise_service_read_only, translated_errors, translated_writes
 from recollect.platform.metrics import used_connection
@@ -26,6 +27,8 @@ from recollect.platform.slots import elsewhere, give_way
 from recollect.platform.sql import Query
 from recollect.platform.transactions import (
     ROLLBACK_SECONDS,
+    ExpectedGraph,
+    GraphChanged,
     Session,
     Transaction,
     begin_statements,
@@ -81,13 +84,14 @@ class Database:
         on_commit: OnCommit | None = None,
         *,
         on_written: OnWritten | None = None,
+        on_acted: OnActed | None = None,
         reserved: asyncpg.Pool | None = None,
         local: str = "",
         replica: "Replica | None" = None,
     ) -> None:
         self._pool, self._reserved = pool, reserved or pool
         self._acquire_seconds, self._lock_seconds = settings.database_acquire_seconds, settings.lock_timeout_seconds
-        self._on_commit, self._on_written = on_commit, on_written
+        self._on_commit, self._on_written, self._on_acted = on_commit, on_written, on_acted
         self._tenants = Shares(math.ceil(settings.database_pool_size * settings.database_tenant_share))
         self._writers = Shares(MAX_WRITERS)
         self._participant: Participant | None = None
@@ -106,6 +110,7 @@ class Database:
         settings: Settings,
         on_commit: OnCommit | None = None,
         on_written: OnWritten | None = None,
+        on_acted: OnActed | None = None,
         replica: "Replica | None" = None,
         answer_seconds: float | None = None,
     ) -> AsyncIterator[Self]:
@@ -133,7 +138,16 @@ class Database:
         local = local_settings(of_session) if pooled else ""
 
         async with pool_of(settings.database_pool_size) as pool, pool_of(RESERVED_CONNECTIONS) as reserved:
-            yield cls(pool, settings, on_commit, on_written=on_written, reserved=reserved, local=local, replica=replica)
+            yield cls(
+                pool,
+                settings,
+                on_commit,
+                on_written=on_written,
+                on_acted=on_acted,
+                reserved=reserved,
+                local=local,
+                replica=replica,
+            )
 
     def taking_part(self, participant: Participant) -> Self:
         """The same database, for one request: the participant takes part in what writes and is kept."""
@@ -160,12 +174,14 @@ class Database:
         keep: bool = True,
         reply_bytes: int | None = None,
         also_suspended: bool = False,
+        expects: ExpectedGraph | None = None,
     ) -> AsyncIterator[Transaction]:
         """Open a transaction for the caller's tenant; commit on a clean exit, roll back on any error.
 
         `keep` False rolls back in any case: what a call would do is found by doing it.
         Reads are REPEATABLE READ, READ ONLY: one call sees one state, and cannot write. `reply_bytes` as in
         Transaction. `also_suspended`: it may write though the tenant is suspended, as what is `of_service` may.
+        `expects`: a graph that must still be the same; raises GraphChanged where it begins.
         Raises TenantReadOnly, TenantSuspended or TenantMoving, where it begins or where it would commit; and
         Unavailable when PostgreSQL is away or busy, or the tenant's share of the connections is.
         """
@@ -177,7 +193,7 @@ class Database:
             try:
                 # Inside: whoever leaves while it begins or ends leaves no transaction open behind.
                 await connection.execute(
-                    begin_statements(caller.tenant_id, read_only, asks, self._local, self._several)
+                    begin_statements(caller.tenant_id, read_only, asks, self._local, self._several, expects)
                 )
                 if participant is not None:
                     await participant.begin(transaction)
@@ -189,6 +205,9 @@ class Database:
                 if not read_only:
                     raise_service_read_only(error)
                 raise
+            finally:
+                if transaction.acted and self._on_acted:  # Also where nobody knows whether it has committed.
+                    self._on_acted(caller.tenant_id)
             if not keep:
                 return
             if ended != "COMMIT":  # An error was swallowed: PostgreSQL rolled back.
@@ -311,6 +330,8 @@ class Database:
                 raise TenantSuspended("The tenant is suspended.") from error
             case "RC003":
                 raise TenantMoving from error
+            case "RC004":
+                raise GraphChanged from error
 
     @asynccontextmanager
     async def _connection_of(self, tenant_id: UUID) -> AsyncIterator[PoolConnectionProxy]:

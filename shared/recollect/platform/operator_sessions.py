@@ -7,6 +7,7 @@ from uuid import UUID
 import asyncpg
 
 from recollect.caller import OPERATOR, Caller
+from recollect.platform.caller_changes import OnActed, told_at_the_end
 from recollect.platform.connections import OWNER_ROLE, session_settings
 from recollect.platform.driver_errors import translated_errors
 from recollect.platform.transactions import AnyConnection, Session, Transaction
@@ -19,14 +20,21 @@ _SET_TENANT = "SELECT set_config('recollect.tenant_id', $1, true)"
 class Operator(Session):
     """A connection for what operators do: no tenant. As `recollect_owner` all rows, as `recollect_operator` few.
 
+    `note_act` is told whose callers may change (`on_acted`): every process is, when the session ends.
     `actor` and `address`: who is at work, and from where, as the log of operators tells it. `cell`: where.
     """
 
     def __init__(
-        self, connection: AnyConnection, *, actor: str = OPERATOR, address: str | None = None, cell: str = HOME
+        self,
+        connection: AnyConnection,
+        *,
+        on_acted: OnActed = lambda _: None,
+        actor: str = OPERATOR,
+        address: str | None = None,
+        cell: str = HOME,
     ) -> None:
         super().__init__(connection)
-        self.actor, self.address, self.cell = actor, address, cell
+        self.note_act, self.actor, self.address, self.cell = on_acted, actor, address, cell
 
     @classmethod
     @asynccontextmanager
@@ -38,14 +46,14 @@ class Operator(Session):
         of_session = session_settings(role or OWNER_ROLE, settings)
         if role is None:
             del of_session["role"]
-        async with translated_errors():
+        async with told_at_the_end(settings) as on_acted, translated_errors():
             connection = await asyncpg.connect(
                 url,
                 timeout=settings.database_acquire_seconds,
                 server_settings=of_session,
             )
             try:
-                yield cls(connection)
+                yield cls(connection, on_acted=on_acted)
             finally:
                 await connection.close()
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterable, AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -31,9 +32,23 @@ _PLAN_ONCE = "SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL enable_s
 
 _IS_WRITABLE, _IS_HERE = "SELECT require_writable({})", "SELECT require_here({}, {})"
 
+_IS_SAME = "SELECT require_graph('{}', {})"
+
 _CHECK_AT_ONCE = "SET LOCAL plan_cache_mode = auto; SET CONSTRAINTS ALL IMMEDIATE"
 
 _END_TRIAL = "ROLLBACK TO SAVEPOINT trial; RELEASE SAVEPOINT trial"
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedGraph:
+    """A graph as it was when it was read: its id, and what its row hashed to."""
+
+    id: UUID
+    fingerprint: int
+
+
+class GraphChanged(Exception):
+    """The graph that a transaction expected is not what it was, or not there; nothing was done."""
 
 
 class Session:
@@ -104,6 +119,7 @@ class Transaction(Session):
         self.replica: Replica | None = None
         self.jobs: set[str] = set()
         self.written: dict[UUID, int] = {}
+        self.acted = False
 
     @property
     def tenant_id(self) -> UUID:
@@ -136,6 +152,10 @@ class Transaction(Session):
         """
         self.written[graph_id] = max(revision, self.written.get(graph_id, 0))
 
+    def change_callers(self) -> None:
+        """Have callers of the tenant be looked up anew who are remembered, once this transaction has ended."""
+        self.acted = True
+
     async def delete_much(self) -> None:
         """From here to the end of the transaction look for what refers to deleted rows at once, by plans made once.
 
@@ -160,18 +180,26 @@ class Transaction(Session):
         await self._connection.execute(_END_TRIAL)
 
 
-def begin_statements(tenant_id: UUID, read_only: bool, asks: bool, local: str, several: bool = False) -> str:
+def begin_statements(
+    tenant_id: UUID,
+    read_only: bool,
+    asks: bool,
+    local: str,
+    several: bool = False,
+    expects: ExpectedGraph | None = None,
+) -> str:
     """What begins a transaction of this tenant, in one round trip.
 
     `asks`: whether the tenant may write. `local`: settings of a connection that others share. `several`: there are
-    several cells, and the tenant must be in this one.
+    several cells, and the tenant must be in this one. `expects`: what its snapshot must show.
     """
     # The id is a UUID, so that nothing can be smuggled into the text.
     mode = "ISOLATION LEVEL REPEATABLE READ READ ONLY" if read_only else "ISOLATION LEVEL READ COMMITTED"
     asked = f"; {_IS_WRITABLE.format('false')}" if asks else ""
     here = f"; {_IS_HERE.format(str(not read_only).lower(), 'false')}" if several else ""
     tenant = f"SELECT set_config('recollect.tenant_id', '{UUID(str(tenant_id))}', true)"
-    return f"BEGIN {mode}; {local}{tenant}{here}{asked}"
+    graph = f"; {_IS_SAME.format(UUID(str(expects.id)), int(expects.fingerprint))}" if expects else ""
+    return f"BEGIN {mode}; {local}{tenant}{here}{asked}{graph}"
 
 
 def end_statements(keep: bool, read_only: bool, asks: bool, several: bool = False) -> str:

@@ -101,6 +101,13 @@ class EdgeSettings(BaseSettings):
         description="How long calls under way may take to end after that, before they are cut off. Both together stay "
         "below what kills the process (30 s in Kubernetes, unless told otherwise).",
     )
+    remember_callers_seconds: float = Field(
+        default=5.0,
+        ge=0,
+        le=60,
+        description="How long a gateway may serve a credential before it looks it up again, at most. What changes is "
+        "told by Redis at once; while that is away every request is looked up. 0 looks every request up.",
+    )
     failed_keys_per_minute: int = Field(
         default=60,
         ge=1,

@@ -311,7 +311,7 @@ async def test_without_a_replica_no_statement_is_added(
     as_ever = list(sent)
     assert [statement.split()[0] for statement in as_ever] == ["BEGIN", "/*", "COMMIT"]
     with sent_statements() as sent:
-        async with replace(without, by_replica=True).reading(None):
+        async with replace(Reader(db, reader.replica, settings).call(caller), by_replica=True).reading(None):
             pass
     assert sent == as_ever
     with sent_statements() as sent:

@@ -19,7 +19,11 @@ EXPORTED_AT_ONCE = 500
 
 
 async def record(tx: Transaction, action: Action, *objects: str, **details: Detail) -> None:
-    """Record that the caller does this, if the transaction commits. `objects`: what it is on, each by `named`."""
+    """Record that the caller does this, if the transaction commits. `objects`: what it is on, each by `named`.
+
+    Whatever is recorded may be of who callers are and what they may do: gateways look those of the tenant up anew.
+    """
+    tx.change_callers()
     await store.insert_entry(
         tx,
         tx.tenant_id,
@@ -35,6 +39,7 @@ async def record_of_operator(
     operator: Operator, tenant_id: UUID, action: Action, *objects: str, **details: Detail
 ) -> None:
     """Record that an operator does this with a tenant. Call it inside `operator.transaction()`."""
+    operator.note_act(tenant_id)
     await operator.enter(tenant_id)
     await store.insert_entry(
         operator, tenant_id, action, actor=OPERATOR, objects=objects, address=None, details=details

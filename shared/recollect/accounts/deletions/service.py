@@ -46,6 +46,7 @@ async def delete_tenant(
         if tenant.erase_at is None:
             await store.insert_deletion(operator, tenant.id)
         deleted = await store.set_erase_at(operator, tenant.id, grace)
+        operator.note_act(tenant.id)
         told = {"erase_at": f"{deleted.erase_at:%Y-%m-%dT%H:%M:%SZ}"}
         if grace:  # Else no entry in a log that is about to go.
             await audit.record_of_operator(operator, tenant.id, Action.TENANT_DELETED, _named(tenant), **told)

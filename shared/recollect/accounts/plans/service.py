@@ -7,6 +7,7 @@ from recollect.accounts.operator_log.model import OperatorAction
 from recollect.accounts.plans import store
 from recollect.accounts.plans.model import LIMITS, Plan, checked_limits
 from recollect.errors import NotFound
+from recollect.platform.caller_changes import EVERYBODY
 from recollect.platform.operator_sessions import Operator
 
 
@@ -23,6 +24,7 @@ async def set_plan(operator: Operator, name: str, limits: Mapping[str, int | Non
     checked = checked_limits(name, limits)
     async with operator.transaction():
         plan = await store.set_plan(operator, name, checked)
+        operator.note_act(EVERYBODY)
         await operator_log.record(operator, OperatorAction.PLAN_SET, f"plan:{name}", limits=checked)
     return plan
 
@@ -33,6 +35,7 @@ async def share_plan(home: Operator, operator: Operator, name: str) -> None:
         plan = await store.lock_plan(home, name)
         if plan is None:
             raise _unknown(name)
+        operator.note_act(EVERYBODY)
         await store.set_plan(operator, name, {limit: getattr(plan, limit) for limit in LIMITS})
 
 

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from recollect.accounts.quotas.model import Quotas
 from recollect.errors import ErrorCode, InvalidInput
+from recollect.platform.transactions import ExpectedGraph
 from recollect.times import from_milliseconds, storable, through
 
 GRAPH_NAME = re.compile(r"[A-Za-z0-9_@-]{1,128}")
@@ -57,6 +58,14 @@ class Graph:
                 code=ErrorCode.KIND_NOT_ALLOWED,
                 path=path,
             )
+
+
+@dataclass(frozen=True, slots=True)
+class KnownGraph:
+    """A graph as it was read, and what a later transaction is to expect of it if it is still that."""
+
+    graph: Graph
+    expected: ExpectedGraph
 
 
 @dataclass(frozen=True, slots=True)

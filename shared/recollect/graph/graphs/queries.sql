@@ -1,8 +1,10 @@
 -- name: find_graph
--- The graph of that name; where none has it, the one of that id (:id, null where the name spells none).
-SELECT id, name, conflict_policy, kind_whitelist, metadata, created_at, created_by
-FROM graphs
-WHERE tenant_id = :tenant_id AND id = coalesce((SELECT n.id FROM graphs n WHERE n.tenant_id = :tenant_id
+-- The graph of that name; where none has it, the one of that id (:id, null where the name spells none). The fingerprint tells
+-- whether it is still the same (require_graph).
+SELECT g.id, g.name, g.conflict_policy, g.kind_whitelist, g.metadata, g.created_at, g.created_by,
+    hash_record_extended(g, 0) AS fingerprint
+FROM graphs g
+WHERE g.tenant_id = :tenant_id AND g.id = coalesce((SELECT n.id FROM graphs n WHERE n.tenant_id = :tenant_id
     AND n.name = :name), :id);
 
 -- name: find_graph_name

@@ -24,6 +24,7 @@ from recollect.graph.graphs.model import (
     Graph,
     GraphHead,
     GraphPatch,
+    KnownGraph,
     Moment,
     NewGraph,
     Revision,
@@ -53,9 +54,15 @@ async def open_graph(tx: Transaction, name: str | None) -> Graph | None:
 
     Raises Forbidden where the credential's allow-list leaves it out, whether or not it exists.
     """
-    graph = await store.find_graph(tx, graph_name(name or tx.caller.default_graph))
-    tx.caller.require_graph(graph.id if graph else None)
-    return graph
+    known = await find_known(tx, name)
+    return known.graph if known else None
+
+
+async def find_known(tx: Transaction, name: str | None) -> KnownGraph | None:
+    """The graph that `open_graph` opens, with what tells whether it is the same later. Raises Forbidden likewise."""
+    known = await store.find_graph(tx, graph_name(name or tx.caller.default_graph))
+    tx.caller.require_graph(known.graph.id if known else None)
+    return known
 
 
 async def view(tx: Transaction, name: str | None, as_of: str | datetime | None = None) -> GraphView:
@@ -63,10 +70,17 @@ async def view(tx: Transaction, name: str | None, as_of: str | datetime | None =
 
     Raises Forbidden as `open_graph` does, and InvalidInput as `moment` does.
     """
-    graph = await open_graph(tx, name)
-    if graph is None:
+    return await view_of(tx, await find_known(tx, name), name, as_of)
+
+
+async def view_of(
+    tx: Transaction, known: KnownGraph | None, name: str | None, as_of: str | datetime | None
+) -> GraphView:
+    """The view of a graph that was found in this transaction, or that this transaction expects; else as `view`."""
+    if known is None:
         return GraphView(tx, Graph.absent(name or tx.caller.default_graph))
-    return GraphView(tx, graph, await moment(tx, graph, as_of))
+    tx.caller.require_graph(known.graph.id)
+    return GraphView(tx, known.graph, await moment(tx, known.graph, as_of))
 
 
 def require_there(view: GraphView) -> None:
@@ -185,6 +199,7 @@ async def delete_graph(tx: Transaction, name: str, operation: str, *, check: Che
         last = await store.delete_nodes(tx, graph, after=last, limit=DELETED_AT_ONCE)
     await store.delete_graph(tx, graph)
     tx.announce(graph.id)
+    tx.change_callers()  # It may have been the one that calls of some mean that name none.
     return True
 
 

@@ -12,6 +12,7 @@ from recollect.graph.graphs.model import (
     Graph,
     GraphHead,
     GraphPosition,
+    KnownGraph,
     Moment,
     NewGraph,
     Revision,
@@ -20,15 +21,15 @@ from recollect.graph.graphs.model import (
 )
 from recollect.ids import new_id
 from recollect.platform.sql import Queries
-from recollect.platform.transactions import Transaction
+from recollect.platform.transactions import ExpectedGraph, Transaction
 
 queries = Queries(__package__)
 
 
-async def find_graph(tx: Transaction, name: str) -> Graph | None:
+async def find_graph(tx: Transaction, name: str) -> KnownGraph | None:
     """The graph of that name, else of that id, or None."""
     row = await tx.fetchrow(queries.find_graph, name=name, id=spelled_id(name))
-    return _graph(row) if row else None
+    return KnownGraph(_graph(row), ExpectedGraph(row["id"], row["fingerprint"])) if row else None
 
 
 async def find_graph_name(tx: Transaction, graph_id: UUID) -> str | None:

@@ -16,13 +16,14 @@ from redis.asyncio import Redis
 
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, TenantMoving, Unavailable
+from recollect.platform.caller_changes import OnActed
 from recollect.platform.cells import store
 from recollect.platform.cells.model import ELSEWHERE_SECONDS, REMEMBERED, memory_key, served_in_both, tenant_of
 from recollect.platform.db import Ask, Database, OnWritten
 from recollect.platform.queue import Wakeups
 from recollect.platform.replicas import replica_of
 from recollect.platform.schema.service import SchemaCheck
-from recollect.platform.transactions import Session, Transaction
+from recollect.platform.transactions import ExpectedGraph, Session, Transaction
 from recollect.settings import Settings
 from recollect.settings.cells import HOME
 
@@ -43,7 +44,9 @@ class Cells(Database):
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, settings: Settings, redis: Redis, on_written: OnWritten) -> AsyncIterator[Self]:
+    async def open(
+        cls, settings: Settings, redis: Redis, on_written: OnWritten, on_acted: OnActed | None = None
+    ) -> AsyncIterator[Self]:
         """All cells of the settings, each of which wakes its own workers. They connect when they are first used."""
         async with AsyncExitStack() as stack:
 
@@ -55,6 +58,7 @@ class Cells(Database):
                     settings=its,
                     on_commit=wakeups.notify,
                     on_written=on_written,
+                    on_acted=on_acted,
                     replica=await stack.enter_async_context(replica_of(its)),
                 )
                 return await stack.enter_async_context(opening)
@@ -87,9 +91,16 @@ class Cells(Database):
         keep: bool = True,
         reply_bytes: int | None = None,
         also_suspended: bool = False,
+        expects: ExpectedGraph | None = None,
     ) -> AsyncIterator[Transaction]:
         """As of one database, in the tenant's cell. Raises TenantMoving while it is in none, or leaving."""
-        asked = {"read_only": read_only, "keep": keep, "reply_bytes": reply_bytes, "also_suspended": also_suspended}
+        asked = {
+            "read_only": read_only,
+            "keep": keep,
+            "reply_bytes": reply_bytes,
+            "also_suspended": also_suspended,
+            "expects": expects,
+        }
         async with AsyncExitStack() as stack:
             cell, tx = await self._entered(
                 stack, caller.tenant_id, lambda name: self._transaction_at(name, caller, **asked)

@@ -178,6 +178,7 @@ async def give_back(tx: Transaction, facts: TokenFacts) -> None:
     """A client needs a token no more: an access token alone, or with a refresh token all that its grant gave."""
     if facts.kind is TokenKind.ACCESS:
         await store.revoke_access_token(tx, facts.id)
+        tx.change_callers()
     else:
         await _end(tx, facts.grant_id, revoked_by=CLIENT)
 

@@ -1,0 +1,55 @@
+"""Word that what callers are and may do has changed, for processes that remember callers. Best effort.
+
+It goes by a stream of changes that is no tenant's, whose entries name tenants where those of tenants name graphs.
+Whoever remembers a caller does so for a few seconds at most: nothing depends on an entry's arrival.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import asynccontextmanager, suppress
+from uuid import UUID
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from recollect.platform.cache import connect_redis
+from recollect.platform.change_stream import ChangePublisher
+from recollect.settings import Settings
+
+EVERYBODY = UUID(int=0)
+"""Whose that stream is; and what an entry of it names that is of all tenants, such as a change of a plan."""
+
+OnActed = Callable[[UUID], None]
+"""Told the tenant, or EVERYBODY, whose callers may have changed, after the commit. Returns at once and never raises."""
+
+_SECONDS = 2.0
+
+
+def telling(publisher: ChangePublisher) -> OnActed:
+    """What tells every process, in the background."""
+    return lambda tenant_id: publisher.publish(EVERYBODY, {tenant_id: 0})
+
+
+@asynccontextmanager
+async def told_at_the_end(settings: Settings) -> AsyncIterator[OnActed]:
+    """What notes whose callers have changed while the block lasts; every process is told when it ends.
+
+    For commands and operators, who act seldom and keep no connection to Redis.
+    """
+    acted: set[UUID] = set()
+    try:
+        yield acted.add
+    finally:
+        if acted:
+            await _tell(settings, acted)
+
+
+async def _tell(settings: Settings, acted: Collection[UUID]) -> None:
+    redis: Redis = connect_redis(settings)
+    with suppress(RedisError, OSError, TimeoutError):
+        async with asyncio.timeout(_SECONDS):
+            publisher = ChangePublisher(redis)
+            publisher.publish(EVERYBODY, dict.fromkeys(acted, 0))
+            await publisher.aclose()
+    with suppress(RedisError, OSError):
+        await redis.aclose()

@@ -1,0 +1,88 @@
+"""Graphs that a gateway knows: each call has the database confirm its own.
+
+So none is read as another's, or as it was.
+"""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+
+from recollect.accounts.identity.model import operator_caller
+from recollect.caller import Caller
+from recollect.errors import Forbidden
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import GraphPatch, NewGraph
+from recollect.platform.db import Database
+from recollect.platform.embedding import create_embedder
+from recollect.platform.transactions import GraphChanged
+from recollect.retrieval.recall.questions import QuestionEncoder
+from recollect.settings import Settings
+from recollect_gateway.calls import Call, Services
+from tests.conftest import NewTenant
+from tests.support.statements import sent_statements
+
+
+@pytest.fixture
+async def services(db: Database, settings: Settings) -> AsyncIterator[Services]:
+    """Those of one gateway, which knows no graph yet."""
+    embedder = create_embedder(settings)
+    yield Services(db, QuestionEncoder(embedder), settings)
+    await embedder.close()
+
+
+async def read(services: Services, caller: Caller, graph: str) -> tuple[str, bool, int]:
+    """The name of the graph that a call reads, whether it is there, and how many round trips that takes to begin."""
+    with sent_statements() as sent:
+        async with Call(caller, services, "read", read_only=True).reading(graph) as view:
+            return view.graph.name, view.is_there, len(sent)
+
+
+async def test_a_graph_that_is_known_is_not_asked_for(services: Services, caller: Caller) -> None:
+    assert await read(services, caller, "default") == ("default", True, 2)
+    assert await read(services, caller, "default") == ("default", True, 1)
+
+
+async def test_one_of_another_tenant_is_not_read_whatever_the_gateway_thinks_it_knows(
+    services: Services, db: Database, caller: Caller, new_tenant: NewTenant
+) -> None:
+    stranger = operator_caller(await new_tenant())
+    await read(services, caller, "default")
+    victims = services.known_graphs.find(caller.tenant_id, "default")
+    assert victims is not None
+    assert services.known_graphs.find(stranger.tenant_id, "default") is None
+    with pytest.raises(GraphChanged):
+        async with db.transaction(stranger, read_only=True, expects=victims.expected):
+            raise AssertionError
+    services.known_graphs.note(stranger.tenant_id, "default", victims)
+    async with Call(stranger, services, "read", read_only=True).reading("default") as view:
+        assert view.graph.id != victims.graph.id
+    async with db.transaction(stranger, read_only=True) as tx:
+        own = await graphs.get_graph(tx, "default")
+    known = services.known_graphs.find(stranger.tenant_id, "default")
+    assert known is not None
+    assert known.graph == own
+
+
+async def test_what_was_renamed_configured_or_deleted_is_found_anew(
+    services: Services, db: Database, caller: Caller
+) -> None:
+    async with db.transaction(caller) as tx:
+        first = await graphs.create_graph(tx, NewGraph("first"))
+    await read(services, caller, "first")
+    async with db.transaction(caller) as tx:
+        await graphs.configure_graph(tx, "first", GraphPatch(name="second"), "configure_graph")
+    assert (await read(services, caller, "first"))[:2] == ("first", False)
+    assert (await read(services, caller, str(first.id)))[:2] == ("second", True)
+    async with db.transaction(caller) as tx:
+        await graphs.configure_graph(tx, "second", GraphPatch(name="third"), "configure_graph")
+    assert (await read(services, caller, str(first.id)))[:2] == ("third", True)
+    async with db.transaction(caller) as tx:
+        await graphs.delete_graph(tx, "third", "delete_graph")
+    assert (await read(services, caller, str(first.id)))[1] is False
+
+
+async def test_an_allow_list_holds_for_what_is_known(services: Services, caller: Caller) -> None:
+    await read(services, caller, "default")
+    with pytest.raises(Forbidden):
+        await read(services, replace(caller, graphs=frozenset()), "default")
