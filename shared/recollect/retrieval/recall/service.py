@@ -17,6 +17,7 @@ from recollect.retrieval.recall import store
 from recollect.retrieval.recall.cache import Lookup
 from recollect.retrieval.recall.matching import match_windows, named_times, score_dates
 from recollect.retrieval.recall.model import (
+    FEW,
     GraphState,
     NearDuplicate,
     Question,
@@ -78,7 +79,9 @@ async def recall(
     rankings = await _rankings(view.tx, scope, asked, known, state.passages_counted)
     if cached is not None and view.at is None:
         cached.searched = {n: [hit.ranked for hit in hits] for n, hits in enumerate(rankings) if n not in known}
-    hits = without_repeats(rankings[0] if len(rankings) == 1 else fuse(rankings))
+    ranked = without_repeats(rankings[0] if len(rankings) == 1 else fuse(rankings))
+    # One more than can come back, and than all of which come back, tells what there is beyond.
+    hits = list(islice(ranked, max(limit, FEW) + 1))
     near = near_best(hits) if only_near_best and len(questions) == 1 and not only.narrows else hits
     kept = within_budget(near, limit=limit, token_budget=token_budget)
     attributes = await store.attributes_of(view, [hit.memory_id for hit in kept]) if described else {}
