@@ -138,6 +138,24 @@ class GraphState:
 
 
 @dataclass(frozen=True, slots=True)
+class AskedWords:
+    """A question's words, each with how many passages hold it; its `phrases`; and the entities that it names."""
+
+    counted: Mapping[str, int]
+    spoken: Sequence[str]
+    named: Sequence[UUID]
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What a recall knows before it searches: a graph's state, how many passages wait, and each question's words."""
+
+    state: GraphState
+    waiting: int
+    asked: Sequence[AskedWords]
+
+
+@dataclass(frozen=True, slots=True)
 class SearchScope:
     """Where a recall searches: a view of a graph, and a filter.
 
