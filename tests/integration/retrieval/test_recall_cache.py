@@ -5,7 +5,7 @@ import os
 import random
 import signal
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -27,7 +27,7 @@ from recollect.platform.shared_cache import MAX_BYTES
 from recollect.platform.transactions import Transaction
 from recollect.retrieval.recall import store
 from recollect.retrieval.recall.cache import decode, encode, key_material
-from recollect.retrieval.recall.model import GraphState, Question, RecallFilter
+from recollect.retrieval.recall.model import Basis, GraphState, Question, RecallFilter
 from recollect.retrieval.recall.ranking import RankedPassage
 from recollect.settings import Settings
 from recollect_local.valkey import LocalValkey
@@ -99,12 +99,13 @@ class TestEqualsTheSearch:
         self, stacks: list[RecallStack], agent: Agent, monkeypatch: pytest.MonkeyPatch, blind_to: dict[str, Any]
     ) -> None:
         """That the two tests above can fail: without the revision, and without the epoch, stale answers are served."""
-        find_state = store.find_state
+        find_basis = store.find_basis
 
-        async def blinded(tx: Transaction, graph: Graph) -> GraphState:
-            return replace(await find_state(tx, graph), **blind_to)
+        async def blinded(tx: Transaction, graph: Graph, texts: Sequence[str]) -> Basis:
+            basis = await find_basis(tx, graph, texts)
+            return replace(basis, state=replace(basis.state, **blind_to))
 
-        monkeypatch.setattr(store, "find_state", blinded)
+        monkeypatch.setattr(store, "find_basis", blinded)
         await agent.remember(*FORESTS)
         await stacks[0].cached(agent.caller, "who is in the alder")
         if "revision" in blind_to:

@@ -39,8 +39,8 @@ ROWS = """
 
 ASKED = (
     ("graph.passages", "settle renew_passages rebuild_passages remove_passages_of_nodes"),
-    ("retrieval.recall", "find_candidates find_candidates_at candidate_features find_near_duplicates"),
-    ("retrieval.recall", "find_similar find_similar_entities"),
+    ("retrieval.recall", "find_candidates find_narrowed_candidates find_narrowed_candidates_at candidate_features"),
+    ("retrieval.recall", "find_near_duplicates find_similar find_similar_entities"),
     ("retention.erasure", "clear_windows"),
     ("accounts.usage", "list_stored"),
 )

@@ -615,22 +615,11 @@ RETURNING id;
 
 -- name: count_waiting
 -- How many live passages of a graph have no vector yet, counted up to :limit.
-SELECT count(*) FROM (
-    SELECT 1 FROM passages
-    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND NOT settled AND embedding_model IS NULL AND removed_revision IS NULL
-    LIMIT :limit
-) AS waiting;
+SELECT count_waiting(:tenant_id, :graph_id, :limit);
 
--- name: count_terms
--- In how many passages of a graph each of these words stands: of those that stand in more than one.
-SELECT lexeme, passages FROM terms WHERE tenant_id = :tenant_id AND graph_id = :graph_id
-    AND lexeme = ANY (:lexemes::text[]);
-
--- name: lexemes_of
--- The words of texts, as full text knows them.
-SELECT i.place - 1 AS place, tsvector_to_array(to_tsvector('english', i.text)) AS lexemes
-FROM unnest(:texts::text[]) WITH ORDINALITY AS i (text, place)
-ORDER BY i.place;
+-- name: words_of
+-- The words of texts, as full text knows them, each with how many passages of a graph hold it (at least 1).
+SELECT place, words FROM words_of(:tenant_id, :graph_id, :texts::text[]) ORDER BY place;
 
 -- fragment: changed
 -- Graphs whose words were last counted when they had notably fewer or more memories.

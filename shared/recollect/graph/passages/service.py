@@ -185,9 +185,7 @@ async def retry_refused(tx: Transaction, graph_id: UUID) -> int:
 
 async def count_terms(tx: Transaction, graph_id: UUID, texts: Sequence[str]) -> list[dict[str, int]]:
     """The lexemes of each text, with the number of passages of the graph that hold each (at least 1)."""
-    lexemes = await store.lexemes_of(tx, texts)
-    counted = await store.count_terms(tx, graph_id, sorted({word for words in lexemes for word in words}))
-    return [{word: counted.get(word, 1) for word in words} for words in lexemes]
+    return await store.words_of(tx, graph_id, texts)
 
 
 async def graphs_to_count(tx: Transaction, *, limit: int) -> list[UUID]:

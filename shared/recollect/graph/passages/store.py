@@ -291,15 +291,9 @@ async def raise_index_epoch(tx: Transaction, graph_id: UUID) -> None:
     await tx.execute(queries.raise_index_epoch, graph_id=graph_id)
 
 
-async def lexemes_of(tx: Transaction, texts: Sequence[str]) -> list[list[str]]:
-    """The words of each text, as full text knows them."""
-    return [row["lexemes"] for row in await tx.fetch(queries.lexemes_of, texts=texts)]
-
-
-async def count_terms(tx: Transaction, graph_id: UUID, lexemes: Sequence[str]) -> dict[str, int]:
-    """In how many passages each of these words stands, of those that stand in more than one."""
-    rows = await tx.fetch(queries.count_terms, graph_id=graph_id, lexemes=lexemes)
-    return {row["lexeme"]: row["passages"] for row in rows}
+async def words_of(tx: Transaction, graph_id: UUID, texts: Sequence[str]) -> list[dict[str, int]]:
+    """The words of each text, as full text knows them, with how many passages hold each (at least 1)."""
+    return [row["words"] for row in await tx.fetch(queries.words_of, graph_id=graph_id, texts=texts)]
 
 
 async def graphs_to_count(tx: Transaction, *, limit: int) -> list[UUID]:

@@ -1,6 +1,6 @@
 """What a recall asks for, and what it finds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from itertools import chain
@@ -138,6 +138,24 @@ class GraphState:
 
 
 @dataclass(frozen=True, slots=True)
+class AskedWords:
+    """A question's words, each with how many passages hold it; its `phrases`; and the entities that it names."""
+
+    counted: Mapping[str, int]
+    spoken: Sequence[str]
+    named: Sequence[UUID]
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What a recall knows before it searches: a graph's state, how many passages wait, and each question's words."""
+
+    state: GraphState
+    waiting: int
+    asked: Sequence[AskedWords]
+
+
+@dataclass(frozen=True, slots=True)
 class SearchScope:
     """Where a recall searches: a view of a graph, and a filter.
 
@@ -194,18 +212,25 @@ def fuse(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
     return [replace(first[found.key], score=found.score) for found in fused]
 
 
-def without_repeats(hits: Sequence[Hit]) -> list[Hit]:
+def without_repeats(hits: Sequence[Hit]) -> Iterator[Hit]:
     """Hits without those that say again, of the same entity, what a better one says: whatever their case and stops.
 
     Nor does one that is outdated say again what another says that is not, be it better or worse. Sibling heads stay.
+    One after the other: of a ranking few are asked for, and to compare texts takes longer than to rank them.
     """
-    said = [(hit.name, plain(hit.text), hit.version_id) for hit in hits]
-    current = {words for hit, words in zip(hits, said, strict=True) if not hit.outdated}
-    best: dict[tuple[str | None, str, UUID | None], Hit] = {}
-    for hit, words in zip(hits, said, strict=True):
-        if not hit.outdated or words not in current:
-            best.setdefault(words, hit)
-    return list(best.values())
+    old = any(hit.outdated for hit in hits)
+    current = {_said(hit) for hit in hits if not hit.outdated} if old else set()
+    told: set[tuple[str | None, str, UUID | None]] = set()
+    for hit in hits:
+        said = _said(hit)
+        if said in told or (hit.outdated and said in current):
+            continue
+        told.add(said)
+        yield hit
+
+
+def _said(hit: Hit) -> tuple[str | None, str, UUID | None]:
+    return hit.name, plain(hit.text), hit.version_id
 
 
 def plain(text: str) -> str:

@@ -76,17 +76,67 @@ CASE WHEN p.source = 'fact' THEN ARRAY(
     ORDER BY h.version DESC
 ) ELSE '{}' END;
 
+-- fragment: nearest
+-- Of what is eligible, the :candidates nearest by meaning: the graph's vectors are taken in their order, from the vector
+-- index where it has one, and each is looked up until enough are eligible. Here and below, LIMIT (SELECT NULL) is no limit:
+-- it keeps the order in a subquery of its own, and has the planner take it for a tenth of the rows. A subquery without a
+-- limit is planned for all of its rows, which to sort is cheaper than to read by the index.
+nearest AS (
+    SELECT n.id, n.node_id, n.source
+    FROM (
+        SELECT passage_id, embedding::{vector} <=> :vector::{vector} AS distance FROM searched_vectors
+        WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND live AND model = :model
+            AND :vector::halfvec IS NOT NULL
+        ORDER BY embedding::{vector} <=> :vector::{vector}
+        LIMIT (SELECT NULL::bigint)
+    ) AS v
+    CROSS JOIN LATERAL (
+        SELECT e.id, e.node_id, e.source FROM eligible e WHERE e.id BETWEEN v.passage_id AND v.passage_id
+        ORDER BY e.id LIMIT 1
+    ) AS n
+    ORDER BY v.distance
+    LIMIT :candidates;
+
+-- fragment: told_otherwise
+-- What was found, without the names of entities of which anything else is told.
+c
+WHERE c.source <> 'name' OR NOT EXISTS (
+    SELECT 1 FROM passages o
+    WHERE o.tenant_id = :tenant_id AND o.node_id = c.node_id AND o.source <> 'name' AND coalesce(o.removed_revision, 0) = 0
+        AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp()) AND NOT o.outdated);
+
 -- name: find_candidates
 -- Passages that may answer: the :candidates best by their own words (:words, each weighted by :idfs), by the words around
 -- them (:context_words), and by meaning (:vector of model :model; null while the embedder is away). Only what may come
--- back is considered: few nodes are outdated, expiring or of limited freshness, so those are looked up and left out
--- (nodes_unusual) and the many others need no join. What a passage says of its memory itself is filtered by first, what
--- its node says where it says nothing. By meaning, the graph's vectors are taken in their order, from the vector index
--- where it has one, and each is looked up until enough are eligible; where a filter leaves fewer than :few, these are found
--- first and compared. One of the two is done, the same is found by either. A blank text has the zero vector, whose cosine
--- is not a number, which to PostgreSQL is above every number. Here and below, LIMIT (SELECT NULL) is no limit: it keeps the
--- order in a subquery of its own, and has the planner take it for a tenth of the rows. A subquery without a limit is planned
--- for all of its rows, which to sort is cheaper than to read by the index.
+-- back is considered: few nodes are outdated, expiring or of limited freshness, so those are looked up once and left out
+-- (nodes_unusual) and the many others need no join. A blank text has the zero vector, whose cosine is not a number, which
+-- to PostgreSQL is above every number. What is sought by words is planned once a session (find_by_words); to plan a
+-- statement of all filters, which most recalls do without, took longer than to run it.
+WITH unusual AS MATERIALIZED (
+    SELECT n.id FROM search_nodes n
+    WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.removed_revision IS NULL
+        AND (n.status <> 'active' OR n.expires_at IS NOT NULL OR n.freshness_at IS NOT NULL)
+        AND (n.status = 'archived' OR (n.status = 'outdated' AND NOT :include_outdated)
+            OR n.expires_at <= statement_timestamp())
+), eligible AS NOT MATERIALIZED (
+    SELECT p.id, p.node_id, p.source
+    FROM search_passages p
+    WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.removed_revision IS NULL
+        AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp()) AND (:include_outdated OR NOT p.outdated)
+        AND p.node_id NOT IN (SELECT id FROM unusual)
+), -- include: nearest
+)
+SELECT c.id FROM (
+    SELECT * FROM find_by_words(:tenant_id, :graph_id, :terms, :idfs, :words::tsquery, :context_words::tsquery, :candidates,
+        :include_outdated)
+    UNION
+    SELECT * FROM nearest
+) AS -- include: told_otherwise
+
+-- name: find_narrowed_candidates
+-- The same through a filter. What a passage says of its memory itself is filtered by first, what its node says where it
+-- says nothing. By meaning, where a filter leaves fewer than :few, these are found first and compared, else the nearest of
+-- the graph. One of the two is done, the same is found by either.
 WITH terms AS MATERIALIZED (
     SELECT query::tsquery AS query, idf FROM unnest(:terms::text[], :idfs::double precision[]) AS t (query, idf)
 ), eligible AS NOT MATERIALIZED (
@@ -133,35 +183,18 @@ WITH terms AS MATERIALIZED (
         ))
 ), -- include: best
 ), -- include: compared
-), nearest AS (
-    SELECT n.id, n.node_id, n.source
-    FROM (
-        SELECT passage_id, embedding::{vector} <=> :vector::{vector} AS distance FROM searched_vectors
-        WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND live AND model = :model
-            AND :vector::halfvec IS NOT NULL AND (SELECT count(*) FROM few) >= :few
-        ORDER BY embedding::{vector} <=> :vector::{vector}
-        LIMIT (SELECT NULL::bigint)
-    ) AS v
-    CROSS JOIN LATERAL (
-        SELECT e.id, e.node_id, e.source FROM eligible e WHERE e.id BETWEEN v.passage_id AND v.passage_id
-        ORDER BY e.id LIMIT 1
-    ) AS n
-    ORDER BY v.distance
-    LIMIT :candidates
+), -- include: nearest
 ), semantic AS (
-    SELECT * FROM nearest
+    SELECT * FROM nearest WHERE (SELECT count(*) FROM few) >= :few
     UNION ALL
     SELECT * FROM compared WHERE (SELECT count(*) FROM few) < :few
 )
-SELECT c.id FROM (SELECT * FROM lexical UNION SELECT * FROM contextual UNION SELECT * FROM semantic) AS c
-WHERE c.source <> 'name' OR NOT EXISTS (
-    SELECT 1 FROM passages o
-    WHERE o.tenant_id = :tenant_id AND o.node_id = c.node_id AND o.source <> 'name' AND coalesce(o.removed_revision, 0) = 0
-        AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp()) AND NOT o.outdated);
+SELECT c.id FROM (SELECT * FROM lexical UNION SELECT * FROM contextual UNION SELECT * FROM semantic)
+AS -- include: told_otherwise
 
--- name: find_candidates_at
--- The same as find_candidates in a graph as it was at revision :as_of_revision and its time :as_of_time, without indexes;
--- with what each was called then, whether it was outdated, and the other heads that it had.
+-- name: find_narrowed_candidates_at
+-- The same as find_narrowed_candidates in a graph as it was at revision :as_of_revision and its time :as_of_time, without
+-- indexes; with what each was called then, whether it was outdated, and the other heads that it had.
 WITH terms AS MATERIALIZED (
     SELECT query::tsquery AS query, idf FROM unnest(:terms::text[], :idfs::double precision[]) AS t (query, idf)
 ), eligible AS MATERIALIZED (
@@ -511,19 +544,41 @@ LEFT JOIN LATERAL version_at(:tenant_id, i.id, :as_of_revision) n ON n.graph_id 
 -- Whether the database can compare vectors.
 SELECT EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'vector');
 
--- name: find_state
--- What an answer from a graph depends on beside its question. Two indexes give the next expiry, however many there are.
-SELECT h.graph_id, h.revision, h.at, i.index_epoch, i.passages_counted, i.vector_model, i.vector_dimensions, i.model, least(
-    (SELECT min(p.expires_at) FROM passages p
-    WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.removed_revision IS NULL
-        AND p.expires_at > statement_timestamp()),
-    (SELECT min(n.expires_at) FROM nodes n
-    WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.removed_revision IS NULL
-        AND n.expires_at > statement_timestamp())
-) AS next_expiry
+-- fragment: state
+-- What an answer from a graph depends on beside its question.
+SELECT h.graph_id, h.revision, h.at, i.index_epoch, i.passages_counted, i.vector_model, i.vector_dimensions, i.model,
+    next_expiry(:tenant_id, :graph_id) AS next_expiry
 FROM graph_heads h
 JOIN graph_indexes i ON i.tenant_id = h.tenant_id AND i.graph_id = h.graph_id
 WHERE h.tenant_id = :tenant_id AND h.graph_id = :graph_id;
+
+-- name: find_state
+-- What an answer from a graph depends on beside its question.
+SELECT * FROM (
+    -- include: state
+) AS s;
+
+-- name: find_basis
+-- What a recall asks of a graph before it searches: its state; how many passages have no vector yet, counted up to
+-- :max_waiting; and for each question (:texts), in order, its words with how many passages hold each, and the entities
+-- that it names, :max_named at most: :names are the phrases of the questions, and :lowered_names the same in small letters,
+-- each of the question whose place (from 0) is told beside it.
+WITH state AS MATERIALIZED (
+    -- include: state
+)
+SELECT s.*, count_waiting(:tenant_id, :graph_id, :max_waiting) AS waiting, ARRAY(
+    SELECT w.words FROM words_of(:tenant_id, :graph_id, :texts::text[]) w ORDER BY w.place
+) AS words, (
+    SELECT coalesce(jsonb_agg(entities_named(
+        :tenant_id, :graph_id, ARRAY(
+            SELECT n.name FROM unnest(:places::bigint[], :names::text[]) AS n (place, name) WHERE n.place = q.place - 1
+        ), ARRAY(
+            SELECT n.name FROM unnest(:lowered_places::bigint[], :lowered_names::text[]) AS n (place, name)
+            WHERE n.place = q.place - 1
+        ), :min_length, :max_named) ORDER BY q.place), '[]')
+    FROM unnest(:texts::text[]) WITH ORDINALITY AS q (text, place)
+) AS named
+FROM state s;
 
 -- name: reload_hits
 -- Passages of a known ranking as hits, in its order: those of this graph that may still be shown. :status: the status that

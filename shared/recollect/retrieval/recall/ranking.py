@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import mul
 from uuid import UUID
 
 import numpy as np
@@ -92,8 +93,9 @@ class Candidate:
     @property
     def nearness(self) -> float | None:
         """The greater of both cosines with the question; None if the passage is not embedded yet."""
-        known = [cosine for cosine in (self.meaning, self.own_similarity) if cosine is not None]
-        return max(known, default=None)
+        if self.meaning is None or self.own_similarity is None:
+            return self.meaning if self.own_similarity is None else self.own_similarity
+        return max(self.meaning, self.own_similarity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +196,10 @@ def rank(
     ]
     if min_best is not None and not any(_answers(c, weight, min_best) for c in evident):
         return []
-    scores, weights = _scaled_terms(evident, weight, expected), _weights_of(evident)
-    hits = [_hit(candidate, scores, weights, place) for place, candidate in enumerate(evident)]
+    weights = _weights_of(evident)
+    columns = _scaled_terms(evident, weight, expected)
+    rows = np.column_stack([columns[name] for name in weights]).tolist()
+    hits = [_hit(candidate, weights, row) for candidate, row in zip(evident, rows, strict=True)]
     best: dict[tuple[UUID, UUID | None], Hit] = {}
     for hit in sorted(hits, key=lambda hit: (-hit.score, hit.outdated, hit.passage_id)):
         best.setdefault(hit.key, hit)
@@ -217,48 +221,51 @@ def _weights_of(candidates: Sequence[Candidate]) -> Mapping[str, float]:
 def _scaled_terms(
     candidates: Sequence[Candidate], weight: float, expected: ExpectedAnswer
 ) -> dict[str, NDArray[np.float64]]:
-    columns = np.array(
-        [
-            [c.own, c.near, c.far, c.covered, c.about, c.words, c.dated, c.date, _known(c.win), _known(c.meaning)]
-            for c in candidates
-        ],
-        np.float64,
-    ).reshape(len(candidates), 10)
-    own, near, far, covered, about, words, dated, date, win, meaning = columns.T
+    """Each term of all candidates, in their order."""
+    own, near, far, win, meaning = _scaled(
+        _columns([(c.own, c.near, c.far, _known(c.win), _known(c.meaning)) for c in candidates], 5)
+    )
+    covered, about, words, dated, date, has_win = _columns(
+        [(c.covered, c.about, c.words, c.dated, c.date, c.win is not None) for c in candidates], 6
+    )
     return {
         # What the worker has not come to yet is met by its words alone.
-        "win": np.where(np.isnan(win), _scaled(own), _scaled(win)),
+        "win": np.where(has_win, win, own),
         "date": date,
-        "own": _scaled(own),
-        "near": _scaled(near),
-        "far": _scaled(far),
+        "own": own,
+        "near": near,
+        "far": far,
         "coverage": covered / (weight or 1.0),
         "about": about,
         "length": np.log1p(np.minimum(words, LONG_PASSAGE_WORDS)) / math.log1p(LONG_PASSAGE_WORDS),
         "time": dated * expected.time,
         "answer": np.array([expected.found_in(c.text) for c in candidates], np.float64),
         "statement": np.array([statement_share(c.text) for c in candidates], np.float64),
-        "meaning": _scaled(meaning),
+        "meaning": meaning,
     }
+
+
+def _columns(rows: Sequence[tuple[float, ...]], width: int) -> NDArray[np.float64]:
+    return np.array(rows, np.float64).reshape(len(rows), width).T
 
 
 def _known(value: float | None) -> float:
     return math.nan if value is None else value
 
 
-def _scaled(column: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scaled to 0 … 1. An unknown value counts as the least; if all values are equal, all become 0."""
-    if column.size == 0 or np.isnan(column).all():
-        return np.zeros_like(column)
-    least, most = np.nanmin(column), np.nanmax(column)
-    return np.nan_to_num((column - least) / ((most - least) or 1.0))
+def _scaled(columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Each column scaled to 0 … 1. An unknown value counts as the least; if all values are equal, all become 0."""
+    if columns.size == 0:
+        return columns
+    least, most = (extreme.reduce(columns, axis=1, keepdims=True) for extreme in (np.fmin, np.fmax))
+    span = most - least
+    scaled = (columns - least) / np.where(span == 0, 1.0, span)
+    return np.where(np.isnan(scaled), 0.0, scaled)
 
 
-def _hit(
-    candidate: Candidate, scores: Mapping[str, NDArray[np.float64]], weights: Mapping[str, float], place: int
-) -> Hit:
-    terms = {name: float(scores[name][place]) for name in weights}
-    score = sum(weights[name] * value for name, value in terms.items()) / sum(weights.values())
+def _hit(candidate: Candidate, weights: Mapping[str, float], terms: Sequence[float]) -> Hit:
+    """A candidate with its terms, which are in the order of their weights."""
+    score = sum(map(mul, weights.values(), terms)) / sum(weights.values())
     return Hit(
         candidate.id,
         candidate.memory_id,
@@ -269,7 +276,7 @@ def _hit(
         candidate.outdated,
         score,
         candidate.nearness or 0.0,
-        terms,
+        dict(zip(weights, terms, strict=True)),
         candidate.version_id,
         candidate.conflicts,
     )

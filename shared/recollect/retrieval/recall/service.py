@@ -17,6 +17,9 @@ from recollect.retrieval.recall import store
 from recollect.retrieval.recall.cache import Lookup
 from recollect.retrieval.recall.matching import match_windows, named_times, score_dates
 from recollect.retrieval.recall.model import (
+    FEW,
+    AskedWords,
+    Basis,
     GraphState,
     NearDuplicate,
     Question,
@@ -31,8 +34,6 @@ from recollect.retrieval.recall.model import (
 )
 from recollect.retrieval.recall.question_analysis import ExpectedAnswer
 from recollect.retrieval.recall.ranking import Candidate, Hit, Term, rank, weighted_terms
-from recollect.retrieval.search import service as search
-from recollect.retrieval.search.model import phrases
 
 MAX_RECALLED = 100
 """Hits of one recall at most."""
@@ -67,7 +68,8 @@ async def recall(
     """
     if not view.is_there:
         return Recalled([], more=False, waiting=0)
-    state = await store.find_state(view.tx, view.graph)
+    basis = await store.find_basis(view.tx, view.graph, [question.text for question in questions])
+    state = basis.state
     under = None if only.under is None else await hierarchy.subtree_ids(view, only.under)
     few = only.narrows and state.passages_counted <= EXACT_WHEN_NARROWED
     scope = SearchScope(
@@ -75,16 +77,17 @@ async def recall(
     )
     known = {} if cached is None or view.at is not None else await _cached_hits(view.tx, view.graph, cached, state)
     asked = [_asked_in(view, question).for_model(state.model) for question in questions]
-    rankings = await _rankings(view.tx, scope, asked, known, state.passages_counted)
+    rankings = await _rankings(view.tx, scope, asked, known, basis)
     if cached is not None and view.at is None:
         cached.searched = {n: [hit.ranked for hit in hits] for n, hits in enumerate(rankings) if n not in known}
-    hits = without_repeats(rankings[0] if len(rankings) == 1 else fuse(rankings))
+    ranked = without_repeats(rankings[0] if len(rankings) == 1 else fuse(rankings))
+    # One more than can come back, and than all of which come back, tells what there is beyond.
+    hits = list(islice(ranked, max(limit, FEW) + 1))
     near = near_best(hits) if only_near_best and len(questions) == 1 and not only.narrows else hits
     kept = within_budget(near, limit=limit, token_budget=token_budget)
     attributes = await store.attributes_of(view, [hit.memory_id for hit in kept]) if described else {}
-    waiting = await passages.count_waiting(view.tx, view.graph.id)
-    record_waiting(waiting)
-    return Recalled(kept, more=len(hits) > len(kept), waiting=waiting, attributes=attributes)
+    record_waiting(basis.waiting)
+    return Recalled(kept, more=len(hits) > len(kept), waiting=basis.waiting, attributes=attributes)
 
 
 def _asked_in(view: GraphView, question: Question) -> Question:
@@ -107,30 +110,35 @@ async def _cached_hits(tx: Transaction, graph: Graph, cached: Lookup, state: Gra
 
 
 async def _rankings(
-    tx: Transaction, scope: SearchScope, questions: Sequence[Question], known: dict[int, list[Hit]], counted: int
+    tx: Transaction, scope: SearchScope, questions: Sequence[Question], known: dict[int, list[Hit]], basis: Basis
 ) -> list[list[Hit]]:
     """The hits of each question: the cached ones, else those that a search finds."""
-    asked = [question for place, question in enumerate(questions) if place not in known]
-    words = await passages.count_terms(tx, scope.view.graph.id, [question.text for question in asked]) if asked else []
-    found = [await _search_audited(tx, scope, q, weighted_terms(w, counted)) for q, w in zip(asked, words, strict=True)]
-    searched = iter(found)
-    return [known[place] if place in known else next(searched) for place in range(len(questions))]
+    rankings: list[list[Hit]] = []
+    for place, (question, words) in enumerate(zip(questions, basis.asked, strict=True)):
+        if place in known:
+            rankings.append(known[place])
+        else:
+            rankings.append(await _search_audited(tx, scope, question, words, basis.state.passages_counted))
+    return rankings
 
 
-async def _search_audited(tx: Transaction, scope: SearchScope, question: Question, terms: Sequence[Term]) -> list[Hit]:
-    hits = await _search(tx, scope, question, terms)
+async def _search_audited(
+    tx: Transaction, scope: SearchScope, question: Question, words: AskedWords, counted: int
+) -> list[Hit]:
+    terms = weighted_terms(words.counted, counted)
+    hits = await _search(tx, scope, question, words, terms)
     if scope.audited and scope.dimensions(question.model) is not None:
-        exact = await _search(tx, replace(scope, state=None), question, terms)
+        exact = await _search(tx, replace(scope, state=None), question, words, terms)
         if exact:
             record_audit(overlap_at_k(hits, exact, AUDITED), k=AUDITED)
     return hits
 
 
-async def _search(tx: Transaction, scope: SearchScope, question: Question, terms: Sequence[Term]) -> list[Hit]:
+async def _search(
+    tx: Transaction, scope: SearchScope, question: Question, words: AskedWords, terms: Sequence[Term]
+) -> list[Hit]:
     found = await store.find_candidates(scope, question, terms)
-    spoken = phrases(question.text)
-    named = await search.find_named(tx, scope.view.graph, spoken)
-    candidates = await _match(tx, question, await store.load_features(tx, found, question, terms, spoken, named))
+    candidates = await _match(tx, question, await store.load_features(tx, found, question, terms, words))
     similarity_thresholds = question.similarity_thresholds
     # Whoever narrows down where to look has said already that something is there.
     least = None if scope.only.narrows else similarity_thresholds.best

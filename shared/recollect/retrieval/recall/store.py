@@ -1,7 +1,9 @@
 """One function per query of `queries.sql`."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from datetime import date, timedelta
+from itertools import chain
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +17,7 @@ from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes.model import any_case
 from recollect.graph.passages.dates import DateRange
 from recollect.graph.passages.evidence import EVIDENCE_GENERATION
+from recollect.graph.passages.service import MAX_WAITING
 from recollect.platform.sql import Queries
 from recollect.platform.transactions import Transaction
 from recollect.retrieval.recall.matching import PassageEvidence
@@ -25,6 +28,8 @@ from recollect.retrieval.recall.model import (
     MAX_LOOKED_AT,
     MAX_NEAR_DUPLICATES,
     MIN_NEAR_DUPLICATE_SIMILARITY,
+    AskedWords,
+    Basis,
     GraphState,
     MemoryAttributes,
     NearDuplicate,
@@ -44,6 +49,7 @@ from recollect.retrieval.recall.ranking import (
     any_of,
     rarest_terms,
 )
+from recollect.retrieval.search.model import MAX_MENTIONED, MIN_ANY_CASE, in_small_letters, phrases
 
 queries = Queries(__package__)
 
@@ -59,28 +65,22 @@ async def find_candidates(scope: SearchScope, question: Question, terms: Sequenc
     )
     if question.vector is None:  # Nothing but words finds anything.
         own = own or terms[:1]
-    rows = await scope.view.fetch(
-        queries.find_candidates.with_types(vector=_vector_type(scope, question.model)),
-        terms=[term.query for term in terms],
-        idfs=[term.idf for term in terms],
-        words=any_of(own),
-        context_words=any_of(around),
-        vector=_half(question.vector),
-        model=question.model,
-        candidates=CANDIDATES,
-        few=_few(scope, question.model),
-        include_outdated=only.include_outdated or only.status == "outdated",
-        fresh_only=only.fresh_only,
-        kinds=only.kinds,
-        tags=any_case(only.tags),
-        about=only.about,
-        min_importance=only.min_importance,
-        since=only.since,
-        until=only.until,
-        status=only.status,
-        named=only.named,
-        under=scope.under,
-    )
+    asked = {
+        "terms": [term.query for term in terms],
+        "idfs": [term.idf for term in terms],
+        "words": any_of(own),
+        "context_words": any_of(around),
+        "vector": _half(question.vector),
+        "model": question.model,
+        "candidates": CANDIDATES,
+        "include_outdated": only.include_outdated or only.status == "outdated",
+    }
+    vector_type = _vector_type(scope, question.model)
+    if only.narrows or scope.view.at is not None:
+        narrowed = queries.find_narrowed_candidates.with_types(vector=vector_type)
+        rows = await scope.view.fetch(narrowed, **asked, few=_few(scope, question.model), **_filter(scope))
+    else:
+        rows = await scope.view.fetch(queries.find_candidates.with_types(vector=vector_type), **asked)
     return {row["id"]: {name: value for name, value in row.items() if name != "id"} for row in rows}
 
 
@@ -89,10 +89,9 @@ async def load_features(
     found: Mapping[UUID, Mapping[str, Any]],
     question: Question,
     terms: Sequence[Term],
-    spoken: Sequence[str],
-    named: Sequence[UUID],
+    words: AskedWords,
 ) -> list[Candidate]:
-    """The features of the passages found, for a question. `spoken`: its phrases; `named`: entities that it names."""
+    """The features of the passages found, for a question of these words."""
     rows = await tx.fetch(
         queries.candidate_features,
         passage_ids=list(found),
@@ -100,8 +99,8 @@ async def load_features(
         idfs=[term.idf for term in terms],
         vector=_half(question.vector),
         model=question.model,
-        named=named,
-        phrases=[phrase.lower() for phrase in spoken],
+        named=words.named,
+        phrases=[phrase.lower() for phrase in words.spoken],
         first_person=is_first_person(question.text),
         asker=question.asker or "",
         asker_names=[*FIRST_PERSON_SPEAKERS, question.asker.lower()] if question.asker else FIRST_PERSON_SPEAKERS,
@@ -242,6 +241,35 @@ async def find_state(tx: Transaction, graph: Graph) -> GraphState:
     return GraphState(**row)
 
 
+async def find_basis(tx: Transaction, graph: Graph, texts: Sequence[str]) -> Basis:
+    """What a recall asks of a graph before it searches, for questions of these texts."""
+    spoken = [phrases(text) for text in texts]
+    lowered = [in_small_letters(names) for names in spoken]
+    [row] = await tx.fetch(
+        queries.find_basis,
+        graph_id=graph.id,
+        texts=texts,
+        places=_places(spoken),
+        names=list(chain.from_iterable(spoken)),
+        lowered_places=_places(lowered),
+        lowered_names=list(chain.from_iterable(lowered)),
+        min_length=MIN_ANY_CASE,
+        max_named=MAX_MENTIONED,
+        max_waiting=MAX_WAITING,
+    )
+    named = [[UUID(entity) for entity in found] for found in row["named"]]
+    asked = [AskedWords(*one) for one in zip(row["words"], spoken, named, strict=True)]
+    return Basis(_state(row), row["waiting"], asked)
+
+
+def _state(row: asyncpg.Record) -> GraphState:
+    return GraphState(**{field.name: row[field.name] for field in fields(GraphState)})
+
+
+def _places(groups: Sequence[Sequence[str]]) -> list[int]:
+    return [place for place, group in enumerate(groups) for _ in group]
+
+
 async def reload_hits(tx: Transaction, graph: Graph, ranking: Sequence[RankedPassage], only: RecallFilter) -> list[Hit]:
     """A cached ranking as hits, in its order, without those that may no longer be shown."""
     rows = await tx.fetch(
@@ -256,11 +284,28 @@ async def reload_hits(tx: Transaction, graph: Graph, ranking: Sequence[RankedPas
     return [Hit(**row) for row in rows]
 
 
+def _filter(scope: SearchScope) -> dict[str, Any]:
+    """What leaves passages out."""
+    only = scope.only
+    return {
+        "fresh_only": only.fresh_only,
+        "kinds": only.kinds,
+        "tags": any_case(only.tags),
+        "about": only.about,
+        "min_importance": only.min_importance,
+        "since": only.since,
+        "until": only.until,
+        "status": only.status,
+        "named": only.named,
+        "under": scope.under,
+    }
+
+
 def _few(scope: SearchScope, model: str) -> int | None:
     """Of fewer than so many that a filter leaves, each is compared; None: of however many there are, as of the past."""
     if scope.view.at is not None:
         return None
-    return COMPARED_WHEN_NARROWED if scope.only.narrows and scope.dimensions(model) is None else 0
+    return COMPARED_WHEN_NARROWED if scope.dimensions(model) is None else 0
 
 
 def _vector_type(scope: SearchScope, model: str) -> str:

@@ -11,6 +11,9 @@ from recollect.graph.entities.model import Entity
 MIN_ANY_CASE = 4
 """Characters from which a name is recognised in a text whatever its case: shorter ones are words too often (IT, US)."""
 
+MAX_MENTIONED = 100
+"""Entities that are recognised in one text, at most."""
+
 MAX_NAME_PIECES = 8
 """Words and marks of a name that is looked for in a text, at most."""
 
@@ -146,6 +149,11 @@ def phrases(text: str) -> list[str]:
         for last in range(first, min(first + MAX_NAME_PIECES, len(pieces)))
     )
     return list(dict.fromkeys(runs))
+
+
+def in_small_letters(names: Sequence[str]) -> list[str]:
+    """Names in small letters, each once."""
+    return sorted({name.lower() for name in names})
 
 
 def like_pattern(text: str) -> str:

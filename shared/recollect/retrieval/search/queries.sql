@@ -213,23 +213,8 @@ LIMIT :limit;
 
 -- name: find_mentioned
 -- Live entities that have one of these names, or had it before a merge: exactly, or in small letters (:lowered_names)
--- where the name has :min_length characters or more. At most :limit. The names come as arrays, and what a node must be
--- calls for no partial index where aliases are joined to nodes: else a planner without statistics compares each with every
--- entity.
-SELECT id FROM search_nodes
-WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL AND name IS NOT NULL
-    AND (name = ANY (:names::text[]) OR (lower(name) = ANY (:lowered_names::text[]) AND length(name) >= :min_length))
-    AND NOT placeholder AND status <> 'archived' AND (expires_at IS NULL OR expires_at > statement_timestamp())
-UNION
-SELECT n.id
-FROM aliases a
-JOIN nodes n ON n.tenant_id = :tenant_id AND n.id = a.node_id
-WHERE a.tenant_id = :tenant_id AND a.graph_id = :graph_id AND a.removed_revision IS NULL
-    AND (a.name = ANY (:names::text[]) OR (lower(a.name) = ANY (:lowered_names::text[]) AND length(a.name) >= :min_length))
-    AND coalesce(n.removed_revision, 0) = 0 AND NOT n.placeholder AND n.status <> 'archived'
-    AND coalesce(n.expires_at > statement_timestamp(), true)
-ORDER BY id
-LIMIT :limit;
+-- where the name has :min_length characters or more. At most :limit, oldest first.
+SELECT entities_named(:tenant_id, :graph_id, :names, :lowered_names, :min_length, :limit);
 
 -- name: match_labels
 -- Nodes that may come back whose summary, or whose tags, hold :min_share of a question's words (:words, any of them:

@@ -15,6 +15,7 @@ from recollect.platform.transactions import Transaction
 from recollect.retrieval.search import boolean, store
 from recollect.retrieval.search.fuzzy import Bounds, bounds, nearness
 from recollect.retrieval.search.model import (
+    MAX_MENTIONED,
     BooleanQuery,
     DateQuery,
     FuzzyQuery,
@@ -29,9 +30,6 @@ from recollect.retrieval.search.model import (
     ranked_hit,
 )
 from recollect.retrieval.search.words import words_of
-
-MAX_MENTIONED = 100
-"""Entities that are recognised in one text, at most."""
 
 BREATH = 20
 """Texts that a fuzzy search compares before it lets other calls go on."""
@@ -110,12 +108,7 @@ async def complete_names(view: GraphView, prefix: str, *, limit: int) -> tuple[l
 
 async def find_mentioned(tx: Transaction, graph: Graph, text: str) -> list[UUID]:
     """Entities whose name, or a name that they had before a merge, stands in a text; oldest first."""
-    return await find_named(tx, graph, phrases(text))
-
-
-async def find_named(tx: Transaction, graph: Graph, spoken: Sequence[str]) -> list[UUID]:
-    """The same of a text's `phrases`, for whoever has them."""
-    return await store.find_mentioned(tx, graph, spoken, limit=MAX_MENTIONED)
+    return await store.find_mentioned(tx, graph, phrases(text), limit=MAX_MENTIONED)
 
 
 async def _candidates(view: GraphView, query: FuzzyQuery, folded: str, within: Bounds) -> AsyncIterator[FuzzyTexts]:

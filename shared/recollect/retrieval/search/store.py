@@ -22,6 +22,7 @@ from recollect.retrieval.search.model import (
     RankedQuery,
     SearchFilter,
     SubstringQuery,
+    in_small_letters,
     like_pattern,
 )
 from recollect.retrieval.search.words import WORD, word_pattern
@@ -139,16 +140,15 @@ async def complete_names(view: GraphView, prefix: str, *, examined: int, limit: 
 
 async def find_mentioned(tx: Transaction, graph: Graph, names: Sequence[str], *, limit: int) -> list[UUID]:
     """Live entities that have, or had before a merge, one of these names, oldest first."""
-    small = sorted({name.lower() for name in names})
-    rows = await tx.fetch(
+    found: list[UUID] = await tx.fetchval(
         queries.find_mentioned,
         graph_id=graph.id,
         names=names,
-        lowered_names=small,
+        lowered_names=in_small_letters(names),
         min_length=MIN_ANY_CASE,
         limit=limit,
     )
-    return [row["id"] for row in rows]
+    return found
 
 
 def _filter(query: SearchFilter) -> dict[str, Any]:
