@@ -157,6 +157,7 @@ def settings(database_url: str, owner_url: str, redis_url: str) -> Settings:
         drain_seconds=0,  # Nothing stands in front of the gateways of tests; tests of it set it.
         access_log=False,  # A line for each of the run's requests; tests of it have it on.
         database_acquire_seconds=MAX_WAIT_SECONDS,
+        bulk_share_beside_calls=1,  # No test's worker rests beside another test's calls.
         failed_keys_per_minute=1_000_000,  # All tests have one address, and some try many keys.
         remember_callers_seconds=0,  # Many tests change what callers may behind a gateway's back.
         public_requests_per_minute=1_000_000,

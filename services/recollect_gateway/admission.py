@@ -22,6 +22,7 @@ from recollect.caller import Caller
 from recollect.errors import ErrorCode, TooManyRequests, Unavailable
 from recollect.platform import metrics
 from recollect.platform.fair_queue import FairQueue
+from recollect.platform.presence import PresenceTeller
 from recollect.platform.rate_limits.limiter import RateLimiter
 from recollect.platform.rate_limits.model import RateLimit, RateLimited, Standing
 from recollect.platform.shares import Shares
@@ -65,8 +66,8 @@ class AddressLimits:
 class Admission:
     """Counts the requests of callers, and gives their calls places."""
 
-    def __init__(self, limiter: RateLimiter, settings: Settings) -> None:
-        self._limiter = limiter
+    def __init__(self, limiter: RateLimiter, settings: Settings, presence: PresenceTeller | None = None) -> None:
+        self._limiter, self._presence = limiter, presence
         self._calls = Shares(settings.concurrent_calls_per_tenant)
         self._limits: LRUCache[bytes, list[RateLimit]] = LRUCache(REMEMBERED_CREDENTIALS)
         self._tenants: LRUCache[bytes, UUID] = LRUCache(REMEMBERED_CREDENTIALS)
@@ -134,6 +135,8 @@ class Admission:
                     "fewer calls at once.",
                     code=ErrorCode.BUSY,
                 ) from None
+            if self._presence is not None and not self._at_work.waiting(caller.tenant_id):
+                self._presence.note(caller.tenant_id)
             yield slot
 
 

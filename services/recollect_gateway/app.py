@@ -28,6 +28,7 @@ from recollect.platform.embedding_cache import CachedEmbedder
 from recollect.platform.issuers import Issuers
 from recollect.platform.mail import Mailer
 from recollect.platform.outbound import Outbound
+from recollect.platform.presence import PresenceTeller
 from recollect.platform.queue import Wakeups
 from recollect.platform.rate_limits.limiter import RateLimiter
 from recollect.platform.replicas import replica_of
@@ -239,7 +240,9 @@ async def _open(state: State, settings: Settings, offer: Offer, stack: AsyncExit
     state.authenticator = Authenticator(
         state.db, state.pepper, state.tally.note_key, failed, state.issuers, state.errands.begin, callers
     )
-    state.admission = Admission(limiter, settings)
+    presence = PresenceTeller(redis)
+    stack.push_async_callback(presence.aclose)
+    state.admission = Admission(limiter, settings, presence)
     state.streams = Streams(bus, state.admission, settings)
     state.drain.end_streams = state.streams.drain
     state.mailer = Mailer.of(settings)

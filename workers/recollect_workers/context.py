@@ -1,7 +1,8 @@
 """What every job of the worker gets."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import TypeVar
@@ -15,6 +16,7 @@ from recollect.platform.outbound import Outbound
 from recollect.platform.queue import Wakeups
 from recollect.settings import Settings
 from recollect_workers.backoff import Backoff
+from recollect_workers.pace import Pace
 
 T = TypeVar("T")
 
@@ -28,7 +30,7 @@ class WorkerContext:
     either is over, or a wake-up left work to the sweep, `patience.due` is set. `woken` are the tenants whose wake-ups
     are being served, and whether another one came meanwhile. `links_due` is set when facts were embedded that may have
     to be related, `webhooks_due` when there may be something to be sent; a worker without `outbound` leaves that to
-    others.
+    others. `pace`: of what is done in bulk; without one it never rests.
     """
 
     settings: Settings
@@ -45,6 +47,7 @@ class WorkerContext:
     previous_backoff: Backoff = field(default_factory=Backoff)
     outbound: Outbound | None = None
     webhooks_due: asyncio.Event = field(default_factory=asyncio.Event)
+    pace: Pace | None = None
 
     def __post_init__(self) -> None:
         self.previous_backoff.due = self.backoff.due
@@ -53,6 +56,19 @@ class WorkerContext:
     def embedders(self) -> tuple[Embedder, ...]:
         """The configured embedder and, if there is one, the previous one."""
         return (self.embedder,) if self.previous is None else (self.embedder, self.previous)
+
+    @asynccontextmanager
+    async def part(self, tenant_id: UUID) -> AsyncIterator[None]:
+        """Do a part of a tenant's bulk work inside, at the pace of the worker."""
+        if self.pace is None:
+            yield
+            return
+        async with self.pace.part(tenant_id):
+            yield
+
+    async def is_slow(self, tenant_id: UUID) -> bool:
+        """Whether a tenant's bulk work rests between its parts now, which are to be short then."""
+        return self.pace is not None and await self.pace.is_slow(tenant_id)
 
     def until_stopping(self, turns: Iterable[T]) -> Iterator[T]:
         """The turns, until the worker has to stop."""

@@ -16,12 +16,14 @@ from recollect.platform.connections import APP_ROLE
 from recollect.platform.db import Database
 from recollect.platform.embedding import create_embedder, create_previous_embedder
 from recollect.platform.outbound import Outbound
+from recollect.platform.presence import Presence
 from recollect.platform.queue import Wakeups
 from recollect.platform.schema.service import SchemaCheck
 from recollect.platform.telemetry import configure_logging, configure_tracing
 from recollect.settings import Settings
 from recollect_workers.context import Kind, WorkerContext
 from recollect_workers.kinds import known_kinds
+from recollect_workers.pace import Pace
 from recollect_workers.schedule import pause, repeat, scheduled_jobs
 from recollect_workers.wakeups import serve_wakeups
 
@@ -93,8 +95,9 @@ async def run(settings: Settings, stopping: asyncio.Event, more: Mapping[str, Ki
         outbound = Outbound(settings)
         stack.push_async_callback(outbound.close)
         kinds = {**known_kinds(settings), **more}
+        pace = Pace(Presence(redis), settings.bulk_share_beside_calls, stopping)
         context = WorkerContext(
-            settings, database, embedder, wakeups, stopping, kinds, previous=previous, outbound=outbound
+            settings, database, embedder, wakeups, stopping, kinds, previous=previous, outbound=outbound, pace=pace
         )
         log.info("worker started", embedder=embedder.model, cell=settings.cell)
         await wait_for_schema(context)

@@ -102,6 +102,8 @@ class FairQueue:
         waiter: Waiter = asyncio.get_running_loop().create_future()
         known.waiting.insert(0 if first else len(known.waiting), waiter)
         self.grant()
+        if not known.held:
+            self._look_again()  # Who gives way may have what this tenant waits for.
         try:
             await waiter
         except asyncio.CancelledError:
@@ -112,13 +114,13 @@ class FairQueue:
                 self._forget_idle(tenant, known)
             raise
 
-    def give_back(self, tenant: Hashable, seconds: float) -> None:
-        """A slot that was held for so long is free."""
+    def give_back(self, tenant: Hashable, seconds: float, *, rested: float = 0.0) -> None:
+        """A slot that was worked in for so long is free; `rested`: how much of its rest its call has had."""
         known = self._note_asked(tenant)
         known.held -= 1
         known.service += max(seconds, LEAST_SERVICE)
         if known.waiting:
-            known.rests_until = self.clock() + min(RESTS * seconds, REST_SECONDS)
+            known.rests_until = self.clock() + min(max(RESTS * seconds - rested, 0.0), REST_SECONDS)
         self._forget_idle(tenant, known)
         self._look_again()
         self.grant()
@@ -136,12 +138,22 @@ class FairQueue:
             self._look_again()
 
     def gives_way(self, tenant: Hashable) -> bool:
-        """Whether calls of the tenant queue while one of another is at work, or expected, whose calls do not."""
-        if not self.waiting(tenant):
+        """Whether calls of the tenant queue while one of another is at work, or expected, whose calls do not.
+
+        Not where yet another has no slot and waits for one: that would only wait for longer.
+        """
+        if not self.waiting(tenant) or self._starves(tenant):
             return False
         if any(each.held and not each.waiting for each in self._busy.values()):
             return True
         return any(each != tenant and not self.waiting(each) for each in self._expected)
+
+    def _starves(self, tenant: Hashable) -> bool:
+        """Whether another tenant waits that has no slot and does not rest: all are taken."""
+        return any(
+            other != tenant and known.waiting and not known.held and not self._rests(known)
+            for other, known in self._busy.items()
+        )
 
     async def wait_for_way(self, tenant: Hashable, seconds: float) -> None:
         """Return when the tenant need not give way, or the time is up."""

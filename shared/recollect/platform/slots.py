@@ -12,13 +12,15 @@ from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 
+from recollect.platform import fair_queue
 from recollect.platform.fair_queue import FairQueue
 
 SLOT_SECONDS = 1.0
 """How long a slot is held at most."""
 
 GIVE_WAY_SECONDS = 0.5
-"""How long a call gives way in all, in each of its turns: so much longer it holds what it has, such as a connection."""
+"""How long a call gives way at once, and in each of its turns beside RESTS times as long as it has worked in it: so
+much longer it holds what it has, such as a connection."""
 
 
 class Slot:
@@ -27,7 +29,7 @@ class Slot:
     def __init__(self, queue: FairQueue, tenant: Hashable, clock: Callable[[], float]) -> None:
         self._queue, self._tenant, self._clock = queue, tenant, clock
         self._since: float | None = None
-        self._waited = 0.0
+        self._began = self._waited = 0.0
         self._limit: asyncio.TimerHandle | None = None
         self._is_taking = self._is_over = self._is_at_work = False
 
@@ -40,24 +42,48 @@ class Slot:
             await self._queue.take(self._tenant, first=first)
         finally:
             self._is_taking = False
-        self._since, self._waited, self._is_at_work = self._clock(), 0.0, True
-        self._limit = asyncio.get_running_loop().call_later(SLOT_SECONDS, self._free)
+        self._since = self._began = self._clock()
+        self._waited, self._is_at_work = 0.0, True
+        self._hold()
         if self._is_over:  # The call ended while one of its tasks waited.
             self.give_back()
 
     async def give_way(self) -> None:
         """Wait for calls that go before this one, where it is at work, until its time for that is up.
 
-        That time counts as none of the tenant's. A call that has worked for longer than a slot is held gives way, too.
+        Its work brings it more of that time, so that beside calls that never end it rests after each of its steps, and
+        goes on. That time counts as none of the tenant's, nor of that for which a slot is held. A call that has worked
+        for longer than that gives way, too.
         """
-        left = GIVE_WAY_SECONDS - self._waited
-        if not self._is_at_work or left <= 0 or not self._queue.gives_way(self._tenant):
+        if not self._is_at_work or not self._queue.gives_way(self._tenant):
+            return
+        left = min(GIVE_WAY_SECONDS + fair_queue.RESTS * self._worked - self._waited, GIVE_WAY_SECONDS)
+        if left <= 0:
             return
         began = self._clock()
+        self._let_go()
         try:
             await self._queue.wait_for_way(self._tenant, left)
         finally:
             self._waited += self._clock() - began
+            self._hold()
+
+    @property
+    def _worked(self) -> float:
+        """Seconds that it has worked in this turn."""
+        return max(self._clock() - self._began - self._waited, 0.0)
+
+    def _hold(self) -> None:
+        """Have the slot given back once it was worked in for long enough, where this call has it."""
+        if self._since is not None:
+            left = max(SLOT_SECONDS - self._worked, 0.0)
+            self._limit = asyncio.get_running_loop().call_later(left, self._free)
+
+    def _let_go(self) -> None:
+        """Let no time run out for the slot."""
+        if self._limit is not None:
+            self._limit.cancel()
+            self._limit = None
 
     @property
     def _goes_on(self) -> bool:
@@ -71,10 +97,9 @@ class Slot:
     def _free(self) -> None:
         if self._since is None:
             return
-        held, self._since = max(self._clock() - self._since - self._waited, 0.0), None
-        if self._limit is not None:
-            self._limit.cancel()
-        self._queue.give_back(self._tenant, held)
+        self._since = None
+        self._let_go()
+        self._queue.give_back(self._tenant, self._worked, rested=max(self._waited - GIVE_WAY_SECONDS, 0.0))
 
     def end(self) -> None:
         """Give it back for good: what is left of the call needs none."""

@@ -11,6 +11,13 @@ class UpkeepSettings(BaseSettings):
     embedding_lease_seconds: float = Field(
         default=60.0, gt=0, description="How long a worker holds passages that it is embedding before others may."
     )
+    bulk_share_beside_calls: float = Field(
+        default=0.25,
+        ge=0.01,
+        le=1,
+        description="Share of the time that a worker takes for what it does in bulk (backlogs of passages, jobs) while "
+        "other tenants call. 1: all of it, for workers that share no core and a PostgreSQL with cores to spare.",
+    )
     vector_index_memories: int = Field(
         default=10_000,
         ge=100,

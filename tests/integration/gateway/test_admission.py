@@ -33,6 +33,21 @@ Ask = Callable[[httpx2.AsyncClient], Awaitable[httpx2.Response]]
 BY_BOTH = pytest.mark.parametrize("ask", [list_graphs, list_tools], ids=["route", "MCP"])
 
 
+async def test_workers_are_told_by_either_transport_who_calls(
+    patient: RunningGateway, issue: NewApiKey, settings: Settings, new_limited: NewLimited
+) -> None:
+    async with Redis.from_url(settings.redis_url) as redis:
+        for ask in (list_graphs, list_tools):
+            caller = await new_limited()
+            async with patient.http((await issue(caller)).secret) as client:
+
+                async def is_told(ask: Ask = ask, client: httpx2.AsyncClient = client, caller: Caller = caller) -> bool:
+                    assert (await ask(client)).status_code == 200
+                    return await redis.zscore("recollect:present", caller.tenant_id.bytes) is not None
+
+                await eventually(is_told)
+
+
 @pytest.fixture(scope="module")
 def patient(settings: Settings) -> Iterator[RunningGateway]:
     """A gateway whose Redis is never slow."""

@@ -30,6 +30,7 @@ from recollect.platform.embedding import (
     Vectors,
     create_embedder,
 )
+from recollect.platform.presence import Presence
 from recollect.platform.queue import QUEUE_NAME, Wakeups, arq_redis
 from recollect.platform.sql import Query
 from recollect.platform.telemetry import continued_span
@@ -38,6 +39,7 @@ from recollect_local.postgres import LocalPostgres
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding
 from recollect_workers.main import run
+from recollect_workers.pace import Pace
 from recollect_workers.wakeups import arq_worker, run_until_stopping
 from tests.conftest import NewTenant
 from tests.support import wakeup_worker
@@ -322,6 +324,30 @@ async def test_what_was_locked_while_a_batch_was_stored_is_claimed_after_it(
     monkeypatch.setattr(embedding, "_store", store_after_the_next_claim)
     await embedding.embed_passages(context, caller.tenant_id, {})
     assert await waiting(owner, caller) == 0
+
+
+async def test_beside_others_calls_it_rests_after_each_short_batch_which_is_stored_before(
+    context: WorkerContext, caller: Caller, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left: list[int] = []
+
+    class _OthersCall(Pace):
+        async def is_slow(self, tenant_id: UUID) -> bool:
+            return tenant_id == caller.tenant_id
+
+        async def _rest(self, tenant_id: UUID, seconds: float) -> None:
+            left.append(await waiting(owner, caller))
+
+    monkeypatch.setattr(embedding, "SHORT_BATCH", 1)
+    context = replace(context, pace=_OthersCall(Presence(context.wakeups._arq), 0.5, context.stopping))
+    await remember(context.database, caller, "Ada", "Grace", "Mary")
+    count = await waiting(owner, caller)
+    await embedding.embed_passages(context, caller.tenant_id, {})
+    assert left[:count] == list(range(count - 1, -1, -1))
+    left.clear()
+    await remember(context.database, caller, "Katherine")
+    await embedding.embed_passages(context, caller.tenant_id, {}, small_only=True)
+    assert (left, await waiting(owner, caller)) == ([], 0), "what few have just written does not wait"
 
 
 async def test_an_embedder_that_is_away_costs_a_wait_and_nothing_else(

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 
 import pytest
 
@@ -140,3 +141,74 @@ async def test_it_waits_for_so_long_in_a_turn_at_most(queue: FairQueue, monkeypa
         monkeypatch.setattr(queue, "wait_for_way", None)
         await slot.give_way()  # Its time is up: it does not wait again.
         monkeypatch.undo()
+
+
+@dataclass(slots=True)
+class Clock:
+    """A clock that stands still until it is moved."""
+
+    now: float = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+async def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """How long a call would give way at most, each time; the time for it is up at once, by a clock of its own."""
+    asked = list[float]()
+
+    async def wait(queue: FairQueue, _: str, seconds: float) -> None:
+        asked.append(seconds)
+        queue.clock.now += seconds  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(slots, "GIVE_WAY_SECONDS", 0.5)
+    monkeypatch.setattr(fair_queue, "RESTS", 2.0)
+    monkeypatch.setattr(FairQueue, "wait_for_way", wait)
+    return asked
+
+
+async def test_beside_calls_that_never_end_it_rests_after_each_step_as_long_as_that_earns_it(
+    waits: list[float],
+) -> None:
+    clock = Clock()
+    queue = FairQueue(4, clock=clock)
+    async with held_slot(queue, "other", wait_seconds=1000), flooding(queue) as slot:
+        await slot.give_way()
+        assert waits == [0.5]
+        for seconds in (0.1, 0.0, 0.01, 0.2, 1.0):
+            clock.now += seconds
+            await slot.give_way()
+        assert waits[1:] == pytest.approx([0.2, 0.02, 0.4, 0.5]), "twice as long as the step, and never longer at once"
+        slot.give_back()
+        assert queue._busy["flood"].rests_until - clock.now == pytest.approx(min(2 * 1.31 - 1.12, 1.0))
+
+
+async def test_the_time_of_its_slot_does_not_run_out_while_it_gives_way(
+    queue: FairQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with flooding(queue) as slot:
+        async with held_slot(queue, "other", wait_seconds=1000):
+            step = asyncio.create_task(slot.give_way())
+            await _settled()
+            assert not step.done()
+            assert slot._limit is None
+            monkeypatch.setattr(slots, "SLOT_SECONDS", 0.0)
+        await step
+        await eventually(lambda: _waits_alone(queue))  # It goes on running then.
+
+
+async def test_it_goes_on_where_another_tenant_waits_for_what_it_holds() -> None:
+    queue = FairQueue(2)
+    for tenant in ("other", "third"):
+        async with held_slot(queue, tenant, wait_seconds=1000):
+            """They asked lately: each has one slot at most."""
+    async with flooding(queue) as slot, held_slot(queue, "other", wait_seconds=1000):
+        step = asyncio.create_task(slot.give_way())
+        await _settled()
+        assert not step.done()
+        third = asyncio.create_task(queue.take("third"))
+        await step
+        slot.end()
+        await third
+        queue.give_back("third", 0.0)

@@ -40,6 +40,9 @@ MAX_BATCHES = 8
 TURN_SECONDS = 3.0
 """Batches and seconds of one run. A tenant with more to embed waits for another turn, behind the other tenants."""
 
+SHORT_BATCH = 64
+"""Passages of a batch beside other tenants' calls, after which the worker rests."""
+
 log = structlog.get_logger(__name__)
 
 
@@ -54,8 +57,9 @@ async def woken(context: WorkerContext, tenant_id: UUID, carrier: Mapping[str, s
         return
     context.woken[tenant_id] = False
     try:
-        more = await _attempt_run(context, tenant_id, carrier, small_only=True)
-        await _wake_sweep(context, tenant_id)
+        more = await _attempt_embedding(context, tenant_id, carrier, small_only=True)
+        if not await _wake_sweep(context, tenant_id):
+            await count_terms(context, tenant_id)
     finally:
         again = context.woken.pop(tenant_id)
     if more or again:
@@ -78,7 +82,7 @@ async def _sweep_round(context: WorkerContext) -> bool:
         return False
     waiting = await passages.tenants_with_pending(context.database)
     random.shuffle(waiting)
-    return any([await _attempt_run(context, tenant_id, {}) for tenant_id in context.until_stopping(waiting)])
+    return any([await _attempt_run(context, tenant_id) for tenant_id in context.until_stopping(waiting)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +148,7 @@ class _EmbeddingTurn:
         ends = time.monotonic() + TURN_SECONDS
         try:
             for _ in range(MAX_BATCHES):
-                if self._context.stopping.is_set() or not await self._batch():
+                if self._context.stopping.is_set() or not await self._paced_batch():
                     return False
                 if time.monotonic() >= ends:
                     break
@@ -152,19 +156,32 @@ class _EmbeddingTurn:
         finally:
             await self._stored()
 
-    async def _batch(self) -> bool:
+    async def _paced_batch(self) -> bool:
+        """What few have just written does not wait; the rest is done in short batches beside others' calls."""
+        if self._small_only or not await self._context.is_slow(self._tenant_id):
+            return await self._batch()
+        await self._stored()
+        async with self._context.part(self._tenant_id):
+            more = await self._batch(most=SHORT_BATCH)
+            await self._stored()
+        return more
+
+    async def _batch(self, *, most: int | None = None) -> bool:
         is_storing = self._storing is not None
-        batch = await _embed_next(self._context, self._tenant_id, small_only=self._small_only)
+        batch = await self._embed_next(most)
         await self._stored()
         if batch is None and is_storing:
             # Storing locks the neighbours of what it stores, and a claim passes over what is locked.
-            batch = await _embed_next(self._context, self._tenant_id, small_only=self._small_only)
+            batch = await self._embed_next(most)
         if batch is None:
             return False
         self._storing = asyncio.create_task(self._store(batch))
         if not batch.whole:  # What it gives back may be claimed at once.
             await self._stored()
         return True
+
+    async def _embed_next(self, most: int | None) -> EmbeddingBatch | None:
+        return await _embed_next(self._context, self._tenant_id, small_only=self._small_only, most=most)
 
     async def _store(self, batch: EmbeddingBatch) -> None:
         """Raises EmbeddingFailed where the embedder went away: what it gave is stored, and the rest is free again."""
@@ -180,12 +197,14 @@ class _EmbeddingTurn:
             await storing
 
 
-async def _embed_next(context: WorkerContext, tenant_id: UUID, *, small_only: bool = False) -> EmbeddingBatch | None:
+async def _embed_next(
+    context: WorkerContext, tenant_id: UUID, *, small_only: bool = False, most: int | None = None
+) -> EmbeddingBatch | None:
     """Claim a batch and embed it; None where nothing waits, or only for an embedder that is left alone."""
     for embedder in context.embedders:
         if context.backoff_of(embedder).waiting:
             continue
-        if claimed := await _claim(context, tenant_id, embedder, small_only=small_only):
+        if claimed := await _claim(context, tenant_id, embedder, small_only=small_only, most=most):
             bare = [passage for passage in claimed if passage.text is not None]
             outcome = await embed_bisecting(embedder, bare, seconds=context.settings.embedding_lease_seconds / 2)
             return EmbeddingBatch(embedder, claimed, outcome)
@@ -193,10 +212,12 @@ async def _embed_next(context: WorkerContext, tenant_id: UUID, *, small_only: bo
 
 
 async def _claim(
-    context: WorkerContext, tenant_id: UUID, embedder: Embedder, *, small_only: bool
+    context: WorkerContext, tenant_id: UUID, embedder: Embedder, *, small_only: bool, most: int | None
 ) -> list[PendingPassage]:
     settings = context.settings
-    limit = context.backoff_of(embedder).batch(tenant_id, settings.embedding_batch)
+    limit = context.backoff_of(embedder).batch(
+        tenant_id, min(settings.embedding_batch, most or settings.embedding_batch)
+    )
     async with context.database.transaction(worker_caller(tenant_id)) as tx:
         left = await quotas.embeddings_left(tx, datetime.now(UTC))
         if left == 0:
@@ -261,29 +282,40 @@ async def count_terms(context: WorkerContext, tenant_id: UUID) -> None:
         async with context.database.transaction(caller, read_only=True) as tx:
             changed = await passages.graphs_to_count(tx, limit=MAX_COUNTED)
     for graph_id in context.until_stopping(changed):
-        with Attempt("words not counted", tenant_id, graph=str(graph_id)):
-            async with context.database.transaction(caller) as tx:
-                await passages.recount_terms(tx, graph_id)
+        async with context.part(tenant_id):
+            with Attempt("words not counted", tenant_id, graph=str(graph_id)):
+                async with context.database.transaction(caller) as tx:
+                    await passages.recount_terms(tx, graph_id)
 
 
-async def _wake_sweep(context: WorkerContext, tenant_id: UUID) -> None:
-    """Have the sweep come at once where a tenant's passages still wait, and an embedder may be asked."""
+async def _wake_sweep(context: WorkerContext, tenant_id: UUID) -> bool:
+    """Have the sweep come at once where a tenant's passages still wait, and an embedder may be asked; whether it does.
+
+    It counts the tenant's words, too, when it has embedded them.
+    """
     if context.waiting:
-        return
+        return False
     with Attempt("sweep not told", tenant_id):  # It comes by itself, later.
         async with context.database.transaction(worker_caller(tenant_id), read_only=True) as tx:
             if await passages.any_pending(tx):
                 context.backoff.due.set()
+                return True
+    return False
 
 
-async def _attempt_run(
-    context: WorkerContext, tenant_id: UUID, carrier: Mapping[str, str], *, small_only: bool = False
-) -> bool:
+async def _attempt_run(context: WorkerContext, tenant_id: UUID) -> bool:
     """Embed a tenant's passages, then count the words of what changed; whether there may be more to embed."""
-    if context.waiting:
-        return False  # The sweep comes when the wait is over.
-    more = False
-    with Attempt("passages not embedded", tenant_id):  # They come back when their lease ends.
-        more = await embed_passages(context, tenant_id, carrier, small_only=small_only)
+    more = await _attempt_embedding(context, tenant_id, {})
     await count_terms(context, tenant_id)
     return more
+
+
+async def _attempt_embedding(
+    context: WorkerContext, tenant_id: UUID, carrier: Mapping[str, str], *, small_only: bool = False
+) -> bool:
+    """Embed a tenant's passages; whether there may be more."""
+    if context.waiting:
+        return False  # The sweep comes when the wait is over.
+    with Attempt("passages not embedded", tenant_id):  # They come back when their lease ends.
+        return await embed_passages(context, tenant_id, carrier, small_only=small_only)
+    return False

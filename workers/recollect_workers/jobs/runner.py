@@ -114,7 +114,8 @@ async def _run_steps(context: WorkerContext, caller: Caller, job: Job) -> None:
     over = job.cancel_requested
     while not over:
         try:
-            job = await take_step(context, caller, job)
+            async with context.part(caller.tenant_id):
+                job = await take_step(context, caller, job)
         except LeaseLost:
             raise
         except StepPostponed as put_off:

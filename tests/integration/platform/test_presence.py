@@ -1,0 +1,79 @@
+"""Workers are told whose calls gateways serve, so that their bulk work rests beside others' calls only."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from uuid import UUID, uuid4
+
+import pytest
+from redis.asyncio import Redis
+
+from recollect.platform import presence
+from recollect.platform.cache import connect_redis
+from recollect.platform.presence import Presence, PresenceTeller
+from recollect.settings import Settings
+
+AWAY = "redis://127.0.0.1:1/0"
+
+
+@pytest.fixture
+async def redis(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Redis]:
+    """Of a test of its own: gateways of others tell elsewhere, and it may be as slow as the machine."""
+    monkeypatch.setattr(presence, "_KEY", f"test:{uuid4()}")
+    monkeypatch.setattr(presence, "PRESENT_SECONDS", 1000)
+    monkeypatch.setattr(presence, "LOOK_SECONDS", settings.redis_timeout_seconds)
+    monkeypatch.setattr(presence, "TELL_SECONDS", settings.redis_timeout_seconds)
+    async with connect_redis(settings) as client:
+        yield client
+
+
+async def tell(redis: Redis, *tenants: UUID) -> None:
+    for tenant in tenants:  # Each a gateway of its own: one tells every now and then only.
+        teller = PresenceTeller(redis)
+        teller.note(tenant)
+        await teller.aclose()
+
+
+async def test_a_tenant_is_told_of_others_calls_and_not_of_its_own(redis: Redis) -> None:
+    one, other, third = (uuid4() for _ in range(3))
+    assert not await Presence(redis).any_but(one)
+    await tell(redis, one)
+    assert [await Presence(redis).any_but(tenant) for tenant in (one, other)] == [False, True]
+    await tell(redis, other, third)
+    assert [await Presence(redis).any_but(tenant) for tenant in (one, other, third)] == [True] * 3
+
+
+async def test_who_called_long_ago_calls_no_longer(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(presence, "PRESENT_SECONDS", 0)
+    await tell(redis, uuid4())
+    assert not await Presence(redis).any_but(uuid4())
+
+
+async def test_a_gateway_tells_of_two_tenants_once_in_a_while_whatever_it_serves(redis: Redis) -> None:
+    now = 0.0
+    teller = PresenceTeller(redis, clock=lambda: now)
+    tenants = [uuid4() for _ in range(5)]
+    for tenant in tenants:
+        teller.note(tenant)
+    await teller.aclose()
+    assert await redis.zrange(presence._KEY, 0, -1) == [tenants[0].bytes]
+    now = presence.TELL_SECONDS
+    teller.note(tenants[4])
+    await teller.aclose()
+    assert set(await redis.zrange(presence._KEY, 0, -1)) == {tenant.bytes for tenant in tenants[:3]}
+
+
+async def test_what_redis_said_is_taken_for_true_for_a_while(redis: Redis) -> None:
+    now = 0.0
+    looking, tenant = Presence(redis, clock=lambda: now), uuid4()
+    assert not await looking.any_but(tenant)
+    await tell(redis, uuid4())
+    assert not await looking.any_but(tenant)
+    now = presence.LOOK_SECONDS
+    assert await looking.any_but(tenant)
+
+
+async def test_without_redis_nobody_is_known_to_call_and_nobody_fails(settings: Settings) -> None:
+    async with connect_redis(settings.model_copy(update={"redis_url": AWAY})) as redis:
+        await tell(redis, uuid4())
+        async with asyncio.timeout(None):
+            assert not await Presence(redis).any_but(uuid4())

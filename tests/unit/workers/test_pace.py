@@ -1,0 +1,99 @@
+"""Beside others' calls, bulk work takes a share of the time, and goes on."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import cast
+from uuid import UUID, uuid4
+
+import pytest
+
+from recollect.platform.presence import Presence
+from recollect_workers import pace
+from recollect_workers.pace import Pace
+
+TENANT = uuid4()
+
+
+@dataclass(slots=True)
+class Calls:
+    """Whose calls are served, as a worker is told."""
+
+    tenants: set[UUID] = field(default_factory=set)
+
+    async def any_but(self, tenant_id: UUID) -> bool:
+        return bool(self.tenants - {tenant_id})
+
+
+@dataclass(slots=True)
+class Work:
+    """Parts of bulk work, each of which takes a second, and how long the worker rested after each."""
+
+    share: float
+    calls: Calls = field(default_factory=Calls)
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    rests: list[float] = field(default_factory=list)
+    now: float = 0.0
+
+    @property
+    def pace(self) -> Pace:
+        return Pace(cast(Presence, self.calls), self.share, self.stopping, clock=lambda: self.now)
+
+    async def part(self) -> None:
+        async with self.pace.part(TENANT):
+            self.now += 1
+
+
+@pytest.fixture
+def work(monkeypatch: pytest.MonkeyPatch) -> Work:
+    """Whose rests are noted, and over at once."""
+    work = Work(share=0.5)
+    timeout = asyncio.timeout
+
+    def noted(seconds: float) -> asyncio.Timeout:
+        work.rests.append(seconds)
+        return timeout(0)
+
+    monkeypatch.setattr(asyncio, "timeout", noted)
+    return work
+
+
+@pytest.mark.parametrize(("share", "rest"), [(0.5, 1.0), (0.4, 1.5), (0.01, pace.REST_SECONDS)])
+async def test_it_rests_so_that_it_takes_its_share(work: Work, share: float, rest: float) -> None:
+    work.share = share
+    work.calls.tenants = {uuid4()}
+    await work.part()
+    assert work.rests == [pytest.approx(rest)]
+
+
+async def test_it_rests_after_what_failed_too(work: Work) -> None:
+    work.calls.tenants = {uuid4()}
+
+    async def fail() -> None:
+        async with work.pace.part(TENANT):
+            work.now += 1
+            raise ValueError("out of order")
+
+    with pytest.raises(ValueError, match="out of order"):
+        await fail()
+    assert work.rests == [1.0]
+
+
+async def test_it_rests_for_nobody_where_only_its_own_tenant_calls(work: Work) -> None:
+    work.calls.tenants = {TENANT}
+    await work.part()
+    assert work.rests == []
+    assert not await work.pace.is_slow(TENANT)
+
+
+async def test_a_worker_that_has_cores_of_its_own_never_rests(work: Work) -> None:
+    work.share, work.calls.tenants = 1.0, {uuid4()}
+    await work.part()
+    assert work.rests == []
+    assert not await work.pace.is_slow(TENANT)
+
+
+async def test_a_worker_that_stops_does_not_rest(work: Work) -> None:
+    work.calls.tenants = {uuid4()}
+    work.stopping.set()
+    await work.part()
+    assert work.rests == []
