@@ -16,6 +16,7 @@ from recollect.platform.db import Database
 from recollect.platform.embedding import create_embedder, create_previous_embedder
 from recollect.platform.outbound import Outbound
 from recollect.platform.queue import Wakeups
+from recollect.platform.replicas import replica_of
 from recollect.platform.schema.service import SchemaCheck
 from recollect.platform.telemetry import configure_logging, configure_tracing
 from recollect.settings import Settings
@@ -81,6 +82,7 @@ async def run(settings: Settings, stopping: asyncio.Event, more: Mapping[str, Ki
                 settings=settings,
                 on_commit=wakeups.notify,
                 on_written=publisher.publish,
+                replica=await stack.enter_async_context(replica_of(settings)),
             )
         )
         embedder = create_embedder(settings)
