@@ -17,7 +17,7 @@ from asyncpg.pool import PoolConnectionProxy
 
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, TenantMoving, TenantReadOnly, TenantSuspended, Unavailable
-from recollect.platform.connections import APP_ROLE, keep_session, register_types, session_settings
+from recollect.platform.connections import APP_ROLE, connecting, keep_session, register_types, session_settings
 from recollect.platform.driver_errors import raise_service_read_only, translated_errors, translated_writes
 from recollect.platform.metrics import used_connection
 from recollect.platform.shared_connections import local_settings
@@ -116,9 +116,10 @@ class Database:
         of_session = session_settings(role, settings)
         pooled = settings.database_pooled
 
-        def pool_of(size: int) -> asyncpg.Pool:
+        def pool_of(size: int, name: str) -> asyncpg.Pool:
             return asyncpg.create_pool(
                 url,
+                connect=connecting(name, settings),
                 min_size=0,
                 max_size=size,
                 init=register_types,
@@ -132,7 +133,10 @@ class Database:
 
         local = local_settings(of_session) if pooled else ""
 
-        async with pool_of(settings.database_pool_size) as pool, pool_of(RESERVED_CONNECTIONS) as reserved:
+        async with (
+            pool_of(settings.database_pool_size, cls.pool_name) as pool,
+            pool_of(RESERVED_CONNECTIONS, "reserved") as reserved,
+        ):
             yield cls(pool, settings, on_commit, on_written=on_written, reserved=reserved, local=local, replica=replica)
 
     def taking_part(self, participant: Participant) -> Self:
