@@ -242,12 +242,15 @@ class Database:
         person_id: UUID | None = None,
         slugs: Sequence[str] | None = None,
         sure: bool = False,
+        at_home: Session | None = None,
     ) -> list[T]:
-        """What `ask` lists in all cells, those that are away left out; asked as by `found`.
+        """What `ask` lists in all cells, those that are away left out; asked as by `found`, home by `at_home` if given.
 
         Of tenants that are named (`slugs`), in their cells: raises Unavailable where one is away. `sure`: also where
         nothing is listed and some cell is away.
         """
+        if at_home is not None:
+            return await ask(at_home)
         async with self.system() if person_id is None else self.personal(person_id) as session:
             return await ask(session)
 
