@@ -140,15 +140,19 @@ WHERE confined_to = :id AND revoked_at IS NULL AND expires_at > clock_timestamp(
 ORDER BY person_id;
 
 -- name: read_password_changes
--- When these people took another password, as a JSON array of objects.
-SELECT coalesce(jsonb_agg(jsonb_build_object('id', p.id, 'at', p.password_changed_at)), '[]') AS changes FROM people p
+-- When these people took another password, and how often, as a JSON array of objects.
+SELECT coalesce(jsonb_agg(jsonb_build_object('id', p.id, 'at', p.password_changed_at, 'number', p.password_changes)), '[]')
+    AS changes
+FROM people p
 WHERE p.id = ANY (:ids::uuid[]) AND p.password_changed_at IS NOT NULL;
 
 -- name: end_sessions
--- End the sessions that a tenant's own identity providers began before their person took another password.
+-- End the sessions that a tenant's own identity providers began before their person took another password: by how many there
+-- had been then; by two servers' clocks where that was not counted yet.
 UPDATE sessions s SET revoked_at = clock_timestamp()
-FROM jsonb_to_recordset(:changes::jsonb) AS c (id uuid, at timestamptz)
-WHERE s.confined_to = :id AND s.person_id = c.id AND s.created_at < c.at AND s.revoked_at IS NULL;
+FROM jsonb_to_recordset(:changes::jsonb) AS c (id uuid, at timestamptz, number bigint)
+WHERE s.confined_to = :id AND s.person_id = c.id AND s.revoked_at IS NULL
+    AND CASE WHEN s.password_changes IS NULL THEN s.created_at < c.at ELSE s.password_changes < c.number END;
 
 -- name: delete_people
 -- Forget copies of people who are members of no tenant of this cell any more.

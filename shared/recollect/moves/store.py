@@ -179,7 +179,7 @@ async def list_session_people(cell: Operator, tenant_id: UUID) -> list[UUID]:
 
 
 async def read_password_changes(home: Operator, ids: Sequence[UUID]) -> str:
-    """When these people took another password, as JSON; those who did not are left out."""
+    """When and how often these people took another password, as JSON; those who did not are left out."""
     changes: str = await home.fetchval(queries.read_password_changes, ids=ids)
     return changes
 
