@@ -151,6 +151,13 @@ FUNCTIONS = {
     "tenants_to_erase()": {"tenant_id"},
     "find_cells(tenants uuid[], slugs text[])": {"tenant_id", "slug", "cell"},
     "find_places(tenant_ids uuid[], slugs text[], secret_hashes bytea[])": {"place"},
+    "find_departures(tenant_ids uuid[], slugs text[], secret_hashes bytea[])": {
+        "tenant_id",
+        "departed_to",
+        "switch_secret",
+    },
+    "end_switch(tenant uuid, secret uuid)": {"end_switch"},
+    "follow_move(tenant uuid)": {"follow_move"},
     "erase_tenant_step(tenant uuid, most bigint)": {"erase_tenant_step"},
     "list_signing_keys()": {"id", "fingerprint", "public_key", "private_key", "created_at"},
     "add_signing_key(key_id text, secret_fingerprint bytea, public_part jsonb, private_part bytea)": {
@@ -168,6 +175,8 @@ WRITING = {
     "find_operator_key": "when an operator's key was used",
     "erase_tenant_step": "away with tenants whose grace is over, and with no other: test_operators.py",
     "end_hold": "that a tenant is here, where the hold of its writes is over",
+    "end_switch": "that a tenant is here, by the secret that only the cell tells from which it departed: test_moves.py",
+    "follow_move": "in the directory where a tenant moves to that is under way",
     "forget_statistics": "what the planner knows, and nothing else",
     "keep_oauth_client": "clients, which are nobody's: test_oauth.py",
     "forget_audit": "entries of the transaction's own tenant that are old: test_audit.py",
@@ -260,7 +269,15 @@ def callers_of(function: str) -> list[str]:
     return [APP_ROLE, OPERATOR_ROLE] if function in OF_BOTH else [APP_ROLE]
 
 
-WHEREVER_IT_IS = {"count_of_tenant", "end_hold", "erase_tenant_step", "find_cells", "find_places"}
+WHEREVER_IT_IS = {
+    "count_of_tenant",
+    "end_hold",
+    "end_switch",
+    "erase_tenant_step",
+    "find_cells",
+    "find_departures",
+    "find_places",
+}
 """Those that are told a tenant, and need not find it here: operators ask, and the directory answers."""
 
 

@@ -18,6 +18,7 @@ from recollect.platform.embedding import create_embedder, create_previous_embedd
 from recollect.platform.outbound import Outbound
 from recollect.platform.presence import Presence
 from recollect.platform.queue import Wakeups
+from recollect.platform.replicas import replica_of
 from recollect.platform.schema.service import SchemaCheck
 from recollect.platform.telemetry import configure_logging, configure_tracing
 from recollect.settings import Settings
@@ -85,6 +86,7 @@ async def run(settings: Settings, stopping: asyncio.Event, more: Mapping[str, Ki
                 on_commit=wakeups.notify,
                 on_written=publisher.publish,
                 on_acted=telling(publisher),
+                replica=await stack.enter_async_context(replica_of(settings)),
             )
         )
         embedder = create_embedder(settings)

@@ -59,7 +59,7 @@
 {{- end }}
 {{- end }}
 
-{{/* The address of the replica from which gateways read, if there is one. */}}
+{{/* The address of the replica from which gateways and workers read, if there is one. */}}
 {{- define "recollect.replica" -}}
 {{- $app := .Values.postgresql.app }}
 {{- with .Values.postgresql.replica }}

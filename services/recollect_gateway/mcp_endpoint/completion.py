@@ -15,7 +15,7 @@ from recollect.errors import Forbidden, InvalidInput
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import graph_name
 from recollect.retrieval.search import service as search
-from recollect_gateway.calls import Call, Services
+from recollect_gateway.calls import Call, Services, read_by_replica
 from recollect_gateway.mcp_endpoint.errors import as_protocol_errors
 from recollect_gateway.mcp_endpoint.prompts import GRAPH, PromptSpec
 from recollect_gateway.mcp_endpoint.request import Context, request_of
@@ -51,7 +51,9 @@ class CompletionHandlers:
             call = Call(caller, self._services, "completion/complete", read_only=True)
             if params.argument.name == GRAPH:
                 return CompleteResult(completion=await _graphs(call, typed))
-            return CompleteResult(completion=await _nodes(call, _graph_of(params.context), typed))
+            graph = _graph_of(params.context)
+            names = await read_by_replica(call, lambda calling: _nodes(calling, graph, typed))
+            return CompleteResult(completion=names)
 
     def _require_known(self, ref: ResourceTemplateReference | PromptReference, argument: str) -> None:
         if isinstance(ref, PromptReference):

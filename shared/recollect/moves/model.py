@@ -12,6 +12,9 @@ from recollect.platform.sql import Query
 HOLD_SECONDS = 30.0
 """How long a tenant's writes are refused at most, from when they are held until the tenant is in its new cell."""
 
+SWITCH_SECONDS = 10.0
+"""How long nobody but whoever moves a tenant ends its switch, which takes that one some milliseconds."""
+
 ROWS_AT_ONCE = 10_000
 """Rows that one statement erases, which takes a second or two."""
 
@@ -73,11 +76,15 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class MoveOptions:
-    """`hold`: how long writes are refused at most. `keep_source`: the rows stay in the source, until told otherwise."""
+    """`hold`: how long writes are refused at most. `keep_source`: the rows stay in the source, until told otherwise.
+
+    `switch`: how long after the tenant departed nobody else ends the switch.
+    """
 
     hold: timedelta = timedelta(seconds=HOLD_SECONDS)
     keep_source: bool = False
     index_memory_mb: int = 64
+    switch: timedelta = timedelta(seconds=SWITCH_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)

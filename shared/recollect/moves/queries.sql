@@ -51,7 +51,7 @@ SELECT lock_writes(:id, true);
 
 -- name: set_place
 -- Say something else of a tenant, where this cell says one of :among of it; whether it does now.
-UPDATE tenants SET place = :place, held_until = NULL WHERE id = :id AND place = ANY (:among::text[]) RETURNING id;
+UPDATE tenants SET place = :place, held_until = NULL, switch_secret = NULL WHERE id = :id AND place = ANY (:among::text[]) RETURNING id;
 
 -- name: hold
 -- Have a tenant that is here be leaving, for so long at most; until when. No row where it is not here.
@@ -61,9 +61,14 @@ RETURNING held_until;
 
 -- name: depart
 -- Have a tenant be here no more, while this very hold stands: not once it is over, was ended by a write, or is another's.
-UPDATE tenants SET place = 'departed', held_until = NULL
+-- Until when whoever moves it alone has it arrive; from then on the secret lets anybody.
+UPDATE tenants SET place = 'departed', held_until = clock_timestamp() + :most::interval, departed_to = :target, switch_secret = :secret
 WHERE id = :id AND place = 'leaving' AND held_until = :held_until AND held_until > clock_timestamp()
 RETURNING id;
+
+-- name: keep_switch_secret
+-- What is to let a tenant be here that arrives, once the other cell has told it; whether it arrives.
+UPDATE tenants SET switch_secret = :secret WHERE id = :id AND place = 'arriving' RETURNING id;
 
 -- name: mark_moving
 -- Note that a tenant is copied to another cell, unless it is deleted; whether it is noted.
@@ -84,7 +89,7 @@ SELECT r.id, r.slug, r.name, r.status, r.read_only, r.plan, r.retention_days, r.
 FROM jsonb_populate_record(NULL::tenants, :tenant::jsonb) r
 ON CONFLICT (id) DO UPDATE SET slug = EXCLUDED.slug, name = EXCLUDED.name, status = EXCLUDED.status,
     read_only = EXCLUDED.read_only, plan = EXCLUDED.plan, retention_days = EXCLUDED.retention_days,
-    erase_at = EXCLUDED.erase_at, created_at = EXCLUDED.created_at, place = EXCLUDED.place
+    erase_at = EXCLUDED.erase_at, created_at = EXCLUDED.created_at, place = EXCLUDED.place, switch_secret = NULL
 WHERE t.place = 'arriving'
 RETURNING id;
 
@@ -135,15 +140,19 @@ WHERE confined_to = :id AND revoked_at IS NULL AND expires_at > clock_timestamp(
 ORDER BY person_id;
 
 -- name: read_password_changes
--- When these people took another password, as a JSON array of objects.
-SELECT coalesce(jsonb_agg(jsonb_build_object('id', p.id, 'at', p.password_changed_at)), '[]') AS changes FROM people p
+-- When these people took another password, and how often, as a JSON array of objects.
+SELECT coalesce(jsonb_agg(jsonb_build_object('id', p.id, 'at', p.password_changed_at, 'number', p.password_changes)), '[]')
+    AS changes
+FROM people p
 WHERE p.id = ANY (:ids::uuid[]) AND p.password_changed_at IS NOT NULL;
 
 -- name: end_sessions
--- End the sessions that a tenant's own identity providers began before their person took another password.
+-- End the sessions that a tenant's own identity providers began before their person took another password: by how many there
+-- had been then; by two servers' clocks where that was not counted yet.
 UPDATE sessions s SET revoked_at = clock_timestamp()
-FROM jsonb_to_recordset(:changes::jsonb) AS c (id uuid, at timestamptz)
-WHERE s.confined_to = :id AND s.person_id = c.id AND s.created_at < c.at AND s.revoked_at IS NULL;
+FROM jsonb_to_recordset(:changes::jsonb) AS c (id uuid, at timestamptz, number bigint)
+WHERE s.confined_to = :id AND s.person_id = c.id AND s.revoked_at IS NULL
+    AND CASE WHEN s.password_changes IS NULL THEN s.created_at < c.at ELSE s.password_changes < c.number END;
 
 -- name: delete_people
 -- Forget copies of people who are members of no tenant of this cell any more.

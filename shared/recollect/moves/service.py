@@ -1,11 +1,13 @@
 """Use cases of moves: begin one, go on with one that was interrupted, undo one that has not switched, list them.
 
 Each step is noted in the home cell before it is done, and may be done again: whoever moves a tenant may be killed at
-any moment. At each, one cell serves the tenant; between two statements of the switch, none does.
+any moment. At each, one cell serves the tenant; between two statements of the switch, none does. Where whoever moves it
+is killed there, gateways end the switch (`platform.cells.switches`).
 """
 
 import asyncio
 from datetime import datetime
+from uuid import uuid4
 
 import anyio
 
@@ -109,7 +111,6 @@ async def _go_on(context: MoveContext) -> None:
             await copying.wait_until_copied(context)
             await _leave(context)
         await _arrive(context)
-        await store.record_step(context.home, context.move.id, Step.CLEAN)
     await _clean(context)
 
 
@@ -123,15 +124,25 @@ async def _leave(context: MoveContext) -> None:
     held_until = await _hold_and_check(context)
     try:
         await store.record_step(context.home, context.move.id, Step.SWITCH)
-        async with context.source.transaction():
-            # No write is between its last question and its commit: it has ended the hold, or finds the tenant departed.
-            await store.lock_writes(context.source, context.move.id)
-            if not await store.depart(context.source, context.move.id, held_until):
-                raise _too_late(context)
+        await _depart(context, held_until)
     except BaseException:
         with anyio.CancelScope(shield=True):
             await _let_writes_go_on(context)
         raise
+
+
+async def _depart(context: MoveContext, held_until: datetime) -> None:
+    """Have the target know what lets the tenant be there, then the source tell it. Raises Conflict, Unavailable."""
+    move, secret = context.move, uuid4()
+    if not await store.keep_switch_secret(context.target, move.id, secret):
+        raise _unknown(context)
+    async with context.source.transaction():
+        # No write is between its last question and its commit: it has ended the hold, or finds the tenant departed.
+        await store.lock_writes(context.source, move.id)
+        if not await store.depart(
+            context.source, move.id, held_until, target=move.target, secret=secret, most=context.options.switch
+        ):
+            raise _too_late(context)
 
 
 async def _hold_and_check(context: MoveContext) -> datetime:
@@ -204,13 +215,20 @@ async def _arrive(context: MoveContext) -> None:
     move = context.move
     if await store.find_subscription(context.target, move.id):
         await store.stop_following(context.target, move.id)
-    if not await store.set_place(context.target, move.id, TenantPlace.HERE, (TenantPlace.ARRIVING, TenantPlace.HERE)):
-        raise Conflict(f"{move.target} does not know {move.slug!r}.", code=ErrorCode.TENANT_NOT_FOUND)
+    among = TenantPlace.ARRIVING, TenantPlace.HERE  # Somebody else may have ended the switch.
+    if not await store.set_place(context.target, move.id, TenantPlace.HERE, among):
+        raise _unknown(context)
     await copying.end_old_sessions(context)  # Of passwords that were changed before the target was asked to end any.
     async with context.home.transaction():
-        if await store.set_cell(context.home, move.id, move.slug, move.target):
-            await _log(context, OperatorAction.TENANT_MOVED)
+        await store.set_cell(context.home, move.id, move.slug, move.target)
+        await store.record_step(context.home, move.id, Step.CLEAN)
+        await _log(context, OperatorAction.TENANT_MOVED)
     context.tell(f"{move.slug} is in {move.target}")
+
+
+def _unknown(context: MoveContext) -> Conflict:
+    move = context.move
+    return Conflict(f"{move.target} does not know {move.slug!r}.", code=ErrorCode.TENANT_NOT_FOUND)
 
 
 async def _clean(context: MoveContext) -> None:

@@ -95,9 +95,20 @@ async def hold(source: Operator, tenant_id: UUID, most: timedelta) -> datetime |
     return held_until
 
 
-async def depart(source: Operator, tenant_id: UUID, held_until: datetime) -> bool:
-    """Have the source serve the tenant no longer; False where that hold of its writes does not stand any more."""
-    return await source.fetchval(queries.depart, id=tenant_id, held_until=held_until) is not None
+async def keep_switch_secret(target: Operator, tenant_id: UUID, secret: UUID) -> bool:
+    """Tell the target what is to let the tenant be there; False where it does not arrive there."""
+    return await target.fetchval(queries.keep_switch_secret, id=tenant_id, secret=secret) is not None
+
+
+async def depart(
+    source: Operator, tenant_id: UUID, held_until: datetime, *, target: str, secret: UUID, most: timedelta
+) -> bool:
+    """Have the source serve the tenant no longer; False where that hold of its writes does not stand any more.
+
+    After `most` the source tells who asks where the tenant went, and the secret that the target was told.
+    """
+    told = {"target": target, "secret": secret, "most": most}
+    return await source.fetchval(queries.depart, id=tenant_id, held_until=held_until, **told) is not None
 
 
 async def mark_moving(cell: Operator, tenant_id: UUID) -> bool:
@@ -168,7 +179,7 @@ async def list_session_people(cell: Operator, tenant_id: UUID) -> list[UUID]:
 
 
 async def read_password_changes(home: Operator, ids: Sequence[UUID]) -> str:
-    """When these people took another password, as JSON; those who did not are left out."""
+    """When and how often these people took another password, as JSON; those who did not are left out."""
     changes: str = await home.fetchval(queries.read_password_changes, ids=ids)
     return changes
 

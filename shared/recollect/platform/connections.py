@@ -1,16 +1,25 @@
 """Connections: the roles they act as, the settings they are started with, and the types they know."""
 
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any
+
 import asyncpg
 import msgspec
 from pgvector.asyncpg import register_vector
 
 from recollect.errors import ErrorCode, Unavailable
+from recollect.platform.metrics import record_unanswered
 from recollect.settings import Settings
 
 APP_ROLE = "recollect_app"
 OWNER_ROLE = "recollect_owner"
 OPERATOR_ROLE = "recollect_operator"
 SEARCH_PATH = "recollect, public"
+
+UNANSWERED_SECONDS = 1.0
+"""A server that has not answered for so long counts as one that does not, once nobody waits for it any more."""
 
 
 def session_settings(role: str, settings: Settings) -> dict[str, str]:
@@ -35,6 +44,25 @@ def session_settings(role: str, settings: Settings) -> dict[str, str]:
         "lock_timeout": str(round(settings.lock_timeout_seconds * 1000)),
         "idle_in_transaction_session_timeout": str(round(settings.statement_timeout_seconds * 2000)),
     }
+
+
+def connecting(pool: str, settings: Settings) -> Callable[..., Coroutine[Any, Any, asyncpg.Connection]]:
+    """`asyncpg.connect` for a pool of this name, which counts what servers did not answer in time.
+
+    To whoever waits for the pool it is a wait in vain, as where all connections are in use.
+    """
+    patience = min(UNANSWERED_SECONDS, settings.database_acquire_seconds / 2)
+
+    async def connect(*arguments: Any, **options: Any) -> asyncpg.Connection:
+        began = time.monotonic()
+        try:
+            return await asyncpg.connect(*arguments, **options)
+        except (TimeoutError, asyncio.CancelledError):
+            if time.monotonic() - began >= patience:  # Else whoever asked has left.
+                record_unanswered(pool, settings.measured_cell)
+            raise
+
+    return connect
 
 
 async def register_types(connection: asyncpg.Connection) -> None:

@@ -18,7 +18,7 @@ from asyncpg.pool import PoolConnectionProxy
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, TenantMoving, TenantReadOnly, TenantSuspended, Unavailable
 from recollect.platform.caller_changes import OnActed
-from recollect.platform.connections import APP_ROLE, keep_session, register_types, session_settings
+from recollect.platform.connections import APP_ROLE, connecting, keep_session, register_types, session_settings
 from recollect.platform.driver_errors import raise_service_read_only, translated_errors, translated_writes
 from recollect.platform.metrics import used_connection
 from recollect.platform.shared_connections import local_settings
@@ -121,9 +121,10 @@ class Database:
         of_session = session_settings(role, settings)
         pooled = settings.database_pooled
 
-        def pool_of(size: int) -> asyncpg.Pool:
+        def pool_of(size: int, name: str) -> asyncpg.Pool:
             return asyncpg.create_pool(
                 url,
+                connect=connecting(name, settings),
                 min_size=0,
                 max_size=size,
                 init=register_types,
@@ -137,7 +138,10 @@ class Database:
 
         local = local_settings(of_session) if pooled else ""
 
-        async with pool_of(settings.database_pool_size) as pool, pool_of(RESERVED_CONNECTIONS) as reserved:
+        async with (
+            pool_of(settings.database_pool_size, cls.pool_name) as pool,
+            pool_of(RESERVED_CONNECTIONS, "reserved") as reserved,
+        ):
             yield cls(
                 pool,
                 settings,
@@ -257,12 +261,15 @@ class Database:
         person_id: UUID | None = None,
         slugs: Sequence[str] | None = None,
         sure: bool = False,
+        at_home: Session | None = None,
     ) -> list[T]:
-        """What `ask` lists in all cells, those that are away left out; asked as by `found`.
+        """What `ask` lists in all cells, those that are away left out; asked as by `found`, home by `at_home` if given.
 
         Of tenants that are named (`slugs`), in their cells: raises Unavailable where one is away. `sure`: also where
         nothing is listed and some cell is away.
         """
+        if at_home is not None:
+            return await ask(at_home)
         async with self.system() if person_id is None else self.personal(person_id) as session:
             return await ask(session)
 

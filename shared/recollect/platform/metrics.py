@@ -220,7 +220,7 @@ async def used_connection(
             instruments.connection_timeouts.add(1, attributes)
             raise
         except Exception:
-            instruments.connection_failures.add(1, attributes)
+            instruments.connection_failures.add(1, attributes | {"error.type": "refused"})
             raise
         finally:
             instruments.connection_waits.record(time.perf_counter() - began, attributes)
@@ -230,6 +230,12 @@ async def used_connection(
             yield held
         finally:
             instruments.connections.add(-1, used)
+
+
+def record_unanswered(pool: str, cell: str | None) -> None:
+    """A server took a connection of this pool, or nobody refused it, and said nothing as long as it was waited for."""
+    attributes = {"db.client.connection.pool.name": pool, "error.type": "unanswered"} | of_cell(cell)
+    _instruments().connection_failures.add(1, attributes)
 
 
 def record_replica_read(outcome: str) -> None:

@@ -8,8 +8,8 @@ transaction that writes, which holds a graph's lock.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Hashable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 
 from recollect.platform import fair_queue
@@ -146,6 +146,16 @@ async def elsewhere() -> AsyncIterator[None]:
         await slot.take(first=True)
         raise
     await slot.take(first=True)
+
+
+@contextmanager
+def giving_no_way() -> Iterator[None]:
+    """Have the call at hand give way to none inside: what it does there is timed, and the time is to be its own."""
+    token = _SLOT.set(None)
+    try:
+        yield
+    finally:
+        _SLOT.reset(token)
 
 
 async def give_way() -> None:

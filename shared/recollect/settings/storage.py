@@ -29,7 +29,8 @@ class StorageSettings(BaseSettings):
     replica_database_url: str | None = Field(
         default=None,
         description="A streaming replica of the same database, or an address that leads to one of several, for "
-        "gateways: calls that only read a graph read it there, where it is as the primary has it (docs/replicas.md). "
+        "gateways, and for exports of workers: what only reads a graph reads it there, where it is as the primary "
+        "has it (docs/replicas.md). "
         "The login must be `recollect_app` or may become it. Unset: all is read from the primary.",
     )
     replica_max_lag_seconds: float = Field(

@@ -7,6 +7,7 @@ one revision, whatever is written meanwhile, because rows carry their revisions.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 from uuid import UUID
 
@@ -16,6 +17,7 @@ from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, named
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.replicas import read_beside, read_graph
 from recollect.graph.graphs.view import GraphView
 from recollect.platform.db import Database
 from recollect.platform.slots import give_way
@@ -146,15 +148,20 @@ async def export_chunks(
     """The file in pieces, none of which is empty.
 
     No transaction is open while a piece is handed out: the reader may be slow, and would hold a connection that others
-    need.
+    need. Each is read from the replica where that has what the primary has.
     """
     cursor: Cursor | None = START
     while cursor is not None:
-        async with db.transaction(caller, read_only=True) as tx:
-            step = await export_step(tx, export, cursor, page_items=page_items)
+        read = partial(export_step, export=export, cursor=cursor, page_items=page_items)
+        step = await read_graph(db, caller, export.snapshot.graph_id, read)
         if step.text:
             yield step.text.encode()
         cursor = step.next
+
+
+async def export_step_beside(tx: Transaction, export: Export, cursor: Cursor) -> ExportChunk:
+    """The next piece of the file for a transaction that goes on, read likewise."""
+    return await read_beside(tx, export.snapshot.graph_id, partial(export_step, export=export, cursor=cursor))
 
 
 async def export_whole(tx: Transaction, export: Export, *, max_bytes: int, max_pages: int) -> str | None:

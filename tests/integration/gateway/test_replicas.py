@@ -8,9 +8,13 @@ from typing import Any
 
 import httpx2
 import pytest
+from mcp_types import ResourceTemplateReference
 
 from recollect.caller import Caller
 from recollect.platform import replicas
+from recollect.transfer.exports import PAGE_ITEMS
+from recollect_gateway.mcp_endpoint.resource_uris import NODE_TEMPLATE
+from recollect_workers.main import run
 from tests.support.gateway import RunningGateway, answer, eventually, issue_key, serving
 from tests.support.measured import Measured
 from tests.support.replicas import NewTenantOfPair, Pair, outcomes
@@ -99,6 +103,47 @@ async def test_heavy_reads_of_all_kinds_are_done_by_the_replica(
         assert await by_replica(answer(client, "remember", items=[{"text": "Grace opens it at nine."}])) == 0
         assert await by_replica(answer(client, "list_graphs")) == 0
     assert await by_replica(http.get("/v1/keys")) == 0
+
+
+async def test_files_and_completion_are_read_from_the_replica_too(
+    pair: Pair, gateways: list[RunningGateway], clients: list[httpx2.AsyncClient], key: str, measured: Measured
+) -> None:
+    numbers = range(PAGE_ITEMS + 1)
+    entities = [{"name": f"Depot {number}", "entityType": "depot", "observations": []} for number in numbers]
+    async with gateways[1].client(key, "/mcp/x/memory") as client:
+        await answer(client, "create_entities", entities=entities)
+        await pair.catch_up()
+        await recalled(clients[1], "depot")  # A gateway that has not read yet asks the replica for more.
+        before = outcomes(measured)["replica"]
+        node = ResourceTemplateReference(uri=NODE_TEMPLATE)
+        named = await client.complete(node, {"name": "name_or_id", "value": "Depot 17"})
+        assert named.completion.values[0] == "Depot 17"
+        assert outcomes(measured)["replica"] == before + 1
+    exported = await clients[1].get("/v1/graphs/default/export")
+    assert len(exported.text.splitlines()) == len(entities)
+    assert outcomes(measured)["replica"] >= before + 5, "two pages of entities, the facts, the relations"
+
+
+async def test_jobs_that_export_are_read_from_the_replica(
+    pair: Pair, clients: list[httpx2.AsyncClient], measured: Measured
+) -> None:
+    await remembered(clients[0], "Ada closes the depot at four.")
+    await pair.catch_up()
+    job = (await clients[0].post("/v1/graphs/default/exports", json={})).json()["id"]
+    before = outcomes(measured).get("replica", 0)
+    stopping = asyncio.Event()
+    working = asyncio.create_task(run(pair.settings.model_copy(update={"sweep_seconds": 0.1}), stopping))
+
+    async def has_ended() -> bool:
+        return str((await clients[0].get(f"/v1/jobs/{job}")).json()["status"]) == "succeeded"
+
+    try:
+        await eventually(has_ended)
+    finally:
+        stopping.set()
+        await working
+    assert "Ada closes the depot" in (await clients[0].get(f"/v1/jobs/{job}/output")).text
+    assert outcomes(measured)["replica"] > before
 
 
 async def test_no_call_fails_where_the_replica_is_killed_under_load(

@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from random import Random
 
 import psutil
@@ -13,13 +15,18 @@ from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller
 from recollect.errors import NotFound
 from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.replicas import read_beside, read_graph, replicated
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import NewEdge
 from recollect.memory import reading
+from recollect.platform import slots
 from recollect.platform.connections import OWNER_ROLE
 from recollect.platform.db import Database
+from recollect.platform.fair_queue import FairQueue
+from recollect.platform.slots import held_slot
 from recollect.platform.sql import Query
+from recollect.platform.transactions import Transaction
 from recollect.settings import Settings
 from recollect_gateway.calls import Call, read_by_replica
 from recollect_operator.cells import OperatorCells
@@ -29,11 +36,15 @@ from tests.support.measured import Measured
 from tests.support.memories import Agent
 from tests.support.replicas import NewTenantOfPair, Pair, Reader, call_of, outcomes
 from tests.support.statements import sent_statements
+from tests.support.timeouts import MAX_WAIT_SECONDS
 
 LONG = Query.compile("SELECT pg_sleep(3600)::text")
 NAMES = Query.compile("SELECT array_agg(name) FROM nodes WHERE graph_id = :graph_id")
 IS_REPLAYED = Query.compile("SELECT pg_is_in_recovery()")
 DATABASE = Query.compile("SELECT current_database()::text")
+WAIT_SECONDS = 2.0
+"""Of a call for a replica that answers, where something else takes longer."""
+
 OWN_PID = Query.compile("SELECT pg_backend_pid()")
 
 
@@ -181,6 +192,72 @@ async def test_a_server_that_follows_no_other_is_no_replica(
     assert outcomes(measured) == {"promoted": 1, "paused": 1}
 
 
+async def test_one_that_refuses_the_login_is_away(
+    pair: Pair, resident: Caller, agent: Agent, measured: Measured
+) -> None:
+    """As where a password was changed there and not here."""
+    async with pair.opened(replica_database_url=pair.standby.url("nobody")) as fresh:
+        assert [await where(fresh.call(resident)) for _ in range(2)] == ["primary"] * 2
+    assert outcomes(measured) == {"away": 1, "paused": 1}
+
+
+async def test_a_past_that_is_compacted_away_meanwhile_is_read_where_it_still_is(
+    pair: Pair, reader: Reader, resident: Caller, agent: Agent, measured: Measured
+) -> None:
+    """The primary's transaction began before; the replica's would begin after, at the same revision."""
+    await agent.create("Grace")
+    async with agent.db.transaction(resident, read_only=True) as tx, AsyncExitStack() as stack:
+        view = await graphs.view(tx, None, "1")
+        async with agent.db.transaction(resident) as compacting:
+            horizon = await graphs.raise_horizon(compacting, view.graph, datetime.now(UTC))
+        assert horizon.revision == 2
+        await pair.catch_up()
+        assert await replicated(view, stack) is None
+        assert outcomes(measured) == {"behind": 1}
+    assert await where(reader.call(resident)) == "replica"
+
+
+async def test_a_call_that_gives_way_to_others_says_nothing_of_the_replica(
+    pair: Pair, resident: Caller, agent: Agent, measured: Measured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tenant that floods waits between its steps; that is no reason to have nobody read from the replica."""
+    async with pair.opened(replica_wait_seconds=WAIT_SECONDS) as fresh:
+        await eventually(lambda: is_read_by_replica(fresh, resident))
+        noted = outcomes(measured)["replica"]
+        monkeypatch.setattr(slots, "GIVE_WAY_SECONDS", 2 * WAIT_SECONDS)
+        monkeypatch.setattr(slots, "SLOT_SECONDS", MAX_WAIT_SECONDS)
+        async with (
+            flooding() as queue,
+            fresh.db.transaction(resident, read_only=True) as tx,
+            AsyncExitStack() as stack,
+        ):
+            view = await graphs.view(tx, None)
+
+            def noted_beside_another(position: int) -> int:
+                stack.enter_context(queue.expecting("other"))
+                return note(position)
+
+            note = fresh.replica.marks.note
+            monkeypatch.setattr(fresh.replica.marks, "note", noted_beside_another)
+            assert await replicated(view, stack) is not None
+        assert outcomes(measured) == {"replica": noted + 1}
+        assert not fresh.replica.is_paused
+
+
+@asynccontextmanager
+async def flooding() -> AsyncIterator[FairQueue]:
+    """Be at work as one call of a tenant whose others wait."""
+    queue = FairQueue(4)
+    async with held_slot(queue, "other", wait_seconds=MAX_WAIT_SECONDS):
+        """It asked lately: a flood has one slot beside it."""
+    async with held_slot(queue, "flood", wait_seconds=MAX_WAIT_SECONDS):
+        waiting = asyncio.create_task(queue.take("flood"))
+        await asyncio.sleep(0)
+        yield queue
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+
+
 async def test_each_cell_has_a_replica_of_its_own(pair: Pair, resident: Caller, agent: Agent) -> None:
     urls = await make_cell(pair.primary, "recollect_b")
     replica_url = cell_url(pair.standby, "recollect_app", "recollect_b")
@@ -229,6 +306,29 @@ async def test_a_read_whose_replica_goes_away_is_done_again_on_the_primary(
     assert places == [True, False]
     assert await where(reader.call(resident)) == "replica", "one connection was lost, and no more"
     assert outcomes(measured) == {"replica": 2, "lost": 1}
+
+
+async def test_steps_of_longer_work_are_done_again_on_the_primary_too(
+    pair: Pair, reader: Reader, resident: Caller, agent: Agent, measured: Measured
+) -> None:
+    """As those of an export, which its reader or its job asks for one by one."""
+    places: list[bool] = []
+
+    async def read(tx: Transaction) -> bool:
+        places.append(bool(await tx.fetchval(IS_REPLAYED)))
+        if places[-1]:
+            await pair.standby.execute(f"SELECT pg_terminate_backend({await tx.fetchval(OWN_PID)}, 60000)")
+        return bool(await tx.fetchval(IS_REPLAYED))
+
+    async with agent.db.transaction(resident) as tx:
+        graph = await graphs.get_graph(tx, "default")
+        assert await read_beside(tx, graph.id, read) is False
+    assert await read_graph(agent.db, resident, graph.id, read) is False
+    assert places == [True, False] * 2
+    assert outcomes(measured) == {"replica": 2, "lost": 2}
+    async with agent.db.transaction(resident) as tx:
+        await graphs.delete_graph(tx, "default", "test")
+    assert await read_graph(agent.db, resident, graph.id, read) is False, "what is gone is what the primary says"
 
 
 async def test_a_read_that_is_in_the_way_of_replaying_is_done_again_on_the_primary(

@@ -1,12 +1,19 @@
 """What tests of moves share."""
 
+from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
 
 from recollect.caller import Caller
+from recollect.platform.cells.service import Cells
 from recollect.platform.db import Database
+from recollect.settings import Settings
+from recollect.settings.cells import CellUrls
+from recollect_local.postgres import LocalPostgres
+from tests.support.cells import cell_url, opened
 from tests.support.memories import Agent
+from tests.support.moves import AWAY, TwoCells
 
 
 @pytest.fixture
@@ -17,3 +24,17 @@ async def agent(db: Database, caller: Caller) -> Agent:
     await agent.relate(("Ada", "Grace", "knows"))
     await agent.embed()
     return agent
+
+
+@pytest.fixture
+def reaching(two_cells: TwoCells, postgres: LocalPostgres) -> Settings:
+    """Settings of a process that reaches both cells, as the application."""
+    away = CellUrls(database_url=cell_url(postgres, "recollect_app", AWAY))
+    return two_cells.settings.model_copy(update={"cells": {AWAY: away}})
+
+
+@pytest.fixture
+async def gateway(reaching: Settings) -> AsyncIterator[Cells]:
+    """The cells as a gateway has them that knows where the tenant was before."""
+    async with opened(reaching) as cells:
+        yield cells

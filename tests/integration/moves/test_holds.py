@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import asyncpg
 import pytest
@@ -52,7 +53,12 @@ async def depart(source: Operator, tenant: Tenant, held_until: Any) -> bool:
     """As a move does it."""
     async with source.transaction():
         await store.lock_writes(source, tenant.id)
-        return await store.depart(source, tenant.id, held_until)
+        return await departs(source, tenant, held_until)
+
+
+async def departs(source: Operator, tenant: Tenant, held_until: Any) -> bool:
+    """The same, in a transaction that has the lock already."""
+    return await store.depart(source, tenant.id, held_until, target=AWAY, secret=uuid4(), most=MINUTE)
 
 
 async def test_once_the_hold_of_a_killed_mover_is_over_writes_go_on_and_another_mover_takes_them_along(
@@ -140,7 +146,7 @@ async def test_a_write_that_is_about_to_commit_when_the_tenant_departs_is_refuse
             assert held_until is not None
             writing = asyncio.create_task(agent.create("Babbage"))
             await eventually(lambda: somebody_waits(owner))
-            assert await store.depart(source, tenant.id, held_until)
+            assert await departs(source, tenant, held_until)
         with pytest.raises(TenantMoving):
             await writing
     assert await names_in(two_cells, HOME, tenant) == {"Ada", "Grace"}
@@ -174,7 +180,7 @@ async def test_who_stops_writes_waits_for_a_mover_that_switches_and_not_the_move
             await store.lock_writes(source, tenant.id)
             suspending = asyncio.create_task(tenants.suspend_tenant(operator, tenant.slug))
             await eventually(lambda: somebody_waits(owner))
-            assert await store.depart(source, tenant.id, held_until)
+            assert await departs(source, tenant, held_until)
         with pytest.raises(NotFound):
             await suspending
 
@@ -208,7 +214,7 @@ async def test_nor_does_a_tenant_that_changes_its_own_row(
 async def test_a_switch_that_fails_lets_writes_go_on(
     two_cells: TwoCells, agent: Agent, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def fails(*_: object) -> bool:
+    async def fails(*_: Any, **__: Any) -> bool:
         raise Unavailable("Another one is at work.")
 
     with monkeypatch.context() as patch:

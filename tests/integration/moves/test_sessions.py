@@ -6,10 +6,13 @@ import asyncpg
 import pytest
 
 from recollect.accounts.people import store as people
+from recollect.accounts.people.model import Browser, Confinement
+from recollect.accounts.people.service import begin_session
 from recollect.accounts.tenants.model import Tenant
 from recollect.ids import new_id
 from recollect.moves import store
 from recollect.moves.model import Step
+from recollect.platform.cells.service import Cells
 from recollect.platform.db import Database
 from recollect.platform.operator_sessions import Operator
 from tests.support.memories import Agent
@@ -71,3 +74,41 @@ async def test_what_a_changed_password_ended_has_ended_in_the_new_cell(
         assert {row["person_id"]: row["holds"] for row in rows} == {changed: False, unchanged: True}
         known = await away.fetch("SELECT password_hash, password_changed_at FROM people WHERE id = $1", changed)
         assert [tuple(row) for row in known] == [(None, None)]
+
+
+@pytest.mark.parametrize("skew", ["1 hour", "-1 hour"], ids=["ahead", "behind"])
+async def test_whether_a_session_began_before_a_password_was_changed_is_told_by_no_clock(
+    two_cells: TwoCells, gateway: Cells, agent: Agent, tenant: Tenant, owner: asyncpg.Connection, skew: str
+) -> None:
+    """That of the server where it began is an hour ahead of home's, or behind."""
+    before, after = new_id(), new_id()
+    await owner.execute(ADD_PROVIDER, tenant.id)
+
+    async def change(person: UUID) -> None:
+        async with gateway.personal(person) as session:
+            await people.set_password(session, person, "new")
+
+    for person in (before, after):
+        await owner.execute(
+            "INSERT INTO people (id, email, name, password_hash) VALUES ($1, $2, 'Ada', 'old')",
+            person,
+            f"{person}@example.com",
+        )
+        await owner.execute(
+            "INSERT INTO members (tenant_id, person_id, role) VALUES ($1, $2, 'owner')", tenant.id, person
+        )
+        if person == after:
+            await change(person)
+        await begin_session(
+            gateway, person, Browser("", ""), pepper=b"pepper" * 6, confinement=Confinement(tenant.id, tenant.id)
+        )
+    await owner.execute(
+        "UPDATE sessions SET created_at = created_at + $2::text::interval WHERE confined_to = $1", tenant.id, skew
+    )
+    await change(before)
+    await two_cells.move(tenant.slug)
+    async with two_cells.bare(AWAY) as away:
+        rows = await away.fetch(
+            "SELECT person_id, revoked_at IS NULL AS holds FROM sessions WHERE confined_to = $1", tenant.id
+        )
+    assert {row["person_id"]: row["holds"] for row in rows} == {before: False, after: True}

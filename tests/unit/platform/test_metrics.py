@@ -64,6 +64,7 @@ RECORDS: dict[str, Callable[[], object]] = {
     "record_job": lambda: metrics.record_job("export_graph", "failed", 0.1, "busy"),
     "record_webhook_attempt": lambda: metrics.record_webhook_attempt("delivered"),
     "record_notification_lag": lambda: metrics.record_notification_lag(0.1),
+    "record_unanswered": lambda: metrics.record_unanswered("tenants", "b"),
     "record_notifications": lambda: metrics.record_notifications("told", 1),
     "record_ended_stream": lambda: metrics.record_ended_stream("draining"),
     "CacheTallies": lambda: metrics.CacheTallies("search").count(TENANT, hits=1, misses=1),

@@ -319,17 +319,18 @@ def test_only_gateways_and_workers_go_by_way_of_the_pooler() -> None:
     assert "@db.example.com:5432/" in variables_of(one(found, "Job", "migration"))["RECOLLECT_OWNER_DATABASE_URL"]
 
 
-def test_gateways_alone_read_from_a_replica() -> None:
+def test_gateways_and_workers_read_from_a_replica() -> None:
     found = manifests(ALL)
     gateway = variables_of(one(found, "Deployment", "gateway"))
     assert gateway["RECOLLECT_REPLICA_DATABASE_URL"].startswith(
         "postgresql://recollect_app:$(POSTGRESQL_APP_PASSWORD)@replicas:5433/recollect?sslmode=verify-full"
     )
-    assert "RECOLLECT_REPLICA_DATABASE_URL" not in variables_of(one(found, "Deployment", "worker"))
-    opened = [
-        port["port"] for rule in one(found, "NetworkPolicy", "gateway")["spec"]["egress"] for port in rule["ports"]
-    ]
-    assert 5433 in opened
+    worker = variables_of(one(found, "Deployment", "worker"))
+    assert worker["RECOLLECT_REPLICA_DATABASE_URL"] == gateway["RECOLLECT_REPLICA_DATABASE_URL"]
+    assert "RECOLLECT_REPLICA_DATABASE_URL" not in variables_of(one(found, "Job", "migration"))
+    for process in ("gateway", "worker"):
+        rules = one(found, "NetworkPolicy", process)["spec"]["egress"]
+        assert 5433 in [port["port"] for rule in rules for port in rule["ports"]]
     named = manifests(merged(ALL, {"postgresql": {"app": {"urlKey": "url"}, "replica": {"urlKey": "replica"}}}))
     gateway = variables_of(one(named, "Deployment", "gateway"))
     assert gateway["RECOLLECT_REPLICA_DATABASE_URL"] == ("db-app", "replica")

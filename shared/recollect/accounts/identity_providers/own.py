@@ -34,16 +34,18 @@ async def disconnect(db: Database, person: PersonSession, provider_id: UUID, *, 
     """
     if person.confined_to is not None:
         raise Forbidden("You signed in by an organisation's provider. Sign in otherwise to disconnect it.")
-    found = await list_own_identities(db, person.person_id)
-    for each in found:
-        if each.provider_id == provider_id:
-            if db.is_several and not _others(found, each):
-                async with db.personal(person.person_id) as session:
-                    if not await _has_own_way(session, person):
-                        raise _last_way()
-            await _disconnect(db, person, each, address)
-            return
-    raise _not_connected()
+    if not db.is_several:
+        found = await list_own_identities(db, person.person_id)
+        await _disconnect(db, person, _identity_at(found, provider_id), address)
+        return
+    # The ways are in several cells: who takes one, looks at all and takes it while holding a lock at home.
+    async with db.personal(person.person_id) as home:
+        await store.lock_ways(home, person.person_id)
+        found = await _identities_of(db, home, person.person_id)
+        identity = _identity_at(found, provider_id)
+        if not (_others(found, identity) or await _has_own_way(home, person)):
+            raise _last_way()
+        await _disconnect(db, person, identity, address)
 
 
 async def _disconnect(db: Database, person: PersonSession, identity: OwnIdentity, address: str | None) -> None:
@@ -54,7 +56,7 @@ async def _disconnect(db: Database, person: PersonSession, identity: OwnIdentity
         await store.act_as_person(tx, person.person_id)
         await store.lock_person(tx, person.person_id)
         if not (
-            db.is_several  # Then the other ways are in several cells, and were looked at before.
+            db.is_several  # Then whoever asks has looked at the other ways, in all cells, and holds their lock.
             or _others(await store.list_own_identities(tx, most=MAX_OWN_IDENTITIES), identity)
             or await _has_own_way(tx, person)
         ):
@@ -67,11 +69,12 @@ async def _disconnect(db: Database, person: PersonSession, identity: OwnIdentity
 
 async def remove_passkey(db: Database, person: PersonSession, passkey_id: UUID) -> None:
     """Let a person's passkey open nothing any more. Raises NotFound; Conflict for the last way to sign in."""
-    elsewhere = await list_own_identities(db, person.person_id) if db.is_several else []
     async with db.personal(person.person_id) as session:
+        if db.is_several:
+            await store.lock_ways(session, person.person_id)
         await store.lock_person(session, person.person_id)
         await passkeys.remove(session, person.person_id, passkey_id)
-        identities = elsewhere or await store.list_own_identities(session, most=MAX_OWN_IDENTITIES)
+        identities = await _identities_of(db, session, person.person_id)
         if not (any(each.enabled for each in identities) or await _has_own_way(session, person)):
             raise Conflict(
                 "This is the only way by which you sign in. Set a password, or add another passkey, first.",
@@ -79,11 +82,26 @@ async def remove_passkey(db: Database, person: PersonSession, passkey_id: UUID) 
             )
 
 
-async def _has_own_way(session: Session, person: PersonSession) -> bool:
-    """Whether a person signs in by a passkey or a password, which are at home."""
-    return await passkeys.has_any(session, person.person_id) or await people.has_password(
-        session, person.email, person.person_id
+async def _identities_of(db: Database, home: Session, person_id: UUID) -> list[OwnIdentity]:
+    """What a person is at providers, of home as this session of theirs sees it."""
+    return await db.joined(
+        lambda session: store.list_own_identities(session, most=MAX_OWN_IDENTITIES), person_id=person_id, at_home=home
     )
+
+
+async def _has_own_way(home: Session, person: PersonSession) -> bool:
+    """Whether a person signs in by a passkey or a password, which are at home."""
+    return await passkeys.has_any(home, person.person_id) or await people.has_password(
+        home, person.email, person.person_id
+    )
+
+
+def _identity_at(identities: list[OwnIdentity], provider_id: UUID) -> OwnIdentity:
+    """That at this provider; raises NotFound."""
+    for each in identities:
+        if each.provider_id == provider_id:
+            return each
+    raise _not_connected()
 
 
 def _others(identities: list[OwnIdentity], identity: OwnIdentity) -> list[OwnIdentity]:

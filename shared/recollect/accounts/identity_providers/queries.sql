@@ -105,6 +105,11 @@ SELECT tenant_id, tenant, tenant_name, provider_id, provider_name, enabled, last
 -- Until this transaction ends, nobody else takes a way to sign in from this person.
 SELECT id FROM people WHERE id = :person_id FOR NO KEY UPDATE;
 
+-- name: lock_ways
+-- Until this transaction, at home, ends, nobody else takes a way to sign in from this person, in whichever cell that is. Not
+-- the row of lock_person: who holds this takes that one in another transaction.
+SELECT pg_advisory_xact_lock(hashtextextended('recollect.ways ' || :person_id::uuid::text, 0));
+
 -- name: delete_identity
 -- A member is nobody at a provider any more; the sessions that began by it end.
 WITH gone AS (

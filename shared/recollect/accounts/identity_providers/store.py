@@ -161,6 +161,11 @@ async def lock_person(session: Session, person_id: UUID) -> None:
     await session.fetchval(queries.lock_person, person_id=person_id)
 
 
+async def lock_ways(home: Session, person_id: UUID) -> None:
+    """Let nobody else take a way to sign in from this person, in any cell, until the transaction at home ends."""
+    await home.execute(queries.lock_ways, person_id=person_id)
+
+
 async def delete_identity(tx: Transaction, provider_id: UUID, person_id: UUID) -> bool:
     """A person is nobody at a provider any more; False if they were not. Their sessions by it end."""
     return await tx.fetchval(queries.delete_identity, provider_id=provider_id, person_id=person_id) is not None

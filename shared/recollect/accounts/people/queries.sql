@@ -23,8 +23,12 @@ UPDATE people SET password_hash = :password_hash WHERE id = :person_id;
 
 -- name: insert_session
 -- A sign-in.
-INSERT INTO sessions (id, person_id, hash, expires_at, user_agent, address, confined_to, provider_id)
-VALUES (:id, :person_id, :hash, :expires_at, :user_agent, :address, :confined_to, :provider_id);
+INSERT INTO sessions (id, person_id, hash, expires_at, user_agent, address, confined_to, provider_id, password_changes)
+VALUES (:id, :person_id, :hash, :expires_at, :user_agent, :address, :confined_to, :provider_id, :password_changes);
+
+-- name: count_password_changes
+-- How often a person took another password, whose account is here; nobody where it is not.
+SELECT password_changes FROM people WHERE id = :person_id AND provider_tenant_id IS NULL;
 
 -- name: find_session
 -- The session with this keyed hash, and its person; asked before anybody is known.

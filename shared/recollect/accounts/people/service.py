@@ -90,6 +90,7 @@ async def begin_session(
     secret, expires_at = secrets.token_urlsafe(32), datetime.now(UTC) + SESSION_LIFETIME
     shown = Browser(printable(browser.user_agent[:MAX_USER_AGENT]), browser.address)
     within = confinement.tenant_id if confinement else None
+    counted = await _password_changes(db, person_id) if within and db.is_several else None
     async with db.personal(person_id, within=within) as session:
         session_id = await store.insert_session(
             session,
@@ -98,11 +99,18 @@ async def begin_session(
             expires_at=expires_at,
             browser=shown,
             confinement=confinement,
+            password_changes=counted,
         )
         started = acts.Act(Action.SESSION_STARTED, browser.address, (named("session", session_id),))
         await acts.record(session, person_id, started, within=within)
     await acts.record_elsewhere(db, person_id, started, within=within)
     return IssuedSession(session_id, person_id, secret, expires_at)
+
+
+async def _password_changes(db: Database, person_id: UUID) -> int | None:
+    """How often a person took another password so far: one that is taken from now on ends what begins now."""
+    async with db.personal(person_id) as home:
+        return await store.count_password_changes(home, person_id)
 
 
 async def note_refused_sign_in(db: Database, email: str, browser: Browser) -> None:

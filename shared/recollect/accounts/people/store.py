@@ -78,8 +78,9 @@ async def insert_session(
     expires_at: datetime,
     browser: Browser,
     confinement: Confinement | None,
+    password_changes: int | None = None,
 ) -> UUID:
-    """Store a sign-in; its id."""
+    """Store a sign-in; its id. `password_changes`: how often the person had taken another password before."""
     session_id = new_id()
     await session.execute(
         queries.insert_session,
@@ -91,8 +92,15 @@ async def insert_session(
         address=browser.address,
         confined_to=confinement.tenant_id if confinement else None,
         provider_id=confinement.provider_id if confinement else None,
+        password_changes=password_changes,
     )
     return session_id
+
+
+async def count_password_changes(home: Session, person_id: UUID) -> int | None:
+    """How often a person took another password; None where their account is not at home."""
+    counted: int | None = await home.fetchval(queries.count_password_changes, person_id=person_id)
+    return counted
 
 
 async def find_session(session: Session, secret_hash: bytes) -> SessionRecord | None:

@@ -121,20 +121,24 @@ class GraphHead:
 class GraphPosition:
     """How far one server is with a graph (its newest revision, and its time) and with the log, in bytes.
 
-    `is_replayed`: it follows another server.
+    `is_replayed`: it follows another server. `compacted`: the revision before which the past was compacted away.
     `tied`: of a tenant whose graphs symlinks tie together, a digest of the revisions of all; else None.
     """
 
     revision: int
     at: datetime
+    compacted: int
     tied: str | None
     log: int
     is_replayed: bool
 
     @property
-    def written(self) -> tuple[int, datetime, str | None]:
-        """What a reader of the graph sees; of two servers that have the same, both have all that was written to it."""
-        return self.revision, self.at, self.tied
+    def written(self) -> tuple[int, datetime, int, str | None]:
+        """What a reader of the graph sees; of two servers that have the same, both have all that was written to it.
+
+        And both have as much of its past: whether that can be read was decided by what the primary has.
+        """
+        return self.revision, self.at, self.compacted, self.tied
 
 
 @dataclass(frozen=True, slots=True)

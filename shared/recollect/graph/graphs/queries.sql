@@ -34,8 +34,8 @@ WHERE tenant_id = :tenant_id AND graph_id = :graph_id;
 
 -- name: find_position
 -- How far this server is with a graph, with those that symlinks may lead to or from, and with the log: what it has written,
--- or what it has replayed where it follows another.
-SELECT h.revision, h.at,
+-- or what it has replayed where it follows another; and before which revision the past was compacted away.
+SELECT h.revision, h.at, g.compacted_revision AS compacted,
     CASE WHEN EXISTS (SELECT FROM relations r
         WHERE r.tenant_id = :tenant_id AND r.removed_revision IS NULL AND r.to_graph <> r.graph_id)
     THEN (SELECT md5(string_agg(a.graph_id::text || ' ' || a.revision::text, ',' ORDER BY a.graph_id)) FROM graph_heads a
@@ -44,6 +44,7 @@ SELECT h.revision, h.at,
         - '0/0'::pg_lsn)::bigint AS log,
     pg_is_in_recovery() AS is_replayed
 FROM graph_heads h
+JOIN graphs g ON g.tenant_id = h.tenant_id AND g.id = h.graph_id
 WHERE h.tenant_id = :tenant_id AND h.graph_id = :graph_id;
 
 -- name: find_live_head

@@ -57,9 +57,9 @@ async def find_head(tx: Transaction, graph_id: UUID) -> GraphHead:
     return GraphHead(**row)
 
 
-async def find_position(tx: Transaction, graph: Graph) -> GraphPosition | None:
+async def find_position(tx: Transaction, graph_id: UUID) -> GraphPosition | None:
     """How far the server of this transaction is with a graph; None if it has no such graph."""
-    row = await tx.fetchrow(queries.find_position, graph_id=graph.id)
+    row = await tx.fetchrow(queries.find_position, graph_id=graph_id)
     return GraphPosition(**row) if row else None
 
 

@@ -1,7 +1,8 @@
-"""How many tenants and credentials are remembered by their cell, and by what."""
+"""How many tenants and credentials are remembered by their cell, and by what; tenants between two cells."""
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from uuid import UUID
 
 REMEMBERED = 100_000
@@ -9,6 +10,15 @@ REMEMBERED = 100_000
 
 ELSEWHERE_SECONDS = 2.0
 """How long a person waits for what is done in other cells, best effort."""
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """A tenant that departed from a cell: where to, and the secret by which it may be there."""
+
+    tenant_id: UUID
+    target: str
+    secret: UUID
 
 
 def memory_key(by: str, person_id: UUID | None) -> bytes:

@@ -5,3 +5,15 @@ SELECT tenant_id, slug, cell FROM find_cells(:tenants, :slugs);
 -- name: find_places
 -- What this cell says of these tenants, or of those with a credential that has one of these keyed hashes.
 SELECT place FROM find_places(:tenants, :slugs, :hashes);
+
+-- name: find_departures
+-- Who of these has departed from this cell, and should have arrived in another by now.
+SELECT tenant_id, departed_to AS target, switch_secret AS secret FROM find_departures(:tenants, :slugs, :hashes);
+
+-- name: end_switch
+-- Have a tenant be here that departed elsewhere and whose secret this is; whether it is here.
+SELECT end_switch(:moving, :secret) AS is_here;
+
+-- name: follow_move
+-- Have the directory, at home, name the cell to which a tenant moves.
+SELECT follow_move(:moving);

@@ -19,6 +19,7 @@ from recollect.errors import ErrorCode, TenantMoving, Unavailable
 from recollect.platform.caller_changes import OnActed
 from recollect.platform.cells import store
 from recollect.platform.cells.model import ELSEWHERE_SECONDS, REMEMBERED, memory_key, served_in_both, tenant_of
+from recollect.platform.cells.switches import end_switches
 from recollect.platform.db import Ask, Database, OnWritten
 from recollect.platform.queue import Wakeups
 from recollect.platform.replicas import replica_of
@@ -128,7 +129,10 @@ class Cells(Database):
         except TenantMoving:
             self._places.pop(tenant_id, None)
             if (now := await self._cell_of(tenant_id)) == cell:
-                raise
+                if not await end_switches(self._asked_at, [cell], tenants=[tenant_id]):
+                    raise
+                self._places.pop(tenant_id, None)
+                now = await self._cell_of(tenant_id)
             return now, await stack.enter_async_context(begin(now))
 
     async def found(
@@ -157,8 +161,12 @@ class Cells(Database):
             return None
         # Each cell may have been asked when it was not its turn: the source after the switch, the target before it.
         found = await self._found_among(await self._cells_named(slugs), key, ask, person_id)
-        if found is None and not served_in_both(said, await self._places_of(slugs, hashes)):
-            raise TenantMoving
+        if found is None and not served_in_both(said, again := await self._places_of(slugs, hashes)):
+            left = [name for name, places in again.items() if "departed" in places]
+            if await end_switches(self._asked_at, left, slugs=slugs or (), hashes=hashes):
+                found = await self._found_among(await self._cells_named(slugs), key, ask, person_id)
+            if found is None:
+                raise TenantMoving
         return found
 
     async def _found_among(self, cells: list[str], key: bytes, ask: Ask[T | None], person_id: UUID | None) -> T | None:
@@ -177,11 +185,14 @@ class Cells(Database):
         person_id: UUID | None = None,
         slugs: Sequence[str] | None = None,
         sure: bool = False,
+        at_home: Session | None = None,
     ) -> list[T]:
         """As of one database: home's first, then the others' by name. Raises Unavailable where home is away."""
-        asking = {name: self._begin(name, ask, person_id) for name in await self._cells_named(slugs)}
-        await asyncio.wait(asking.values(), timeout=self._acquire_seconds)
-        rows: list[T] = []
+        named = [name for name in await self._cells_named(slugs) if at_home is None or name != HOME]
+        asking = {name: self._begin(name, ask, person_id) for name in named}
+        rows: list[T] = [] if at_home is None else await ask(at_home)
+        if asking:
+            await asyncio.wait(asking.values(), timeout=self._acquire_seconds)
         away: Unavailable | None = None
         for name, task in asking.items():
             try:
@@ -246,6 +257,15 @@ class Cells(Database):
                 cell = self._known(await store.find_cell(session, tenant_id))
             self._places[tenant_id] = cell
         return cell
+
+    @asynccontextmanager
+    async def _asked_at(self, cell: str) -> AsyncIterator[Session]:
+        """A session of nobody in a cell that others named. Raises Unavailable, also where it does not answer."""
+        try:
+            async with asyncio.timeout(self._acquire_seconds), self._session_at(self._known(cell), None) as session:
+                yield session
+        except TimeoutError:
+            raise _unanswered() from None
 
     @asynccontextmanager
     async def _transaction_at(self, cell: str, caller: Caller, **asked: Any) -> AsyncIterator[Transaction]:

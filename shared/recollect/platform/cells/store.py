@@ -1,9 +1,10 @@
-"""Queries of the directory, which is at home: in which cell a tenant is."""
+"""Queries of the directory, which is at home: in which cell a tenant is. And what a cell itself says of it."""
 
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+from recollect.platform.cells.model import Departure
 from recollect.platform.sql import Queries
 from recollect.platform.transactions import Session
 from recollect.settings.cells import HOME
@@ -34,3 +35,22 @@ async def find_places(
     """What this cell says of these tenants, or of those with a credential that has one of these hashes."""
     rows = await session.fetch(queries.find_places, tenants=list(tenants), slugs=list(slugs), hashes=list(hashes))
     return [row["place"] for row in rows]
+
+
+async def find_departures(
+    session: Session, *, tenants: Sequence[UUID] = (), slugs: Sequence[str] = (), hashes: Sequence[bytes] = ()
+) -> list[Departure]:
+    """Which of these tenants, named as for `find_places`, departed from this cell and should have arrived by now."""
+    rows = await session.fetch(queries.find_departures, tenants=list(tenants), slugs=list(slugs), hashes=list(hashes))
+    return [Departure(**row) for row in rows]
+
+
+async def end_switch(session: Session, departure: Departure) -> bool:
+    """Have a tenant be in this cell, to which it departed; False where this cell does not know that secret."""
+    is_here: bool = await session.fetchval(queries.end_switch, moving=departure.tenant_id, secret=departure.secret)
+    return is_here
+
+
+async def follow_move(session: Session, tenant_id: UUID) -> None:
+    """Have the directory name the cell to which a tenant moves."""
+    await session.execute(queries.follow_move, moving=tenant_id)

@@ -1,0 +1,81 @@
+"""A server that takes connections and says nothing is counted as away, and not one whose connections are in use."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from recollect.caller import Caller
+from recollect.errors import ErrorCode, Unavailable
+from recollect.platform.db import Database
+from recollect.settings import Settings
+from tests.support.measured import Measured
+
+LITTLE = 0.2
+"""Seconds that are waited for a connection, where none comes."""
+
+
+@pytest.fixture
+async def silent_url() -> AsyncIterator[str]:
+    """Where a server listens that takes every connection and never answers."""
+    held: list[asyncio.StreamWriter] = []
+
+    async def take(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        held.append(writer)
+
+    server = await asyncio.start_server(take, "127.0.0.1", 0)
+    host, port = server.sockets[0].getsockname()
+    yield f"postgresql://recollect_app@{host}:{port}/recollect?sslmode=disable"
+    for writer in held:
+        writer.transport.abort()
+    server.close()
+    await server.wait_closed()
+
+
+def unanswered(measured: Measured) -> dict[str, int]:
+    """Connections that a server said nothing to, by pool."""
+    told = measured.of("recollect.database.failures")
+    assert {at["error.type"] for at, _ in told} <= {"unanswered"}
+    return {at["db.client.connection.pool.name"]: point.value for at, point in told}
+
+
+async def begin(db: Database, caller: Caller) -> None:
+    async with db.transaction(caller):
+        """Whether it begins is the question."""
+
+
+async def test_each_connection_that_a_silent_server_swallows_is_counted_as_a_failure_of_its_pool(
+    silent_url: str, settings: Settings, caller: Caller, measured: Measured
+) -> None:
+    asked = settings.model_copy(update={"database_acquire_seconds": LITTLE})
+    async with Database.connect(silent_url, settings=asked) as db:
+        for _ in range(2):
+            with pytest.raises(Unavailable) as refused:
+                await begin(db, caller)
+            assert refused.value.code is ErrorCode.BUSY
+        with pytest.raises(Unavailable):
+            await db.ping()
+    assert unanswered(measured) == {"tenants": 2, "reserved": 1}
+
+
+async def test_whose_caller_leaves_at_once_is_no_failure_of_the_server(
+    silent_url: str, settings: Settings, caller: Caller, measured: Measured
+) -> None:
+    async with Database.connect(silent_url, settings=settings) as db:
+        asking = asyncio.create_task(begin(db, caller))
+        await asyncio.sleep(0)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+    assert unanswered(measured) == {}
+
+
+async def test_a_wait_for_connections_that_are_in_use_is_no_failure_of_the_server(
+    settings: Settings, caller: Caller, measured: Measured
+) -> None:
+    asked = settings.model_copy(update={"database_acquire_seconds": LITTLE, "database_pool_size": 1})
+    async with Database.connect(settings.database_url, settings=asked) as db, db.transaction(caller):
+        with pytest.raises(Unavailable):
+            await begin(db, caller)
+    assert [point.value for _, point in measured.of("db.client.connection.timeouts")] == [1]
+    assert unanswered(measured) == {}
