@@ -35,7 +35,8 @@ from tests.benchmarks.groups import PLANS
 from tests.benchmarks.latency.report import LatencyReport, latency_document, print_latency
 from tests.benchmarks.latency.run import LatencyPlan
 from tests.benchmarks.latency.run import run as run_latency
-from tests.benchmarks.latency.talk import THREAD
+from tests.benchmarks.latency.talk import THREAD, Spoken, create_talk
+from tests.benchmarks.latency.written import read_written
 from tests.benchmarks.listeners import LISTENERS as MANY_STREAMS
 from tests.benchmarks.listeners import listeners_table, measure_listeners
 from tests.benchmarks.neighbours.floods import KINDS
@@ -149,7 +150,7 @@ async def _measure(options: argparse.Namespace, reports: Reports, console: Conso
         if group == RECALL:
             plan = LatencyPlan(options.recall_sizes, options.questions, options.compared)
             with _stack(options.recall_embedder) as stack:
-                await run_latency(stack, plan, reports.latency, console)
+                await run_latency(stack, plan, await _spoken(options), reports.latency, console)
         elif group == TRANSFER:
             await _transfer(options, reports.calls, console)
         elif group == DUPLICATES:
@@ -197,6 +198,16 @@ async def _neighbours(options: argparse.Namespace, rows: list[MeasuredBeside], c
     if options.crowd:
         with _stack() as stack:
             await measure_crowd(stack, options.crowd, rows)
+
+
+async def _spoken(options: argparse.Namespace) -> Spoken:
+    """What is remembered and asked: made up, or of the text that was named. Exits where that is too short."""
+    if options.recall_text is None:
+        return await create_talk()
+    written = read_written(options.recall_text)
+    if len(written) < (most := max(options.recall_sizes)):
+        sys.exit(f"{options.recall_text} has {len(written):,} turns, less than {most:,}: see --recall-sizes.")
+    return written
 
 
 async def _listeners(options: argparse.Namespace, report: Report) -> None:
@@ -252,6 +263,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--recall-sizes", type=_sizes(THREAD), default=[1_000, 10_000, 100_000], help="passages of group recall"
+    )
+    parser.add_argument(
+        "--recall-text",
+        type=Path,
+        metavar="PATH",
+        help="text for group recall: a turn a line, an empty line ends a thread",
     )
     parser.add_argument("--recall-embedder", default=EMBEDDER, help=f"of group recall ({EMBEDDER})")
     parser.add_argument("--questions", type=_at_least(1), default=200, help="of group recall, a way and size (200)")

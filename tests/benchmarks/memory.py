@@ -30,7 +30,7 @@ from recollect.platform.queue import Wakeups
 from recollect.retrieval.vector_indexes import service as upkeep
 from recollect.settings import Settings
 from tests.benchmarks.corpus import Corpus
-from tests.benchmarks.latency.talk import Talk
+from tests.benchmarks.latency.talk import Spoken
 from tests.benchmarks.settling import PENDING, PENDING_OF, settle
 from tests.benchmarks.stack import Stack
 from tests.benchmarks.web import ROW, TYPE, Web
@@ -68,7 +68,7 @@ class MeasuredMemory:
             await self.embedded(progress)
         await self._tidy()
 
-    async def listen(self, talk: Talk, size: int, progress: Progress) -> None:
+    async def listen(self, talk: Spoken, size: int, progress: Progress) -> None:
         """Add turns of talk up to `size` (each is one passage), wait for their vectors, index them where the graph is
         large enough, and bring statistics up to date.
 
@@ -79,7 +79,7 @@ class MeasuredMemory:
         await self.indexed(size, progress)
         await self._tidy()
 
-    async def hear(self, talk: Talk, size: int, progress: Progress) -> None:
+    async def hear(self, talk: Spoken, size: int, progress: Progress) -> None:
         """Add turns of talk up to `size`, and no more than that."""
         async with _waking_database(self._stack.settings) as db:
             await self._add_up_to(size, BATCH, lambda numbers: self._add_turns(db, talk, numbers), progress)
@@ -164,7 +164,7 @@ class MeasuredMemory:
             await entities.create_entities(tx, revision, [corpus.entity(number) for number in numbers])
             await relations.create_relations(tx, revision, [corpus.relation(number) for number in numbers if number])
 
-    async def _add_turns(self, db: Database, talk: Talk, numbers: range) -> None:
+    async def _add_turns(self, db: Database, talk: Spoken, numbers: range) -> None:
         turns = [talk.turn(number) for number in numbers]
         async with (
             db.transaction(self.caller) as tx,

@@ -15,6 +15,22 @@ from tests.benchmarks.report import milliseconds, quantile
 FLOOR = "floor"
 
 
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """The share of the exact path's answers to a question that the index path gave, and of which length it is."""
+
+    length: str
+    share: float
+
+
+def length_of(question: str) -> str:
+    """How a question is told apart by its length: a shorter one has fewer words to lead to its vector."""
+    words = question.split()
+    if len(words) == 1 and question[0].isupper():
+        return "a name"
+    return "1 or 2 words" if len(words) < 3 else "3 to 7 words" if len(words) < 8 else "8 words and more"
+
+
 @dataclass(slots=True)
 class Size:
     """What was measured at so many passages: the turns of each way, and, for each question, the share of the exact
@@ -22,7 +38,7 @@ class Size:
 
     passages: int
     taken: dict[str, list[Taken]] = field(default_factory=dict)
-    agreements: list[float] = field(default_factory=list)
+    agreements: list[Agreement] = field(default_factory=list)
     bytes: dict[str, float] = field(default_factory=dict)
 
     def quantile(self, way: str, share: float) -> float:
@@ -32,7 +48,13 @@ class Size:
     @property
     def agreement(self) -> float:
         """The mean; 0 where nothing was compared."""
-        return sum(self.agreements) / max(1, len(self.agreements))
+        return _mean([one.share for one in self.agreements])
+
+    @property
+    def agreement_by_length(self) -> dict[str, float]:
+        """The mean of the questions of each length."""
+        lengths = sorted({one.length for one in self.agreements})
+        return {length: _mean([o.share for o in self.agreements if o.length == length]) for length in lengths}
 
 
 @dataclass(slots=True)
@@ -66,6 +88,9 @@ def print_latency(report: LatencyReport, console: Console) -> None:
     for size in report.sizes:
         rows = ", ".join(f"{name} {mean:,.0f}" for name, mean in size.bytes.items())
         console.print(f"{size.passages:,}: bytes of a passage: {rows}")
+        if size.agreements:
+            lengths = ", ".join(f"{length} {mean:.3f}" for length, mean in size.agreement_by_length.items())
+            console.print(f"{size.passages:,}: same {LIMIT} by length of question: {lengths}")
 
 
 def latency_document(report: LatencyReport) -> dict[str, Any]:
@@ -103,5 +128,17 @@ def _document(size: Size) -> dict[str, Any]:
         }
         for way, taken in size.taken.items()
     }
-    agreement = {"agreement": size.agreement, "compared": len(size.agreements)} if size.agreements else {}
+    agreement = (
+        {
+            "agreement": size.agreement,
+            "agreement_by_length": size.agreement_by_length,
+            "compared": len(size.agreements),
+        }
+        if size.agreements
+        else {}
+    )
     return {"passages": size.passages, "ways": ways, "bytes": size.bytes, **agreement}
+
+
+def _mean(shares: Sequence[float]) -> float:
+    return sum(shares) / max(1, len(shares))

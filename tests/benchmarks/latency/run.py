@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from tests.benchmarks.latency.report import FLOOR, LatencyReport, Size
-from tests.benchmarks.latency.talk import Talk, create_talk
+from tests.benchmarks.latency.report import FLOOR, Agreement, LatencyReport, Size, length_of
+from tests.benchmarks.latency.talk import Spoken
 from tests.benchmarks.latency.ways import Ways, open_ways
 from tests.benchmarks.memory import measured_memory
 from tests.benchmarks.stack import Stack
@@ -24,10 +24,9 @@ class LatencyPlan:
     compared: int
 
 
-async def run(stack: Stack, plan: LatencyPlan, report: LatencyReport, console: Console) -> None:
+async def run(stack: Stack, plan: LatencyPlan, talk: Spoken, report: LatencyReport, console: Console) -> None:
     """Measure all of it, into `report`, which is of use whenever this ends."""
     columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())
-    talk = await create_talk()
     async with measured_memory(stack) as memory:
         await stack.serve()
         with Progress(*columns, console=console) as progress:
@@ -41,7 +40,7 @@ async def run(stack: Stack, plan: LatencyPlan, report: LatencyReport, console: C
                     await _compare(ways, talk, size, plan, progress)
 
 
-async def _measure(ways: Ways, talk: Talk, passages: int, plan: LatencyPlan, progress: Progress) -> Size:
+async def _measure(ways: Ways, talk: Spoken, passages: int, plan: LatencyPlan, progress: Progress) -> Size:
     """The ways take turns, since a shared machine's speed wanders; none asks the same twice."""
     size = Size(passages)
     turns = {FLOOR: ways.floor, "service": ways.service, "exact": ways.exact, "MCP": ways.mcp}
@@ -58,11 +57,12 @@ async def _measure(ways: Ways, talk: Talk, passages: int, plan: LatencyPlan, pro
     return size
 
 
-async def _compare(ways: Ways, talk: Talk, size: Size, plan: LatencyPlan, progress: Progress) -> None:
+async def _compare(ways: Ways, talk: Spoken, size: Size, plan: LatencyPlan, progress: Progress) -> None:
     """Answer the same questions with and without indexes of vectors; those that find nothing without tell nothing."""
     comparing = progress.add_task(f"{size.passages:,}: comparing with the exact path", total=plan.compared)
     for text in talk.questions(size.passages, plan.compared, "compared"):
         exact = await ways.answer(text, exact=True)
         if exact:
-            size.agreements.append(len(set(exact) & set(await ways.answer(text))) / len(exact))
+            same = len(set(exact) & set(await ways.answer(text)))
+            size.agreements.append(Agreement(length_of(text), same / len(exact)))
         progress.advance(comparing)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from tokenizers import Tokenizer
@@ -28,6 +29,16 @@ _DRAWS = 20
 _STRIDE = 157  # prime to _TOPICS, so that threads in a row differ
 _START = datetime(2020, 1, 1, 8, tzinfo=UTC)
 _SYLLABLES = [a + b for a in "bdfglmnprstv" for b in ("a", "e", "i", "o", "u", "an", "el", "ir", "or", "us")]
+
+
+class Spoken(Protocol):
+    """Turns and questions by number, whoever made them."""
+
+    def turn(self, number: int) -> NewObservation:
+        """The turn of that number, from 0."""
+
+    def questions(self, size: int, count: int, salt: str) -> list[str]:
+        """So many questions on the first `size` turns, none twice; another `salt`, others."""
 
 
 async def create_talk() -> "Talk":

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from recollect.settings import Settings
+from tests.benchmarks.latency.report import Agreement, Size, length_of
 from tests.benchmarks.latency.talk import KINDS, OWNER, THREAD, create_talk, person
+from tests.benchmarks.latency.written import Written
 from tests.benchmarks.quality.baselines import rank_by_words
 from tests.benchmarks.quality.conversations import ABSTENTION, Conversation, Turn, read_conversations
 from tests.benchmarks.quality.invented import FIRST_PERSON, TWO, USER, invent_conversations
@@ -151,6 +153,42 @@ async def test_questions_have_one_to_twelve_words_and_turns_five_to_forty() -> N
     talk, chance = await create_talk(), random.Random(7)
     assert all(1 <= len(kind(talk, chance, 1_000).split()) <= 12 for kind in KINDS for _ in range(100))
     assert all(5 <= len(talk.turn(number).content.split()) <= 40 for number in range(200))
+
+
+_LETTERS = """\
+The boat of Mirela lies in the harbour beside Fobiba's since Tuesday evening.
+It was painted green by Tanoru and three cousins from the old village school.
+
+Yesterday Tanoru sold some apples at the market near the southern railway bridge.
+"""
+
+
+def test_a_text_is_told_line_by_line_and_its_threads_end_at_empty_lines() -> None:
+    written = Written(_LETTERS)
+    turns = [written.turn(number) for number in range(len(written))]
+    assert [turn.content for turn in turns] == [line for line in _LETTERS.splitlines() if line]
+    assert [turn.thread for turn in turns] == ["text 0", "text 0", "text 1"]
+    assert turns[0].entity != turns[1].entity
+    assert turns == [Written(_LETTERS).turn(number) for number in range(3)]
+
+
+def test_questions_of_a_text_are_its_names_and_words() -> None:
+    written = Written("\n\n".join([_LETTERS] * 4))
+    questions = written.questions(12, 10, "x")
+    assert len(set(questions)) == 10
+    assert {length_of(text) for text in questions} == {"a name", "1 or 2 words", "3 to 7 words", "8 words and more"}
+    names = {text for text in questions if length_of(text) == "a name"}
+    assert names <= {"Mirela", "Fobiba's", "Tuesday", "Tanoru"}
+    with pytest.raises(ValueError, match="have not 200 questions"):
+        written.questions(12, 200, "x")
+    with pytest.raises(ValueError, match="no lines"):
+        Written("\n \n")
+
+
+def test_agreements_are_told_by_the_length_of_a_question() -> None:
+    size = Size(20, agreements=[Agreement(length_of(text), share) for text, share in (("Ann", 0.5), ("Bo", 1.0))])
+    size.agreements.append(Agreement(length_of("boats in the harbour"), 1.0))
+    assert size.agreement_by_length == {"3 to 7 words": 1.0, "a name": 0.75}
 
 
 def test_names_differ() -> None:
