@@ -13,6 +13,7 @@ from recollect.platform.caller_changes import told_at_the_end
 from recollect.platform.db import Database
 from recollect.platform.directory import service as directory
 from recollect.platform.operator_sessions import Operator
+from recollect.platform.telemetry import configure_logging
 from recollect.platform.transactions import Transaction
 from recollect.settings import Settings
 
@@ -79,7 +80,11 @@ def as_tenant(slug: str, work: Callable[[Database, Caller], Awaitable[T]]) -> T:
 
 
 def _run_or_exit(run: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """What it answers; a database that is away is told by the settings that say where it is."""
+    """What it answers; a database that is away is told by the settings that say where it is.
+
+    Whatever is logged goes to standard error: what a command tells is read by others.
+    """
+    configure_logging(Settings())
     try:
         return asyncio.run(run())
     except Unavailable as error:

@@ -157,7 +157,7 @@ FUNCTIONS = {
         "switch_secret",
     },
     "end_switch(tenant uuid, secret uuid)": {"end_switch"},
-    "follow_move(tenant uuid)": {"follow_move"},
+    "follow_move(tenant uuid, moved_to text)": {"follow_move"},
     "erase_tenant_step(tenant uuid, most bigint)": {"erase_tenant_step"},
     "list_signing_keys()": {"id", "fingerprint", "public_key", "private_key", "created_at"},
     "add_signing_key(key_id text, secret_fingerprint bytea, public_part jsonb, private_part bytea)": {

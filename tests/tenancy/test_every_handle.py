@@ -124,6 +124,7 @@ class TestCursors:
         for path in sorted(PAGED):
             cursor = await self.second_page(victim, path)
             told = []
+            await Attack("get", path, own(stranger)).send(stranger.http)  # The gateway knows the stranger's graph.
             for each in {cursor: "of the victim", beside(cursor): "of nobody"}:
                 with sent_statements() as sent:
                     answer = await Attack("get", path, own(stranger), cursor=each).send(stranger.http)

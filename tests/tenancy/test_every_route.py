@@ -9,7 +9,7 @@ import pytest
 from recollect.caller import Role
 from recollect.platform.db import Database
 from recollect.settings import Settings
-from tests.support.attacks import NAMED, ROUTES, admin_of, anonymous, attacks, ids_in, lasting, names_of
+from tests.support.attacks import NAMED, ROUTES, Attack, admin_of, anonymous, attacks, ids_in, lasting, names_of
 from tests.support.gateway import NewApiKey, RunningGateway
 from tests.support.guards import BOTH, Attacked, ids_of
 from tests.support.people import browser, joined, sign_in
@@ -55,6 +55,9 @@ async def test_foreign_ids_look_like_unknown_ones_and_nothing_moves(
     async with admin_of(attacked.gateway, issue, stranger.caller) as http:
         with attacked.by(*ids):
             for foreign, other in zip(attacks(names, own), attacks(unknown, own), strict=True):
+                await Attack("get", "/v1/graphs/{name}/nodes", own).send(
+                    http
+                )  # The gateway knows the stranger's graph.
                 with sent_statements() as sent:
                     answer = await foreign.send(http)
                 where = (foreign, answer.status_code, answer.text)

@@ -75,7 +75,7 @@ async def test_what_is_kept_names_the_tenant_and_holds_no_secret(
         async with gateway.http(issued.secret) as client, Redis.from_url(valkey.url) as redis:
             await redis.flushall()
             assert (await list_graphs(client)).status_code == 200
-            keys = {key.decode() async for key in redis.scan_iter("*") if b"failed_keys" not in key}
+            keys = {key.decode() async for key in redis.scan_iter("recollect:rate:*") if b"failed_keys" not in key}
             values = [await redis.get(key) for key in keys]
     own_keys = f"recollect:rate:{{{caller.tenant_id}}}"
     assert keys == {own_keys, f"{own_keys}:key:{issued.key.id}"}

@@ -43,13 +43,14 @@ BEGIN
     RETURN EXISTS (SELECT FROM tenants t WHERE t.id = tenant AND t.place IN ('here', 'leaving'));
 END $$;
 
--- Have the directory name the cell to which a tenant moves, which is here there; nothing where no move has come so far.
-CREATE FUNCTION follow_move(tenant uuid)
+-- Have the directory name the cell to which a tenant moves, which is here there; nothing where that move has not come so far,
+-- or is over, and another one has begun.
+CREATE FUNCTION follow_move(tenant uuid, moved_to text)
 RETURNS void
 LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = recollect, pg_temp
 AS $$
     INSERT INTO tenant_cells AS c (id, slug, cell)
-    SELECT m.id, m.slug, m.target FROM tenant_moves m WHERE m.id = tenant AND m.step IN ('copy', 'hold', 'check', 'switch')
+    SELECT m.id, m.slug, m.target FROM tenant_moves m WHERE m.id = tenant AND m.target = moved_to AND m.step = 'switch'
     ON CONFLICT (id) DO UPDATE SET cell = EXCLUDED.cell, since = clock_timestamp() WHERE c.cell <> EXCLUDED.cell
 $$;
 
@@ -74,5 +75,5 @@ BEGIN
     END LOOP;
 END $$;
 
-REVOKE ALL ON FUNCTION find_departures(uuid[], text[], bytea[]), end_switch(uuid, uuid), follow_move(uuid) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION find_departures(uuid[], text[], bytea[]), end_switch(uuid, uuid), follow_move(uuid) TO recollect_app;
+REVOKE ALL ON FUNCTION find_departures(uuid[], text[], bytea[]), end_switch(uuid, uuid), follow_move(uuid, text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION find_departures(uuid[], text[], bytea[]), end_switch(uuid, uuid), follow_move(uuid, text) TO recollect_app;

@@ -1,6 +1,7 @@
--- What a recall asks by keys and words alone is planned once a session. Sessions have every statement planned with its
--- values (`session_settings` in platform/connections.py), for partial indexes of vectors: of these, planning took 1 to 3 ms
--- and running .05. Plans are made again whenever PostgreSQL comes to know more of the tables. Nothing here is looked up by
+-- What a recall asks by keys alone is planned once a session. Sessions have every statement planned with its values
+-- (`session_settings` in platform/connections.py), for partial indexes of vectors: of these, planning took 1 to 3 ms and
+-- running .05. What looks for names and words is planned with its values, too: by a plan for any tenant, of which most are
+-- small, PostgreSQL goes through all of a large graph (measured: 52 ms instead of 1). Plans are made again whenever PostgreSQL comes to know more of the tables. Nothing here is looked up by
 -- going through a table, however small it was when a plan was made (enable_seqscan).
 
 -- The words of texts, by place from 0, each with how many passages of a graph hold it (at least 1).
@@ -64,7 +65,7 @@ END $$;
 -- entity.
 CREATE FUNCTION entities_named(tenant uuid, graph uuid, names text[], lowered text[], min_length bigint, most bigint)
 RETURNS uuid[]
-LANGUAGE plpgsql STABLE SET search_path = recollect, pg_temp SET plan_cache_mode = force_generic_plan
+LANGUAGE plpgsql STABLE SET search_path = recollect, pg_temp SET plan_cache_mode = force_custom_plan
 SET enable_seqscan = off
 AS $$
 BEGIN
@@ -93,7 +94,7 @@ END $$;
 CREATE FUNCTION find_by_words(tenant uuid, graph uuid, terms text[], idfs double precision[], words tsquery,
     context_words tsquery, most bigint, outdated_too boolean)
 RETURNS TABLE (id uuid, node_id uuid, source text)
-LANGUAGE plpgsql STABLE SET search_path = recollect, pg_temp SET plan_cache_mode = force_generic_plan
+LANGUAGE plpgsql STABLE SET search_path = recollect, pg_temp SET plan_cache_mode = force_custom_plan
 SET enable_seqscan = off SET enable_indexscan = off
 AS $$
 #variable_conflict use_column

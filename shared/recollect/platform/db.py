@@ -4,6 +4,7 @@
 is the only way to the tables. Nobody commits inside, and no network call happens inside.
 """
 
+import asyncio
 import copy
 import math
 import time
@@ -99,6 +100,8 @@ class Database:
         self._contact = settings.operator_contact
         self._several, self._cell = bool(settings.cells), settings.measured_cell
         self._replica = replica
+        self.several_connections = asyncio.Lock()
+        """Held by who asks for a connection while holding one: a few of these could wait for each other for all."""
 
     @classmethod
     @asynccontextmanager

@@ -47,19 +47,20 @@ class PresenceTeller:
 
     def __init__(self, redis: Redis, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._script, self._clock = redis.register_script(_TELL), clock
-        self._noted = set[UUID]()
+        self._noted = dict[UUID, float]()
         self._again_at = 0.0
         self._telling: asyncio.Task[None] | None = None
 
     def note(self, tenant_id: UUID) -> None:
         """A call of this tenant is at work, and none of its calls waits. Returns at once and never raises."""
-        if len(self._noted) < MOST:
-            self._noted.add(tenant_id)
         now = self._clock()
+        self._noted = {tenant: at for tenant, at in self._noted.items() if now - at < PRESENT_SECONDS}
+        if len(self._noted) < MOST:
+            self._noted[tenant_id] = now
         if now < self._again_at or (self._telling is not None and not self._telling.done()):
             return
         self._again_at = now + TELL_SECONDS
-        noted, self._noted = self._noted, set()
+        noted, self._noted = self._noted, {}
         self._telling = asyncio.create_task(self._tell([tenant.bytes for tenant in noted]))
 
     async def aclose(self) -> None:

@@ -75,6 +75,7 @@ class Slot:
 
     def _hold(self) -> None:
         """Have the slot given back once it was worked in for long enough, where this call has it."""
+        self._let_go()
         if self._since is not None:
             left = max(SLOT_SECONDS - self._worked, 0.0)
             self._limit = asyncio.get_running_loop().call_later(left, self._free)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from uuid import UUID
 
 import pytest
@@ -9,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.graph.passages.model import is_dated, speaker
-from recollect.retrieval.recall.model import FEW, fuse, near_best, overlap_at_k, within_budget, without_repeats
+from recollect.retrieval.recall.model import (
+    FEW,
+    GraphState,
+    fuse,
+    near_best,
+    overlap_at_k,
+    within_budget,
+    without_repeats,
+)
 from recollect.retrieval.recall.question_analysis import ExpectedAnswer, is_first_person, statement_share
 from recollect.retrieval.recall.ranking import (
     MIN_BEST_COVERAGE,
@@ -369,3 +378,9 @@ def test_case_stops_and_quotes_do_not_make_another_memory() -> None:
 def test_agreement_is_of_the_first_few() -> None:
     assert overlap_at_k(ranking([1, 2, 3]), ranking([1, 3, 4]), 2) == 0.5
     assert overlap_at_k(ranking([]), ranking([1]), 10) == 0.0
+
+
+@pytest.mark.parametrize(("served", "indexed"), [("new", (None, None)), ("old", ("old", 256)), (None, (None, None))])
+def test_an_index_of_a_former_model_serves_nothing(served: str | None, indexed: tuple[str | None, int | None]) -> None:
+    state = GraphState(UUID(int=1), 1, datetime.now(UTC), 1, 0, "old", 256, None, model=served)
+    assert (state.indexed_model, state.indexed_dimensions) == indexed

@@ -13,6 +13,7 @@ import asyncio
 import random
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID
@@ -59,7 +60,7 @@ async def woken(context: WorkerContext, tenant_id: UUID, carrier: Mapping[str, s
     try:
         more = await _attempt_embedding(context, tenant_id, carrier, small_only=True)
         if not await _wake_sweep(context, tenant_id):
-            await count_terms(context, tenant_id)
+            await count_terms(context, tenant_id, in_bulk=False)
     finally:
         again = context.woken.pop(tenant_id)
     if more or again:
@@ -275,14 +276,17 @@ def _adjust_backoff(context: WorkerContext, tenant_id: UUID, batch: EmbeddingBat
         backoff.shrink(tenant_id, outcome.smallest_failed_group)
 
 
-async def count_terms(context: WorkerContext, tenant_id: UUID) -> None:
-    """Count the words of the tenant's graphs that have changed much. Never raises: one must not keep the others."""
+async def count_terms(context: WorkerContext, tenant_id: UUID, *, in_bulk: bool = True) -> None:
+    """Count the words of the tenant's graphs that have changed much. Never raises: one must not keep the others.
+
+    Not `in_bulk`: without rests, which whoever woke the worker would wait for.
+    """
     caller, changed = worker_caller(tenant_id), list[UUID]()
     with Attempt("words not counted", tenant_id):
         async with context.database.transaction(caller, read_only=True) as tx:
             changed = await passages.graphs_to_count(tx, limit=MAX_COUNTED)
     for graph_id in context.until_stopping(changed):
-        async with context.part(tenant_id):
+        async with context.part(tenant_id) if in_bulk else nullcontext():
             with Attempt("words not counted", tenant_id, graph=str(graph_id)):
                 async with context.database.transaction(caller) as tx:
                     await passages.recount_terms(tx, graph_id)

@@ -1,5 +1,7 @@
 """What a person is at the providers of their tenants: listed, and disconnected from their account."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from uuid import UUID
 
 from recollect.accounts.audit import service as audit
@@ -38,9 +40,7 @@ async def disconnect(db: Database, person: PersonSession, provider_id: UUID, *, 
         found = await list_own_identities(db, person.person_id)
         await _disconnect(db, person, _identity_at(found, provider_id), address)
         return
-    # The ways are in several cells: who takes one, looks at all and takes it while holding a lock at home.
-    async with db.personal(person.person_id) as home:
-        await store.lock_ways(home, person.person_id)
+    async with _all_ways(db, person) as home:
         found = await _identities_of(db, home, person.person_id)
         identity = _identity_at(found, provider_id)
         if not (_others(found, identity) or await _has_own_way(home, person)):
@@ -69,9 +69,7 @@ async def _disconnect(db: Database, person: PersonSession, identity: OwnIdentity
 
 async def remove_passkey(db: Database, person: PersonSession, passkey_id: UUID) -> None:
     """Let a person's passkey open nothing any more. Raises NotFound; Conflict for the last way to sign in."""
-    async with db.personal(person.person_id) as session:
-        if db.is_several:
-            await store.lock_ways(session, person.person_id)
+    async with _all_ways(db, person) if db.is_several else db.personal(person.person_id) as session:
         await store.lock_person(session, person.person_id)
         await passkeys.remove(session, person.person_id, passkey_id)
         identities = await _identities_of(db, session, person.person_id)
@@ -80,6 +78,14 @@ async def remove_passkey(db: Database, person: PersonSession, passkey_id: UUID) 
                 "This is the only way by which you sign in. Set a password, or add another passkey, first.",
                 code=ErrorCode.LAST_SIGN_IN,
             )
+
+
+@asynccontextmanager
+async def _all_ways(db: Database, person: PersonSession) -> AsyncIterator[Session]:
+    """All ways by which a person signs in, which are in several cells: nobody else takes one meanwhile."""
+    async with db.several_connections, db.personal(person.person_id) as home:
+        await store.lock_ways(home, person.person_id)
+        yield home
 
 
 async def _identities_of(db: Database, home: Session, person_id: UUID) -> list[OwnIdentity]:

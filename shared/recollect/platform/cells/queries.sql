@@ -16,4 +16,4 @@ SELECT end_switch(:moving, :secret) AS is_here;
 
 -- name: follow_move
 -- Have the directory, at home, name the cell to which a tenant moves.
-SELECT follow_move(:moving);
+SELECT follow_move(:moving, :target);

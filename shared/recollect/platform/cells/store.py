@@ -51,6 +51,6 @@ async def end_switch(session: Session, departure: Departure) -> bool:
     return is_here
 
 
-async def follow_move(session: Session, tenant_id: UUID) -> None:
+async def follow_move(session: Session, departure: Departure) -> None:
     """Have the directory name the cell to which a tenant moves."""
-    await session.execute(queries.follow_move, moving=tenant_id)
+    await session.execute(queries.follow_move, moving=departure.tenant_id, target=departure.target)

@@ -51,6 +51,6 @@ async def _end(session_at: SessionAt, departure: Departure) -> bool:
         is_there = await store.end_switch(session, departure)
     if is_there:
         async with session_at(HOME) as session:
-            await store.follow_move(session, departure.tenant_id)
+            await store.follow_move(session, departure)
         log.warning("ended the switch of a move that was interrupted", tenant=str(departure.tenant_id))
     return is_there

@@ -136,6 +136,16 @@ class GraphState:
         """Of the vector index, where it is of this model's vectors."""
         return self.vector_dimensions if self.vector_model == model else None
 
+    @property
+    def indexed_model(self) -> str | None:
+        """Whose vectors serve the graph, where its vector index is of these, and not still of a former model's."""
+        return self.model if self.indexed_dimensions is not None else None
+
+    @property
+    def indexed_dimensions(self) -> int | None:
+        """Of the vector index, where it is of the vectors that serve the graph."""
+        return None if self.model is None else self.dimensions(self.model)
+
 
 @dataclass(frozen=True, slots=True)
 class AskedWords:

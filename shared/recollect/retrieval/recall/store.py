@@ -168,8 +168,8 @@ async def find_similar(
 ) -> list[tuple[UUID, float]]:
     """Active facts that mean nearly the same as a node, with their cosines, nearest first."""
     rows = await view.fetch(
-        queries.find_similar.with_types(vector=_halfvec(state.vector_dimensions)),
-        indexed_model=state.vector_model,
+        queries.find_similar.with_types(vector=_halfvec(state.indexed_dimensions)),
+        indexed_model=state.indexed_model,
         node_id=node_id,
         min_score=min_score,
         limit=limit,
@@ -200,8 +200,8 @@ async def find_similar_entities(
 ) -> list[tuple[UUID, UUID]]:
     """Active facts, each with an entity of which something is known that means nearly the same, nearest first."""
     rows = await tx.fetch(
-        queries.find_similar_entities.with_types(vector=_halfvec(state.vector_dimensions)),
-        indexed_model=state.vector_model,
+        queries.find_similar_entities.with_types(vector=_halfvec(state.indexed_dimensions)),
+        indexed_model=state.indexed_model,
         graph_id=graph.id,
         fact_ids=list(facts),
         min_scores=list(facts.values()),
