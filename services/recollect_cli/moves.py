@@ -1,6 +1,5 @@
 """`recollect tenants move` and `recollect tenants moves`: organisations change the cell that they are in."""
 
-import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -13,6 +12,7 @@ from recollect.moves import service as moves
 from recollect.moves.connections import CellConnections
 from recollect.moves.model import HOLD_SECONDS, Cell, MoveOptions
 from recollect.settings import Settings
+from recollect_cli.running import run_to_end
 from recollect_cli.tables import show
 
 T = TypeVar("T")
@@ -81,7 +81,7 @@ def _with_cells(settings: Settings, work: Callable[[CellConnections], Awaitable[
         async with CellConnections.reaching(known, settings) as cells:
             return await work(cells)
 
-    return asyncio.run(run())
+    return run_to_end(run())
 
 
 def _tell(told: str) -> None:

@@ -1,6 +1,5 @@
 """How operator commands reach the database."""
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
@@ -13,9 +12,9 @@ from recollect.platform.caller_changes import told_at_the_end
 from recollect.platform.db import Database
 from recollect.platform.directory import service as directory
 from recollect.platform.operator_sessions import Operator
-from recollect.platform.telemetry import configure_logging
 from recollect.platform.transactions import Transaction
 from recollect.settings import Settings
+from recollect_cli.running import run_to_end
 
 T = TypeVar("T")
 
@@ -80,13 +79,9 @@ def as_tenant(slug: str, work: Callable[[Database, Caller], Awaitable[T]]) -> T:
 
 
 def _run_or_exit(run: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """What it answers; a database that is away is told by the settings that say where it is.
-
-    Whatever is logged goes to standard error: what a command tells is read by others.
-    """
-    configure_logging(Settings())
+    """What it answers; a database that is away is told by the settings that say where it is."""
     try:
-        return asyncio.run(run())
+        return run_to_end(run())
     except Unavailable as error:
         if error.code is ErrorCode.BUSY:
             raise

@@ -1,6 +1,5 @@
 """How commands of operators reach the operator API: the one that is named, or the same application in this process."""
 
-import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -12,6 +11,7 @@ import msgspec
 from recollect.errors import ErrorCode, InvalidInput, RecollectError, Unavailable
 from recollect.settings import Settings
 from recollect_cli.gateway import is_here
+from recollect_cli.running import run_to_end
 from recollect_operator.app import create_app
 
 URL, KEY = "RECOLLECT_OPERATOR_URL", "RECOLLECT_OPERATOR_KEY"
@@ -85,7 +85,7 @@ def asked(work: Callable[[OperatorApi], Awaitable[T]]) -> T:
                 refused = error  # Raised outside: an application's end would wrap it in a group.
         raise refused
 
-    return asyncio.run(run())
+    return run_to_end(run())
 
 
 @asynccontextmanager
