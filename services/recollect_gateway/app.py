@@ -240,7 +240,7 @@ async def _open(state: State, settings: Settings, offer: Offer, stack: AsyncExit
     state.authenticator = Authenticator(
         state.db, state.pepper, state.tally.note_key, failed, state.issuers, state.errands.begin, callers
     )
-    presence = PresenceTeller(redis)
+    presence = PresenceTeller(redis, state.db.known_cell)
     stack.push_async_callback(presence.aclose)
     state.admission = Admission(limiter, settings, presence)
     state.streams = Streams(bus, state.admission, settings)

@@ -39,11 +39,11 @@ class Cluster(LocalPostgres):
         """Run one of PostgreSQL's programs as its user; raises Unavailable with what it says."""
         self._run(program, [*arguments])
 
-    def back_up(self, source: "Cluster", *options: str) -> None:
-        """Become a copy of a running server: `pg_basebackup`."""
+    def back_up(self, source: str, *options: str) -> None:
+        """Become a copy of the running server at that address: `pg_basebackup`."""
         self.home.parent.mkdir(parents=True, exist_ok=True)
         self.own_folder("postgres").chmod(0o700)
-        self.run("pg_basebackup", "-h", source.host, "-U", "postgres", "-D", str(self.home), "-c", "fast", *options)
+        self.run("pg_basebackup", "-d", source, "-D", str(self.home), "-c", "fast", *options)
         for lock in self.home.glob(".s.PGSQL.*"):  # The other server's socket is among its files.
             lock.unlink()
 

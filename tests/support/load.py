@@ -18,6 +18,9 @@ from tests.support.balancer import NoGatewayError
 from tests.support.gateway import rpc_answer, rpc_headers, until
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
+ADDRESS = "http://127.0.0.1:8080"
+"""The balancer's, as agents know it. Gateways of 0.1.0 serve no `Host` of this machine that names no port."""
+
 GRAPHS = 2
 """Graphs that the agents share, so that they wait for one another."""
 
@@ -179,7 +182,7 @@ async def agents_of(transport: httpx2.AsyncBaseTransport, key: str) -> AsyncIter
     """The client of agents that have this key and know one address, that of a balancer."""
     headers = {"Authorization": f"Bearer {key}"}
     async with httpx2.AsyncClient(
-        transport=transport, base_url="http://127.0.0.1", headers=headers, timeout=MAX_WAIT_SECONDS
+        transport=transport, base_url=ADDRESS, headers=headers, timeout=MAX_WAIT_SECONDS
     ) as http:
         yield http
 

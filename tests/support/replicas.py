@@ -124,7 +124,7 @@ async def pair(settings: Settings) -> AsyncIterator[Pair]:
         primary.start()
         stack.callback(primary.stop)
         await migrate(primary.url())
-        standby.back_up(primary, "--write-recovery-conf")
+        standby.back_up(primary.url(), "--write-recovery-conf")
         standby.start()
         stack.callback(standby.stop)
         urls = {

@@ -156,6 +156,7 @@ FUNCTIONS = {
         "departed_to",
         "switch_secret",
     },
+    "list_open_switches(most bigint)": {"tenant_id", "source"},
     "end_switch(tenant uuid, secret uuid)": {"end_switch"},
     "follow_move(tenant uuid, moved_to text)": {"follow_move"},
     "erase_tenant_step(tenant uuid, most bigint)": {"erase_tenant_step"},
@@ -277,6 +278,7 @@ WHEREVER_IT_IS = {
     "find_cells",
     "find_departures",
     "find_places",
+    "list_open_switches",
 }
 """Those that are told a tenant, and need not find it here: operators ask, and the directory answers."""
 

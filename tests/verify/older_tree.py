@@ -14,7 +14,7 @@ from tests.support.workers import environment
 
 ROOT = Path(__file__).parents[2]
 CHOSEN = "UPGRADE_FROM"
-"""The variable that names the revision; empty: the last tag, or the one of the file `upgrade_from`."""
+"""The variable that names a revision; empty: the last tag, and those of the file `upgrade_from`."""
 
 CLI = "import sys; from recollect_cli.main import main; sys.exit(main())"
 PREPARE = """
@@ -34,9 +34,14 @@ async def main():
     session = session_settings("recollect_owner", settings)
     connection = await asyncpg.connect(settings.migration_url, server_settings=session)
     for file in sorted(core.rglob("queries.sql")):
-        for name, query in Queries("recollect." + ".".join(file.parent.relative_to(core).parts)).by_name.items():
+        queries = Queries("recollect." + ".".join(file.parent.relative_to(core).parts))
+        try:
+            texts = {name: query.with_types(vector="halfvec").text for name, query in queries.by_name.items()}
+        except AttributeError:  # As in 0.1.0, where parameters had numbers and no types were put in.
+            texts = queries.statements
+        for name, text in texts.items():
             try:
-                await connection.prepare(query.with_types(vector="halfvec").text)
+                await connection.prepare(text)
             except asyncpg.PostgresError as error:
                 print(f"{file.parent.name}.{name}: {error}")
 
@@ -44,21 +49,23 @@ asyncio.run(main())
 """
 
 
-def old_revision() -> str:
-    """The revision from which to upgrade, as a commit."""
-    chosen = os.environ.get(CHOSEN) or _last_tag() or (Path(__file__).parent / "upgrade_from").read_text().strip()
-    return _git("rev-parse", "--verify", f"{chosen}^{{commit}}").decode().strip()
+def old_revisions() -> list[str]:
+    """The revisions from which to upgrade."""
+    if chosen := os.environ.get(CHOSEN):
+        return [chosen]
+    lines = (Path(__file__).parent / "upgrade_from").read_text().splitlines()
+    return [*_last_tag(), *(line.split()[0] for line in lines)]
 
 
-def _last_tag() -> str:
+def _last_tag() -> list[str]:
     tags = _git("tag", "--list", "--sort=-v:refname", "--merged", "HEAD").decode().split()
     released = [tag for tag in tags if re.fullmatch(r"v?\d+\.\d+\.\d+", tag)]
-    return released[0] if released else ""
+    return released[:1]
 
 
 def checked_out(revision: str, folder: Path) -> Path:
     """The files of a revision, without its history."""
-    archive = _git("archive", "--format=tar", revision)
+    archive = _git("archive", "--format=tar", f"{revision}^{{commit}}")
     with tarfile.open(fileobj=BytesIO(archive)) as files:
         files.extractall(folder, filter="data")
     return folder

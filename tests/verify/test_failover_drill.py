@@ -30,7 +30,7 @@ def pair() -> Iterator[tuple[Cluster, Cluster]]:
         primary, standby = Cluster(Path(folder) / "a"), Cluster(Path(folder) / "b")
         primary.start()
         stack.callback(primary.stop)
-        standby.back_up(primary, "--write-recovery-conf")
+        standby.back_up(primary.url(), "--write-recovery-conf")
         standby.start()
         stack.callback(standby.stop)
         yield primary, standby

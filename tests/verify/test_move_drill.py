@@ -5,27 +5,36 @@ import signal
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import AsyncExitStack, ExitStack
+from functools import partial
 from pathlib import Path
 
 import httpx2
 import pytest
 
+from recollect.accounts.identity.model import operator_caller
+from recollect.accounts.tenants import service as tenants
+from recollect.platform.connections import OWNER_ROLE
+from recollect.platform.db import Database
 from recollect.platform.migrate import migrate
 from recollect.settings import Settings
 from recollect.settings.cells import HOME, CellUrls
+from recollect_operator.cells import OperatorCells
 from tests.e2e.test_import_export import Shell
 from tests.support.balancer import Balancer
 from tests.support.clusters import Cluster
 from tests.support.fleet import fleet
-from tests.support.gateway import eventually
+from tests.support.gateway import eventually, issue_key
 from tests.support.load import Load, agents_of, stored_once
 from tests.support.workers import environment
-from tests.verify.drills import embedded, issued_key, on
+from tests.verify.drills import embedded, on
 
 AGENTS = 3
 STEP = 60
 AWAY = "b"
+
+NEIGHBOURS = {"neighbour": HOME, "resident": AWAY}
+"""Tenants that stay, in the cell that the one that moves leaves, and in that where it arrives."""
 
 MOVE_SECONDS = 300.0
 """Beside what agents do on all of this machine's processors."""
@@ -76,42 +85,60 @@ async def own(settings: Settings, servers: Servers) -> Settings:
 async def test_an_organisation_moves_under_load_and_back(
     own: Settings, servers: Servers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    keys = [await issued_key(own, slug) for slug in ("drill", "neighbour")]
+    keys = [await key_in(own, slug, cell) for slug, cell in (("drill", HOME), *NEIGHBOURS.items())]
     shell = Shell(tmp_path, environment(own))
     with fleet(own, tmp_path) as processes:
         gateways = [processes.gateway() for _ in range(2)]
         workers = [processes.worker(cell=cell) for cell in (HOME, AWAY)]
-        async with Balancer().balancing() as balancer:
-            timed = Timed(balancer)
-            async with agents_of(balancer, keys[0]) as moving, agents_of(timed, keys[1]) as staying:
-                await balancer.bring_in(gateways)
-                load, neighbour = Load(moving, repeats=True), Load(staying)
-                async with load.at_work(AGENTS), neighbour.at_work(AGENTS):
-                    await both_go_on(load, neighbour)
-                    before = timed.percentile()
-                    await moved(shell, "--to", AWAY)
-                    during = timed.percentile()
-                    assert await rows_of_drill(servers) == [0, 1]
-                    await both_go_on(load, neighbour)
-                    await killed_while_writes_are_held(shell, "--to", HOME)
-                    await moved(shell, "--continue")
-                    assert await rows_of_drill(servers) == [1, 0]
-                    await both_go_on(load, neighbour)
-                await stored_once(load)
-                await stored_once(neighbour)
+        async with Balancer().balancing() as balancer, AsyncExitStack() as stack:
+            timed = [Timed(balancer) for _ in NEIGHBOURS]
+            clients = [
+                await stack.enter_async_context(agents_of(transport, key))
+                for transport, key in zip((balancer, *timed), keys, strict=True)
+            ]
+            await balancer.bring_in(gateways)
+            load, *neighbours = (Load(client, repeats=not number) for number, client in enumerate(clients))
+            async with AsyncExitStack() as at_work:
+                for each in (load, *neighbours):
+                    await at_work.enter_async_context(each.at_work(AGENTS))
+                await all_go_on(load, *neighbours)
+                before = [each.percentile() for each in timed]
+                await moved(shell, "--to", AWAY)
+                during = [each.percentile() for each in timed]
+                assert await rows_of_drill(servers) == [0, 1]
+                await all_go_on(load, *neighbours)
+                await killed_while_writes_are_held(shell, "--to", HOME)
+                await moved(shell, "--continue")
+                assert await rows_of_drill(servers) == [1, 0]
+                await all_go_on(load, *neighbours)
+            for each in (load, *neighbours):
+                await stored_once(each)
         assert {(failure.code, failure.may_be_repeated) for failure in load.failures} <= {("tenant_moving", True)}
-        assert neighbour.failures == []
+        assert [each.failures for each in neighbours] == [[] for _ in NEIGHBOURS]
         assert [worker.process.poll() for worker in workers] == [None, None]
-        await eventually(lambda: embedded(own))
+        for cell in (HOME, AWAY):
+            await eventually(partial(embedded, own.of_cell(cell)))
         assert [fault for member in processes.members for fault in member.faults()] == []
     with capsys.disabled():
-        print(
-            f"\nthe neighbour's p95: {before} before, {during} during the move; "
-            f"{len(load.failures)} calls of the one that moved were told to come again"
-        )
+        for cell, *took in zip(NEIGHBOURS.values(), before, during, strict=True):
+            print("\nthe p95 of the neighbour in {}: {} before, {} during the move".format(cell, *took))
+        print(f"{len(load.failures)} calls of the one that moved were told to come again")
 
 
-async def both_go_on(*loads: Load) -> None:
+async def key_in(own: Settings, slug: str, cell: str) -> str:
+    """The key of an administrator of a new tenant in that cell."""
+    async with (
+        OperatorCells.connect(own, OWNER_ROLE, lambda its: its.migration_url) as operators,
+        operators.claimed(slug, cell) as tenant_id,
+        operators.at(cell).session() as operator,
+    ):
+        caller = operator_caller(await tenants.create_tenant(operator, slug, slug.title(), tenant_id=tenant_id))
+    its = own.of_cell(cell)
+    async with Database.connect(its.database_url, settings=its) as db:
+        return (await issue_key(db, its, caller, kind="admin")).secret
+
+
+async def all_go_on(*loads: Load) -> None:
     await asyncio.gather(*(load.wait_for(STEP) for load in loads))
 
 

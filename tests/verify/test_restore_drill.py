@@ -88,7 +88,7 @@ async def test_a_point_in_time_just_before_a_mistake(settings: Settings, folder:
     base = Cluster(folder / "base")
     with serving(own) as gateway:
         await remembered(gateway, key, "Bees make honey")
-        base.back_up(original)
+        base.back_up(original.url())
         await remembered(gateway, key, "Wasps make paper")  # After the backup: it is in the log alone.
         before = await graph_of(gateway, key)
         moment = await original.execute("SELECT clock_timestamp()")

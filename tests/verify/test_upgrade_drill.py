@@ -1,6 +1,8 @@
 """A rolling upgrade from an earlier revision, and back, under load: no call fails, and nothing is lost.
 
-`make upgrade-drill OLD=<revision>` chooses the revision.
+From the revisions that the file `upgrade_from` names, of which 0.1.0 is one; `make upgrade-drill OLD=<revision>`
+chooses another.
+The older sources run with the libraries of this tree's lock.
 """
 
 import asyncio
@@ -13,13 +15,14 @@ import pytest
 
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres
+from recollect_local.valkey import LocalValkey
 from tests.conftest import FAST_AND_FORGETFUL
 from tests.support.balancer import Balancer
 from tests.support.fleet import Fleet, Member, fleet
 from tests.support.gateway import eventually
 from tests.support.load import Load, agents_of, stored_once
 from tests.verify.drills import embedded
-from tests.verify.older_tree import checked_out, old_revision, recollect, unprepared
+from tests.verify.older_tree import checked_out, old_revisions, recollect, unprepared
 
 AGENTS = 4
 STEP = 40
@@ -37,9 +40,20 @@ def own_postgres() -> Iterator[LocalPostgres]:
 
 
 @pytest.fixture
-def own(settings: Settings, own_postgres: LocalPostgres) -> Settings:
+def own_valkey() -> Iterator[LocalValkey]:
+    """A server in which no earlier drill's tenants wait, whom this one's database does not know."""
+    with tempfile.TemporaryDirectory(prefix="recollect-") as folder:
+        server = LocalValkey(Path(folder))
+        server.start()
+        yield server
+        server.stop()
+
+
+@pytest.fixture
+def own(settings: Settings, own_postgres: LocalPostgres, own_valkey: LocalValkey) -> Settings:
     return settings.model_copy(
         update={
+            "redis_url": own_valkey.url,
             "database_url": own_postgres.url("recollect_app"),
             "owner_database_url": own_postgres.url(),
             "maintenance_database_url": own_postgres.url("recollect_maintenance"),
@@ -60,9 +74,9 @@ async def balancer() -> AsyncIterator[Balancer]:
         yield balancer
 
 
-@pytest.fixture(scope="module")
-def old_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return checked_out(old_revision(), tmp_path_factory.mktemp("old"))
+@pytest.fixture(scope="module", params=old_revisions())
+def old_tree(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return checked_out(request.param, tmp_path_factory.mktemp("old"))
 
 
 async def out(balancer: Balancer, *members: Member) -> None:

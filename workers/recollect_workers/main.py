@@ -97,7 +97,7 @@ async def run(settings: Settings, stopping: asyncio.Event, more: Mapping[str, Ki
         outbound = Outbound(settings)
         stack.push_async_callback(outbound.close)
         kinds = {**known_kinds(settings), **more}
-        pace = Pace(Presence(redis), settings.bulk_share_beside_calls, stopping)
+        pace = Pace(Presence(redis, settings.cell), settings.bulk_share_beside_calls, stopping)
         context = WorkerContext(
             settings, database, embedder, wakeups, stopping, kinds, previous=previous, outbound=outbound, pace=pace
         )

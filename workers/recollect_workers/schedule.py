@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import structlog
 
 from recollect.errors import RecollectError
+from recollect.settings.cells import HOME
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import (
     audit,
@@ -22,6 +23,7 @@ from recollect_workers.jobs import (
     idempotency,
     linking,
     runner,
+    switches,
     tenant_erasure,
     usage,
     vector_indexes,
@@ -51,6 +53,7 @@ def scheduled_jobs(context: WorkerContext) -> list[ScheduledJob]:
     """Everything that runs regularly."""
     settings = context.settings
     sending = ScheduledJob("send webhooks", webhooks.send, settings.sweep_seconds, context.webhooks_due)
+    ending = ScheduledJob("end switches of moves", switches.end, settings.sweep_seconds)
     return [
         ScheduledJob("sweep passages", embedding.sweep, settings.sweep_seconds, context.backoff.due),
         ScheduledJob("relate facts", linking.sweep, settings.sweep_seconds, context.links_due),
@@ -66,6 +69,7 @@ def scheduled_jobs(context: WorkerContext) -> list[ScheduledJob]:
         ScheduledJob("look for events of webhooks", webhooks.collect, settings.sweep_seconds),
         ScheduledJob("delete deliveries from long ago", webhooks.forget, PURGE_SECONDS),
         *([sending] if context.outbound else []),
+        *([ending] if settings.cells and settings.cell == HOME else []),
         *([ScheduledJob("measure what waits", backlog.tell, settings.sweep_seconds)] if settings.tells_metrics else []),
         ScheduledJob("tend indexes", vector_indexes.maintain_indexes, settings.index_care_seconds),
     ]

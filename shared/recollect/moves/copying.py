@@ -10,7 +10,8 @@ from recollect.accounts.plans import service as plans
 from recollect.errors import Conflict, ErrorCode, Unavailable
 from recollect.moves import store
 from recollect.moves.connections import MoveContext
-from recollect.moves.model import NEARLY_THERE, ROWS_AT_ONCE, Copying, TenantPlace, lacking
+from recollect.moves.model import NEARLY_THERE, ROWS_AT_ONCE, Copying, TenantPlace, lacking, unlike_schema
+from recollect.platform.migrate import migrations
 from recollect.platform.operator_sessions import Operator
 from recollect.retrieval.vector_indexes import service as vector_indexes
 from recollect.settings.cells import HOME
@@ -31,6 +32,14 @@ async def _patient(cell: Operator) -> AsyncIterator[None]:
     await store.wait_for_locks(cell, most="0")
     yield
     await store.wait_for_locks(cell, most=None)
+
+
+async def require_own_schema(context: MoveContext) -> None:
+    """Raise Unavailable where home or one of the two is of another version: a statement would fail in the middle."""
+    own, move = [migration.name for migration in migrations()], context.move
+    for name, cell in ((HOME, context.home), (move.source, context.source), (move.target, context.target)):
+        if told := unlike_schema(name, await store.list_migrations(cell), own):
+            raise Unavailable(told, code=ErrorCode.SCHEMA_OUTDATED)
 
 
 async def require_ready(context: MoveContext) -> None:

@@ -135,7 +135,6 @@ class ServerCapabilities:
     may_subscribe: bool
     may_publish: bool
     may_erase: bool
-    migrations: list[str]
 
 
 def lacking(move: Move, source: ServerCapabilities, target: ServerCapabilities) -> list[str]:
@@ -153,9 +152,20 @@ def lacking(move: Move, source: ServerCapabilities, target: ServerCapabilities) 
         (target.may_subscribe, f"the login at {move.target} may not subscribe"),
         (source.may_erase, f"the login at {move.source} may not set session_replication_role"),
         (target.may_erase, f"the login at {move.target} may not set session_replication_role"),
-        (source.migrations == target.migrations, f"{move.source} and {move.target} are not of one version"),
     ]
     return [told for given, told in needs if not given]
+
+
+def unlike_schema(cell: str, applied: Sequence[str], own: Sequence[str]) -> str | None:
+    """What keeps whoever has these migrations of its `own` from a cell where others are `applied`, and what to do.
+
+    None where they are the same.
+    """
+    if lacks := [name for name in own if name not in applied]:
+        return f"{cell} lacks {lacks[0]}, which this command needs. Run `recollect migrate`, then say this again."
+    if unknown := [name for name in applied if name not in own]:
+        return f"{cell} has {unknown[0]}, which this command does not know. Use that of the version that migrated it."
+    return None
 
 
 def differences(source: Sequence[Contents], target: Sequence[Contents]) -> list[str]:

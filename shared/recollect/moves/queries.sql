@@ -50,8 +50,10 @@ SELECT place FROM tenants WHERE id = :id;
 SELECT lock_writes(:id, true);
 
 -- name: set_place
--- Say something else of a tenant, where this cell says one of :among of it; whether it does now.
-UPDATE tenants SET place = :place, held_until = NULL, switch_secret = NULL WHERE id = :id AND place = ANY (:among::text[]) RETURNING id;
+-- Say something else of a tenant, where this cell says one of :among of it; whether it does now. What was noted of the hold,
+-- or the departure, that this ends goes with it.
+UPDATE tenants SET place = :place, held_until = NULL, switch_secret = NULL, departed_to = NULL
+WHERE id = :id AND place = ANY (:among::text[]) RETURNING id;
 
 -- name: hold
 -- Have a tenant that is here be leaving, for so long at most; until when. No row where it is not here.
@@ -173,8 +175,11 @@ SELECT current_setting('wal_level') AS wal_level,
     ) FROM pg_roles WHERE rolname = current_user) AND has_database_privilege(current_database(), 'CREATE')
         AS may_subscribe,
     has_parameter_privilege('session_replication_role', 'SET') AS may_erase,
-    pg_has_role('recollect_owner', 'USAGE') AND has_database_privilege(current_database(), 'CREATE') AS may_publish,
-    (SELECT array_agg(m.name ORDER BY m.name) FROM schema_migrations m) AS migrations;
+    pg_has_role('recollect_owner', 'USAGE') AND has_database_privilege(current_database(), 'CREATE') AS may_publish;
+
+-- name: list_migrations
+-- The migrations that a cell has.
+SELECT name FROM schema_migrations ORDER BY name;
 
 -- name: tables_of_tenants
 -- The tables whose rows say whose they are.

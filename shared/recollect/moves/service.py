@@ -2,7 +2,7 @@
 
 Each step is noted in the home cell before it is done, and may be done again: whoever moves a tenant may be killed at
 any moment. At each, one cell serves the tenant; between two statements of the switch, none does. Where whoever moves it
-is killed there, gateways end the switch (`platform.cells.switches`).
+is killed there, gateways and workers end the switch (`platform.cells.switches`).
 """
 
 import asyncio
@@ -41,7 +41,7 @@ async def move_tenant(cells: CellConnections, slug: str, target: str, options: M
     async with home.transaction():
         move = await store.insert_move(home, tenant_id, slug, source=source, target=target)
         assert move is not None
-        context = await cells.context_of(move, options, tell)
+        context = await _context_of(cells, move, options, tell)
         await copying.require_ready(context)
         await _log(context, OperatorAction.TENANT_MOVE_BEGUN)
     await _go_on(context)
@@ -52,12 +52,12 @@ async def continue_move(cells: CellConnections, slug: str, options: MoveOptions,
     move = await _interrupted(cells, slug)
     if move.step == Step.UNDO:
         raise Conflict("This move is being undone. Say so again, to end that.", code=ErrorCode.TENANT_MOVING)
-    await _go_on(await cells.context_of(move, options, tell))
+    await _go_on(await _context_of(cells, move, options, tell))
 
 
 async def undo_move(cells: CellConnections, slug: str, options: MoveOptions, tell: Tell) -> None:
     """Leave a tenant where it is: nothing of the move is left. Raises NotFound, Conflict once it has switched."""
-    context = await cells.context_of(await _interrupted(cells, slug), options, tell)
+    context = await _context_of(cells, await _interrupted(cells, slug), options, tell)
     move = context.move
     stays = await store.set_place(context.source, move.id, TenantPlace.HERE, (TenantPlace.HERE, TenantPlace.LEAVING))
     if not stays and not await _is_erased(context):
@@ -78,6 +78,13 @@ async def undo_move(cells: CellConnections, slug: str, options: MoveOptions, tel
 async def list_moves(cells: CellConnections) -> list[Move]:
     """The moves that are under way, or were interrupted."""
     return await store.list_moves(await cells.to(HOME))
+
+
+async def _context_of(cells: CellConnections, move: Move, options: MoveOptions, tell: Tell) -> MoveContext:
+    """What a move works on, which is of this version. Raises NotFound, Unavailable."""
+    context = await cells.context_of(move, options, tell)
+    await copying.require_own_schema(context)
+    return context
 
 
 async def _locked(cells: CellConnections, slug: str) -> Operator:

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+import asyncpg
 import msgspec
 
 from recollect.moves.model import (
@@ -199,6 +200,14 @@ async def describe_server(cell: Operator) -> ServerCapabilities:
     row = await cell.fetchrow(queries.describe_server)
     assert row is not None
     return ServerCapabilities(**row)
+
+
+async def list_migrations(cell: Operator) -> list[str]:
+    """The migrations that a cell has; none where it was never migrated."""
+    try:
+        return [row["name"] for row in await cell.fetch(queries.list_migrations)]
+    except asyncpg.UndefinedTableError:
+        return []
 
 
 async def tables_of_tenants(cell: Operator) -> list[str]:

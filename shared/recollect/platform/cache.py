@@ -13,9 +13,11 @@ def connect_redis(settings: Settings, *, block_seconds: float = 0.0, connections
 
     Calls raise redis.exceptions.RedisError while Redis is away, after two or three times
     `redis_timeout_seconds` at most; of a client for commands that wait for something, `block_seconds` later. Raises
-    InvalidInput when the address cannot be read.
+    InvalidInput when the address cannot be read. A rediss:// server has a certificate for its name: any certificate of
+    an authority would do for the library. `ssl_check_hostname=false` in the address leaves it so.
     """
     seconds = settings.redis_timeout_seconds
+    named = {"ssl_check_hostname": True} if settings.redis_url.startswith("rediss://") else {}
     try:
         # The blocking pool, because the plain one opens connections one after the other: with a Redis
         # that hangs, the hundredth caller would wait a hundred timeouts.
@@ -25,6 +27,7 @@ def connect_redis(settings: Settings, *, block_seconds: float = 0.0, connections
             timeout=seconds,
             socket_timeout=seconds + block_seconds,
             socket_connect_timeout=seconds,
+            **named,
         )
     except ValueError:  # Its text may hold the password.
         raise InvalidInput(

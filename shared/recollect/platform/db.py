@@ -37,6 +37,7 @@ from recollect.platform.transactions import (
     roll_back,
 )
 from recollect.settings import Settings
+from recollect.settings.cells import HOME
 
 if TYPE_CHECKING:
     from recollect.platform.replicas import Replica
@@ -171,6 +172,10 @@ class Database:
     def others(self) -> "Sequence[Database]":
         """The other cells."""
         return ()
+
+    def known_cell(self, tenant_id: UUID) -> str | None:
+        """The cell in which a tenant was found last; None where that is not known. Asks nobody."""
+        return HOME
 
     @asynccontextmanager
     async def transaction(

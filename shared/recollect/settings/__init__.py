@@ -5,14 +5,15 @@ They are grouped by what they are of, a module for each group; whoever reads the
 
 import os
 from pathlib import Path
+from typing import Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SecretsSettingsSource, SettingsConfigDict
 
 from recollect.errors import InvalidInput
 from recollect.public_url import local_url
 from recollect.settings.calls import CallsSettings
-from recollect.settings.cells import CellSettings
+from recollect.settings.cells import SEVERAL_CELLS_CONNECTIONS, CellSettings
 from recollect.settings.edge import EdgeSettings
 from recollect.settings.embedding import EmbeddingSettings
 from recollect.settings.moves import MoveSettings
@@ -80,6 +81,16 @@ class Settings(
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """The arguments, then the environment, then the files of `secrets_dir`."""
         return (init_settings, env_settings, *_secret_files(settings_cls))
+
+    @model_validator(mode="after")
+    def _require_connections(self) -> Self:
+        """What holds a connection at home while it asks a tenant's cell would wait for itself where that is home."""
+        if self.cells and self.database_pool_size < SEVERAL_CELLS_CONNECTIONS:
+            raise InvalidInput(
+                f"Several cells (RECOLLECT_CELLS) need {SEVERAL_CELLS_CONNECTIONS} connections of a process or more",
+                path="RECOLLECT_DATABASE_POOL_SIZE",
+            )
+        return self
 
     def require_own_secret(self) -> None:
         """Raise InvalidInput where the world could reach keys that are hashed with the secret in this file."""

@@ -14,6 +14,10 @@ HOME = "home"
 MAX_CELLS = 16
 """Cells of a deployment, home among them: a credential that is not known yet is asked of all."""
 
+SEVERAL_CELLS_CONNECTIONS = 2
+"""Connections of a process's pool, at least, where there are several: some of what people do holds one at home while it
+takes another, in the cell of one of their tenants, which may be home."""
+
 
 def _cell_name(name: str) -> str:
     if name == HOME or not re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?", name):

@@ -43,7 +43,12 @@ class StorageSettings(BaseSettings):
     replica_wait_seconds: float = Field(
         default=0.5, gt=0, description="How long a call waits for a replica to begin before it reads from the primary."
     )
-    database_pool_size: int = Field(default=10, ge=1, le=200, description="Connections per process.")
+    database_pool_size: int = Field(
+        default=10,
+        ge=1,
+        le=200,
+        description="Connections per process, to each cell; 2 or more where there are several.",
+    )
     database_pooled: bool = Field(
         default=False,
         description="`RECOLLECT_DATABASE_URL` leads to PgBouncer in transaction mode, or the like: nothing is kept in "

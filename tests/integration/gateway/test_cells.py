@@ -5,16 +5,18 @@ from collections.abc import AsyncIterator
 import asyncpg
 import httpx2
 import pytest
+from redis.asyncio import Redis
 
 from recollect.accounts.members import service as members
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
 from recollect.platform.cells.service import Cells
+from recollect.platform.presence import key_of
 from recollect.settings import Settings
-from recollect.settings.cells import CellUrls
+from recollect.settings.cells import HOME, CellUrls
 from tests.integration.gateway.test_provider_sign_in import set_up
 from tests.support.cells import OTHER
-from tests.support.gateway import RunningGateway, answer, issue_key, serving
+from tests.support.gateway import RunningGateway, answer, eventually, issue_key, serving
 from tests.support.identity_provider import Account, identity_provider, sign_in_by
 from tests.support.oauth import HandClient
 from tests.support.people import PASSWORD, browser, joined, send_form, sign_in
@@ -59,6 +61,21 @@ async def test_agents_of_both_cells_work_side_by_side(
             await answer(client, "remember", items=[{"text": f"The depot in {caller.tenant} closes at four."}])
             found = await answer(client, "recall", query="depot")
         assert [memory["text"] for memory in found["memories"]] == [f"The depot in {caller.tenant} closes at four."]
+
+
+async def test_workers_of_a_cell_are_told_of_calls_of_its_own_tenants(
+    celled: Settings, celled_gateway: RunningGateway, cells: Cells, resident: Caller
+) -> None:
+    key = (await issue_key(cells, celled, resident)).secret
+    async with Redis.from_url(celled.redis_url) as redis, celled_gateway.http(key) as http:
+
+        async def is_told() -> bool:
+            assert (await http.get("/v1/plan")).status_code == 200
+            home, other = [await redis.zrange(key_of(cell), 0, -1) for cell in (HOME, OTHER)]
+            assert resident.tenant_id.bytes not in home
+            return resident.tenant_id.bytes in other
+
+        await eventually(is_told)
 
 
 async def test_a_person_is_a_member_in_both_and_what_she_does_is_noted_in_both(

@@ -11,6 +11,7 @@ from recollect.platform import presence
 from recollect.platform.cache import connect_redis
 from recollect.platform.presence import Presence, PresenceTeller
 from recollect.settings import Settings
+from recollect.settings.cells import HOME
 
 AWAY = "redis://127.0.0.1:1/0"
 
@@ -40,6 +41,23 @@ async def test_a_tenant_is_told_of_others_calls_and_not_of_its_own(redis: Redis)
     assert [await Presence(redis).any_but(tenant) for tenant in (one, other)] == [False, True]
     await tell(redis, other, third)
     assert [await Presence(redis).any_but(tenant) for tenant in (one, other, third)] == [True] * 3
+
+
+async def test_a_worker_rests_for_calls_of_its_own_cell_and_of_no_other(redis: Redis) -> None:
+    here, there, unknown = (uuid4() for _ in range(3))
+    cells = {here: HOME, there: "b"}
+    now = 0.0
+    teller = PresenceTeller(redis, cells.get, clock=lambda: now)
+    teller.note(there)
+    await teller.aclose()
+    assert [await Presence(redis, cell).any_but(uuid4()) for cell in (HOME, "b", "c")] == [False, True, False]
+    for tenant in (there, here, unknown):  # What both cells' tenants ask meanwhile is told at once.
+        teller.note(tenant)
+    now = presence.TELL_SECONDS
+    teller.note(here)
+    await teller.aclose()
+    assert [await Presence(redis, HOME).any_but(tenant) for tenant in (here, there)] == [False, True]
+    assert [await Presence(redis, "b").any_but(tenant) for tenant in (here, there)] == [True, False]
 
 
 async def test_who_called_long_ago_calls_no_longer(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:

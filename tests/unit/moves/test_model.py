@@ -16,12 +16,13 @@ from recollect.moves.model import (
     differences,
     lacking,
     name_of,
+    unlike_schema,
 )
 
 TENANT = UUID("01a2088c-7f2c-707d-8055-f4df1c7adf6c")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MOVE = Move(TENANT, "acme", "home", "b", "prepare", NOW, NOW)
-ABLE = ServerCapabilities("logical", 10, 10, 4, True, True, True, True, ["0001", "0002"])
+ABLE = ServerCapabilities("logical", 10, 10, 4, True, True, True, True)
 
 
 def test_able_servers_lack_nothing() -> None:
@@ -41,11 +42,25 @@ def test_able_servers_lack_nothing() -> None:
         (replace(ABLE, may_publish=False), ABLE, "the login at home may not publish the tables"),
         (ABLE, replace(ABLE, may_subscribe=False), "the login at b may not subscribe"),
         (ABLE, replace(ABLE, may_erase=False), "the login at b may not set session_replication_role"),
-        (ABLE, replace(ABLE, migrations=["0001"]), "home and b are not of one version"),
     ],
 )
 def test_what_a_server_lacks_is_told(source: ServerCapabilities, target: ServerCapabilities, told: str) -> None:
     assert lacking(MOVE, source, target) == [told]
+
+
+@pytest.mark.parametrize(
+    ("applied", "told"),
+    [
+        (["0001", "0002"], None),
+        (["0001"], "b lacks 0002, which this command needs. Run `recollect migrate`"),
+        ([], "b lacks 0001,"),
+        (["0001", "0002", "0003"], "b has 0003, which this command does not know. Use that of the version"),
+        (["0001", "0003"], "b lacks 0002,"),
+    ],
+)
+def test_a_cell_of_another_version_is_told_with_what_to_do(applied: list[str], told: str | None) -> None:
+    said = unlike_schema("b", applied, ["0001", "0002"])
+    assert said is None if told is None else said is not None and said.startswith(told)
 
 
 def test_tables_differ_by_count_digest_or_being_there() -> None:

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from recollect.errors import InvalidInput
 from recollect.settings import Settings
-from recollect.settings.cells import MAX_CELLS
+from recollect.settings.cells import MAX_CELLS, CellUrls
 
 B = {"database_url": "postgresql://app@b/recollect", "owner_database_url": "postgresql://owner@b/recollect"}
 
@@ -24,6 +24,15 @@ def test_each_has_its_own_addresses_and_all_else_alike(monkeypatch: pytest.Monke
     assert (b.maintenance_database_url, b.database_pool_size) == (None, 7), "home's login is no other cell's"
     with pytest.raises(InvalidInput, match="There is no cell 'd': there are home, b, c"):
         settings.of_cell("d")
+
+
+def test_a_pool_of_one_connection_which_what_people_do_would_wait_for_twice_is_refused() -> None:
+    assert Settings(database_pool_size=1).database_pool_size == 1
+    assert Settings(database_pool_size=2, cells={"b": CellUrls.model_validate(B)}).cells
+    with pytest.raises(
+        InvalidInput, match=r"^RECOLLECT_DATABASE_POOL_SIZE: Several cells \(RECOLLECT_CELLS\) need 2 connections"
+    ):
+        Settings(database_pool_size=1, cells={"b": CellUrls.model_validate(B)})
 
 
 def test_they_may_stand_in_a_file_of_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,13 +24,14 @@ def schemas() -> dict[tuple[str, str], Schema]:
         (f"{definition['spec']['group']}/{version['name']}", definition["spec"]["names"]["kind"]): _strict(
             version["schema"]["openAPIV3Schema"]
         )
-        for definition in _definitions()
+        for definition in definitions()
         for version in definition["spec"]["versions"]
         if version["served"]
     }
 
 
-def _definitions() -> Iterator[dict[str, Any]]:
+def definitions() -> Iterator[dict[str, Any]]:
+    """The definitions of the custom resources that the chart makes, as their operators publish them."""
     for module in tomllib.loads(PINNED.read_text())["module"]:
         folder = _downloaded(module)
         for file in module["files"]:
@@ -56,7 +57,7 @@ def _downloaded(module: Mapping[str, Any]) -> Path:
 def _strict(schema: Mapping[str, Any], *, root: bool = True) -> Schema:
     """A structural schema as JSON Schema: no field but those that it names, as a server says of strict requests.
 
-    Rules that are written in CEL are not among what JSON Schema can say, and are left out.
+    Rules that are written in CEL are not among what JSON Schema can say, and are left out: an API server is asked.
     """
     found = {name: value for name, value in schema.items() if not name.startswith("x-kubernetes-")}
     if schema.get("x-kubernetes-int-or-string"):

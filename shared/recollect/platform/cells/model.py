@@ -21,6 +21,14 @@ class Departure:
     secret: UUID
 
 
+@dataclass(frozen=True, slots=True)
+class OpenSwitch:
+    """A tenant whose move was about to switch: from which cell it was to depart, whether or not it did."""
+
+    tenant_id: UUID
+    source: str
+
+
 def memory_key(by: str, person_id: UUID | None) -> bytes:
     """By what the cell of a secret or a name is remembered, which somebody asks for: not the secret itself."""
     return hashlib.sha256(f"{person_id}:{by}".encode()).digest()

@@ -17,3 +17,7 @@ SELECT end_switch(:moving, :secret) AS is_here;
 -- name: follow_move
 -- Have the directory, at home, name the cell to which a tenant moves.
 SELECT follow_move(:moving, :target);
+
+-- name: list_open_switches
+-- Whose move was about to switch, and is not followed by the directory yet; asked at home.
+SELECT tenant_id, source FROM list_open_switches(:most);

@@ -83,6 +83,10 @@ class Cells(Database):
         """As of one database."""
         return tuple(self._others.values())
 
+    def known_cell(self, tenant_id: UUID) -> str | None:
+        """As of one database."""
+        return self._places.get(tenant_id)
+
     @asynccontextmanager
     async def transaction(
         self,

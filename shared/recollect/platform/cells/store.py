@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from recollect.platform.cells.model import Departure
+from recollect.platform.cells.model import Departure, OpenSwitch
 from recollect.platform.sql import Queries
 from recollect.platform.transactions import Session
 from recollect.settings.cells import HOME
@@ -54,3 +54,8 @@ async def end_switch(session: Session, departure: Departure) -> bool:
 async def follow_move(session: Session, departure: Departure) -> None:
     """Have the directory name the cell to which a tenant moves."""
     await session.execute(queries.follow_move, moving=departure.tenant_id, target=departure.target)
+
+
+async def list_open_switches(session: Session, *, most: int) -> list[OpenSwitch]:
+    """Whose moves were about to switch, the oldest first; home knows them."""
+    return [OpenSwitch(**row) for row in await session.fetch(queries.list_open_switches, most=most)]

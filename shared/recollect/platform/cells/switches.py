@@ -1,8 +1,10 @@
 """Switches of tenants that nobody ended: whoever moved one is gone, and neither of two cells serves it.
 
-The source has said that the tenant departed, and tells since then the secret by which the target lets it be there.
+The source has said that the tenant departed, and tells since then the secret by which the target lets it be there. A
+gateway ends the switch of the tenant that is asked for, and a worker of home those of all, whoever asks.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from uuid import UUID
@@ -33,24 +35,49 @@ async def end_switches(
 
     Named as for `store.find_places`. Where a cell is away, nothing becomes of it.
     """
-    are_ended = False
+    are_ended, away = False, set[str]()
     for source in sources:
         try:
             async with session_at(source) as session:
                 found = await store.find_departures(session, tenants=tenants, slugs=slugs, hashes=hashes)
-            for departure in found:
-                are_ended |= await _end(session_at, departure)
         except Unavailable as error:
-            log.warning("a move's switch waits for a cell that is away", cell=source, reason=str(error))
+            _put_off(source, error)
+            continue
+        for departure in found:
+            if departure.target not in away:  # Of many that went there, one has waited for it.
+                are_ended |= await _end(session_at, departure, away)
     return are_ended
 
 
-async def _end(session_at: SessionAt, departure: Departure) -> bool:
-    """Each of the two may be done again, by anybody: they change nothing then."""
-    async with session_at(departure.target) as session:
-        is_there = await store.end_switch(session, departure)
-    if is_there:
-        async with session_at(HOME) as session:
-            await store.follow_move(session, departure)
-        log.warning("ended the switch of a move that was interrupted", tenant=str(departure.tenant_id))
-    return is_there
+async def end_open_switches(session_at: SessionAt, *, most: int) -> None:
+    """Have so many tenants, at most, be where they move to whose mover is gone. Raises Unavailable where home is away.
+
+    Of two that do so at once, the second changes nothing.
+    """
+    async with session_at(HOME) as session:
+        found = await store.list_open_switches(session, most=most)
+    leaving = defaultdict[str, list[UUID]](list)
+    for switch in found:
+        leaving[switch.source].append(switch.tenant_id)
+    for source, tenants in leaving.items():
+        await end_switches(session_at, [source], tenants=tenants)
+
+
+async def _end(session_at: SessionAt, departure: Departure, away: set[str]) -> bool:
+    """Each of the two may be done again, by anybody: they change nothing then. A target that is `away` is noted."""
+    try:
+        async with session_at(departure.target) as session:
+            is_there = await store.end_switch(session, departure)
+        if is_there:
+            async with session_at(HOME) as session:
+                await store.follow_move(session, departure)
+            log.warning("ended the switch of a move that was interrupted", tenant=str(departure.tenant_id))
+        return is_there
+    except Unavailable as error:
+        away.add(departure.target)
+        _put_off(departure.target, error)
+        return False
+
+
+def _put_off(cell: str, error: Unavailable) -> None:
+    log.warning("a move's switch waits for a cell that is away", cell=cell, reason=str(error))

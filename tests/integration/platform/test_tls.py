@@ -1,0 +1,83 @@
+"""PostgreSQL and Redis by TLS, at addresses as the Helm chart makes them: whoever is not who was named gets nothing."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from redis.exceptions import RedisError
+
+from recollect.errors import Unavailable
+from recollect.platform.cache import connect_redis
+from recollect.platform.db import Database
+from recollect.settings import Settings
+from tests.support.tls_fronts import tls_front
+from tests.support.web_server import CertificateAuthority
+
+
+@pytest.fixture
+def ours(tmp_path: Path) -> CertificateAuthority:
+    return authority(tmp_path, "ours")
+
+
+@pytest.fixture
+def others(tmp_path: Path) -> CertificateAuthority:
+    return authority(tmp_path, "others")
+
+
+def authority(folder: Path, name: str) -> CertificateAuthority:
+    """One whose own certificate is a file, as a pod has it of a Secret."""
+    (folder / name).mkdir()
+    made = CertificateAuthority(folder / name)
+    (folder / name / "ca.crt").write_bytes(made.pem)
+    return made
+
+
+@asynccontextmanager
+async def redis_is_up(settings: Settings, by: CertificateAuthority, name: str, trusted: Path) -> AsyncIterator[bool]:
+    """Whether a Redis with a certificate for that name answers at `localhost` whoever trusts that file."""
+    socket = Path(urlsplit(settings.redis_url).path)
+    async with tls_front(socket, by.serving(name)) as port:
+        url = f"rediss://localhost:{port}/0?ssl_ca_certs={trusted}"
+        redis = connect_redis(settings.model_copy(update={"redis_url": url, "redis_timeout_seconds": 5.0}))
+        try:
+            yield bool(await redis.ping())
+        except RedisError:
+            yield False
+        finally:
+            await redis.aclose()
+
+
+async def test_redis_is_who_its_certificate_says(
+    settings: Settings, ours: CertificateAuthority, others: CertificateAuthority, tmp_path: Path
+) -> None:
+    trusted = tmp_path / "ours" / "ca.crt"
+    found = {}
+    for by, name in ((ours, "localhost"), (ours, "cache.example.com"), (others, "localhost")):
+        async with redis_is_up(settings, by, name, trusted) as answers:
+            found[by is ours, name] = answers
+    assert found == {(True, "localhost"): True, (True, "cache.example.com"): False, (False, "localhost"): False}
+
+
+async def test_postgresql_is_who_its_certificate_says(
+    settings: Settings, ours: CertificateAuthority, others: CertificateAuthority, tmp_path: Path
+) -> None:
+    [folder] = parse_qs(urlsplit(settings.database_url).query)["host"]
+    socket, trusted = Path(folder) / ".s.PGSQL.5432", tmp_path / "ours" / "ca.crt"
+    found = {}
+    for by, name in ((ours, "localhost"), (ours, "db.example.com"), (others, "localhost")):
+        async with tls_front(socket, by.serving(name), is_postgresql=True) as port:
+            url = f"postgresql://recollect_app@localhost:{port}/recollect?sslmode=verify-full&sslrootcert={trusted}"
+            found[by is ours, name] = await is_up(settings, url)
+    assert found == {(True, "localhost"): True, (True, "db.example.com"): False, (False, "localhost"): False}
+
+
+async def is_up(settings: Settings, url: str) -> bool:
+    """Whether the database answers."""
+    try:
+        async with Database.connect(url, settings=settings) as db:
+            await db.ping()
+    except (Unavailable, OSError):
+        return False
+    return True

@@ -1,0 +1,162 @@
+"""An API server of Kubernetes with its etcd, and requests to it that change nothing. No pod is run."""
+
+import os
+import secrets
+import ssl
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import yaml
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from recollect_local.address import claimed_port
+from recollect_local.process import start_process, stop_process
+from tests.support.timeouts import MAX_WAIT_SECONDS
+from tests.verify.chart.rendering import Manifest, tool
+
+STOP_SECONDS = 20.0
+DRY_RUN = {"dryRun": "All"}
+STRICT = {"fieldManager": "tests", "fieldValidation": "Strict", "force": "true"}
+
+
+class ApiServer:
+    """A server that is asked as its administrator."""
+
+    def __init__(self, http: httpx2.Client) -> None:
+        self._http = http
+        self._plurals: dict[str, dict[str, Any]] = {}
+
+    def refusal(self, manifest: Manifest) -> str:
+        """What a strict dry run of the object says against it; empty: the server would take it as it stands."""
+        return self._apply(manifest, STRICT | DRY_RUN)
+
+    def put(self, manifest: Manifest) -> None:
+        """Store the object."""
+        if refused := self._apply(manifest, STRICT):
+            raise AssertionError(f"{manifest['kind']} {manifest['metadata']['name']}: {refused}")
+        self._plurals.clear()
+
+    def define(self, definitions: list[Manifest]) -> None:
+        """Store definitions of custom resources; return once objects of all of them are taken."""
+        for definition in definitions:
+            self.put(definition)
+        for definition in definitions:
+            self._wait_for(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{definition['metadata']['name']}")
+
+    def _wait_for(self, path: str) -> None:
+        give_up = time.monotonic() + MAX_WAIT_SECONDS
+        while True:
+            told = {each["type"]: each["status"] for each in self._http.get(path).json()["status"]["conditions"]}
+            if told.get("Established") == "True":
+                return
+            assert time.monotonic() < give_up, f"{path}: {told}"
+            time.sleep(0.1)
+
+    def _apply(self, manifest: Manifest, parameters: Mapping[str, str]) -> str:
+        path = self._path(manifest)
+        content = {"Content-Type": "application/apply-patch+yaml"}
+        answer = self._http.patch(path, content=yaml.safe_dump(manifest), params=dict(parameters), headers=content)
+        return "" if answer.is_success else str(answer.json()["message"])
+
+    def _path(self, manifest: Manifest) -> str:
+        version = manifest["apiVersion"]
+        base = f"/apis/{version}" if "/" in version else f"/api/{version}"
+        kind = self._kinds(base)[manifest["kind"]]
+        metadata = manifest["metadata"]
+        place = f"/namespaces/{metadata.get('namespace', 'default')}" if kind["namespaced"] else ""
+        return f"{base}{place}/{kind['name']}/{metadata['name']}"
+
+    def _kinds(self, base: str) -> dict[str, Any]:
+        """The resources of a group's version, by their kinds."""
+        if base not in self._plurals:
+            found = self._http.get(base).raise_for_status().json()["resources"]
+            self._plurals[base] = {each["kind"]: each for each in found if "/" not in each["name"]}
+        return self._plurals[base]
+
+
+@contextmanager
+def api_server(folder: Path) -> Iterator[ApiServer]:
+    """A server of its own on this machine, with what it keeps in the folder; ended, with its etcd, at the end."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    pem = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    (folder / "accounts.key").write_bytes(key.private_bytes(*pem))
+    token = secrets.token_hex(16)
+    (folder / "tokens.csv").write_text(f'{token},admin,1,"system:masters"\n')
+    with ExitStack() as stack:
+        etcd, peers, port = (stack.enter_context(claimed_port("127.0.0.1", 0)) for _ in range(3))
+        stack.enter_context(_running("etcd", _etcd_flags(folder, etcd, peers), folder))
+        stack.enter_context(_running("kube-apiserver", _server_flags(folder, etcd, port), folder))
+        headers = {"Authorization": f"Bearer {token}"}
+        certificate = _once_there(folder / "certificates" / "apiserver.crt")
+        context = ssl.create_default_context(cafile=str(certificate))
+        address = f"https://127.0.0.1:{port}"
+        http = stack.enter_context(httpx2.Client(base_url=address, headers=headers, verify=context, timeout=60))
+        _wait_until_ready(http, folder)
+        yield ApiServer(http)
+
+
+def _etcd_flags(folder: Path, port: int, peers: int) -> dict[str, str]:
+    own, others = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{peers}"
+    return {
+        "data-dir": str(folder / "etcd"),
+        "listen-client-urls": own,
+        "advertise-client-urls": own,
+        "listen-peer-urls": others,
+        "initial-advertise-peer-urls": others,
+        "initial-cluster": f"default={others}",
+        "unsafe-no-fsync": "true",
+    }
+
+
+def _server_flags(folder: Path, etcd: int, port: int) -> dict[str, str]:
+    """Without the plug-in that asks for each pod's account, which a controller makes that does not run here."""
+    return {
+        "etcd-servers": f"http://127.0.0.1:{etcd}",
+        "bind-address": "127.0.0.1",
+        "secure-port": str(port),
+        "advertise-address": "10.0.0.9",  # Loopback is refused; nobody goes there.
+        "endpoint-reconciler-type": "none",
+        "cert-dir": str(folder / "certificates"),
+        "service-cluster-ip-range": "10.0.0.0/24",
+        "service-account-key-file": str(folder / "accounts.key"),
+        "service-account-signing-key-file": str(folder / "accounts.key"),
+        "service-account-issuer": "https://kubernetes.default",
+        "token-auth-file": str(folder / "tokens.csv"),
+        "authorization-mode": "RBAC",
+        "disable-admission-plugins": "ServiceAccount",
+    }
+
+
+@contextmanager
+def _running(name: str, flags: Mapping[str, str], folder: Path) -> Iterator[None]:
+    command = [tool(name), *(f"--{flag}={value}" for flag, value in flags.items())]
+    process = start_process(command, log=folder / f"{name}.log", environment=dict(os.environ))
+    try:
+        yield
+    finally:
+        stop_process(process, grace_seconds=STOP_SECONDS)
+
+
+def _once_there(file: Path) -> Path:
+    give_up = time.monotonic() + MAX_WAIT_SECONDS
+    while not file.exists():
+        assert time.monotonic() < give_up, f"{file} is not made"
+        time.sleep(0.1)
+    return file
+
+
+def _wait_until_ready(http: httpx2.Client, folder: Path) -> None:
+    give_up = time.monotonic() + MAX_WAIT_SECONDS
+    while True:
+        try:
+            if http.get("/readyz").status_code == 200:
+                return
+        except httpx2.TransportError:
+            pass
+        assert time.monotonic() < give_up, (folder / "kube-apiserver.log").read_text()[-2000:]
+        time.sleep(0.2)

@@ -1,0 +1,100 @@
+"""What an API server of Kubernetes says of all that the chart makes, and of its examples: schemas, CEL, admission.
+
+`make chart-server` runs it, which builds the server. `CRDS=<folder>` names a folder with more definitions of custom
+resources: those of CloudNativePG and SAP's valkey-operator, which no registry has, for the examples.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.verify.chart.api_server import ApiServer, api_server
+from tests.verify.chart.custom_resources import definitions
+from tests.verify.chart.rendering import ALL, EXAMPLES, NAMESPACE, Manifest, manifests, merged, one, pod_of, with_pods
+from tests.verify.chart.test_custom_resources import CASES as CUSTOM_CASES
+from tests.verify.chart.test_manifests import CASES
+
+GIVEN = "CRDS"
+"""The variable that names a folder with definitions of custom resources."""
+
+BESIDE = ("cloudnative-pg", "valkey")
+"""Examples of what others' operators make of objects that the chart does not."""
+
+
+def given_definitions() -> list[Manifest]:
+    """Every definition of the files in that folder, and in those below it."""
+    folder = os.environ.get(GIVEN)
+    files = sorted([*Path(folder).rglob("*.yaml"), *Path(folder).rglob("*.yml")]) if folder else []
+    found = [each for file in files for each in yaml.safe_load_all(file.read_text()) if isinstance(each, dict)]
+    return [each for each in found if each.get("kind") == "CustomResourceDefinition"]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    with api_server(tmp_path_factory.mktemp("kubernetes")) as server:
+        by_name = {each["metadata"]["name"]: each for each in [*definitions(), *given_definitions()]}
+        server.define(list(by_name.values()))
+        restricted = {"pod-security.kubernetes.io/enforce": "restricted"}
+        server.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": restricted}})
+        yield server
+
+
+def placed(manifest: Manifest) -> Manifest:
+    """The object as Helm would send it: in the release's namespace, and a generated status left out."""
+    return {**manifest, "metadata": {"namespace": NAMESPACE, **manifest["metadata"]}}
+
+
+def pods(found: list[Manifest]) -> list[Manifest]:
+    """The pods that would be made of workloads."""
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": each["metadata"]["name"], "namespace": NAMESPACE},
+            "spec": {"restartPolicy": "Never", **pod_of(each)},
+        }
+        for each in with_pods(found)
+    ]
+
+
+@pytest.mark.parametrize("values", (every := {**CASES, **CUSTOM_CASES}).values(), ids=every.keys())
+def test_the_server_takes_every_object_and_every_pod_of_it(server: ApiServer, values: Mapping[str, Any]) -> None:
+    """Pods in a namespace that enforces the restricted standard."""
+    found = manifests(values)
+    told = {
+        f"{each['kind']} {each['metadata']['name']}": server.refusal(placed(each)) for each in [*found, *pods(found)]
+    }
+    assert not {name: refused for name, refused in told.items() if refused}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_the_server_takes_the_examples_for_other_operators(server: ApiServer, name: str) -> None:
+    wanted = [each for each in yaml.safe_load_all((EXAMPLES / f"{name}.yaml").read_text()) if each]
+    defined = {each["spec"]["group"] for each in given_definitions()}
+    if missing := {each["apiVersion"].partition("/")[0] for each in wanted} - defined:
+        pytest.skip(
+            f"no folder with the definitions of {', '.join(sorted(missing))} is given: make chart-server CRDS=…"
+        )
+    assert [server.refusal(placed(each)) for each in wanted] == [""] * len(wanted)
+    surprising = {**wanted[0], "spec": {**wanted[0]["spec"], "surprise": 1}}
+    assert "surprise" in server.refusal(placed(surprising))
+
+
+def test_a_pod_that_is_not_restricted_is_refused(server: ApiServer) -> None:
+    [pod, *_] = pods(manifests())
+    for container in pod["spec"]["containers"]:
+        container["securityContext"] = {}
+    assert "violates PodSecurity" in server.refusal(pod)
+
+
+def test_what_only_cel_says_is_refused(server: ApiServer) -> None:
+    """That a backend would be waited for longer than the request it is for."""
+    route = one(manifests(ALL), "HTTPRoute", "gateway")
+    [rule] = route["spec"]["rules"]
+    waiting = {"request": "1s", "backendRequest": "2s"}
+    refused = merged(route, {"spec": {"rules": [{**rule, "timeouts": waiting}]}})
+    assert "backendRequest" in server.refusal(placed(refused))

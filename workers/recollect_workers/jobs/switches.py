@@ -1,0 +1,32 @@
+"""End the switches of moves whose mover is gone, of tenants that nobody may call."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from recollect.errors import InvalidInput, Unavailable
+from recollect.platform.cells.reaching import reached
+from recollect.platform.cells.switches import end_open_switches
+from recollect.platform.transactions import Session
+from recollect.settings.cells import HOME
+from recollect_workers.context import WorkerContext
+
+MOST = 100
+"""Switches that one sweep ends."""
+
+
+async def end(context: WorkerContext) -> None:
+    """Ask home, which is this worker's cell, whose they are. Raises Unavailable where that is away."""
+
+    @asynccontextmanager
+    async def session_at(cell: str) -> AsyncIterator[Session]:
+        if cell == HOME:
+            async with context.database.system() as session:
+                yield session
+            return
+        try:
+            async with reached(context.settings, cell) as session:
+                yield session
+        except InvalidInput as error:
+            raise Unavailable(f"RECOLLECT_CELLS does not say where the cell {cell!r} is.") from error
+
+    await end_open_switches(session_at, most=MOST)
