@@ -26,9 +26,11 @@ from recollect_local.address import Endpoint, claimed_port
 from recollect_local.command import CommandServer
 from recollect_local.data_folder import DataFolder
 from recollect_local.demo import DEMO_TENANT, prepare_demo
+from recollect_local.machine import Machine
 from recollect_local.postgres import LocalPostgres
 from recollect_local.process import last_words
 from recollect_local.supervisor import Supervisor
+from recollect_local.tuning import postgres_settings
 from recollect_local.valkey import LocalValkey
 from recollect_local.welcome import welcome
 
@@ -90,7 +92,7 @@ def _start_stores(settings: Settings, folder: DataFolder, supervisor: Supervisor
         update["key_secret"] = SecretStr(folder.key_secret())
     if "database_url" not in given:
         _say("Starting PostgreSQL")
-        postgres = LocalPostgres(folder.path)
+        postgres = LocalPostgres(folder.path, settings=postgres_settings(Machine.own()))
         supervisor.start(postgres)
         update |= {
             "database_url": postgres.url("recollect_app"),

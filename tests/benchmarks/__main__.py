@@ -42,9 +42,11 @@ from tests.benchmarks.listeners import listeners_table, measure_listeners
 from tests.benchmarks.neighbours.floods import KINDS
 from tests.benchmarks.neighbours.run import MeasuredBeside, measure_crowd, measure_floods, neighbours_table
 from tests.benchmarks.partitions import MeasuredPartitions, measure_partitions, partitions_table
+from tests.benchmarks.replicas import MeasuredReads, measure_replicas, replicas_table
 from tests.benchmarks.report import WIDTH, Report, calls_document, machine, print_report
 from tests.benchmarks.run import run
 from tests.benchmarks.stack import EMBEDDER, WORKER_LOGIN, Stack, running_stack
+from tests.benchmarks.start import MeasuredStart, measure_start, start_table
 from tests.benchmarks.telemetry import MeasuredTelling, measure_telemetry, telemetry_table
 from tests.benchmarks.transfer import measure_transfer, transfer_table
 from tests.benchmarks.web import LEAST as LEAST_WEB
@@ -67,9 +69,26 @@ LISTENERS = "listeners"
 """The group of open streams."""
 TELEMETRY = "telemetry"
 """The group of what telling traces and metrics costs."""
+REPLICAS = "replicas"
+"""The group of reads that a replica answers."""
+START = "start"
+"""The group of how soon a filled stack answers after a start."""
 COST = "cost"
 """The group of what calls cost in processor time. The last: where the time is up before, the others are measured."""
-OTHERS = (RECALL, TRANSFER, DUPLICATES, EMBEDDING, PARTITIONS, FAIRNESS, NEIGHBOURS, LISTENERS, TELEMETRY, COST)
+OTHERS = (
+    RECALL,
+    TRANSFER,
+    DUPLICATES,
+    EMBEDDING,
+    PARTITIONS,
+    FAIRNESS,
+    NEIGHBOURS,
+    LISTENERS,
+    TELEMETRY,
+    REPLICAS,
+    START,
+    COST,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -107,6 +126,10 @@ def _tell(reports: "Reports", path: Path | None) -> None:
         Console(width=WIDTH).print(neighbours_table(reports.neighbours))
     if reports.telling:
         Console(width=WIDTH).print(telemetry_table(reports.telling))
+    if reports.reads:
+        Console(width=WIDTH).print(replicas_table(reports.reads))
+    if reports.starts:
+        Console(width=WIDTH).print(start_table(reports.starts))
     if reports.costs:
         print(cost_markdown(reports.costs, os.cpu_count() or 1))
     if path:
@@ -123,6 +146,8 @@ class Reports:
     neighbours: list[MeasuredBeside]
     telling: list[MeasuredTelling] = field(default_factory=list)
     partitions: list[MeasuredPartitions] = field(default_factory=list)
+    reads: list[MeasuredReads] = field(default_factory=list)
+    starts: list[MeasuredStart] = field(default_factory=list)
 
     def print(self, console: Console) -> None:
         """What was measured of both."""
@@ -139,6 +164,8 @@ class Reports:
             "neighbours": self.neighbours,
             "telemetry": self.telling,
             "partitions": self.partitions,
+            "replicas": self.reads,
+            "starts": self.starts,
         }
         path.write_bytes(msgspec.json.format(msgspec.json.encode(document)))
 
@@ -170,6 +197,10 @@ async def _measure(options: argparse.Namespace, reports: Reports, console: Conso
         elif group == TELEMETRY:
             with _stack() as stack:
                 await measure_telemetry(stack, options.telemetry_turns, reports.telling)
+        elif group == REPLICAS:
+            await _replicas(options, reports.reads, console)
+        elif group == START:
+            await measure_start(options.start_entities, options.starts, reports.starts, console)
         elif group == COST:
             await _cost(options, reports.costs, console)
         elif (calls := PLANS[group](sizes[group], options.rounds, options.revision, options.only)).calls:
@@ -216,6 +247,12 @@ async def _listeners(options: argparse.Namespace, report: Report) -> None:
         running_stack(Path(folder), variables=MANY_STREAMS) as stack,
     ):
         await measure_listeners(stack, options.listeners_sizes, report.listeners)
+
+
+async def _replicas(options: argparse.Namespace, rows: list[MeasuredReads], console: Console) -> None:
+    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder, running_stack(Path(folder)) as stack:
+        size, turns = options.replicas_size, options.replicas_turns
+        await measure_replicas(stack, Path(folder), size, turns, rows, console)
 
 
 async def _cost(options: argparse.Namespace, costs: list[SizeCosts], console: Console) -> None:
@@ -314,6 +351,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--cost-calls", type=_at_least(20), default=200, help="calls of each tool of group cost (200)")
     parser.add_argument("--mix-seconds", type=float, default=10.0, help="of each mix of group cost (10; 0: none)")
     parser.add_argument("--telemetry-turns", type=_at_least(1), default=50, help="of ten calls, of group telemetry")
+    parser.add_argument(
+        "--replicas-size", type=_at_least(LEAST), default=2_000, help="entities of group replicas (2000)"
+    )
+    parser.add_argument("--replicas-turns", type=_at_least(1), default=20, help="of ten calls, of group replicas (20)")
+    parser.add_argument("--start-entities", type=_at_least(LEAST), default=10_000, help="of group start (10000)")
+    parser.add_argument("--starts", type=_at_least(1), default=2, help="of group start, with either settings (2)")
     parser.add_argument("--rounds", type=_at_least(1), default=50, help="samples of each call at each size (50)")
     parser.add_argument("--only", action="append", default=[], help="a call to measure, by tool or label; repeatable")
     parser.add_argument("--revision", choices=REVISIONS, default=LEGACY, help=f"MCP revision to speak ({LEGACY})")

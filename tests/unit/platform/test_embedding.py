@@ -1,17 +1,35 @@
 """What every in-process embedder promises, and how an embedder is chosen."""
 
 import asyncio
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+import wordllama
 from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.errors import InvalidInput
-from recollect.platform.embedding import Embedder, create_embedder
+from recollect.platform.embedding import Embedder, WordLlamaEmbedder, create_embedder
+from recollect.platform.embedding.vectors import unit_length
 from recollect.settings import Settings
 
 IN_PROCESS = {"wordllama": ("wordllama/l2_supercat_256", 256), "minilm": ("minilm/all-minilm-l6-v2_int8_384", 384)}
+
+KEPT_MB = """
+from pathlib import Path
+from recollect.platform.embedding.minilm import MiniLMEmbedder, return_freed_memory
+
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
+
+embedder = MiniLMEmbedder()
+before = resident()
+return_freed_memory()
+print(before - resident())
+"""
 
 
 @pytest.fixture(scope="module", params=IN_PROCESS)
@@ -80,6 +98,23 @@ async def test_the_event_loop_goes_on_while_much_is_embedded(embedder: Embedder)
 def test_the_model_is_named_for_storage(name: str) -> None:
     embedder = create_embedder(Settings(embedder=name))
     assert (embedder.model, embedder.dimensions) == IN_PROCESS[name]
+
+
+async def test_words_from_the_mapped_table_have_the_vectors_of_the_package_itself() -> None:
+    texts = ["Alice drinks coffee.", "Über-große Straßen, 東京", "word " * 300]
+    package = Path(wordllama.__file__).parent
+    own = wordllama.WordLlama.load(cache_dir=package, disable_download=True)
+    mapped = WordLlamaEmbedder()
+    assert mapped._model.embedding.dtype == np.float16
+    assert (own.embed(texts) == mapped._model.embed(texts)).all()
+    assert (await mapped.embed(texts) == unit_length(own.embed(texts))).all()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="tells memory by /proc")
+def test_a_loaded_minilm_keeps_no_memory_that_it_freed() -> None:
+    """It kept 56 MB. In a process of its own: what others free there is theirs."""
+    kept = subprocess.run([sys.executable, "-c", KEPT_MB], capture_output=True, text=True, check=True).stdout
+    assert float(kept) < 10
 
 
 def test_an_unknown_embedder_is_refused_by_name() -> None:

@@ -12,7 +12,6 @@ from anyio import CapacityLimiter
 from anyio.lowlevel import RunVar
 from argon2 import PasswordHasher, profiles
 from argon2.exceptions import InvalidHashError, VerifyMismatchError
-from zxcvbn import zxcvbn
 
 from recollect.accounts.people.breached import BreachedPasswords
 from recollect.errors import InvalidInput
@@ -64,6 +63,9 @@ async def matches(password: str, password_hash: str | None) -> bool:
 
 
 def _guesses(password: str, known: tuple[str, ...]) -> float:
+    # Imported here because its lists of words take 12 MB, which gateways that no person signs up at need not hold.
+    from zxcvbn import zxcvbn
+
     return float(zxcvbn(password[:GUESSED_LENGTH], user_inputs=list(known), max_length=GUESSED_LENGTH)["guesses"])
 
 

@@ -1,0 +1,64 @@
+"""What the machine has that a server may reckon with: its memory, or less where a container is given less."""
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+MB, GB = 1 << 20, 1 << 30
+
+_CGROUP = Path("/sys/fs/cgroup")
+_OWN_CGROUP = Path("/proc/self/cgroup")
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - it is measured, nothing is put there
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Bytes of memory, and of memory that processes share by name: None where that has no bound of its own."""
+
+    memory: int
+    shared_memory: int | None = None
+
+    @classmethod
+    def own(cls) -> "Machine":
+        """The machine, or the container, that this process is in."""
+        limits = memory_limits(_CGROUP, _OWN_CGROUP)
+        shared = shutil.disk_usage(_SHARED_MEMORY).total if _SHARED_MEMORY.is_dir() else None
+        return cls(min([_installed_memory(), *limits]), shared)
+
+
+def _installed_memory() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def memory_limits(hierarchy: Path, own: Path) -> list[int]:
+    """Bytes that the control groups allow this process, outermost first, of either version; empty where none does.
+
+    `own` is the process's list of groups (`/proc/self/cgroup`), `hierarchy` where groups are mounted. A group holds
+    what is in it and below it, so that each on the way counts.
+    """
+    try:
+        groups = [line.split(":", 2) for line in own.read_text().splitlines()]
+    except OSError:
+        return []
+    found: list[int] = []
+    for _, controllers, path in groups:
+        if controllers == "":
+            found += _limits_on_the_way(hierarchy, path, "memory.max")
+        elif "memory" in controllers.split(","):
+            found += _limits_on_the_way(hierarchy / "memory", path, "memory.limit_in_bytes")
+    return found
+
+
+def _limits_on_the_way(root: Path, path: str, name: str) -> list[int]:
+    steps = [part for part in path.split("/") if part not in ("", "..")]
+    folders = [root.joinpath(*steps[:depth]) for depth in range(len(steps) + 1)]
+    return [limit for folder in folders if (limit := _limit(folder / name)) is not None]
+
+
+def _limit(file: Path) -> int | None:
+    """The number of the file; None where there is none, as in `max`."""
+    try:
+        return int(file.read_text())
+    except (OSError, ValueError):
+        return None
