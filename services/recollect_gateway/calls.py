@@ -13,6 +13,7 @@ from recollect.graph.graphs.known import KnownGraphs
 from recollect.graph.graphs.model import Revision
 from recollect.graph.graphs.replicas import replicated
 from recollect.graph.graphs.view import GraphView
+from recollect.graph.relations.counted import EdgeCounts
 from recollect.platform.computing import Slices, compute
 from recollect.platform.db import Database
 from recollect.platform.replicas import ReplicaFailed
@@ -35,6 +36,7 @@ class Services:
     recall_cache: RecallCache | None = None
     tally: UsageTally | None = None
     known_graphs: KnownGraphs = field(default_factory=KnownGraphs)
+    edge_counts: EdgeCounts = field(default_factory=EdgeCounts)
 
 
 Progress = Callable[[float, float | None], Awaitable[None]]

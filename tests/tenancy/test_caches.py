@@ -23,6 +23,7 @@ CACHES = {
     "recollect.platform.shared_cache": "rankings in Redis, by tenant: tests/tenancy/test_search_cache.py",
     "recollect.retrieval.recall.cache": "states of graphs, by tenant and name: tests/tenancy/test_search_cache.py",
     "recollect.graph.graphs.known": "graphs by tenant and name: tests/tenancy/test_known_graphs.py",
+    "recollect.graph.relations.counted": "counts of edges, by tenant and graph: tests/tenancy/test_edge_counts.py",
     "recollect.platform.sampling": "spans of traces that have not ended, of which nothing is told: tests/unit/platform",
     "recollect.platform.fair_queue": "how long tenants were served, of which nothing is told: tests/unit/platform",
     "recollect.platform.rate_limits.local": "counts by tenant, key or address: tests/tenancy/test_rates.py",

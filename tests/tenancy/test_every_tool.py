@@ -89,7 +89,8 @@ async def attack_tools(
     gateway = attacked.gateway
     ids = await ids_of(db, stranger), await ids_of(db, victim)
     async with gateway.http(key.secret, **rpc_headers()) as http:
-        await gateway.call(http, "get_entity", {"name": "nobody"}, path=ALL)  # The gateway knows the stranger's graph.
+        await gateway.call(http, "get_entity", {"name": "nobody"}, path=ALL)  # The gateway knows the stranger's graph,
+        await gateway.call(http, "graph_stats", {}, path=ALL)  # and what it counts once for each revision.
         with attacked.by(*ids):
             for name in [name for name in EXAMPLES if TOOLS[name].read_only]:
                 with sent_statements() as sent:

@@ -6,7 +6,8 @@
 
 Parameters have names, and whoever asks gives each by its name.
 
-What several of them say alike is a fragment, likewise named and described, and stands where a line ends in its name:
+What several of them say alike is a fragment, likewise named and described, and stands where a line ends in its name, of
+another fragment, too:
 
     WHERE -- include: fits
 
@@ -98,6 +99,8 @@ def parse(text: str) -> dict[str, str]:
     if len(named) != len(headers):
         raise ValueError("a queries.sql names two queries alike")
     fragments = {h["name"]: named.pop(h["name"]) for h in headers if h["what"] == "fragment"}
-    return {
-        name: _INCLUDE.sub(lambda included: fragments[included["name"]], statement) for name, statement in named.items()
-    }
+
+    def put_in(text: str) -> str:
+        return _INCLUDE.sub(lambda included: put_in(fragments[included["name"]]), text)
+
+    return {name: put_in(statement) for name, statement in named.items()}

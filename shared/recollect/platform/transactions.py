@@ -72,10 +72,15 @@ class Session:
         await self._give_way()
         return await self._connection.fetchval(query.text, *self._arguments(query, parameters))
 
-    async def stream(self, query: Query, **parameters: Any) -> AsyncIterator[asyncpg.Record]:
-        """All rows, of which STREAMED at a time are held: for what is looked at and not kept. Only in a transaction."""
+    async def stream(
+        self, query: Query, *, prefetch: int = STREAMED, **parameters: Any
+    ) -> AsyncIterator[asyncpg.Record]:
+        """All rows, for what is looked at and not kept. Only in a transaction.
+
+        `prefetch`: rows that are held at a time, which one round trip brings.
+        """
         arguments = self._arguments(query, parameters)
-        async for row in self._cursor(query.text, *arguments, prefetch=STREAMED):
+        async for row in self._cursor(query.text, *arguments, prefetch=prefetch):
             yield row
 
     def _cursor(self, text: str, *arguments: Any, prefetch: int) -> AsyncIterable[asyncpg.Record]:

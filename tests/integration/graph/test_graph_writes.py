@@ -53,7 +53,6 @@ SMALLEST_WRITE = [
     "aliases.find_entities",
     "observations.insert_observations",
     "passages.insert_passages",
-    "nodes.touch_nodes",
     "graphs.record_revision",
     "COMMIT",
 ]

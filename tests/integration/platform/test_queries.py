@@ -145,13 +145,17 @@ def _uses(capability: str) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunction
                     yield function, f"{node.attr}_at"
 
 
+OF_THE_SESSION = {"prefetch"}
+"""What a session is told beside a query's parameters."""
+
+
 def _asked(capability: str) -> Iterator[tuple[str, set[str], set[str], bool]]:
     """(query, names given, names known without, whether these are all) for each call that names its query."""
     for function in _functions(capability):
         for call in [node for node in ast.walk(function) if isinstance(node, ast.Call) and node.args]:
             query = call.args[0]
             if isinstance(query, ast.Attribute) and ast.unparse(query.value) == "queries":
-                given = {keyword.arg for keyword in call.keywords if keyword.arg is not None}
+                given = {keyword.arg for keyword in call.keywords if keyword.arg is not None} - OF_THE_SESSION
                 known = {"tenant_id"} | (VIEW_PARAMETERS if "view." in ast.unparse(call.func) else set())
                 yield query.attr, given, known, all(keyword.arg is not None for keyword in call.keywords)
 

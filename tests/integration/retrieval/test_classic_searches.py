@@ -24,7 +24,6 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Moment
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields
-from recollect.platform import transactions
 from recollect.platform.db import Database
 from recollect.platform.sql import Query
 from recollect.retrieval.search import service as search
@@ -67,6 +66,8 @@ FILTERS = st.fixed_dictionaries(
     {}, optional={"tags": TAGS, "min_importance": IMPORTANCES, "max_importance": IMPORTANCES, "kind": st.just("tea")}
 )
 PROPERTY = examples(30)
+COMMON_FROM = [(0, 1), (0, 3), (1, 100)]
+"""Matches from which on a substring counts as common, and how many entities are then looked at first."""
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +141,16 @@ async def test_a_substring_is_found_where_it_stands(
     wanted = {
         e.name for e in await entities_of(agent, only) if any(text.lower() in field.lower() for field in fields(e))
     }
-    found = await now_and_then(agent, search.search_nodes, SubstringQuery(text, **only))
+    query = SubstringQuery(text, **only)
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        view = await graphs.view(tx, agent.graph)
+        ordered = await store.search_substring(view, query)
+        for (gathered, walked), offset, limit in itertools.product(COMMON_FROM, (0, 1), (1, 2)):
+            page = replace(query, offset=offset, limit=limit)
+            part = await store.search_substring(view, page, gathered=gathered, walked=walked)
+            assert part == ordered[offset : offset + limit + 1]
+    found = await now_and_then(agent, search.search_nodes, query)
+    assert [entity.id for entity in found.entities] == ordered
     assert set(names(found)) == wanted
 
 
@@ -301,7 +311,8 @@ async def test_a_near_text_is_as_similar_by_trigrams_as_the_bound_says(
 async def test_fuzzy_candidates_come_in_pages_and_none_is_lost(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = [f"tea {n}" for n in range(7)]
     await agent.create(*[NewEntity(name, "tee", (f"taa {name[-1]}", "tea of it")) for name in wanted])
-    monkeypatch.setattr(transactions, "STREAMED", 2)
+    monkeypatch.setattr(store, "STREAMED", 2)
+    monkeypatch.setattr(store, "MAX_HELD", 2)
     found = await searched(agent, search.search_fuzzy, FuzzyQuery("tea 9", 0.5))
     assert names(found) == wanted
     some = await searched(agent, search.search_fuzzy, FuzzyQuery("tea 9", 0.5, offset=2, limit=3))

@@ -71,12 +71,10 @@ PER_LOOKED_UP = 40
 
 EMBEDDING = {
     "passages.claim_pending",
-    "passages.insert_evidence",
     "passages.lock_claimed_graphs",
     "passages.record_failures",
     "passages.lock_indexes",
-    "passages.insert_vectors",
-    "passages.fix_plan",
+    "passages.insert_embeddings",
     "passages.settle",
     "passages.release_claimed_passages",
 }

@@ -17,7 +17,7 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.graph.graphs import service as graphs
 from recollect.graph.passages import service as passages
 from recollect.graph.passages import store
-from recollect.graph.passages.model import PendingPassage
+from recollect.graph.passages.model import ClaimedPassage
 from recollect.memory import revising
 from recollect.memory.model import MemoryPatch, NewMemory, Target
 from recollect.platform.db import Database
@@ -39,7 +39,7 @@ class Worker:
     """Workers of one tenant, who may be killed or slow between a claim and what becomes of it."""
 
     agent: Agent
-    claims: list[list[PendingPassage]] = field(default_factory=list)
+    claims: list[list[ClaimedPassage]] = field(default_factory=list)
 
     async def claim(self, limit: int) -> None:
         """Take up to `limit` passages in hand."""

@@ -17,7 +17,7 @@ from pgvector import HalfVector
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
 from recollect.graph.passages import service as passages
-from recollect.graph.passages.model import PendingPassage
+from recollect.graph.passages.model import ClaimedPassage
 from recollect.jobs.model import EMBED_PASSAGES
 from recollect.platform.cache import connect_redis
 from recollect.platform.connections import APP_ROLE
@@ -304,9 +304,9 @@ async def test_what_was_locked_while_a_batch_was_stored_is_claimed_after_it(
     context = replace(context, settings=context.settings.model_copy(update={"embedding_batch": 4}))
     await remember(context.database, caller, "Ada", "Grace", "Mary")
     claim, store, locked = embedding._claim, embedding._store, asyncio.Event()
-    claims: list[list[PendingPassage]] = []
+    claims: list[list[ClaimedPassage]] = []
 
-    async def claim_beside_the_lock(*arguments: Any, **options: Any) -> list[PendingPassage]:
+    async def claim_beside_the_lock(*arguments: Any, **options: Any) -> list[ClaimedPassage]:
         if claims:
             await locked.wait()
         claims.append(claimed := await claim(*arguments, **options))

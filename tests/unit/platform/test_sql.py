@@ -17,6 +17,13 @@ def test_a_fragment_stands_where_its_name_does() -> None:
     assert statements == {"count_live": "SELECT count(*) FROM nodes\nWHERE removed_revision IS NULL\nLIMIT 1"}
 
 
+def test_a_fragment_has_others_in_it() -> None:
+    text = "-- fragment: named\n-- Whether one has a name.\nname IS NOT NULL AND -- include: lives\n\n"
+    asked = "-- name: count_named\n-- How many have names.\nSELECT count(*) FROM nodes WHERE -- include: named\n;\n"
+    statements = parse(FRAGMENT + text + asked)
+    assert statements["count_named"].endswith("WHERE name IS NOT NULL AND removed_revision IS NULL\n")
+
+
 def test_a_fragment_that_is_not_there_is_an_error() -> None:
     with pytest.raises(KeyError, match="lives"):
         parse("-- name: count_live\n-- How many live.\nSELECT count(*) FROM nodes WHERE -- include: lives\n;\n")

@@ -13,7 +13,6 @@ import asyncio
 import random
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID
@@ -24,7 +23,7 @@ from recollect.accounts.identity.model import worker_caller
 from recollect.accounts.quotas import service as quotas
 from recollect.accounts.usage import service as usage
 from recollect.graph.passages import service as passages
-from recollect.graph.passages.model import PendingPassage
+from recollect.graph.passages.model import ClaimedPassage, PendingPassage
 from recollect.ids import time_of
 from recollect.jobs.model import EMBED_PASSAGES
 from recollect.platform.embedding import Embedder
@@ -59,8 +58,8 @@ async def woken(context: WorkerContext, tenant_id: UUID, carrier: Mapping[str, s
     context.woken[tenant_id] = False
     try:
         more = await _attempt_embedding(context, tenant_id, carrier, small_only=True)
-        if not await _wake_sweep(context, tenant_id):
-            await count_terms(context, tenant_id, in_bulk=False)
+        for graph_id in context.until_stopping(await _changed_or_left(context, tenant_id)):
+            await _count_terms_of(context, tenant_id, graph_id)
     finally:
         again = context.woken.pop(tenant_id)
     if more or again:
@@ -88,11 +87,15 @@ async def _sweep_round(context: WorkerContext) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingBatch:
-    """Claimed passages, and what the embedder made of those that lacked a vector."""
+    """Claimed passages, and what the embedder made of those that lacked a vector.
+
+    `is_last`: nothing else waited as they were claimed, but what others had locked or claimed.
+    """
 
     embedder: Embedder
     claimed: Sequence[PendingPassage]
     outcome: EmbedOutcome
+    is_last: bool = False
 
     @property
     def bare(self) -> list[PendingPassage]:
@@ -168,6 +171,7 @@ class _EmbeddingTurn:
         return more
 
     async def _batch(self, *, most: int | None = None) -> bool:
+        """Whether there may be more: that is known before the next claim, so that a few cost one."""
         is_storing = self._storing is not None
         batch = await self._embed_next(most)
         await self._stored()
@@ -179,7 +183,8 @@ class _EmbeddingTurn:
         self._storing = asyncio.create_task(self._store(batch))
         if not batch.whole:  # What it gives back may be claimed at once.
             await self._stored()
-        return True
+            return True
+        return is_storing or not batch.is_last
 
     async def _embed_next(self, most: int | None) -> EmbeddingBatch | None:
         return await _embed_next(self._context, self._tenant_id, small_only=self._small_only, most=most)
@@ -208,13 +213,14 @@ async def _embed_next(
         if claimed := await _claim(context, tenant_id, embedder, small_only=small_only, most=most):
             bare = [passage for passage in claimed if passage.text is not None]
             outcome = await embed_bisecting(embedder, bare, seconds=context.settings.embedding_lease_seconds / 2)
-            return EmbeddingBatch(embedder, claimed, outcome)
+            is_last = len(claimed) < claimed[0].places and embedder is context.embedders[-1]
+            return EmbeddingBatch(embedder, claimed, outcome, is_last)
     return None
 
 
 async def _claim(
     context: WorkerContext, tenant_id: UUID, embedder: Embedder, *, small_only: bool, most: int | None
-) -> list[PendingPassage]:
+) -> list[ClaimedPassage]:
     settings = context.settings
     limit = context.backoff_of(embedder).batch(
         tenant_id, min(settings.embedding_batch, most or settings.embedding_batch)
@@ -276,35 +282,35 @@ def _adjust_backoff(context: WorkerContext, tenant_id: UUID, batch: EmbeddingBat
         backoff.shrink(tenant_id, outcome.smallest_failed_group)
 
 
-async def count_terms(context: WorkerContext, tenant_id: UUID, *, in_bulk: bool = True) -> None:
-    """Count the words of the tenant's graphs that have changed much. Never raises: one must not keep the others.
-
-    Not `in_bulk`: without rests, which whoever woke the worker would wait for.
-    """
-    caller, changed = worker_caller(tenant_id), list[UUID]()
+async def count_terms(context: WorkerContext, tenant_id: UUID) -> None:
+    """Count the words of the tenant's graphs that have changed much. Never raises: one must not keep the others."""
+    changed = list[UUID]()
     with Attempt("words not counted", tenant_id):
-        async with context.database.transaction(caller, read_only=True) as tx:
+        async with context.database.transaction(worker_caller(tenant_id), read_only=True) as tx:
             changed = await passages.graphs_to_count(tx, limit=MAX_COUNTED)
     for graph_id in context.until_stopping(changed):
-        async with context.part(tenant_id) if in_bulk else nullcontext():
-            with Attempt("words not counted", tenant_id, graph=str(graph_id)):
-                async with context.database.transaction(caller) as tx:
-                    await passages.recount_terms(tx, graph_id)
+        async with context.part(tenant_id):
+            await _count_terms_of(context, tenant_id, graph_id)
 
 
-async def _wake_sweep(context: WorkerContext, tenant_id: UUID) -> bool:
-    """Have the sweep come at once where a tenant's passages still wait, and an embedder may be asked; whether it does.
+async def _count_terms_of(context: WorkerContext, tenant_id: UUID, graph_id: UUID) -> None:
+    with Attempt("words not counted", tenant_id, graph=str(graph_id)):
+        async with context.database.transaction(worker_caller(tenant_id)) as tx:
+            await passages.recount_terms(tx, graph_id)
 
-    It counts the tenant's words, too, when it has embedded them.
+
+async def _changed_or_left(context: WorkerContext, tenant_id: UUID) -> list[UUID]:
+    """After a wake-up: the graphs whose words are to be counted anew.
+
+    None where passages still wait, and an embedder may be asked: then the sweep is told, which counts them, too.
     """
-    if context.waiting:
-        return False
     with Attempt("sweep not told", tenant_id):  # It comes by itself, later.
         async with context.database.transaction(worker_caller(tenant_id), read_only=True) as tx:
-            if await passages.any_pending(tx):
+            if not context.waiting and await passages.any_pending(tx):
                 context.backoff.due.set()
-                return True
-    return False
+                return []
+            return await passages.graphs_to_count(tx, limit=MAX_COUNTED)
+    return []
 
 
 async def _attempt_run(context: WorkerContext, tenant_id: UUID) -> bool:

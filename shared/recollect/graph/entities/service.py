@@ -7,6 +7,7 @@ from uuid import UUID
 
 from recollect.errors import TooLarge
 from recollect.graph.aliases import service as aliases
+from recollect.graph.aliases.model import NamedEntity
 from recollect.graph.entities import store
 from recollect.graph.entities.model import Entity, NewEntity, UpsertResult, merged_fields
 from recollect.graph.graphs.model import Graph, Revision
@@ -44,7 +45,8 @@ async def create_entities(
             IndexedText(i, i, Source.NAME, entity.name, revision.actor) for i, entity in made if not entity.observations
         ]
         await passages.index_memories(tx, revision, silent)
-        await observations.attach(tx, revision, _first_observations(made, revision), across_threads=True)
+        first, known_as = _first_observations(made, revision), None if promoted else _known_as(tx, made)
+        await observations.attach(tx, revision, first, across_threads=True, known_as=known_as)
         await nodes.reindex(tx, revision, [i for i, entity in made if entity.content])
     return made
 
@@ -182,6 +184,11 @@ def _first_observations(made: Sequence[tuple[UUID, NewEntity]], revision: Revisi
         for node_id, entity in made
         for content in entity.observations
     ]
+
+
+def _known_as(tx: Transaction, made: Sequence[tuple[UUID, NewEntity]]) -> dict[UUID, NamedEntity]:
+    """How entities are known that are all new, so that none has another name."""
+    return {i: NamedEntity(i, entity.name, tx.caller.subject, expires_at=None, aliases=None) for i, entity in made}
 
 
 def _upserted(entity: NewEntity, created: bool, new: set[tuple[str, str]]) -> UpsertResult:

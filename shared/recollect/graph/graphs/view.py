@@ -8,7 +8,7 @@ import asyncpg
 
 from recollect.graph.graphs.model import Graph, Moment, as_of_parameters
 from recollect.platform.sql import Query
-from recollect.platform.transactions import Transaction
+from recollect.platform.transactions import STREAMED, Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,12 @@ class GraphView:
         asked = self._query(query)
         return await self.tx.fetch(asked, **self._parameters(asked, parameters))
 
-    async def stream(self, query: Query, **parameters: Any) -> AsyncIterator[asyncpg.Record]:
-        """All rows, few of which are held at a time."""
+    async def stream(
+        self, query: Query, *, prefetch: int = STREAMED, **parameters: Any
+    ) -> AsyncIterator[asyncpg.Record]:
+        """All rows, of which `prefetch` are held at a time."""
         asked = self._query(query)
-        async for row in self.tx.stream(asked, **self._parameters(asked, parameters)):
+        async for row in self.tx.stream(asked, prefetch=prefetch, **self._parameters(asked, parameters)):
             yield row
 
     async def fetchval(self, query: Query, **parameters: Any) -> Any:

@@ -9,6 +9,11 @@
     AND (:after_node::uuid IS NULL OR n.node_id >= :after_node
         AND (n.node_id > :after_node OR n.version < :after_version::integer));
 
+-- fragment: has_siblings
+-- Whether some node of the graph has several heads.
+(SELECT EXISTS (SELECT 1 FROM node_versions
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND sibling AND superseded_revision IS NULL))
+
 -- fragment: living
 -- The live nodes of a graph; :as_of_revision, :as_of_time: those that lived at that revision and its time, where they are
 -- not null.
@@ -69,22 +74,45 @@ JOIN versions v ON v.tenant_id = :tenant_id AND v.id = h.id
 ORDER BY wanted.place;
 
 -- name: list_heads
--- The heads of live nodes, the siblings among them, that pass a filter: oldest node first, of each the newest first.
-SELECT n.version_id
-FROM (
-    SELECT id AS node_id, version, version_id, kind, tags, status, name FROM nodes
-    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL AND NOT placeholder
-        AND (expires_at IS NULL OR expires_at > statement_timestamp())
-    UNION ALL
-    SELECT v.node_id, v.version, v.id, v.kind, v.tags, v.status, v.name FROM node_versions v
-    JOIN nodes h ON h.tenant_id = :tenant_id AND h.id = v.node_id
-        AND (h.expires_at IS NULL OR h.expires_at > statement_timestamp())
-    WHERE v.tenant_id = :tenant_id AND v.graph_id = :graph_id AND v.sibling AND v.superseded_revision IS NULL
-) AS n
-WHERE -- include: fits
-ORDER BY n.node_id, n.version DESC
-OFFSET :offset
-LIMIT :limit;
+-- The heads of live nodes, the siblings among them, that pass a filter: oldest node first, of each the newest first. Where
+-- no node has siblings, as in most graphs, a page is read in the order of an index, from the index alone where nothing
+-- is filtered.
+(
+    SELECT h.version_id
+    FROM (
+        SELECT n.node_id
+        FROM (
+            SELECT id AS node_id, version, kind, tags, status, name FROM nodes
+            WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL AND NOT placeholder
+                AND (expires_at IS NULL OR expires_at > statement_timestamp())
+        ) AS n
+        WHERE NOT -- include: has_siblings
+            AND -- include: fits
+        ORDER BY n.node_id
+        OFFSET :offset
+        LIMIT :limit
+    ) AS page
+    CROSS JOIN LATERAL (SELECT version_id FROM nodes WHERE tenant_id = :tenant_id AND id = page.node_id LIMIT 1) AS h
+    ORDER BY page.node_id
+)
+UNION ALL (
+    SELECT n.version_id
+    FROM (
+        SELECT id AS node_id, version, version_id, kind, tags, status, name FROM nodes
+        WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL AND NOT placeholder
+            AND (expires_at IS NULL OR expires_at > statement_timestamp())
+        UNION ALL
+        SELECT v.node_id, v.version, v.id, v.kind, v.tags, v.status, v.name FROM node_versions v
+        JOIN nodes h ON h.tenant_id = :tenant_id AND h.id = v.node_id
+            AND (h.expires_at IS NULL OR h.expires_at > statement_timestamp())
+        WHERE v.tenant_id = :tenant_id AND v.graph_id = :graph_id AND v.sibling AND v.superseded_revision IS NULL
+    ) AS n
+    WHERE -- include: has_siblings
+        AND -- include: fits
+    ORDER BY n.node_id, n.version DESC
+    OFFSET :offset
+    LIMIT :limit
+);
 
 -- name: lineage_exists
 -- Whether the graph has, or had, that lineage.

@@ -27,7 +27,8 @@ RETURNING id, name;
 -- name: insert_facts
 -- New facts. A fact that the graph has (same content, thread and status) is not inserted: its id is returned. It is looked
 -- up through the search view, by a range of one hash, in order. Under row-level security the hash would be compared with
--- that of every fact, because PostgreSQL does not know that the hash function is leakproof.
+-- that of every fact, because PostgreSQL does not know that the hash function is leakproof. Their first versions are
+-- appended.
 WITH input AS (
     SELECT i.*, (
         SELECT n.id FROM search_nodes n
@@ -48,6 +49,15 @@ WITH input AS (
         ttl_days, expires_at, status, :revision, :revision_time, :subject, :revision_time
     FROM input
     WHERE known IS NULL
+    RETURNING *
+), appended AS (
+    INSERT INTO node_versions (
+        tenant_id, graph_id, node_id, version, id, began_at, added_revision, created_at, created_by,
+        -- include: fields
+    )
+    SELECT tenant_id, graph_id, id, version, version_id, created_at, :revision, updated_at, created_by,
+        -- include: fields
+    FROM inserted
 )
 SELECT coalesce(known, id) AS id, known IS NOT NULL AS known FROM input ORDER BY place;
 
@@ -106,15 +116,37 @@ ORDER BY expires_at, id
 LIMIT :limit;
 
 -- name: rewrite_heads
--- Give live nodes these fields and a new version number. append_versions then adds the versions.
-UPDATE nodes n SET version = n.version + 1, version_id = i.version_id, updated_at = :revision_time, (
+-- Give live nodes these fields and a new version number, and append the new versions, as append_versions does. What ends is
+-- found by what is given, not joined with what was written: the planner would expect one row of that.
+WITH heads AS (
+    UPDATE nodes n SET version = n.version + 1, version_id = i.version_id, updated_at = :revision_time, (
+            -- include: fields
+        ) = (SELECT -- include: fields
+        FROM (SELECT i.*) AS given)
+    FROM jsonb_to_recordset(:heads::jsonb) AS i (
+        -- include: typed_fields
+        , based_on integer, actor text
+    )
+    WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.id = i.id AND n.removed_revision IS NULL
+    RETURNING n.*, coalesce(i.based_on, n.version - 1) AS based_on, coalesce(i.actor, :subject) AS actor
+), superseded AS (
+    UPDATE node_versions v SET sibling = v.sibling OR i.beside_heads,
+        superseded_revision = CASE WHEN NOT i.beside_heads THEN :revision::bigint END,
+        superseded_by = CASE WHEN NOT i.beside_heads THEN i.version_id END
+    FROM jsonb_to_recordset(:heads::jsonb) AS i (id uuid, version_id uuid, beside_heads boolean)
+    WHERE v.tenant_id = :tenant_id AND v.node_id = ANY (ARRAY(SELECT id FROM heads)) AND v.node_id = i.id
+        AND v.superseded_revision IS NULL
+    RETURNING v.node_id, v.sibling
+), appended AS (
+    INSERT INTO node_versions (
+        tenant_id, graph_id, node_id, version, id, based_on, began_at, added_revision, created_at, created_by,
         -- include: fields
-    ) = (SELECT -- include: fields
-    FROM (SELECT i.*) AS given)
-FROM jsonb_to_recordset(:heads::jsonb) AS i (
-    -- include: typed_fields
+    )
+    SELECT tenant_id, graph_id, id, version, version_id, nullif(based_on, 0), created_at, :revision, updated_at, actor,
+        -- include: fields
+    FROM heads
 )
-WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.id = i.id AND n.removed_revision IS NULL;
+SELECT DISTINCT node_id FROM superseded WHERE sibling;
 
 -- name: release_names
 -- Take the names from nodes that are about to get others, so that nodes of one batch may exchange names.
@@ -255,6 +287,13 @@ GROUP BY id;
 SELECT id, name, placeholder FROM nodes
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND name = ANY (:names::text[]) AND removed_revision IS NULL
     AND (expires_at IS NULL OR expires_at > statement_timestamp());
+
+-- name: find_named_heads
+-- The entities that have these names, as they are now.
+SELECT -- include: head
+FROM nodes
+WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND name = ANY (:names::text[]) AND removed_revision IS NULL
+    AND NOT placeholder AND (expires_at IS NULL OR expires_at > statement_timestamp());
 
 -- name: find_named_at
 -- The nodes that had these names at a revision and its time, placeholders too.

@@ -44,7 +44,6 @@ async def create_facts(
     if made:
         node_ids = [node_id for node_id, _ in made]
         revision.touch("facts_added", node_ids, facts=len(made))
-        await append_versions(tx, revision, node_ids)
         await passages.index_memories(tx, revision, [_fact(node_id, fact, revision.actor) for node_id, fact in made])
     return remembered
 
@@ -115,14 +114,16 @@ async def reindex_page(tx: Transaction, revision: Revision, *, after: UUID, limi
 
 async def read_heads(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> dict[UUID, NodeHead]:
     """The live nodes of a graph among these ids, by id."""
-    return await store.read_heads(tx, graph, unique(node_ids))
+    return await store.read_heads(tx, graph, unique(node_ids)) if node_ids else {}
 
 
 async def require_entity_heads(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, NodeHead]:
     """The heads of the entities with these names, by name. Raises NotFound for the first name that no entity has."""
-    named = await require_entities(tx, graph, names)
-    heads = await read_heads(tx, graph, [named[name].id for name in names])
-    return {name: heads[named[name].id] for name in names}
+    heads = {head.name: head for head in await store.find_named_heads(tx, graph, unique(names))}
+    for name in names:
+        if name not in heads:
+            raise EntityNotFound(name)
+    return {name: heads[name] for name in names}
 
 
 async def rewrite(tx: Transaction, revision: Revision, rewrites: Sequence[Rewrite]) -> None:
@@ -138,8 +139,7 @@ async def rewrite(tx: Transaction, revision: Revision, rewrites: Sequence[Rewrit
     before, after = _counts(r.head.fields for r in rewrites), _counts(r.fields for r in rewrites)
     ids = [r.head.id for r in rewrites]
     revision.touch("nodes_rewritten", ids, **{counter: after[counter] - before[counter] for counter in after})
-    await store.rewrite_heads(tx, revision, rewrites)
-    divided = await store.append_versions(tx, revision, [_appended(r) for r in rewrites])
+    divided = await store.rewrite_heads(tx, revision, rewrites)
     changed = [r.head.id for r in rewrites if r.head.id in divided or _text(r.fields) != _text(r.head.fields)]
     await reindex(tx, revision, changed)
 
@@ -153,7 +153,7 @@ async def archive_expired(tx: Transaction, revision: Revision, *, limit: int) ->
 
 async def find_named(view: GraphView, names: Sequence[str]) -> dict[str, NodeRef]:
     """The live nodes with these names, by name; placeholders too."""
-    return await store.find_named(view, names)
+    return await store.find_named(view, names) if names else {}
 
 
 async def require_entities(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, NodeRef]:
@@ -251,6 +251,8 @@ async def _require_free_names(
     tx: Transaction, revision: Revision, names: Sequence[str], *, placeholders: bool = False
 ) -> None:
     """Raise Conflict for a name that a node has. `placeholders`: a name that only a placeholder has is free."""
+    if not names:
+        return
     await release_names(tx, revision, names)
     found = await store.find_named(GraphView(tx, revision.graph), names)
     taken = {name for name, node in found.items() if not (placeholders and node.placeholder)}
@@ -264,10 +266,6 @@ def _counts(fields: Iterable[NodeFields]) -> dict[str, int]:
     placeholders = sum(node.placeholder for node in listed)
     facts = sum(node.name is None for node in listed)
     return {"entities": len(listed) - placeholders - facts, "facts": facts, "placeholders": placeholders}
-
-
-def _appended(rewrite: Rewrite) -> AppendedVersion:
-    return AppendedVersion(rewrite.head.id, rewrite.based_on, rewrite.beside_heads, rewrite.actor)
 
 
 def _text(fields: NodeFields) -> tuple[object, ...]:

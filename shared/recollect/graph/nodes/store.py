@@ -103,6 +103,11 @@ async def read_heads(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) ->
     return {head.id: head for head in await each(rows, _head)}
 
 
+async def find_named_heads(tx: Transaction, graph: Graph, names: Sequence[str]) -> list[NodeHead]:
+    """The entities that have these names."""
+    return await each(await tx.fetch(queries.find_named_heads, graph_id=graph.id, names=names), _head)
+
+
 async def expired_heads(tx: Transaction, graph: Graph, names: Sequence[str]) -> list[NodeHead]:
     """The expired nodes that have these names."""
     return [_head(row) for row in await tx.fetch(queries.expired_heads, graph_id=graph.id, names=names)]
@@ -113,11 +118,13 @@ async def list_expired(tx: Transaction, graph: Graph, *, limit: int) -> list[Nod
     return [_head(row) for row in await tx.fetch(queries.list_expired, graph_id=graph.id, limit=limit)]
 
 
-async def rewrite_heads(tx: Transaction, revision: Revision, rewrites: Sequence[Rewrite]) -> None:
-    """Give live nodes other fields and a new version number."""
+async def rewrite_heads(tx: Transaction, revision: Revision, rewrites: Sequence[Rewrite]) -> set[UUID]:
+    """Give live nodes other fields by new versions; return the ids of nodes that have siblings, or had until now."""
+    divided = set[UUID]()
     for some in batches(rewrites, MAX_WRITTEN):
-        rows = [{"id": r.head.id, "version_id": new_id(), **_told(r.fields)} for r in some]
-        await tx.execute(queries.rewrite_heads, graph_id=revision.graph.id, revision_time=revision.at, heads=rows)
+        rows = await tx.fetch(queries.rewrite_heads, **_stamp(tx, revision), heads=[_rewrite_row(r) for r in some])
+        divided.update(row["node_id"] for row in rows)
+    return divided
 
 
 async def release_names(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> None:
@@ -220,6 +227,17 @@ def _told(fields: NodeFields) -> dict[str, Any]:
 
 def _head(row: asyncpg.Record) -> NodeHead:
     return NodeHead(**{**row, "tags": tuple(row["tags"])})
+
+
+def _rewrite_row(rewrite: Rewrite) -> dict[str, Any]:
+    return {
+        "id": rewrite.head.id,
+        "version_id": new_id(),
+        "based_on": rewrite.based_on,
+        "beside_heads": rewrite.beside_heads,
+        "actor": rewrite.actor,
+        **_told(rewrite.fields),
+    }
 
 
 def _fact_row(place: int, fact: NewFact) -> dict[str, Any]:

@@ -14,23 +14,29 @@ jsonb_to_record(i.attributes) AS a (kind text, tags text[], importance double pr
 -- Statements about entities. :across_threads: one that the entity has already, with the same status, is left out, whatever
 -- its thread; else only one of the same thread is. Looked up by the hash: through the view, for under row-level security
 -- it serves no index; and with IS TRUE, without which PostgreSQL may take the index of trigrams, 50 ms a statement in a
--- graph of 100,000 (measured).
-INSERT INTO observations (tenant_id, graph_id, id, node_id, content, thread, said_at, expires_at, kind, tags, importance,
-    source, metadata, status, reason, first_revision, added_revision, created_at, created_by)
-SELECT :tenant_id, :graph_id, i.id, i.node_id, i.content, i.thread, i.said_at, i.expires_at, a.kind, a.tags, a.importance,
-    a.source, a.metadata, a.status, a.reason, a.first_revision, :revision, :revision_time, i.created_by
-FROM unnest(:created_by::text[], :ids::uuid[], :node_ids::uuid[], :contents::text[], :threads::text[],
-    :said_at::timestamptz[], :expires_at::timestamptz[],
-    :attributes::jsonb[]) AS i (created_by, id, node_id, content, thread, said_at, expires_at, attributes)
-CROSS JOIN LATERAL -- include: attributes
-WHERE NOT EXISTS (
-    SELECT 1 FROM search_observations o
-    WHERE o.tenant_id = :tenant_id AND o.node_id = i.node_id AND o.removed_revision IS NULL
-        AND hashtextextended(o.content, 0) = hashtextextended(i.content, 0) AND (o.content = i.content) IS TRUE
-        AND (:across_threads OR o.thread IS NOT DISTINCT FROM i.thread) AND o.status = i.attributes ->> 'status'
-        AND (o.expires_at IS NULL OR o.expires_at > :revision_time)
+-- graph of 100,000 (measured). Their nodes are updated by it, but for those that this revision wrote already.
+WITH inserted AS (
+    INSERT INTO observations (tenant_id, graph_id, id, node_id, content, thread, said_at, expires_at, kind, tags, importance,
+        source, metadata, status, reason, first_revision, added_revision, created_at, created_by)
+    SELECT :tenant_id, :graph_id, i.id, i.node_id, i.content, i.thread, i.said_at, i.expires_at, a.kind, a.tags, a.importance,
+        a.source, a.metadata, a.status, a.reason, a.first_revision, :revision, :revision_time, i.created_by
+    FROM unnest(:created_by::text[], :ids::uuid[], :node_ids::uuid[], :contents::text[], :threads::text[],
+        :said_at::timestamptz[], :expires_at::timestamptz[],
+        :attributes::jsonb[]) AS i (created_by, id, node_id, content, thread, said_at, expires_at, attributes)
+    CROSS JOIN LATERAL -- include: attributes
+    WHERE NOT EXISTS (
+        SELECT 1 FROM search_observations o
+        WHERE o.tenant_id = :tenant_id AND o.node_id = i.node_id AND o.removed_revision IS NULL
+            AND hashtextextended(o.content, 0) = hashtextextended(i.content, 0) AND (o.content = i.content) IS TRUE
+            AND (:across_threads OR o.thread IS NOT DISTINCT FROM i.thread) AND o.status = i.attributes ->> 'status'
+            AND (o.expires_at IS NULL OR o.expires_at > :revision_time)
+    )
+    RETURNING id, node_id
+), touched AS (
+    UPDATE nodes SET updated_at = :revision_time
+    WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(SELECT node_id FROM inserted)) AND updated_at <> :revision_time
 )
-RETURNING id;
+SELECT id FROM inserted;
 
 -- name: rewrite_observations
 -- Give live observations of a graph new versions under their ids, as of revision :revision and its time :revision_time:

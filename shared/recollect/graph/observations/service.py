@@ -43,7 +43,6 @@ async def add_observations(
     if added:
         touched = unique(observation.node_id for observation in added)
         await passages.hide_names(tx, revision, [node_id for node_id in touched if known_as[node_id].silent])
-        await nodes.touch_nodes(tx, revision, touched)
     return added
 
 
@@ -55,7 +54,7 @@ async def attach(
     across_threads: bool,
     known_as: Mapping[UUID, NamedEntity] | None = None,
 ) -> list[Observation]:
-    """Attach statements to live nodes, by id; those that they did not have yet. The nodes are the caller's to touch.
+    """Attach statements to live nodes, by id; those that they did not have yet.
 
     One that is outdated is another than one that is told. `across_threads`: as of `add_observations`. `known_as`: how
     the nodes are known, where the caller knows it.
@@ -77,10 +76,7 @@ async def put_back(tx: Transaction, revision: Revision, observations: Sequence[O
     """
     live = await store.observations_by_id(tx, revision.graph, [observation.id for observation in observations])
     again = [replace(o, id=new_id(), first_revision=None) if o.id in live else o for o in observations]
-    added = await attach(tx, revision, again, across_threads=False)
-    if added:
-        await nodes.touch_nodes(tx, revision, unique(observation.node_id for observation in added))
-    return added
+    return await attach(tx, revision, again, across_threads=False)
 
 
 async def rewrite(

@@ -32,7 +32,10 @@ class RemovedObservation:
 async def insert_observations(
     tx: Transaction, revision: Revision, observations: Sequence[Observation], *, across_threads: bool
 ) -> list[Observation]:
-    """Attach statements to nodes; those that the node did not have (`across_threads`: in any thread), in order."""
+    """Attach statements to nodes, which are updated; those that the node did not have, in order.
+
+    `across_threads`: in any thread.
+    """
     inserted = set[UUID]()
     for some in batches(observations, MAX_WRITTEN):
         columns = await _columns(some)

@@ -119,6 +119,13 @@ class PendingPassage:
 
 
 @dataclass(frozen=True, slots=True)
+class ClaimedPassage(PendingPassage):
+    """A passage that a worker has claimed. `places`: how many of one graph were claimed with it, at most."""
+
+    places: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class FailedPassage:
     """A passage that the embedder failed on, alone, while it answered others. `certain`: it will again.
 

@@ -255,7 +255,7 @@ CASE WHEN graph_id = ANY (ARRAY(SELECT graph_id FROM others)) THEN false
 -- index from one to the next; of more than :max_busy_graphs, those whose ids come first. That walk is ordered by ids, too,
 -- as the index of what waits is: in the order of graphs alone the planner may read every live passage of the tenant, most
 -- of which wait for nothing. Rows are looked up by their ids, never joined: while a tenant is new to the planner, it would
--- read all of them for each batch.
+-- read all of them for each batch. `places`: how many of one graph were taken at most.
 WITH RECURSIVE others AS MATERIALIZED (
     SELECT graph_id FROM graph_indexes WHERE tenant_id = :tenant_id AND coalesce(model = :previous, false) <> :is_previous
 ), busy AS (
@@ -296,6 +296,7 @@ WITH RECURSIVE others AS MATERIALIZED (
     RETURNING p.id, p.node_id, p.text, p.said_at, p.claimed_until, p.refused
 )
 SELECT c.id, c.claimed_until, c.said_at,
+    greatest(:limit, (SELECT ceil(:max_small::double precision / nullif(count(*), 0)) FROM chosen))::integer AS places,
     CASE WHEN c.refused IS NOT NULL OR EXISTS (
             SELECT 1 FROM passage_vectors v
             JOIN passage_evidence e ON e.tenant_id = v.tenant_id AND e.passage_id = v.passage_id AND e.model = v.model
@@ -326,7 +327,10 @@ JOIN claimed c ON c.graph_id = h.graph_id;
 -- name: lock_indexes
 -- Take the graphs of these passages in hand, in order of their ids, and tell every search cache that what is derived of
 -- them changes: two workers that settle neighbours at once would each miss the other's. A graph that no model serves yet
--- is served by :model.
+-- is served by :model. From here to the end of the transaction rows are joined by hashing, where nothing else is asked for
+-- (LATERAL), and read in the order of an index where there is one: the planner expects two rows of what `settle` has worked
+-- out, and would compare each with all passages of the tenant; it expects one passage in a graph, and would read and sort
+-- all that it has.
 UPDATE graph_indexes i SET index_epoch = index_epoch + 1, model = coalesce(i.model, :model)
 FROM (
     SELECT graph_id FROM graph_indexes
@@ -336,7 +340,8 @@ FROM (
     FOR UPDATE
 ) AS held
 WHERE i.tenant_id = :tenant_id AND i.graph_id = held.graph_id
-RETURNING i.graph_id;
+RETURNING i.graph_id, set_config('enable_nestloop', 'off', true) AS joined,
+    set_config('enable_sort', 'off', true) AS ordered;
 
 -- name: list_without_vectors
 -- The next live passages of a graph after the id :after, oldest first: :max_looked_at of them are looked at, up to those
@@ -436,32 +441,25 @@ WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND coalesce(p.removed
 -- Tell every search cache that what is derived of a graph changed.
 UPDATE graph_indexes SET index_epoch = index_epoch + 1 WHERE tenant_id = :tenant_id AND graph_id = :graph_id;
 
--- name: insert_vectors
--- Keep what passages mean by themselves, once a model. Whether each is still there is looked up by its id, as in `settle`.
+-- name: insert_embeddings
+-- Keep what passages mean by themselves, once a model, and what they are ranked by beside it, in the place of what other
+-- rules made of them. Whether each is still there is looked up by its id, as in `settle`. Told are those that had no vector
+-- of the model.
+WITH given AS MATERIALIZED (
+    SELECT p.id, e.embedding, e.tokens, e.dates
+    FROM unnest(:ids::uuid[], :vectors::halfvec[], :tokens::bytea[], :dates::text[]) AS e (id, embedding, tokens, dates)
+    CROSS JOIN LATERAL (SELECT id FROM passages WHERE tenant_id = :tenant_id AND id BETWEEN e.id
+        AND e.id ORDER BY id LIMIT 1) AS p
+), evidence AS (
+    INSERT INTO passage_evidence (tenant_id, passage_id, model, generation, tokens, dates)
+    SELECT :tenant_id, id, :model, :generation, tokens, dates::datemultirange FROM given
+    ON CONFLICT (tenant_id, passage_id, model) DO UPDATE
+    SET generation = excluded.generation, tokens = excluded.tokens, dates = excluded.dates
+)
 INSERT INTO passage_vectors (tenant_id, passage_id, model, embedding)
-SELECT :tenant_id, p.id, :model, v.embedding
-FROM unnest(:ids::uuid[], :vectors::halfvec[]) AS v (id, embedding)
-CROSS JOIN LATERAL (SELECT id FROM passages WHERE tenant_id = :tenant_id AND id BETWEEN v.id
-    AND v.id ORDER BY id LIMIT 1) AS p
+SELECT :tenant_id, id, :model, embedding FROM given
 ON CONFLICT DO NOTHING
 RETURNING passage_id;
-
--- name: insert_evidence
--- Keep what passages are ranked by beside their vectors, in the place of what other rules made of them. Whether each is
--- still there is looked up by its id, as in `settle`.
-INSERT INTO passage_evidence (tenant_id, passage_id, model, generation, tokens, dates)
-SELECT :tenant_id, p.id, :model, :generation, e.tokens, e.dates::datemultirange
-FROM unnest(:ids::uuid[], :tokens::bytea[], :dates::text[]) AS e (id, tokens, dates)
-CROSS JOIN LATERAL (SELECT id FROM passages WHERE tenant_id = :tenant_id AND id BETWEEN e.id
-    AND e.id ORDER BY id LIMIT 1) AS p
-ON CONFLICT (tenant_id, passage_id, model) DO UPDATE
-SET generation = excluded.generation, tokens = excluded.tokens, dates = excluded.dates;
-
--- name: fix_plan
--- From here to the end of the transaction rows are joined by hashing, where nothing else is asked for (LATERAL), and read
--- in the order of an index where there is one: the planner expects two rows of what `settle` has worked out, and would
--- compare each with all passages of the tenant; it expects one passage in a graph, and would read and sort all that it has.
-SELECT set_config('enable_nestloop', 'off', true) AS joined, set_config('enable_sort', 'off', true) AS ordered;
 
 -- name: settle
 -- Give passages (:ids, claimed until :claimed_until) and those beside them what surrounds them: the words up to

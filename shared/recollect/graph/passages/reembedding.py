@@ -50,8 +50,7 @@ async def store_vectors(
     # Where the model serves already, what was ranked without the evidence is ranked by it now. First, as whoever
     # deletes passages takes the graph's index in hand before them.
     await store.raise_index_epoch(tx, graph_id)
-    await store.insert_evidence(tx, model=model, ids=ids, evidence=evidence)
-    return len(await store.insert_vectors(tx, model=model, ids=ids, vectors=vectors))
+    return len(await store.insert_embeddings(tx, model=model, ids=ids, vectors=vectors, evidence=evidence))
 
 
 async def set_serving_model(tx: Transaction, graph_id: UUID, *, model: str) -> None:

@@ -10,6 +10,7 @@ from recollect.graph.passages.evidence import Evidence
 from recollect.graph.passages.model import (
     COUNTED_AT_MOST,
     MAX_FAILURES,
+    ClaimedPassage,
     ClaimLimits,
     FailedPassage,
     IndexedText,
@@ -96,7 +97,7 @@ async def claim_pending(
     lease_seconds: float,
     previous: str | None = None,
     small_only: bool = False,
-) -> list[PendingPassage]:
+) -> list[ClaimedPassage]:
     """Take up to `limit` waiting passages for `lease_seconds`; nobody else gets them meanwhile.
 
     First the newest that were written by few, of each graph as many, in all but a share of the places; then the oldest.
@@ -140,9 +141,7 @@ async def settle(
     """
     if not claimed or not await store.lock_indexes(tx, [passage.id for passage in claimed], model):
         return 0
-    kept = await store.insert_vectors(tx, model=model, ids=ids, vectors=vectors) if ids else []
-    if ids:
-        await store.insert_evidence(tx, model=model, ids=ids, evidence=evidence)
+    kept = await store.insert_embeddings(tx, model=model, ids=ids, vectors=vectors, evidence=evidence) if ids else []
     await store.settle(tx, [passage.id for passage in claimed], claimed[0].claimed_until, model=model)
     return len(kept)
 

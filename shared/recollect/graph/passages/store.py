@@ -17,6 +17,7 @@ from recollect.graph.passages.model import (
     MAX_SMALL,
     NEAR_WORDS,
     NEIGHBOURS,
+    ClaimedPassage,
     ClaimLimits,
     FailedPassage,
     IndexedText,
@@ -120,7 +121,7 @@ async def tenants_with_pending(session: Session) -> list[UUID]:
 
 async def claim_pending(
     tx: Transaction, *, model: str, places: ClaimLimits, lease_seconds: float, previous: str | None
-) -> list[PendingPassage]:
+) -> list[ClaimedPassage]:
     """Take as many waiting passages as there are places, for `lease_seconds`."""
     rows = await tx.fetch(
         queries.claim_pending,
@@ -133,7 +134,7 @@ async def claim_pending(
         max_busy_graphs=MAX_BUSY_GRAPHS,
         generation=EVIDENCE_GENERATION,
     )
-    return [PendingPassage(**row) for row in rows]
+    return [ClaimedPassage(**row) for row in rows]
 
 
 async def any_pending(tx: Transaction) -> bool:
@@ -153,29 +154,24 @@ async def lock_indexes(tx: Transaction, ids: Sequence[UUID], model: str) -> list
     return [row["graph_id"] for row in await tx.fetch(queries.lock_indexes, ids=ids, model=model)]
 
 
-async def insert_vectors(tx: Transaction, *, model: str, ids: Sequence[UUID], vectors: Vectors) -> list[UUID]:
-    """Keep what passages mean by themselves; those that had no vector of this model."""
+async def insert_embeddings(
+    tx: Transaction, *, model: str, ids: Sequence[UUID], vectors: Vectors, evidence: Sequence[Evidence]
+) -> list[UUID]:
+    """Keep what passages mean by themselves, and what they are ranked by; those that had no vector of this model."""
     rows = await tx.fetch(
-        queries.insert_vectors, model=model, ids=ids, vectors=[HalfVector(vector) for vector in vectors]
+        queries.insert_embeddings,
+        model=model,
+        generation=EVIDENCE_GENERATION,
+        ids=ids,
+        vectors=[HalfVector(vector) for vector in vectors],
+        tokens=[one.tokens for one in evidence],
+        dates=[f"{{{','.join(f'[{told.first},{told.last}]' for told in one.dates)}}}" for one in evidence],
     )
     return [row["passage_id"] for row in rows]
 
 
-async def insert_evidence(tx: Transaction, *, model: str, ids: Sequence[UUID], evidence: Sequence[Evidence]) -> None:
-    """Keep what passages are ranked by beside their vectors of a model."""
-    await tx.execute(
-        queries.insert_evidence,
-        model=model,
-        generation=EVIDENCE_GENERATION,
-        ids=ids,
-        tokens=[one.tokens for one in evidence],
-        dates=[f"{{{','.join(f'[{told.first},{told.last}]' for told in one.dates)}}}" for one in evidence],
-    )
-
-
 async def settle(tx: Transaction, ids: Sequence[UUID], claimed_until: datetime | None, *, model: str) -> None:
-    """Give claimed passages, and those beside them, what surrounds them."""
-    await tx.execute(queries.fix_plan)
+    """Give claimed passages, and those beside them, what surrounds them. The graphs' indexes are locked before."""
     await tx.execute(
         queries.settle,
         ids=ids,

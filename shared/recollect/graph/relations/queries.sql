@@ -133,14 +133,15 @@ LIMIT :limit;
 -- name: insert_edges
 -- New edges between nodes; an edge that is there is skipped. Its revisions alone decide in which states of the graph an
 -- edge is seen; its creation time is for readers, and may be earlier.
-INSERT INTO relations (tenant_id, graph_id, id, from_node, to_graph, to_node, type, metadata, ordinal, added_revision,
+INSERT INTO relations AS r (tenant_id, graph_id, id, from_node, to_graph, to_node, type, metadata, ordinal, added_revision,
     created_at, created_by)
 SELECT :tenant_id, :graph_id, i.id, i.from_node, i.to_graph, i.to_node, i.type, i.metadata, i.ordinal, :revision,
     coalesce(least(i.created_at, :revision_time), :revision_time), coalesce(i.actor, :subject)
 FROM jsonb_to_recordset(:edges::jsonb) AS i (id uuid, from_node uuid, to_graph uuid, to_node uuid, type text,
     metadata jsonb, ordinal integer, created_at timestamptz, actor text)
 ON CONFLICT (tenant_id, from_node, type, to_node) WHERE removed_revision IS NULL DO NOTHING
-RETURNING id;
+RETURNING r.id, r.graph_id, r.from_node, r.to_graph, r.to_node, r.type, r.metadata, r.ordinal, r.created_at, r.created_by,
+    coalesce(r.updated_at, r.created_at) AS updated_at;
 
 -- name: find_edges
 -- Live edges by their ends and type.
@@ -306,16 +307,62 @@ GROUP BY type
 ORDER BY count DESC, type
 LIMIT :limit;
 
--- name: count_named_types
--- How many edges of each type a graph has between nodes with names (as list_relations), most first.
-SELECT r.type, count(*) AS count
+-- fragment: apart
+-- How many edges of each type (edges) are to be told beside those that edges_between_names counts, or taken off (below
+-- zero): those between names that lead into other graphs, and those of this graph with an end that has expired.
+SELECT r.type, 1 AS edges
 FROM relations r
 -- include: ends
-WHERE r.tenant_id = :tenant_id AND r.graph_id = :graph_id AND r.removed_revision IS NULL AND -- include: reached
+WHERE r.tenant_id = :tenant_id AND r.graph_id = :graph_id AND r.removed_revision IS NULL AND r.to_graph <> r.graph_id
+    AND -- include: reached
     AND -- include: named
-GROUP BY r.type
-ORDER BY count DESC, r.type
+UNION ALL
+SELECT r.type, -1
+FROM (
+    SELECT id, type, from_node, to_node FROM relations
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND from_node = ANY (ARRAY(SELECT id FROM expired))
+        AND removed_revision IS NULL AND to_graph = graph_id AND EXISTS (SELECT 1 FROM expired)
+    UNION
+    SELECT id, type, from_node, to_node FROM relations
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND to_node = ANY (ARRAY(SELECT id FROM expired))
+        AND removed_revision IS NULL AND to_graph = graph_id AND EXISTS (SELECT 1 FROM expired)
+) AS r
+-- include: ends
+WHERE coalesce(f.removed_revision, t.removed_revision) IS NULL AND f.name || t.name IS NOT NULL
+
+-- fragment: expired
+-- The nodes with names that have expired: they are there until they are purged.
+expired AS MATERIALIZED (
+    SELECT id FROM nodes
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND expires_at <= statement_timestamp()
+        AND removed_revision IS NULL AND name IS NOT NULL
+)
+
+-- name: count_named_types
+-- How many edges of each type a graph has between nodes with names (as list_relations), most first.
+WITH -- include: expired
+SELECT c.type, sum(c.edges)::bigint AS count
+FROM (
+    SELECT type, edges FROM edges_between_names(:tenant_id, :graph_id)
+    UNION ALL
+    -- include: apart
+) AS c
+GROUP BY c.type
+HAVING sum(c.edges) > 0
+ORDER BY count DESC, c.type
 LIMIT :limit;
+
+-- name: count_between_names
+-- How many edges a graph has between two of its own nodes with names, of those that have expired too.
+SELECT coalesce(sum(edges), 0)::bigint FROM edges_between_names(:tenant_id, :graph_id);
+
+-- name: count_apart
+-- How many more edges between names there are (as count_named_types) than count_between_names says, or fewer.
+WITH -- include: expired
+SELECT coalesce(sum(c.edges), 0)::bigint
+FROM (
+    -- include: apart
+) AS c;
 
 -- name: count_named_types_at
 -- The same as it was at a revision (:as_of_revision) and its time (:as_of_time).

@@ -6,12 +6,13 @@ from uuid import UUID
 
 from recollect.errors import RecollectError, TooLarge
 from recollect.graph.entities.model import Entity
-from recollect.graph.graphs.model import Graph, Revision
+from recollect.graph.graphs.model import Graph, GraphHead, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages.model import not_found
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import occurrences, unique, unique_by
 from recollect.graph.relations import store
+from recollect.graph.relations.counted import EdgeCounts
 from recollect.graph.relations.model import (
     Edge,
     EdgePlace,
@@ -39,7 +40,7 @@ async def create_relations(tx: Transaction, revision: Revision, relations: Seque
     """Create edges between names; return those that are new, in order. A name that no node has gets a placeholder."""
     wanted = unique_by(lambda relation: relation.triple, relations)
     edges = await _between_names(tx, revision, wanted)
-    made = {_key(edge) for edge in (await _add(tx, revision, edges)).values()}
+    made = {_key(edge) for edge in await _add(tx, revision, edges)}
     return [relation for relation, edge in zip(wanted, edges, strict=True) if _key(edge) in made]
 
 
@@ -74,16 +75,13 @@ async def put_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge
 
     The caller has checked that both ends are there.
     """
-    await add_edges(tx, revision, edges)
-    stored = await _stored(tx, edges)
+    stored = await _stored(tx, edges, await _add(tx, revision, await _once(edges)))
     return [stored[_key(edge)] for edge in edges]
 
 
 async def add_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[UUID]:
     """Create the edges that are not there yet; return their ids. The caller has checked that both ends are there."""
-    firsts: dict[Key, NewEdge] = {}
-    await each(edges, lambda edge: firsts.setdefault(_key(edge), edge))
-    return list(await _add(tx, revision, list(firsts.values())))
+    return [edge.id for edge in await _add(tx, revision, await _once(edges))]
 
 
 async def upsert_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[EdgeUpsert]:
@@ -187,6 +185,18 @@ async def count_named_types(view: GraphView, *, limit: int | None = None) -> lis
     return await store.count_named_types(view, limit=limit)
 
 
+async def count_named(view: GraphView, head: GraphHead, counts: EdgeCounts) -> int:
+    """How many relations between names a graph has. What `counts` remembers of its head is not counted again."""
+    if view.at is not None or not view.is_there:
+        return sum(count for _, count in await count_named_types(view))
+    tenant_id = view.tx.tenant_id
+    between = counts.find(tenant_id, view.graph, head)
+    if between is None:
+        between = await store.count_between_names(view)
+        counts.note(tenant_id, view.graph, head, between)
+    return between + await store.count_apart(view)
+
+
 async def list_symlinks(
     tx: Transaction, graph: Graph, *, inbound: bool = False, offset: int = 0, limit: int = 1000
 ) -> list[Symlink]:
@@ -221,17 +231,24 @@ async def _between_names(tx: Transaction, revision: Revision, relations: Sequenc
     return [NewEdge(ends[r.source].id, ends[r.target].id, r.type, metadata=r.metadata) for r in relations]
 
 
-async def _add(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> dict[UUID, NewEdge]:
-    """Create the edges that are not there yet, of edges that are each named once; return the new ones by id."""
-    made = await store.insert_edges(tx, revision, edges) if edges else {}
-    revision.touch("relations_added", made, relations=len(made))
+async def _once(edges: Sequence[NewEdge]) -> list[NewEdge]:
+    """The first of those that are the same edge."""
+    firsts: dict[Key, NewEdge] = {}
+    await each(edges, lambda edge: firsts.setdefault(_key(edge), edge))
+    return list(firsts.values())
+
+
+async def _add(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[Edge]:
+    """Create the edges that are not there yet, of edges that are each named once; return the new ones."""
+    made = await store.insert_edges(tx, revision, edges) if edges else []
+    revision.touch("relations_added", [edge.id for edge in made], relations=len(made))
     return made
 
 
 async def _upsert(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[EdgeUpsert]:
     """`upsert_edges` of edges that are each named once."""
-    made = await _add(tx, revision, edges)
-    stored = await _stored(tx, edges)
+    added = await _add(tx, revision, edges)
+    stored, made = await _stored(tx, edges, added), {edge.id for edge in added}
     then = [_with_properties(stored[_key(edge)], edge) for edge in edges]
     given = [edge for edge, new in zip(then, edges, strict=True) if (new.metadata, new.ordinal) != (None, None)]
     updated = await _rewrite(tx, revision, [edge for edge in given if edge.id not in made])
@@ -247,10 +264,12 @@ async def _rewrite(tx: Transaction, revision: Revision, edges: Sequence[Edge]) -
     return set(updated)
 
 
-async def _stored(tx: Transaction, edges: Sequence[NewEdge]) -> dict[Key, Edge]:
-    """The live edges that have the keys of these, by key."""
-    found = await store.find_edges(tx, [_key(edge) for edge in edges]) if edges else []
-    return {_key(edge): edge for edge in found}
+async def _stored(tx: Transaction, edges: Sequence[NewEdge], made: Sequence[Edge]) -> dict[Key, Edge]:
+    """The live edges that have the keys of these, by key; those that were just made are not asked for."""
+    stored = {_key(edge): edge for edge in made}
+    others = [_key(edge) for edge in edges if _key(edge) not in stored]
+    found = await store.find_edges(tx, others) if others else []
+    return stored | {_key(edge): edge for edge in found}
 
 
 def _with_properties(edge: Edge, new: NewEdge) -> Edge:

@@ -88,14 +88,13 @@ async def list_relations(view: GraphView, *, offset: int, limit: int | None) -> 
     return await each(await view.fetch(queries.list_relations, offset=offset, limit=limit), _relation)
 
 
-async def insert_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> dict[UUID, NewEdge]:
-    """Create the edges that are not there yet; return these by id."""
-    inserted: dict[UUID, NewEdge] = {}
+async def insert_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[Edge]:
+    """Create the edges that are not there yet; return these."""
+    inserted: list[Edge] = []
     for some in batches(edges, MAX_WRITTEN):
-        made = {new_id(): edge for edge in some}
-        rows = [_row(edge_id, edge, revision) for edge_id, edge in made.items()]
-        found = await tx.fetch(queries.insert_edges, **revision.parameters, subject=tx.caller.subject, edges=rows)
-        inserted |= {row["id"]: made[row["id"]] for row in found}
+        rows = [_row(new_id(), edge, revision) for edge in some]
+        made = await tx.fetch(queries.insert_edges, **revision.parameters, subject=tx.caller.subject, edges=rows)
+        inserted += await each(made, _edge)
     return inserted
 
 
@@ -190,6 +189,16 @@ async def count_types(view: GraphView, *, limit: int) -> list[tuple[str, int]]:
 async def count_named_types(view: GraphView, *, limit: int | None) -> list[tuple[str, int]]:
     """How many edges between names of each type a graph has, most first."""
     return [(row["type"], row["count"]) for row in await view.fetch(queries.count_named_types, limit=limit)]
+
+
+async def count_between_names(view: GraphView) -> int:
+    """How many edges a graph has between two of its own nodes with names, of those that have expired, too."""
+    return int(await view.fetchval(queries.count_between_names))
+
+
+async def count_apart(view: GraphView) -> int:
+    """How many more edges between names there are than that, or (below zero) fewer."""
+    return int(await view.fetchval(queries.count_apart))
 
 
 async def list_symlinks(tx: Transaction, graph: Graph, *, inbound: bool, offset: int, limit: int) -> list[Symlink]:

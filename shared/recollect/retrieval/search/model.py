@@ -129,15 +129,10 @@ class RankedHits:
 
 @dataclass(frozen=True, slots=True)
 class FuzzyTexts:
-    """What a fuzzy search compares, in small letters: texts of one entity. `key` orders them."""
+    """What a fuzzy search compares, in small letters: texts of one entity."""
 
-    key: UUID
     id: UUID
     texts: Sequence[str]
-
-
-FIRST = UUID(int=0)
-"""Less than every key."""
 
 
 def phrases(text: str) -> list[str]:

@@ -15,10 +15,96 @@
     AND coalesce(e.importance <= (:importance::double precision[])[2], (:importance::double precision[])[2] IS NULL)
     AND (:archived::boolean OR e.status <> 'archived');
 
+-- fragment: living
+-- Whether an entity e of the search view is to be found now.
+e.tenant_id = :tenant_id AND e.graph_id = :graph_id AND e.removed_revision IS NULL AND NOT e.placeholder
+    AND e.name IS NOT NULL AND (e.expires_at IS NULL OR e.expires_at > statement_timestamp())
+
+-- fragment: saying
+-- Whether an observation o of the search view is to be found now, and holds the substring.
+o.tenant_id = :tenant_id AND o.graph_id = :graph_id AND o.removed_revision IS NULL AND o.status = 'active'
+    AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp()) AND o.content ILIKE :pattern
+
+-- fragment: called
+-- Whether the name or the kind of an entity e holds the substring.
+(e.name ILIKE :pattern OR coalesce(e.kind ILIKE :pattern, false))
+
+-- fragment: asked
+-- How many matches decide a page, that one that tells of more among them.
+:offset::bigint + :limit::bigint
+
 -- name: search_substring
 -- Entities whose name, kind or observations hold a substring: name before kind before observation. Of names, the shorter
 -- comes first, since the substring is more of it (BM25's normalisation by length, of one term); else the oldest. One match
 -- more than asked for tells that there are more.
+--
+-- Observations are looked at where names and kinds leave room. Where more than :gathered hold a substring, it is common, and
+-- so likely that it stands in some of the first :walked entities, by age, that a page is full of these; only where it is not
+-- is each match looked at.
+WITH named AS MATERIALIZED (
+    SELECT m.id, m.rank, CASE WHEN m.rank = 3 THEN m.length END AS length, m.created_at
+    FROM (
+        SELECT e.id, length(e.name) AS length, e.created_at,
+            CASE WHEN e.name ILIKE :name_pattern THEN 4 WHEN e.name ILIKE :pattern THEN 3 ELSE 2 END AS rank
+        FROM search_nodes e
+        WHERE (e.name ILIKE :pattern OR e.kind ILIKE :pattern) AND -- include: living
+            AND -- include: fits
+    ) AS m
+    ORDER BY m.rank DESC, CASE WHEN m.rank = 3 THEN m.length END, m.created_at, m.id
+    LIMIT -- include: asked
+), few AS MATERIALIZED (
+    SELECT o.node_id FROM search_observations o
+    WHERE -- include: saying
+        AND (SELECT count(*) FROM named) < -- include: asked
+    LIMIT :gathered::bigint + 1
+), oldest AS MATERIALIZED (
+    SELECT e.id, e.created_at
+    FROM (
+        SELECT e.id, e.created_at, e.name, e.kind, e.tags, e.importance, e.status FROM search_nodes e
+        WHERE (SELECT count(*) FROM few) > :gathered AND -- include: living
+        ORDER BY e.created_at, e.id
+        LIMIT :walked
+    ) AS e
+    WHERE EXISTS (
+        SELECT 1 FROM search_observations o
+        WHERE o.tenant_id = :tenant_id AND o.node_id = e.id AND coalesce(o.removed_revision, 0) = 0 AND o.status = 'active'
+            AND coalesce(o.expires_at > statement_timestamp(), true) AND o.content ILIKE :pattern
+    ) AND NOT -- include: called
+        AND -- include: fits
+    ORDER BY e.created_at, e.id
+    LIMIT -- include: asked
+), found AS MATERIALIZED (
+    SELECT (SELECT count(*) FROM named) + (SELECT count(*) FROM oldest) >= -- include: asked
+    AS enough, (SELECT count(*) FROM few) > :gathered AS many
+), every AS MATERIALIZED (
+    SELECT node_id FROM few WHERE NOT (SELECT many FROM found)
+    UNION
+    SELECT o.node_id FROM search_observations o
+    WHERE (SELECT many AND NOT enough FROM found) AND -- include: saying
+)
+SELECT f.id
+FROM (
+    SELECT id, rank, length, created_at FROM named
+    UNION ALL
+    SELECT id, 1, NULL, created_at FROM oldest WHERE (SELECT enough FROM found)
+    UNION ALL
+    SELECT i.node_id, 1, NULL, e.created_at
+    FROM every i
+    CROSS JOIN LATERAL (
+        SELECT e.created_at FROM search_nodes e
+        WHERE e.tenant_id = :tenant_id AND e.id = i.node_id AND e.graph_id IS NOT DISTINCT FROM :graph_id
+            AND coalesce(e.removed_revision, 0) = 0 AND NOT e.placeholder AND e.name IS NOT NULL
+            AND coalesce(e.expires_at > statement_timestamp(), true) AND NOT -- include: called
+            AND -- include: fits
+        OFFSET 0
+    ) AS e
+) AS f
+ORDER BY f.rank DESC, f.length, f.created_at, f.id
+OFFSET :offset
+LIMIT :limit;
+
+-- name: search_substring_at
+-- The same of the past. Each match is looked at.
 WITH matches AS (
     SELECT id, CASE WHEN name ILIKE :name_pattern THEN 4 WHEN name ILIKE :pattern THEN 3 ELSE 2 END AS rank
     FROM entities_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time)
@@ -154,34 +240,29 @@ SELECT lower(:text) AS folded, cardinality(show_trgm(:text)) AS trigrams;
 SELECT set_config('pg_trgm.similarity_threshold', :similarity, true);
 
 -- name: fuzzy_entities
--- Entities whose name or kind may be close to a text, by id after :after: those of :min_length to :max_length characters
--- that are similar to :text, or where :by_trigrams is false all of that length. Both in small letters.
-SELECT e.id AS key, e.id, ARRAY[lower(e.name), lower(coalesce(e.kind, ''))] AS texts
+-- Entities whose name or kind may be close to a text: those of :min_length to :max_length characters that are similar to
+-- :text, or where :by_trigrams is false all of that length. Both in small letters, in any order.
+SELECT e.id, ARRAY[lower(e.name), lower(coalesce(e.kind, ''))] AS texts
 FROM entities_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time) e
-WHERE ((length(lower(e.name)) BETWEEN :min_length AND :max_length AND (NOT :by_trigrams OR e.name % :text))
-        OR (length(lower(e.kind)) BETWEEN :min_length AND :max_length AND (NOT :by_trigrams OR e.kind % :text)))
-    AND e.id > :after
-    AND -- include: fits
-ORDER BY e.id
-LIMIT :limit;
+WHERE -- include: fits
+    AND ((length(lower(e.name)) BETWEEN :min_length AND :max_length AND (NOT :by_trigrams OR e.name % :text))
+        OR (length(lower(e.kind)) BETWEEN :min_length AND :max_length AND (NOT :by_trigrams OR e.kind % :text)));
 
 -- name: fuzzy_statements
 -- The same of observations.
 WITH near AS MATERIALIZED (
-    SELECT s.id, s.node_id, s.content
+    SELECT s.node_id, s.content
     FROM statements_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time) s
     WHERE length(lower(s.content)) BETWEEN :min_length AND :max_length
-        AND (NOT :by_trigrams OR similarity(s.content, :text) >= :min_similarity) AND s.id > :after
+        AND (NOT :by_trigrams OR similarity(s.content, :text) >= :min_similarity)
 )
-SELECT near.id AS key, near.node_id AS id, ARRAY[lower(near.content)] AS texts
+SELECT near.node_id AS id, ARRAY[lower(near.content)] AS texts
 FROM near
 CROSS JOIN LATERAL (
     SELECT 1 FROM entity_of(:tenant_id, :graph_id, near.node_id, :as_of_revision, :as_of_time) e
     WHERE -- include: fits
     OFFSET 0
-) AS e
-ORDER BY near.id
-LIMIT :limit;
+) AS e;
 
 -- name: search_dates
 -- Entities that were made or last changed between :since and :until, oldest first.

@@ -8,11 +8,10 @@ from recollect.graph.graphs.model import Graph
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes.model import any_case
 from recollect.platform.sql import Queries
-from recollect.platform.transactions import Transaction
+from recollect.platform.transactions import STREAMED, Transaction
 from recollect.retrieval.search import boolean
 from recollect.retrieval.search.fuzzy import Bounds
 from recollect.retrieval.search.model import (
-    FIRST,
     MIN_ANY_CASE,
     DateQuery,
     FuzzyQuery,
@@ -29,16 +28,32 @@ from recollect.retrieval.search.words import WORD, word_pattern
 
 queries = Queries(__package__)
 
-ALL = 1_000_000_000
-"""More rows than are read: whoever streams them stops by himself."""
+GATHERED = 2_000
+"""Observations that hold a substring and are all looked at: where there are more, it is common."""
+
+WALKED = 5_000
+"""Entities, the oldest, among which a page of a common substring is looked for."""
+
+HELD_CHARACTERS = 500_000
+"""Of texts that a fuzzy search holds at a time, as many as STREAMED of the longest have."""
+
+MAX_HELD = 2_000
+"""Texts that it holds at a time, however short: reading so many takes the event loop a few milliseconds."""
 
 
-async def search_substring(view: GraphView, query: SubstringQuery) -> list[UUID]:
-    """Entities that match, best first; up to one more than the query's limit."""
+async def search_substring(
+    view: GraphView, query: SubstringQuery, *, gathered: int = GATHERED, walked: int = WALKED
+) -> list[UUID]:
+    """Entities that match, best first; up to one more than the query's limit.
+
+    `gathered`, `walked`: what a search of the present takes for common, and how far it then looks for a full page.
+    """
     pattern = like_pattern(query.text)
+    bounds = {"gathered": gathered, "walked": walked} if view.at is None else {}
     rows = await view.fetch(
         queries.search_substring,
         **_filter(query),
+        **bounds,
         pattern=pattern,
         name_pattern=pattern[1:-1],
         **_page(query),
@@ -109,7 +124,8 @@ async def set_similarity(tx: Transaction, similarity: float) -> None:
 
 async def fuzzy_entities(view: GraphView, query: FuzzyQuery, folded: str, within: Bounds) -> AsyncIterator[FuzzyTexts]:
     """Names and kinds within these bounds."""
-    async for row in view.stream(queries.fuzzy_entities, **_filter(query), **_near(folded, within)):
+    near = _near(folded, within)
+    async for row in view.stream(queries.fuzzy_entities, prefetch=_prefetch(within), **_filter(query), **near):
         yield FuzzyTexts(**row)
 
 
@@ -118,7 +134,7 @@ async def fuzzy_statements(
 ) -> AsyncIterator[FuzzyTexts]:
     """Observations within these bounds."""
     near = {**_near(folded, within), "min_similarity": within.similarity or 0.0}
-    async for row in view.stream(queries.fuzzy_statements, **_filter(query), **near):
+    async for row in view.stream(queries.fuzzy_statements, prefetch=_prefetch(within), **_filter(query), **near):
         yield FuzzyTexts(**row)
 
 
@@ -168,9 +184,12 @@ def _near(folded: str, within: Bounds) -> dict[str, Any]:
         "min_length": within.least,
         "max_length": within.most,
         "by_trigrams": within.similarity is not None,
-        "after": FIRST,
-        "limit": ALL,
     }
+
+
+def _prefetch(within: Bounds) -> int:
+    """How many texts within these bounds are held at a time: of short ones more, so that few round trips bring them."""
+    return max(STREAMED, min(MAX_HELD, HELD_CHARACTERS // within.most))
 
 
 def _page(query: SearchFilter) -> dict[str, int]:

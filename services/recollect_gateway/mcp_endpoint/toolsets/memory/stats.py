@@ -68,8 +68,8 @@ async def graph_stats(call: Call, arguments: GraphStats) -> Reply:
     """Count what a graph holds."""
     async with call.reading(arguments.graph) as view:
         head = await graphs.head_of(view)
-        types = await relations.count_named_types(view)
-    return Reply(Stats(head.entities, sum(count for _, count in types), head.observations, head.entities))
+        related = await relations.count_named(view, head, call.services.edge_counts)
+    return Reply(Stats(head.entities, related, head.observations, head.entities))
 
 
 async def list_entity_types(call: Call, arguments: ListEntityTypes) -> Reply | Listing:

@@ -1,0 +1,39 @@
+"""What a wake-up asks of PostgreSQL for one memory, in order: each entry is one round trip, as those of tools."""
+
+import asyncio
+
+from recollect.caller import Caller
+from recollect.platform.cache import connect_redis
+from recollect.platform.db import Database
+from recollect.platform.embedding import create_embedder
+from recollect.platform.queue import Wakeups
+from recollect.settings import Settings
+from recollect_workers.context import WorkerContext
+from recollect_workers.jobs import embedding
+from tests.contract.test_round_trips import name_of
+from tests.support.statements import sent_statements
+from tests.support.workers import remember
+
+CLAIMED = ["BEGIN (set_config)", "quotas.find_quotas", "passages.claim_pending", "COMMIT"]
+SETTLED = [
+    "BEGIN (set_config)",
+    "quotas.find_quotas",
+    "passages.lock_claimed_graphs",
+    "passages.lock_indexes",
+    "passages.insert_embeddings",
+    "passages.settle",
+    "usage.add_usage",
+    "COMMIT",
+]
+LOOKED_AFTER = ["BEGIN (set_config)", "passages.any_pending", "passages.graphs_to_count", "COMMIT"]
+
+
+async def test_a_wake_up_claims_what_few_have_written_once(settings: Settings, db: Database, caller: Caller) -> None:
+    await remember(db, caller, "Alice")
+    async with connect_redis(settings) as redis:
+        embedder = create_embedder(Settings(embedder="wordllama"))
+        context = WorkerContext(settings, db, embedder, Wakeups(redis), asyncio.Event())
+        with sent_statements() as sent:
+            await embedding.woken(context, caller.tenant_id, {})
+        await context.wakeups.aclose()
+    assert [name_of(statement) for statement in sent] == [*CLAIMED, *SETTLED, *LOOKED_AFTER]
