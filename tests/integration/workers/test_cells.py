@@ -1,14 +1,24 @@
 """Workers of a cell do its tenants' work, and no others'."""
 
+import asyncio
 from pathlib import Path
+from uuid import uuid4
 
 import asyncpg
+import pytest
 from redis.asyncio import Redis
 
 from recollect.caller import Caller
+from recollect.platform import presence
+from recollect.platform.cache import connect_redis
 from recollect.platform.cells.service import Cells
+from recollect.platform.presence import PresenceTeller
 from recollect.platform.queue import QUEUE_NAME
 from recollect.settings import Settings
+from recollect.settings.cells import HOME
+from recollect_workers.context import WorkerContext
+from recollect_workers.jobs import embedding
+from recollect_workers.main import run
 from tests.support.cells import OTHER
 from tests.support.gateway import eventually
 from tests.support.workers import begun, embedded_within, remember, waiting, working
@@ -37,3 +47,28 @@ async def test_each_cell_has_workers_of_its_own_which_its_writes_wake(
         await begun(worker)
         assert await embedded_within(owner_b, resident)
     assert await waiting(owner, native) > 0
+
+
+@pytest.mark.parametrize(("cell", "rests"), [(HOME, False), (OTHER, True)])
+async def test_a_worker_rests_beside_the_calls_that_gateways_serve_of_its_cell(
+    celled: Settings, monkeypatch: pytest.MonkeyPatch, cell: str, *, rests: bool
+) -> None:
+    monkeypatch.setattr(presence, "_KEY", f"test:{uuid4()}")  # Gateways of other tests tell elsewhere.
+    monkeypatch.setattr(presence, "PRESENT_SECONDS", 1000)
+    monkeypatch.setattr(presence, "LOOK_SECONDS", celled.redis_timeout_seconds)  # It may be as slow as the machine.
+    monkeypatch.setattr(presence, "TELL_SECONDS", celled.redis_timeout_seconds)
+    settings = celled.model_copy(update={"cell": cell, "bulk_share_beside_calls": 0.25})
+    stopping, rested = asyncio.Event(), asyncio.get_running_loop().create_future()
+
+    async def sweep(context: WorkerContext) -> None:
+        if not rested.done():
+            rested.set_result(await context.is_slow(uuid4()))
+            stopping.set()
+
+    monkeypatch.setattr(embedding, "sweep", sweep)
+    async with connect_redis(celled) as redis:
+        teller = PresenceTeller(redis, lambda _: OTHER)
+        teller.note(uuid4())
+        await teller.aclose()
+        await run(settings, stopping)
+    assert rested.result() is rests

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import asyncpg
 import numpy as np
@@ -459,6 +459,14 @@ async def test_a_job_embeds_its_own_tenants_passages_only(
         await remember(context.database, caller, "Alice")
     await embedding.woken(context, mine.tenant_id, {})
     assert (await waiting(owner, mine), await waiting(owner, other)) == (0, 2)
+
+
+async def test_a_wakeup_of_a_tenant_that_is_gone_is_no_failure_of_the_worker(context: WorkerContext) -> None:
+    with structlog.testing.capture_logs() as logs:
+        await embedding.woken(context, uuid4(), {})
+    assert [(entry["log_level"], entry["reason"]) for entry in logs] == [
+        ("warning", "There is no such tenant any more.")
+    ]
 
 
 async def test_wakeups_that_make_no_sense_are_passed_over(

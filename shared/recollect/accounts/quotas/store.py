@@ -4,6 +4,7 @@ from datetime import datetime
 from uuid import UUID
 
 from recollect.accounts.quotas.model import Quotas, TenantTotals
+from recollect.errors import ErrorCode, NotFound
 from recollect.platform.sql import Queries
 from recollect.platform.transactions import Transaction
 
@@ -11,9 +12,10 @@ queries = Queries(__package__)
 
 
 async def find_quotas(tx: Transaction) -> Quotas:
-    """Those of the tenant's plan."""
+    """Those of the tenant's plan. Raises NotFound where the tenant was erased, or has moved away, meanwhile."""
     row = await tx.fetchrow(queries.find_quotas)
-    assert row is not None
+    if row is None:
+        raise NotFound("There is no such tenant any more.", code=ErrorCode.TENANT_NOT_FOUND)
     return Quotas(**row)
 
 
