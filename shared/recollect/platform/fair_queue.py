@@ -148,6 +148,12 @@ class FairQueue:
             return True
         return any(each != tenant and not self.waiting(each) for each in self._expected)
 
+    def may_have_to_give_way(self, tenant: Hashable) -> bool:
+        """Whether calls of the tenant queue, and another asked lately whose calls do not: its next may come."""
+        if not self.waiting(tenant) or len(self) <= 1:
+            return False
+        return any(other != tenant and not known.waiting for other, known in self._lately.items())
+
     def _starves(self, tenant: Hashable) -> bool:
         """Whether another tenant waits that has no slot and does not rest: all are taken."""
         return any(

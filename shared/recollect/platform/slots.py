@@ -69,6 +69,11 @@ class Slot:
             self._hold()
 
     @property
+    def takes_short_steps(self) -> bool:
+        """Whether a call to which this one gives way may come while it is in a step, and waits for the end of that."""
+        return self._is_at_work and self._queue.may_have_to_give_way(self._tenant)
+
+    @property
     def _worked(self) -> float:
         """Seconds that it has worked in this turn."""
         return max(self._clock() - self._began - self._waited, 0.0)
@@ -164,3 +169,9 @@ async def give_way() -> None:
     slot = _SLOT.get()
     if slot is not None:
         await slot.give_way()
+
+
+def takes_short_steps() -> bool:
+    """Whether the call at hand is to take short steps, since others to which it gives way may come meanwhile."""
+    slot = _SLOT.get()
+    return slot is not None and slot.takes_short_steps

@@ -1,6 +1,7 @@
 """What an import does in one go: other calls wait for no more than one short step of it."""
 
 import asyncio
+from math import ceil
 
 import pytest
 
@@ -9,6 +10,7 @@ from recollect.graph.nodes.store import MAX_WRITTEN
 from recollect.platform import fair_queue, slots
 from recollect.platform.fair_queue import FairQueue
 from recollect.platform.slots import held_slot
+from recollect.platform.transactions import SHORT_STEP_ROWS
 from recollect.transfer import service as transfer
 from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.formats.jsonl import record_of
@@ -28,6 +30,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing here depends on how fast the machine is."""
     monkeypatch.setattr(fair_queue, "LATELY_SECONDS", 1000.0)
     monkeypatch.setattr(fair_queue, "RESTS", 0.0)
+    monkeypatch.setattr(slots, "SLOT_SECONDS", 1000.0)
     monkeypatch.setattr(slots, "GIVE_WAY_SECONDS", 1000.0)
 
 
@@ -62,6 +65,27 @@ async def test_an_import_of_a_flood_takes_no_step_while_another_tenants_call_is_
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
     assert len(names(await agent.read())) == 3
+
+
+@pytest.mark.parametrize(("waits", "rows"), [(True, SHORT_STEP_ROWS), (False, MAX_WRITTEN)])
+async def test_an_import_of_a_flood_takes_short_steps_while_another_tenants_call_may_come(
+    agent: Agent, patient: None, waits: bool, rows: int
+) -> None:
+    """And a tenant none of whose calls wait takes the steps that it takes alone."""
+    queue = FairQueue(4)
+    async with held_slot(queue, "other", wait_seconds=1000):
+        """It asked lately: a flood has one slot beside it."""
+    async with held_slot(queue, "flood", wait_seconds=1000):
+        waiting = [asyncio.create_task(queue.take("flood"))] if waits else []
+        await asyncio.sleep(0)
+        with sent_statements() as sent:
+            assert (await import_of(agent, entities(COUNT))).entities_created == COUNT
+        for each in waiting:
+            each.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+    steps = ceil(COUNT / rows)
+    assert {write: sum(write in statement for statement in sent) for write in WRITES} == dict.fromkeys(WRITES, steps)
+    assert len(names(await agent.read())) == COUNT
 
 
 async def test_each_statement_of_an_import_writes_few_rows_and_none_writes_what_another_takes_away(

@@ -9,7 +9,7 @@ import pytest
 
 from recollect.platform import fair_queue, slots
 from recollect.platform.fair_queue import FairQueue
-from recollect.platform.slots import Slot, give_way, held_slot
+from recollect.platform.slots import Slot, give_way, held_slot, takes_short_steps
 from tests.support.gateway import eventually
 
 TURNS = 20
@@ -104,6 +104,30 @@ async def test_two_floods_give_way_to_none_of_each_other(queue: FairQueue) -> No
     async with flooding(queue) as one, flooding(queue, "second") as second:
         await one.give_way()
         await second.give_way()
+
+
+async def test_a_call_of_a_flood_takes_short_steps_while_a_call_that_goes_before_it_may_come(
+    queue: FairQueue,
+) -> None:
+    assert not takes_short_steps()  # What works for no call.
+    async with held_slot(queue, "one", wait_seconds=1000):
+        assert not takes_short_steps()  # None of its calls wait.
+    async with flooding(queue) as slot:
+        assert slot.takes_short_steps
+        assert takes_short_steps()
+        seconds = queue.clock()
+        queue.clock = lambda: seconds + 2000.0
+        assert not takes_short_steps()  # It is alone: nobody asked lately.
+        queue.clock = lambda: seconds
+        slot.give_back()
+        assert not takes_short_steps()  # It is not at work.
+
+
+async def test_a_call_of_a_flood_takes_no_short_steps_beside_another_flood_alone() -> None:
+    queue = FairQueue(2)  # With more the first of them would have all that it asks for.
+    async with flooding(queue, "second"), flooding(queue) as slot:
+        assert queue.waiting("second")
+        assert not slot.takes_short_steps
 
 
 async def test_a_call_that_is_granted_a_slot_gives_way_before_it_begins(queue: FairQueue) -> None:

@@ -83,7 +83,7 @@ class AppendedVersion:
 async def append_versions(tx: Transaction, revision: Revision, appended: Sequence[AppendedVersion]) -> set[UUID]:
     """Append the heads of these nodes as versions; return the ids of nodes that have siblings, or had until now."""
     divided = set[UUID]()
-    for some in batches(appended, MAX_WRITTEN):
+    for some in tx.batches(appended, MAX_WRITTEN):
         rows = await tx.fetch(
             queries.append_versions,
             revision=revision.number,
@@ -121,7 +121,7 @@ async def list_expired(tx: Transaction, graph: Graph, *, limit: int) -> list[Nod
 async def rewrite_heads(tx: Transaction, revision: Revision, rewrites: Sequence[Rewrite]) -> set[UUID]:
     """Give live nodes other fields by new versions; return the ids of nodes that have siblings, or had until now."""
     divided = set[UUID]()
-    for some in batches(rewrites, MAX_WRITTEN):
+    for some in tx.batches(rewrites, MAX_WRITTEN):
         rows = await tx.fetch(queries.rewrite_heads, **_stamp(tx, revision), heads=[_rewrite_row(r) for r in some])
         divided.update(row["node_id"] for row in rows)
     return divided
@@ -134,7 +134,7 @@ async def release_names(tx: Transaction, graph: Graph, node_ids: Sequence[UUID])
 
 async def restore_heads(tx: Transaction, revision: Revision, restored: Sequence[RestoredNode]) -> None:
     """Give lineages, deleted ones too, the fields that they had and a new version number."""
-    for some in batches(restored, MAX_WRITTEN):
+    for some in tx.batches(restored, MAX_WRITTEN):
         rows = [
             {"id": r.id, "version_id": new_id(), "began_at": r.began_at, "below": len(r.siblings), **_told(r.fields)}
             for r in some
@@ -167,7 +167,7 @@ async def insert_nodes(
 
     rows = await each(nodes, row_of)
     made = dict[UUID, asyncpg.Record]()
-    for some in batches(rows, MAX_WRITTEN):
+    for some in tx.batches(rows, MAX_WRITTEN):
         inserted = await tx.fetch(queries.insert_nodes, **_stamp(tx, revision), nodes=some)
         made.update((row["version_id"], row) for row in inserted)
     return [InsertedNode(**made[row["version_id"]]) for row in rows]
@@ -187,7 +187,7 @@ async def memories_of_nodes(tx: Transaction, node_ids: Sequence[UUID]) -> list[I
 async def remove_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> list[RemovedNode]:
     """Delete live nodes of the graph with their observations."""
     removed: list[RemovedNode] = []
-    for some in batches(node_ids, MAX_WRITTEN):
+    for some in tx.batches(node_ids, MAX_WRITTEN):
         version_ids = [new_id() for _ in some]
         rows = await tx.fetch(queries.remove_nodes, **revision.parameters, node_ids=some, version_ids=version_ids)
         removed += [RemovedNode(**row) for row in rows]

@@ -10,7 +10,7 @@ import asyncpg
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.observations.model import ATTRIBUTES, Key, Observation
-from recollect.platform.computing import batches, each
+from recollect.platform.computing import each
 from recollect.platform.sql import Queries
 from recollect.platform.transactions import Transaction
 
@@ -37,7 +37,7 @@ async def insert_observations(
     `across_threads`: in any thread.
     """
     inserted = set[UUID]()
-    for some in batches(observations, MAX_WRITTEN):
+    for some in tx.batches(observations, MAX_WRITTEN):
         columns = await _columns(some)
         rows = await tx.fetch(
             queries.insert_observations, **revision.parameters, **columns, across_threads=across_threads
@@ -48,7 +48,7 @@ async def insert_observations(
 
 async def rewrite_observations(tx: Transaction, revision: Revision, observations: Sequence[Observation]) -> None:
     """Give live observations of the graph new versions, by their ids."""
-    for some in batches(observations, MAX_WRITTEN):
+    for some in tx.batches(observations, MAX_WRITTEN):
         await tx.execute(queries.rewrite_observations, **revision.parameters, **await _columns(some))
 
 

@@ -47,7 +47,7 @@ MAX_RENEWED = 50
 async def insert_passages(tx: Transaction, revision: Revision, memories: Sequence[IndexedText]) -> None:
     """Store the passages of these memories, more than MAX_SMALL of which are bulk."""
     placed = await _placed(memories)
-    for some in batches(placed, MAX_INSERTED):
+    for some in tx.batches(placed, MAX_INSERTED):
         columns = _columns(some)
         await tx.execute(queries.insert_passages, **revision.parameters, **columns, bulk=len(placed) > MAX_SMALL)
 

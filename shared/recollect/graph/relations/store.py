@@ -91,7 +91,7 @@ async def list_relations(view: GraphView, *, offset: int, limit: int | None) -> 
 async def insert_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[Edge]:
     """Create the edges that are not there yet; return these."""
     inserted: list[Edge] = []
-    for some in batches(edges, MAX_WRITTEN):
+    for some in tx.batches(edges, MAX_WRITTEN):
         rows = [_row(new_id(), edge, revision) for edge in some]
         made = await tx.fetch(queries.insert_edges, **revision.parameters, subject=tx.caller.subject, edges=rows)
         inserted += await each(made, _edge)
@@ -118,7 +118,7 @@ async def rewrite_edges(
 ) -> list[UUID]:
     """Give live edges, by id, this metadata and ordinal, each edge once; those that had others."""
     rewritten: list[UUID] = []
-    for some in batches(edges, MAX_WRITTEN):
+    for some in tx.batches(edges, MAX_WRITTEN):
         rows = [
             {"id": i, "former": new_id(), "metadata": metadata, "ordinal": ordinal} for i, metadata, ordinal in some
         ]
