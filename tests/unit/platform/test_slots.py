@@ -223,11 +223,13 @@ async def test_the_time_of_its_slot_does_not_run_out_while_it_gives_way(
 
 
 async def test_it_goes_on_where_another_tenant_waits_for_what_it_holds() -> None:
-    queue = FairQueue(2)
+    clock = Clock()
+    queue = FairQueue(2, clock=clock)
     for tenant in ("other", "third"):
         async with held_slot(queue, tenant, wait_seconds=1000):
             """They asked lately: each has one slot at most."""
     async with flooding(queue) as slot, held_slot(queue, "other", wait_seconds=1000):
+        clock.now += 1.0  # It was served more than the third, which is next for that.
         step = asyncio.create_task(slot.give_way())
         await _settled()
         assert not step.done()
