@@ -9,10 +9,14 @@
       key: {{ index . 2 }}
 {{- end }}
 
-{{/* Settings as variables, lists as JSON: (list of maps), of which the later go before the earlier. */}}
+{{/* Settings as variables, lists as JSON: (list root map...), of which the later maps go before the earlier. */}}
 {{- define "recollect.settings" -}}
+{{- $root := first . }}
 {{- $merged := dict "RECOLLECT_LOG_FORMAT" "json" }}
-{{- range . }}{{ $merged = mergeOverwrite $merged (deepCopy .) }}{{ end }}
+{{- range rest . }}{{ $merged = mergeOverwrite $merged (deepCopy .) }}{{ end }}
+{{- if and $root.Values.cells.secret (eq (toString (get $merged "RECOLLECT_DATABASE_POOL_SIZE")) "1") }}
+{{- fail "cells need RECOLLECT_DATABASE_POOL_SIZE of 2 or more in settings: with one connection no process starts" }}
+{{- end }}
 {{- range $name, $value := $merged }}
 - name: {{ $name }}
   value: {{ kindIs "string" $value | ternary $value (toJson $value) | quote }}

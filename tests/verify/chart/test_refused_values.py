@@ -44,6 +44,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a tenant of another form": ({"bootstrap": {"tenant": {"slug": "Acme; rm"}}}, "slug"),
     "KEDA without Prometheus": ({"worker": {"autoscaling": {"enabled": True}}}, "prometheusAddress"),
     "workers of no cell": ({"cells": {"workers": {"b": {"replicas": 2}}}}, "cells.workers.b"),
+    "one connection to several cells": (
+        {"cells": {"names": ["b"], "secret": "cells"}, "worker": {"settings": {"RECOLLECT_DATABASE_POOL_SIZE": "1"}}},
+        "RECOLLECT_DATABASE_POOL_SIZE",
+    ),
     "no store of secrets": (
         {"externalSecrets": {"enabled": True, "secrets": ALL["externalSecrets"]["secrets"]}},
         "secretStoreRef",
