@@ -40,10 +40,13 @@ class CallFailed(Exception):
 
 @dataclass(slots=True)
 class Load:
-    """What the agents did. `repeats`: they also rewrite, and a call that fails is sent again until it is answered."""
+    """What the agents did. `repeats`: they also rewrite, and a call that fails is sent again until it is answered.
+    `pause`: seconds between two calls of an agent.
+    """
 
     http: httpx2.AsyncClient
     repeats: bool = False
+    pause: float = 0.0
     calls: Counter[str] = field(default_factory=Counter)
     failures: list[CallFailed] = field(default_factory=list)
     facts: list[str] = field(default_factory=list)
@@ -73,6 +76,7 @@ class Load:
             turn += 1
             for step in self._steps(graph, f"a{number}t{turn}"):
                 await self._answered(step, stopping)
+                await asyncio.sleep(self.pause)
 
     def _steps(self, graph: str, word: str) -> list[Callable[[], Awaitable[None]]]:
         fact, observation = f"{word} is said of bees", f"{word} was seen"

@@ -21,6 +21,31 @@ AWAY = "away"
 
 Act = Callable[..., Awaitable[None]]
 
+PREPARED = [("mark_moving", 1), ("put_tenant", 1), ("publish", 1), ("make_slot", 1), ("subscribe", 1)]
+COPIED = [
+    ("record_step", 1),
+    ("hold", 1),
+    ("mark_log", 1),
+    ("record_step", 2),
+    ("put_people", 1),
+    ("digest_of_tenant", 1),
+    ("record_step", 3),
+]
+SWITCHED = [
+    ("depart", 1),
+    ("find_subscription", 1),
+    ("stop_following", 1),
+    ("set_place", 1),
+    ("set_cell", 1),
+    ("record_step", 1),
+    ("unsubscribe", 1),
+    ("drop_slot", 1),
+    ("unpublish", 1),
+    ("erase_moved_step", 1),
+]
+"""Statements of the store, and of which call of each: after it whoever moves a tenant is killed, each time another who
+goes on. There is one for each that changes something."""
+
 
 class Killed(BaseException):
     """Whoever moved a tenant is gone: it does nothing more, and no handler of its does."""

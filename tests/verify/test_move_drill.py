@@ -4,8 +4,9 @@ import asyncio
 import signal
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import AsyncExitStack, ExitStack
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants import service as tenants
+from recollect.moves.model import Cell
 from recollect.platform.connections import OWNER_ROLE
 from recollect.platform.db import Database
 from recollect.platform.migrate import migrate
@@ -26,11 +28,16 @@ from tests.support.clusters import Cluster
 from tests.support.fleet import fleet
 from tests.support.gateway import eventually, issue_key
 from tests.support.load import Load, agents_of, stored_once
+from tests.support.moves import COPIED, PREPARED, SWITCHED, Act, TwoCells, killed_after
 from tests.support.workers import environment
 from tests.verify.drills import embedded, on
 
 AGENTS = 3
 STEP = 60
+TIMED, PAUSE = 300, 0.2
+"""Calls of each tenant that are timed before the move, and seconds between two of one agent: without a pause they would
+wait for each other, whether anybody moves or not."""
+
 AWAY = "b"
 
 NEIGHBOURS = {"neighbour": HOME, "resident": AWAY}
@@ -82,12 +89,24 @@ async def own(settings: Settings, servers: Servers) -> Settings:
     return on(settings, home, owner_database_url=home.url(), cells={AWAY: urls})
 
 
-async def test_an_organisation_moves_under_load_and_back(
-    own: Settings, servers: Servers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@dataclass(frozen=True, slots=True)
+class AtWork:
+    """Agents of the tenant that moves, and of its neighbours, whose calls are timed."""
+
+    load: Load
+    neighbours: list[Load]
+    timed: list[Timed]
+
+    async def go_on(self, calls: int = STEP) -> None:
+        """Return when each has made so many calls more."""
+        await asyncio.gather(*(each.wait_for(calls) for each in (self.load, *self.neighbours)))
+
+
+@asynccontextmanager
+async def under_load(own: Settings, folder: Path, *, pause: float = 0.0) -> AsyncIterator[AtWork]:
+    """Agents that work until the block ends; then what was acknowledged is there once, and nobody failed for good."""
     keys = [await key_in(own, slug, cell) for slug, cell in (("drill", HOME), *NEIGHBOURS.items())]
-    shell = Shell(tmp_path, environment(own))
-    with fleet(own, tmp_path) as processes:
+    with fleet(own, folder) as processes:
         gateways = [processes.gateway() for _ in range(2)]
         workers = [processes.worker(cell=cell) for cell in (HOME, AWAY)]
         async with Balancer().balancing() as balancer, AsyncExitStack() as stack:
@@ -97,20 +116,14 @@ async def test_an_organisation_moves_under_load_and_back(
                 for transport, key in zip((balancer, *timed), keys, strict=True)
             ]
             await balancer.bring_in(gateways)
-            load, *neighbours = (Load(client, repeats=not number) for number, client in enumerate(clients))
+            load, *neighbours = (Load(client, not number, pause) for number, client in enumerate(clients))
             async with AsyncExitStack() as at_work:
                 for each in (load, *neighbours):
                     await at_work.enter_async_context(each.at_work(AGENTS))
-                await all_go_on(load, *neighbours)
-                before = [each.percentile() for each in timed]
-                await moved(shell, "--to", AWAY)
-                during = [each.percentile() for each in timed]
-                assert await rows_of_drill(servers) == [0, 1]
-                await all_go_on(load, *neighbours)
-                await killed_while_writes_are_held(shell, "--to", HOME)
-                await moved(shell, "--continue")
-                assert await rows_of_drill(servers) == [1, 0]
-                await all_go_on(load, *neighbours)
+                agents = AtWork(load, neighbours, timed)
+                await agents.go_on()
+                yield agents
+                await agents.go_on()
             for each in (load, *neighbours):
                 await stored_once(each)
         assert {(failure.code, failure.may_be_repeated) for failure in load.failures} <= {("tenant_moving", True)}
@@ -119,10 +132,51 @@ async def test_an_organisation_moves_under_load_and_back(
         for cell in (HOME, AWAY):
             await eventually(partial(embedded, own.of_cell(cell)))
         assert [fault for member in processes.members for fault in member.faults()] == []
+
+
+async def test_an_organisation_moves_under_load_and_back(
+    own: Settings, servers: Servers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell = Shell(tmp_path, environment(own))
+    async with under_load(own, tmp_path, pause=PAUSE) as agents:
+        for each in agents.timed:
+            each.took.clear()
+        await agents.go_on(TIMED)
+        before = [each.percentile() for each in agents.timed]
+        await moved(shell, "--to", AWAY)
+        during = [each.percentile() for each in agents.timed]
+        assert await rows_of_drill(servers) == [0, 1]
+        await agents.go_on()
+        await killed_while_writes_are_held(shell, "--to", HOME)
+        await moved(shell, "--continue")
+        assert await rows_of_drill(servers) == [1, 0]
     with capsys.disabled():
         for cell, *took in zip(NEIGHBOURS.values(), before, during, strict=True):
             print("\nthe p95 of the neighbour in {}: {} before, {} during the move".format(cell, *took))
-        print(f"{len(load.failures)} calls of the one that moved were told to come again")
+        print(f"{len(agents.load.failures)} calls of the one that moved were told to come again")
+
+
+async def test_whoever_moves_it_under_load_is_killed_at_every_step(
+    own: Settings, servers: Servers, tmp_path: Path
+) -> None:
+    """Each time another goes on; before the switch it is undone as well, and begun anew."""
+    known = {name: Cell(name, server.url(), server.url()) for name, server in zip((HOME, AWAY), servers, strict=True)}
+    cells = TwoCells(known, own, [])
+    begin = partial(cells.move, to=AWAY)
+    async with under_load(own, tmp_path) as agents:
+        for function, times in (*PREPARED, ("mark_log", 1), ("record_step", 4)):
+            async with killed_after(function, times):
+                await begin("drill")
+            await cells.undo("drill")
+        assert await rows_of_drill(servers) == [1, 0]
+        await agents.go_on()
+        act: Act = begin
+        for function, times in PREPARED + COPIED + SWITCHED:
+            async with killed_after(function, times):
+                await act("drill")
+            act = cells.go_on
+        await cells.go_on("drill")
+        assert await rows_of_drill(servers) == [0, 1]
 
 
 async def key_in(own: Settings, slug: str, cell: str) -> str:
@@ -136,10 +190,6 @@ async def key_in(own: Settings, slug: str, cell: str) -> str:
     its = own.of_cell(cell)
     async with Database.connect(its.database_url, settings=its) as db:
         return (await issue_key(db, its, caller, kind="admin")).secret
-
-
-async def all_go_on(*loads: Load) -> None:
-    await asyncio.gather(*(load.wait_for(STEP) for load in loads))
 
 
 async def moved(shell: Shell, *how: str) -> None:

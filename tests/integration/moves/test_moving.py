@@ -22,31 +22,7 @@ from recollect.settings.cells import HOME
 from recollect_local.postgres import LocalPostgres
 from tests.support.cells import OTHER, cell_url
 from tests.support.memories import Agent
-from tests.support.moves import AWAY, TwoCells, killed_after
-
-PREPARED = [("mark_moving", 1), ("put_tenant", 1), ("publish", 1), ("make_slot", 1), ("subscribe", 1)]
-COPIED = [
-    ("record_step", 1),
-    ("hold", 1),
-    ("mark_log", 1),
-    ("record_step", 2),
-    ("put_people", 1),
-    ("digest_of_tenant", 1),
-    ("record_step", 3),
-]
-SWITCHED = [
-    ("depart", 1),
-    ("find_subscription", 1),
-    ("stop_following", 1),
-    ("set_place", 1),
-    ("set_cell", 1),
-    ("record_step", 1),
-    ("unsubscribe", 1),
-    ("drop_slot", 1),
-    ("unpublish", 1),
-    ("erase_moved_step", 1),
-]
-"""After which statements whoever moves a tenant is killed, each time of another who goes on."""
+from tests.support.moves import AWAY, COPIED, PREPARED, SWITCHED, TwoCells, killed_after
 
 
 async def contents(cells: TwoCells, cell: str, tenant: Tenant) -> list[Contents]:
