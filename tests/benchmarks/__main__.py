@@ -27,7 +27,7 @@ from tests.benchmarks.cost.figures import SizeCosts
 from tests.benchmarks.cost.report import cost_markdown
 from tests.benchmarks.cost.run import CostPlan
 from tests.benchmarks.cost.run import run as run_cost
-from tests.benchmarks.cost.statements import SETTINGS as COUNTING
+from tests.benchmarks.cost.statements import counting_settings
 from tests.benchmarks.duplicates import duplicates_table, measure_duplicates
 from tests.benchmarks.embedding import embedding_table, measure_embedding
 from tests.benchmarks.fairness import fairness_table, measure_fairness
@@ -259,7 +259,7 @@ async def _cost(options: argparse.Namespace, costs: list[SizeCosts], console: Co
     plan = CostPlan(options.cost_sizes, options.cost_calls, options.only, options.mix_seconds)
     with (
         tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder,
-        running_stack(Path(folder), postgres_settings=COUNTING, worker_login=WORKER_LOGIN) as stack,
+        running_stack(Path(folder), postgres_settings=counting_settings(), worker_login=WORKER_LOGIN) as stack,
     ):
         await run_cost(stack, Path(folder), plan, costs, console)
 

@@ -1,6 +1,6 @@
 """Everything that is measured, as processes of its own: PostgreSQL, Valkey, gateway, worker, and the echo server.
 
-PostgreSQL runs with its defaults, unless told otherwise: what is committed is on disk.
+PostgreSQL runs with the settings that `make run` gives it, unless told otherwise: what is committed is on disk.
 """
 
 import asyncio
@@ -15,8 +15,10 @@ from pathlib import Path
 import httpx2
 
 from recollect.settings import Settings
+from recollect_local import tuning
 from recollect_local.address import claimed_port
 from recollect_local.command import CommandServer
+from recollect_local.machine import Machine
 from recollect_local.postgres import LocalPostgres
 from recollect_local.server import Server
 from recollect_local.valkey import LocalValkey
@@ -116,10 +118,12 @@ def running_stack(
 ) -> Iterator[Stack]:
     """Start the servers with their data and logs under `folder`; stop whatever runs at the end, last started first.
 
-    `variables`: settings of the gateway beside those that every one here has.
+    `postgres_settings`: instead of those of the machine. `variables`: settings of the gateway beside those that every
+    one here has.
     """
     with ExitStack() as stopping:
-        postgres, valkey = LocalPostgres(folder, settings=postgres_settings), LocalValkey(folder)
+        own = tuning.postgres_settings(Machine.own()) if postgres_settings is None else postgres_settings
+        postgres, valkey = LocalPostgres(folder, settings=own), LocalValkey(folder)
         for store in (postgres, valkey):
             stopping.callback(store.stop)
             store.start()

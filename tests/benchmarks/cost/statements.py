@@ -12,18 +12,24 @@ from statistics import median
 import asyncpg
 
 from recollect.platform.connections import APP_ROLE
+from recollect_local.machine import Machine
+from recollect_local.tuning import postgres_settings
 from tests.benchmarks.cost.round_trips import RoundTrips
 from tests.benchmarks.stack import WORKER_LOGIN
 
 COUNTED = "benchmark_counted"
 """The login whose statements are counted."""
 
-SETTINGS = {
-    "shared_preload_libraries": "pg_stat_statements",
-    "pg_stat_statements.track": "none",
-    "pg_stat_statements.track_planning": "on",
-}
-"""PostgreSQL's, for this."""
+
+def counting_settings() -> dict[str, str]:
+    """Those that `make run` gives PostgreSQL, and what counts statements."""
+    settings = postgres_settings(Machine.own())
+    return settings | {
+        "shared_preload_libraries": f"{settings['shared_preload_libraries']}, pg_stat_statements",
+        "pg_stat_statements.track": "none",
+        "pg_stat_statements.track_planning": "on",
+    }
+
 
 _LOGINS = f"""
     CREATE EXTENSION pg_stat_statements SCHEMA public;
