@@ -187,13 +187,16 @@ class Database:
         reply_bytes: int | None = None,
         also_suspended: bool = False,
         expects: ExpectedGraph | None = None,
+        durable: bool = True,
     ) -> AsyncIterator[Transaction]:
         """Open a transaction for the caller's tenant; commit on a clean exit, roll back on any error.
 
         `keep` False rolls back in any case: what a call would do is found by doing it.
         Reads are REPEATABLE READ, READ ONLY: one call sees one state, and cannot write. `reply_bytes` as in
         Transaction. `also_suspended`: it may write though the tenant is suspended, as what is `of_service` may.
-        `expects`: a graph that must still be the same; raises GraphChanged where it begins.
+        `expects`: a graph that must still be the same; raises GraphChanged where it begins. `durable` False: it writes
+        what can be made again, and its commit waits for no disk; a server that dies may forget what it committed within
+        the last second.
         Raises TenantReadOnly, TenantSuspended or TenantMoving, where it begins or where it would commit; and
         Unavailable when PostgreSQL is away or busy, or the tenant's share of the connections is.
         """
@@ -210,7 +213,7 @@ class Database:
                 if participant is not None:
                     await participant.begin(transaction)
                 yield transaction
-                ended = await connection.execute(end_statements(keep, read_only, asks, self._several))
+                ended = await connection.execute(end_statements(keep, read_only, asks, self._several, durable=durable))
             except BaseException as error:
                 await roll_back(connection, within=self._rollback_seconds)
                 self._raise_suspended(error)

@@ -40,6 +40,8 @@ _IS_WRITABLE, _IS_HERE = "SELECT require_writable({})", "SELECT require_here({},
 
 _IS_SAME = "SELECT require_graph('{}', {})"
 
+_WAIT_FOR_NO_DISK = "SET LOCAL synchronous_commit = off"
+
 _CHECK_AT_ONCE = "SET LOCAL plan_cache_mode = auto; SET CONSTRAINTS ALL IMMEDIATE"
 
 _END_TRIAL = "ROLLBACK TO SAVEPOINT trial; RELEASE SAVEPOINT trial"
@@ -222,10 +224,11 @@ def begin_statements(
     return f"BEGIN {mode}; {local}{tenant}{here}{asked}{graph}"
 
 
-def end_statements(keep: bool, read_only: bool, asks: bool, several: bool = False) -> str:
+def end_statements(keep: bool, read_only: bool, asks: bool, several: bool = False, *, durable: bool = True) -> str:
     """What ends it, in one round trip, so that nothing is done between a last question and COMMIT.
 
     Where it `asks`, a tenant that may not write any more has it fail; with `several` cells, one that is here no more.
+    What is not `durable` waits for no disk.
     """
     if not keep:
         return "ROLLBACK"
@@ -233,7 +236,8 @@ def end_statements(keep: bool, read_only: bool, asks: bool, several: bool = Fals
         return "COMMIT"
     here = [_IS_HERE.format("true", "true")] if several else []
     writable = [_IS_WRITABLE.format("true")] if asks else []
-    return "; ".join([_PLAN_ONCE, *here, *writable, "COMMIT"])
+    waits = [] if durable else [_WAIT_FOR_NO_DISK]
+    return "; ".join([_PLAN_ONCE, *waits, *here, *writable, "COMMIT"])
 
 
 async def roll_back(connection: PoolConnectionProxy, *, within: float = ROLLBACK_SECONDS) -> None:

@@ -28,12 +28,28 @@ SETTLED = [
 LOOKED_AFTER = ["BEGIN (set_config)", "passages.any_pending", "passages.graphs_to_count", "COMMIT"]
 
 
+async def test_no_commit_of_a_wake_up_waits_for_the_disk_and_that_of_a_call_does(
+    settings: Settings, db: Database, caller: Caller
+) -> None:
+    with sent_statements() as sent:
+        await remember(db, caller, "Alice")
+    assert not any("synchronous_commit" in statement for statement in sent)
+    sent = await sent_by_wake_up(settings, db, caller)
+    commits = [statement for statement in sent if name_of(statement) == "COMMIT"]
+    assert ["SET LOCAL synchronous_commit = off; " in commit for commit in commits] == [True, True, False]
+
+
 async def test_a_wake_up_claims_what_few_have_written_once(settings: Settings, db: Database, caller: Caller) -> None:
     await remember(db, caller, "Alice")
+    sent = await sent_by_wake_up(settings, db, caller)
+    assert [name_of(statement) for statement in sent] == [*CLAIMED, *SETTLED, *LOOKED_AFTER]
+
+
+async def sent_by_wake_up(settings: Settings, db: Database, caller: Caller) -> list[str]:
     async with connect_redis(settings) as redis:
         embedder = create_embedder(Settings(embedder="wordllama"))
         context = WorkerContext(settings, db, embedder, Wakeups(redis), asyncio.Event())
         with sent_statements() as sent:
             await embedding.woken(context, caller.tenant_id, {})
         await context.wakeups.aclose()
-    assert [name_of(statement) for statement in sent] == [*CLAIMED, *SETTLED, *LOOKED_AFTER]
+    return sent

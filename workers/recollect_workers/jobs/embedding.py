@@ -2,8 +2,9 @@
 
 A batch is claimed in one transaction, embedded outside any, and stored in another, while the next one is claimed and
 embedded: PostgreSQL takes longer than a small embedder. A worker that dies in between leaves passages claimed until
-their lease ends; then the next sweep takes them up. Passages that the embedder takes from nobody are set aside; one
-that fails whatever it is given is left alone for a while.
+their lease ends; then the next sweep takes them up. It does so, too, where PostgreSQL died and forgot: no commit here
+waits for the disk, for which calls wait. Passages that the embedder takes from nobody are set aside; one that fails
+whatever it is given is left alone for a while.
 
 A wake-up serves what few have just written, and the sweep everything, a turn for each tenant: what is told now waits
 for no import, be it another tenant's or its own (docs/adr/0010-what-was-just-said-is-embedded-first.md).
@@ -225,7 +226,7 @@ async def _claim(
     limit = context.backoff_of(embedder).batch(
         tenant_id, min(settings.embedding_batch, most or settings.embedding_batch)
     )
-    async with context.database.transaction(worker_caller(tenant_id)) as tx:
+    async with context.database.transaction(worker_caller(tenant_id), durable=False) as tx:
         left = await quotas.embeddings_left(tx, datetime.now(UTC))
         if left == 0:
             return []  # They wait for the next day: some sweep after midnight finds them.
@@ -245,7 +246,7 @@ def _previous(context: WorkerContext) -> str | None:
 
 async def _store(context: WorkerContext, tenant_id: UUID, batch: EmbeddingBatch) -> StoredBatch:
     caller, model, claimed, now = worker_caller(tenant_id), batch.embedder.model, batch.claimed, datetime.now(UTC)
-    async with context.database.transaction(caller) as tx:
+    async with context.database.transaction(caller, durable=False) as tx:
         # Another worker may have used the day up meanwhile: what is too many then goes back.
         outcome = batch.outcome.first(await quotas.take_embeddings(tx, now, len(batch.outcome.ids)))
         gone = await passages.lock_claimed_graphs(tx, claimed, model=model, previous=_previous(context))
@@ -295,7 +296,7 @@ async def count_terms(context: WorkerContext, tenant_id: UUID) -> None:
 
 async def _count_terms_of(context: WorkerContext, tenant_id: UUID, graph_id: UUID) -> None:
     with Attempt("words not counted", tenant_id, graph=str(graph_id)):
-        async with context.database.transaction(worker_caller(tenant_id)) as tx:
+        async with context.database.transaction(worker_caller(tenant_id), durable=False) as tx:
             await passages.recount_terms(tx, graph_id)
 
 
