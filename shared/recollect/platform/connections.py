@@ -35,7 +35,6 @@ def session_settings(role: str, settings: Settings) -> dict[str, str]:
         "jit": "off",
         # A vector index goes on searching where filters leave too few of what it found first.
         "hnsw.iterative_scan": "strict_order",
-        "hnsw.ef_search": "800",
         "plan_cache_mode": "force_custom_plan",
         # What is read is mostly in memory, and disks have no arms any more. With the default of 4, which is of such
         # disks, all vectors of a graph are sorted where its vector index answers in a fifth of the time.

@@ -119,6 +119,26 @@ class TestIndexes:
         assert (await graph_of(owner, agent.caller))["vector_model"] is None
         assert await answers(agent, "violin in the garden", exact=False) == exact
 
+    @pytest.mark.parametrize(("passages", "width"), [(0, 200), (25_000, 400), (100_000, 800), (1_000_000, 800)])
+    async def test_searches_are_as_wide_as_a_graph_of_its_size_needs(
+        self, agent: Agent, owner: asyncpg.Connection, passages: int, width: int
+    ) -> None:
+        await owner.execute(
+            "UPDATE graph_indexes SET passages_counted = $2, index_epoch = index_epoch + 1 WHERE tenant_id = $1",
+            agent.caller.tenant_id,
+            passages,
+        )
+        set_width = Query.compile("SELECT current_setting('hnsw.ef_search')::integer")
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            view = await graphs.view(tx, None)
+            await recall.recall(view, await asked("violin"), RecallFilter(), limit=10, token_budget=10_000)
+            assert await tx.fetchval(set_width) == width
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            view = await graphs.view(tx, None)
+            fact = await tx.fetchval(Query.compile("SELECT id FROM nodes WHERE name IS NULL LIMIT 1"))
+            await recall.find_similar(view, fact, min_score=0.0, limit=5)
+            assert await tx.fetchval(set_width) == width
+
     async def plan_uses(self, agent: Agent, name: str) -> bool:
         """Whether the planner can serve the nearest passages by the index, as the one who may not own it."""
         vector = f"halfvec({embedder().dimensions})"

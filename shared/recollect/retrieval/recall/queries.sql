@@ -545,9 +545,13 @@ LEFT JOIN LATERAL version_at(:tenant_id, i.id, :as_of_revision) n ON n.graph_id 
 SELECT EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'vector');
 
 -- fragment: state
--- What an answer from a graph depends on beside its question.
+-- What an answer from a graph depends on beside its question. Searches by the graph's vector index in the same transaction
+-- are as wide from now on as so many passages need (SEARCH_WIDTHS): what they cost grows with their width.
 SELECT h.graph_id, h.revision, h.at, i.index_epoch, i.passages_counted, i.vector_model, i.vector_dimensions, i.model,
-    next_expiry(:tenant_id, :graph_id) AS next_expiry
+    next_expiry(:tenant_id, :graph_id) AS next_expiry,
+    set_config('hnsw.ef_search', (:search_widths::bigint[])[width_bucket(
+        coalesce(nullif(i.passages_counted, 0), h.entities + h.facts + h.observations), :search_sizes::bigint[])]::text, true)
+    AS search_width
 FROM graph_heads h
 JOIN graph_indexes i ON i.tenant_id = h.tenant_id AND i.graph_id = h.graph_id
 WHERE h.tenant_id = :tenant_id AND h.graph_id = :graph_id;

@@ -50,8 +50,11 @@ from recollect.retrieval.recall.ranking import (
     rarest_terms,
 )
 from recollect.retrieval.search.model import MAX_MENTIONED, MIN_ANY_CASE, in_small_letters, phrases
+from recollect.retrieval.vector_indexes.model import SEARCH_WIDTHS
 
 queries = Queries(__package__)
+
+_SEARCH_WIDTHS = {"search_sizes": list(SEARCH_WIDTHS), "search_widths": list(SEARCH_WIDTHS.values())}
 
 
 async def find_candidates(scope: SearchScope, question: Question, terms: Sequence[Term]) -> dict[UUID, dict[str, Any]]:
@@ -237,8 +240,8 @@ async def vectors_ready(tx: Transaction) -> bool:
 
 async def find_state(tx: Transaction, graph: Graph) -> GraphState:
     """The state of a graph that answers depend on."""
-    [row] = await tx.fetch(queries.find_state, graph_id=graph.id)
-    return GraphState(**row)
+    [row] = await tx.fetch(queries.find_state, graph_id=graph.id, **_SEARCH_WIDTHS)
+    return _state(row)
 
 
 async def find_basis(tx: Transaction, graph: Graph, texts: Sequence[str]) -> Basis:
@@ -256,6 +259,7 @@ async def find_basis(tx: Transaction, graph: Graph, texts: Sequence[str]) -> Bas
         min_length=MIN_ANY_CASE,
         max_named=MAX_MENTIONED,
         max_waiting=MAX_WAITING,
+        **_SEARCH_WIDTHS,
     )
     named = [[UUID(entity) for entity in found] for found in row["named"]]
     asked = [AskedWords(*one) for one in zip(row["words"], spoken, named, strict=True)]

@@ -20,6 +20,10 @@ MAX_INDEXES = 100
 """Vector indexes of one part, at most: PostgreSQL looks at each for every statement on it, and for every vector that is
 written there. 800 in one table made planning forty times slower (measured; docs/benchmarks.md)."""
 
+SEARCH_WIDTHS = {0: 200, 20_000: 400, 60_000: 800}
+"""How wide an index of so many passages or more is searched (hnsw.ef_search): the time of a search grows with it, and
+of a small graph less than 800 finds as much (measured; docs/benchmarks.md)."""
+
 SHRUNK = 0.5
 """A graph loses its index when it has fallen below this share of the size from which one is built."""
 
@@ -79,8 +83,8 @@ def create_statement(index: VectorIndex, partition: int) -> Query:
     """The DDL that builds the index beside readers and writers; it takes no parameters, so that they are written out.
 
     Partial: one index over all tenants, filtered, found 1 of 20 rows for a small tenant (measured). It is built, and
-    searched (hnsw.ef_search of each session), more widely than by default: of 100,000 that found .93 (measured). On the
-    part itself, where alone PostgreSQL builds beside writers.
+    searched (SEARCH_WIDTHS), more widely than by default: of 100,000 that found .93 (measured). On the part itself,
+    where alone PostgreSQL builds beside writers.
     """
     model = index.model.replace("'", "''")
     return Query(
