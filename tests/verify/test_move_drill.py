@@ -38,6 +38,9 @@ TIMED, PAUSE = 300, 0.2
 """Calls of each tenant that are timed before the move, and seconds between two of one agent: without a pause they would
 wait for each other, whether anybody moves or not."""
 
+MEMORIES = 5_000
+"""Of the tenant that moves, so that it takes long enough for its neighbours to notice, if they do."""
+
 AWAY = "b"
 
 NEIGHBOURS = {"neighbour": HOME, "resident": AWAY}
@@ -139,6 +142,8 @@ async def test_an_organisation_moves_under_load_and_back(
 ) -> None:
     shell = Shell(tmp_path, environment(own))
     async with under_load(own, tmp_path, pause=PAUSE) as agents:
+        await filled(agents.load)
+        await eventually(partial(embedded, own))
         for each in agents.timed:
             each.took.clear()
         await agents.go_on(TIMED)
@@ -190,6 +195,14 @@ async def key_in(own: Settings, slug: str, cell: str) -> str:
     its = own.of_cell(cell)
     async with Database.connect(its.database_url, settings=its) as db:
         return (await issue_key(db, its, caller, kind="admin")).secret
+
+
+async def filled(load: Load) -> None:
+    """Remember MEMORIES facts, a hundred a call."""
+    for first in range(0, MEMORIES, 100):
+        facts = [f"hive {number} was counted" for number in range(first, first + 100)]
+        await load.tool("remember", {"graph": "load-0", "items": [{"text": fact} for fact in facts]})
+        load.facts += facts
 
 
 async def moved(shell: Shell, *how: str) -> None:

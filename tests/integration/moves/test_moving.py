@@ -269,7 +269,9 @@ async def test_what_copies_for_a_subscription_of_the_same_number_on_another_serv
         await busy.execute("SELECT pg_current_xact_id()")
         make = "SELECT pg_create_logical_replication_slot($1, 'pgoutput', true)"
         made = asyncio.create_task(copying.execute(make, name))
-        while not await busy.fetchval(slots, name):  # noqa: ASYNC110 -- PostgreSQL tells
+        while not await busy.fetchval(slots, name):
+            if made.done():
+                await made
             await asyncio.sleep(0.05)
         for other in ((number, system + 1), (number + 1, system), (number, system // 10)):
             await store.end_copies(source, number=other[0], system=other[1])
