@@ -45,6 +45,7 @@ from recollect_gateway.departures import departure_of
 from recollect_gateway.errors import problem_response
 from recollect_gateway.mcp_endpoint.messages import check_message
 from recollect_gateway.mcp_endpoint.offer import Offer
+from recollect_gateway.mcp_endpoint.plain_calls import PlainCall, answer_plainly, plain_call
 from recollect_gateway.mcp_endpoint.request import SCOPE_KEY, McpRequest
 from recollect_gateway.mcp_endpoint.server import create_server
 from recollect_gateway.mcp_endpoint.step_up import missing_scope, needs_admin
@@ -88,8 +89,10 @@ class McpEndpoint:
     ) -> None:
         self._authenticator, self._admission, self._resources = authenticator, admission, resources
         self._streams, self._offer = streams, offer
+        self._server = create_server(services, offer)
+        self._silent_seconds = services.settings.stream_keep_alive_seconds
         self.sessions = StreamableHTTPSessionManager(
-            create_server(services, offer),
+            self._server,
             stateless=True,
             json_response=False,
             security_settings=_CHECKED_BEFORE,
@@ -100,6 +103,7 @@ class McpEndpoint:
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request; only POST, since no server-sent requests wait on a GET."""
         request: AnyRequest = Request(scope)
+        send_beside = send  # What is no part of the answer's work takes no turn.
         async with AsyncExitStack() as stack:
             try:
                 with anyio.CancelScope() as arriving, departure_of(scope).ends(arriving.cancel):
@@ -119,7 +123,13 @@ class McpEndpoint:
                 note_code(scope, str(error.error.code))
                 await _refusal(error)(scope, receive, send)
             else:
-                await self._answer(mcp_request, message, scope, receive, send)
+                scope = cast(AsgiScope, {**scope, "headers": _trimmed(scope["headers"]), SCOPE_KEY: mcp_request})
+                call = None if mcp_request.stream is not None else await _plain(scope, receive, message)
+                if call is None:
+                    await self._hand_over(message, scope, receive, send)
+                else:
+                    seconds = self._silent_seconds
+                    await answer_plainly(self._server, call, send, send_beside, silent_seconds=seconds)
 
     async def _turn(self, mcp_request: McpRequest, receive: Receive, send: Send, stack: AsyncExitStack) -> Send:
         """Wait for the turn of a call whose tenant is known, until the stack is left; the way of its answer."""
@@ -147,12 +157,10 @@ class McpEndpoint:
         await stack.aclose()
         return replace(mcp_request, stream=stack.enter_context(self._streams.opened(mcp_request.sender, renew, "mcp")))
 
-    async def _answer(
-        self, mcp_request: McpRequest, message: bytes, scope: AsgiScope, receive: Receive, send: Send
-    ) -> None:
-        trimmed = {**scope, "headers": _trimmed(scope["headers"]), SCOPE_KEY: mcp_request}
+    async def _hand_over(self, message: bytes, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        """Have the SDK's transport answer."""
         # The SDK types ASGI as Starlette does, Litestar more narrowly: the messages are the same.
-        await self.sessions.handle_request(cast(Any, trimmed), cast(Any, _replayed(message, receive)), cast(Any, send))
+        await self.sessions.handle_request(cast(Any, scope), cast(Any, _replayed(message, receive)), cast(Any, send))
 
     async def _whole(self, body: CountedBody) -> bytes | None:
         """A request's body; None where the client left before its end. Raises TooLarge."""
@@ -252,6 +260,13 @@ async def _check(message: bytes) -> None:
         check_message(message)
     else:
         await anyio.to_thread.run_sync(check_message, message)
+
+
+async def _plain(scope: AsgiScope, receive: Receive, message: bytes) -> PlainCall | None:
+    """The call that is answered without a stream; a large one is read beside the event loop."""
+    if len(message) < LARGE:
+        return plain_call(scope, receive, message)
+    return await anyio.to_thread.run_sync(plain_call, scope, receive, message)
 
 
 def _replayed(message: bytes, receive: Receive) -> Receive:

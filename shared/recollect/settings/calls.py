@@ -52,7 +52,8 @@ class CallsSettings(BaseSettings):
         default=15.0,
         gt=0,
         le=600,
-        description="How long nothing is sent on a stream of `/v1` before a comment is, so that proxies keep it open.",
+        description="How long nothing is sent on a stream of `/v1`, or to who waits for a tool, before a comment "
+        "is, so that proxies keep the connection open.",
     )
     rate_limit_wait_seconds: float = Field(
         default=0.2,

@@ -1,0 +1,175 @@
+"""A tool's call that needs no stream, of clients of 2025-11-25 and older: one request, and one answer of JSON.
+
+The SDK's stateless transport makes of each of them a session with memory streams, tasks and server-sent events, which
+takes more than twice what the call itself takes there (measured; docs/benchmarks.md). Who asks for no progress is sent
+nothing but the answer, so that such a call is handed to the SDK's dispatch for single exchanges (`serve_one`), which
+checks, traces and shapes it as it does those of 2026-07-28. Whatever is not clearly such a call goes to the transport.
+
+Where an answer takes long, server-sent events begin, that say nothing: proxies close a connection that is silent.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import anyio
+import msgspec
+from litestar.types import Receive, Send
+from litestar.types import Scope as AsgiScope
+from mcp.server.connection import Connection
+from mcp.server.lowlevel import Server
+from mcp.server.runner import serve_one
+from mcp.server.streamable_http import check_accept_headers
+from mcp.shared.dispatcher import CallOptions, as_request_id
+from mcp.shared.exceptions import NoBackChannelError
+from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
+from mcp.shared.jsonrpc_dispatcher import handler_exception_to_error_data, progress_token_from_params
+from mcp.shared.message import ServerMessageMetadata
+from mcp.shared.transport_context import TransportContext
+from mcp_types import DEFAULT_NEGOTIATED_VERSION, INTERNAL_ERROR, ErrorData, RequestId
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from pydantic_core import from_json
+from starlette.requests import Request
+
+from recollect_gateway import server_sent
+from recollect_gateway.departures import departure_of
+
+METHOD = "tools/call"
+JSON = "application/json"
+
+_TRANSPORT = TransportContext(kind="streamable-http", can_send_request=False)
+
+_EVENT_HEADERS = [
+    (name.lower().encode(), value.encode())
+    for name, value in {"Content-Type": server_sent.MEDIA_TYPE, **server_sent.HEADERS}.items()
+]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class PlainCall:
+    """A request to call a tool, whose client asks for nothing but the answer."""
+
+    scope: AsgiScope
+    request: Request
+    id: RequestId
+    params: Mapping[str, Any]
+    version: str
+
+
+@dataclass(slots=True)
+class _Exchange:
+    """What the SDK's dispatch is told of a request, and may send beside its answer: nothing."""
+
+    request_id: RequestId
+    message_metadata: ServerMessageMetadata
+    transport: TransportContext = _TRANSPORT
+    can_send_request: bool = False
+    cancel_requested: anyio.Event = field(default_factory=anyio.Event)
+
+    async def send_raw_request(
+        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
+    ) -> dict[str, Any]:
+        """Refused: an answer to it could not come back."""
+        raise NoBackChannelError(method)
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
+        """Dropped: the client asked for none."""
+
+    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Dropped, likewise."""
+
+
+def plain_call(scope: AsgiScope, receive: Receive, message: bytes) -> PlainCall | None:
+    """The call that a message of JSON-RPC is; None where the transport is to look at it."""
+    # The SDK types ASGI as Starlette does, Litestar more narrowly: the messages are the same.
+    request = Request(cast(Any, scope), cast(Any, receive))
+    version = request.headers.get(MCP_PROTOCOL_VERSION_HEADER, DEFAULT_NEGOTIATED_VERSION)
+    sends_json = request.headers.get("content-type", "").partition(";")[0].strip() == JSON
+    if version not in HANDSHAKE_PROTOCOL_VERSIONS or not (sends_json and all(check_accept_headers(request))):
+        return None
+    said = from_json(message)
+    if not isinstance(said, dict) or said.get("method") != METHOD:
+        return None
+    request_id, params = as_request_id(said.get("id")), said.get("params")
+    if request_id is None or not isinstance(params, dict) or progress_token_from_params(params) is not None:
+        return None
+    return PlainCall(scope, request, request_id, params, version)
+
+
+async def answer_plainly(
+    server: Server[Any], call: PlainCall, send: Send, send_silence: Send, *, silent_seconds: float
+) -> None:
+    """Answer a call, unless its client leaves before.
+
+    `send_silence` takes what is sent while the call is at work: every `silent_seconds` that it is there.
+    """
+    with anyio.CancelScope() as serving, departure_of(call.scope).ends(serving.cancel):
+        silence = _Silence(send_silence, silent_seconds)
+        try:
+            reply = await _reply(server, call)
+        finally:
+            await silence.end()
+        await (_send_event if silence.has_begun else _send_json)(send, reply)
+
+
+class _Silence:
+    """Tells the client of an answer that takes long, now and then, that the connection is there."""
+
+    def __init__(self, send: Send, seconds: float) -> None:
+        self._send, self._seconds = send, seconds
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._begin)
+        self._telling: asyncio.Task[None] | None = None
+        self._is_over = asyncio.Event()
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether server-sent events have, of which the answer is to be one then."""
+        return self._telling is not None
+
+    async def end(self) -> None:
+        """Say nothing more. What is being sent is sent first, since the answer follows it."""
+        self._timer.cancel()
+        self._is_over.set()
+        if self._telling is not None:
+            await self._telling
+
+    def _begin(self) -> None:
+        self._telling = asyncio.create_task(self._tell())
+
+    async def _tell(self) -> None:
+        await self._send({"type": "http.response.start", "status": 200, "headers": _EVENT_HEADERS})
+        while not self._is_over.is_set():
+            await self._send({"type": "http.response.body", "body": server_sent.SILENCE, "more_body": True})
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._is_over.wait(), self._seconds)
+
+
+async def _reply(server: Server[Any], call: PlainCall) -> dict[str, Any]:
+    """The message that answers: a result, or what went wrong, without anything of the service's inside."""
+    exchange = _Exchange(call.id, ServerMessageMetadata(request_context=call.request))
+    connection = Connection.from_envelope(call.version, None, None)
+    try:
+        result = await serve_one(server, exchange, METHOD, call.params, connection=connection, lifespan_state={})
+    except Exception as error:
+        told = handler_exception_to_error_data(error)
+        if told is None:
+            logger.exception("a call failed outside of its tool")
+            told = ErrorData(code=INTERNAL_ERROR, message="Internal server error")
+        return {"jsonrpc": "2.0", "id": call.id, "error": told.model_dump(mode="json", exclude_none=True)}
+    return {"jsonrpc": "2.0", "id": call.id, "result": result}
+
+
+async def _send_json(send: Send, reply: dict[str, Any]) -> None:
+    body = msgspec.json.encode(reply)
+    headers = [(b"content-type", JSON.encode()), (b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+async def _send_event(send: Send, reply: dict[str, Any]) -> None:
+    await send({"type": "http.response.body", "body": server_sent.event("message", reply), "more_body": False})

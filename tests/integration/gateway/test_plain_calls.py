@@ -1,0 +1,201 @@
+"""Calls of clients of 2025-11-25 and older: what is answered by one body of JSON, and what by the SDK's transport."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from typing import Any
+
+import httpx2
+import pytest
+from mcp_types import CallToolResult, TextContent
+from msgspec import Struct
+
+from recollect.settings import Settings
+from recollect_gateway.app import create_app
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.offer import RECOLLECT, Offer
+from recollect_gateway.mcp_endpoint.tool import ToolSpec
+from tests.support.gateway import LEGACY, MODERN, RunningGateway, rpc_answer, rpc_headers, serving, until
+from tests.support.timeouts import MAX_WAIT_SECONDS
+
+SILENT_SECONDS = 0.05
+SECRET = "postgresql://owner@db.internal"
+STREAM = "text/event-stream"
+
+
+class Nothing(Struct, frozen=True):
+    """No argument."""
+
+
+class Moments(Struct, frozen=True):
+    """How many silent moments a call takes."""
+
+    moments: int
+
+
+ENDED: list[int] = []
+"""Of how many moments calls were that ended before their time."""
+
+
+async def _take(_: Call, arguments: Moments) -> CallToolResult:
+    try:
+        await asyncio.sleep(arguments.moments * SILENT_SECONDS)
+    except asyncio.CancelledError:
+        ENDED.append(arguments.moments)
+        raise
+    return CallToolResult(content=[TextContent(type="text", text="done")])
+
+
+async def _tell(call: Call, _: Nothing) -> CallToolResult:
+    await call.progress(1, 2)
+    return CallToolResult(content=[TextContent(type="text", text="done")])
+
+
+async def _fail(_: Call, __: Nothing) -> CallToolResult:
+    raise RuntimeError(SECRET)
+
+
+def _fail_to_tell(error: Exception) -> Any:
+    raise error
+
+
+def _offer() -> Offer:
+    def tool(name: str, handler: Any, arguments: type[Struct] = Nothing) -> ToolSpec:
+        return ToolSpec(name, name, name, RECOLLECT.default_toolsets, arguments, Nothing, handler, read_only=True)
+
+    tools = [tool("take", _take, Moments), tool("tell", _tell), tool("fail", _fail)]
+    tools[-1] = replace(tools[-1], render_error=_fail_to_tell)
+    return replace(RECOLLECT, tools={**RECOLLECT.tools, **{tool.name: tool for tool in tools}})
+
+
+@pytest.fixture(scope="module")
+def offering(settings: Settings) -> Iterator[RunningGateway]:
+    """A gateway with these tools, whose answers are silent for a moment at most."""
+    impatient = settings.model_copy(update={"stream_keep_alive_seconds": SILENT_SECONDS})
+    with serving(impatient, create_app(impatient, offer=_offer())) as gateway:
+        yield gateway
+
+
+@pytest.fixture
+async def client(offering: RunningGateway, admin_key: str) -> AsyncIterator[httpx2.AsyncClient]:
+    async with offering.http(admin_key, **rpc_headers()) as client:
+        yield client
+
+
+def message(tool: str, *, request_id: Any = 7, token: Any = None, **arguments: Any) -> dict[str, Any]:
+    params: dict[str, Any] = {"name": tool, "arguments": arguments}
+    if token is not None:
+        params["_meta"] = {"progressToken": token}
+    return {"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": params}
+
+
+async def call(client: httpx2.AsyncClient, said: dict[str, Any], **headers: str) -> httpx2.Response:
+    return await client.post("/mcp", content=json.dumps(said), headers=headers)
+
+
+class TestWhatIsAnsweredPlainly:
+    @pytest.mark.parametrize("revision", [LEGACY, "2025-06-18", "2025-03-26"])
+    async def test_one_body_answers_a_call(self, client: httpx2.AsyncClient, revision: str) -> None:
+        answer = await call(client, message("take", moments=0), **{"MCP-Protocol-Version": revision})
+        assert answer.headers["content-type"] == "application/json"
+        assert answer.json() == {
+            "jsonrpc": "2.0",
+            "id": 7,
+            "result": {"content": [{"type": "text", "text": "done"}], "isError": False},
+        }
+
+    async def test_also_one_that_says_how_its_characters_are_encoded(self, client: httpx2.AsyncClient) -> None:
+        answer = await call(client, message("take", moments=0), **{"Content-Type": "application/json; charset=utf-8"})
+        assert answer.headers["content-type"] == "application/json"
+
+    async def test_also_one_that_names_no_revision(self, offering: RunningGateway, admin_key: str) -> None:
+        headers = {name: value for name, value in rpc_headers().items() if name != "MCP-Protocol-Version"}
+        async with offering.http(admin_key, **headers) as client:
+            answer = await call(client, message("take", moments=0))
+        assert (answer.headers["content-type"], answer.json()["id"]) == ("application/json", 7)
+
+    @pytest.mark.parametrize("request_id", ["seven", "7", 0, -1, ""])
+    async def test_the_answer_has_the_id_as_it_was_sent(self, client: httpx2.AsyncClient, request_id: Any) -> None:
+        answer = await call(client, message("take", request_id=request_id, moments=0))
+        assert answer.json()["id"] == request_id
+
+    @pytest.mark.parametrize(
+        ("said", "code"),
+        [
+            (message("nothing"), -32602),
+            ({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {}}, -32602),
+            ({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "take", "arguments": []}}, -32602),
+        ],
+    )
+    async def test_errors_of_the_protocol_are_those_of_the_sdk(
+        self, client: httpx2.AsyncClient, said: dict[str, Any], code: int
+    ) -> None:
+        plain = await call(client, said)
+        streamed = await call(client, {**said, "params": {**said["params"], "_meta": {"progressToken": 1}}})
+        assert (plain.headers["content-type"], plain.json()["error"]["code"]) == ("application/json", code)
+        assert rpc_answer(streamed.text) == plain.json()
+
+    async def test_what_fails_outside_of_a_tool_tells_nothing_of_it(
+        self, client: httpx2.AsyncClient, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        answer = await call(client, message("fail"))
+        assert answer.status_code == 200
+        assert answer.json()["error"] == {"code": -32603, "message": "Internal server error"}
+        assert SECRET in caplog.text
+        assert (await call(client, message("take", moments=0))).json()["result"]
+
+
+class TestWhatTakesLong:
+    async def test_events_begin_that_say_nothing_and_the_answer_is_one(self, client: httpx2.AsyncClient) -> None:
+        answer = await call(client, message("take", moments=4))
+        assert answer.headers["content-type"].startswith(STREAM)
+        silence, _, told = answer.text.rpartition("event: message\n")
+        assert silence.count(":\n\n") >= 2
+        assert not silence.replace(":\n\n", "")
+        assert json.loads(told.removeprefix("data: "))["result"]["content"] == [{"type": "text", "text": "done"}]
+
+    async def test_it_ends_with_its_client(self, client: httpx2.AsyncClient) -> None:
+        endless = 10**6
+        async with client.stream("POST", "/mcp", content=json.dumps(message("take", moments=endless))) as answer:
+            parts = answer.aiter_bytes()
+            assert await asyncio.wait_for(anext(parts), MAX_WAIT_SECONDS) == b":\n\n"
+            assert endless not in ENDED
+        await until(lambda: endless in ENDED)
+        assert (await call(client, message("take", moments=0))).json()["result"]
+
+
+class TestWhatTheTransportAnswers:
+    @pytest.mark.parametrize("token", ["mine", 0])
+    async def test_who_asks_for_progress_is_told_of_it(self, client: httpx2.AsyncClient, token: Any) -> None:
+        answer = await call(client, message("tell", token=token))
+        assert answer.headers["content-type"].startswith(STREAM)
+        events = [json.loads(line.removeprefix("data: ")) for line in answer.text.splitlines() if "data: {" in line]
+        assert events[0]["params"] == {"progressToken": token, "progress": 1, "total": 2}
+        assert events[-1]["result"]["content"] == [{"type": "text", "text": "done"}]
+
+    async def test_who_asks_for_none_is_told_of_none(self, client: httpx2.AsyncClient) -> None:
+        assert (await call(client, message("tell"))).headers["content-type"] == "application/json"
+
+    @pytest.mark.parametrize(
+        ("headers", "status"),
+        [
+            ({"Accept": "application/json"}, 406),
+            ({"Accept": STREAM}, 406),
+            ({"Content-Type": "text/plain"}, 400),
+            ({"MCP-Protocol-Version": "1999-01-01"}, 400),
+        ],
+    )
+    async def test_what_it_refuses_is_refused(
+        self, client: httpx2.AsyncClient, headers: dict[str, str], status: int
+    ) -> None:
+        assert (await call(client, message("take", moments=0), **headers)).status_code == status
+
+    async def test_newer_revisions_are_its_own(self, client: httpx2.AsyncClient) -> None:
+        headers = {"MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": "take"}
+        said = message("take", moments=0)
+        said["params"]["_meta"] = {
+            "io.modelcontextprotocol/protocolVersion": MODERN,
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }
+        assert (await call(client, said, **headers)).json()["result"]["resultType"] == "complete"
