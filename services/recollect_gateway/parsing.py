@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from math import inf, isfinite
 from types import NoneType, UnionType
@@ -59,13 +59,22 @@ def _overlong(type_: type[msgspec.Struct], arguments: Any) -> Iterator[InvalidIn
     """Which lists are too long, before any of their elements is looked at."""
     if not isinstance(arguments, dict):
         return
+    for name, (type_of_list, longest) in _bounded_lists(type_).items():
+        value = arguments.get(name)
+        if isinstance(value, list) and len(value) > longest:
+            yield from _faults_of_parts(type_of_list, value, name)
+
+
+@cache
+def _bounded_lists(type_: type[msgspec.Struct]) -> dict[str, tuple[Any, int]]:
+    """The lists of a struct that may have so many elements at most, by the names by which they are given."""
+    bounded = {}
     for field in msgspec.structs.fields(type_):
-        value = arguments.get(field.encode_name)
         inner, bounds = _unwrapped(field.type)
-        if isinstance(value, list) and get_origin(inner) is list:
-            longest = min((b.max_length for b in bounds if getattr(b, "max_length", None) is not None), default=None)
-            if longest is not None and len(value) > longest:
-                yield from _faults_of_parts(field.type, value, field.encode_name)
+        longest = min((b.max_length for b in bounds if getattr(b, "max_length", None) is not None), default=None)
+        if get_origin(inner) is list and longest is not None:
+            bounded[field.encode_name] = (field.type, longest)
+    return bounded
 
 
 def _faults(type_: Any, value: Any, path: str) -> Iterator[InvalidInput]:
