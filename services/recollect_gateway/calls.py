@@ -68,12 +68,12 @@ class Call:
         return self.services.settings
 
     def transaction(
-        self, *, keep: bool = True, expects: ExpectedGraph | None = None
+        self, *, keep: bool = True, expects: ExpectedGraph | None = None, keyed: bool = False
     ) -> AbstractAsyncContextManager[Transaction]:
-        """The call's one transaction. `keep` False: a dry run, rolled back. `expects` as of the database."""
+        """The call's one transaction. `keep` False: a dry run, rolled back. `expects`, `keyed`: as of the database."""
         reply_bytes = self.settings.max_reply_bytes if self.read_only else None
         return self.services.db.transaction(
-            self.caller, read_only=self.read_only, keep=keep, reply_bytes=reply_bytes, expects=expects
+            self.caller, read_only=self.read_only, keep=keep, reply_bytes=reply_bytes, expects=expects, keyed=keyed
         )
 
     async def compute(self, slices: Slices[T], *, advice: str) -> T:
@@ -89,31 +89,35 @@ class Call:
         return graph or self.caller.default_graph
 
     @asynccontextmanager
-    async def reading(self, graph: str | None, as_of: str | datetime | None = None) -> AsyncIterator[GraphView]:
+    async def reading(
+        self, graph: str | None, as_of: str | datetime | None = None, *, keyed: bool = False
+    ) -> AsyncIterator[GraphView]:
         """The call's one transaction, and in it a graph, as it is or (`as_of`, a revision or a time) as it was.
 
-        Where it is not there, nothing is found in it. It begins on the primary and, `by_replica`, goes on at a replica
-        that has of the graph what the primary has.
+        `keyed`: all that is asked of it as it is, is looked up by keys. Where it is not there, nothing is found in it.
+        It begins on the primary and, `by_replica`, goes on at a replica that has of the graph what the primary has.
         """
         async with AsyncExitStack() as primary, AsyncExitStack() as replica:
-            view = await self._view(primary, graph, as_of)
+            view = await self._view(primary, graph, as_of, keyed and as_of is None)
             if self.by_replica and (there := await replicated(view, replica)) is not None:
                 await primary.aclose()
                 view = there
             yield view
 
-    async def _view(self, stack: AsyncExitStack, graph: str | None, as_of: str | datetime | None) -> GraphView:
+    async def _view(
+        self, stack: AsyncExitStack, graph: str | None, as_of: str | datetime | None, keyed: bool
+    ) -> GraphView:
         """A graph in a transaction that the stack then holds; one that is known is not asked for, but confirmed."""
         known_graphs, tenant_id, name = self.services.known_graphs, self.caller.tenant_id, self.graph_name(graph)
         known = known_graphs.find(tenant_id, name)
         if known is not None:
             try:
-                tx = await stack.enter_async_context(self.transaction(expects=known.expected))
+                tx = await stack.enter_async_context(self.transaction(expects=known.expected, keyed=keyed))
             except GraphChanged:
                 known_graphs.note(tenant_id, name, None)
             else:
                 return await graphs.view_of(tx, known, graph, as_of)
-        tx = await stack.enter_async_context(self.transaction())
+        tx = await stack.enter_async_context(self.transaction(keyed=keyed))
         found = await graphs.find_known(tx, graph)
         known_graphs.note(tenant_id, name, found)
         return await graphs.view_of(tx, found, graph, as_of)

@@ -27,7 +27,7 @@ def name_of(statement: str) -> str:
         return named["name"]
     asked = ", ".join(_ASKED.findall(statement))
     words = statement.replace(";", " ").split()
-    word = words[0] if words[0] == "BEGIN" else words[-1]
+    word = words[0] if words[0] == "BEGIN" or words[-1] == "off" else words[-1]
     return f"{word} ({asked})" if asked else word
 
 

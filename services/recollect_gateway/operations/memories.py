@@ -232,6 +232,7 @@ async def recall(call: Call, graph: str | None, body: RecallBody) -> Recalled:
             token_budget=body.token_budget,
             cached=cached,
             described=True,
+            last_search=True,
             audited=random() < call.settings.recall_audit_share,  # noqa: S311 - a sample keeps no secret
         )
 

@@ -187,6 +187,7 @@ class Database:
         reply_bytes: int | None = None,
         also_suspended: bool = False,
         expects: ExpectedGraph | None = None,
+        keyed: bool = False,
         durable: bool = True,
     ) -> AsyncIterator[Transaction]:
         """Open a transaction for the caller's tenant; commit on a clean exit, roll back on any error.
@@ -194,7 +195,8 @@ class Database:
         `keep` False rolls back in any case: what a call would do is found by doing it.
         Reads are REPEATABLE READ, READ ONLY: one call sees one state, and cannot write. `reply_bytes` as in
         Transaction. `also_suspended`: it may write though the tenant is suspended, as what is `of_service` may.
-        `expects`: a graph that must still be the same; raises GraphChanged where it begins. `durable` False: it writes
+        `expects`: a graph that must still be the same; raises GraphChanged where it begins. `keyed`: all that is asked
+        in it is looked up by keys, so that each statement is planned once a session. `durable` False: it writes
         what can be made again, and its commit waits for no disk; a server that dies may forget what it committed within
         the last second.
         Raises TenantReadOnly, TenantSuspended or TenantMoving, where it begins or where it would commit; and
@@ -208,7 +210,7 @@ class Database:
             try:
                 # Inside: whoever leaves while it begins or ends leaves no transaction open behind.
                 await connection.execute(
-                    begin_statements(caller.tenant_id, read_only, asks, self._local, self._several, expects)
+                    begin_statements(caller.tenant_id, read_only, asks, self._local, self._several, expects, keyed)
                 )
                 if participant is not None:
                     await participant.begin(transaction)

@@ -34,7 +34,8 @@ A = TypeVar("A")
 AnyConnection = asyncpg.Connection | PoolConnectionProxy
 
 _PLAN_ONCE = "SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL enable_seqscan = off"
-"""Before a commit, which looks up what each new row refers to: by its key, however small the table was at first."""
+"""Where all that is asked is looked up by keys: then a plan that was made once is as good as one for these values, and
+stays so, however small the table was at first. Such is a commit, too, which looks up what each new row refers to."""
 
 _IS_WRITABLE, _IS_HERE = "SELECT require_writable({})", "SELECT require_here({}, {})"
 
@@ -178,6 +179,10 @@ class Transaction(Session):
         """Have callers of the tenant be looked up anew who are remembered, once this transaction has ended."""
         self.acted = True
 
+    async def look_up(self) -> None:
+        """From here to the end of the transaction all that is asked is looked up by keys, as in one that is `keyed`."""
+        await self._connection.execute(_PLAN_ONCE)
+
     async def delete_much(self) -> None:
         """From here to the end of the transaction look for what refers to deleted rows at once, by plans made once.
 
@@ -209,11 +214,13 @@ def begin_statements(
     local: str,
     several: bool = False,
     expects: ExpectedGraph | None = None,
+    keyed: bool = False,
 ) -> str:
     """What begins a transaction of this tenant, in one round trip.
 
     `asks`: whether the tenant may write. `local`: settings of a connection that others share. `several`: there are
-    several cells, and the tenant must be in this one. `expects`: what its snapshot must show.
+    several cells, and the tenant must be in this one. `expects`: what its snapshot must show. `keyed`: all that is
+    asked in it is looked up by keys.
     """
     # The id is a UUID, so that nothing can be smuggled into the text.
     mode = "ISOLATION LEVEL REPEATABLE READ READ ONLY" if read_only else "ISOLATION LEVEL READ COMMITTED"
@@ -221,7 +228,8 @@ def begin_statements(
     here = f"; {_IS_HERE.format(str(not read_only).lower(), 'false')}" if several else ""
     tenant = f"SELECT set_config('recollect.tenant_id', '{UUID(str(tenant_id))}', true)"
     graph = f"; {_IS_SAME.format(UUID(str(expects.id)), int(expects.fingerprint))}" if expects else ""
-    return f"BEGIN {mode}; {local}{tenant}{here}{asked}{graph}"
+    planned = f"; {_PLAN_ONCE}" if keyed else ""
+    return f"BEGIN {mode}; {local}{tenant}{here}{asked}{graph}{planned}"
 
 
 def end_statements(keep: bool, read_only: bool, asks: bool, several: bool = False, *, durable: bool = True) -> str:

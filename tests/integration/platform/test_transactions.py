@@ -62,6 +62,42 @@ async def test_one_that_is_cancelled_while_it_begins_leaves_none_open(
     assert alarms == []
 
 
+class TestPlans:
+    """How statements are planned that are asked again."""
+
+    ASKED = Query.compile("SELECT id FROM nodes WHERE tenant_id = :tenant_id AND id = :id")
+    PLANS = Query.compile(
+        "SELECT generic_plans, custom_plans FROM pg_prepared_statements "
+        "WHERE starts_with(statement, 'SELECT id FROM nodes')"
+    )
+
+    async def test_with_their_values(self, one_connection: Database, caller: Caller) -> None:
+        for _ in range(3):
+            async with one_connection.transaction(caller, read_only=True) as tx:
+                await tx.fetch(self.ASKED, id=caller.tenant_id)
+        assert await self._planned(one_connection, caller) == (0, 3)
+
+    async def test_once_in_what_is_keyed(self, one_connection: Database, caller: Caller) -> None:
+        for _ in range(3):
+            async with one_connection.transaction(caller, read_only=True, keyed=True) as tx:
+                await tx.fetch(self.ASKED, id=caller.tenant_id)
+        assert await self._planned(one_connection, caller) == (3, 0)
+
+    async def test_once_from_where_all_is_looked_up(self, one_connection: Database, caller: Caller) -> None:
+        async with one_connection.transaction(caller, read_only=True) as tx:
+            await tx.fetch(self.ASKED, id=caller.tenant_id)
+            await tx.look_up()
+            await tx.fetch(self.ASKED, id=caller.tenant_id)
+        assert await self._planned(one_connection, caller) == (1, 1)
+
+    async def _planned(self, db: Database, caller: Caller) -> tuple[int, int]:
+        """How often the connection's statement was run by a plan for any values, and by one for its own."""
+        async with db.transaction(caller, read_only=True) as tx:
+            found = await tx.fetchrow(self.PLANS)
+            assert found is not None
+            return found["generic_plans"], found["custom_plans"]
+
+
 def as_agent(caller: Caller) -> Caller:
     """Whom a suspension stops."""
     return replace(caller, subject="key:0", of_service=False)

@@ -4,6 +4,7 @@ Each is called with its example, about an entity of which much is known, in a gr
 """
 
 from contextlib import suppress
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -25,6 +26,30 @@ HUB = "hub"
 
 MAX_ROWS = 300_000
 """That a statement looks at; comparing entities, statements or vectors with each other takes millions."""
+
+NAME, ID = "late 7", "the id of late 7"
+KEYED: dict[str, dict[str, Any]] = {
+    "get_entity": {"name": NAME},
+    "batch_get_entities": {"names": [NAME]},
+    "open_nodes": {"names": [NAME]},
+    "describe_entity": {"name": NAME},
+    "get_node": {"node_id": ID},
+    "get_context": {"node_id": ID, "depth": 1, "max_nodes": 10},
+    "get_node_by_lineage": {"lineage_id": ID},
+    "history": {"lineage_id": ID},
+    "traverse": {"lineage_id": ID, "max_depth": 1},
+    "outgoing": {"lineage_id": ID},
+    "incoming": {"lineage_id": ID},
+    "get_neighbors": {"name": NAME},
+    "extract_subgraph": {"names": [NAME], "depth": 1},
+    "explore": {"start": NAME},
+}
+"""Tools whose statements are planned once a session, for whichever tenant asks (`keyed` of Call.reading), and how each
+is called."""
+
+MAX_KEYED_ROWS = 120
+"""That such a statement looks at, of an entity that says three things, is an end of two relations, and of which one
+neighbour has as many: a plan that goes through a graph looks at a thousand."""
 
 READING_FIRST = sorted(CATALOGUE, key=lambda tool: not tool.read_only)
 """What changes the graph comes last: deletions leave little to look at."""
@@ -64,3 +89,19 @@ async def test_no_tool_compares_everything_with_everything(work: Work, settings:
         found |= {f"{tool.name}: {query}": rows for query, rows in work.watch.rows.items()}
     assert len({name.partition(":")[0] for name in found}) > 0.9 * len(CATALOGUE)
     assert {name: rows for name, rows in found.items() if rows > MAX_ROWS} == {}
+
+
+@pytest.mark.parametrize("work", ["unread", "others"], indirect=True)
+async def test_what_is_looked_up_by_keys_looks_at_little_beside(work: Work, settings: Settings) -> None:
+    await fill(work)
+    [entity] = (await work.agent.open(NAME)).entities
+    services = Services(work.agent.db, QuestionEncoder(embedder()), settings)
+    found: dict[str, float] = {}
+    for tool in [tool for tool in CATALOGUE if tool.name in KEYED]:
+        work.watch.clear()
+        arguments = {name: str(entity.id) if value == ID else value for name, value in KEYED[tool.name].items()}
+        call = Call(work.agent.caller, services, tool.name, tool.read_only)
+        await tool.handler(call, msgspec.convert(arguments, tool.arguments))
+        found |= {f"{tool.name}: {query}": rows for query, rows in work.watch.rows.items()}
+    assert {name.partition(":")[0] for name in found} == set(KEYED)
+    assert {name: rows for name, rows in found.items() if rows > MAX_KEYED_ROWS} == {}

@@ -15,6 +15,15 @@ DO UPDATE SET version = n.version + 1, version_id = excluded.version_id, kind = 
 WHERE n.placeholder
 RETURNING n.id, n.name, n.version > 1 AS promoted;
 
+-- fragment: called
+-- The live node n of a name that is wanted. The range of one name in its order is read by the index of names.
+CROSS JOIN LATERAL (
+    SELECT * FROM nodes
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND name BETWEEN wanted.name AND wanted.name
+        AND removed_revision IS NULL AND name IS NOT NULL
+    ORDER BY name LIMIT 1
+) AS n
+
 -- fragment: shown
 -- What is told of an entity n, with its parent where that lives.
 n.id, n.name, n.kind, n.content, n.tags, n.importance, n.created_at, n.updated_at, n.status, o.observations, (
@@ -54,20 +63,27 @@ CROSS JOIN LATERAL (
 -- fragment: bytes_of_nodes
 -- How many bytes of text these nodes say now or, where :as_of_revision is not null, said at that revision and its time
 -- :as_of_time. Long texts are not fetched for their length.
-SELECT coalesce(sum(octet_length(o.content)), 0)::bigint FROM observations o
-WHERE o.tenant_id = :tenant_id AND o.node_id = ANY (:node_ids::uuid[]) AND o.status = 'active' AND CASE
-        WHEN :as_of_revision::bigint IS NULL THEN o.removed_revision IS NULL
-        ELSE o.added_revision <= :as_of_revision AND (o.removed_revision IS NULL OR o.removed_revision > :as_of_revision)
-    END AND (o.expires_at IS NULL OR o.expires_at > coalesce(:as_of_time, statement_timestamp()))
+SELECT coalesce(sum(s.bytes), 0)::bigint
+FROM unnest(:node_ids::uuid[]) AS wanted (id)
+CROSS JOIN LATERAL (
+    SELECT sum(octet_length(o.content)) AS bytes FROM observations o
+    WHERE o.tenant_id = :tenant_id AND o.node_id = wanted.id AND o.status = 'active' AND CASE
+            WHEN :as_of_revision::bigint IS NULL THEN o.removed_revision IS NULL
+            ELSE o.added_revision <= :as_of_revision AND (o.removed_revision IS NULL OR o.removed_revision > :as_of_revision)
+        END AND (o.expires_at IS NULL OR o.expires_at > coalesce(:as_of_time, statement_timestamp()))
+) AS s
 
 -- fragment: bytes_of_names
 -- The same of the live entities of these names.
-SELECT coalesce(sum(octet_length(o.content)), 0)::bigint
-FROM nodes n
-JOIN observations o ON o.tenant_id = :tenant_id AND o.node_id = n.id AND o.removed_revision IS NULL AND o.status = 'active'
-    AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp())
-WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.name = ANY (:names::text[]) AND n.removed_revision IS NULL
-    AND NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+SELECT coalesce(sum(s.bytes), 0)::bigint
+FROM unnest(:names::text[]) AS wanted (name)
+-- include: called
+CROSS JOIN LATERAL (
+    SELECT sum(octet_length(o.content)) AS bytes FROM observations o
+    WHERE o.tenant_id = :tenant_id AND o.node_id = n.id AND o.removed_revision IS NULL AND o.status = 'active'
+        AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp())
+) AS s
+WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
 
 -- fragment: bytes_of_names_at
 -- The same of the entities that had these names at a revision and its time.
@@ -92,12 +108,12 @@ WHERE n.name = ANY (:names::text[]) AND NOT n.placeholder AND (n.expires_at IS N
 
 -- name: open_entities
 -- Entities by name with their observations, in the order asked for. None, where all together say more than :reply_bytes.
+-- Each is looked up by its name, whatever the planner knows.
 SELECT -- include: shown
 FROM unnest(:names::text[]) WITH ORDINALITY AS wanted (name, place)
-JOIN nodes n ON n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.name = wanted.name
+-- include: called
 -- include: said
-WHERE n.removed_revision IS NULL AND NOT n.placeholder
-    AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
     AND (:reply_bytes::bigint IS NULL OR :reply_bytes >= (
         -- include: bytes_of_names
     ))
@@ -118,9 +134,12 @@ ORDER BY wanted.place;
 
 -- name: entities_by_id
 -- Entities by id with their observations, in the order asked for. None, where all together say more than :reply_bytes.
+-- Each is looked up by its id, whatever the planner knows.
 SELECT -- include: shown
 FROM unnest(:node_ids::uuid[]) WITH ORDINALITY AS wanted (id, place)
-JOIN nodes n ON n.tenant_id = :tenant_id AND n.id = wanted.id
+CROSS JOIN LATERAL (
+    SELECT * FROM nodes WHERE tenant_id = :tenant_id AND id BETWEEN wanted.id AND wanted.id ORDER BY id LIMIT 1
+) AS n
 -- include: said
 WHERE n.removed_revision IS NULL AND n.name IS NOT NULL AND NOT n.placeholder
     AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())

@@ -54,13 +54,18 @@ OFFSET :offset
 LIMIT :limit;
 
 -- name: current_versions
--- The newest versions of live nodes of these graphs, in the order asked for. :placeholders: placeholders too.
+-- The newest versions of live nodes of these graphs, in the order asked for. :placeholders: placeholders too. Each is looked
+-- up by its id, whatever the planner knows.
 SELECT v.*
 FROM unnest(:node_ids::uuid[]) WITH ORDINALITY AS wanted (id, place)
-JOIN nodes n ON n.tenant_id = :tenant_id AND n.graph_id = ANY (:graph_ids::uuid[]) AND n.id = wanted.id
-    AND n.removed_revision IS NULL
-    AND (:placeholders OR NOT n.placeholder) AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
-JOIN versions v ON v.tenant_id = :tenant_id AND v.node_id = n.id AND v.version = n.version
+CROSS JOIN LATERAL (
+    SELECT * FROM nodes WHERE tenant_id = :tenant_id AND id BETWEEN wanted.id AND wanted.id ORDER BY id LIMIT 1
+) AS n
+CROSS JOIN LATERAL (
+    SELECT * FROM versions WHERE tenant_id = :tenant_id AND id BETWEEN n.version_id AND n.version_id ORDER BY id LIMIT 1
+) AS v
+WHERE n.graph_id = ANY (:graph_ids::uuid[]) AND n.removed_revision IS NULL AND (:placeholders OR NOT n.placeholder)
+    AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
 ORDER BY wanted.place;
 
 -- name: past_versions

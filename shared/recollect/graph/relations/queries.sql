@@ -1,3 +1,19 @@
+-- fragment: these
+-- The nodes :node_ids, each once.
+SELECT DISTINCT id FROM unnest(:node_ids::uuid[]) AS n (id)
+
+-- fragment: starting
+-- The live edges that start at the node ends.id: the range of one id in its order is read by an index of ids.
+SELECT * FROM relations
+WHERE tenant_id = :tenant_id AND from_node BETWEEN ends.id AND ends.id AND removed_revision IS NULL
+ORDER BY from_node OFFSET 0
+
+-- fragment: ending
+-- The live edges that end at the node ends.id, likewise.
+SELECT * FROM relations
+WHERE tenant_id = :tenant_id AND to_node BETWEEN ends.id AND ends.id AND removed_revision IS NULL
+ORDER BY to_node OFFSET 0
+
 -- fragment: ends
 -- The nodes at both ends of an edge r, each looked up by its id: f and t.
 CROSS JOIN LATERAL (SELECT * FROM nodes n WHERE n.tenant_id = :tenant_id AND n.id = r.from_node LIMIT 1) AS f
@@ -52,13 +68,20 @@ WHERE n.tenant_id = :tenant_id AND (n.graph_id = :graph_id) IS TRUE AND n.id = A
 -- Edges of a graph with an end among these nodes, oldest first; both ends live and have names. At most :limit. Here and
 -- below, LIMIT has each end looked up by its key: a planner that expects a tenant to have almost no rows would compare
 -- every edge with every node (11,000 edges: 30 s). IS TRUE keeps it from reading every edge of the graph.
+WITH ends AS (
+    -- include: these
+)
 SELECT r.id, f.name AS source, t.name AS target, r.type, r.created_at, coalesce(r.updated_at, r.created_at) AS updated_at
 FROM (
-    SELECT id, graph_id, from_node, to_graph, to_node, type, created_at, updated_at FROM relations
-    WHERE tenant_id = :tenant_id AND from_node = ANY (:node_ids::uuid[]) AND removed_revision IS NULL
+    SELECT r.id, r.graph_id, r.from_node, r.to_graph, r.to_node, r.type, r.created_at, r.updated_at FROM ends
+    CROSS JOIN LATERAL (
+        -- include: starting
+    ) AS r
     UNION
-    SELECT id, graph_id, from_node, to_graph, to_node, type, created_at, updated_at FROM relations
-    WHERE tenant_id = :tenant_id AND to_node = ANY (:node_ids::uuid[]) AND removed_revision IS NULL
+    SELECT r.id, r.graph_id, r.from_node, r.to_graph, r.to_node, r.type, r.created_at, r.updated_at FROM ends
+    CROSS JOIN LATERAL (
+        -- include: ending
+    ) AS r
 ) AS r
 -- include: ends
 WHERE (r.graph_id = :graph_id) IS TRUE AND -- include: reached
@@ -212,16 +235,25 @@ WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND from_node = :from_node
 -- name: edges_of
 -- Live edges that start (:outgoing) or end (:incoming) at one of these nodes, in the order of ordinal and age; at most
 -- :limit after :offset, behind the edge :after_id with :after_ordinal, where that is not null. :types: only these types;
--- empty: any. :within: only edges with both ends in these graphs and a target that lives; null: any.
+-- empty: any. :within: only edges with both ends in these graphs and a target that lives; null: any. Each node's are looked
+-- up by its id, whatever the planner knows.
+WITH ends AS (
+    -- include: these
+)
 SELECT id, graph_id, from_node, to_graph, to_node, type, metadata, ordinal, created_at, created_by,
     coalesce(updated_at, created_at) AS updated_at
 FROM (
-    SELECT * FROM relations r
-    WHERE :outgoing AND r.tenant_id = :tenant_id AND r.from_node = ANY (:node_ids::uuid[]) AND r.removed_revision IS NULL
+    SELECT r.* FROM ends
+    CROSS JOIN LATERAL (
+        -- include: starting
+    ) AS r
+    WHERE :outgoing
     UNION ALL
-    SELECT * FROM relations r
-    WHERE :incoming AND r.tenant_id = :tenant_id AND r.to_node = ANY (:node_ids::uuid[]) AND r.removed_revision IS NULL
-        AND NOT (:outgoing AND r.from_node = ANY (:node_ids::uuid[]))
+    SELECT r.* FROM ends
+    CROSS JOIN LATERAL (
+        -- include: ending
+    ) AS r
+    WHERE :incoming AND NOT (:outgoing AND r.from_node = ANY (:node_ids::uuid[]))
 ) AS r
 WHERE (cardinality(:types::text[]) = 0 OR type = ANY (:types)) AND -- include: behind
     AND (:within::uuid[] IS NULL OR (

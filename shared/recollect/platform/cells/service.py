@@ -97,6 +97,7 @@ class Cells(Database):
         reply_bytes: int | None = None,
         also_suspended: bool = False,
         expects: ExpectedGraph | None = None,
+        keyed: bool = False,
         durable: bool = True,
     ) -> AsyncIterator[Transaction]:
         """As of one database, in the tenant's cell. Raises TenantMoving while it is in none, or leaving."""
@@ -106,6 +107,7 @@ class Cells(Database):
             "reply_bytes": reply_bytes,
             "also_suspended": also_suspended,
             "expects": expects,
+            "keyed": keyed,
             "durable": durable,
         }
         async with AsyncExitStack() as stack:

@@ -1,9 +1,10 @@
 """Use cases of recall."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC
 from itertools import chain, islice
+from typing import Any
 from uuid import UUID
 
 from msgspec import structs
@@ -37,6 +38,9 @@ from recollect.retrieval.recall.model import (
 from recollect.retrieval.recall.question_analysis import ExpectedAnswer
 from recollect.retrieval.recall.ranking import Candidate, Hit, Term, rank, weighted_terms
 
+Found = Mapping[UUID, Mapping[str, Any]]
+"""Passages that may answer, by their ids; of the past, with the fields of Candidate as they were."""
+
 MAX_RECALLED = 100
 """Hits of one recall at most."""
 
@@ -60,13 +64,15 @@ async def recall(
     audited: bool = False,
     described: bool = False,
     only_near_best: bool = False,
+    last_search: bool = False,
 ) -> Recalled:
     """Memories that answer the questions, best first, as many as fit `limit` and `token_budget` (tokens).
 
     `cached` is what RecallCache knows of these very questions, asked of the present; it learns what it did not know.
     `exact`: without the vector index, if the graph has one; `audited`: with it, and measured against the exact answer.
     `described`: with what each memory says of itself. `only_near_best`: where one question is asked of all there is,
-    without what scores far less than the best. Raises NotFound for an entity `only.under` that is not there.
+    without what scores far less than the best. `last_search`: whatever its transaction asks afterwards is looked up by
+    keys. Raises NotFound for an entity `only.under` that is not there.
     """
     if not view.is_there:
         return Recalled([], more=False, waiting=0)
@@ -79,7 +85,7 @@ async def recall(
     )
     known = {} if cached is None or view.at is not None else await _cached_hits(view.tx, view.graph, cached, state)
     asked = [_asked_in(view, question).for_model(state.model) for question in questions]
-    rankings = await _rankings(view.tx, scope, asked, known, basis)
+    rankings = await _rankings(view.tx, scope, asked, known, basis, last_search)
     if cached is not None and view.at is None:
         cached.searched = {n: [hit.ranked for hit in hits] for n, hits in enumerate(rankings) if n not in known}
     ranked = without_repeats(rankings[0] if len(rankings) == 1 else fuse(rankings))
@@ -112,35 +118,55 @@ async def _cached_hits(tx: Transaction, graph: Graph, cached: Lookup, state: Gra
 
 
 async def _rankings(
-    tx: Transaction, scope: SearchScope, questions: Sequence[Question], known: dict[int, list[Hit]], basis: Basis
+    tx: Transaction,
+    scope: SearchScope,
+    questions: Sequence[Question],
+    known: dict[int, list[Hit]],
+    basis: Basis,
+    last_search: bool,
 ) -> list[list[Hit]]:
     """The hits of each question: the cached ones, else those that a search finds."""
-    rankings: list[list[Hit]] = []
-    for place, (question, words) in enumerate(zip(questions, basis.asked, strict=True)):
-        if place in known:
-            rankings.append(known[place])
-        else:
-            rankings.append(await _search_audited(tx, scope, question, words, basis.state.passages_counted))
-    return rankings
+    searches = {
+        place: _Search(question, words, weighted_terms(words.counted, basis.state.passages_counted))
+        for place, (question, words) in enumerate(zip(questions, basis.asked, strict=True))
+        if place not in known
+    }
+    found = {place: await _find_candidates(scope, search) for place, search in searches.items()}
+    if found and last_search and scope.view.at is None:
+        await tx.look_up()
+    ranked = {place: await _ranked(tx, scope, search, *found[place]) for place, search in searches.items()}
+    return [known[place] if place in known else ranked[place] for place in range(len(questions))]
 
 
-async def _search_audited(
-    tx: Transaction, scope: SearchScope, question: Question, words: AskedWords, counted: int
-) -> list[Hit]:
-    terms = weighted_terms(words.counted, counted)
-    hits = await _search(tx, scope, question, words, terms)
-    if scope.audited and scope.dimensions(question.model) is not None:
-        exact = await _search(tx, replace(scope, state=None), question, words, terms)
-        if exact:
-            record_audit(overlap_at_k(hits, exact, AUDITED), k=AUDITED)
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """A question with its words, and with what each of them is worth."""
+
+    question: Question
+    words: AskedWords
+    terms: Sequence[Term]
+
+
+async def _find_candidates(scope: SearchScope, search: _Search) -> tuple[Found, Found | None]:
+    """The candidates of a question and, where the search is audited and asks an index, those of the exact one."""
+    found = await store.find_candidates(scope, search.question, search.terms)
+    if not scope.audited or scope.dimensions(search.question.model) is None:
+        return found, None
+    return found, await store.find_candidates(replace(scope, state=None), search.question, search.terms)
+
+
+async def _ranked(tx: Transaction, scope: SearchScope, search: _Search, found: Found, exact: Found | None) -> list[Hit]:
+    hits = await _rank(tx, scope, search, found)
+    if exact is not None:
+        exact_hits = await _rank(tx, scope, search, exact)
+        if exact_hits:
+            record_audit(overlap_at_k(hits, exact_hits, AUDITED), k=AUDITED)
     return hits
 
 
-async def _search(
-    tx: Transaction, scope: SearchScope, question: Question, words: AskedWords, terms: Sequence[Term]
-) -> list[Hit]:
-    found = await store.find_candidates(scope, question, terms)
-    candidates = await _match(tx, question, await store.load_features(tx, found, question, terms, words))
+async def _rank(tx: Transaction, scope: SearchScope, search: _Search, found: Found) -> list[Hit]:
+    question, terms = search.question, search.terms
+    candidates = await _match(tx, question, await store.load_features(tx, found, question, terms, search.words))
     similarity_thresholds = question.similarity_thresholds
     # Whoever narrows down where to look has said already that something is there.
     least = None if scope.only.narrows else similarity_thresholds.best

@@ -109,7 +109,7 @@ async def explore(call: Call, arguments: Explore) -> Reply | Listing:
     if arguments.to is not None:
         found = await _paths(call, arguments, start, _target(arguments.to), walk)
     else:
-        async with call.reading(arguments.graph, arguments.as_of) as view:
+        async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
             most = arguments.max_nodes or MAX_NODES
             found = await exploring.explore(view, start, walk, depth=arguments.depth, max_nodes=most)
 
@@ -121,10 +121,10 @@ async def explore(call: Call, arguments: Explore) -> Reply | Listing:
 
 
 async def _paths(call: Call, arguments: Explore, start: Target, to: Target, walk: Walk) -> Explored:
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
         searched = await exploring.open_paths(view, start, to, walk, depth=arguments.depth)
     paths = await call.compute(searched.all_paths(), advice="Narrow predicates or depth.")
-    async with call.transaction() as tx:
+    async with call.transaction(keyed=True) as tx:
         return await exploring.explored_paths(tx, searched, paths)
 
 

@@ -202,7 +202,7 @@ async def get_node(call: Call, arguments: GetNode) -> Reply:
     """Read a fact or an entity."""
     graph = graph_of(arguments)
     wanted = node_id(arguments.node_id)
-    async with call.reading(graph, arguments.as_of) as view:
+    async with call.reading(graph, arguments.as_of, keyed=True) as view:
         node, said = await reading.get_node(view, wanted)
         owner_id = await graphs.name_of(view.tx, graph)
     return Reply(DescribedNode(True, WholeNode(**node_fields(node, owner_id), observations=list(said))))

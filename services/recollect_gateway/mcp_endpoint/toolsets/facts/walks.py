@@ -75,7 +75,7 @@ async def get_context(call: Call, arguments: GetContext) -> Reply | Listing:
     graph = graph_of(arguments)
     if not arguments.node_id:
         return Reply(Context(True, [], []))
-    async with call.reading(graph, arguments.as_of) as view:
+    async with call.reading(graph, arguments.as_of, keyed=True) as view:
         found = await exploring.neighbourhood(
             view,
             node_id(arguments.node_id),

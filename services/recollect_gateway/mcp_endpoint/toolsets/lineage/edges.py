@@ -203,7 +203,7 @@ async def incoming(call: Call, arguments: Adjacent) -> Reply | Listing:
 async def traverse(call: Call, arguments: Traverse) -> Reply | Listing:
     """Walk from a node along its edges."""
     walk = Walk(Direction(arguments.direction), tuple(arguments.edge_kinds), arguments.follow_symlinks)
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
         found = await exploring.walk_from(
             view,
             arguments.lineage_id,
@@ -256,7 +256,7 @@ async def symlink_manifest(call: Call, arguments: SymlinkManifest) -> Reply | Li
 async def _adjacent(call: Call, arguments: Adjacent, direction: Direction) -> Reply | Listing:
     offset, limit = arguments.offset, arguments.limit or PAGE_ROWS
     walk = Walk(direction, tuple(arguments.edge_kinds))
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
         found = await exploring.edges_at(
             view,
             arguments.lineage_id,

@@ -186,7 +186,7 @@ async def put_node(call: Call, arguments: PutNode) -> Reply:
 
 async def get_node_by_id(call: Call, arguments: GetNodeById) -> Reply:
     """Show one version, exactly as written."""
-    async with call.reading(arguments.graph) as view:
+    async with call.reading(arguments.graph, keyed=True) as view:
         node = await lineages.get_version(view.tx, view.graph, arguments.id)
         said = await entities.observations_of(view, [node.node_id])
     return Reply(OneNodeVersion(node_out(node, view.graph.name, observations=said.get(node.node_id, ()))))
@@ -197,7 +197,7 @@ async def get_node_by_lineage(call: Call, arguments: GetNodeByLineage) -> Reply:
     if arguments.at_version is not None and arguments.at_time is not None:
         raise InvalidInput("Give at_version or at_time, not both", path="at_version")
     at_time = utc_through(arguments.at_time, "at_time")
-    async with call.reading(arguments.graph, at_time) as view:
+    async with call.reading(arguments.graph, at_time, keyed=True) as view:
         if arguments.at_version is not None:
             node = await lineages.get_numbered(view.tx, view.graph, arguments.lineage_id, arguments.at_version)
         elif view.at is not None:
@@ -211,7 +211,7 @@ async def get_node_by_lineage(call: Call, arguments: GetNodeByLineage) -> Reply:
 async def history(call: Call, arguments: History) -> Reply | Listing:
     """Show the versions of a node."""
     offset, limit = arguments.offset, arguments.limit or PAGE_ROWS
-    async with call.reading(arguments.graph) as view:
+    async with call.reading(arguments.graph, keyed=True) as view:
         found = await lineages.history(view.tx, view.graph, arguments.lineage_id, offset=offset, limit=limit + 1)
     return paged(
         [node_out(node, view.graph.name) for node in found[:limit]],

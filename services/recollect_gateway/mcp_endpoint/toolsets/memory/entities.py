@@ -149,7 +149,7 @@ async def delete_entities(call: Call, arguments: DeleteEntities) -> Reply:
 
 async def get_entity(call: Call, arguments: GetEntity) -> Reply:
     """Open one entity; raises NotFound."""
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
         [found] = await reading.get_entities(view, [arguments.name])
     if found is None:
         raise EntityNotFound(arguments.name)
@@ -158,14 +158,14 @@ async def get_entity(call: Call, arguments: GetEntity) -> Reply:
 
 async def batch_get_entities(call: Call, arguments: BatchGetEntities) -> Reply:
     """Open entities, in order, null for those that are not there."""
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
         found = await reading.get_entities(view, arguments.names)
     return bare(FoundEntities([None if entity is None else entity_out(entity) for entity in found]))
 
 
 async def describe_entity(call: Call, arguments: DescribeEntity) -> Reply | Listing:
     """Show an entity with its relations and neighbours, as far as they fill a page; raises NotFound."""
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
         found = await reading.open_nodes(view, [arguments.name])
     if not found.entities:
         raise EntityNotFound(arguments.name)

@@ -100,7 +100,7 @@ async def search_nodes(call: Call, arguments: SearchNodes) -> Reply | Listing:
 
 async def open_nodes(call: Call, arguments: OpenNodes) -> Reply:
     """Open entities by name."""
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
         found = await reading.open_nodes(view, arguments.names)
     return Reply(await _knowledge_graph(found))
 

@@ -106,7 +106,7 @@ class Neighbors(Struct, rename="camel", omit_defaults=True, frozen=True):
 
 async def find_path(call: Call, arguments: FindPath) -> Reply:
     """Find a shortest path, whichever way relations point."""
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
         searched = await traversal.open_path_between(view, arguments.from_, arguments.to)
     found = await _named(call, searched, searched.shortest_path())
     return bare(FoundPath(found.paths[0] if found.paths else [], found.cut), cut_note(found.cut))
@@ -114,7 +114,7 @@ async def find_path(call: Call, arguments: FindPath) -> Reply:
 
 async def find_all_paths(call: Call, arguments: FindAllPaths) -> Reply | Listing:
     """Find simple paths, shortest first, whichever way relations point."""
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
         searched = await traversal.open_paths_between(
             view,
             arguments.from_,
@@ -133,14 +133,14 @@ async def find_all_paths(call: Call, arguments: FindAllPaths) -> Reply | Listing
 
 async def _named(call: Call, searched: PathSearch, paths: Slices[Paths]) -> NamedPaths:
     found = await call.compute(paths, advice="Ask for fewer or shorter paths: maxDepth, maxPaths.")
-    async with call.transaction() as tx:
+    async with call.transaction(keyed=True) as tx:
         return await traversal.name_paths(tx, searched, found)
 
 
 async def get_neighbors(call: Call, arguments: GetNeighbors) -> Reply | Listing:
     """Show the entities one relation away, names that only relations know counted among them."""
     walk = Walk(Direction(arguments.direction), tuple(arguments.relation_types))
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
         found = await traversal.neighbours_of(
             view,
             arguments.name,
@@ -162,7 +162,7 @@ async def get_neighbors(call: Call, arguments: GetNeighbors) -> Reply | Listing:
 
 async def extract_subgraph(call: Call, arguments: ExtractSubgraph) -> Reply | Listing:
     """Show what lies around entities."""
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
         found = await traversal.extract_subgraph(
             view,
             arguments.names,
