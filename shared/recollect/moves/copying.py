@@ -45,7 +45,8 @@ async def require_own_schema(context: MoveContext) -> None:
 async def require_ready(context: MoveContext) -> None:
     """Raise Conflict where one of the servers cannot take its part; the message says what it lacks."""
     source, target = await store.describe_server(context.source), await store.describe_server(context.target)
-    if found := lacking(context.move, source, target):
+    tables = await store.tables_of_tenants(context.source)
+    if found := lacking(context.move, source, target, tables=len(tables)):
         raise Conflict(f"The cells cannot do this move: {'; '.join(found)}.", code=ErrorCode.TENANT_MOVING)
 
 

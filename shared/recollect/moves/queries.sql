@@ -162,13 +162,19 @@ DELETE FROM people p
 WHERE p.provider_tenant_id IS NULL AND NOT EXISTS (SELECT 1 FROM members m WHERE m.person_id = p.id);
 
 -- name: describe_server
--- What a move needs to know of a server and of this login on it.
-SELECT current_setting('wal_level') AS wal_level,
+-- What a move needs to know of a server and of this login on it. How many replication origins there may be is a setting of its
+-- own from PostgreSQL 18 on; one that is there takes its place once somebody works with it.
+SELECT current_setting('server_version_num')::int AS version, current_setting('wal_level') AS wal_level,
     current_setting('max_replication_slots')::int - (SELECT count(*) FROM pg_replication_slots)::int AS free_slots,
     current_setting('max_wal_senders')::int
         - (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'walsender')::int AS free_senders,
     current_setting('max_logical_replication_workers')::int
         - (SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'logical replication%worker')::int AS free_workers,
+    coalesce(current_setting('max_active_replication_origins', true), current_setting('max_replication_slots'))::int
+        - (SELECT count(*) FROM pg_replication_origin)::int AS free_origins,
+    least(
+        current_setting('max_sync_workers_per_subscription')::int, current_setting('max_logical_replication_workers')::int - 1
+    ) AS copies,
     (SELECT rolsuper OR rolreplication FROM pg_roles WHERE rolname = current_user) AS may_replicate,
     (SELECT rolsuper OR EXISTS (
         SELECT 1 FROM pg_roles s WHERE s.rolname = 'pg_create_subscription' AND pg_has_role(s.oid, 'USAGE')
