@@ -20,7 +20,10 @@ POLL_SECONDS = 0.05
 """How often PostgreSQL is asked how far it is: what is asked costs a millisecond, and writes may be waiting."""
 
 MAX_ERRORS = 3
-"""Failures of the target to take rows until it is given up: PostgreSQL begins anew by itself, a few seconds later."""
+"""Failures of the target to take rows, with no table copied meanwhile, until it is given up.
+
+PostgreSQL begins anew by itself, a few seconds later.
+"""
 
 DROP_SECONDS = 30.0
 """How long the source may take to see that the target follows no longer."""
@@ -99,14 +102,13 @@ async def end_old_sessions(context: MoveContext) -> None:
 async def wait_until_copied(context: MoveContext) -> None:
     """Return when the target has all but the last moments, and the vector indexes. Raises Conflict, Unavailable."""
     told = ""
-    while True:
-        copying, behind = await _copying(context), await behind_by(context)
+    async for copying in _progress(context):
+        behind = await behind_by(context)
         now = f"{copying.ready} of {copying.tables} tables copied, {behind / 1_000_000:.0f} MB of the log to follow"
         if now != told:
             context.tell(told := now)
         if copying.ready == copying.tables and behind < NEARLY_THERE:
             break
-        await asyncio.sleep(POLL_SECONDS)
     memory_mb = context.options.index_memory_mb
     async with _patient(context.target):
         for built in await vector_indexes.build_noted(context.target, context.move.id, memory_mb=memory_mb):
@@ -115,9 +117,9 @@ async def wait_until_copied(context: MoveContext) -> None:
 
 async def wait_until_equal(context: MoveContext, at: str) -> None:
     """Return when the target has confirmed the source's log up to there. Raises as `wait_until_copied`."""
-    while await behind_by(context, at=at) > 0:
-        await _copying(context)
-        await asyncio.sleep(POLL_SECONDS)
+    async for _ in _progress(context):
+        if await behind_by(context, at=at) == 0:
+            return
 
 
 async def behind_by(context: MoveContext, *, at: str | None = None) -> int:
@@ -131,19 +133,29 @@ async def behind_by(context: MoveContext, *, at: str | None = None) -> int:
     return log.behind
 
 
-async def _copying(context: MoveContext) -> Copying:
-    copying = await store.copying(context.target, context.move.id)
-    if copying is None or not copying.enabled:
-        raise Conflict(
-            f"{context.move.target} follows {context.move.source} no longer. Undo the move and begin anew.",
-            code=ErrorCode.TENANT_MOVING,
-        )
-    if copying.errors >= MAX_ERRORS:
-        raise Unavailable(
-            f"{context.move.target} fails to take rows: the log of its PostgreSQL says why. "
-            "Undo the move, or mend that and continue."
-        )
-    return copying
+async def _progress(context: MoveContext) -> AsyncIterator[Copying]:
+    """How far the target is, again and again. Raises Conflict where it follows no longer, Unavailable where it fails.
+
+    Its server counts failures for as long as it has the subscription. Of these, what was before somebody looked may be
+    mended, and what was before a table was copied did no harm.
+    """
+    since: Copying | None = None
+    while True:
+        copying = await store.copying(context.target, context.move.id)
+        if copying is None or not copying.enabled:
+            raise Conflict(
+                f"{context.move.target} follows {context.move.source} no longer. Undo the move and begin anew.",
+                code=ErrorCode.TENANT_MOVING,
+            )
+        if since is None or copying.ready > since.ready:
+            since = copying
+        if copying.errors - since.errors >= MAX_ERRORS:
+            raise Unavailable(
+                f"{context.move.target} fails to take rows: the log of its PostgreSQL says why. "
+                "Undo the move, or mend that and continue."
+            )
+        yield copying
+        await asyncio.sleep(POLL_SECONDS)
 
 
 async def stop_copying(context: MoveContext) -> None:

@@ -1,4 +1,4 @@
-"""Tables of a tenant are copied while the log is still to come."""
+"""Tables of a tenant are copied while the log is still to come; what fails to copy goes on."""
 
 import asyncio
 import re
@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 
 from recollect.accounts.tenants.model import Tenant
-from recollect.errors import Conflict
+from recollect.errors import Conflict, Unavailable
 from recollect.settings.cells import HOME
 from tests.support.gateway import eventually
 from tests.support.memories import Agent
@@ -92,5 +92,35 @@ async def test_all_tables_may_be_copied_before_the_log_arrives(
         await eventually(partial(found, ALL_COPIED))
         relay.flowing.set()
         await moving
+    assert await two_cells.place(AWAY, tenant.slug) == "here"
+    assert await two_cells.leftovers() == []
+
+
+@pytest.fixture
+async def tried_again_at_once(two_cells: TwoCells) -> AsyncIterator[None]:
+    """What failed to copy is begun anew by PostgreSQL without a pause of seconds."""
+    async with two_cells.bare(HOME) as connection:
+        await connection.execute("ALTER SYSTEM SET wal_retrieve_retry_interval = '50ms'")
+        await connection.execute("SELECT pg_reload_conf()")
+        yield
+        await connection.execute("ALTER SYSTEM RESET wal_retrieve_retry_interval")
+        await connection.execute("SELECT pg_reload_conf()")
+
+
+@pytest.fixture
+async def failed(two_cells: TwoCells, agent: Agent, tenant: Tenant, tried_again_at_once: None) -> None:
+    """A move was given up: a row was in the way of one of the tables."""
+    async with about_to_copy(two_cells, tenant) as moving, two_cells.bare(HOME) as home, two_cells.bare(AWAY) as away:
+        row = await home.fetchval("SELECT to_jsonb(g) FROM graphs g WHERE tenant_id = $1", tenant.id)
+        await away.execute("INSERT INTO graphs SELECT * FROM jsonb_populate_record(NULL::graphs, $1)", row)
+    with pytest.raises(Unavailable, match="away fails to take rows"):
+        await moving
+
+
+async def test_what_failed_to_copy_is_mended_and_goes_on(two_cells: TwoCells, tenant: Tenant, failed: None) -> None:
+    async with two_cells.bare(AWAY) as away:
+        await away.execute("SET session_replication_role = replica")  # What refers to it has been copied.
+        await away.execute("DELETE FROM graphs WHERE tenant_id = $1", tenant.id)
+    await two_cells.go_on(tenant.slug)
     assert await two_cells.place(AWAY, tenant.slug) == "here"
     assert await two_cells.leftovers() == []
