@@ -1,8 +1,9 @@
 """How the rows come to the target: what is asked of both servers, the replication, and its end."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 
 import asyncpg
 
@@ -159,25 +160,20 @@ async def _progress(context: MoveContext) -> AsyncIterator[Copying]:
 
 
 async def stop_copying(context: MoveContext) -> None:
-    """Take subscription, slot and publication away, as far as they are there."""
+    """Take subscription, slots and publication away, as far as they are there."""
     if await store.find_subscription(context.target, context.move.id):
         await _end_workers(context)
         await store.unsubscribe(context.target, context.move.id)
-    async with asyncio.timeout(DROP_SECONDS):
-        while True:
-            try:
-                await store.drop_slot(context.source, context.move.id)
-                break
-            except asyncpg.ObjectInUseError:
-                await asyncio.sleep(POLL_SECONDS)
+    await _once_unused(partial(store.drop_slot, context.source, context.move.id))
     await store.unpublish(context.source, context.move.id)
 
 
 async def _end_workers(context: MoveContext) -> None:
-    """Wait until nothing copies any more, before the subscription is dropped.
+    """Wait until nothing copies any more, before the subscription is dropped, and drop the slots of failed copies.
 
     What begins to copy a table waits for all transactions of the server. Where both cells are on the same one, it
-    would wait for the one that drops the subscription, and that one for it.
+    would wait for the one that drops the subscription, and that one for it. PostgreSQL drops these slots with the
+    subscription, but not where the target does not reach the source; and nothing knows them by their names after that.
     """
     await store.stop_following(context.target, context.move.id)
     async with asyncio.timeout(DROP_SECONDS):
@@ -187,8 +183,19 @@ async def _end_workers(context: MoveContext) -> None:
                 return
             await store.end_copies(context.source, number=found.number, system=found.system)
             if not found.workers:
-                return
+                break
             await asyncio.sleep(POLL_SECONDS)
+    await _once_unused(partial(store.drop_copy_slots, context.source, number=found.number, system=found.system))
+
+
+async def _once_unused(drop: Callable[[], Awaitable[None]]) -> None:
+    """Drop slots once the source has seen that the target reads them no longer."""
+    async with asyncio.timeout(DROP_SECONDS):
+        while True:
+            try:
+                return await drop()
+            except asyncpg.ObjectInUseError:
+                await asyncio.sleep(POLL_SECONDS)
 
 
 async def erase_rows(context: MoveContext, cell: Operator, name: str) -> None:

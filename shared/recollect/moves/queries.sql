@@ -240,6 +240,11 @@ WHERE s.subname = :name AND d.datname = current_database();
 SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots
 WHERE slot_name ~ ('^pg_' || :number::bigint || '_sync_[0-9]+_' || :system::bigint || '$') AND active_pid IS NOT NULL;
 
+-- name: drop_copy_slots
+-- Drop the slots of what copied tables for a subscription; raises an error while one is read.
+SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots
+WHERE slot_name ~ ('^pg_' || :number::bigint || '_sync_[0-9]+_' || :system::bigint || '$');
+
 -- name: copying
 -- How far a target is.
 SELECT (SELECT count(*) FROM pg_subscription_rel r WHERE r.srsubid = s.oid AND r.srsubstate = 'r') AS ready,

@@ -271,6 +271,11 @@ async def end_copies(source: Operator, *, number: int, system: int) -> None:
     await source.execute(queries.end_copies, number=number, system=system)
 
 
+async def drop_copy_slots(source: Operator, *, number: int, system: int) -> None:
+    """Drop the slots of what copied tables for that subscription. Raises ObjectInUseError while one is read."""
+    await source.execute(queries.drop_copy_slots, number=number, system=system)
+
+
 async def unsubscribe(target: Operator, tenant_id: UUID) -> None:
     """Forget the subscription."""
     for statement in drop_subscription(tenant_id):

@@ -1,4 +1,4 @@
-"""Tables of a tenant are copied while the log is still to come; what fails to copy goes on."""
+"""Tables of a tenant are copied while the log is still to come; what fails to copy goes on, or leaves nothing."""
 
 import asyncio
 import re
@@ -11,6 +11,7 @@ import pytest
 
 from recollect.accounts.tenants.model import Tenant
 from recollect.errors import Conflict, Unavailable
+from recollect.moves.model import name_of
 from recollect.settings.cells import HOME
 from tests.support.gateway import eventually
 from tests.support.memories import Agent
@@ -23,6 +24,7 @@ SLOT_WAITS = """SELECT EXISTS (SELECT 1 FROM pg_stat_activity
 WHERE query LIKE '%pg_create_logical_replication_slot%' AND wait_event_type = 'Lock')"""
 COPY_WAITS = """SELECT EXISTS (SELECT 1 FROM pg_stat_activity
 WHERE backend_type LIKE 'logical replication%worker' AND wait_event_type = 'Lock')"""
+COPY_HAS_SLOT = r"SELECT EXISTS (SELECT 1 FROM pg_replication_slots WHERE slot_name LIKE 'pg\_%\_sync\_%')"
 ALL_COPIED = "SELECT bool_and(srsubstate IN ('s', 'r')) FROM pg_subscription_rel"
 
 
@@ -123,4 +125,15 @@ async def test_what_failed_to_copy_is_mended_and_goes_on(two_cells: TwoCells, te
         await away.execute("DELETE FROM graphs WHERE tenant_id = $1", tenant.id)
     await two_cells.go_on(tenant.slug)
     assert await two_cells.place(AWAY, tenant.slug) == "here"
+    assert await two_cells.leftovers() == []
+
+
+async def test_no_slot_of_a_failed_copy_is_left_where_the_target_does_not_reach_the_source(
+    two_cells: TwoCells, tenant: Tenant, failed: None
+) -> None:
+    async with two_cells.bare(AWAY) as away:
+        await eventually(partial(away.fetchval, COPY_HAS_SLOT))
+        nowhere = "postgresql://recollect_owner@127.0.0.1:9/recollect"
+        await away.execute(f"ALTER SUBSCRIPTION {name_of(tenant.id)} CONNECTION '{nowhere}'")
+    await two_cells.undo(tenant.slug)
     assert await two_cells.leftovers() == []
