@@ -169,7 +169,7 @@ async def stop_copying(context: MoveContext) -> None:
 
 
 async def _end_workers(context: MoveContext) -> None:
-    """Wait until nothing copies any more, before the subscription is dropped, and drop the slots of failed copies.
+    """End what copies, before the subscription is dropped, and drop the slots that this leaves.
 
     What begins to copy a table waits for all transactions of the server. Where both cells are on the same one, it
     would wait for the one that drops the subscription, and that one for it. PostgreSQL drops these slots with the
@@ -181,6 +181,7 @@ async def _end_workers(context: MoveContext) -> None:
             found = await store.count_workers(context.target, context.move.id)
             if found is None:
                 return
+            await store.end_copy_workers(context.target, number=found.number)
             await store.end_copies(context.source, number=found.number, system=found.system)
             if not found.workers:
                 break

@@ -234,6 +234,11 @@ SELECT s.oid::bigint AS number, (SELECT c.system_identifier FROM pg_control_syst
 FROM pg_subscription s JOIN pg_database d ON d.oid = s.subdbid
 WHERE s.subname = :name AND d.datname = current_database();
 
+-- name: end_copy_workers
+-- End the target's side of what copies tables for a subscription, which does not look whether that was stopped.
+SELECT pg_terminate_backend(pid) FROM pg_stat_subscription
+WHERE subid = :number::bigint::oid AND relid IS NOT NULL AND pid IS NOT NULL;
+
 -- name: end_copies
 -- End the source's side of what copies tables for a subscription: each has a slot, which PostgreSQL names by the number of the
 -- subscription, that of the table, and the identifier of the subscriber's server. Another server's may have the same numbers.

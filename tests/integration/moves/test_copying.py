@@ -24,6 +24,12 @@ SLOT_WAITS = """SELECT EXISTS (SELECT 1 FROM pg_stat_activity
 WHERE query LIKE '%pg_create_logical_replication_slot%' AND wait_event_type = 'Lock')"""
 COPY_WAITS = """SELECT EXISTS (SELECT 1 FROM pg_stat_activity
 WHERE backend_type LIKE 'logical replication%worker' AND wait_event_type = 'Lock')"""
+COPY_LINGERS = """SELECT EXISTS (SELECT 1 FROM pg_stat_activity
+WHERE backend_type LIKE 'logical replication%worker' AND wait_event = 'PgSleep')"""
+LINGERING = """CREATE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql AS
+$$BEGIN PERFORM pg_sleep(120); RETURN NEW; END$$;
+CREATE TRIGGER linger BEFORE INSERT ON graphs FOR EACH ROW EXECUTE FUNCTION linger();
+ALTER TABLE graphs ENABLE ALWAYS TRIGGER linger"""
 COPY_HAS_SLOT = r"SELECT EXISTS (SELECT 1 FROM pg_replication_slots WHERE slot_name LIKE 'pg\_%\_sync\_%')"
 ALL_COPIED = "SELECT bool_and(srsubstate IN ('s', 'r')) FROM pg_subscription_rel"
 
@@ -136,4 +142,21 @@ async def test_no_slot_of_a_failed_copy_is_left_where_the_target_does_not_reach_
         nowhere = "postgresql://recollect_owner@127.0.0.1:9/recollect"
         await away.execute(f"ALTER SUBSCRIPTION {name_of(tenant.id)} CONNECTION '{nowhere}'")
     await two_cells.undo(tenant.slug)
+    assert await two_cells.leftovers() == []
+
+
+async def test_a_move_is_undone_while_a_table_is_copied_that_takes_long(
+    two_cells: TwoCells, agent: Agent, tenant: Tenant
+) -> None:
+    async with two_cells.bare(AWAY) as away:
+        await away.execute(LINGERING)
+        try:
+            moving = asyncio.create_task(two_cells.move(tenant.slug))
+            await eventually(partial(away.fetchval, COPY_LINGERS))
+            moving.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await moving
+            await two_cells.undo(tenant.slug)
+        finally:
+            await away.execute("DROP FUNCTION linger CASCADE")
     assert await two_cells.leftovers() == []
