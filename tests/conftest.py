@@ -47,6 +47,7 @@ FAST_AND_FORGETFUL = {
     "full_page_writes": "off",
     "autovacuum": "off",
     "wal_level": "logical",
+    "max_replication_slots": "64",  # PostgreSQL 15 takes a tenant with one for each table (docs/cells.md).
 }
 """What the planner knows of tables is what tests tell it, and not what autovacuum saw at some moment of the run."""
 

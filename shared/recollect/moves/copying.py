@@ -1,8 +1,9 @@
 """How the rows come to the target: what is asked of both servers, the replication, and its end."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 
 import asyncpg
 
@@ -20,7 +21,10 @@ POLL_SECONDS = 0.05
 """How often PostgreSQL is asked how far it is: what is asked costs a millisecond, and writes may be waiting."""
 
 MAX_ERRORS = 3
-"""Failures of the target to take rows until it is given up: PostgreSQL begins anew by itself, a few seconds later."""
+"""Failures of the target to take rows, with no table copied meanwhile, until it is given up.
+
+PostgreSQL begins anew by itself, a few seconds later.
+"""
 
 DROP_SECONDS = 30.0
 """How long the source may take to see that the target follows no longer."""
@@ -45,7 +49,8 @@ async def require_own_schema(context: MoveContext) -> None:
 async def require_ready(context: MoveContext) -> None:
     """Raise Conflict where one of the servers cannot take its part; the message says what it lacks."""
     source, target = await store.describe_server(context.source), await store.describe_server(context.target)
-    if found := lacking(context.move, source, target):
+    tables = await store.tables_of_tenants(context.source)
+    if found := lacking(context.move, source, target, tables=len(tables)):
         raise Conflict(f"The cells cannot do this move: {'; '.join(found)}.", code=ErrorCode.TENANT_MOVING)
 
 
@@ -98,14 +103,13 @@ async def end_old_sessions(context: MoveContext) -> None:
 async def wait_until_copied(context: MoveContext) -> None:
     """Return when the target has all but the last moments, and the vector indexes. Raises Conflict, Unavailable."""
     told = ""
-    while True:
-        copying, behind = await _copying(context), await behind_by(context)
+    async for copying in _progress(context):
+        behind = await behind_by(context)
         now = f"{copying.ready} of {copying.tables} tables copied, {behind / 1_000_000:.0f} MB of the log to follow"
         if now != told:
             context.tell(told := now)
         if copying.ready == copying.tables and behind < NEARLY_THERE:
             break
-        await asyncio.sleep(POLL_SECONDS)
     memory_mb = context.options.index_memory_mb
     async with _patient(context.target):
         for built in await vector_indexes.build_noted(context.target, context.move.id, memory_mb=memory_mb):
@@ -114,9 +118,9 @@ async def wait_until_copied(context: MoveContext) -> None:
 
 async def wait_until_equal(context: MoveContext, at: str) -> None:
     """Return when the target has confirmed the source's log up to there. Raises as `wait_until_copied`."""
-    while await behind_by(context, at=at) > 0:
-        await _copying(context)
-        await asyncio.sleep(POLL_SECONDS)
+    async for _ in _progress(context):
+        if await behind_by(context, at=at) == 0:
+            return
 
 
 async def behind_by(context: MoveContext, *, at: str | None = None) -> int:
@@ -130,41 +134,46 @@ async def behind_by(context: MoveContext, *, at: str | None = None) -> int:
     return log.behind
 
 
-async def _copying(context: MoveContext) -> Copying:
-    copying = await store.copying(context.target, context.move.id)
-    if copying is None or not copying.enabled:
-        raise Conflict(
-            f"{context.move.target} follows {context.move.source} no longer. Undo the move and begin anew.",
-            code=ErrorCode.TENANT_MOVING,
-        )
-    if copying.errors >= MAX_ERRORS:
-        raise Unavailable(
-            f"{context.move.target} fails to take rows: the log of its PostgreSQL says why. "
-            "Undo the move, or mend that and continue."
-        )
-    return copying
+async def _progress(context: MoveContext) -> AsyncIterator[Copying]:
+    """How far the target is, again and again. Raises Conflict where it follows no longer, Unavailable where it fails.
+
+    Its server counts failures for as long as it has the subscription. Of these, what was before somebody looked may be
+    mended, and what was before a table was copied did no harm.
+    """
+    since: Copying | None = None
+    while True:
+        copying = await store.copying(context.target, context.move.id)
+        if copying is None or not copying.enabled:
+            raise Conflict(
+                f"{context.move.target} follows {context.move.source} no longer. Undo the move and begin anew.",
+                code=ErrorCode.TENANT_MOVING,
+            )
+        if since is None or copying.ready > since.ready:
+            since = copying
+        if copying.errors - since.errors >= MAX_ERRORS:
+            raise Unavailable(
+                f"{context.move.target} fails to take rows: the log of its PostgreSQL says why. "
+                "Undo the move, or mend that and continue."
+            )
+        yield copying
+        await asyncio.sleep(POLL_SECONDS)
 
 
 async def stop_copying(context: MoveContext) -> None:
-    """Take subscription, slot and publication away, as far as they are there."""
+    """Take subscription, slots and publication away, as far as they are there."""
     if await store.find_subscription(context.target, context.move.id):
         await _end_workers(context)
         await store.unsubscribe(context.target, context.move.id)
-    async with asyncio.timeout(DROP_SECONDS):
-        while True:
-            try:
-                await store.drop_slot(context.source, context.move.id)
-                break
-            except asyncpg.ObjectInUseError:
-                await asyncio.sleep(POLL_SECONDS)
+    await _once_unused(partial(store.drop_slot, context.source, context.move.id))
     await store.unpublish(context.source, context.move.id)
 
 
 async def _end_workers(context: MoveContext) -> None:
-    """Wait until nothing copies any more, before the subscription is dropped.
+    """End what copies, before the subscription is dropped, and drop the slots that this leaves.
 
     What begins to copy a table waits for all transactions of the server. Where both cells are on the same one, it
-    would wait for the one that drops the subscription, and that one for it.
+    would wait for the one that drops the subscription, and that one for it. PostgreSQL drops these slots with the
+    subscription, but not where the target does not reach the source; and nothing knows them by their names after that.
     """
     await store.stop_following(context.target, context.move.id)
     async with asyncio.timeout(DROP_SECONDS):
@@ -172,10 +181,22 @@ async def _end_workers(context: MoveContext) -> None:
             found = await store.count_workers(context.target, context.move.id)
             if found is None:
                 return
+            await store.end_copy_workers(context.target, number=found.number)
             await store.end_copies(context.source, number=found.number, system=found.system)
             if not found.workers:
-                return
+                break
             await asyncio.sleep(POLL_SECONDS)
+    await _once_unused(partial(store.drop_copy_slots, context.source, number=found.number, system=found.system))
+
+
+async def _once_unused(drop: Callable[[], Awaitable[None]]) -> None:
+    """Drop slots once the source has seen that the target reads them no longer."""
+    async with asyncio.timeout(DROP_SECONDS):
+        while True:
+            try:
+                return await drop()
+            except asyncpg.ObjectInUseError:
+                await asyncio.sleep(POLL_SECONDS)
 
 
 async def erase_rows(context: MoveContext, cell: Operator, name: str) -> None:

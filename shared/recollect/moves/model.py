@@ -18,8 +18,18 @@ SWITCH_SECONDS = 10.0
 ROWS_AT_ONCE = 10_000
 """Rows that one statement erases, which takes a second or two."""
 
-SLOTS = 3
-"""Replication slots that a move takes of its source: its own, and one for each of two tables that are copied."""
+OWN = 1
+"""Slots, WAL senders and replication origins that a move takes for what follows the log, beside those of its copies."""
+
+ORIGIN_ENDS_WITH_COPY = 160_000
+"""The version from which on PostgreSQL drops a copy's replication origin with the copy.
+
+PostgreSQL 15 drops it once the target has followed the log to where the table was copied. Until then, which is long
+where much is written in the source, each table has one.
+"""
+
+ORIGINS_HAVE_A_SETTING = 180_000
+"""The version from which on `max_replication_slots` no longer says how many replication origins there may be."""
 
 WORKERS = 2
 """Processes of the target: one that follows, and one that copies a table; it takes another one where there is."""
@@ -125,27 +135,40 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class ServerCapabilities:
-    """What a server says of itself, as far as a move needs it."""
+    """What a server says of itself, as far as a move needs it.
 
+    `version`: as 160004. `copies`: tables that it copies at once for one subscription.
+    """
+
+    version: int
     wal_level: str
     free_slots: int
     free_senders: int
     free_workers: int
+    free_origins: int
+    copies: int
     may_replicate: bool
     may_subscribe: bool
     may_publish: bool
     may_erase: bool
 
 
-def lacking(move: Move, source: ServerCapabilities, target: ServerCapabilities) -> list[str]:
-    """What keeps these servers from doing this move; [] where nothing does."""
+def lacking(move: Move, source: ServerCapabilities, target: ServerCapabilities, *, tables: int) -> list[str]:
+    """What keeps these servers from doing this move of so many tables; [] where nothing does."""
+    slots = OWN + target.copies
+    origins = OWN + (target.copies if target.version >= ORIGIN_ENDS_WITH_COPY else tables)
+    setting = "max_active_replication_origins" if target.version >= ORIGINS_HAVE_A_SETTING else "max_replication_slots"
     needs = [
         (source.wal_level == "logical", f"wal_level of {move.source} is {source.wal_level}, not logical"),
-        (source.free_slots >= SLOTS, f"{move.source} has {source.free_slots} free replication slots, not {SLOTS}"),
-        (source.free_senders >= SLOTS, f"{move.source} has {source.free_senders} free WAL senders, not {SLOTS}"),
+        (source.free_slots >= slots, f"{move.source} has {source.free_slots} free replication slots, not {slots}"),
+        (source.free_senders >= slots, f"{move.source} has {source.free_senders} free WAL senders, not {slots}"),
         (
             target.free_workers >= WORKERS,
             f"{move.target} has {target.free_workers} free workers, not {WORKERS}",
+        ),
+        (
+            target.free_origins >= origins,
+            f"{move.target} has {target.free_origins} free replication origins ({setting}), not {origins}",
         ),
         (source.may_replicate, f"the login at {move.source} may not replicate"),
         (source.may_publish, f"the login at {move.source} may not publish the tables"),

@@ -162,13 +162,19 @@ DELETE FROM people p
 WHERE p.provider_tenant_id IS NULL AND NOT EXISTS (SELECT 1 FROM members m WHERE m.person_id = p.id);
 
 -- name: describe_server
--- What a move needs to know of a server and of this login on it.
-SELECT current_setting('wal_level') AS wal_level,
+-- What a move needs to know of a server and of this login on it. How many replication origins there may be is a setting of its
+-- own from PostgreSQL 18 on; one that is there takes its place once somebody works with it.
+SELECT current_setting('server_version_num')::int AS version, current_setting('wal_level') AS wal_level,
     current_setting('max_replication_slots')::int - (SELECT count(*) FROM pg_replication_slots)::int AS free_slots,
     current_setting('max_wal_senders')::int
         - (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'walsender')::int AS free_senders,
     current_setting('max_logical_replication_workers')::int
         - (SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'logical replication%worker')::int AS free_workers,
+    coalesce(current_setting('max_active_replication_origins', true), current_setting('max_replication_slots'))::int
+        - (SELECT count(*) FROM pg_replication_origin)::int AS free_origins,
+    least(
+        current_setting('max_sync_workers_per_subscription')::int, current_setting('max_logical_replication_workers')::int - 1
+    ) AS copies,
     (SELECT rolsuper OR rolreplication FROM pg_roles WHERE rolname = current_user) AS may_replicate,
     (SELECT rolsuper OR EXISTS (
         SELECT 1 FROM pg_roles s WHERE s.rolname = 'pg_create_subscription' AND pg_has_role(s.oid, 'USAGE')
@@ -228,11 +234,21 @@ SELECT s.oid::bigint AS number, (SELECT c.system_identifier FROM pg_control_syst
 FROM pg_subscription s JOIN pg_database d ON d.oid = s.subdbid
 WHERE s.subname = :name AND d.datname = current_database();
 
+-- name: end_copy_workers
+-- End the target's side of what copies tables for a subscription, which does not look whether that was stopped.
+SELECT pg_terminate_backend(pid) FROM pg_stat_subscription
+WHERE subid = :number::bigint::oid AND relid IS NOT NULL AND pid IS NOT NULL;
+
 -- name: end_copies
 -- End the source's side of what copies tables for a subscription: each has a slot, which PostgreSQL names by the number of the
 -- subscription, that of the table, and the identifier of the subscriber's server. Another server's may have the same numbers.
 SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots
 WHERE slot_name ~ ('^pg_' || :number::bigint || '_sync_[0-9]+_' || :system::bigint || '$') AND active_pid IS NOT NULL;
+
+-- name: drop_copy_slots
+-- Drop the slots of what copied tables for a subscription; raises an error while one is read.
+SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots
+WHERE slot_name ~ ('^pg_' || :number::bigint || '_sync_[0-9]+_' || :system::bigint || '$');
 
 -- name: copying
 -- How far a target is.

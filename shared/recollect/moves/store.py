@@ -266,9 +266,19 @@ async def count_workers(target: Operator, tenant_id: UUID) -> SubscriptionWorker
     return SubscriptionWorkers(**row) if row else None
 
 
+async def end_copy_workers(target: Operator, *, number: int) -> None:
+    """End the target's side of what copies tables for its subscription of this number."""
+    await target.execute(queries.end_copy_workers, number=number)
+
+
 async def end_copies(source: Operator, *, number: int, system: int) -> None:
     """End the source's side of what copies tables for the subscription of this number on that server."""
     await source.execute(queries.end_copies, number=number, system=system)
+
+
+async def drop_copy_slots(source: Operator, *, number: int, system: int) -> None:
+    """Drop the slots of what copied tables for that subscription. Raises ObjectInUseError while one is read."""
+    await source.execute(queries.drop_copy_slots, number=number, system=system)
 
 
 async def unsubscribe(target: Operator, tenant_id: UUID) -> None:

@@ -22,13 +22,19 @@ from recollect.moves.model import (
 TENANT = UUID("01a2088c-7f2c-707d-8055-f4df1c7adf6c")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MOVE = Move(TENANT, "acme", "home", "b", "prepare", NOW, NOW)
-ABLE = ServerCapabilities("logical", 10, 10, 4, True, True, True, True)
+ABLE = ServerCapabilities(180000, "logical", 10, 10, 4, 10, 2, True, True, True, True)
+TABLES = 40
+TWO_FREE = "b has 2 free replication origins"
+FEW_ORIGINS = replace(ABLE, version=160004, free_origins=2)
 
 
 def test_able_servers_lack_nothing() -> None:
-    assert lacking(MOVE, ABLE, ABLE) == []
+    assert lacking(MOVE, ABLE, ABLE, tables=TABLES) == []
     of_target_alone = replace(ABLE, wal_level="replica", free_slots=0, free_senders=0, may_replicate=False)
-    assert lacking(MOVE, ABLE, of_target_alone) == []
+    assert lacking(MOVE, ABLE, of_target_alone, tables=TABLES) == []
+    of_source_alone = replace(ABLE, version=150020, free_workers=0, free_origins=0, copies=0, may_subscribe=False)
+    assert lacking(MOVE, of_source_alone, ABLE, tables=TABLES) == []
+    assert lacking(MOVE, ABLE, replace(ABLE, version=150020, free_origins=41), tables=TABLES) == []
 
 
 @pytest.mark.parametrize(
@@ -37,7 +43,12 @@ def test_able_servers_lack_nothing() -> None:
         (replace(ABLE, wal_level="replica"), ABLE, "wal_level of home is replica, not logical"),
         (replace(ABLE, free_slots=2), ABLE, "home has 2 free replication slots, not 3"),
         (replace(ABLE, free_senders=0), ABLE, "home has 0 free WAL senders, not 3"),
+        (replace(ABLE, free_slots=4), replace(ABLE, copies=4), "home has 4 free replication slots, not 5"),
+        (replace(ABLE, free_senders=4), replace(ABLE, copies=4), "home has 4 free WAL senders, not 5"),
         (ABLE, replace(ABLE, free_workers=1), "b has 1 free workers, not 2"),
+        (ABLE, replace(ABLE, free_origins=2), f"{TWO_FREE} (max_active_replication_origins), not 3"),
+        (ABLE, FEW_ORIGINS, f"{TWO_FREE} (max_replication_slots), not 3"),
+        (ABLE, replace(FEW_ORIGINS, version=150020), f"{TWO_FREE} (max_replication_slots), not 41"),
         (replace(ABLE, may_replicate=False), ABLE, "the login at home may not replicate"),
         (replace(ABLE, may_publish=False), ABLE, "the login at home may not publish the tables"),
         (ABLE, replace(ABLE, may_subscribe=False), "the login at b may not subscribe"),
@@ -45,7 +56,7 @@ def test_able_servers_lack_nothing() -> None:
     ],
 )
 def test_what_a_server_lacks_is_told(source: ServerCapabilities, target: ServerCapabilities, told: str) -> None:
-    assert lacking(MOVE, source, target) == [told]
+    assert lacking(MOVE, source, target, tables=TABLES) == [told]
 
 
 @pytest.mark.parametrize(
