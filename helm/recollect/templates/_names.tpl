@@ -26,14 +26,26 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end }}
 {{- end }}
 
-{{/* Metadata of an object: (list root component). */}}
+{{/* Labels that `commonLabels` does not have: the chart gives them itself. */}}
+{{- define "recollect.ownLabels" -}}
+app.kubernetes.io/component: ""
+app.kubernetes.io/instance: ""
+app.kubernetes.io/managed-by: ""
+app.kubernetes.io/name: ""
+app.kubernetes.io/version: ""
+helm.sh/chart: ""
+recollect/metrics: ""
+{{- end }}
+
+{{/* Metadata of an object: (list root component), or (list root component labels), which go before `commonLabels`. */}}
 {{- define "recollect.metadata" -}}
 {{- $root := index . 0 }}{{ $component := index . 1 -}}
+{{- $labels := fromYaml (include "recollect.labels" $root) }}
+{{- if gt (len .) 2 }}{{ $labels = mergeOverwrite $labels (index . 2) }}{{ end -}}
 name: {{ include "recollect.fullname" $root }}-{{ $component }}
 namespace: {{ $root.Release.Namespace }}
 labels:
-  {{- include "recollect.labels" $root | nindent 2 }}
-  app.kubernetes.io/component: {{ $component }}
+  {{- toYaml (set $labels "app.kubernetes.io/component" $component) | nindent 2 }}
 {{- end }}
 
 {{/* The components that serve: gateway, and the workers of each cell. As JSON, in a list called `names`. */}}

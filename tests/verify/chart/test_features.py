@@ -401,6 +401,24 @@ def test_alerts_and_dashboards_are_those_of_infra() -> None:
         assert board["metadata"]["labels"]["grafana_dashboard"] == "1"
 
 
+def test_labels_of_all_objects_and_of_one_kind_may_be_the_same() -> None:
+    labels = {"release": "all", "app.kubernetes.io/part-of": "memory"}
+    metrics = {"monitor": {"labels": {"release": "prometheus"}}, "dashboards": {"labels": {"release": "grafana"}}}
+    found = manifests(merged(ALL, {"commonLabels": labels, "metrics": metrics}))
+    for each in found:
+        assert each["metadata"]["labels"]["app.kubernetes.io/part-of"] == "memory"
+    told = {each["kind"]: each["metadata"]["labels"]["release"] for each in found if each["kind"] != "ConfigMap"}
+    assert (told.pop("PodMonitor"), set(told.values())) == ("prometheus", {"all"})
+    assert one(found, "ConfigMap", "dashboard-worker")["metadata"]["labels"]["release"] == "grafana"
+
+
+def test_servers_may_be_named_by_an_address_of_ipv6() -> None:
+    found = manifests(merged(MINIMAL, {"postgresql": {"host": "[fd00::1]"}, "redis": {"host": "[fd00::2]"}}))
+    variables = variables_of(one(found, "Deployment", "gateway"))
+    assert "@[fd00::1]:5432/recollect?" in variables["RECOLLECT_DATABASE_URL"]
+    assert "@[fd00::2]:6379/0" in variables["RECOLLECT_REDIS_URL"]
+
+
 def test_external_secrets_stay_while_they_are_replaced() -> None:
     [made] = [each for each in manifests(ALL) if each["kind"] == "ExternalSecret"]
     assert made["spec"]["target"] == {
