@@ -83,6 +83,17 @@ ALL = merged(
 """Everything that can be enabled at once."""
 
 
+CELLS: dict[str, Any] = {
+    "names": ["b", "c"],
+    "secret": "cells",
+    "workerKey": "worker-cells",
+    "ports": [5434],
+    "workers": {"b": {"autoscaling": {"maxReplicas": 30}}, "c": {"replicas": 5, "autoscaling": {"enabled": False}}},
+}
+CELLED = merged(ALL, {"cells": CELLS})
+"""With further clusters of PostgreSQL."""
+
+
 def tool(name: str) -> str:
     """A program that `make verify` builds."""
     program = TOOLS / name

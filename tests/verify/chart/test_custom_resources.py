@@ -7,10 +7,11 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError  # type: ignore[import-untyped]
 
 from tests.verify.chart.custom_resources import schemas
-from tests.verify.chart.rendering import ALL, EXAMPLE_VALUES, Manifest, manifests, merged
+from tests.verify.chart.rendering import ALL, CELLED, EXAMPLE_VALUES, Manifest, manifests, merged
 
 CASES: dict[str, Mapping[str, Any]] = {
     "all": ALL,
+    "cells": CELLED,
     "service-monitor": merged(ALL, {"metrics": {"monitor": {"kind": "ServiceMonitor"}}}),
     "postgresql-trigger": merged(
         ALL, {"worker": {"autoscaling": {"keda": {"trigger": "postgresql", "connection": {"secret": "keda"}}}}}

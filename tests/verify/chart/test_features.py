@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 import yaml
 
+from recollect.mail_url import MailSecurity, read_mail_url
 from recollect.settings import Settings
 from tests.verify.chart.rendering import (
     ALL,
+    CELLED,
     EXAMPLE_VALUES,
     EXAMPLES,
     FULLNAME,
@@ -26,8 +28,10 @@ from tests.verify.chart.rendering import (
     with_pods,
 )
 
+MAIL_PORTS = {read_mail_url(f"{each}://mail.example.com").port for each in (MailSecurity.TLS, MailSecurity.STARTTLS)}
+"""Those of servers to which mail goes by TLS."""
+
 OBSERVABILITY = ROOT / "infra" / "observability"
-CELLED = merged(ALL, {"cells": {"names": ["b"], "secret": "cells"}})
 CASES = {"minimal": MINIMAL, "all": ALL, "cells": CELLED, **EXAMPLE_VALUES}
 
 
@@ -104,6 +108,14 @@ def test_a_gateway_goes_when_everybody_knows() -> None:
     assert container["livenessProbe"]["httpGet"] == {"path": "/health/live", "port": "http"}
     probe = container["startupProbe"]
     assert probe["periodSeconds"] * probe["failureThreshold"] >= 120
+
+
+@pytest.mark.parametrize("measured", [True, False])
+def test_a_worker_counts_in_a_rollout_once_it_has_stood(measured: bool) -> None:
+    """One that cannot start ends within seconds, and was ready until then where no probe asks it."""
+    worker = one(manifests(merged(MINIMAL, {"metrics": {"enabled": measured}})), "Deployment", "worker")
+    assert worker["spec"]["minReadySeconds"] >= 10
+    assert ("readinessProbe" in container_of(worker)) is measured
 
 
 def test_replicas_are_spread_and_never_all_taken() -> None:
@@ -287,14 +299,16 @@ def test_each_cell_has_workers_of_its_own_and_no_process_a_login_that_it_does_no
     cell = "RECOLLECT_CELL"
     for kind, name, key in (
         ("Deployment", "gateway", "cells"),
-        ("Deployment", "worker", "cells"),
-        ("Deployment", "worker-b", "cells"),
+        ("Deployment", "worker", "worker-cells"),
+        ("Deployment", "worker-b", "worker-cells"),
         ("Deployment", "operator", "operator-cells"),
         ("Job", "migration", "owner-cells"),
     ):
         variables = variables_of(one(found, kind, name))
         assert variables["RECOLLECT_CELLS"] == ("cells", key)
         assert variables.get(cell) == ("b" if name == "worker-b" else None)
+    before = manifests(merged(CELLED, {"cells": {"workerKey": ""}}))
+    assert variables_of(one(before, "Deployment", "worker-b"))["RECOLLECT_CELLS"] == ("cells", "cells")
     assert one(found, "NetworkPolicy", "worker-b")["spec"] != one(found, "NetworkPolicy", "worker")["spec"]
     deployment = one(found, "Deployment", "worker-b")
     labels = deployment["spec"]["template"]["metadata"]["labels"]
@@ -357,6 +371,8 @@ def test_what_leaves_is_listed() -> None:
     found = manifests(ALL)
     leaving = rules(found, "gateway", "egress")
     assert set(leaving) == {53, 5432, 6379, 4318, 443}
+    [internet] = [each for each in one(found, "NetworkPolicy", "gateway")["spec"]["egress"] if "ipBlock" in str(each)]
+    assert {each["port"] for each in internet["ports"]} == {443, *MAIL_PORTS}
     [ipv4, ipv6] = leaving[443]
     assert "169.254.0.0/16" in ipv4["ipBlock"]["except"]
     assert "fc00::/7" in ipv6["ipBlock"]["except"]
@@ -367,6 +383,30 @@ def test_what_leaves_is_listed() -> None:
     assert "ingress" not in one(manifests(silent), "NetworkPolicy", "worker")["spec"]
     off = manifests(merged(MINIMAL, {"networkPolicy": {"enabled": False}}))
     assert "NetworkPolicy" not in kinds(off)
+
+
+def test_whoever_may_reach_the_gateway_helms_test_may() -> None:
+    namespace = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "ingress"}}}
+    found = manifests(merged(MINIMAL, {"networkPolicy": {"gatewayFrom": [namespace]}}))
+    [clients, test] = rules(found, "gateway", "ingress")["http"]
+    assert clients == namespace
+    assert test["podSelector"]["matchLabels"].items() <= one(found, "Pod", "test")["metadata"]["labels"].items()
+    assert rules(manifests(), "gateway", "ingress")["http"] == []
+
+
+def test_servers_of_further_cells_are_reached_by_all_that_ask_them() -> None:
+    peers = [{"podSelector": {"matchLabels": {"cnpg.io/cluster": name}}} for name in ("home", "b")]
+    found = manifests(merged(CELLED, {"networkPolicy": {"postgresqlTo": peers}}))
+    for name in ("gateway", "worker", "worker-b", "operator", "migration"):
+        [servers] = [each for each in one(found, "NetworkPolicy", name)["spec"]["egress"] if each.get("to") == peers]
+        assert {each["port"] for each in servers["ports"]} == {5432, 5433, 5434}
+
+
+def test_an_embedder_in_the_cluster_is_reached_by_a_rule_of_its_own() -> None:
+    rule = {"ports": [{"protocol": "TCP", "port": 8080}], "to": [{"namespaceSelector": {}}]}
+    found = manifests(merged(CELLED, {"networkPolicy": {"extraEgress": [rule]}}))
+    having = {each["metadata"]["name"] for each in found if rule in each.get("spec", {}).get("egress", [])}
+    assert having == {f"{FULLNAME}-{name}" for name in ("gateway", "worker", "worker-b", "worker-c")}
 
 
 @pytest.mark.parametrize("kind", ["PodMonitor", "ServiceMonitor"])
