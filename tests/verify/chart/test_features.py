@@ -493,8 +493,71 @@ def test_an_image_is_named_by_digest_where_there_is_one() -> None:
     assert images == {f"registry.example.com/recollect@{digest}"}
 
 
+def test_the_example_of_postgresql_loses_nothing_that_was_acknowledged() -> None:
+    """A replica beside the primary has it, and one may be away; what backups need is there."""
+    made = of_postgresql()
+    cluster, store, backup = made["Cluster"]["spec"], made["ObjectStore"], made["ScheduledBackup"]["spec"]
+    assert cluster["postgresql"]["synchronous"] == {"method": "any", "number": 1}
+    assert cluster["instances"] >= 3
+    [archive] = cluster["plugins"]
+    assert archive["isWALArchiver"] is True
+    assert archive["parameters"]["barmanObjectName"] == store["metadata"]["name"]
+    assert backup["pluginConfiguration"]["name"] == archive["name"]
+    assert backup["cluster"]["name"] == made["Cluster"]["metadata"]["name"]
+    assert len(backup["schedule"].split()) == 6
+
+
+def test_the_example_of_postgresql_has_the_connections_that_production_takes_at_its_most() -> None:
+    """By docs/capacity.md: a pool and two for each process, twice during a rollout. Many tenants come by the pooler."""
+    cluster = of_postgresql()["Cluster"]["spec"]["postgresql"]["parameters"]
+    values = EXAMPLE_VALUES["production"]
+    processes = sum(values[name]["autoscaling"]["maxReplicas"] for name in ("gateway", "worker"))
+    assert not values["postgresql"].get("pooler")
+    taken = 2 * processes * (Settings.model_fields["database_pool_size"].default + 2)
+    assert taken < int(cluster["max_connections"])
+    assert EXAMPLE_VALUES["many-tenants"]["postgresql"]["pooler"]["enabled"]
+    pooler = of_postgresql()["Pooler"]["spec"]
+    pooled = pooler["instances"] * int(pooler["pgbouncer"]["parameters"]["default_pool_size"])
+    building_indexes = EXAMPLE_VALUES["many-tenants"]["worker"]["autoscaling"]["maxReplicas"]
+    assert pooled + 2 * building_indexes < int(cluster["max_connections"])
+
+
+@pytest.mark.parametrize("name", [name for name in EXAMPLE_VALUES if "autoscaling" in EXAMPLE_VALUES[name]["gateway"]])
+def test_gateways_of_the_examples_are_scaled_below_the_one_core_on_which_each_computes(name: str) -> None:
+    found = manifests(EXAMPLE_VALUES[name])
+    cores = float(container_of(one(found, "Deployment", "gateway"))["resources"]["requests"]["cpu"])
+    [metric] = one(found, "HorizontalPodAutoscaler", "gateway")["spec"]["metrics"]
+    assert cores * metric["resource"]["target"]["averageUtilization"] / 100 < 1
+
+
+def test_replicas_of_many_tenants_keep_to_zones_and_to_nodes_where_there_is_room() -> None:
+    deployment = one(manifests(EXAMPLE_VALUES["many-tenants"]), "Deployment", "gateway")
+    spread = {each["topologyKey"]: each for each in pod_of(deployment)["topologySpreadConstraints"]}
+    assert {key: each["whenUnsatisfiable"] for key, each in spread.items()} == {
+        "topology.kubernetes.io/zone": "DoNotSchedule",
+        "kubernetes.io/hostname": "ScheduleAnyway",
+    }
+    strict = {"gateway": {"topologySpread": {"whenUnsatisfiable": "DoNotSchedule"}}}
+    both = pod_of(one(manifests(merged(MINIMAL, strict)), "Deployment", "gateway"))["topologySpreadConstraints"]
+    assert {each["whenUnsatisfiable"] for each in both} == {"DoNotSchedule"}
+    assert {each["nodeTaintsPolicy"] for each in [*spread.values(), *both]} == {"Honor"}
+
+
+def test_the_proxy_of_the_small_example_waits_longer_than_a_stream_is_silent() -> None:
+    """And is one that is kept: ingress-nginx no longer is."""
+    ingress = one(manifests(EXAMPLE_VALUES["small"]), "Ingress", "gateway")
+    assert ingress["spec"]["ingressClassName"] == "haproxy"
+    assert ingress["metadata"]["annotations"] == {"haproxy.org/timeout-server": "1h"}
+    assert Settings.model_fields["stream_keep_alive_seconds"].default < 3600
+
+
+def of_postgresql() -> dict[str, Manifest]:
+    """What the example for CloudNativePG makes, by kind."""
+    return {each["kind"]: each for each in yaml.safe_load_all((EXAMPLES / "cloudnative-pg.yaml").read_text())}
+
+
 def test_the_pooler_and_the_database_of_the_examples_are_those_that_the_values_name() -> None:
-    made = {each["kind"]: each for each in yaml.safe_load_all((EXAMPLES / "cloudnative-pg.yaml").read_text())}
+    made = of_postgresql()
     cluster, pooler = made["Cluster"], made["Pooler"]
     postgresql = EXAMPLE_VALUES["many-tenants"]["postgresql"]
     assert postgresql["host"] == f"{cluster['metadata']['name']}-rw"
