@@ -76,6 +76,18 @@ labels:
 {{- (urlParse (required "publicUrl is the address by which clients reach the gateway" .Values.publicUrl)).host | splitList ":" | first }}
 {{- end }}
 
+{{/* Whether the first tenant is to be made: not where what opens it is kept already. Without a cluster to ask, it is. */}}
+{{- define "recollect.bootstrapWanted" -}}
+{{- if .Values.bootstrap.enabled }}
+{{- $kept := (lookup "v1" "Secret" .Release.Namespace (include "recollect.bootstrapSecret" .)).data }}
+{{- if ne .Values.bootstrap.store "secret" }}
+{{- $job := lookup "batch/v1" "Job" .Release.Namespace (printf "%s-bootstrap" (include "recollect.fullname" .)) }}
+{{- $kept = dig "status" "succeeded" 0 $job }}
+{{- end }}
+{{- if not $kept }}true{{ end }}
+{{- end }}
+{{- end }}
+
 {{- define "recollect.bootstrapSecret" -}}
 {{- default (printf "%s-first-tenant" (include "recollect.fullname" .)) .Values.bootstrap.secretName }}
 {{- end }}

@@ -250,11 +250,21 @@ def test_the_first_tenants_key_goes_to_one_secret_that_its_job_may_change_and_no
         assert "hook-succeeded" in each["metadata"]["annotations"]["helm.sh/hook-delete-policy"]
 
 
+@pytest.mark.parametrize("store", ["secret", "log"])
+def test_the_first_tenant_is_also_made_by_an_upgrade(store: str) -> None:
+    """By which it is enabled, or behind an installation that failed before."""
+    found = manifests(merged(ALL, {"bootstrap": {"store": store}}))
+    made = [each for each in found if each["metadata"]["name"] == f"{FULLNAME}-bootstrap"]
+    assert {"Job", "ServiceAccount", "NetworkPolicy", "ConfigMap"} <= kinds(made)
+    assert {each["metadata"]["annotations"]["helm.sh/hook"] for each in made} == {"post-install,post-upgrade"}
+
+
 def test_the_first_tenants_key_goes_to_a_log_where_that_is_asked_and_no_right_is_given() -> None:
     found = manifests(merged(ALL, {"bootstrap": {"store": "log"}}))
     assert not kinds(found) & {"Role", "RoleBinding", "Secret"}
     job = one(found, "Job", "bootstrap")
-    assert container_of(job)["command"][:4] == ["recollect", "tenants", "create", "acme"]
+    assert container_of(job)["command"][2:6] == ["recollect", "tenants", "create", "acme"]
+    assert "FIRST_TENANT_SECRET" not in variables_of(job)
     assert not [volume for volume in pod_of(job)["volumes"] if "projected" in volume]
 
 

@@ -106,9 +106,31 @@ async def first_key(installation: Installation) -> str:
     stored: dict[str, str] = json.loads(body)["stringData"]
     assert stored["invitation-link"].startswith("https://memory.example.com/")
     assert not any(secret in done.stdout + done.stderr for secret in stored.values())
-    assert again.returncode == 1
+    assert again.returncode == 0, "an upgrade runs it again"
     assert "There is a tenant 'acme' already." in again.stderr
+    assert [json.loads(body) for _, body in api.requests[2:]] == [{"stringData": {}}]
     return stored["api-key"]
+
+
+async def test_what_opens_a_tenant_is_printed_once_where_no_secret_is_to_hold_it(installation: Installation) -> None:
+    values = merged(VALUES, {"bootstrap": {"store": "log", "tenant": {"slug": "logged"}}})
+    job, tmp = one(manifests(values), "Job", "bootstrap"), installation.tmp("logged")
+    variables = environment(job, installation.secrets, tmp)
+    scripts = {"/bootstrap/bootstrap.py": FILES / "bootstrap.py"}
+    first, again = [await asyncio.to_thread(run, job, variables, tmp, scripts) for _ in range(2)]
+    assert (first.returncode, again.returncode) == (0, 0), first.stderr + again.stderr
+    assert [line for line in first.stdout.splitlines() if line.startswith(("rcl_", "https://memory.example.com/"))][1:]
+    assert "rcl_" not in again.stdout
+    assert "There is a tenant 'logged' already." in again.stderr
+
+
+async def test_a_tenant_that_cannot_be_made_fails_the_job(installation: Installation) -> None:
+    values = merged(VALUES, {"bootstrap": {"store": "log", "tenant": {"slug": "planned", "plan": "none-such"}}})
+    job, tmp = one(manifests(values), "Job", "bootstrap"), installation.tmp("planned")
+    scripts = {"/bootstrap/bootstrap.py": FILES / "bootstrap.py"}
+    done = await asyncio.to_thread(run, job, environment(job, installation.secrets, tmp), tmp, scripts)
+    assert done.returncode == 1
+    assert "none-such" in done.stderr
 
 
 @dataclass(frozen=True)
