@@ -20,7 +20,7 @@ COVERAGE ?= $(shell $(BIN)/python -c 'import sys; print("--cov" if sys.version_i
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test verify docs conformance upgrade-drill drills chromium pgbouncer mmdebstrap chart chart-tools \
+.PHONY: help setup run test verify docs conformance upgrade-drill drills chromium pgbouncer image-tools chart chart-tools \
 	chart-server soak lint style types format bench quality lock clean
 
 help: ## Show this help
@@ -69,7 +69,7 @@ docs: setup ## Build the documentation as a site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # Tools first: one that is missing fails at once, not after ten minutes of tests.
-verify: chromium pgbouncer mmdebstrap $(COLLECTOR) chart-tools $(NODE_STAMP) test conformance ## make test, then what needs other tools (tests/verify)
+verify: chromium pgbouncer image-tools $(COLLECTOR) chart-tools $(NODE_STAMP) test conformance ## make test, then what needs other tools (tests/verify)
 	$(BIN)/pytest $(ARGS) --ignore tests/verify/test_conformance.py --ignore $(AT_API_SERVER) tests/verify
 
 # Fails where docs/conformance.md differed, which is written anew then: to be read, and committed.
@@ -96,10 +96,10 @@ pgbouncer:
 	@PATH="$$PATH:/usr/sbin:/usr/local/sbin" command -v pgbouncer > /dev/null || { \
 		echo "make verify needs PgBouncer: install it (the package pgbouncer of Debian)"; exit 1; }
 
-# infra/Dockerfile is tried in a root file system that this makes.
-mmdebstrap:
-	@command -v mmdebstrap > /dev/null || { \
-		echo "make verify needs mmdebstrap: install it (the package mmdebstrap of Debian)"; exit 1; }
+# What builds infra/Dockerfile without an engine, and what makes the file system of its base.
+image-tools:
+	@for name in buildah mmdebstrap; do command -v $$name > /dev/null || { \
+		echo "make verify needs $$name: install it (the package $$name of Debian)"; exit 1; }; done
 
 chart: setup chart-tools ## Check the Helm chart alone (make verify does, too), and start its processes
 	$(BIN)/pytest $(ARGS) --ignore $(AT_API_SERVER) tests/verify/chart
