@@ -12,6 +12,7 @@ from typing import Any
 
 import asyncpg
 import pytest
+from msgspec import Struct
 
 import recollect
 from recollect.platform.connections import APP_ROLE, OWNER_ROLE, session_settings
@@ -65,8 +66,17 @@ async def test_its_role_may_run_the_query_and_the_store_knows_its_columns(prepar
     columns = [column.name for column in (await connection.prepare(query)).get_attributes()]
     assert len(set(columns)) == len(columns)
     for filled in [filling for filling in _fillings(capability) if filling.query == name]:
-        wanted = {field.name for field in fields(filled.value)} - SCORED_LATER.get(filled.value, set())
+        wanted = _fields(filled.value) - SCORED_LATER.get(filled.value, set())
         assert set(columns) == wanted if filled.whole else set(columns) >= wanted, filled
+
+
+def _is_value(value: type) -> bool:
+    return is_dataclass(value) or issubclass(value, Struct)
+
+
+def _fields(value: Any) -> set[str]:
+    """Of a dataclass or a Struct."""
+    return set(value.__struct_fields__) if issubclass(value, Struct) else {field.name for field in fields(value)}
 
 
 async def _plan(connection: asyncpg.Connection, query: str) -> None:
@@ -170,5 +180,5 @@ def _fillings(capability: str) -> Iterator[Filling]:
             elif [ast.unparse(argument) for argument in call.args] == ["row"] and isinstance(call.func, ast.Name):
                 helper = getattr(store, call.func.id)
                 value = inspect.get_annotations(helper)["return"]
-                if isinstance(value, type) and is_dataclass(value):  # else it prepares what another is filled with
+                if isinstance(value, type) and _is_value(value):  # else it prepares what another is filled with
                     yield Filling(query, value, "**row" in inspect.getsource(helper))

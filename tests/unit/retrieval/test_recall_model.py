@@ -1,13 +1,13 @@
 """How recall ranks, fuses, folds and keeps to a budget."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from recollect.graph.passages.model import is_dated, speaker
 from recollect.retrieval.recall.model import (
@@ -93,7 +93,7 @@ def test_fusion_loses_nothing_doubles_nothing_and_falls(rankings: list[list[int]
 
 def test_of_many_what_scores_far_less_than_the_best_is_left_out() -> None:
     scores = [0.9, *[0.7] * (FEW - 2), 0.61, 0.59]
-    many = [replace(hit(number), score=score) for number, score in enumerate(scores)]
+    many = [structs.replace(hit(number), score=score) for number, score in enumerate(scores)]
     assert near_best(many) == many[:-1], "two thirds of .9 are .6"
     assert near_best(many[1:]) == many[1:], "few all come"
     assert near_best([]) == []
@@ -186,7 +186,7 @@ def test_sibling_heads_are_one_memory_and_each_a_hit() -> None:
 def test_what_is_outdated_has_the_place_that_it_would_have_had(found: list[Candidate]) -> None:
     places = [
         rank(old, TERMS, expected=NOTHING, min_meaning=0.25)
-        for old in (found, [replace(c, outdated=False) for c in found])
+        for old in (found, [structs.replace(c, outdated=False) for c in found])
     ]
     assert [hit.score for hit in places[0]] == [hit.score for hit in places[1]]
 

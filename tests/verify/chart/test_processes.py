@@ -11,16 +11,14 @@ from typing import Any
 import asyncpg
 import httpx2
 import pytest
-import yaml
 
 from recollect_local.address import claimed_port
 from recollect_local.postgres import LocalPostgres
 from tests.support.gateway import eventually
 from tests.support.web_server import CertificateAuthority, plain, web_server
-from tests.verify.chart.rendering import ALL, CHART, EXAMPLES, Manifest, manifests, merged, one
-from tests.verify.chart.running import environment, lines, run, running
+from tests.verify.chart.rendering import ALL, CHART, Manifest, manifests, merged, one
+from tests.verify.chart.running import environment, lines, prepared_database, run, running
 
-DATABASE = "of_the_chart"
 FILES = CHART / "files"
 LOGINS = ("app", "owner", "maintenance", "operator")
 URLS = {login: {"urlKey": "url"} for login in LOGINS}
@@ -51,29 +49,15 @@ class Installation:
         return folder
 
 
-async def _prepare_database(postgres: LocalPostgres) -> None:
-    """A new database, as CloudNativePG makes it by the example."""
-    cluster = next(yaml.safe_load_all((EXAMPLES / "cloudnative-pg.yaml").read_text()))
-    initdb = cluster["spec"]["bootstrap"]["initdb"]
-    superuser = await asyncpg.connect(postgres.url())
-    await superuser.execute(f"CREATE DATABASE {DATABASE} OWNER {initdb['owner']}")
-    await superuser.close()
-    within = await asyncpg.connect(postgres.url().replace("/recollect?", f"/{DATABASE}?"))
-    for statement in initdb["postInitApplicationSQL"]:
-        await within.execute(statement)
-    await within.close()
-
-
 @pytest.fixture(scope="module")
 async def installation(
     postgres: LocalPostgres, database_url: str, redis_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Installation:
     """Migrated; `database_url` has made the roles, which belong to the server."""
-    await _prepare_database(postgres)
+    address = await prepared_database(postgres, "of_the_chart")
     secrets = {("cache", "url"): redis_url, ("embedder", "api-key"): "none", ("recollect-key", "key-secret"): "k" * 32}
     for login in LOGINS:
-        address = postgres.url(f"recollect_{login}").replace("/recollect?", f"/{DATABASE}?")
-        secrets[f"db-{login}", "url"] = address
+        secrets[f"db-{login}", "url"] = address(f"recollect_{login}")
     made = Installation(tmp_path_factory.mktemp("chart"), secrets)
     job = one(made.rendered, "Job", "migration")
     tmp = made.tmp("migration")

@@ -7,11 +7,11 @@ forward pass that made the vectors. Of a passage's token the sign bits are kept,
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from uuid import UUID
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from recollect.graph.passages.date_phrases import LANGUAGES
@@ -43,8 +43,7 @@ _LONGEST_QUESTION = 1_000
 """Characters of a question in which times are looked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class PassageEvidence:
+class PassageEvidence(Struct, frozen=True):
     """What is kept of a passage for the second stage, and which passages stand before and after it.
 
     `before` and `after` are told of candidates. `tokens`: TokenBits, row after row; None where there are none.

@@ -7,6 +7,7 @@ from itertools import chain
 from uuid import UUID
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from recollect.graph.graphs.view import GraphView
@@ -219,7 +220,7 @@ def fuse(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
     for hit in chain.from_iterable(rankings):
         first.setdefault(hit.key, hit)
     fused = fusion.fuse([[hit.key for hit in ranking] for ranking in rankings])
-    return [replace(first[found.key], score=found.score) for found in fused]
+    return [structs.replace(first[found.key], score=found.score) for found in fused]
 
 
 def without_repeats(hits: Sequence[Hit]) -> Iterator[Hit]:

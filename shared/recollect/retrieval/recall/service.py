@@ -6,6 +6,8 @@ from datetime import UTC
 from itertools import chain, islice
 from uuid import UUID
 
+from msgspec import structs
+
 from recollect.graph.graphs.model import Graph
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.hierarchy import service as hierarchy
@@ -163,7 +165,7 @@ async def _match(tx: Transaction, question: Question, candidates: list[Candidate
 
     def matched(candidate: Candidate) -> Candidate:
         told = kept[candidate.id].dates if candidate.id in kept else ()
-        return replace(candidate, win=wins.get(candidate.id), date=score_dates(times, candidate.at, told))
+        return structs.replace(candidate, win=wins.get(candidate.id), date=score_dates(times, candidate.at, told))
 
     return await each(candidates, matched)
 
