@@ -302,3 +302,29 @@ def it_goes(desk: Desk, case: str, before: set[str]) -> None:
         assert status == 0, said
     desk.run(DELETE)
     assert desk.objects() == before
+
+
+@pytest.mark.parametrize("case", ["small"], indirect=True)
+def test_the_first_tenant_is_made_by_the_upgrade_that_enables_it_and_by_no_later_one(desk: Desk) -> None:
+    values = values_of("small")
+    secrets_are_made(desk)
+    started(desk, INSTALL, merged(values, {"bootstrap": {"enabled": False}}))
+    assert f"secret/{FIRST_TENANT}" not in desk.objects()
+    assert started(desk, UPGRADE, values).count("bootstrap") == 1
+    held = desk.secret(FIRST_TENANT)
+    assert held["api-key"].startswith("rcl_")
+    assert "bootstrap" not in started(desk, UPGRADE, values)
+    assert desk.secret(FIRST_TENANT) == held
+    desk.run(f"kubectl -n {NAMESPACE} delete secret {FIRST_TENANT}")
+    assert started(desk, UPGRADE, values).count("bootstrap") == 1, "nothing tells that it was made"
+    assert desk.secret(FIRST_TENANT) == {}, "the tenant was there"
+    assert desk.kubelet.failed == []
+
+
+def started(desk: Desk, command: str, values: dict[str, Any]) -> list[str]:
+    """The components of which a command starts pods."""
+    (desk.folder / "values.yaml").write_text(yaml.safe_dump(values))
+    old = len(desk.kubelet.starts)
+    desk.run(command)
+    desk.rolled_out()
+    return [start.component for start in desk.kubelet.starts[old:]]
