@@ -6,9 +6,9 @@ STAMP := $(VENV)/.installed
 NODE_STAMP := tests/verify/node_modules/.installed
 COLLECTOR := tests/verify/collector/.built/collector
 CHART_TOOLS := tests/verify/tools/.bin/helm tests/verify/tools/.bin/kube-score
-API_SERVER := tests/verify/tools/.bin/kube-apiserver tests/verify/tools/.bin/etcd
-# No part of `make verify`: to build its server takes from a quarter to a whole hour.
-AT_API_SERVER := tests/verify/chart/test_api_server.py
+KUBERNETES := $(addprefix tests/verify/tools/.bin/,kube-apiserver kube-controller-manager etcd)
+# No part of `make verify`: to build its servers takes from a quarter to a whole hour.
+AT_API_SERVER := tests/verify/chart/test_api_server.py tests/verify/chart/test_documented_deployment.py
 ARGS ?=
 CRDS ?=
 # Coverage costs about 2 % where Python has sys.monitoring. The tracer of 3.11 has every call and line of every library
@@ -20,8 +20,8 @@ COVERAGE ?= $(shell $(BIN)/python -c 'import sys; print("--cov" if sys.version_i
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test verify docs conformance upgrade-drill drills chromium pgbouncer mmdebstrap chart chart-tools \
-	chart-server soak lint style types format bench quality lock clean
+.PHONY: help setup run test verify docs conformance upgrade-drill drills chromium pgbouncer image-tools kubectl chart \
+	chart-tools chart-server soak lint style types format bench quality lock clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,8 +69,8 @@ docs: setup ## Build the documentation as a site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # Tools first: one that is missing fails at once, not after ten minutes of tests.
-verify: chromium pgbouncer mmdebstrap $(COLLECTOR) chart-tools $(NODE_STAMP) test conformance ## make test, then what needs other tools (tests/verify)
-	$(BIN)/pytest $(ARGS) --ignore tests/verify/test_conformance.py --ignore $(AT_API_SERVER) tests/verify
+verify: chromium pgbouncer image-tools $(COLLECTOR) chart-tools $(NODE_STAMP) test conformance ## make test, then what needs other tools (tests/verify)
+	$(BIN)/pytest $(ARGS) --ignore tests/verify/test_conformance.py $(AT_API_SERVER:%=--ignore %) tests/verify
 
 # Fails where docs/conformance.md differed, which is written anew then: to be read, and committed.
 conformance: setup $(NODE_STAMP) ## Run the official MCP conformance suite, and tell what it says in docs/conformance.md
@@ -96,28 +96,36 @@ pgbouncer:
 	@PATH="$$PATH:/usr/sbin:/usr/local/sbin" command -v pgbouncer > /dev/null || { \
 		echo "make verify needs PgBouncer: install it (the package pgbouncer of Debian)"; exit 1; }
 
-# infra/Dockerfile is tried in a root file system that this makes.
-mmdebstrap:
-	@command -v mmdebstrap > /dev/null || { \
-		echo "make verify needs mmdebstrap: install it (the package mmdebstrap of Debian)"; exit 1; }
+# What builds infra/Dockerfile without an engine, and what makes the file system of its base.
+image-tools:
+	@for name in buildah mmdebstrap; do command -v $$name > /dev/null || { \
+		echo "make verify needs $$name: install it (the package $$name of Debian)"; exit 1; }; done
 
 chart: setup chart-tools ## Check the Helm chart alone (make verify does, too), and start its processes
-	$(BIN)/pytest $(ARGS) --ignore $(AT_API_SERVER) tests/verify/chart
+	$(BIN)/pytest $(ARGS) $(AT_API_SERVER:%=--ignore %) tests/verify/chart
 
-chart-server: setup chart-tools $(API_SERVER) ## What an API server says of the chart; CRDS=<folder> adds definitions
+chart-server: kubectl setup chart-tools $(KUBERNETES) ## What Kubernetes says of the chart, and docs/deploy.md by its commands; CRDS=<folder> adds definitions
 	CRDS=$(abspath $(CRDS)) $(BIN)/pytest $(ARGS) $(AT_API_SERVER)
+
+kubectl:
+	@command -v kubectl > /dev/null || { echo "make chart-server needs kubectl on the PATH, which docs/deploy.md uses:" \
+		"install Kubernetes' own, 1.32 or newer"; exit 1; }
 
 chart-tools: $(CHART_TOOLS)
 
 # Each is a module of its own with its hashes: they want different versions of the same libraries.
 tests/verify/tools/.bin/helm: PROGRAM := helm.sh/helm/v3/cmd/helm
 tests/verify/tools/.bin/kube-apiserver: PROGRAM := k8s.io/kubernetes/cmd/kube-apiserver
+tests/verify/tools/.bin/kube-controller-manager: PROGRAM := k8s.io/kubernetes/cmd/kube-controller-manager
+# Helm asks the server for its version, which is none unless its build is told.
+tests/verify/tools/.bin/kube-%: TOLD = -X k8s.io/component-base/version.gitVersion=$(shell \
+	go -C tests/verify/tools/kube-apiserver list -m -f '{{.Version}}' k8s.io/kubernetes)
 tests/verify/tools/.bin/etcd: PROGRAM := go.etcd.io/etcd/server/v3
 tests/verify/tools/.bin/kube-score: PROGRAM := github.com/zegl/kube-score/cmd/kube-score
 tests/verify/tools/.bin/%: tests/verify/tools/%/go.mod tests/verify/tools/%/go.sum
 	@command -v go > /dev/null || { echo "make verify needs Go 1.26 or newer, which builds $*"; exit 1; }
 	@echo "Building $* (once; some minutes where nothing is cached)"
-	@go -C tests/verify/tools/$* build -trimpath -ldflags '-s -w' -o ../.bin/$* $(PROGRAM)
+	@go -C tests/verify/tools/$* build -trimpath -ldflags '-s -w $(TOLD)' -o ../.bin/$* $(PROGRAM)
 
 $(NODE_STAMP): tests/verify/package.json tests/verify/package-lock.json
 	@command -v npm > /dev/null || { echo "make verify needs npm: install Node.js, any release that brings npm" \

@@ -17,15 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from markdown_it import MarkdownIt
 
 from recollect_local.address import claimed_port
 from recollect_local.postgres import LocalPostgres
 from recollect_local.valkey import LocalValkey
 from tests.e2e.test_local_stack import ENVIRONMENT, RunningLocal, call_tool, request, start, terminate
+from tests.support.documented import ROOT, fences_of, script_of
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
-ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 FIXTURES = ROOT / "tests" / "fixtures"
 BROKEN = {"mem0": ("results", 3), "zep": ("edges", 2)}
@@ -78,13 +77,6 @@ def desk(tmp_path: Path) -> Path:
         del export[part][broken]
         (tmp_path / f"{name}.json").write_text(json.dumps(export))
     return tmp_path
-
-
-def script_of(page: str) -> str:
-    """The page's blocks as one script of a shell."""
-    blocks = [token for token in MarkdownIt().parse((ROOT / page).read_text()) if token.type == "fence"]
-    pieces = {"shell": "{}", "python": "python - <<'END_OF_PYTHON'\n{}END_OF_PYTHON\n"}
-    return "".join(pieces[block.info].format(block.content) for block in blocks if block.info in pieces)
 
 
 def stand_ins(script: str, stack: RunningLocal) -> str:
@@ -168,9 +160,8 @@ def test_clients_reach_the_gateway_by_what_the_page_gives_them(stack: RunningLoc
     text = stand_ins((ROOT / "docs/clients.md").read_text(), stack)
     key = stack.endpoint()["api_key"]
     text = re.sub(r"\$\{?\{?(?:env:|input:)?[\w-]+\}|\{env:\w+\}|\$RECOLLECT_API_KEY|rcl_…", key, text)
-    blocks = [token for token in MarkdownIt().parse(text) if token.type == "fence"]
     reached = set()
-    for block in blocks:
+    for block in fences_of(text):
         if block.info == "shell":
             _, _, _, _, _, name, url, _, header = shlex.split(block.content)
             server: dict[str, Any] = {"url": url, "headers": dict([header.split(": ", 1)])}

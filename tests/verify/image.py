@@ -1,172 +1,143 @@
-"""infra/Dockerfile carried out without a container engine: its steps in roots made by Debian's own bootstrap.
+"""The image as Debian's buildah makes it of infra/Dockerfile by the command of docs/image.md, and commands run in it.
 
-What a base image would bring is Debian 13 with Python as `/usr/local/bin/python` and pip: `bootstrap` makes that. Each
-RUN line is run in a chroot of its stage; COPY takes only what `.dockerignore` lets through.
+buildah needs no container engine. The base image is made here, of Debian's own packages: Debian 13 with pip, and with
+Python as `/usr/local/bin/python`.
 """
 
+import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from string import Template
+from typing import Any
 
-ROOT = Path(__file__).parents[2]
-DOCKERFILE = ROOT / "infra" / "Dockerfile"
-IGNORED = ("__pycache__", "*.pyc")
+from tests.support.documented import ROOT, script_of
+
 PACKAGES = "python3,python3-venv,python3-pip,ca-certificates"
-LENT = ("/etc/ssl/certs/ca-certificates.crt", "/etc/resolv.conf")
-REGISTRY_VARIABLES = {"PIP_INDEX_URL", "PIP_CERT", "PIP_DEFAULT_TIMEOUT", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"}
+BASE = "localhost/python"
+BUNDLE = Path("/etc/ssl/certs/ca-certificates.crt")
+REGISTRY_VARIABLES = ("PIP_INDEX_URL", "PIP_DEFAULT_TIMEOUT")
 
-# In a mount namespace of its own, so that nothing stays mounted; `exec`, so that signals reach the program.
-_ENTER = """
+# What `buildah run` has no option for: the root read-only but for /tmp. In a mount namespace of its own, so that
+# nothing stays mounted; `exec`, so that signals reach the program.
+_SEALED = """
 set -e
-root=$1 user=$2 folder=$3 sealed=$4; shift 4
+root=$1 user=$2 folder=$3; shift 3
 mount --make-rprivate /
 mount --bind "$root" "$root"
 mount --rbind /dev "$root/dev"
 mount --rbind /proc "$root/proc"
-if [ "$sealed" = yes ]; then
-    mount -o remount,bind,ro "$root"
-    mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
-fi
+mount -o remount,bind,ro "$root"
+mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
 exec chroot --userspec="$user" "$root" /usr/bin/env -C "$folder" "$@"
 """
 
 
 @dataclass(frozen=True, slots=True)
-class Instruction:
-    """One instruction of a Dockerfile: `RUN`, and what stands behind it."""
+class Buildah:
+    """buildah, with images and containers of its own under a folder."""
 
-    keyword: str
-    said: str
+    folder: Path
+
+    @property
+    def command(self) -> list[str]:
+        """How it is called."""
+        program = shutil.which("buildah")
+        assert program, "install Debian's package buildah"
+        places = ["--root", str(self.folder / "storage"), "--runroot", str(self.folder / "run")]
+        return [program, *places, "--storage-driver", "vfs"]
+
+    def __call__(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """What it says to these arguments."""
+        return _run([*self.command, *arguments], check=check)
 
 
-@dataclass
-class Stage:
-    """A stage as it becomes: its files under `root`, and what its instructions set."""
+@dataclass(frozen=True, slots=True)
+class Image:
+    """The image, and a container of it that stands for all: nothing of it is changed."""
 
+    buildah: Buildah
+    container: str
     root: Path
-    variables: dict[str, str] = field(default_factory=lambda: {"PATH": "/usr/local/bin:/usr/bin:/usr/sbin:/bin"})
-    folder: str = "/"
-    user: str = "0:0"
-    entrypoint: list[str] = field(default_factory=list)
+    config: Mapping[str, Any]
+    layers: list[int]
+    """The sizes of its layers in bytes, unpacked, its base's first."""
 
-    def command(self, command: Sequence[str], *, sealed: bool = False) -> list[str]:
-        """The command as one of this machine. `sealed`: all but /tmp is read-only, as by `docker run --read-only`."""
-        place = [str(self.root), self.user, self.folder, "yes" if sealed else "no"]
-        return ["unshare", "--mount", "sh", "-c", _ENTER, "sh", *place, *command]
+    @property
+    def variables(self) -> dict[str, str]:
+        """The environment that it sets."""
+        return dict(entry.split("=", 1) for entry in self.config["Env"])
 
-    def run(
-        self, *command: str, sealed: bool = False, check: bool = True, more: Mapping[str, str] | None = None
+    def run(self, *command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end, as the image says: by its user, in its folder, with its environment."""
+        return self.buildah("run", "--isolation", "chroot", self.container, "--", *command, check=check)
+
+    def sealed(self, *command: str) -> list[str]:
+        """The command as one of this machine, on a root of which all but /tmp is read-only."""
+        place = [str(self.root), self.config["User"], self.config["WorkingDir"]]
+        return ["unshare", "--mount", "sh", "-c", _SEALED, "sh", *place, *command]
+
+    def run_sealed(
+        self, *command: str, check: bool = True, more: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command here to its end, as the stage's user."""
-        done = subprocess.run(
-            self.command(command, sealed=sealed),
-            env={**self.variables, **(more or {})},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0 or not check, f"{' '.join(command)}: {done.stdout}{done.stderr}"
-        return done
+        """Run it so to its end."""
+        return _run(self.sealed(*command), check=check, env={**self.variables, **(more or {})})
 
 
-def instructions(text: str) -> Iterator[Instruction]:
-    """The instructions of a Dockerfile without comments, each continued line joined to the one before."""
-    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
-    for joined in "\n".join(lines).replace("\\\n", " ").splitlines():
-        keyword, _, said = joined.strip().partition(" ")
-        yield Instruction(keyword, said.strip())
+def build(folder: Path) -> Image:
+    """Make the base, and build on it what the page says."""
+    buildah = Buildah(folder)
+    _make_base(buildah)
+    _run(["sh", "-eux", "-c", script_of("docs/image.md")], cwd=ROOT, env=_lending(buildah))
+    told = json.loads(buildah("inspect", "--type", "image", "recollect").stdout)
+    container = buildah("from", "recollect").stdout.strip()
+    root = Path(buildah("mount", container).stdout.strip())
+    layers = [layer["size"] for layer in json.loads(told["Manifest"])["layers"]]
+    return Image(buildah, container, root, json.loads(told["Config"])["config"], layers)
 
 
-def bootstrap(target: Path) -> None:
-    """Make what the base image is: a small Debian 13 with Python where that image has it."""
-    command = ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={PACKAGES}", "trixie", str(target)]
-    made = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert made.returncode == 0, made.stderr
-    (target / "usr/local/bin/python").symlink_to("/usr/bin/python3")
+def _make_base(buildah: Buildah) -> None:
+    """What the base image is: a small Debian 13 with Python where that image has it."""
+    files = buildah.folder / "base.tar"
+    _run(["mmdebstrap", "--quiet", "--variant=minbase", f"--include={PACKAGES}", "trixie", str(files)])
+    container = buildah("from", "scratch").stdout.strip()
+    buildah("add", "--quiet", container, str(files), "/")
+    files.unlink()
+    buildah("run", "--isolation", "chroot", container, "--", "ln", "-s", "/usr/bin/python3", "/usr/local/bin/python")
+    buildah("config", "--env", "PATH=/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin", container)
+    buildah("commit", "--quiet", "--rm", container, BASE)
 
 
-def build(base: Path, into: Path) -> Stage:
-    """Carry out the Dockerfile on copies of the base; the last stage."""
-    stages: dict[str, Stage] = {}
-    stage: Stage | None = None
-    for one in instructions(DOCKERFILE.read_text()):
-        if one.keyword == "FROM":
-            _, _, name = one.said.split()
-            stage = stages[name] = Stage(into / name)
-            shutil.copytree(base, stage.root, symlinks=True, ignore=shutil.ignore_patterns("proc", "dev"))
-            for folder in ("proc", "dev"):
-                (stage.root / folder).mkdir(exist_ok=True)
-        elif stage is None:
-            assert one.keyword == "ARG", one  # The base, which `bootstrap` has made.
-        else:
-            _carry_out(stage, one, stages)
-    assert stage is not None
-    return stage
+def _lending(buildah: Buildah) -> dict[str, str]:
+    """An environment in which `buildah bud` builds on our base, with what this machine needs to reach the registries.
+
+    It is mounted over folders that the base has, so that no layer keeps any of it.
+    """
+    home, programs = buildah.folder / "home", buildah.folder / "bin"
+    settings = [
+        f"{name.removeprefix('PIP_')} = {os.environ[name]}" for name in REGISTRY_VARIABLES if name in os.environ
+    ]
+    (home / ".config" / "pip").mkdir(parents=True)
+    if "PIP_CERT" in os.environ:
+        shutil.copy(os.environ["PIP_CERT"], home / "pip.crt")
+        settings.append("cert = /root/pip.crt")
+    (home / ".config" / "pip" / "pip.conf").write_text("\n".join(["[global]", *settings, ""]))
+    volumes = [f"{home}:/root:ro", *([f"{BUNDLE}:{BUNDLE}:ro"] if BUNDLE.exists() else [])]
+    options = [*(f"--volume={volume}" for volume in volumes), f"--build-arg=PYTHON={BASE}"]
+    programs.mkdir()
+    ours = programs / "buildah"
+    ours.write_text(
+        f'#!/bin/sh\nset -eu\ntest "$1" = bud\nshift\nexec {" ".join([*buildah.command, "bud", *options])} "$@"\n'
+    )
+    ours.chmod(0o755)
+    return {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
 
 
-def context() -> list[str]:
-    """What `.dockerignore` lets through: paths in the tree."""
-    lines = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line and line[0] != "#"]
-    assert lines[0] == "*", "everything is kept back that is not named"
-    return [line.removeprefix("!") for line in lines if line.startswith("!")]
-
-
-def _carry_out(stage: Stage, one: Instruction, stages: Mapping[str, Stage]) -> None:
-    match one.keyword:
-        case "ENV" | "ARG":
-            stage.variables |= _pairs(one.said, stage.variables)
-        case "WORKDIR":
-            stage.folder = one.said
-            (stage.root / one.said.strip("/")).mkdir(parents=True, exist_ok=True)
-        case "USER":
-            stage.user = one.said
-        case "COPY":
-            _copy(stage, one.said, stages)
-        case "RUN":
-            with _reaching_registries(stage.root) as more:
-                stage.run("sh", "-c", one.said, more=more)
-        case "ENTRYPOINT":
-            stage.entrypoint = [word.strip('" ') for word in one.said.strip("[]").split(",")]
-        case _:
-            assert one.keyword in {"LABEL", "EXPOSE", "CMD", "HEALTHCHECK"}, one
-
-
-def _pairs(said: str, known: Mapping[str, str]) -> dict[str, str]:
-    pairs = (word.split("=", 1) for word in said.split())
-    return {name: Template(value).safe_substitute(known) for name, value in pairs}
-
-
-def _copy(stage: Stage, said: str, stages: Mapping[str, Stage]) -> None:
-    *sources, target = said.split()
-    place = stage.root / os.path.join(stage.folder, target).lstrip("/")
-    if sources[0].startswith("--from="):
-        source = stages[sources.pop(0).removeprefix("--from=")].root
-        shutil.copytree(source / sources[0].lstrip("/"), place, symlinks=True)
-        return
-    for name in sources:
-        assert any(name == kept or name.startswith(f"{kept}/") for kept in context()), f"{name} is kept back"
-        if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, place, ignore=shutil.ignore_patterns(*IGNORED))
-        else:
-            place.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, place)
-
-
-@contextmanager
-def _reaching_registries(root: Path) -> Iterator[dict[str, str]]:
-    """What this machine needs to reach the package registries, lent to a root for one step; the variables for it."""
-    kept: dict[Path, bytes | None] = {}
-    for file in LENT:
-        place = root / file.lstrip("/")
-        kept[place] = place.read_bytes() if place.exists() else None
-        place.write_bytes(Path(file).read_bytes())
-    try:
-        yield {name: value for name, value in os.environ.items() if name.upper() in REGISTRY_VARIABLES}
-    finally:
-        for place, before in kept.items():
-            place.unlink() if before is None else place.write_bytes(before)
+def _run(
+    command: list[str], *, check: bool = True, env: Mapping[str, str] | None = None, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(command, env=env, cwd=cwd, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 or not check, f"{' '.join(command)}: {done.stdout}{done.stderr}"
+    return done

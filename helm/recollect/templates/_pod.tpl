@@ -80,13 +80,16 @@ securityContext:
 {{- define "recollect.spread" -}}
 {{- $root := index . 0 }}{{ $component := index . 1 }}
 {{- with (include "recollect.kind" $component | get $root.Values) }}
-{{- $unsatisfiable := .topologySpread.whenUnsatisfiable }}
+{{- $zones := .topologySpread.whenUnsatisfiable }}
+{{- $nodes := default $zones .topologySpread.whenNodesUnsatisfiable }}
 {{- if .topologySpread.enabled }}
 topologySpreadConstraints:
-{{- range list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
+{{- range list (list "topology.kubernetes.io/zone" $zones) (list "kubernetes.io/hostname" $nodes) }}
   - maxSkew: 1
-    topologyKey: {{ . }}
-    whenUnsatisfiable: {{ $unsatisfiable }}
+    topologyKey: {{ index . 0 }}
+    whenUnsatisfiable: {{ index . 1 }}
+    # Nodes with taints that a pod does not tolerate are none that it could be spread to.
+    nodeTaintsPolicy: Honor
     labelSelector:
       matchLabels:
         {{- include "recollect.selector" $root | nindent 8 }}

@@ -1,4 +1,4 @@
-"""An API server of Kubernetes with its etcd, and requests to it that change nothing. No pod is run."""
+"""An API server of Kubernetes with its etcd and, where asked for, its controllers. No pod is run."""
 
 import os
 import secrets
@@ -21,15 +21,40 @@ from tests.verify.chart.rendering import Manifest, tool
 
 STOP_SECONDS = 20.0
 DRY_RUN = {"dryRun": "All"}
+NO_CONTROLLERS = {"disable-admission-plugins": "ServiceAccount"}
+"""The plug-in asks for each pod's account, which a controller makes."""
 STRICT = {"fieldManager": "tests", "fieldValidation": "Strict", "force": "true"}
 
 
 class ApiServer:
-    """A server that is asked as its administrator."""
+    """A server that is asked as its administrator; `kubeconfig` is the file by which kubectl and Helm ask so, too."""
 
-    def __init__(self, http: httpx2.Client) -> None:
+    def __init__(self, http: httpx2.Client, kubeconfig: Path, certificate: Path) -> None:
+        self.kubeconfig, self.certificate = kubeconfig, certificate
         self._http = http
         self._plurals: dict[str, dict[str, Any]] = {}
+
+    @property
+    def port(self) -> int:
+        """Its port of loopback."""
+        return int(self._http.base_url.port or 0)
+
+    def found(self, path: str) -> Manifest:
+        """What is there."""
+        told: Manifest = self._http.get(path).raise_for_status().json()
+        return told
+
+    def set_status(self, path: str, status: Manifest) -> None:
+        """Say of an object how it is, as its node would; of one that is gone, nothing."""
+        content = {"Content-Type": "application/merge-patch+json"}
+        answer = self._http.patch(f"{path}/status", json={"status": status}, headers=content)
+        assert answer.is_success or answer.status_code == 404, answer.text
+
+    def token(self, namespace: str, account: str, seconds: int) -> str:
+        """A token of a service account."""
+        path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token"
+        answer = self._http.post(path, json={"spec": {"expirationSeconds": seconds}})
+        return str(answer.raise_for_status().json()["status"]["token"])
 
     def refusal(self, manifest: Manifest) -> str:
         """What a strict dry run of the object says against it; empty: the server would take it as it stands."""
@@ -80,8 +105,11 @@ class ApiServer:
 
 
 @contextmanager
-def api_server(folder: Path) -> Iterator[ApiServer]:
-    """A server of its own on this machine, with what it keeps in the folder; ended, with its etcd, at the end."""
+def api_server(folder: Path, *, controllers: bool = False) -> Iterator[ApiServer]:
+    """A server of its own on this machine, with what it keeps in the folder; ended, with its etcd, at the end.
+
+    With controllers it is a cluster without nodes: Jobs and Deployments get pods, which wait for somebody to run them.
+    """
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     pem = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     (folder / "accounts.key").write_bytes(key.private_bytes(*pem))
@@ -90,14 +118,36 @@ def api_server(folder: Path) -> Iterator[ApiServer]:
     with ExitStack() as stack:
         etcd, peers, port = (stack.enter_context(claimed_port("127.0.0.1", 0)) for _ in range(3))
         stack.enter_context(_running("etcd", _etcd_flags(folder, etcd, peers), folder))
-        stack.enter_context(_running("kube-apiserver", _server_flags(folder, etcd, port), folder))
+        flags = _server_flags(folder, etcd, port) | ({} if controllers else NO_CONTROLLERS)
+        stack.enter_context(_running("kube-apiserver", flags, folder))
         headers = {"Authorization": f"Bearer {token}"}
         certificate = _once_there(folder / "certificates" / "apiserver.crt")
         context = ssl.create_default_context(cafile=str(certificate))
         address = f"https://127.0.0.1:{port}"
+        kubeconfig = _kubeconfig(folder, address, certificate, token)
         http = stack.enter_context(httpx2.Client(base_url=address, headers=headers, verify=context, timeout=60))
         _wait_until_ready(http, folder)
-        yield ApiServer(http)
+        if controllers:
+            flags = _controller_flags(folder, kubeconfig, certificate)
+            stack.enter_context(_running("kube-controller-manager", flags, folder))
+        yield ApiServer(http, kubeconfig, certificate)
+
+
+def _kubeconfig(folder: Path, address: str, certificate: Path, token: str) -> Path:
+    file = folder / "kubeconfig"
+    cluster = {"server": address, "certificate-authority": str(certificate)}
+    context = {"cluster": "tests", "user": "admin"}
+    told = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "tests", "cluster": cluster}],
+        "users": [{"name": "admin", "user": {"token": token}}],
+        "contexts": [{"name": "tests", "context": context}],
+        "current-context": "tests",
+    }
+    file.write_text(yaml.safe_dump(told))
+    file.chmod(0o600)
+    return file
 
 
 def _etcd_flags(folder: Path, port: int, peers: int) -> dict[str, str]:
@@ -114,7 +164,6 @@ def _etcd_flags(folder: Path, port: int, peers: int) -> dict[str, str]:
 
 
 def _server_flags(folder: Path, etcd: int, port: int) -> dict[str, str]:
-    """Without the plug-in that asks for each pod's account, which a controller makes that does not run here."""
     return {
         "etcd-servers": f"http://127.0.0.1:{etcd}",
         "bind-address": "127.0.0.1",
@@ -128,7 +177,16 @@ def _server_flags(folder: Path, etcd: int, port: int) -> dict[str, str]:
         "service-account-issuer": "https://kubernetes.default",
         "token-auth-file": str(folder / "tokens.csv"),
         "authorization-mode": "RBAC",
-        "disable-admission-plugins": "ServiceAccount",
+    }
+
+
+def _controller_flags(folder: Path, kubeconfig: Path, certificate: Path) -> dict[str, str]:
+    return {
+        "kubeconfig": str(kubeconfig),
+        "service-account-private-key-file": str(folder / "accounts.key"),
+        "root-ca-file": str(certificate),
+        "leader-elect": "false",
+        "secure-port": "0",
     }
 
 

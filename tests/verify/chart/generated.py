@@ -16,18 +16,19 @@ CHART = Path(__file__).parents[3] / "helm" / "recollect"
 VALUES, README, SCHEMA = CHART / "values.yaml", CHART / "README.md", CHART / "values.schema.json"
 INTRODUCTION = CHART / "README.head.md"
 
-SECRETS = {
-    "ACCEPTED_KEY_SECRETS",
+ADDRESSES = {
     "CELLS",
     "DATABASE_URL",
-    "EMBEDDING_API_KEY",
-    "KEY_SECRET",
-    "MAIL_URL",
     "MAINTENANCE_DATABASE_URL",
     "OPERATOR_DATABASE_URL",
     "OWNER_DATABASE_URL",
     "REDIS_URL",
     "REPLICA_DATABASE_URL",
+}
+"""Settings whose type does not tell that they hold a password."""
+
+SECRETS = ADDRESSES | {
+    name.upper() for name, field in Settings.model_fields.items() if "SecretStr" in repr(field.annotation)
 }
 """Settings that are secret, or hold a password."""
 

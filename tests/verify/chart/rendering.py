@@ -49,7 +49,10 @@ def merged(*layers: Mapping[str, Any]) -> dict[str, Any]:
 ALL = merged(
     MINIMAL,
     {
-        "settings": {"RECOLLECT_OTLP_ENDPOINT": "http://collector:4318"},
+        "settings": {
+            "RECOLLECT_OTLP_ENDPOINT": "http://collector:4318",
+            "RECOLLECT_MAIL_FROM": "Recollect <memory@example.com>",
+        },
         "mail": {"secret": "mail"},
         "embedding": {"secret": "embedder"},
         "postgresql": {
@@ -80,6 +83,17 @@ ALL = merged(
 """Everything that can be enabled at once."""
 
 
+CELLS: dict[str, Any] = {
+    "names": ["b", "c"],
+    "secret": "cells",
+    "workerKey": "worker-cells",
+    "ports": [5434],
+    "workers": {"b": {"autoscaling": {"maxReplicas": 30}}, "c": {"replicas": 5, "autoscaling": {"enabled": False}}},
+}
+CELLED = merged(ALL, {"cells": CELLS})
+"""With further clusters of PostgreSQL."""
+
+
 def tool(name: str) -> str:
     """A program that `make verify` builds."""
     program = TOOLS / name
@@ -106,11 +120,21 @@ def _template(values: str, kubernetes: str) -> tuple[str, int, str]:
     return done.stdout, done.returncode, done.stderr
 
 
+class _Strict(yaml.SafeLoader):
+    """A key that is there twice is an error; a SafeLoader takes the last of both."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """The mapping of a node whose keys differ."""
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        assert len(set(keys)) == len(keys), f"a key is there twice: {keys}"
+        return super().construct_mapping(node, deep)
+
+
 def manifests(values: Mapping[str, Any] = MINIMAL, *, kubernetes: str = NEWEST) -> list[Manifest]:
     """Every object, hooks and tests too."""
     told, status, error = _template(yaml.safe_dump(dict(values)), kubernetes)
     assert status == 0, error
-    return [each for each in yaml.safe_load_all(told) if each]
+    return [each for each in yaml.load_all(told, _Strict) if each]
 
 
 def refusal(values: Mapping[str, Any]) -> str:

@@ -9,13 +9,17 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import asyncpg
+import yaml
+
+from recollect_local.postgres import LocalPostgres
 from recollect_local.process import start_process, stop_process
-from tests.verify.chart.rendering import Manifest, container_of
+from tests.verify.chart.rendering import EXAMPLES, Manifest, container_of
 
 BIN = Path(sys.executable).parent
 STOP_SECONDS = 30.0
@@ -35,7 +39,7 @@ def environment(manifest: Manifest, secrets: Secrets, tmp: Path, **changed: obje
             reference = entry["valueFrom"]["secretKeyRef"]
             found[entry["name"]] = secrets[reference["name"], reference["key"]]
         else:  # `$(NAME)` is what the kubelet knows of before it.
-            found[entry["name"]] = re.sub(r"\$\((\w+)\)", lambda match: found[match[1]], entry["value"])
+            found[entry["name"]] = re.sub(r"\$\((\w+)\)", lambda match: found[match[1]], entry.get("value", ""))
     if "HOME" in found:
         assert found["HOME"] == "/tmp"
         changed["HOME"] = tmp
@@ -60,16 +64,41 @@ def run(
     return subprocess.run(command, env=dict(variables), capture_output=True, text=True, timeout=RUN_SECONDS)
 
 
+def started(
+    manifest: Manifest, variables: Mapping[str, str], tmp: Path, log: Path, scripts: Mapping[str, Path] = {}
+) -> subprocess.Popen[bytes]:
+    """Start it, for whoever asks to end it."""
+    return start_process(_command(manifest, tmp, scripts), log=log, environment=dict(variables))
+
+
 @contextmanager
 def running(
     manifest: Manifest, variables: Mapping[str, str], tmp: Path, log: Path
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Let it run, as a Deployment, and end it as the kubelet does."""
-    process = start_process(_command(manifest, tmp, {}), log=log, environment=dict(variables))
+    process = started(manifest, variables, tmp, log)
     try:
         yield process
     finally:
         stop_process(process, grace_seconds=STOP_SECONDS)
+
+
+async def prepared_database(postgres: LocalPostgres, name: str) -> Callable[[str], str]:
+    """A new database, as CloudNativePG makes it by the example; by a login, its address."""
+    cluster = next(yaml.safe_load_all((EXAMPLES / "cloudnative-pg.yaml").read_text()))
+    initdb = cluster["spec"]["bootstrap"]["initdb"]
+    superuser = await asyncpg.connect(postgres.url())
+    await superuser.execute(f"CREATE DATABASE {name} OWNER {initdb['owner']}")
+    await superuser.close()
+
+    def address(login: str = "postgres") -> str:
+        return postgres.url(login).replace("/recollect?", f"/{name}?")
+
+    within = await asyncpg.connect(address())
+    for statement in initdb["postInitApplicationSQL"]:
+        await within.execute(statement)
+    await within.close()
+    return address
 
 
 def lines(log: Path) -> list[dict[str, Any]]:

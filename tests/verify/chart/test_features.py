@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 import yaml
 
+from recollect.mail_url import MailSecurity, read_mail_url
 from recollect.settings import Settings
 from tests.verify.chart.rendering import (
     ALL,
+    CELLED,
     EXAMPLE_VALUES,
     EXAMPLES,
     FULLNAME,
@@ -26,8 +28,10 @@ from tests.verify.chart.rendering import (
     with_pods,
 )
 
+MAIL_PORTS = {read_mail_url(f"{each}://mail.example.com").port for each in (MailSecurity.TLS, MailSecurity.STARTTLS)}
+"""Those of servers to which mail goes by TLS."""
+
 OBSERVABILITY = ROOT / "infra" / "observability"
-CELLED = merged(ALL, {"cells": {"names": ["b"], "secret": "cells"}})
 CASES = {"minimal": MINIMAL, "all": ALL, "cells": CELLED, **EXAMPLE_VALUES}
 
 
@@ -104,6 +108,14 @@ def test_a_gateway_goes_when_everybody_knows() -> None:
     assert container["livenessProbe"]["httpGet"] == {"path": "/health/live", "port": "http"}
     probe = container["startupProbe"]
     assert probe["periodSeconds"] * probe["failureThreshold"] >= 120
+
+
+@pytest.mark.parametrize("measured", [True, False])
+def test_a_worker_counts_in_a_rollout_once_it_has_stood(measured: bool) -> None:
+    """One that cannot start ends within seconds, and was ready until then where no probe asks it."""
+    worker = one(manifests(merged(MINIMAL, {"metrics": {"enabled": measured}})), "Deployment", "worker")
+    assert worker["spec"]["minReadySeconds"] >= 10
+    assert ("readinessProbe" in container_of(worker)) is measured
 
 
 def test_replicas_are_spread_and_never_all_taken() -> None:
@@ -238,11 +250,21 @@ def test_the_first_tenants_key_goes_to_one_secret_that_its_job_may_change_and_no
         assert "hook-succeeded" in each["metadata"]["annotations"]["helm.sh/hook-delete-policy"]
 
 
+@pytest.mark.parametrize("store", ["secret", "log"])
+def test_the_first_tenant_is_also_made_by_an_upgrade(store: str) -> None:
+    """By which it is enabled, or behind an installation that failed before."""
+    found = manifests(merged(ALL, {"bootstrap": {"store": store}}))
+    made = [each for each in found if each["metadata"]["name"] == f"{FULLNAME}-bootstrap"]
+    assert {"Job", "ServiceAccount", "NetworkPolicy", "ConfigMap"} <= kinds(made)
+    assert {each["metadata"]["annotations"]["helm.sh/hook"] for each in made} == {"post-install,post-upgrade"}
+
+
 def test_the_first_tenants_key_goes_to_a_log_where_that_is_asked_and_no_right_is_given() -> None:
     found = manifests(merged(ALL, {"bootstrap": {"store": "log"}}))
     assert not kinds(found) & {"Role", "RoleBinding", "Secret"}
     job = one(found, "Job", "bootstrap")
-    assert container_of(job)["command"][:4] == ["recollect", "tenants", "create", "acme"]
+    assert container_of(job)["command"][2:6] == ["recollect", "tenants", "create", "acme"]
+    assert "FIRST_TENANT_SECRET" not in variables_of(job)
     assert not [volume for volume in pod_of(job)["volumes"] if "projected" in volume]
 
 
@@ -287,14 +309,16 @@ def test_each_cell_has_workers_of_its_own_and_no_process_a_login_that_it_does_no
     cell = "RECOLLECT_CELL"
     for kind, name, key in (
         ("Deployment", "gateway", "cells"),
-        ("Deployment", "worker", "cells"),
-        ("Deployment", "worker-b", "cells"),
+        ("Deployment", "worker", "worker-cells"),
+        ("Deployment", "worker-b", "worker-cells"),
         ("Deployment", "operator", "operator-cells"),
         ("Job", "migration", "owner-cells"),
     ):
         variables = variables_of(one(found, kind, name))
         assert variables["RECOLLECT_CELLS"] == ("cells", key)
         assert variables.get(cell) == ("b" if name == "worker-b" else None)
+    before = manifests(merged(CELLED, {"cells": {"workerKey": ""}}))
+    assert variables_of(one(before, "Deployment", "worker-b"))["RECOLLECT_CELLS"] == ("cells", "cells")
     assert one(found, "NetworkPolicy", "worker-b")["spec"] != one(found, "NetworkPolicy", "worker")["spec"]
     deployment = one(found, "Deployment", "worker-b")
     labels = deployment["spec"]["template"]["metadata"]["labels"]
@@ -357,6 +381,8 @@ def test_what_leaves_is_listed() -> None:
     found = manifests(ALL)
     leaving = rules(found, "gateway", "egress")
     assert set(leaving) == {53, 5432, 6379, 4318, 443}
+    [internet] = [each for each in one(found, "NetworkPolicy", "gateway")["spec"]["egress"] if "ipBlock" in str(each)]
+    assert {each["port"] for each in internet["ports"]} == {443, *MAIL_PORTS}
     [ipv4, ipv6] = leaving[443]
     assert "169.254.0.0/16" in ipv4["ipBlock"]["except"]
     assert "fc00::/7" in ipv6["ipBlock"]["except"]
@@ -367,6 +393,30 @@ def test_what_leaves_is_listed() -> None:
     assert "ingress" not in one(manifests(silent), "NetworkPolicy", "worker")["spec"]
     off = manifests(merged(MINIMAL, {"networkPolicy": {"enabled": False}}))
     assert "NetworkPolicy" not in kinds(off)
+
+
+def test_whoever_may_reach_the_gateway_helms_test_may() -> None:
+    namespace = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "ingress"}}}
+    found = manifests(merged(MINIMAL, {"networkPolicy": {"gatewayFrom": [namespace]}}))
+    [clients, test] = rules(found, "gateway", "ingress")["http"]
+    assert clients == namespace
+    assert test["podSelector"]["matchLabels"].items() <= one(found, "Pod", "test")["metadata"]["labels"].items()
+    assert rules(manifests(), "gateway", "ingress")["http"] == []
+
+
+def test_servers_of_further_cells_are_reached_by_all_that_ask_them() -> None:
+    peers = [{"podSelector": {"matchLabels": {"cnpg.io/cluster": name}}} for name in ("home", "b")]
+    found = manifests(merged(CELLED, {"networkPolicy": {"postgresqlTo": peers}}))
+    for name in ("gateway", "worker", "worker-b", "operator", "migration"):
+        [servers] = [each for each in one(found, "NetworkPolicy", name)["spec"]["egress"] if each.get("to") == peers]
+        assert {each["port"] for each in servers["ports"]} == {5432, 5433, 5434}
+
+
+def test_an_embedder_in_the_cluster_is_reached_by_a_rule_of_its_own() -> None:
+    rule = {"ports": [{"protocol": "TCP", "port": 8080}], "to": [{"namespaceSelector": {}}]}
+    found = manifests(merged(CELLED, {"networkPolicy": {"extraEgress": [rule]}}))
+    having = {each["metadata"]["name"] for each in found if rule in each.get("spec", {}).get("egress", [])}
+    assert having == {f"{FULLNAME}-{name}" for name in ("gateway", "worker", "worker-b", "worker-c")}
 
 
 @pytest.mark.parametrize("kind", ["PodMonitor", "ServiceMonitor"])
@@ -399,6 +449,24 @@ def test_alerts_and_dashboards_are_those_of_infra() -> None:
         board = one(found, "ConfigMap", f"dashboard-{path.stem.removeprefix('recollect-')}")
         assert json.loads(board["data"][path.name]) == json.loads(path.read_text())
         assert board["metadata"]["labels"]["grafana_dashboard"] == "1"
+
+
+def test_labels_of_all_objects_and_of_one_kind_may_be_the_same() -> None:
+    labels = {"release": "all", "app.kubernetes.io/part-of": "memory"}
+    metrics = {"monitor": {"labels": {"release": "prometheus"}}, "dashboards": {"labels": {"release": "grafana"}}}
+    found = manifests(merged(ALL, {"commonLabels": labels, "metrics": metrics}))
+    for each in found:
+        assert each["metadata"]["labels"]["app.kubernetes.io/part-of"] == "memory"
+    told = {each["kind"]: each["metadata"]["labels"]["release"] for each in found if each["kind"] != "ConfigMap"}
+    assert (told.pop("PodMonitor"), set(told.values())) == ("prometheus", {"all"})
+    assert one(found, "ConfigMap", "dashboard-worker")["metadata"]["labels"]["release"] == "grafana"
+
+
+def test_servers_may_be_named_by_an_address_of_ipv6() -> None:
+    found = manifests(merged(MINIMAL, {"postgresql": {"host": "[fd00::1]"}, "redis": {"host": "[fd00::2]"}}))
+    variables = variables_of(one(found, "Deployment", "gateway"))
+    assert "@[fd00::1]:5432/recollect?" in variables["RECOLLECT_DATABASE_URL"]
+    assert "@[fd00::2]:6379/0" in variables["RECOLLECT_REDIS_URL"]
 
 
 def test_external_secrets_stay_while_they_are_replaced() -> None:
@@ -435,8 +503,71 @@ def test_an_image_is_named_by_digest_where_there_is_one() -> None:
     assert images == {f"registry.example.com/recollect@{digest}"}
 
 
+def test_the_example_of_postgresql_loses_nothing_that_was_acknowledged() -> None:
+    """A replica beside the primary has it, and one may be away; what backups need is there."""
+    made = of_postgresql()
+    cluster, store, backup = made["Cluster"]["spec"], made["ObjectStore"], made["ScheduledBackup"]["spec"]
+    assert cluster["postgresql"]["synchronous"] == {"method": "any", "number": 1}
+    assert cluster["instances"] >= 3
+    [archive] = cluster["plugins"]
+    assert archive["isWALArchiver"] is True
+    assert archive["parameters"]["barmanObjectName"] == store["metadata"]["name"]
+    assert backup["pluginConfiguration"]["name"] == archive["name"]
+    assert backup["cluster"]["name"] == made["Cluster"]["metadata"]["name"]
+    assert len(backup["schedule"].split()) == 6
+
+
+def test_the_example_of_postgresql_has_the_connections_that_production_takes_at_its_most() -> None:
+    """By docs/capacity.md: a pool and two for each process, twice during a rollout. Many tenants come by the pooler."""
+    cluster = of_postgresql()["Cluster"]["spec"]["postgresql"]["parameters"]
+    values = EXAMPLE_VALUES["production"]
+    processes = sum(values[name]["autoscaling"]["maxReplicas"] for name in ("gateway", "worker"))
+    assert not values["postgresql"].get("pooler")
+    taken = 2 * processes * (Settings.model_fields["database_pool_size"].default + 2)
+    assert taken < int(cluster["max_connections"])
+    assert EXAMPLE_VALUES["many-tenants"]["postgresql"]["pooler"]["enabled"]
+    pooler = of_postgresql()["Pooler"]["spec"]
+    pooled = pooler["instances"] * int(pooler["pgbouncer"]["parameters"]["default_pool_size"])
+    building_indexes = EXAMPLE_VALUES["many-tenants"]["worker"]["autoscaling"]["maxReplicas"]
+    assert pooled + 2 * building_indexes < int(cluster["max_connections"])
+
+
+@pytest.mark.parametrize("name", [name for name in EXAMPLE_VALUES if "autoscaling" in EXAMPLE_VALUES[name]["gateway"]])
+def test_gateways_of_the_examples_are_scaled_below_the_one_core_on_which_each_computes(name: str) -> None:
+    found = manifests(EXAMPLE_VALUES[name])
+    cores = float(container_of(one(found, "Deployment", "gateway"))["resources"]["requests"]["cpu"])
+    [metric] = one(found, "HorizontalPodAutoscaler", "gateway")["spec"]["metrics"]
+    assert cores * metric["resource"]["target"]["averageUtilization"] / 100 < 1
+
+
+def test_replicas_of_many_tenants_keep_to_zones_and_to_nodes_where_there_is_room() -> None:
+    deployment = one(manifests(EXAMPLE_VALUES["many-tenants"]), "Deployment", "gateway")
+    spread = {each["topologyKey"]: each for each in pod_of(deployment)["topologySpreadConstraints"]}
+    assert {key: each["whenUnsatisfiable"] for key, each in spread.items()} == {
+        "topology.kubernetes.io/zone": "DoNotSchedule",
+        "kubernetes.io/hostname": "ScheduleAnyway",
+    }
+    strict = {"gateway": {"topologySpread": {"whenUnsatisfiable": "DoNotSchedule"}}}
+    both = pod_of(one(manifests(merged(MINIMAL, strict)), "Deployment", "gateway"))["topologySpreadConstraints"]
+    assert {each["whenUnsatisfiable"] for each in both} == {"DoNotSchedule"}
+    assert {each["nodeTaintsPolicy"] for each in [*spread.values(), *both]} == {"Honor"}
+
+
+def test_the_proxy_of_the_small_example_waits_longer_than_a_stream_is_silent() -> None:
+    """And is one that is kept: ingress-nginx no longer is."""
+    ingress = one(manifests(EXAMPLE_VALUES["small"]), "Ingress", "gateway")
+    assert ingress["spec"]["ingressClassName"] == "haproxy"
+    assert ingress["metadata"]["annotations"] == {"haproxy.org/timeout-server": "1h"}
+    assert Settings.model_fields["stream_keep_alive_seconds"].default < 3600
+
+
+def of_postgresql() -> dict[str, Manifest]:
+    """What the example for CloudNativePG makes, by kind."""
+    return {each["kind"]: each for each in yaml.safe_load_all((EXAMPLES / "cloudnative-pg.yaml").read_text())}
+
+
 def test_the_pooler_and_the_database_of_the_examples_are_those_that_the_values_name() -> None:
-    made = {each["kind"]: each for each in yaml.safe_load_all((EXAMPLES / "cloudnative-pg.yaml").read_text())}
+    made = of_postgresql()
     cluster, pooler = made["Cluster"], made["Pooler"]
     postgresql = EXAMPLE_VALUES["many-tenants"]["postgresql"]
     assert postgresql["host"] == f"{cluster['metadata']['name']}-rw"

@@ -11,16 +11,14 @@ from typing import Any
 import asyncpg
 import httpx2
 import pytest
-import yaml
 
 from recollect_local.address import claimed_port
 from recollect_local.postgres import LocalPostgres
 from tests.support.gateway import eventually
 from tests.support.web_server import CertificateAuthority, plain, web_server
-from tests.verify.chart.rendering import ALL, CHART, EXAMPLES, Manifest, manifests, merged, one
-from tests.verify.chart.running import environment, lines, run, running
+from tests.verify.chart.rendering import ALL, CHART, Manifest, manifests, merged, one
+from tests.verify.chart.running import environment, lines, prepared_database, run, running
 
-DATABASE = "of_the_chart"
 FILES = CHART / "files"
 LOGINS = ("app", "owner", "maintenance", "operator")
 URLS = {login: {"urlKey": "url"} for login in LOGINS}
@@ -51,29 +49,15 @@ class Installation:
         return folder
 
 
-async def _prepare_database(postgres: LocalPostgres) -> None:
-    """A new database, as CloudNativePG makes it by the example."""
-    cluster = next(yaml.safe_load_all((EXAMPLES / "cloudnative-pg.yaml").read_text()))
-    initdb = cluster["spec"]["bootstrap"]["initdb"]
-    superuser = await asyncpg.connect(postgres.url())
-    await superuser.execute(f"CREATE DATABASE {DATABASE} OWNER {initdb['owner']}")
-    await superuser.close()
-    within = await asyncpg.connect(postgres.url().replace("/recollect?", f"/{DATABASE}?"))
-    for statement in initdb["postInitApplicationSQL"]:
-        await within.execute(statement)
-    await within.close()
-
-
 @pytest.fixture(scope="module")
 async def installation(
     postgres: LocalPostgres, database_url: str, redis_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Installation:
     """Migrated; `database_url` has made the roles, which belong to the server."""
-    await _prepare_database(postgres)
+    address = await prepared_database(postgres, "of_the_chart")
     secrets = {("cache", "url"): redis_url, ("embedder", "api-key"): "none", ("recollect-key", "key-secret"): "k" * 32}
     for login in LOGINS:
-        address = postgres.url(f"recollect_{login}").replace("/recollect?", f"/{DATABASE}?")
-        secrets[f"db-{login}", "url"] = address
+        secrets[f"db-{login}", "url"] = address(f"recollect_{login}")
     made = Installation(tmp_path_factory.mktemp("chart"), secrets)
     job = one(made.rendered, "Job", "migration")
     tmp = made.tmp("migration")
@@ -106,9 +90,31 @@ async def first_key(installation: Installation) -> str:
     stored: dict[str, str] = json.loads(body)["stringData"]
     assert stored["invitation-link"].startswith("https://memory.example.com/")
     assert not any(secret in done.stdout + done.stderr for secret in stored.values())
-    assert again.returncode == 1
+    assert again.returncode == 0, "an upgrade runs it again"
     assert "There is a tenant 'acme' already." in again.stderr
+    assert [json.loads(body) for _, body in api.requests[2:]] == [{"stringData": {}}]
     return stored["api-key"]
+
+
+async def test_what_opens_a_tenant_is_printed_once_where_no_secret_is_to_hold_it(installation: Installation) -> None:
+    values = merged(VALUES, {"bootstrap": {"store": "log", "tenant": {"slug": "logged"}}})
+    job, tmp = one(manifests(values), "Job", "bootstrap"), installation.tmp("logged")
+    variables = environment(job, installation.secrets, tmp)
+    scripts = {"/bootstrap/bootstrap.py": FILES / "bootstrap.py"}
+    first, again = [await asyncio.to_thread(run, job, variables, tmp, scripts) for _ in range(2)]
+    assert (first.returncode, again.returncode) == (0, 0), first.stderr + again.stderr
+    assert [line for line in first.stdout.splitlines() if line.startswith(("rcl_", "https://memory.example.com/"))][1:]
+    assert "rcl_" not in again.stdout
+    assert "There is a tenant 'logged' already." in again.stderr
+
+
+async def test_a_tenant_that_cannot_be_made_fails_the_job(installation: Installation) -> None:
+    values = merged(VALUES, {"bootstrap": {"store": "log", "tenant": {"slug": "planned", "plan": "none-such"}}})
+    job, tmp = one(manifests(values), "Job", "bootstrap"), installation.tmp("planned")
+    scripts = {"/bootstrap/bootstrap.py": FILES / "bootstrap.py"}
+    done = await asyncio.to_thread(run, job, environment(job, installation.secrets, tmp), tmp, scripts)
+    assert done.returncode == 1
+    assert "none-such" in done.stderr
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,12 @@ from typing import Any
 import pytest
 import yaml
 
+from recollect.settings import Settings
 from tests.verify.chart.rendering import ALL, CHART, MINIMAL, merged, refusal
 
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
+
+SCALED: dict[str, Any] = {"enabled": True, "keda": {"prometheusAddress": "http://prometheus:9090"}}
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a password": ({"postgresql": {"app": {"password": "hunter2"}}}, "password"),
@@ -52,6 +55,60 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"externalSecrets": {"enabled": True, "secrets": ALL["externalSecrets"]["secrets"]}},
         "secretStoreRef",
     ),
+    "a password in an address of moves": (
+        {"settings": {"RECOLLECT_MOVE_SOURCE_URL": "postgresql://a:hunter2@c/d"}},
+        "RECOLLECT_MOVE_SOURCE_URL",
+    ),
+    "nobody's account": ({"serviceAccount": {"create": False}}, "serviceAccount.name"),
+    "cells of which nobody knows": ({"cells": {"names": ["b"]}}, "cells.secret"),
+    "home as a further cell": ({"cells": {"names": ["b", "home"], "secret": "cells"}}, "cells.names"),
+    "mail from nobody": ({"mail": {"secret": "mail"}}, "settings.RECOLLECT_MAIL_FROM"),
+    "mail of workers from nobody": (
+        {"mail": {"secret": "mail"}, "gateway": {"settings": {"RECOLLECT_MAIL_FROM": "memory@example.com"}}},
+        "the worker has none",
+    ),
+    "no queue to scale by": (
+        {"worker": {"autoscaling": SCALED | {"queues": {"passages": 0, "jobs": 0, "deliveries": 0}}}},
+        "worker.autoscaling.queues",
+    ),
+    "no queue to scale a cell by": (
+        {
+            "worker": {"autoscaling": SCALED | {"queues": {"passages": 0, "deliveries": 0}}},
+            "cells": {"names": ["b"], "secret": "cells", "workers": {"b": {"autoscaling": {"queues": {"jobs": 0}}}}},
+        },
+        "cells.workers.b.autoscaling.queues",
+    ),
+    "more gateways at least than at most": (
+        {"gateway": {"autoscaling": {"enabled": True, "minReplicas": 11}}},
+        "gateway.autoscaling.minReplicas",
+    ),
+    "more workers at least than at most": (
+        {"worker": {"autoscaling": SCALED | {"minReplicas": 3, "maxReplicas": 2}}},
+        "worker.autoscaling.minReplicas",
+    ),
+    "more workers of a cell at least than at most": (
+        {
+            "worker": {"autoscaling": SCALED},
+            "cells": {"names": ["b"], "secret": "cells", "workers": {"b": {"autoscaling": {"minReplicas": 11}}}},
+        },
+        "cells.workers.b.autoscaling.minReplicas",
+    ),
+    "no gateway at all": ({"gateway": {"autoscaling": {"minReplicas": 0}}}, "gateway/autoscaling/minReplicas"),
+    "no gateway at most": ({"gateway": {"autoscaling": {"maxReplicas": 0}}}, "gateway/autoscaling/maxReplicas"),
+    "no worker at most": ({"worker": {"autoscaling": {"maxReplicas": 0}}}, "worker/autoscaling/maxReplicas"),
+    "no time to start": ({"gateway": {"startupSeconds": 0}}, "startupSeconds"),
+    "no time to migrate": ({"migration": {"activeDeadlineSeconds": 0}}, "activeDeadlineSeconds"),
+    "another name of all pods": ({"commonLabels": {"app.kubernetes.io/name": "memory"}}, "app.kubernetes.io/name"),
+    "another component of all pods": (
+        {"commonLabels": {"app.kubernetes.io/component": "memory"}},
+        "app.kubernetes.io/component",
+    ),
+    "an IPv6 address without brackets": ({"postgresql": {"host": "fd00::1"}}, "/postgresql/host"),
+    "one of a replica": ({"postgresql": {"replica": {"host": "fd00::1"}}}, "/postgresql/replica/host"),
+    "one of a pooler": ({"postgresql": {"pooler": {"host": "fd00::1"}}}, "/postgresql/pooler/host"),
+    "one of Redis": ({"redis": {"host": "fd00::1"}}, "/redis/host"),
+    "a host with its port": ({"postgresql": {"host": "db.example.com:5432"}}, "/postgresql/host"),
+    "a login of Redis without its password": ({"redis": {"user": "recollect", "secret": ""}}, "redis.secret"),
     "a user that is an address's end": ({"postgresql": {"app": {"user": "app@evil"}}}, "user"),
 }
 
@@ -65,6 +122,15 @@ def test_it_is_refused_by_name(values: dict[str, Any], named: str) -> None:
 
 def test_the_chart_alone_says_what_it_needs() -> None:
     assert "publicUrl" in refusal({})
+
+
+def test_no_setting_that_is_secret_is_a_value() -> None:
+    """A type tells most of them; those that hold an address with a password are listed."""
+    taken = SCHEMA["definitions"]["settings"]["properties"]
+    secret = {name for name, field in Settings.model_fields.items() if "Secret" in repr(field.annotation)}
+    assert {"key_secret", "mail_url", "move_source_url"} <= secret
+    addresses = {name for name in Settings.model_fields if name.endswith(("database_url", "redis_url"))}
+    assert not {f"RECOLLECT_{name.upper()}" for name in secret | addresses | {"cells"}} & taken.keys()
 
 
 def objects(schema: Any, path: str = "") -> list[tuple[str, dict[str, Any]]]:
