@@ -115,6 +115,14 @@ def test_settings_that_the_pages_name_are_there() -> None:
             assert f"`{setting}`" in documented, (page.name, setting)
 
 
+async def test_what_alerts_ask_for_is_seen_on_a_dashboard(exported: set[str]) -> None:
+    alerted = {name for rule in RULES for name in re.findall(r"\w+", rule["expr"])} & (exported | OF_HTTP)
+    shown = " ".join(
+        target["expr"] for board in BOARDS.values() for panel in board["panels"] for target in panel["targets"]
+    )
+    assert {name for name in alerted if not re.search(rf"\b{name}\b", shown)} == set()
+
+
 @pytest.mark.parametrize("board", BOARDS.values(), ids=BOARDS.keys())
 def test_panels_of_a_dashboard_do_not_overlap(board: dict[str, Any]) -> None:
     places = [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in board["panels"]]
