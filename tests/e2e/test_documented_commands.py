@@ -1,7 +1,8 @@
 """Every command of the pages that newcomers follow is run, as it stands there, against `recollect local`.
 
 All blocks of a page marked `shell` or `python` are one script, from top to bottom. What is replaced stands in
-`stand_ins`; `make` tells only what it would run, and a process that serves is stopped once it is ready.
+`stand_ins`; `make` tells only what it would run, and a process that serves is stopped once it is ready. `make run` is
+run by itself, at a port as the pages say it.
 """
 
 import json
@@ -22,7 +23,16 @@ from markdown_it import MarkdownIt
 from recollect_local.address import claimed_port
 from recollect_local.postgres import LocalPostgres
 from recollect_local.valkey import LocalValkey
-from tests.e2e.test_local_stack import ENVIRONMENT, RunningLocal, call_tool, request, start, terminate
+from tests.e2e.test_local_stack import (
+    ENVIRONMENT,
+    RunningLocal,
+    call_tool,
+    press_ctrl_c,
+    request,
+    start,
+    terminate,
+    wait_until,
+)
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 ROOT = Path(__file__).parents[2]
@@ -30,6 +40,7 @@ BIN = Path(sys.executable).parent
 FIXTURES = ROOT / "tests" / "fixtures"
 BROKEN = {"mem0": ("results", 3), "zep": ("edges", 2)}
 """What of the exports of others is there to be left out, by tests/unit/transfer/test_foreign_formats.py."""
+PAGES_OF_MAKE_RUN = ("README.md", "docs/quick-start.md")
 
 # What serves is asked until it answers, and is told to stop then; every other command of `recollect` is itself.
 _RECOLLECT = f"""#!{sys.executable}
@@ -139,6 +150,38 @@ def test_quick_start(stack: RunningLocal, desk: Path) -> None:
     assert '"isError":true' not in said
     everything = json.loads((desk / "everything.json").read_text())
     assert "Ada" in {entity["name"] for entity in everything["entities"]}
+
+
+def test_make_run_serves_at_the_port_that_it_is_given(tmp_path: Path) -> None:
+    """The real one, with what has the next start take another port; Ctrl-C stops it."""
+    commands = [re.findall(r"`(make run ARGS=[^`]+)`", (ROOT / page).read_text()) for page in PAGES_OF_MAKE_RUN]
+    assert commands[1:] == commands[:-1] == [['make run ARGS="--port 8800"']]
+    with claimed_port("127.0.0.1", 0) as port:
+        command = commands[0][0].replace("8800", str(port))
+    kept = {name: value for name, value in ENVIRONMENT.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    console = tmp_path / "console"
+    with console.open("wb") as output:
+        process = subprocess.Popen(
+            ["sh", "-c", f"exec {command}"],
+            cwd=ROOT,
+            env={**kept, "RECOLLECT_DATA_DIR": str(tmp_path / "data")},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            process_group=0,
+        )
+    published = tmp_path / "data" / "local.json"
+    try:
+        wait_until(lambda: "claude mcp add" in console.read_text() or process.poll() is not None)
+        assert process.poll() is None, console.read_text()
+        endpoint = json.loads(published.read_text())
+        assert endpoint["mcp_url"] == f"http://127.0.0.1:{port}/mcp"
+        assert call_tool(endpoint, "read_graph", {})["structuredContent"] == {"entities": [], "relations": []}
+    finally:
+        press_ctrl_c(process.pid)
+        process.wait(MAX_WAIT_SECONDS)
+    wait_until(lambda: not published.exists())
+    assert "Traceback" not in console.read_text()
 
 
 def test_migration_from_the_official_server(stack: RunningLocal, desk: Path) -> None:
