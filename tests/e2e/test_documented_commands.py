@@ -213,6 +213,7 @@ def test_clients_reach_the_gateway_by_what_the_page_gives_them(stack: RunningLoc
     text = re.sub(r"\$\{?\{?(?:env:|input:)?[\w-]+\}|\{env:\w+\}|\$RECOLLECT_API_KEY|rcl_…", key, text)
     blocks = [token for token in MarkdownIt().parse(text) if token.type == "fence"]
     reached = set()
+    assert len(blocks) == 12, "a section without a file that is tried"
     for block in blocks:
         if block.info == "shell":
             _, _, _, _, _, name, url, _, header = shlex.split(block.content)
@@ -229,7 +230,7 @@ def test_clients_reach_the_gateway_by_what_the_page_gives_them(stack: RunningLoc
         headers = server.get("headers") or {"Authorization": f"Bearer {server['bearer']}"}
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
         mcp = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-        url = server.get("url") or server["serverUrl"]
+        url = next(server[name] for name in ("url", "httpUrl", "serverUrl") if name in server)
         status, answer = request("POST", url, {**headers, **mcp, "MCP-Protocol-Version": "2025-11-25"}, body)
         assert (status, name) == (200, "recollect"), answer
         assert '"recall"' in answer
