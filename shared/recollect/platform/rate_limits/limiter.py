@@ -47,6 +47,7 @@ class RateLimiter:
         self._refused: LRUCache[RateLimit, tuple[float, Standing]] = LRUCache(REMEMBERED)
         self._is_away = False
         self._probing: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
         metrics.record_redis_away(away=False)
 
     async def take(self, *limits: RateLimit) -> RateDecision:
@@ -68,11 +69,10 @@ class RateLimiter:
                 raise RateLimited(told, (told,))
 
     async def aclose(self) -> None:
-        """Try Redis no more, where it is away."""
+        """Try Redis no more, where it is away. A try that is under way ends by itself, as soon as one always does."""
+        self._closing.set()
         if self._probing is not None:
-            self._probing.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._probing
+            await self._probing
 
     async def _ask(self, limits: tuple[RateLimit, ...], *, take: bool) -> RateDecision:
         if not limits:
@@ -112,7 +112,9 @@ class RateLimiter:
         """Count something in Redis: one that answers, but does not take anything, is away as well."""
         with suppress_instrumentation():
             while self._is_away:
-                await asyncio.sleep(REST_SECONDS)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._closing.wait(), REST_SECONDS)
+                    return
                 with suppress(*_AWAY):
                     await self._in_time([_PROBE], take=True)
                     self._is_away = False
