@@ -20,7 +20,7 @@ COVERAGE ?= $(shell $(BIN)/python -c 'import sys; print("--cov" if sys.version_i
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test verify docs conformance upgrade-drill drills chromium pgbouncer image-tools kubectl chart \
+.PHONY: help setup run test verify docs conformance upgrade-drill drills chromium pgbouncer image-tools promtool kubectl chart \
 	chart-tools chart-server soak lint style types format bench quality lock clean
 
 help: ## Show this help
@@ -69,7 +69,7 @@ docs: setup ## Build the documentation as a site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # Tools first: one that is missing fails at once, not after ten minutes of tests.
-verify: chromium pgbouncer image-tools $(COLLECTOR) chart-tools $(NODE_STAMP) test conformance ## make test, then what needs other tools (tests/verify)
+verify: chromium pgbouncer image-tools promtool $(COLLECTOR) chart-tools $(NODE_STAMP) test conformance ## make test, then what needs other tools (tests/verify)
 	$(BIN)/pytest $(ARGS) --ignore tests/verify/test_conformance.py $(AT_API_SERVER:%=--ignore %) tests/verify
 
 # Fails where docs/conformance.md differed, which is written anew then: to be read, and committed.
@@ -100,6 +100,11 @@ pgbouncer:
 image-tools:
 	@for name in buildah mmdebstrap; do command -v $$name > /dev/null || { \
 		echo "make verify needs $$name: install it (the package $$name of Debian)"; exit 1; }; done
+
+# The alerts of infra/observability are tried by Prometheus' own tests of rules.
+promtool:
+	@command -v promtool > /dev/null || { \
+		echo "make verify needs promtool: install it (the package prometheus of Debian)"; exit 1; }
 
 chart: setup chart-tools ## Check the Helm chart alone (make verify does, too), and start its processes
 	$(BIN)/pytest $(ARGS) $(AT_API_SERVER:%=--ignore %) tests/verify/chart

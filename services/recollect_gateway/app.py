@@ -32,7 +32,6 @@ from recollect.platform.presence import PresenceTeller
 from recollect.platform.queue import Wakeups
 from recollect.platform.rate_limits.limiter import RateLimiter
 from recollect.platform.replicas import replica_of
-from recollect.platform.schema.service import SchemaCheck
 from recollect.platform.shared_cache import SharedCache
 from recollect.platform.text_records import TextRecords
 from recollect.retrieval.recall.cache import RecallCache
@@ -83,6 +82,7 @@ from recollect_gateway.oauth.published_keys import PublishedKeys
 from recollect_gateway.oauth.registration import RegistrationController
 from recollect_gateway.oauth.resources import Resources
 from recollect_gateway.oauth.token import TokenController
+from recollect_gateway.readiness import Readiness, told_readiness
 from recollect_gateway.remembered import RememberedCallers, remembered_callers
 from recollect_gateway.streams import Streams
 from recollect_gateway.urlencoded import MAX_FORM_BYTES
@@ -223,7 +223,9 @@ async def _open(state: State, settings: Settings, offer: Offer, stack: AsyncExit
     bus = await _change_bus(settings, stack)
     callers = stack.enter_context(remembered_callers(bus, settings.remember_callers_seconds))
     state.db = await _database(redis, settings, callers, stack)
-    state.schemas = [SchemaCheck(cell) for cell in (state.db, *state.db.others)]
+    state.readiness = Readiness(state.drain, (state.db, *state.db.others))
+    if settings.tells_metrics:
+        await stack.enter_async_context(told_readiness(state.readiness))
     state.settings = settings
     state.pepper = settings.pepper
     state.tally = UsageTally()

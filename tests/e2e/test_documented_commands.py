@@ -1,7 +1,8 @@
 """Every command of the pages that newcomers follow is run, as it stands there, against `recollect local`.
 
 All blocks of a page marked `shell` or `python` are one script, from top to bottom. What is replaced stands in
-`stand_ins`; `make` tells only what it would run, and a process that serves is stopped once it is ready.
+`stand_ins`; `make` tells only what it would run, and a process that serves is stopped once it is ready. `make run` is
+run by itself, at a port as the pages say it.
 """
 
 import json
@@ -21,7 +22,16 @@ import pytest
 from recollect_local.address import claimed_port
 from recollect_local.postgres import LocalPostgres
 from recollect_local.valkey import LocalValkey
-from tests.e2e.test_local_stack import ENVIRONMENT, RunningLocal, call_tool, request, start, terminate
+from tests.e2e.test_local_stack import (
+    ENVIRONMENT,
+    RunningLocal,
+    call_tool,
+    press_ctrl_c,
+    request,
+    start,
+    terminate,
+    wait_until,
+)
 from tests.support.documented import ROOT, fences_of, script_of
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
@@ -29,6 +39,7 @@ BIN = Path(sys.executable).parent
 FIXTURES = ROOT / "tests" / "fixtures"
 BROKEN = {"mem0": ("results", 3), "zep": ("edges", 2)}
 """What of the exports of others is there to be left out, by tests/unit/transfer/test_foreign_formats.py."""
+PAGES_OF_MAKE_RUN = ("README.md", "docs/quick-start.md")
 
 # What serves is asked until it answers, and is told to stop then; every other command of `recollect` is itself.
 _RECOLLECT = f"""#!{sys.executable}
@@ -133,6 +144,38 @@ def test_quick_start(stack: RunningLocal, desk: Path) -> None:
     assert "Ada" in {entity["name"] for entity in everything["entities"]}
 
 
+def test_make_run_serves_at_the_port_that_it_is_given(tmp_path: Path) -> None:
+    """The real one, with what has the next start take another port; Ctrl-C stops it."""
+    commands = [re.findall(r"`(make run ARGS=[^`]+)`", (ROOT / page).read_text()) for page in PAGES_OF_MAKE_RUN]
+    assert commands[1:] == commands[:-1] == [['make run ARGS="--port 8800"']]
+    with claimed_port("127.0.0.1", 0) as port:
+        command = commands[0][0].replace("8800", str(port))
+    kept = {name: value for name, value in ENVIRONMENT.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    console = tmp_path / "console"
+    with console.open("wb") as output:
+        process = subprocess.Popen(
+            ["sh", "-c", f"exec {command}"],
+            cwd=ROOT,
+            env={**kept, "RECOLLECT_DATA_DIR": str(tmp_path / "data")},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            process_group=0,
+        )
+    published = tmp_path / "data" / "local.json"
+    try:
+        wait_until(lambda: "claude mcp add" in console.read_text() or process.poll() is not None)
+        assert process.poll() is None, console.read_text()
+        endpoint = json.loads(published.read_text())
+        assert endpoint["mcp_url"] == f"http://127.0.0.1:{port}/mcp"
+        assert call_tool(endpoint, "read_graph", {})["structuredContent"] == {"entities": [], "relations": []}
+    finally:
+        press_ctrl_c(process.pid)
+        process.wait(MAX_WAIT_SECONDS)
+    wait_until(lambda: not published.exists())
+    assert "Traceback" not in console.read_text()
+
+
 def test_migration_from_the_official_server(stack: RunningLocal, desk: Path) -> None:
     names = {json.loads(line).get("name") for line in (desk / "memory.jsonl").read_text().split("\n") if line}
     run("docs/migration/memory-server.md", stack, desk)
@@ -161,7 +204,9 @@ def test_clients_reach_the_gateway_by_what_the_page_gives_them(stack: RunningLoc
     key = stack.endpoint()["api_key"]
     text = re.sub(r"\$\{?\{?(?:env:|input:)?[\w-]+\}|\{env:\w+\}|\$RECOLLECT_API_KEY|rcl_…", key, text)
     reached = set()
-    for block in fences_of(text):
+    blocks = fences_of(text)
+    assert len(blocks) == 12, "a section without a file that is tried"
+    for block in blocks:
         if block.info == "shell":
             _, _, _, _, _, name, url, _, header = shlex.split(block.content)
             server: dict[str, Any] = {"url": url, "headers": dict([header.split(": ", 1)])}
@@ -177,7 +222,7 @@ def test_clients_reach_the_gateway_by_what_the_page_gives_them(stack: RunningLoc
         headers = server.get("headers") or {"Authorization": f"Bearer {server['bearer']}"}
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
         mcp = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-        url = server.get("url") or server["serverUrl"]
+        url = next(server[name] for name in ("url", "httpUrl", "serverUrl") if name in server)
         status, answer = request("POST", url, {**headers, **mcp, "MCP-Protocol-Version": "2025-11-25"}, body)
         assert (status, name) == (200, "recollect"), answer
         assert '"recall"' in answer

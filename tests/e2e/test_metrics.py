@@ -12,6 +12,8 @@ import httpx2
 import pytest
 
 from recollect.caller import Caller
+from recollect.jobs.kinds import KINDS
+from recollect.jobs.model import FAULTS_OF_OURS
 from recollect.platform.metric_readers import HTTP_ATTRIBUTES
 from recollect.settings import Settings
 from tests.e2e.test_trace import free_port, gateway
@@ -64,6 +66,13 @@ async def test_a_gateway_and_a_worker_tell_what_they_did(
             ("search", "hit"): 2,
             ("search", "miss"): 1,
         }
+        # What alerts ask for the first of is there from the start on, as zero.
+        assert collector.points("recollect.gateway.ready")[frozenset()].as_int == 1
+        for name in ("recollect.redis.away", "recollect.rate.fallbacks", "recollect.usage.uncounted"):
+            assert collector.points(name)[frozenset()].as_int == 0, name
+        points = collector.points("recollect.jobs.failed").items()
+        failed = {(dict(at)["recollect.job.kind"], dict(at)["error.type"]): p.as_int for at, p in points}
+        assert failed == {(kind, str(code)): 0 for kind in KINDS for code in FAULTS_OF_OURS}
         assert calls(collector) == {("remember", None): 1, ("recall", None): 3, ("recall", "invalid_input"): 1}
     # Attributes are words of the code; a tenant's own come nowhere.
     told = b"".join(metric.SerializeToString() for metric in collector.metrics)
@@ -80,6 +89,11 @@ async def test_a_gateway_and_a_worker_tell_what_they_did(
         "recollect.job.steps",
         "recollect.job.step.duration",
         "recollect.job.duration",
+        "recollect.jobs.failed",
+        "recollect.gateway.ready",
+        "recollect.redis.away",
+        "recollect.rate.fallbacks",
+        "recollect.usage.uncounted",
         "recollect.embedding.lag",
         "recollect.queue.waiting",
         "recollect.queue.oldest.age",
@@ -117,6 +131,7 @@ async def test_a_gateway_without_redis_tells_that_it_counts_alone_and_whom_it_re
             frozenset({("recollect.limit", "tenant")}): 2
         }
         assert collector.points("recollect.rate.fallbacks")[frozenset()].as_int == 1
+        assert collector.points("recollect.redis.away")[frozenset()].as_int == 1
         http = {
             (dict(at)["http.route"], dict(at)["http.response.status_code"]): point.count
             for at, point in collector.points("http.server.request.duration").items()

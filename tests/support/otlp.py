@@ -32,7 +32,7 @@ class Collector(ThreadingHTTPServer):
         points: dict[frozenset[tuple[str, Any]], Any] = {}
         for metric in self.metrics:
             if metric.name == name:
-                told = metric.sum if metric.HasField("sum") else metric.histogram
+                told = getattr(metric, str(metric.WhichOneof("data")))
                 points |= {_attributes(point): point for point in told.data_points}
         return points
 

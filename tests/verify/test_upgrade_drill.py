@@ -1,7 +1,7 @@
 """A rolling upgrade from an earlier revision, and back, under load: no call fails, and nothing is lost.
 
 From the revisions that the file `upgrade_from` names, of which 0.1.0 is one; `make upgrade-drill OLD=<revision>`
-chooses another.
+chooses another. Once by an administrator's login, and once by the owner's: all that the migrations of the chart have.
 The older sources run with the libraries of this tree's lock.
 """
 
@@ -11,8 +11,11 @@ import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import asyncpg
 import pytest
+import yaml
 
+from recollect.platform.connections import OWNER_ROLE
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres
 from recollect_local.valkey import LocalValkey
@@ -24,6 +27,7 @@ from tests.support.load import Load, agents_of, stored_once
 from tests.verify.drills import embedded
 from tests.verify.older_tree import checked_out, old_revisions, recollect, unprepared
 
+CHART = Path(__file__).parents[2] / "helm" / "recollect"
 AGENTS = 4
 STEP = 40
 """Calls that are answered before the next step."""
@@ -49,13 +53,34 @@ def own_valkey() -> Iterator[LocalValkey]:
         server.stop()
 
 
-@pytest.fixture
-def own(settings: Settings, own_postgres: LocalPostgres, own_valkey: LocalValkey) -> Settings:
+async def prepare(server: LocalPostgres) -> None:
+    """What the chart's example of a cluster has an administrator do once; migrations have the owner's rights then."""
+    prepared = yaml.safe_load_all((CHART / "examples" / "cloudnative-pg.yaml").read_text())
+    cluster = next(each["spec"] for each in prepared if each["kind"] == "Cluster")
+    made = cluster["bootstrap"]["initdb"]
+    connection = await asyncpg.connect(server.url())
+    await connection.execute(f"CREATE ROLE {made['owner']} LOGIN")
+    for role in cluster["managed"]["roles"]:
+        groups = "".join(f" IN ROLE {group}" for group in role.get("inRoles", []))
+        await connection.execute(f"CREATE ROLE {role['name']} LOGIN{groups}")
+    await connection.execute(f"ALTER DATABASE {made['database']} OWNER TO {made['owner']}")
+    for statement in made["postInitApplicationSQL"]:
+        await connection.execute(statement)
+    await connection.close()
+
+
+@pytest.fixture(params=["postgres", OWNER_ROLE])
+async def own(
+    request: pytest.FixtureRequest, settings: Settings, own_postgres: LocalPostgres, own_valkey: LocalValkey
+) -> Settings:
+    """By the login with which migrations are run."""
+    if request.param == OWNER_ROLE:
+        await prepare(own_postgres)
     return settings.model_copy(
         update={
             "redis_url": own_valkey.url,
             "database_url": own_postgres.url("recollect_app"),
-            "owner_database_url": own_postgres.url(),
+            "owner_database_url": own_postgres.url(request.param),
             "maintenance_database_url": own_postgres.url("recollect_maintenance"),
             "drain_seconds": 2,
         }

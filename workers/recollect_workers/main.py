@@ -9,12 +9,14 @@ import structlog
 from opentelemetry.instrumentation.utils import suppress_instrumentation
 
 from recollect.errors import RecollectError, Unavailable
+from recollect.jobs.model import FAULTS_OF_OURS
 from recollect.platform.cache import connect_redis
 from recollect.platform.caller_changes import telling
 from recollect.platform.change_stream import ChangePublisher
 from recollect.platform.connections import APP_ROLE
 from recollect.platform.db import Database
 from recollect.platform.embedding import create_embedder, create_previous_embedder
+from recollect.platform.metrics import begin_failed_jobs
 from recollect.platform.outbound import Outbound
 from recollect.platform.presence import Presence
 from recollect.platform.queue import Wakeups
@@ -97,6 +99,7 @@ async def run(settings: Settings, stopping: asyncio.Event, more: Mapping[str, Ki
         outbound = Outbound(settings)
         stack.push_async_callback(outbound.close)
         kinds = {**known_kinds(settings), **more}
+        begin_failed_jobs(kinds, FAULTS_OF_OURS)
         pace = Pace(Presence(redis, settings.cell), settings.bulk_share_beside_calls, stopping)
         context = WorkerContext(
             settings, database, embedder, wakeups, stopping, kinds, previous=previous, outbound=outbound, pace=pace

@@ -3,11 +3,9 @@
 from litestar import Controller, get
 from litestar.datastructures import State
 
-from recollect.errors import ErrorCode, Unavailable
-from recollect.platform.schema.service import require_any_usable
 from recollect_gateway.admission import by_address
 from recollect_gateway.departures import DepartureMiddleware
-from recollect_gateway.draining import Drain
+from recollect_gateway.readiness import Readiness
 
 
 class HealthController(Controller):
@@ -28,9 +26,6 @@ class HealthController(Controller):
 
         Redis may be away: calls go on without it. So may any cell but one, where there are several.
         """
-        drain: Drain = state.drain
-        if drain.begun:
-            raise Unavailable("This gateway stops. Ask again: another one answers.", code=ErrorCode.DRAINING)
-        home, *others = state.schemas
-        await require_any_usable(home, others)
+        readiness: Readiness = state.readiness
+        await readiness.require()
         return {"status": "ok"}

@@ -184,6 +184,10 @@ class Failure:
     again: bool
 
 
+FAULTS_OF_OURS = (ErrorCode.INTERNAL, ErrorCode.DATABASE_UNAVAILABLE, ErrorCode.BUSY)
+"""Codes of jobs that failed for nothing that their tenant did or can mend; an embedder's have an alert of their own."""
+
+
 def failure_of(error: Exception) -> Failure:
     """The code and a sentence to store for an error, without stored text.
 

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from typing import TypeVar
 from uuid import UUID
 
@@ -44,9 +45,12 @@ class Instruments:
     calls_uncounted: Counter
     requests_refused: Counter
     rate_fallbacks: Counter
+    redis_away: Gauge
+    gateway_ready: Gauge
     calls_waiting: UpDownCounter
     call_wait_seconds: Histogram
     job_durations: Histogram
+    jobs_failed: Counter
     embedding_lag: Histogram
     queue_waiting: Gauge
     queue_oldest: Gauge
@@ -99,9 +103,12 @@ def instruments_of(meter: Meter) -> Instruments:
         meter.create_counter("recollect.usage.uncounted", "{call}", "Calls that are missing from the usage of tenants"),
         meter.create_counter("recollect.requests.refused", "{request}", "Requests beyond a limit"),
         meter.create_counter("recollect.rate.fallbacks", "{fallback}", "Times that Redis was found away when counting"),
+        meter.create_gauge("recollect.redis.away", "{process}", "Processes that count requests without Redis"),
+        meter.create_gauge("recollect.gateway.ready", "{process}", "Gateways that may be given requests"),
         meter.create_up_down_counter("recollect.calls.waiting", "{call}", "Calls that wait for their turn"),
         seconds("recollect.call.wait.duration", "How long calls wait for their turn"),
         seconds("recollect.job.duration", "How long jobs took from their first step to their end", _JOB_SECONDS),
+        meter.create_counter("recollect.jobs.failed", "{job}", "Jobs that failed"),
         seconds("recollect.embedding.lag", "How long passages waited for their vectors", _LAG_SECONDS),
         meter.create_gauge("recollect.queue.waiting", "{item}", "How much waits for workers"),
         meter.create_gauge("recollect.queue.oldest.age", "s", "How long the oldest of what waits has waited"),
@@ -271,7 +278,7 @@ def waiting_call() -> Iterator[None]:
 
 
 def record_uncounted(calls: int) -> None:
-    """So many calls will not be found in the usage of their tenants."""
+    """So many calls will not be found in the usage of their tenants; none, to begin the count."""
     _instruments().calls_uncounted.add(calls)
 
 
@@ -280,9 +287,18 @@ def record_refused_request(limit: str) -> None:
     _instruments().requests_refused.add(1, {"recollect.limit": limit})
 
 
-def record_rate_fallback() -> None:
-    """Redis went away, and this process counts requests by itself from now on."""
-    _instruments().rate_fallbacks.add(1)
+def record_redis_away(*, away: bool) -> None:
+    """Redis went away, and this process counts requests by itself from now on; or it is there, as at the start.
+
+    What goes away is counted, too. The count begins with zero: the first from nothing would be no increase.
+    """
+    _instruments().redis_away.set(int(away))
+    _instruments().rate_fallbacks.add(int(away))
+
+
+def record_readiness(*, is_ready: bool) -> None:
+    """Whether this gateway may be given requests."""
+    _instruments().gateway_ready.set(int(is_ready))
 
 
 def record_job_step(kind: str, outcome: str, seconds: float) -> None:
@@ -296,6 +312,14 @@ def record_job(kind: str, status: str, seconds: float, error: str | None = None)
     """A job that has ended: its kind, `succeeded`, `failed` or `cancelled`, and the code of its error, if it failed."""
     attributes = {"recollect.job.kind": kind, "recollect.job.status": status}
     _instruments().job_durations.record(seconds, attributes if error is None else attributes | {"error.type": error})
+    if error is not None:
+        _instruments().jobs_failed.add(1, {"recollect.job.kind": kind, "error.type": error})
+
+
+def begin_failed_jobs(kinds: Iterable[str], errors: Iterable[str]) -> None:
+    """Begin the counts of jobs of these kinds that fail by these codes: the first from nothing is no increase."""
+    for kind, error in product(kinds, errors):
+        _instruments().jobs_failed.add(0, {"recollect.job.kind": kind, "error.type": error})
 
 
 def record_webhook_attempt(outcome: str) -> None:

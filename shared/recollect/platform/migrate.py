@@ -36,6 +36,7 @@ ROLES = {
     OPERATOR_ROLE: "the operator API: tenants and plans, nothing that is remembered; owns nothing",
     "recollect_maintenance": "the worker's connection that builds indexes",
 }
+_GROUP = {"recollect_maintenance": f" IN ROLE {OWNER_ROLE}"}
 EXTENSIONS = ("vector", "pg_trgm", "btree_gin")
 OLDEST_POSTGRESQL = 15
 """The oldest that squawk holds migrations to (.squawk.toml)."""
@@ -128,6 +129,11 @@ async def _prepare(connection: asyncpg.Connection) -> None:
             await connection.execute(f"CREATE EXTENSION IF NOT EXISTS {extension} SCHEMA public")
         await connection.execute(f"CREATE SCHEMA IF NOT EXISTS recollect AUTHORIZATION {OWNER_ROLE}")
     except asyncpg.InsufficientPrivilegeError as error:
+        if 0 < len(missing) < len(ROLES):
+            made = " ".join(f"CREATE ROLE {role} LOGIN{_GROUP.get(role, '')};" for role in missing)
+            raise MigrationFailed(
+                f"A role is missing that this login may not create. Run as an administrator: {made}"
+            ) from error
         raise MigrationFailed(
             "The first migration needs a login that may create roles and extensions. Run it once as an administrator."
         ) from error

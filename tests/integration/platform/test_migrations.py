@@ -144,6 +144,22 @@ async def test_the_owner_migrates_a_database_that_was_prepared(
     assert await works(url_of(cluster, database))
 
 
+async def test_the_owner_is_told_which_role_an_administrator_has_to_make(
+    cluster: LocalPostgres, new_database: NewDatabase
+) -> None:
+    """As after 0.1.0, which had no operator API."""
+    database = await new_database()
+    await migrate(url_of(cluster, database))
+    async with connected(url_of(cluster, database)) as connection:
+        await connection.execute("ALTER ROLE recollect_operator RENAME TO another")
+        try:
+            with pytest.raises(MigrationFailed, match=r"administrator: CREATE ROLE recollect_operator LOGIN;$"):
+                await migrate(url_of(cluster, database, "recollect_owner"))
+        finally:
+            await connection.execute("ALTER ROLE another RENAME TO recollect_operator")
+    assert await migrate(url_of(cluster, database, "recollect_owner")) == []
+
+
 async def test_a_managed_servers_administrator_may_do_it_all(cluster: LocalPostgres, new_database: NewDatabase) -> None:
     """No superuser: one that makes roles and owns the database, where the server brings pgvector along."""
     await without_roles(cluster)

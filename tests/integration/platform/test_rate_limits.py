@@ -20,6 +20,7 @@ from recollect.platform.rate_limits.model import RateLimit, RateLimited
 from recollect.settings import Settings
 from recollect_local.valkey import LocalValkey
 from tests.support.gateway import eventually
+from tests.support.measured import Measured
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 QUOTA = 20
@@ -208,6 +209,40 @@ class TestWithoutRedis:
             "requests are counted in Redis again",
         ]
         assert await flood([limiter], 3 * QUOTA, limit) == QUOTA  # Valkey was killed: the window is a fresh one.
+
+    async def test_metrics_tell_of_it_until_redis_is_back_though_nobody_asks(
+        self, measured: Measured, settings: Settings, running: LocalValkey, limit: RateLimit
+    ) -> None:
+        def told() -> tuple[int, int]:
+            [(_, away)], [(_, fallbacks)] = measured.of("recollect.redis.away"), measured.of("recollect.rate.fallbacks")
+            return away.value, fallbacks.value
+
+        async def is_back() -> bool:
+            return told() == (0, 1)
+
+        client = connect_redis(settings.model_copy(update={"redis_url": running.url}))
+        limiter = RateLimiter(client, wait_seconds=1.0, local_share=0.25)
+        try:
+            assert told() == (0, 0), "the first absence is an increase only from a count that was there"
+            running.stop()
+            for _ in range(3):
+                await limiter.look(limit)
+                assert told() == (1, 1)
+            running.start()
+            await eventually(is_back)
+        finally:
+            await limiter.aclose()
+            await client.aclose()
+
+    async def test_nothing_is_left_of_a_gateway_that_ends_while_redis_is_away(
+        self, limiter: RateLimiter, running: LocalValkey, limit: RateLimit
+    ) -> None:
+        running.stop()
+        before = asyncio.all_tasks()
+        await limiter.look(limit)
+        assert len(asyncio.all_tasks() - before) == 1
+        await limiter.aclose()
+        assert asyncio.all_tasks() - before == set()
 
     async def test_one_that_hangs_is_away(self, limiter: RateLimiter, running: LocalValkey, limit: RateLimit) -> None:
         await limiter.take(limit)

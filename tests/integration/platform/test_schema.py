@@ -14,8 +14,11 @@ from recollect.platform.migrate import Migration, migrations
 from recollect.platform.schema import service
 from recollect.platform.schema.service import SchemaCheck, require_any_usable
 from recollect.settings import Settings
+from recollect_gateway.draining import Drain
+from recollect_gateway.readiness import Readiness, told_readiness
 from recollect_local.postgres import LocalPostgres
-from tests.support.gateway import serving
+from tests.support.gateway import eventually, serving
+from tests.support.measured import Measured
 from tests.support.workers import working
 
 NAMES = [migration.name for migration in migrations()]
@@ -81,6 +84,26 @@ async def test_a_gateway_is_not_ready_before(settings: Settings, monkeypatch: py
             answer = await http.get("/health/ready")
             assert (answer.status_code, answer.json()["code"]) == (503, "schema_outdated")
             assert (await http.get("/health/live")).status_code == 200
+
+
+async def test_metrics_tell_whether_a_gateway_is_ready_though_nobody_asks(
+    db: Database, measured: Measured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def told() -> list[int]:
+        return [point.value for _, point in measured.of("recollect.gateway.ready")]
+
+    async def is_told(value: int) -> bool:
+        return told() == [value]
+
+    with monkeypatch.context() as newer:
+        newer.setattr(service, "migrations", lambda: [*migrations(), Migration("9999_of_tomorrow", "")])
+        async with told_readiness(Readiness(Drain(), [db])):
+            await eventually(lambda: is_told(0))
+    drain = Drain()
+    async with told_readiness(Readiness(drain, [db]), seconds=0.01):
+        await eventually(lambda: is_told(1))
+        drain.begin()
+        await eventually(lambda: is_told(0))
 
 
 async def test_a_worker_waits_until_the_database_was_migrated(

@@ -1,8 +1,10 @@
 """Vector indexes: built for graphs that outgrew an exact scan, used by recall, dropped when they are not needed."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from uuid import UUID
 
 import asyncpg
@@ -31,6 +33,7 @@ from tests.conftest import NewTenant
 from tests.support.memories import Agent, asked, embedder
 
 MEMORIES = 120
+RUNBOOK = Path(__file__).parents[3] / "docs" / "runbook" / "recall-misses.md"
 
 PART = "SELECT DISTINCT tableoid::regclass::text FROM searched_vectors WHERE tenant_id = $1"
 """The table that holds a tenant's vectors."""
@@ -118,6 +121,23 @@ class TestIndexes:
         assert f"dropped {name}" in await tend(settings, memories=1_000)
         assert (await graph_of(owner, agent.caller))["vector_model"] is None
         assert await answers(agent, "violin in the garden", exact=False) == exact
+
+    async def test_one_that_misses_is_found_and_built_anew_as_the_runbook_says(
+        self, agent: Agent, settings: Settings, owner: asyncpg.Connection
+    ) -> None:
+        await tend(settings)
+        name = index_of(await graph_of(owner, agent.caller)).name
+        exact = await answers(agent, "violin in the garden", exact=True)
+        [listed] = re.findall(r"```sql\n(.*?)```", RUNBOOK.read_text(), re.DOTALL)
+        async with operator(settings) as connection:
+            found = {row["index"]: row for row in await connection.fetch(Query.compile(listed))}
+            assert (found[name]["tenant"], found[name]["memories"]) == (agent.caller.tenant, MEMORIES)
+            assert found[name]["valid"]
+            assert found[name]["bytes_of_each"] > 0
+        await owner.execute(f"DROP INDEX CONCURRENTLY {name}")
+        assert await answers(agent, "violin in the garden", exact=False) == exact
+        assert await tend(settings) == [f"built {name}"]
+        assert await self.plan_uses(agent, name)
 
     @pytest.mark.parametrize(("passages", "width"), [(0, 200), (25_000, 400), (100_000, 800), (1_000_000, 800)])
     async def test_searches_are_as_wide_as_a_graph_of_its_size_needs(

@@ -48,3 +48,5 @@ async def test_jobs_that_end_are_measured_by_how_they_ended(
     }
     assert told.pop((COUNT, "succeeded", None)) == 1
     assert told == {(REFUSE, "failed", "invalid_input"): 1}
+    [(attributes, failed)] = measured.of("recollect.jobs.failed")
+    assert (attributes, failed.value) == ({"recollect.job.kind": REFUSE, "error.type": "invalid_input"}, 1)

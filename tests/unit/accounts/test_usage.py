@@ -23,6 +23,7 @@ from recollect.accounts.usage.tally import UsageTally
 from recollect.caller import Caller, Scope
 from recollect.errors import InvalidInput
 from recollect_gateway.usage import UsageMiddleware
+from tests.support.measured import Measured
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 TEA = Caller(UUID(int=1), "tea", "key:tea", frozenset(Scope))
@@ -31,6 +32,13 @@ TENANTS = [UUID(int=number) for number in range(1, 5)]
 
 calls = st.tuples(st.sampled_from(TENANTS), st.sampled_from(["recall", "remember", "forget"]), st.booleans())
 steps = st.lists(calls | st.just("flush") | st.just("fail"), max_size=60)
+
+
+def test_calls_that_are_not_counted_are_an_increase_from_the_first_on(measured: Measured) -> None:
+    tally = UsageTally(max_entries=0)
+    assert [point.value for _, point in measured.of("recollect.usage.uncounted")] == [0]
+    tally.count(TENANTS[0], "tool", "recall", Counts(calls=3))
+    assert [point.value for _, point in measured.of("recollect.usage.uncounted")] == [3]
 
 
 @given(steps)

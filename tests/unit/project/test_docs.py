@@ -40,6 +40,12 @@ def test_the_law_for_names_is_linked_where_newcomers_begin() -> None:
         assert any(link.endswith("glossary.md") for link in links_of(ROOT / page)), page
 
 
+@pytest.mark.parametrize("page", ["index.md", "quick-start.md"])
+def test_who_runs_it_for_others_finds_how_from_the_first_pages(page: str) -> None:
+    links = set(re.findall(r"\]\(([\w.-]+)", (ROOT / "docs" / page).read_text()))
+    assert {"deploy.md", "image.md", "operations.md"} <= links
+
+
 def test_limits_tell_the_defaults_that_hold() -> None:
     """Each row that names a setting names its default first."""
     rows = [line for line in (ROOT / "docs" / "limits.md").read_text().splitlines() if line.startswith("| ")]

@@ -12,7 +12,9 @@ from opentelemetry.sdk.metrics import MeterProvider
 from prometheus_client import CollectorRegistry, generate_latest
 
 from recollect.errors import ErrorCode
+from recollect.jobs.model import FAULTS_OF_OURS
 from recollect.platform import metrics
+from recollect.platform.connections import OWNER_ROLE
 from recollect.platform.metric_readers import HTTP_ATTRIBUTES
 from tests.unit.platform.test_metrics import BOUNDED, RECORDS, record_connections
 
@@ -68,6 +70,30 @@ def test_the_codes_that_are_asked_for_are_codes_of_errors() -> None:
     assert named <= codes
 
 
+def test_jobs_that_fail_are_counted_from_zero_for_each_code_that_alerts_ask_for() -> None:
+    [asked] = [rule["expr"] for rule in RULES if rule["alert"] == "RecollectJobsFail"]
+    [codes] = re.findall(r"error_type=~\"([^\"]+)\"", asked)
+    assert set(codes.split("|")) == set(FAULTS_OF_OURS)
+
+
+def test_the_table_of_alerts_has_each_of_them_and_no_other() -> None:
+    table = (ROOT / "docs" / "observability.md").read_text().partition("| alert | when |")[2]
+    listed = re.findall(r"^\| \[(\w+)\]\((runbook/[\w-]+\.md)\)", table, re.MULTILINE)
+    assert listed == [(rule["alert"], rule["annotations"]["runbook_url"].removeprefix("docs/")) for rule in RULES]
+
+
+async def test_what_pages_of_the_runbook_ask_is_there(exported: set[str]) -> None:
+    asked = {
+        (page.name, name)
+        for page in (ROOT / "docs" / "runbook").glob("*.md")
+        for code in re.findall(r"`([^`]+)`", re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL))
+        for name in re.findall(r"\b(?:recollect|mcp|http|db|gen_ai)_\w+", re.sub(r"\"[^\"]*\"", "", code))
+    }
+    assert len(asked) > 20
+    histograms = {name.removesuffix("_bucket") for name in exported if name.endswith("_bucket")}
+    assert {each for each in asked if each[1] not in exported | histograms | OF_HTTP | LABELS | {OWNER_ROLE}} == set()
+
+
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
 def test_each_alert_has_a_page_that_says_what_it_means_and_what_to_do(rule: dict[str, Any]) -> None:
     assert rule["labels"]["severity"] in {"page", "ticket"}
@@ -88,6 +114,14 @@ def test_settings_that_the_pages_name_are_there() -> None:
     for page in (ROOT / "docs" / "runbook").glob("*.md"):
         for setting in re.findall(r"RECOLLECT_[A-Z_]+", page.read_text()):
             assert f"`{setting}`" in documented, (page.name, setting)
+
+
+async def test_what_alerts_ask_for_is_seen_on_a_dashboard(exported: set[str]) -> None:
+    alerted = {name for rule in RULES for name in re.findall(r"\w+", rule["expr"])} & (exported | OF_HTTP)
+    shown = " ".join(
+        target["expr"] for board in BOARDS.values() for panel in board["panels"] for target in panel["targets"]
+    )
+    assert {name for name in alerted if not re.search(rf"\b{name}\b", shown)} == set()
 
 
 @pytest.mark.parametrize("board", BOARDS.values(), ids=BOARDS.keys())

@@ -136,6 +136,30 @@ class TestZep:
             "uuid": "ep2", "role": "Kendra", "role_type": "user", "source_description": "chat", "channel": "web"
         }  # fmt: skip
 
+    def test_an_episode_of_version_4_of_the_sdk_has_its_thread_its_sender_and_its_time_by_other_names(self) -> None:
+        _, _, episode, of_document = facts(read("zep", (EXPORTS / "zep-4.json").read_bytes()))
+        assert (episode.text, episode.thread) == ("My Adidas broke. I wear Puma now.", "thread-9")
+        assert episode.at == datetime(2025, 6, 2, 13, 3, tzinfo=UTC)
+        assert episode.metadata == {
+            "uuid": "ep2", "role": "user", "role_name": "Kendra", "source_description": "chat", "channel": "web"
+        }  # fmt: skip
+        assert (of_document.thread, of_document.at) == ("brands.txt", datetime(2025, 6, 4, 10, tzinfo=UTC))
+
+    def test_nodes_and_edges_of_version_4_are_what_those_of_version_3_are(self, found: Found) -> None:
+        newer = read("zep", (EXPORTS / "zep-4.json").read_bytes())
+        assert entities(newer) == entities(found)
+        assert facts(newer)[:2] == facts(found)[:2]
+        assert relations(newer) == relations(found)
+        assert newer[1] == found[1]
+
+    def test_version_3_writes_ids_by_the_name_that_they_have_in_python(self, found: Found) -> None:
+        written = (EXPORTS / "zep.json").read_bytes().replace(b'"uuid":', b'"uuid_":')
+        assert read("zep", written) == found
+
+    def test_what_version_2_called_a_session_is_a_thread(self) -> None:
+        [episode] = facts(read_json("zep", {"episodes": [{"uuid": "1", "content": "Hello.", "session_id": "s-1"}]}))
+        assert episode.thread == "s-1"
+
     def test_an_edge_to_a_node_that_is_not_there_is_told(self, found: Found) -> None:
         [problem] = found[1]
         assert problem.where == "edges.2"

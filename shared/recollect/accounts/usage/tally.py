@@ -24,6 +24,7 @@ class UsageTally:
         self._tenants: dict[UUID, TenantUsage] = {}
         self._entries = 0
         self._max_entries = max_entries
+        record_uncounted(0)  # The first that is missing is an increase only from a count that was there.
 
     def count(self, tenant_id: UUID, kind: Kind, name: str, counts: Counts) -> None:
         """Add to what this hour has of a tenant; `name` is a word of the code, never a text of a caller."""

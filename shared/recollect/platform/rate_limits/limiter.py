@@ -2,10 +2,14 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
+from contextlib import suppress
+from contextvars import Context
 from dataclasses import replace
 
 import structlog
 from cachetools import LRUCache
+from opentelemetry.instrumentation.utils import suppress_instrumentation
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
@@ -15,10 +19,12 @@ from recollect.platform.rate_limits.model import RateDecision, RateLimit, RateLi
 from recollect.platform.rate_limits.shared import SharedWindows
 
 REST_SECONDS = 1.0
-"""How long Redis is not tried again after it was found away."""
+"""How long Redis is left alone between two tries after it was found away."""
 
 REFUSE_SECONDS = 1.0
 """How long a subject is refused without asking anything, at most, after it was found to have nothing left."""
+
+_AWAY = (RedisError, OSError, TimeoutError)
 
 _PROBE = RateLimit("probe", "recollect:rate:probe", quota=1_000_000)
 
@@ -29,7 +35,8 @@ class RateLimiter:
     """Counts requests. No caller ever meets an error, or a wait beyond `wait_seconds`, for want of Redis.
 
     While Redis is away, this process counts by itself, a `local_share` of each limit, and tries Redis again in the
-    background. Who has nothing left costs nothing: that is remembered here, for as long as it is sure to hold.
+    background until it is back, whether requests come meanwhile or not: what metrics tell of it holds. Who has nothing
+    left costs nothing: that is remembered here, for as long as it is sure to hold.
     """
 
     def __init__(self, redis: Redis, *, wait_seconds: float, local_share: float, clock: Clock = time.monotonic) -> None:
@@ -39,8 +46,9 @@ class RateLimiter:
         self._clock = clock
         self._refused: LRUCache[RateLimit, tuple[float, Standing]] = LRUCache(REMEMBERED)
         self._is_away = False
-        self._rests_until = 0.0
         self._probing: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
+        metrics.record_redis_away(away=False)
 
     async def take(self, *limits: RateLimit) -> RateDecision:
         """Count a request for all of these limits, or for none: raises RateLimited where one of them is reached."""
@@ -61,7 +69,8 @@ class RateLimiter:
                 raise RateLimited(told, (told,))
 
     async def aclose(self) -> None:
-        """Wait for the probe of Redis, if there is one."""
+        """Try Redis no more, where it is away. A try that is under way ends by itself, as soon as one always does."""
+        self._closing.set()
         if self._probing is not None:
             await self._probing
 
@@ -80,33 +89,34 @@ class RateLimiter:
     async def _ask_redis(self, limits: tuple[RateLimit, ...], *, take: bool) -> RateDecision | None:
         """What Redis says; None while it is away."""
         if self._is_away:
-            self._probe_soon()
             return None
         try:
-            async with asyncio.timeout(self._wait_seconds):
-                return await self._shared.ask(limits, take=take)
-        except (RedisError, OSError, TimeoutError) as error:
+            return await self._in_time(limits, take=take)
+        except _AWAY as error:
             self._note_away(error)
             return None
+
+    async def _in_time(self, limits: Sequence[RateLimit], *, take: bool) -> RateDecision:
+        async with asyncio.timeout(self._wait_seconds):
+            return await self._shared.ask(limits, take=take)
 
     def _note_away(self, error: Exception) -> None:
-        self._rests_until = self._clock() + REST_SECONDS
         if not self._is_away:
             self._is_away = True
-            metrics.record_rate_fallback()
+            metrics.record_redis_away(away=True)
             log.warning("requests are counted without Redis, by this gateway alone", reason=type(error).__name__)
+            # In a context of its own: it outlives the request that found Redis away, and is no part of its trace.
+            self._probing = asyncio.create_task(self._probe_until_back(), context=Context())
 
-    def _probe_soon(self) -> None:
-        if self._clock() >= self._rests_until and (self._probing is None or self._probing.done()):
-            self._probing = asyncio.create_task(self._probe())
-
-    async def _probe(self) -> None:
+    async def _probe_until_back(self) -> None:
         """Count something in Redis: one that answers, but does not take anything, is away as well."""
-        try:
-            async with asyncio.timeout(self._wait_seconds):
-                await self._shared.ask([_PROBE], take=True)
-        except (RedisError, OSError, TimeoutError) as error:
-            self._note_away(error)
-        else:
-            self._is_away = False
-            log.info("requests are counted in Redis again")
+        with suppress_instrumentation():
+            while self._is_away:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._closing.wait(), REST_SECONDS)
+                    return
+                with suppress(*_AWAY):
+                    await self._in_time([_PROBE], take=True)
+                    self._is_away = False
+        metrics.record_redis_away(away=False)
+        log.info("requests are counted in Redis again")

@@ -5,9 +5,9 @@
                 "target_node_uuid": "…", "valid_at": "…", "invalid_at": null}],
      "episodes": [{"uuid": "…", "content": "I started at Acme", "created_at": "…"}]}
 
-Fields as nodes, edges and episodes have them at https://help.getzep.com/sdk-reference, and `EntityNode`, `EntityEdge`
-and `EpisodicNode` of https://github.com/getzep/graphiti. Others, such as embeddings, are passed over. Nodes come before
-edges, which name them by their ids.
+Fields as versions 2 to 4 of Zep's SDK have them (`zep-cloud` of PyPI; https://help.getzep.com/sdk-reference), and
+`EntityNode`, `EntityEdge` and `EpisodicNode` of https://github.com/getzep/graphiti. Others, such as embeddings, are
+passed over. Nodes come before edges, which name them by their ids.
 
 A node becomes an entity with its summary as an observation. An edge becomes a fact, said when it became true, and
 outdated where it is true no more; and, while it is true, a relation between the two entities. An episode becomes a
@@ -29,6 +29,10 @@ EVERY_NODE = "Entity"
 """The label that all nodes have, which says nothing."""
 MAX_NODES = 1_000_000
 """Nodes of a file at most: their names are kept until its end, since edges name ids."""
+_IDS = ("uuid", "uuid_")
+"""The id of an item, which version 3 of the SDK writes by the name that it has in Python."""
+_THREADS = ("thread_uuid", "thread_id", "session_id", "document_id")
+"""What an episode is part of, by the names of versions 4, 3 and 2; or a document, whose parts are read together."""
 UNKNOWN_NODE = "names a node that the file does not have before it"
 
 
@@ -73,7 +77,7 @@ def read(texts: Iterator[str]) -> Read:
 
 
 def _node(where: str, item: Any, names: _Names) -> Found:
-    node, name = text_of(item, "uuid"), text_of(item, "name")
+    node, name = text_of(item, *_IDS), text_of(item, "name")
     labels = item.get("labels")
     kinds = [label for label in labels if label != EVERY_NODE] if isinstance(labels, list) else []
     summary = item.get("summary")
@@ -112,18 +116,21 @@ def _episode(where: str, item: Any, _: _Names) -> Found:
     yield fact(
         where,
         text_of(item, "content"),
-        thread=item.get("thread_id") or item.get("session_id"),
-        at=moment(item.get("valid_at") or item.get("created_at")),
+        thread=next((item[name] for name in _THREADS if item.get(name)), None),
+        at=moment(item.get("valid_at") or item.get("reference_time") or item.get("created_at")),
         createdAt=moment(item.get("created_at")),
         source=SOURCE,
-        metadata=_metadata(item, "metadata", "role", "role_type", "source_description"),
+        metadata=_metadata(item, "metadata", "role", "role_name", "role_type", "source_description"),
     )
 
 
 def _metadata(item: Any, whole: str, *names: str) -> dict[str, Any]:
     """What the item keeps beside itself, with its id and some more of it."""
     given = item.get(whole)
-    return saying({name: item.get(name) for name in ("uuid", *names)}) | (given if isinstance(given, dict) else {})
+    kept = {"uuid": next((item[name] for name in _IDS if item.get(name)), None)} | {
+        name: item.get(name) for name in names
+    }
+    return saying(kept) | (given if isinstance(given, dict) else {})
 
 
 _PARTS: dict[str, Callable[[str, Any, _Names], Found]] = {"nodes": _node, "edges": _edge, "episodes": _episode}

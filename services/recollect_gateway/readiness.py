@@ -1,0 +1,63 @@
+"""Whether a gateway may be given requests: what `/health/ready` answers, and its metrics tell by themselves."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+
+import structlog
+from opentelemetry.instrumentation.utils import suppress_instrumentation
+
+from recollect.errors import ErrorCode, Unavailable
+from recollect.platform.db import Database
+from recollect.platform.metrics import record_readiness
+from recollect.platform.schema.service import SchemaCheck, require_any_usable
+from recollect_gateway.draining import Drain
+
+TOLD_SECONDS = 10.0
+"""How often metrics are told of it: as often as most ask for them, or more."""
+
+log = structlog.get_logger(__name__)
+
+
+class Readiness:
+    """Of one process, by what it needs: a database as new as this version, and that it does not stop."""
+
+    def __init__(self, drain: Drain, cells: Sequence[Database]) -> None:
+        self._drain = drain
+        self._home, *self._others = [SchemaCheck(cell) for cell in cells]
+
+    async def require(self) -> None:
+        """Return where it may be given requests; raises Unavailable, for why it may not."""
+        if self._drain.begun:
+            raise Unavailable("This gateway stops. Ask again: another one answers.", code=ErrorCode.DRAINING)
+        await require_any_usable(self._home, self._others)
+
+
+@asynccontextmanager
+async def told_readiness(readiness: Readiness, seconds: float = TOLD_SECONDS) -> AsyncIterator[None]:
+    """Tell metrics every so many seconds, from the start on."""
+    telling = asyncio.create_task(_keep_telling(readiness, seconds), name="readiness")
+    try:
+        yield
+    finally:
+        telling.cancel()
+        with suppress(asyncio.CancelledError):
+            await telling
+
+
+async def _keep_telling(readiness: Readiness, seconds: float) -> None:
+    with suppress_instrumentation():  # It is no part of what anybody called.
+        while True:
+            record_readiness(is_ready=await _is_ready(readiness))
+            await asyncio.sleep(seconds)
+
+
+async def _is_ready(readiness: Readiness) -> bool:
+    try:
+        await readiness.require()
+    except Unavailable:
+        return False
+    except Exception:
+        log.exception("readiness not found out")
+        return False
+    return True
