@@ -35,6 +35,7 @@ CACHES = {
     "recollect_gateway.remembered": "callers by the hash of a credential: tests/tenancy/test_remembered_callers.py",
     "recollect_gateway.addresses": "texts of addresses: nothing of a tenant's",
     "recollect_gateway.guards": "parameters of routes: nothing of a tenant's",
+    "recollect_gateway.parsing": "lists that structs bound: nothing of a tenant's",
     "recollect_gateway.shared_reads": "pages of logs, by tenant and graphs: tests/tenancy/test_shared_reads.py",
     "recollect_gateway.management.document": "examples of the OpenAPI document: nothing of a tenant's",
     "recollect_gateway.management.documentation": "the page of the documentation: nothing of a tenant's",
