@@ -18,6 +18,7 @@ import recollect
 from recollect.platform.connections import APP_ROLE, OWNER_ROLE, session_settings
 from recollect.platform.sql import Queries
 from recollect.retrieval.recall.ranking import Candidate
+from recollect.retrieval.vector_indexes.model import VectorIndex
 from recollect.settings import Settings
 
 CORE = Path(recollect.__file__).parent
@@ -25,8 +26,8 @@ CAPABILITIES = sorted(".".join(file.parent.relative_to(CORE).parts) for file in 
 QUERIES = [(capability, name) for capability in CAPABILITIES for name in Queries(f"recollect.{capability}").by_name]
 VIEW_PARAMETERS = {"graph_id", "reachable_graphs", "as_of_revision", "as_of_time"}
 """What a view tells its queries, and a store does not."""
-SCORED_LATER: Mapping[type, set[str]] = {Candidate: {"win", "date"}}
-"""Fields that no query fills: the second stage of recall does."""
+NOT_READ: Mapping[type, set[str]] = {Candidate: {"win", "date"}, VectorIndex: {"is_thorough"}}
+"""Fields that no query fills: the second stage of recall does, and what decides how an index is built."""
 OPERATORS_CAPABILITIES = {
     "accounts.deletions",
     "accounts.operator_keys",
@@ -66,7 +67,7 @@ async def test_its_role_may_run_the_query_and_the_store_knows_its_columns(prepar
     columns = [column.name for column in (await connection.prepare(query)).get_attributes()]
     assert len(set(columns)) == len(columns)
     for filled in [filling for filling in _fillings(capability) if filling.query == name]:
-        wanted = _fields(filled.value) - SCORED_LATER.get(filled.value, set())
+        wanted = _fields(filled.value) - NOT_READ.get(filled.value, set())
         assert set(columns) == wanted if filled.whole else set(columns) >= wanted, filled
 
 

@@ -24,7 +24,7 @@ from recollect.platform.sql import Query
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.model import Question, RecallFilter
 from recollect.retrieval.vector_indexes import service as upkeep
-from recollect.retrieval.vector_indexes.model import VectorIndex, create_statement
+from recollect.retrieval.vector_indexes.model import THOROUGH, VectorIndex, create_statement
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres
 from recollect_workers.context import WorkerContext
@@ -57,9 +57,9 @@ async def operator(settings: Settings) -> AsyncIterator[Operator]:
         yield operator
 
 
-async def tend(settings: Settings, memories: int = 100) -> list[str]:
+async def tend(settings: Settings, memories: int = 100, thorough: int = THOROUGH) -> list[str]:
     async with operator(settings) as connection:
-        return await upkeep.maintain_indexes(connection, from_memories=memories, memory_mb=64)
+        return await upkeep.maintain_indexes(connection, from_memories=memories, memory_mb=64, thorough_from=thorough)
 
 
 async def graph_of(owner: asyncpg.Connection, caller: Caller) -> asyncpg.Record:
@@ -100,6 +100,7 @@ def test_an_index_is_built_in_as_much_memory_as_it_takes_and_may_have() -> None:
     assert [index.memory_mb(passages, 512) for passages in (0, 10_000, 100_000, 1_000_000)] == [64, 64, 164, 512]
     assert index.memory_mb(1_000_000, 2_000) == 1_640
     assert index.memory_mb(1_000_000, 1) == 1
+    assert index.other.memory_mb(1_000_000, 3_000) == 2_140
 
 
 @pytest.mark.usefixtures("no_index")
@@ -122,6 +123,38 @@ class TestIndexes:
         assert (await graph_of(owner, agent.caller))["vector_model"] is None
         assert await answers(agent, "violin in the garden", exact=False) == exact
 
+    async def test_one_of_a_graph_that_grew_much_is_replaced_by_a_thorough_one_that_is_there_first(
+        self, agent: Agent, settings: Settings, owner: asyncpg.Connection
+    ) -> None:
+        await tend(settings)
+        index = index_of(await graph_of(owner, agent.caller))
+        exact = await answers(agent, "violin in the garden", exact=True)
+        done = await tend(settings, thorough=MEMORIES)
+        assert done.index(f"built {index.other.name}") < done.index(f"dropped {index.name}")
+        options = await owner.fetchval("SELECT reloptions FROM pg_class WHERE relname = $1", index.other.name)
+        assert options == ["m=24", "ef_construction=300"]
+        assert await self.plan_uses(agent, index.other.name)
+        assert await answers(agent, "violin in the garden", exact=False) == exact
+        # It keeps the one that it has until it has shrunk to half of what asks for it.
+        assert await tend(settings, thorough=2 * MEMORIES) == []
+        done = await tend(settings, thorough=2 * MEMORIES + 2)
+        assert done.index(f"built {index.name}") < done.index(f"dropped {index.other.name}")
+        assert await self.plan_uses(agent, index.name)
+
+    async def test_the_one_to_be_replaced_serves_where_the_other_is_not_built(
+        self, agent: Agent, settings: Settings, owner: asyncpg.Connection
+    ) -> None:
+        await tend(settings)
+        index = index_of(await graph_of(owner, agent.caller))
+        stopping = asyncio.Event()
+        stopping.set()
+        async with operator(settings) as connection:
+            done = await upkeep.maintain_indexes(
+                connection, from_memories=100, memory_mb=64, stopping=stopping, thorough_from=MEMORIES
+            )
+        assert done == []
+        assert await self.plan_uses(agent, index.name)
+
     async def test_one_that_misses_is_found_and_built_anew_as_the_runbook_says(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection
     ) -> None:
@@ -139,7 +172,9 @@ class TestIndexes:
         assert await tend(settings) == [f"built {name}"]
         assert await self.plan_uses(agent, name)
 
-    @pytest.mark.parametrize(("passages", "width"), [(0, 200), (25_000, 400), (100_000, 800), (1_000_000, 800)])
+    @pytest.mark.parametrize(
+        ("passages", "width"), [(0, 200), (25_000, 400), (100_000, 400), (300_000, 800), (1_000_000, 1_000)]
+    )
     async def test_searches_are_as_wide_as_a_graph_of_its_size_needs(
         self, agent: Agent, owner: asyncpg.Connection, passages: int, width: int
     ) -> None:

@@ -3,7 +3,7 @@
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from recollect.platform.sql import Query
@@ -20,9 +20,13 @@ MAX_INDEXES = 100
 """Vector indexes of one part, at most: PostgreSQL looks at each for every statement on it, and for every vector that is
 written there. 800 in one table made planning forty times slower (measured; docs/benchmarks.md)."""
 
-SEARCH_WIDTHS = {0: 200, 20_000: 400, 60_000: 800}
+THOROUGH = 60_000
+"""Memories from which on a graph's index is built thoroughly: of as many passages one that is built as a small graph's
+finds too little, however widely it is searched (measured; docs/benchmarks.md). To add a vector to it takes longer."""
+
+SEARCH_WIDTHS = {0: 200, 20_000: 400, 250_000: 800, 500_000: 1_000}
 """How wide an index of so many passages or more is searched (hnsw.ef_search): the time of a search grows with it, and
-of a small graph less than 800 finds as much (measured; docs/benchmarks.md)."""
+of a small graph less finds as much (measured; docs/benchmarks.md)."""
 
 SHRUNK = 0.5
 """A graph loses its index when it has fallen below this share of the size from which one is built."""
@@ -31,26 +35,58 @@ POSTGRESQL_DEFAULT_MB = 64
 
 
 @dataclass(frozen=True, slots=True)
+class Thoroughness:
+    """How an index is built: how many links a passage has on each level but the lowest, which has twice as many (`m`),
+    and among how many candidates they are chosen (`ef_construction`)."""
+
+    links: int
+    candidates: int
+
+    @property
+    def place_bytes(self) -> int:
+        """Bytes of memory that a passage takes while it is built, beside its vector (measured with pgvector 0.8)."""
+        return 50 * self.links
+
+
+ORDINARY, THOROUGHLY = Thoroughness(16, 128), Thoroughness(24, 300)
+
+
+@dataclass(frozen=True, slots=True)
 class VectorIndex:
-    """The index of one graph's live vectors of one model. Its name says of which graph, model and dimensions."""
+    """The index of one graph's live vectors of one model. Its name says of which graph, model and dimensions.
+
+    `is_thorough`: it is built THOROUGHLY, by another name. Which of the two a graph has is nothing that searches know.
+    """
 
     tenant_id: UUID
     graph_id: UUID
     model: str
     dimensions: int
+    is_thorough: bool = field(default=False, compare=False)
 
     @property
     def name(self) -> str:
         """The index's name, of 58 characters; PostgreSQL knows 63."""
-        kind = hashlib.blake2s(f"{self.model}:{self.dimensions}".encode(), digest_size=4).hexdigest()
+        of = f"{self.model}:{self.dimensions}" + (":thorough" if self.is_thorough else "")
+        kind = hashlib.blake2s(of.encode(), digest_size=4).hexdigest()
         return f"searched_vectors_{self.graph_id.hex}_{kind}"
+
+    @property
+    def other(self) -> "VectorIndex":
+        """The one of the same vectors that is built the other way."""
+        return replace(self, is_thorough=not self.is_thorough)
+
+    @property
+    def thoroughness(self) -> Thoroughness:
+        """How it is built."""
+        return THOROUGHLY if self.is_thorough else ORDINARY
 
     def memory_mb(self, passages: int, most: int) -> int:
         """In how many megabytes it is built of so many passages, with a quarter to spare; `most` at most.
 
-        A number takes two bytes, and a passage's place in the graph 800 (measured with pgvector 0.8).
+        A number takes two bytes.
         """
-        needed = round(1.25 * passages * (2 * self.dimensions + 800) / 1_000_000)
+        needed = round(1.25 * passages * (2 * self.dimensions + self.thoroughness.place_bytes) / 1_000_000)
         return min(most, max(needed, POSTGRESQL_DEFAULT_MB))
 
 
@@ -61,6 +97,7 @@ class LargeGraph:
     tenant_id: UUID
     graph_id: UUID
     partition: int
+    memories: int
 
 
 def first_of_each_partition(graphs: Sequence[LargeGraph]) -> list[LargeGraph]:
@@ -86,10 +123,11 @@ def create_statement(index: VectorIndex, partition: int) -> Query:
     searched (SEARCH_WIDTHS), more widely than by default: of 100,000 that found .93 (measured). On the part itself,
     where alone PostgreSQL builds beside writers.
     """
-    model = index.model.replace("'", "''")
+    model, built = index.model.replace("'", "''"), index.thoroughness
     return Query(
         f"CREATE INDEX CONCURRENTLY {index.name} ON {partition_name(partition)} "
-        f"USING hnsw ((embedding::halfvec({int(index.dimensions)})) halfvec_cosine_ops) WITH (ef_construction = 128) "
+        f"USING hnsw ((embedding::halfvec({int(index.dimensions)})) halfvec_cosine_ops) "
+        f"WITH (m = {built.links}, ef_construction = {built.candidates}) "
         f"WHERE tenant_id = '{UUID(str(index.tenant_id))}' AND graph_id = '{UUID(str(index.graph_id))}' "
         f"AND live AND model = '{model}'"
     )

@@ -1,20 +1,35 @@
 """Use cases of upkeep: a vector index for each graph that is large enough, and none else."""
 
 import asyncio
+from dataclasses import replace
 from uuid import UUID
 
 from recollect.platform.operator_sessions import Operator
 from recollect.retrieval.vector_indexes import store
-from recollect.retrieval.vector_indexes.model import MAX_INDEXES, SHRUNK, VectorIndex, first_of_each_partition
+from recollect.retrieval.vector_indexes.model import (
+    MAX_INDEXES,
+    SHRUNK,
+    THOROUGH,
+    LargeGraph,
+    VectorIndex,
+    first_of_each_partition,
+)
 
 LOCK_PAUSE = 0.5
 """How often whoever must see to the indexes asks whether nobody else does."""
 
 
 async def maintain_indexes(
-    operator: Operator, *, from_memories: int, memory_mb: int, stopping: asyncio.Event | None = None
+    operator: Operator,
+    *,
+    from_memories: int,
+    memory_mb: int,
+    stopping: asyncio.Event | None = None,
+    thorough_from: int = THOROUGH,
 ) -> list[str]:
     """Build the vector indexes that graphs of `from_memories` or more lack, drop those that none needs; what was done.
+
+    Those of `thorough_from` memories or more are built thoroughly. One that is to be replaced serves until then.
 
     One at a time and only by one worker at once: the others find the lock taken and do nothing. What a killed worker
     left half built is taken away first. Building goes on beside readers and writers, in `memory_mb` of PostgreSQL's.
@@ -23,9 +38,10 @@ async def maintain_indexes(
     if not await store.try_lock(operator):
         return []
     try:
-        wanted = await _needed_indexes(operator, from_memories)
+        wanted = await _needed_indexes(operator, from_memories, thorough_from)
         dropped = await _drop(operator, wanted)
-        return dropped + await _build(operator, wanted, memory_mb, stopping or asyncio.Event())
+        built = await _build(operator, wanted, memory_mb, stopping or asyncio.Event())
+        return dropped + built + await _drop_replaced(operator, wanted)
     finally:
         await store.unlock(operator)
 
@@ -39,7 +55,11 @@ async def build_noted(operator: Operator, tenant_id: UUID, *, memory_mb: int) ->
     while not await store.try_lock(operator):  # noqa: ASYNC110 -- it is another process that holds it
         await asyncio.sleep(LOCK_PAUSE)
     try:
-        noted = [index for index in await store.list_noted(operator) if index.tenant_id == tenant_id]
+        noted = [
+            replace(index, is_thorough=await store.count_passages(operator, index) >= THOROUGH)
+            for index in await store.list_noted(operator)
+            if index.tenant_id == tenant_id
+        ]
         there = await store.list_indexes(operator)
         for index in noted:
             if not there.get(index.name, True):
@@ -49,28 +69,48 @@ async def build_noted(operator: Operator, tenant_id: UUID, *, memory_mb: int) ->
         await store.unlock(operator)
 
 
-async def _needed_indexes(operator: Operator, from_memories: int) -> list[VectorIndex]:
+async def _needed_indexes(operator: Operator, from_memories: int, thorough_from: int) -> list[VectorIndex]:
     """The indexes that there should be, the largest graphs' first: those that have one keep it until they shrank.
 
-    Of more than MAX_INDEXES graphs of a part the largest have one, whichever had it before.
+    So do those that have a thorough one. Of more than MAX_INDEXES graphs of a part the largest have one, whichever had
+    it before.
     """
     large = await store.find_large(operator, memories=from_memories, limit=MAX_INDEXES)
     noted = {(index.tenant_id, index.graph_id) for index in await store.list_noted(operator)}
     shrinking = await store.find_large(operator, memories=round(from_memories * SHRUNK), limit=10 * MAX_INDEXES)
     there = set(large)
     kept = large + [g for g in shrinking if (g.tenant_id, g.graph_id) in noted and g not in there]
-    found = [await store.find_model(operator, g.tenant_id, g.graph_id) for g in first_of_each_partition(kept)]
+    names = await store.list_indexes(operator)
+
+    async def needed(graph: LargeGraph) -> VectorIndex | None:
+        index = await store.find_model(operator, graph.tenant_id, graph.graph_id)
+        if index is None:
+            return None
+        thorough = replace(index, is_thorough=True)
+        least = thorough_from * SHRUNK if thorough.name in names else thorough_from
+        return thorough if graph.memories >= least else index
+
+    found = [await needed(graph) for graph in first_of_each_partition(kept)]
     return [index for index in found if index is not None]
 
 
 async def _drop(operator: Operator, wanted: list[VectorIndex]) -> list[str]:
-    """Searches first stop to use an index; then it goes."""
+    """Searches first stop to use an index; then it goes. One that another of the same vectors replaces stays."""
     for index in await store.list_noted(operator):
         if index not in wanted:
             await store.note_index(operator, index.tenant_id, index.graph_id, None, None)
-    names = {index.name for index in wanted}
+    names = {one.name for index in wanted for one in (index, index.other)}
     there = await store.list_indexes(operator)
     gone = [name for name, valid in there.items() if not valid or name not in names]
+    for name in gone:
+        await store.drop_index(operator, name)
+    return [f"dropped {name}" for name in gone]
+
+
+async def _drop_replaced(operator: Operator, wanted: list[VectorIndex]) -> list[str]:
+    """An index goes once the one that replaces it is there."""
+    there = await store.list_indexes(operator)
+    gone = [index.other.name for index in wanted if there.get(index.name) and index.other.name in there]
     for name in gone:
         await store.drop_index(operator, name)
     return [f"dropped {name}" for name in gone]
