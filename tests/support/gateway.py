@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+import re
 import socket
 import ssl
 import threading
@@ -111,7 +112,7 @@ def rpc_headers(revision: str = LEGACY) -> dict[str, str]:
 
 def rpc_answer(body: str) -> dict[str, Any]:
     """The JSON-RPC answer of a reply: plain JSON, or the last event of a stream."""
-    lines = [line.removeprefix("data: ") for line in body.split("\r\n") if line.startswith("data: {")]
+    lines = [line.removeprefix("data: ") for line in re.split(r"\r?\n", body) if line.startswith("data: {")]
     answer: dict[str, Any] = json.loads(lines[-1] if lines else body)
     return answer
 
