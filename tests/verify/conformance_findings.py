@@ -46,8 +46,6 @@ EXPECTED: dict[str, dict[str, str]] = {
         "server-session-lifecycle: nothing was checked": STATELESS,
         "server-sse-multiple-streams: server-sse-multiple-streams-session": STATELESS,
         "server-sse-polling: server-sse-polling-session": STATELESS,
-        "server-sse-polling: server-sse-priming-event": STATELESS,
-        "server-sse-polling: server-sse-retry-field": STATELESS,
         "tools-call-elicitation: tools-call-elicitation": NO_SERVER_REQUESTS,
         "tools-call-sampling: tools-call-sampling": NO_SERVER_REQUESTS,
         "tools-call-with-logging: tools-call-with-logging": NO_LOGGING,
