@@ -122,15 +122,25 @@ class Call:
         known_graphs.note(tenant_id, name, found)
         return await graphs.view_of(tx, found, graph, as_of)
 
-    def changing(self, graph: str | None, *, keep: bool = True) -> AbstractAsyncContextManager[Transaction]:
-        """The call's one transaction, in which a use case takes the graph's write lock. `keep` as in `transaction`."""
-        return self.services.db.writing(self.caller, self.graph_name(graph), keep=keep)
+    def changing(
+        self, graph: str | None, *, keep: bool = True, keyed: bool = False
+    ) -> AbstractAsyncContextManager[Transaction]:
+        """The call's one transaction, in which a use case takes the graph's write lock.
+
+        `keep` and `keyed` as in `transaction`.
+        """
+        return self.services.db.writing(self.caller, self.graph_name(graph), keep=keep, keyed=keyed)
 
     @asynccontextmanager
-    async def writing(self, graph: str | None, *, keep: bool = True) -> AsyncIterator[tuple[Transaction, Revision]]:
-        """The call's one transaction, with the graph's write lock and its next revision. `keep` as in `transaction`."""
+    async def writing(
+        self, graph: str | None, *, keep: bool = True, keyed: bool = False
+    ) -> AsyncIterator[tuple[Transaction, Revision]]:
+        """The call's one transaction, with the graph's write lock and its next revision.
+
+        `keep` and `keyed` as in `transaction`.
+        """
         async with (
-            self.changing(graph, keep=keep) as tx,
+            self.changing(graph, keep=keep, keyed=keyed) as tx,
             graphs.write_graph(tx, graph, self.operation) as revision,
         ):
             yield tx, revision
@@ -139,11 +149,14 @@ class Call:
     async def recalling(
         self, graph: str | None, questions: Sequence[Question], only: RecallFilter, *, as_of: str | None = None
     ) -> AsyncIterator[tuple[GraphView, Lookup | None]]:
-        """The same for a recall, with what the search cache, asked before the transaction, knows of these questions."""
+        """The same for a recall, with what the search cache, asked before the transaction, knows of these questions.
+
+        It looks up by keys until the recall searches otherwise.
+        """
         name = self.graph_name(graph)
         async with (
             looked_up(self.services.recall_cache, self.caller, name, questions, only) as lookup,
-            self.reading(graph, as_of) as view,
+            self.reading(graph, as_of, keyed=True) as view,
         ):
             yield view, lookup
 

@@ -74,7 +74,7 @@ async def find(
     """
     named = [] if only.named is False else await search.find_mentioned(view.tx, view.graph, question.text)
     recalled = await recall.recall(
-        view, [question], only, limit=recall.MAX_RECALLED, token_budget=UNBOUNDED, cached=cached
+        view, [question], only, limit=recall.MAX_RECALLED, token_budget=UNBOUNDED, cached=cached, last_search=True
     )
     hits = _by_node(recalled.hits)
     ranked = unique([*named, *hits])

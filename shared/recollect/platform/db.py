@@ -205,7 +205,9 @@ class Database:
         participant = self._participant if keep and not read_only else None
         asks = not (read_only or also_suspended or caller.of_service)
         async with self._connection_of(caller.tenant_id) as connection:
-            transaction = Transaction(connection, caller, reply_bytes, gives_way=read_only, pooled=bool(self._local))
+            transaction = Transaction(
+                connection, caller, reply_bytes, gives_way=read_only, pooled=bool(self._local), keyed=keyed
+            )
             transaction.replica = self._replica
             try:
                 # Inside: whoever leaves while it begins or ends leaves no transaction open behind.
@@ -311,7 +313,9 @@ class Database:
                 yield Session(connection)
 
     @asynccontextmanager
-    async def writing(self, caller: Caller, graph: str, *, keep: bool = True) -> AsyncIterator[Transaction]:
+    async def writing(
+        self, caller: Caller, graph: str, *, keep: bool = True, keyed: bool = False
+    ) -> AsyncIterator[Transaction]:
         """A `transaction` that writes the graph of that name or id.
 
         Until few others of this process do, it has no connection. Whoever then asks for the graph's lock waits with
@@ -324,7 +328,7 @@ class Database:
                     await stack.enter_async_context(self._writers.held(key, wait_seconds=self._lock_seconds))
             except TimeoutError:
                 raise Unavailable("Other writes hold this graph. Try again.", code=ErrorCode.BUSY) from None
-            yield await stack.enter_async_context(self.transaction(caller, keep=keep))
+            yield await stack.enter_async_context(self.transaction(caller, keep=keep, keyed=keyed))
 
     @asynccontextmanager
     async def _with_settings(self, connection: PoolConnectionProxy) -> AsyncIterator[None]:

@@ -37,6 +37,9 @@ _PLAN_ONCE = "SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL enable_s
 """Where all that is asked is looked up by keys: then a plan that was made once is as good as one for these values, and
 stays so, however small the table was at first. Such is a commit, too, which looks up what each new row refers to."""
 
+_PLAN_WITH_VALUES = "SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_seqscan = on"
+"""As sessions do by default."""
+
 _IS_WRITABLE, _IS_HERE = "SELECT require_writable({})", "SELECT require_here({}, {})"
 
 _IS_SAME = "SELECT require_graph('{}', {})"
@@ -114,7 +117,7 @@ class Transaction(Session):
     `gives_way`: to others' calls, between its statements. What only reads does, for it holds no lock that anybody waits
     for; and what writes very much, for whose graph others of its tenant wait for long as it is.
     `pooled`: other processes share its connection between transactions. `at_home` False: it is in another cell.
-    `replica`: of the database that it is in, where there is one.
+    `replica`: of the database that it is in, where there is one. `keyed`: all that is asked of it is looked up by keys.
     """
 
     def __init__(
@@ -125,10 +128,11 @@ class Transaction(Session):
         *,
         gives_way: bool = False,
         pooled: bool = False,
+        keyed: bool = False,
     ) -> None:
         super().__init__(connection)
         self.caller, self.reply_bytes, self.gives_way = caller, reply_bytes, gives_way
-        self._pooled = pooled
+        self._pooled, self._keyed = pooled, keyed
         self.at_home = True
         self.replica: Replica | None = None
         self.jobs: set[str] = set()
@@ -180,8 +184,16 @@ class Transaction(Session):
         self.acted = True
 
     async def look_up(self) -> None:
-        """From here to the end of the transaction all that is asked is looked up by keys, as in one that is `keyed`."""
-        await self._connection.execute(_PLAN_ONCE)
+        """From here on all that is asked is looked up by keys, as in a transaction that is `keyed`."""
+        if not self._keyed:
+            await self._connection.execute(_PLAN_ONCE)
+            self._keyed = True
+
+    async def search(self) -> None:
+        """From here on what is asked is searched for: each statement is planned with its values."""
+        if self._keyed:
+            await self._connection.execute(_PLAN_WITH_VALUES)
+            self._keyed = False
 
     async def delete_much(self) -> None:
         """From here to the end of the transaction look for what refers to deleted rows at once, by plans made once.

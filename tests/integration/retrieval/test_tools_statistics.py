@@ -43,6 +43,7 @@ KEYED: dict[str, dict[str, Any]] = {
     "get_neighbors": {"name": NAME},
     "extract_subgraph": {"names": [NAME], "depth": 1},
     "explore": {"start": NAME},
+    "add_observations": {"observations": [{"entityName": NAME, "contents": ["said later"]}]},
 }
 """Tools whose statements are planned once a session, for whichever tenant asks (`keyed` of Call.reading), and how each
 is called."""
@@ -50,6 +51,17 @@ is called."""
 MAX_KEYED_ROWS = 120
 """That such a statement looks at, of an entity that says three things, is an end of two relations, and of which one
 neighbour has as many: a plan that goes through a graph looks at a thousand."""
+
+SEARCHING: dict[str, tuple[dict[str, Any], set[str]]] = {
+    "recall": ({"query": "What is said of late 7?"}, {"recall.find_candidates", "recall.find_by_words"}),
+    "search": ({"query": "What is said of late 7?"}, {"recall.find_candidates", "recall.find_by_words"}),
+    "search_nodes": ({"query": "ate 7"}, {"search.search_substring"}),
+    "search_nodes_ranked": ({"query": NAME}, {"search.search_ranked", "graphs.find_live_head"}),
+}
+"""Tools that search first, how each is called, and the statements that search; others are planned once a session."""
+
+MAX_ROWS_BESIDE = 3_000
+"""That such a statement looks at: ten of each of 300 candidates. Going through the graph for each takes a million."""
 
 READING_FIRST = sorted(CATALOGUE, key=lambda tool: not tool.read_only)
 """What changes the graph comes last: deletions leave little to look at."""
@@ -105,3 +117,19 @@ async def test_what_is_looked_up_by_keys_looks_at_little_beside(work: Work, sett
         found |= {f"{tool.name}: {query}": rows for query, rows in work.watch.rows.items()}
     assert {name.partition(":")[0] for name in found} == set(KEYED)
     assert {name: rows for name, rows in found.items() if rows > MAX_KEYED_ROWS} == {}
+
+
+@pytest.mark.parametrize("work", ["unread", "others"], indirect=True)
+async def test_what_is_looked_up_beside_a_search_looks_at_little(work: Work, settings: Settings) -> None:
+    await fill(work)
+    services = Services(work.agent.db, QuestionEncoder(embedder()), settings)
+    found: dict[str, float] = {}
+    for tool in [tool for tool in CATALOGUE if tool.name in SEARCHING]:
+        work.watch.clear()
+        arguments, searches = SEARCHING[tool.name]
+        call = Call(work.agent.caller, services, tool.name, tool.read_only)
+        await tool.handler(call, msgspec.convert(arguments, tool.arguments))
+        assert searches <= work.watch.rows.keys()
+        found |= {f"{tool.name}: {query}": rows for query, rows in work.watch.rows.items() if query not in searches}
+    assert {name.partition(":")[0] for name in found} == set(SEARCHING)
+    assert {name: rows for name, rows in found.items() if rows > MAX_ROWS_BESIDE} == {}

@@ -40,7 +40,8 @@ WHERE NOT EXISTS (
 
 -- name: find_entities
 -- The entities of a graph with these names, and how they are known. Silent: found by their names alone, since nothing
--- that lasts is told of them. The range of one id in its order is read by the index of memories, also without statistics.
+-- that lasts is told of them. Each is looked up by its name, whatever the planner knows: the range of one name, or id, in
+-- its order is read by the index.
 SELECT n.id, n.name, n.created_by, n.expires_at, (
     SELECT string_agg(a.name, ' ' ORDER BY a.name) FROM aliases a
     WHERE a.tenant_id = :tenant_id AND a.node_id = n.id AND a.removed_revision IS NULL
@@ -50,9 +51,14 @@ SELECT n.id, n.name, n.created_by, n.expires_at, (
         AND p.removed_revision IS NULL
     ORDER BY p.memory_id LIMIT 1
 ), false) AS silent
-FROM nodes n
-WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.name = ANY (:names::text[]) AND n.removed_revision IS NULL
-    AND NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp());
+FROM (SELECT DISTINCT name FROM unnest(:names::text[]) AS u (name)) AS w
+CROSS JOIN LATERAL (
+    SELECT * FROM nodes
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND name BETWEEN w.name AND w.name AND removed_revision IS NULL
+        AND name IS NOT NULL
+    ORDER BY name LIMIT 1
+) AS n
+WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp());
 
 -- name: names_of
 -- How live entities are known: their names, and in one text those that they had before a merge; and who made them.

@@ -14,7 +14,8 @@ jsonb_to_record(i.attributes) AS a (kind text, tags text[], importance double pr
 -- Statements about entities. :across_threads: one that the entity has already, with the same status, is left out, whatever
 -- its thread; else only one of the same thread is. Looked up by the hash: through the view, for under row-level security
 -- it serves no index; and with IS TRUE, without which PostgreSQL may take the index of trigrams, 50 ms a statement in a
--- graph of 100,000 (measured). Their nodes are updated by it, but for those that this revision wrote already.
+-- graph of 100,000 (measured); each by itself, whatever the planner knows (OFFSET 0). Their nodes are updated by it, but for
+-- those that this revision wrote already.
 WITH inserted AS (
     INSERT INTO observations (tenant_id, graph_id, id, node_id, content, thread, said_at, expires_at, kind, tags, importance,
         source, metadata, status, reason, first_revision, added_revision, created_at, created_by)
@@ -30,6 +31,7 @@ WITH inserted AS (
             AND hashtextextended(o.content, 0) = hashtextextended(i.content, 0) AND (o.content = i.content) IS TRUE
             AND (:across_threads OR o.thread IS NOT DISTINCT FROM i.thread) AND o.status = i.attributes ->> 'status'
             AND (o.expires_at IS NULL OR o.expires_at > :revision_time)
+        OFFSET 0
     )
     RETURNING id, node_id
 ), touched AS (

@@ -98,12 +98,14 @@ nearest AS (
     LIMIT :candidates;
 
 -- fragment: told_otherwise
--- What was found, without the names of entities of which anything else is told.
+-- What was found, without the names of entities of which anything else is told. Each is looked up, whatever the planner
+-- knows (OFFSET 0).
 c
 WHERE c.source <> 'name' OR NOT EXISTS (
     SELECT 1 FROM passages o
     WHERE o.tenant_id = :tenant_id AND o.node_id = c.node_id AND o.source <> 'name' AND coalesce(o.removed_revision, 0) = 0
-        AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp()) AND NOT o.outdated);
+        AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp()) AND NOT o.outdated
+    OFFSET 0);
 
 -- name: find_candidates
 -- Passages that may answer: the :candidates best by their own words (:words, each weighted by :idfs), by the words around

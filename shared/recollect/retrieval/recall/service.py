@@ -78,6 +78,8 @@ async def recall(
         return Recalled([], more=False, waiting=0)
     basis = await store.find_basis(view.tx, view.graph, [question.text for question in questions])
     state = basis.state
+    if only.narrows:
+        await view.tx.search()
     under = None if only.under is None else await hierarchy.subtree_ids(view, only.under)
     few = only.narrows and state.passages_counted <= EXACT_WHEN_NARROWED
     scope = SearchScope(
@@ -94,6 +96,8 @@ async def recall(
     near = near_best(hits) if only_near_best and len(questions) == 1 and not only.narrows else hits
     kept = within_budget(near, limit=limit, token_budget=token_budget)
     attributes = await store.attributes_of(view, [hit.memory_id for hit in kept]) if described else {}
+    if not last_search:
+        await view.tx.search()
     record_waiting(basis.waiting)
     return Recalled(kept, more=len(hits) > len(kept), waiting=basis.waiting, attributes=attributes)
 
@@ -131,6 +135,8 @@ async def _rankings(
         for place, (question, words) in enumerate(zip(questions, basis.asked, strict=True))
         if place not in known
     }
+    if any(scope.dimensions(search.question.model) is not None for search in searches.values()):
+        await tx.search()  # A vector index serves a statement that knows whose it is.
     found = {place: await _find_candidates(scope, search) for place, search in searches.items()}
     if found and last_search and scope.view.at is None:
         await tx.look_up()
