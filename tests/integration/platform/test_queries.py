@@ -26,7 +26,7 @@ CAPABILITIES = sorted(".".join(file.parent.relative_to(CORE).parts) for file in 
 QUERIES = [(capability, name) for capability in CAPABILITIES for name in Queries(f"recollect.{capability}").by_name]
 VIEW_PARAMETERS = {"graph_id", "reachable_graphs", "as_of_revision", "as_of_time"}
 """What a view tells its queries, and a store does not."""
-NOT_READ: Mapping[type, set[str]] = {Candidate: {"win", "date"}, VectorIndex: {"is_thorough"}}
+NOT_READ: Mapping[type, set[str]] = {Candidate: {"win", "date"}, VectorIndex: {"thoroughness"}}
 """Fields that no query fills: the second stage of recall does, and what decides how an index is built."""
 OPERATORS_CAPABILITIES = {
     "accounts.deletions",

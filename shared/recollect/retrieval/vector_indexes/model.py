@@ -20,13 +20,9 @@ MAX_INDEXES = 100
 """Vector indexes of one part, at most: PostgreSQL looks at each for every statement on it, and for every vector that is
 written there. 800 in one table made planning forty times slower (measured; docs/benchmarks.md)."""
 
-THOROUGH = 60_000
-"""Memories from which on a graph's index is built thoroughly: of as many passages one that is built as a small graph's
-finds too little, however widely it is searched (measured; docs/benchmarks.md). To add a vector to it takes longer."""
-
-SEARCH_WIDTHS = {0: 200, 20_000: 400, 250_000: 800, 500_000: 1_000}
-"""How wide an index of so many passages or more is searched (hnsw.ef_search): the time of a search grows with it, and
-of a small graph less finds as much (measured; docs/benchmarks.md)."""
+SEARCH_WIDTHS = {0: 200, 20_000: 400, 250_000: 800, 500_000: 600}
+"""How wide an index of so many passages or more is searched (hnsw.ef_search): the time of a search grows with it. Of a
+small graph less finds as much, and so it does where an index has more links (measured; docs/benchmarks.md)."""
 
 SHRUNK = 0.5
 """A graph loses its index when it has fallen below this share of the size from which one is built."""
@@ -37,10 +33,16 @@ POSTGRESQL_DEFAULT_MB = 64
 @dataclass(frozen=True, slots=True)
 class Thoroughness:
     """How an index is built: how many links a passage has on each level but the lowest, which has twice as many (`m`),
-    and among how many candidates they are chosen (`ef_construction`)."""
+    and among how many candidates they are chosen (`ef_construction`).
 
+    `candidates_later`: among how many those of a passage are chosen that comes when the index is there, for which its
+    writer waits. `name`: part of the index's, empty for what most have.
+    """
+
+    name: str
     links: int
     candidates: int
+    candidates_later: int
 
     @property
     def place_bytes(self) -> int:
@@ -48,38 +50,46 @@ class Thoroughness:
         return 50 * self.links
 
 
-ORDINARY, THOROUGHLY = Thoroughness(16, 128), Thoroughness(24, 300)
+ORDINARY = Thoroughness("", 16, 128, 128)
+
+THOROUGHNESS = {
+    0: ORDINARY,
+    60_000: Thoroughness("thorough", 24, 300, 128),
+    500_000: Thoroughness("very thorough", 32, 300, 128),
+}
+"""How the index of a graph of so many memories or more is built: of more passages one that is built as a smaller
+graph's finds too little, however widely it is searched (measured; docs/benchmarks.md). To add a vector to it takes
+longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class VectorIndex:
-    """The index of one graph's live vectors of one model. Its name says of which graph, model and dimensions.
+    """The index of one graph's live vectors of one model. Its name says of which graph, model and dimensions, and how.
 
-    `is_thorough`: it is built THOROUGHLY, by another name. Which of the two a graph has is nothing that searches know.
+    Which `thoroughness` the index of a graph has is nothing that searches know.
     """
 
     tenant_id: UUID
     graph_id: UUID
     model: str
     dimensions: int
-    is_thorough: bool = field(default=False, compare=False)
+    thoroughness: Thoroughness = field(default=ORDINARY, compare=False)
 
     @property
     def name(self) -> str:
         """The index's name, of 58 characters; PostgreSQL knows 63."""
-        of = f"{self.model}:{self.dimensions}" + (":thorough" if self.is_thorough else "")
+        of = ":".join(filter(None, (self.model, str(self.dimensions), self.thoroughness.name)))
         kind = hashlib.blake2s(of.encode(), digest_size=4).hexdigest()
         return f"searched_vectors_{self.graph_id.hex}_{kind}"
 
     @property
-    def other(self) -> "VectorIndex":
-        """The one of the same vectors that is built the other way."""
-        return replace(self, is_thorough=not self.is_thorough)
+    def others(self) -> "Sequence[VectorIndex]":
+        """Those of the same vectors that are built otherwise."""
+        return [self.built(other) for other in THOROUGHNESS.values() if other != self.thoroughness]
 
-    @property
-    def thoroughness(self) -> Thoroughness:
-        """How it is built."""
-        return THOROUGHLY if self.is_thorough else ORDINARY
+    def built(self, thoroughness: Thoroughness) -> "VectorIndex":
+        """The one of the same vectors that is built so."""
+        return replace(self, thoroughness=thoroughness)
 
     def memory_mb(self, passages: int, most: int) -> int:
         """In how many megabytes it is built of so many passages, with a quarter to spare; `most` at most.
@@ -131,6 +141,11 @@ def create_statement(index: VectorIndex, partition: int) -> Query:
         f"WHERE tenant_id = '{UUID(str(index.tenant_id))}' AND graph_id = '{UUID(str(index.graph_id))}' "
         f"AND live AND model = '{model}'"
     )
+
+
+def later_candidates_statement(index: VectorIndex) -> Query:
+    """The DDL that has the links of a vector which comes now chosen among as many as the thoroughness says."""
+    return Query(f"ALTER INDEX {index.name} SET (ef_construction = {index.thoroughness.candidates_later})")
 
 
 def leave_out_of_statistics(name: str) -> Query:

@@ -41,6 +41,20 @@ WHERE i.indrelid = 'passages'::regclass
     OR i.indrelid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = 'searched_vectors'::regclass)
 ORDER BY c.relname;
 
+-- name: list_candidates
+-- Among how many candidates each valid vector index has the links of a vector chosen that comes now.
+SELECT c.relname AS name, o.option_value::integer AS candidates
+FROM pg_index i
+JOIN pg_class c ON c.oid = i.indexrelid
+JOIN pg_am m ON m.oid = c.relam AND m.amname = 'hnsw'
+CROSS JOIN LATERAL pg_options_to_table(c.reloptions) AS o
+WHERE i.indrelid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = 'searched_vectors'::regclass) AND i.indisvalid
+    AND o.option_name = 'ef_construction';
+
+-- name: wait_for_locks
+-- How long what follows in the transaction waits for a lock.
+SELECT set_config('lock_timeout', :timeout, true);
+
 -- name: find_partition
 -- The number of the part that holds the vectors of a tenant.
 SELECT p.number

@@ -1,7 +1,7 @@
 """Use cases of upkeep: a vector index for each graph that is large enough, and none else."""
 
 import asyncio
-from dataclasses import replace
+from collections.abc import Mapping, Set
 from uuid import UUID
 
 from recollect.platform.operator_sessions import Operator
@@ -9,8 +9,9 @@ from recollect.retrieval.vector_indexes import store
 from recollect.retrieval.vector_indexes.model import (
     MAX_INDEXES,
     SHRUNK,
-    THOROUGH,
+    THOROUGHNESS,
     LargeGraph,
+    Thoroughness,
     VectorIndex,
     first_of_each_partition,
 )
@@ -25,11 +26,11 @@ async def maintain_indexes(
     from_memories: int,
     memory_mb: int,
     stopping: asyncio.Event | None = None,
-    thorough_from: int = THOROUGH,
+    thoroughness: Mapping[int, Thoroughness] = THOROUGHNESS,
 ) -> list[str]:
     """Build the vector indexes that graphs of `from_memories` or more lack, drop those that none needs; what was done.
 
-    Those of `thorough_from` memories or more are built thoroughly. One that is to be replaced serves until then.
+    `thoroughness`: how that of so many memories or more is built. One that is to be replaced serves until then.
 
     One at a time and only by one worker at once: the others find the lock taken and do nothing. What a killed worker
     left half built is taken away first. Building goes on beside readers and writers, in `memory_mb` of PostgreSQL's.
@@ -38,10 +39,12 @@ async def maintain_indexes(
     if not await store.try_lock(operator):
         return []
     try:
-        wanted = await _needed_indexes(operator, from_memories, thorough_from)
+        wanted = await _needed_indexes(operator, from_memories, thoroughness)
         dropped = await _drop(operator, wanted)
         built = await _build(operator, wanted, memory_mb, stopping or asyncio.Event())
-        return dropped + built + await _drop_replaced(operator, wanted)
+        replaced = await _drop_replaced(operator, wanted)
+        await _ease_additions(operator, wanted)
+        return dropped + built + replaced
     finally:
         await store.unlock(operator)
 
@@ -56,7 +59,7 @@ async def build_noted(operator: Operator, tenant_id: UUID, *, memory_mb: int) ->
         await asyncio.sleep(LOCK_PAUSE)
     try:
         noted = [
-            replace(index, is_thorough=await store.count_passages(operator, index) >= THOROUGH)
+            _built_for(index, await store.count_passages(operator, index), THOROUGHNESS, there=frozenset())
             for index in await store.list_noted(operator)
             if index.tenant_id == tenant_id
         ]
@@ -69,11 +72,13 @@ async def build_noted(operator: Operator, tenant_id: UUID, *, memory_mb: int) ->
         await store.unlock(operator)
 
 
-async def _needed_indexes(operator: Operator, from_memories: int, thorough_from: int) -> list[VectorIndex]:
+async def _needed_indexes(
+    operator: Operator, from_memories: int, thoroughness: Mapping[int, Thoroughness]
+) -> list[VectorIndex]:
     """The indexes that there should be, the largest graphs' first: those that have one keep it until they shrank.
 
-    So do those that have a thorough one. Of more than MAX_INDEXES graphs of a part the largest have one, whichever had
-    it before.
+    So do those that have a more thorough one. Of more than MAX_INDEXES graphs of a part the largest have one,
+    whichever had it before.
     """
     large = await store.find_large(operator, memories=from_memories, limit=MAX_INDEXES)
     noted = {(index.tenant_id, index.graph_id) for index in await store.list_noted(operator)}
@@ -84,14 +89,21 @@ async def _needed_indexes(operator: Operator, from_memories: int, thorough_from:
 
     async def needed(graph: LargeGraph) -> VectorIndex | None:
         index = await store.find_model(operator, graph.tenant_id, graph.graph_id)
-        if index is None:
-            return None
-        thorough = replace(index, is_thorough=True)
-        least = thorough_from * SHRUNK if thorough.name in names else thorough_from
-        return thorough if graph.memories >= least else index
+        return None if index is None else _built_for(index, graph.memories, thoroughness, there=names.keys())
 
     found = [await needed(graph) for graph in first_of_each_partition(kept)]
     return [index for index in found if index is not None]
+
+
+def _built_for(
+    index: VectorIndex, memories: int, thoroughness: Mapping[int, Thoroughness], *, there: Set[str]
+) -> VectorIndex:
+    """The index as a graph of so many memories needs it; the more thorough one that is there until it has shrunk."""
+    for least, built in sorted(thoroughness.items(), reverse=True):
+        needed = index.built(built)
+        if memories >= (least * SHRUNK if needed.name in there else least):
+            return needed
+    return index
 
 
 async def _drop(operator: Operator, wanted: list[VectorIndex]) -> list[str]:
@@ -99,7 +111,7 @@ async def _drop(operator: Operator, wanted: list[VectorIndex]) -> list[str]:
     for index in await store.list_noted(operator):
         if index not in wanted:
             await store.note_index(operator, index.tenant_id, index.graph_id, None, None)
-    names = {one.name for index in wanted for one in (index, index.other)}
+    names = {one.name for index in wanted for one in (index, *index.others)}
     there = await store.list_indexes(operator)
     gone = [name for name, valid in there.items() if not valid or name not in names]
     for name in gone:
@@ -110,10 +122,20 @@ async def _drop(operator: Operator, wanted: list[VectorIndex]) -> list[str]:
 async def _drop_replaced(operator: Operator, wanted: list[VectorIndex]) -> list[str]:
     """An index goes once the one that replaces it is there."""
     there = await store.list_indexes(operator)
-    gone = [index.other.name for index in wanted if there.get(index.name) and index.other.name in there]
+    replaced = [other.name for index in wanted if there.get(index.name) for other in index.others]
+    gone = [name for name in replaced if name in there]
     for name in gone:
         await store.drop_index(operator, name)
     return [f"dropped {name}" for name in gone]
+
+
+async def _ease_additions(operator: Operator, wanted: list[VectorIndex]) -> None:
+    """An index that was built among many candidates takes what comes later among fewer; next time where it is held."""
+    candidates = await store.list_candidates(operator)
+    for index in wanted:
+        later = index.thoroughness.candidates_later
+        if candidates.get(index.name, later) != later:
+            await store.set_later_candidates(operator, index)
 
 
 async def _build(operator: Operator, wanted: list[VectorIndex], memory_mb: int, stopping: asyncio.Event) -> list[str]:

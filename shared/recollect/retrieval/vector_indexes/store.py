@@ -4,6 +4,7 @@ from uuid import UUID
 
 import asyncpg
 
+from recollect.platform.operator_sessions import Operator
 from recollect.platform.sql import Queries
 from recollect.platform.transactions import Session
 from recollect.retrieval.vector_indexes.model import (
@@ -13,10 +14,14 @@ from recollect.retrieval.vector_indexes.model import (
     analyze_statement,
     create_statement,
     drop_statement,
+    later_candidates_statement,
     leave_out_of_statistics,
 )
 
 queries = Queries(__package__)
+
+LOCK_MILLISECONDS = 200
+"""How long a change of an index waits for those who use it, and keeps others waiting."""
 
 
 async def try_lock(session: Session) -> bool:
@@ -92,6 +97,26 @@ async def create_index(session: Session, index: VectorIndex, *, memory_mb: int) 
         await session.execute(create)
     await session.execute(leave_out_of_statistics(index.name))
     await session.execute(analyze_statement(partition))
+
+
+async def list_candidates(session: Session) -> dict[str, int]:
+    """Among how many candidates each index has the links of a vector chosen that comes now, by the index's name."""
+    return {row["name"]: row["candidates"] for row in await session.fetch(queries.list_candidates)}
+
+
+async def set_later_candidates(operator: Operator, index: VectorIndex) -> bool:
+    """Have them be as many as its thoroughness says; False where others hold the index.
+
+    For that moment nobody else may read or write the tenants' vectors of its part, and they wait behind this one: so it
+    waits for LOCK_MILLISECONDS only.
+    """
+    try:
+        async with operator.transaction():
+            await operator.execute(queries.wait_for_locks, timeout=f"{LOCK_MILLISECONDS}ms")
+            await operator.execute(later_candidates_statement(index))
+    except asyncpg.LockNotAvailableError:
+        return False
+    return True
 
 
 async def drop_index(session: Session, name: str) -> None:
