@@ -27,7 +27,7 @@ HUB = "hub"
 MAX_ROWS = 300_000
 """That a statement looks at; comparing entities, statements or vectors with each other takes millions."""
 
-NAME, ID = "late 7", "the id of late 7"
+NAME, ID, SILENT = "late 7", "the id of late 7", "silent"
 KEYED: dict[str, dict[str, Any]] = {
     "get_entity": {"name": NAME},
     "batch_get_entities": {"names": [NAME]},
@@ -43,7 +43,9 @@ KEYED: dict[str, dict[str, Any]] = {
     "get_neighbors": {"name": NAME},
     "extract_subgraph": {"names": [NAME], "depth": 1},
     "explore": {"start": NAME},
-    "add_observations": {"observations": [{"entityName": NAME, "contents": ["said later"]}]},
+    "add_observations": {
+        "observations": [{"entityName": name, "contents": ["said later"]} for name in (NAME, SILENT)],
+    },
 }
 """Tools whose statements are planned once a session, for whichever tenant asks (`keyed` of Call.reading), and how each
 is called."""
@@ -106,6 +108,7 @@ async def test_no_tool_compares_everything_with_everything(work: Work, settings:
 @pytest.mark.parametrize("work", ["unread", "others"], indirect=True)
 async def test_what_is_looked_up_by_keys_looks_at_little_beside(work: Work, settings: Settings) -> None:
     await fill(work)
+    await work.agent.create(SILENT)
     [entity] = (await work.agent.open(NAME)).entities
     services = Services(work.agent.db, QuestionEncoder(embedder()), settings)
     found: dict[str, float] = {}

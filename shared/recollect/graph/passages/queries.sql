@@ -196,18 +196,23 @@ WHERE tenant_id = :tenant_id AND coalesce(removed_revision, 0) = 0 AND settled A
 -- name: remove_names
 -- The names of entities that have something lasting to say need no passage: each of theirs is matched by the name too.
 -- Names are looked up first, by the memory that they are, and one thing said is enough: an entity may have said thousands.
--- A scalar sub-select, since a planner without statistics would join, and compare each with all. Where there is one to
--- take away, the graph's index is taken in hand first. That a passage lives is said so that it calls for no partial index:
--- without statistics one that holds all of a tenant's looks as good as the one by node.
+-- A scalar sub-select, since a planner without statistics would join, and compare each with all; and each is looked up in
+-- the order of its index, whatever the planner knows. Where there is one to take away, the graph's index is taken in hand
+-- first. That a passage lives is said so that it calls for no partial index: without statistics one that holds all of a
+-- tenant's looks as good as the one by node.
 WITH hidden AS MATERIALIZED (
-    SELECT p.id FROM passages p
-    WHERE p.tenant_id = :tenant_id AND p.memory_id = ANY (:node_ids::uuid[]) AND p.source = 'name'
-        AND p.removed_revision IS NULL AND (
+    SELECT p.id FROM unnest(:node_ids::uuid[]) AS i (id)
+    CROSS JOIN LATERAL (
+        SELECT id, node_id FROM passages
+        WHERE tenant_id = :tenant_id AND memory_id BETWEEN i.id AND i.id AND source = 'name' AND removed_revision IS NULL
+        ORDER BY memory_id OFFSET 0
+    ) AS p
+    WHERE (
         SELECT true FROM passages o
-        WHERE o.tenant_id = :tenant_id AND o.node_id = p.node_id AND o.source <> 'name'
+        WHERE o.tenant_id = :tenant_id AND o.node_id BETWEEN p.node_id AND p.node_id AND o.source <> 'name'
             AND coalesce(o.removed_revision, 0) = 0
             AND o.expires_at IS NULL AND NOT o.outdated
-        LIMIT 1
+        ORDER BY o.node_id LIMIT 1
     )
 ), held AS MATERIALIZED (
     SELECT 1 FROM graph_indexes WHERE tenant_id = :tenant_id AND graph_id = :graph_id
