@@ -176,7 +176,7 @@ async def test_the_application_cannot_become_the_owner_or_step_out_of_row_level_
 async def test_without_a_tenant_nothing_is_seen(
     db: Database, neighbours: Neighbours, owner: asyncpg.Connection, tables: list[str], views: list[str]
 ) -> None:
-    assert views == ["search_nodes", "search_observations", "search_passages", "versions"]
+    assert views == ["search_aliases", "search_nodes", "search_observations", "search_passages", "versions"]
     for relation in [*tables, "tenants", *views]:
         assert await owner.fetchval(f"SELECT count(*) FROM {source(relation)}") > 0
         async with db.system() as session:
