@@ -90,6 +90,15 @@ class TestPlans:
             await tx.fetch(self.ASKED, id=caller.tenant_id)
         assert await self._planned(one_connection, caller) == (1, 1)
 
+    async def test_with_their_values_from_where_it_searches(self, one_connection: Database, caller: Caller) -> None:
+        async with one_connection.transaction(caller, read_only=True, keyed=True) as tx:
+            await tx.fetch(self.ASKED, id=caller.tenant_id)
+            await tx.search()
+            await tx.fetch(self.ASKED, id=caller.tenant_id)
+            await tx.look_up()
+            await tx.fetch(self.ASKED, id=caller.tenant_id)
+        assert await self._planned(one_connection, caller) == (2, 1)
+
     async def _planned(self, db: Database, caller: Caller) -> tuple[int, int]:
         """How often the connection's statement was run by a plan for any values, and by one for its own."""
         async with db.transaction(caller, read_only=True) as tx:
