@@ -61,7 +61,7 @@ _, THOROUGH, VERY_THOROUGH = THOROUGHNESS.values()
 
 
 def thorough_from(memories: int) -> dict[int, Thoroughness]:
-    """As indexes are built, where so many memories ask for a thorough one."""
+    """As indexes are built, where so many passages ask for a thorough one."""
     return {0: ORDINARY, memories: THOROUGH}
 
 
@@ -161,6 +161,15 @@ class TestIndexes:
             assert f"built {index.built(built).name}" in await tend(settings, thoroughness={0: built})
         there = await owner.fetch("SELECT relname FROM pg_class WHERE relname LIKE $1", f"%{index.graph_id.hex}%")
         assert [row["relname"] for row in there] == [index.built(VERY_THOROUGH).name]
+
+    async def test_passages_say_how_thoroughly_it_is_built_of_which_long_memories_have_several(
+        self, agent: Agent, settings: Settings, owner: asyncpg.Connection
+    ) -> None:
+        index = index_of(await graph_of(owner, agent.caller))
+        counted = "UPDATE graph_indexes SET passages_counted = $2, index_epoch = index_epoch + 1 WHERE tenant_id = $1"
+        await owner.execute(counted, agent.caller.tenant_id, 3 * MEMORIES)
+        done = await tend(settings, thoroughness=thorough_from(3 * MEMORIES))
+        assert f"built {index.built(THOROUGH).name}" in done
 
     async def test_what_comes_later_is_added_among_fewer_candidates(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection

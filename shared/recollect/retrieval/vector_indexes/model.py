@@ -57,7 +57,7 @@ THOROUGHNESS = {
     60_000: Thoroughness("thorough", 24, 300, 128),
     500_000: Thoroughness("very thorough", 32, 300, 128),
 }
-"""How the index of a graph of so many memories or more is built: of more passages one that is built as a smaller
+"""How the index of so many passages or more is built: of more one that is built as a smaller
 graph's finds too little, however widely it is searched (measured; docs/benchmarks.md). To add a vector to it takes
 longer."""
 

@@ -30,7 +30,7 @@ async def maintain_indexes(
 ) -> list[str]:
     """Build the vector indexes that graphs of `from_memories` or more lack, drop those that none needs; what was done.
 
-    `thoroughness`: how that of so many memories or more is built. One that is to be replaced serves until then.
+    `thoroughness`: how that of so many passages or more is built. One that is to be replaced serves until then.
 
     One at a time and only by one worker at once: the others find the lock taken and do nothing. What a killed worker
     left half built is taken away first. Building goes on beside readers and writers, in `memory_mb` of PostgreSQL's.
@@ -89,19 +89,21 @@ async def _needed_indexes(
 
     async def needed(graph: LargeGraph) -> VectorIndex | None:
         index = await store.find_model(operator, graph.tenant_id, graph.graph_id)
-        return None if index is None else _built_for(index, graph.memories, thoroughness, there=names.keys())
+        if index is None:
+            return None
+        return _built_for(index, await store.count_passages(operator, index), thoroughness, there=names.keys())
 
     found = [await needed(graph) for graph in first_of_each_partition(kept)]
     return [index for index in found if index is not None]
 
 
 def _built_for(
-    index: VectorIndex, memories: int, thoroughness: Mapping[int, Thoroughness], *, there: Set[str]
+    index: VectorIndex, passages: int, thoroughness: Mapping[int, Thoroughness], *, there: Set[str]
 ) -> VectorIndex:
-    """The index as a graph of so many memories needs it; the more thorough one that is there until it has shrunk."""
+    """The index as a graph of so many passages needs it; the more thorough one that is there until it has shrunk."""
     for least, built in sorted(thoroughness.items(), reverse=True):
         needed = index.built(built)
-        if memories >= (least * SHRUNK if needed.name in there else least):
+        if passages >= (least * SHRUNK if needed.name in there else least):
             return needed
     return index
 

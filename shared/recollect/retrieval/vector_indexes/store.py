@@ -1,5 +1,6 @@
 """One function per query of `queries.sql`."""
 
+from contextlib import suppress
 from uuid import UUID
 
 import asyncpg
@@ -104,19 +105,16 @@ async def list_candidates(session: Session) -> dict[str, int]:
     return {row["name"]: row["candidates"] for row in await session.fetch(queries.list_candidates)}
 
 
-async def set_later_candidates(operator: Operator, index: VectorIndex) -> bool:
-    """Have them be as many as its thoroughness says; False where others hold the index.
+async def set_later_candidates(operator: Operator, index: VectorIndex) -> None:
+    """Have them be as many as its thoroughness says, unless others hold the index.
 
     For that moment nobody else may read or write the tenants' vectors of its part, and they wait behind this one: so it
     waits for LOCK_MILLISECONDS only.
     """
-    try:
+    with suppress(asyncpg.LockNotAvailableError):
         async with operator.transaction():
             await operator.execute(queries.wait_for_locks, timeout=f"{LOCK_MILLISECONDS}ms")
             await operator.execute(later_candidates_statement(index))
-    except asyncpg.LockNotAvailableError:
-        return False
-    return True
 
 
 async def drop_index(session: Session, name: str) -> None:
