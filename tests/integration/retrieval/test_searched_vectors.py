@@ -167,8 +167,8 @@ async def test_the_part_that_is_named_is_the_one_that_holds_a_tenants_vectors(
 
 
 def test_each_part_has_so_many_indexes_at_most_whatever_the_others_have() -> None:
-    crowded = [LargeGraph(uuid4(), uuid4(), 3, 10_000) for _ in range(MAX_INDEXES + 5)]
-    other = LargeGraph(uuid4(), uuid4(), 4, 10_000)
+    crowded = [LargeGraph(uuid4(), uuid4(), 3) for _ in range(MAX_INDEXES + 5)]
+    other = LargeGraph(uuid4(), uuid4(), 4)
     assert first_of_each_partition([*crowded, other]) == [*crowded[:MAX_INDEXES], other]
 
 

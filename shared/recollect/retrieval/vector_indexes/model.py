@@ -107,7 +107,6 @@ class LargeGraph:
     tenant_id: UUID
     graph_id: UUID
     partition: int
-    memories: int
 
 
 def first_of_each_partition(graphs: Sequence[LargeGraph]) -> list[LargeGraph]:

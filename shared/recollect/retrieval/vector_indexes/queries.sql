@@ -73,7 +73,7 @@ WHERE i.vector_model IS NOT NULL AND t.place <> 'departed';
 -- name: find_large
 -- The graphs with the most memories, :min_memories or more, of tenants in good standing, with the number of the part that
 -- holds their vectors: at most :limit of each part. Those of a tenant that is arriving, too: it is to be searched here soon.
-SELECT r.tenant_id, r.graph_id, r.partition, r.memories
+SELECT r.tenant_id, r.graph_id, r.partition
 FROM (
     SELECT h.tenant_id, h.graph_id, t.partition, h.entities + h.facts + h.observations AS memories,
         row_number() OVER (
