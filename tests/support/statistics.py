@@ -22,9 +22,27 @@ from tests.support.plans import Watch, watched
 BATCH = 500
 """Items in a call; comparing each with each is BATCH² rows."""
 
-STATES = ("none", "unread", "others", "own")
+STATES = ("none", "unread", "others", "beside", "own")
 """What there are statistics of: nothing, in tables that are empty, or hold five thousand passages of ten tenants; forty
-small tenants, but not the one at work; its own thousand as well."""
+small tenants, but not the one at work; a large one beside them; its own thousand as well."""
+
+WORKING = "big"
+"""The tenant at work, by its short name."""
+
+COPIES = 60_000
+"""Rows of the large tenant in each table: an index that keeps few entries of one has fewer levels then than others."""
+
+COPIED = {
+    "nodes": ("id", "name"),
+    "node_versions": ("id", "node_id"),
+    "observations": ("id", "node_id"),
+    "relations": ("id", "to_node"),
+    "passages": ("id", "memory_id", "node_id", "sequence"),
+    "passage_evidence": ("passage_id",),
+    "passage_vectors": ("passage_id",),
+    "searched_vectors": ("passage_id",),
+}
+"""Tables of which a large tenant has many rows, and what is another in each."""
 
 
 @dataclass(frozen=True)
@@ -39,38 +57,60 @@ class Work:
 @pytest.fixture(params=STATES)
 async def work(request: pytest.FixtureRequest, postgres: LocalPostgres, settings: Settings) -> AsyncIterator[Work]:
     """In a database of its own, in which statistics are gathered when the test says so."""
-    name, state = f"statistics_{request.param}", request.param
-    url = urlunsplit(urlsplit(postgres.url())._replace(path=f"/{name}"))
-    await _administer(postgres.url(), f"CREATE DATABASE {name}")
+    name, template = f"statistics_{request.param}", f"statistics_of_{request.param}"
+    server, url = postgres.url(), _database(postgres.url(), name)
+    if not await _administer(server, "SELECT 1 FROM pg_database WHERE datname = $1", template):
+        await _administer(server, f"CREATE DATABASE {template}")
+        await _prepare(_database(server, template), request.param, settings)
+    await _administer(server, f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
+    owner = await _connect(url)
+    try:
+        tenant = await tenants.find_tenant(Operator(owner), WORKING)
+        async with watched(url, settings) as (db, watch):
+            yield Work(Agent(db, operator_caller(tenant)), watch, owner)
+    finally:
+        await owner.close()
+        await _administer(server, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+async def _prepare(url: str, state: str, settings: Settings) -> None:
     await migrate(url)
-    owner = await asyncpg.connect(url, server_settings={"search_path": "recollect, public"})
+    owner = await _connect(url)
     tables = "SELECT relname FROM pg_class WHERE relnamespace = 'recollect'::regnamespace AND relkind = 'r'"
     for table in await owner.fetch(tables):
         await owner.execute(f"ALTER TABLE {table['relname']} SET (autovacuum_enabled = off)")
-    try:
-        async with watched(url, settings) as (db, watch):
-            if state == "unread":
-                for number in range(10):
-                    await _large(Agent(db, operator_caller(await _tenant(owner, f"large-{number}"))))
-            elif state != "none":
-                for number in range(40):
-                    await _small(Agent(db, operator_caller(await _tenant(owner, f"small-{number}"))))
-                await owner.execute("ANALYZE")
-            agent = Agent(db, operator_caller(await _tenant(owner, "big")))
+    tenant = await _tenant(owner, WORKING)
+    async with watched(url, settings) as (db, _):
+        if state == "unread":
+            for number in range(10):
+                await _large(Agent(db, operator_caller(await _tenant(owner, f"large-{number}"))))
+        elif state != "none":
+            for number in range(40):
+                await _small(Agent(db, operator_caller(await _tenant(owner, f"small-{number}"))))
+            if state == "beside":
+                await _copy_rows(owner, tenant)
             if state == "own":
+                agent = Agent(db, operator_caller(tenant))
                 await agent.create(*entities_of("old", 2 * BATCH))
                 await agent.embed()
-                await owner.execute("ANALYZE")
-            yield Work(agent, watch, owner)
-    finally:
-        await owner.close()
-        await _administer(postgres.url(), f"DROP DATABASE {name} WITH (FORCE)")
+            await owner.execute("ANALYZE")
+    await owner.close()
 
 
-async def _administer(url: str, statement: str) -> None:
+def _database(url: str, name: str) -> str:
+    return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
+
+
+async def _connect(url: str) -> asyncpg.Connection:
+    return await asyncpg.connect(url, server_settings={"search_path": "recollect, public"})
+
+
+async def _administer(url: str, statement: str, *parameters: str) -> list[asyncpg.Record]:
     superuser = await asyncpg.connect(url)
-    await superuser.execute(statement)
-    await superuser.close()
+    try:
+        return await superuser.fetch(statement, *parameters)
+    finally:
+        await superuser.close()
 
 
 async def _tenant(owner: asyncpg.Connection, slug: str) -> Tenant:
@@ -98,3 +138,33 @@ def entities_of(name: str, count: int) -> list[NewEntity]:
         NewEntity(f"{name} {n}", "thing", (f"likes tea {n}", f"drinks tea {n}", "and wine"), (f"tag {n}",))
         for n in range(count)
     ]
+
+
+async def _copy_rows(owner: asyncpg.Connection, beside: Tenant) -> None:
+    """Give rows to a large tenant whose vectors stand in the same part; what they refer to is not there."""
+    large = await owner.fetchval(
+        "SELECT t.id FROM (SELECT gen_random_uuid() AS id FROM generate_series(1, 1000)) AS t"
+        " CROSS JOIN generate_series(0, 15) AS n"
+        " WHERE satisfies_hash_partition('searched_vectors'::regclass, 16, n, t.id)"
+        " AND satisfies_hash_partition('searched_vectors'::regclass, 16, n, $1::uuid) LIMIT 1",
+        beside.id,
+    )
+    async with owner.transaction():
+        await owner.execute("SET LOCAL session_replication_role = replica")
+        for table, others in COPIED.items():
+            attributes = await owner.fetch(
+                "SELECT attname FROM pg_attribute"
+                " WHERE attrelid = $1::regclass AND attnum > 0 AND attgenerated = '' AND NOT attisdropped",
+                table,
+            )
+            columns = [row["attname"] for row in attributes]
+            other = dict.fromkeys(others, "gen_random_uuid()") | {"tenant_id": "$1"}
+            if "name" in other:
+                other["name"] = "'a name that is as long as many names are ' || n"
+            await owner.execute(
+                f"INSERT INTO {table} ({', '.join(columns)})"
+                f" SELECT {', '.join(other.get(column, f't.{column}') for column in columns)}"
+                f" FROM (SELECT * FROM {table} ORDER BY tenant_id LIMIT 1) AS t"
+                f" CROSS JOIN generate_series(1, {COPIES}) AS n",
+                large,
+            )

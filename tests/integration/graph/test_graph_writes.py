@@ -189,19 +189,6 @@ async def test_graphs_of_one_tenant_keep_to_themselves(agent: Agent) -> None:
     assert (await two.head()).revision == 3
 
 
-async def test_names_are_not_compared_with_all_passages(agent: Agent, owner: asyncpg.Connection) -> None:
-    """Before there are statistics, too: what a batch reads does not grow with its square."""
-    await agent.create(*(f"entity {n}" for n in range(BATCH)))
-    node_ids = await owner.fetchval("SELECT array_agg(id) FROM nodes WHERE tenant_id = $1", agent.caller.tenant_id)
-    async with agent.db.transaction(agent.caller) as tx:
-        explain = explained(Queries("recollect.graph.passages").remove_names, "ANALYZE, BUFFERS")
-        graph = await graphs.get_graph(tx, "default")
-        rows = await tx.fetch(explain, revision=2, node_ids=node_ids, graph_id=graph.id)
-    plan = "\n".join(row[0] for row in rows)
-    read = [int(pages) for pages in re.findall(r"shared hit=(\d+)", plan)]
-    assert 0 < max(read) <= 10 * BATCH, plan
-
-
 async def test_a_statement_is_looked_up_by_its_hash(agent: Agent, owner: asyncpg.Connection) -> None:
     """Not by the trigrams of its text, nor among all that its entity has."""
     said = [f"statement {n} about something or other" for n in range(5 * BATCH)]

@@ -136,6 +136,18 @@ async def test_a_batch_of_very_many_is_embedded_by_what_it_is(work: Work) -> Non
     assert {name: rows for name, rows in work.watch.rows.items() if rows > PER_LOOKED_UP * FEW} == {}
 
 
+async def test_names_are_hidden_by_what_they_are(work: Work) -> None:
+    """Of many entities that nothing is said of, and of one of them."""
+    for first in (0, BATCH):
+        await work.agent.create(*(f"entity {n}" for n in range(first, first + BATCH)))
+    found = [entity.id for entity in (await work.agent.open(*(f"entity {n}" for n in range(BATCH)))).entities]
+    for wanted in (found, found[:1]):
+        work.watch.clear()
+        async with work.agent.writing() as (tx, revision):
+            await passages.hide_names(tx, revision, wanted)
+        assert 0 < work.watch.rows["passages.remove_names"] < 20 * len(wanted)
+
+
 @pytest.mark.parametrize("work", ["none"], indirect=True)
 @pytest.mark.parametrize("about", [(), ("entity",)], ids=["nothing", "an entity"])
 async def test_few_of_many_are_compared_with_what_is_remembered(

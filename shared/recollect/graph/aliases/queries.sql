@@ -64,8 +64,8 @@ WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > statement_ti
 -- How live entities are known: their names, and in one text those that they had before a merge; and who made them.
 SELECT n.id, n.name, n.created_by, n.expires_at, (
     SELECT string_agg(a.name, ' ' ORDER BY a.name) FROM aliases a
-    WHERE a.tenant_id = :tenant_id AND a.node_id = n.id AND a.removed_revision IS NULL
+    WHERE a.tenant_id = :tenant_id AND a.node_id = n.id AND coalesce(a.removed_revision, 0) = 0
 ) AS aliases
 FROM nodes n
-WHERE n.tenant_id = :tenant_id AND n.id = ANY (:node_ids::uuid[]) AND n.removed_revision IS NULL AND n.name IS NOT NULL
-    AND NOT n.placeholder;
+WHERE n.tenant_id = :tenant_id AND n.id = ANY (:node_ids::uuid[]) AND coalesce(n.removed_revision, 0) = 0
+    AND n.name IS NOT NULL AND NOT n.placeholder;

@@ -64,20 +64,24 @@ SELECT coalesce(known, id) AS id, known IS NOT NULL AS known FROM input ORDER BY
 -- name: append_versions
 -- Append the present heads of these nodes as versions, based on :based_on (null: the version before). The earlier heads of
 -- a node end, unless :beside_heads says that the new version stands beside them as a sibling (a recorded conflict).
--- :actors: who wrote each version; null: :subject. Returns the nodes that have siblings, or had until now.
+-- :actors: who wrote each version; null: :subject. Returns the nodes that have siblings, or had until now. All are looked up
+-- by their ids, whatever the planner knows.
 WITH heads AS (
     SELECT n.*, coalesce(i.based_on, n.version - 1) AS based_on, i.beside_heads, coalesce(i.actor, :subject) AS actor
     FROM unnest(:node_ids::uuid[], :based_on::integer[], :beside_heads::boolean[], :actors::text[]) AS i (id, based_on,
         beside_heads, actor)
-    JOIN nodes n ON n.tenant_id = :tenant_id AND n.id = i.id
+    CROSS JOIN LATERAL (
+        SELECT * FROM nodes WHERE tenant_id = :tenant_id AND id BETWEEN i.id AND i.id ORDER BY id LIMIT 1
+    ) AS n
 ), superseded AS (
     UPDATE node_versions v SET sibling = v.sibling OR i.beside_heads,
         superseded_revision = CASE WHEN NOT i.beside_heads THEN :revision::bigint END,
         superseded_by = CASE WHEN NOT i.beside_heads THEN h.version_id END
     FROM unnest(:node_ids::uuid[], :beside_heads::boolean[]) AS i (id, beside_heads)
-    CROSS JOIN LATERAL (SELECT n.version, n.version_id FROM nodes n WHERE n.tenant_id = :tenant_id
-        AND n.id = i.id LIMIT 1) AS h
-    WHERE v.tenant_id = :tenant_id AND v.node_id = i.id AND h.version > 1
+    CROSS JOIN LATERAL (
+        SELECT version, version_id FROM nodes WHERE tenant_id = :tenant_id AND id BETWEEN i.id AND i.id ORDER BY id LIMIT 1
+    ) AS h
+    WHERE v.tenant_id = :tenant_id AND v.node_id = ANY (:node_ids::uuid[]) AND v.node_id = i.id AND h.version > 1
         AND v.version < h.version AND v.superseded_revision IS NULL
     RETURNING v.node_id, v.sibling
 ), appended AS (
@@ -117,23 +121,27 @@ LIMIT :limit;
 
 -- name: rewrite_heads
 -- Give live nodes these fields and a new version number, and append the new versions, as append_versions does. What ends is
--- found by what is given, not joined with what was written: the planner would expect one row of that.
-WITH heads AS (
+-- found by what is given, not joined with what was written: the planner would expect one row of that. Both are found by
+-- the primary key: it takes no other index where all other conditions are such as none serves.
+WITH rewritten AS MATERIALIZED (
+    SELECT * FROM jsonb_to_recordset(:heads::jsonb) AS i (
+        -- include: typed_fields
+        , based_on integer, actor text, beside_heads boolean
+    )
+), heads AS (
     UPDATE nodes n SET version = n.version + 1, version_id = i.version_id, updated_at = :revision_time, (
             -- include: fields
         ) = (SELECT -- include: fields
         FROM (SELECT i.*) AS given)
-    FROM jsonb_to_recordset(:heads::jsonb) AS i (
-        -- include: typed_fields
-        , based_on integer, actor text
-    )
-    WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.id = i.id AND n.removed_revision IS NULL
+    FROM rewritten i
+    WHERE n.tenant_id = :tenant_id AND (n.graph_id = :graph_id) IS TRUE AND n.id = ANY (ARRAY(SELECT id FROM rewritten))
+        AND n.id = i.id AND coalesce(n.removed_revision, 0) = 0
     RETURNING n.*, coalesce(i.based_on, n.version - 1) AS based_on, coalesce(i.actor, :subject) AS actor
 ), superseded AS (
     UPDATE node_versions v SET sibling = v.sibling OR i.beside_heads,
         superseded_revision = CASE WHEN NOT i.beside_heads THEN :revision::bigint END,
         superseded_by = CASE WHEN NOT i.beside_heads THEN i.version_id END
-    FROM jsonb_to_recordset(:heads::jsonb) AS i (id uuid, version_id uuid, beside_heads boolean)
+    FROM rewritten i
     WHERE v.tenant_id = :tenant_id AND v.node_id = ANY (ARRAY(SELECT id FROM heads)) AND v.node_id = i.id
         AND v.superseded_revision IS NULL
     RETURNING v.node_id, v.sibling
@@ -222,15 +230,17 @@ LIMIT :limit;
 
 -- name: memories_of_nodes
 -- The texts of live nodes that search finds, oldest first: names, contents (of sibling heads too) and observations. Each
--- comes with its author and with whom it is about: the entity's name and its aliases.
+-- comes with its author and with whom it is about: the entity's name and its aliases. All is looked up node by node, by a
+-- range of one id, in order, whatever the planner knows.
 WITH live AS (
     SELECT n.*, a.names AS aliases, nullif(concat_ws(' ', n.name, a.names), '') AS about
     FROM nodes n
     CROSS JOIN LATERAL (
         SELECT string_agg(a.name, ' ' ORDER BY a.name) AS names FROM aliases a
-        WHERE a.tenant_id = :tenant_id AND a.node_id = n.id AND a.removed_revision IS NULL
+        WHERE a.tenant_id = :tenant_id AND a.node_id = n.id AND coalesce(a.removed_revision, 0) = 0
     ) AS a
-    WHERE n.tenant_id = :tenant_id AND n.id = ANY (:node_ids::uuid[]) AND n.removed_revision IS NULL AND NOT n.placeholder
+    WHERE n.tenant_id = :tenant_id AND n.id = ANY (:node_ids::uuid[]) AND coalesce(n.removed_revision, 0) = 0
+        AND NOT n.placeholder
 )
 SELECT m.memory_id, m.node_id, m.source, m.text, m.created_by, m.about, m.thread, m.said_at, m.expires_at, m.kind, m.tags,
     m.importance, m.outdated, m.version_id
@@ -246,15 +256,22 @@ FROM (
     SELECT l.id, l.id, 'fact', v.content, v.created_by, l.about, v.thread, v.said_at, v.expires_at, NULL, NULL, NULL, false,
         v.id
     FROM live l
-    JOIN node_versions v ON v.tenant_id = :tenant_id AND v.graph_id = l.graph_id AND v.node_id = l.id AND v.sibling
-        AND v.superseded_revision IS NULL
+    CROSS JOIN LATERAL (
+        SELECT * FROM node_versions
+        WHERE tenant_id = :tenant_id AND graph_id = l.graph_id AND node_id BETWEEN l.id AND l.id AND sibling
+            AND superseded_revision IS NULL
+        ORDER BY node_id, version OFFSET 0
+    ) AS v
     WHERE v.content IS NOT NULL
     UNION ALL
     SELECT o.id, o.node_id, 'observation', o.content, o.created_by, l.about, o.thread, o.said_at, o.expires_at, o.kind,
         nullif(o.tags, '{}'), o.importance, o.status = 'outdated', NULL
-    FROM observations o
-    JOIN live l ON l.id = o.node_id
-    WHERE o.tenant_id = :tenant_id AND o.node_id = ANY (:node_ids::uuid[]) AND o.removed_revision IS NULL
+    FROM live l
+    CROSS JOIN LATERAL (
+        SELECT * FROM observations
+        WHERE tenant_id = :tenant_id AND node_id BETWEEN l.id AND l.id AND removed_revision IS NULL
+        ORDER BY node_id OFFSET 0
+    ) AS o
 ) AS m
 ORDER BY m.memory_id, m.version_id NULLS FIRST;
 
@@ -266,17 +283,25 @@ WITH removed AS (
     UPDATE nodes n SET removed_revision = :revision, version = n.version + 1, version_id = i.version_id,
         updated_at = :revision_time
     FROM unnest(:node_ids::uuid[], :version_ids::uuid[]) AS i (id, version_id)
-    WHERE n.tenant_id = :tenant_id AND (n.graph_id = :graph_id) IS TRUE AND n.id = i.id AND n.removed_revision IS NULL
+    WHERE n.tenant_id = :tenant_id AND (n.graph_id = :graph_id) IS TRUE AND n.id = ANY (:node_ids::uuid[]) AND n.id = i.id
+        AND coalesce(n.removed_revision, 0) = 0
     RETURNING n.id, n.name IS NULL AS fact, n.placeholder
 ), observations_removed AS (
     UPDATE observations o SET removed_revision = :revision
-    WHERE o.tenant_id = :tenant_id AND (o.graph_id = :graph_id) IS TRUE AND o.node_id = ANY (:node_ids::uuid[])
-        AND coalesce(o.removed_revision, 0) = 0
+    WHERE o.tenant_id = :tenant_id AND (o.graph_id = :graph_id) IS TRUE AND coalesce(o.removed_revision, 0) = 0
+        AND o.id = ANY (ARRAY(
+            SELECT l.id FROM unnest(:node_ids::uuid[]) AS i (id)
+            CROSS JOIN LATERAL (
+                SELECT id FROM observations
+                WHERE tenant_id = :tenant_id AND node_id BETWEEN i.id AND i.id AND removed_revision IS NULL
+                ORDER BY node_id OFFSET 0
+            ) AS l
+        ))
     RETURNING o.node_id, o.status = 'active' AS told
 ), aliases_removed AS (
     UPDATE aliases a SET removed_revision = :revision
     WHERE a.tenant_id = :tenant_id AND (a.graph_id = :graph_id) IS TRUE AND a.node_id = ANY (:node_ids::uuid[])
-        AND a.removed_revision IS NULL
+        AND coalesce(a.removed_revision, 0) = 0
 )
 SELECT id, bool_or(placeholder) AS placeholder, bool_or(fact) AS fact, count(*) FILTER (WHERE told) AS observations
 FROM (SELECT *, false AS told FROM removed UNION ALL SELECT node_id, false, false, told FROM observations_removed) AS r
@@ -296,11 +321,16 @@ CROSS JOIN LATERAL (
 WHERE n.expires_at IS NULL OR n.expires_at > statement_timestamp();
 
 -- name: find_named_heads
--- The entities that have these names, as they are now.
-SELECT -- include: head
-FROM nodes
-WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND name = ANY (:names::text[]) AND removed_revision IS NULL
-    AND NOT placeholder AND (expires_at IS NULL OR expires_at > statement_timestamp());
+-- The entities that have these names, as they are now; looked up as in find_named.
+SELECT n.* FROM (SELECT DISTINCT name FROM unnest(:names::text[]) AS w (name)) AS wanted
+CROSS JOIN LATERAL (
+    SELECT -- include: head
+    FROM nodes
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND name BETWEEN wanted.name AND wanted.name
+        AND removed_revision IS NULL AND name IS NOT NULL
+    ORDER BY name LIMIT 1
+) AS n
+WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp());
 
 -- name: find_named_at
 -- The nodes that had these names at a revision and its time, placeholders too.
@@ -314,8 +344,8 @@ WHERE tenant_id = :tenant_id AND id = ANY (:node_ids::uuid[]) AND updated_at <> 
 
 -- name: names_of
 -- The names of live nodes, placeholders too.
-SELECT id, name FROM nodes WHERE tenant_id = :tenant_id AND id = ANY (:node_ids::uuid[]) AND removed_revision IS NULL
-    AND name IS NOT NULL;
+SELECT id, name FROM nodes
+WHERE tenant_id = :tenant_id AND id = ANY (:node_ids::uuid[]) AND coalesce(removed_revision, 0) = 0 AND name IS NOT NULL;
 
 -- name: names_of_at
 -- The names that nodes had at a revision, placeholders too.

@@ -45,8 +45,8 @@ SELECT id FROM inserted;
 -- the versions before end. One that this revision wrote is written over.
 WITH closed AS (
     UPDATE observations SET removed_revision = :revision
-    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND id = ANY (:ids::uuid[]) AND removed_revision IS NULL
-        AND added_revision < :revision
+    WHERE tenant_id = :tenant_id AND (graph_id = :graph_id) IS TRUE AND id = ANY (:ids::uuid[])
+        AND coalesce(removed_revision, 0) = 0 AND added_revision < :revision
 )
 INSERT INTO observations AS o (tenant_id, graph_id, id, node_id, content, thread, said_at, expires_at, kind, tags,
     importance, source, metadata, status, reason, first_revision, added_revision, created_at, created_by)
@@ -65,20 +65,26 @@ WHERE o.removed_revision IS NULL;
 -- name: find_observations
 -- Observations by their node and content, live and active at :revision_time; by the hash, as above.
 SELECT -- include: statement
-FROM search_observations o
-JOIN unnest(:node_ids::uuid[], :contents::text[]) AS i (node_id, content)
-    ON o.node_id = i.node_id AND hashtextextended(o.content, 0) = hashtextextended(i.content, 0)
-        AND (o.content = i.content) IS TRUE
+FROM unnest(:node_ids::uuid[], :contents::text[]) AS i (node_id, content)
+CROSS JOIN LATERAL (
+    SELECT * FROM search_observations
+    WHERE tenant_id = :tenant_id AND node_id BETWEEN i.node_id AND i.node_id AND removed_revision IS NULL
+        AND hashtextextended(content, 0) = hashtextextended(i.content, 0) AND (content = i.content) IS TRUE
+    ORDER BY node_id OFFSET 0
+) AS o
 CROSS JOIN LATERAL (SELECT name FROM nodes WHERE tenant_id = :tenant_id AND id = o.node_id LIMIT 1) AS n
-WHERE o.tenant_id = :tenant_id AND o.removed_revision IS NULL AND (o.expires_at IS NULL OR o.expires_at > :revision_time)
-    AND o.status = 'active';
+WHERE (o.expires_at IS NULL OR o.expires_at > :revision_time) AND o.status = 'active';
 
 -- name: observations_by_id
 -- Live observations of a graph by id, outdated ones too.
 SELECT -- include: statement
 FROM observations o
-JOIN nodes n ON n.tenant_id = :tenant_id AND n.id = o.node_id
-WHERE o.tenant_id = :tenant_id AND o.graph_id = :graph_id AND o.id = ANY (:ids::uuid[]) AND o.removed_revision IS NULL
+CROSS JOIN LATERAL (
+    SELECT name, expires_at FROM nodes
+    WHERE tenant_id = :tenant_id AND id BETWEEN o.node_id AND o.node_id ORDER BY id LIMIT 1
+) AS n
+WHERE o.tenant_id = :tenant_id AND (o.graph_id = :graph_id) IS TRUE AND o.id = ANY (:ids::uuid[])
+    AND coalesce(o.removed_revision, 0) = 0
     AND coalesce(least(o.expires_at, n.expires_at) > statement_timestamp(), true);
 
 -- name: past_nodes_of
@@ -89,10 +95,16 @@ WHERE id = ANY (:ids::uuid[]) AND (expires_at IS NULL OR expires_at > :as_of_tim
 -- name: list_observations
 -- Live observations of nodes, outdated ones too, oldest first.
 SELECT -- include: statement
-FROM observations o
-JOIN nodes n ON n.tenant_id = :tenant_id AND n.id = o.node_id
-WHERE o.tenant_id = :tenant_id AND o.node_id = ANY (:node_ids::uuid[]) AND o.removed_revision IS NULL
-    AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp())
+FROM (SELECT DISTINCT id FROM unnest(:node_ids::uuid[]) AS w (id)) AS i
+CROSS JOIN LATERAL (
+    SELECT name FROM nodes WHERE tenant_id = :tenant_id AND id BETWEEN i.id AND i.id ORDER BY id LIMIT 1
+) AS n
+CROSS JOIN LATERAL (
+    SELECT * FROM observations
+    WHERE tenant_id = :tenant_id AND node_id BETWEEN i.id AND i.id AND removed_revision IS NULL
+    ORDER BY node_id OFFSET 0
+) AS o
+WHERE o.expires_at IS NULL OR o.expires_at > statement_timestamp()
 ORDER BY coalesce(o.first_revision, o.added_revision), o.id;
 
 -- name: list_expired_observations
@@ -103,15 +115,22 @@ ORDER BY expires_at, id
 LIMIT :limit;
 
 -- name: remove_observations
--- Take statements away from entities, by content; outdated ones too.
-UPDATE observations o SET removed_revision = :revision
-FROM unnest(:node_ids::uuid[], :contents::text[]) AS i (node_id, content)
-WHERE o.tenant_id = :tenant_id AND o.node_id = i.node_id AND o.removed_revision IS NULL
-    AND hashtextextended(o.content, 0) = hashtextextended(i.content, 0) AND o.content = i.content
-RETURNING o.id, o.node_id, o.status;
+-- Take statements away from entities, by content; outdated ones too. Each is looked up first, by the hash, as above.
+UPDATE observations SET removed_revision = :revision
+WHERE tenant_id = :tenant_id AND coalesce(removed_revision, 0) = 0 AND id = ANY (ARRAY(
+    SELECT o.id FROM unnest(:node_ids::uuid[], :contents::text[]) AS i (node_id, content)
+    CROSS JOIN LATERAL (
+        SELECT id FROM search_observations
+        WHERE tenant_id = :tenant_id AND node_id BETWEEN i.node_id AND i.node_id AND removed_revision IS NULL
+            AND hashtextextended(content, 0) = hashtextextended(i.content, 0) AND (content = i.content) IS TRUE
+        ORDER BY node_id OFFSET 0
+    ) AS o
+))
+RETURNING id, node_id, status;
 
 -- name: remove_observations_by_id
 -- Take observations of a graph away, by id.
 UPDATE observations SET removed_revision = :revision
-WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND id = ANY (:ids::uuid[]) AND removed_revision IS NULL
+WHERE tenant_id = :tenant_id AND (graph_id = :graph_id) IS TRUE AND id = ANY (:ids::uuid[])
+    AND coalesce(removed_revision, 0) = 0
 RETURNING id, node_id, status;

@@ -5,10 +5,11 @@ held AS MATERIALIZED (
     SELECT 1 FROM graph_indexes WHERE tenant_id = :tenant_id AND graph_id = :graph_id FOR UPDATE;
 
 -- fragment: ended
--- The vectors of passages that were just `removed` leave the vector indexes, and serve the past.
+-- The vectors of passages that were just `removed` leave the vector indexes, and serve the past. What is live is said so
+-- that it calls for no index of all that is.
 ended AS (
     UPDATE searched_vectors SET live = false
-    WHERE tenant_id = :tenant_id AND passage_id = ANY (ARRAY(SELECT id FROM removed)) AND live;
+    WHERE tenant_id = :tenant_id AND passage_id = ANY (ARRAY(SELECT id FROM removed)) AND coalesce(live, true);
 
 -- fragment: made
 -- The passages :ids to :version_ids in the place of old ones: one that says the same as one before keeps its vectors, and
@@ -82,17 +83,26 @@ FROM (
 
 -- name: renew_passages
 -- The passages of changed observations (:renewed_memory_ids) made anew, as of revision :revision. What was there serves
--- the past, or nobody if it is of this revision.
+-- the past, or nobody if it is of this revision. Here and below, what is changed is looked up first, one by one, in the order
+-- of an index, whatever the planner knows; and then found by the primary key: it takes no other index where none serves
+-- another condition.
 WITH -- include: held
+), renewed AS MATERIALIZED (
+    SELECT p.id FROM unnest(:renewed_memory_ids::uuid[]) AS i (id)
+    CROSS JOIN LATERAL (
+        SELECT id FROM passages
+        WHERE tenant_id = :tenant_id AND memory_id BETWEEN i.id AND i.id AND removed_revision IS NULL
+        ORDER BY memory_id OFFSET 0
+    ) AS p
 ), superseded AS (
     UPDATE passages SET removed_revision = :revision
-    WHERE tenant_id = :tenant_id AND memory_id = ANY (:renewed_memory_ids::uuid[]) AND removed_revision IS NULL
+    WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(SELECT id FROM renewed)) AND coalesce(removed_revision, 0) = 0
         AND added_revision < :revision
         AND EXISTS (SELECT 1 FROM held)
     RETURNING id, memory_id, version_id, source, place, text, said_at, embedding_model, near, far
 ), unseen AS (
     DELETE FROM passages
-    WHERE tenant_id = :tenant_id AND memory_id = ANY (:renewed_memory_ids::uuid[]) AND removed_revision IS NULL
+    WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(SELECT id FROM renewed)) AND coalesce(removed_revision, 0) = 0
         AND added_revision >= :revision
         AND EXISTS (SELECT 1 FROM held)
     RETURNING id, memory_id, version_id, source, place, text, said_at, embedding_model, near, far
@@ -104,14 +114,21 @@ WITH -- include: held
 -- name: rebuild_passages
 -- The passages of nodes (:rebuilt_node_ids) made anew, as of revision :revision. What was there serves the past, or nobody
 -- if it is of this revision.
-WITH superseded AS (
+WITH rebuilt AS MATERIALIZED (
+    SELECT p.id FROM unnest(:rebuilt_node_ids::uuid[]) AS i (id)
+    CROSS JOIN LATERAL (
+        SELECT id FROM passages
+        WHERE tenant_id = :tenant_id AND node_id BETWEEN i.id AND i.id AND coalesce(removed_revision, 0) = 0
+        ORDER BY node_id OFFSET 0
+    ) AS p
+), superseded AS (
     UPDATE passages SET removed_revision = :revision
-    WHERE tenant_id = :tenant_id AND node_id = ANY (:rebuilt_node_ids::uuid[]) AND removed_revision IS NULL
+    WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(SELECT id FROM rebuilt)) AND coalesce(removed_revision, 0) = 0
         AND added_revision < :revision
     RETURNING id, memory_id, version_id, source, place, text, said_at, embedding_model, near, far
 ), unseen AS (
     DELETE FROM passages
-    WHERE tenant_id = :tenant_id AND node_id = ANY (:rebuilt_node_ids::uuid[]) AND removed_revision IS NULL
+    WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(SELECT id FROM rebuilt)) AND coalesce(removed_revision, 0) = 0
         AND added_revision >= :revision
     RETURNING id, memory_id, version_id, source, place, text, said_at, embedding_model, near, far
 ), removed AS (
@@ -124,8 +141,15 @@ WITH superseded AS (
 WITH -- include: held
 ), removed AS (
     UPDATE passages SET removed_revision = :revision
-    WHERE tenant_id = :tenant_id AND memory_id = ANY (:memory_ids::uuid[]) AND removed_revision IS NULL
-        AND EXISTS (SELECT 1 FROM held)
+    WHERE tenant_id = :tenant_id AND coalesce(removed_revision, 0) = 0 AND EXISTS (SELECT 1 FROM held)
+        AND id = ANY (ARRAY(
+            SELECT p.id FROM unnest(:memory_ids::uuid[]) AS i (id)
+            CROSS JOIN LATERAL (
+                SELECT id FROM passages
+                WHERE tenant_id = :tenant_id AND memory_id BETWEEN i.id AND i.id AND removed_revision IS NULL
+                ORDER BY memory_id OFFSET 0
+            ) AS p
+        ))
     RETURNING id
 ), -- include: ended
 )
@@ -136,8 +160,15 @@ SELECT id FROM removed;
 WITH -- include: held
 ), removed AS (
     UPDATE passages SET removed_revision = :revision
-    WHERE tenant_id = :tenant_id AND node_id = ANY (:node_ids::uuid[]) AND removed_revision IS NULL
-        AND EXISTS (SELECT 1 FROM held)
+    WHERE tenant_id = :tenant_id AND coalesce(removed_revision, 0) = 0 AND EXISTS (SELECT 1 FROM held)
+        AND id = ANY (ARRAY(
+            SELECT p.id FROM unnest(:node_ids::uuid[]) AS i (id)
+            CROSS JOIN LATERAL (
+                SELECT id FROM passages
+                WHERE tenant_id = :tenant_id AND node_id BETWEEN i.id AND i.id AND coalesce(removed_revision, 0) = 0
+                ORDER BY node_id OFFSET 0
+            ) AS p
+        ))
     RETURNING id
 ), -- include: ended
 )
@@ -175,6 +206,7 @@ WITH gone AS MATERIALIZED (
             SELECT id, said_at, added_revision FROM passages
             WHERE tenant_id = :tenant_id AND graph_id = r.graph_id AND sequence = r.sequence AND removed_revision IS NULL
                 AND source <> 'name' AND said_at BETWEEN r.first AND r.last
+            ORDER BY said_at OFFSET 0
         ) AS p
     ) AS either
 ), chosen AS (

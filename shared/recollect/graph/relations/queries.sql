@@ -30,18 +30,37 @@ coalesce(f.removed_revision, t.removed_revision) IS NULL AND f.name || t.name IS
 (r.to_graph = r.graph_id OR :reachable_graphs::uuid[] IS NULL OR r.to_graph = ANY (:reachable_graphs))
 
 -- name: remove_relations
--- Remove edges by their ends and type.
+-- Remove edges by their ends and type. Each is looked up first, by its origin, in order, and removed by its id: an update
+-- takes the index that a planner thinks best.
 UPDATE relations r SET removed_revision = :revision
-FROM unnest(:from_nodes::uuid[], :to_nodes::uuid[], :types::text[]) AS i (from_node, to_node, type)
-WHERE r.tenant_id = :tenant_id AND r.from_node = i.from_node AND r.to_node = i.to_node AND r.type = i.type
-    AND r.removed_revision IS NULL
+WHERE r.tenant_id = :tenant_id AND coalesce(r.removed_revision, 0) = 0 AND r.id = ANY (ARRAY(
+    SELECT e.id
+    FROM unnest(:from_nodes::uuid[], :to_nodes::uuid[], :types::text[]) AS i (from_node, to_node, type)
+    CROSS JOIN LATERAL (
+        SELECT id FROM relations
+        WHERE tenant_id = :tenant_id AND from_node BETWEEN i.from_node AND i.from_node AND type = i.type
+            AND to_node = i.to_node AND removed_revision IS NULL
+        ORDER BY from_node, type LIMIT 1
+    ) AS e
+))
 RETURNING r.id, r.from_node, r.to_node;
 
 -- name: remove_touching
 -- Remove every edge of this graph with an end among these nodes. An edge from another graph stays and dangles.
 UPDATE relations r SET removed_revision = :revision
-WHERE r.tenant_id = :tenant_id AND r.graph_id = :graph_id AND r.removed_revision IS NULL
-    AND (r.from_node = ANY (:node_ids::uuid[]) OR r.to_node = ANY (:node_ids::uuid[]))
+WHERE r.tenant_id = :tenant_id AND (r.graph_id = :graph_id) IS TRUE AND coalesce(r.removed_revision, 0) = 0
+    AND r.id = ANY (ARRAY(
+        SELECT e.id FROM unnest(:node_ids::uuid[]) AS i (id)
+        CROSS JOIN LATERAL (
+            (SELECT id FROM relations
+            WHERE tenant_id = :tenant_id AND from_node BETWEEN i.id AND i.id AND removed_revision IS NULL
+            ORDER BY from_node OFFSET 0)
+            UNION ALL
+            (SELECT id FROM relations
+            WHERE tenant_id = :tenant_id AND to_node BETWEEN i.id AND i.id AND removed_revision IS NULL
+            ORDER BY to_node OFFSET 0)
+        ) AS e
+    ))
 RETURNING r.id, r.from_node, r.to_node;
 
 -- name: find_orphaned_placeholders
@@ -215,7 +234,8 @@ RETURNING r.id;
 -- name: remove_edges
 -- Remove edges of this graph by id.
 UPDATE relations SET removed_revision = :revision
-WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND id = ANY (:edge_ids::uuid[]) AND removed_revision IS NULL
+WHERE tenant_id = :tenant_id AND (graph_id = :graph_id) IS TRUE AND id = ANY (:edge_ids::uuid[])
+    AND coalesce(removed_revision, 0) = 0
 RETURNING id, from_node, to_node;
 
 -- name: edges_between

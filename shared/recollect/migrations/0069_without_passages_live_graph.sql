@@ -1,0 +1,2 @@
+-- Replaced by passages_live.
+DROP INDEX passages_live_graph;

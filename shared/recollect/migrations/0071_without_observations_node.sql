@@ -1,0 +1,2 @@
+-- Replaced by observations_of_node.
+DROP INDEX observations_node;
