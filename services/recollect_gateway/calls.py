@@ -132,15 +132,13 @@ class Call:
         return self.services.db.writing(self.caller, self.graph_name(graph), keep=keep, keyed=keyed)
 
     @asynccontextmanager
-    async def writing(
-        self, graph: str | None, *, keep: bool = True, keyed: bool = False
-    ) -> AsyncIterator[tuple[Transaction, Revision]]:
+    async def writing(self, graph: str | None, *, keep: bool = True) -> AsyncIterator[tuple[Transaction, Revision]]:
         """The call's one transaction, with the graph's write lock and its next revision.
 
-        `keep` and `keyed` as in `transaction`.
+        `keep` as in `transaction`. What is written is looked up by keys; what is searched for says so.
         """
         async with (
-            self.changing(graph, keep=keep, keyed=keyed) as tx,
+            self.changing(graph, keep=keep, keyed=True) as tx,
             graphs.write_graph(tx, graph, self.operation) as revision,
         ):
             yield tx, revision

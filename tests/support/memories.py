@@ -68,7 +68,10 @@ class Agent:
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[tuple[Transaction, Revision]]:
-        async with self.db.transaction(self.caller) as tx, graphs.write_graph(tx, self.graph, "test") as revision:
+        async with (
+            self.db.transaction(self.caller, keyed=True) as tx,
+            graphs.write_graph(tx, self.graph, "test") as revision,
+        ):
             yield tx, revision
 
     async def create(self, *given: NewEntity | str) -> list[str]:

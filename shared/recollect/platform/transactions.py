@@ -195,6 +195,15 @@ class Transaction(Session):
             await self._connection.execute(_PLAN_WITH_VALUES)
             self._keyed = False
 
+    @asynccontextmanager
+    async def searching(self) -> AsyncIterator[None]:
+        """Search inside of it, and go on as before."""
+        keyed = self._keyed
+        await self.search()
+        yield
+        if keyed:
+            await self.look_up()
+
     async def delete_much(self) -> None:
         """From here to the end of the transaction look for what refers to deleted rows at once, by plans made once.
 

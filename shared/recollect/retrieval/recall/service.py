@@ -212,7 +212,8 @@ async def find_near_duplicates(
     words = await passages.count_terms(tx, graph.id, [question.text for question in questions])
     # Only which words are rarer than others is asked here, not what they weigh.
     terms = [weighted_terms(w, passages=0) for w in words]
-    return await store.find_near_duplicates(tx, graph, questions, terms, node_ids)
+    async with tx.searching():
+        return await store.find_near_duplicates(tx, graph, questions, terms, node_ids)
 
 
 async def find_similar(view: GraphView, node_id: UUID, *, min_score: float, limit: int) -> list[tuple[UUID, float]]:
@@ -234,7 +235,8 @@ async def find_similar_entities(
 
     `facts` says the least cosine of each; at most `limit` entities a fact. What is not embedded yet is left out.
     """
-    return await store.find_similar_entities(tx, graph, await store.find_state(tx, graph), facts, limit=limit)
+    async with tx.searching():
+        return await store.find_similar_entities(tx, graph, await store.find_state(tx, graph), facts, limit=limit)
 
 
 async def vectors_ready(tx: Transaction) -> bool:

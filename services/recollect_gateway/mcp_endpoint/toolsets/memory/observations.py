@@ -56,7 +56,7 @@ async def add_observations(call: Call, arguments: AddObservations) -> Reply:
     """Add observations; answer, for each entry, those that are new."""
     wanted = [NewObservation(a.entity_name, content) for a in arguments.observations for content in a.contents]
     named = unique(a.entity_name for a in arguments.observations)
-    async with call.writing(arguments.graph, keyed=True) as (tx, revision):
+    async with call.writing(arguments.graph) as (tx, revision):
         added = await observations.add_observations(tx, revision, wanted, named=named)
     new = {(o.entity, o.content) for o in added}
     return bare(Results([_added(addition, new) for addition in arguments.observations]))
