@@ -163,7 +163,7 @@ class Agent:
             if not claimed:
                 break
             made = await embedded_passages(claimed, by)
-            async with self.db.transaction(self.caller) as tx:
+            async with self.db.transaction(self.caller, keyed=True) as tx:
                 await passages.lock_claimed_graphs(tx, claimed, model=model)
                 embedded += await passages.settle(tx, claimed, model=model, **made)
         async with self.db.transaction(self.caller) as tx:

@@ -127,7 +127,7 @@ async def test_a_batch_of_very_many_is_embedded_by_what_it_is(work: Work) -> Non
     *taken, refused, failed, back = claimed
     made = await embedded_passages(taken)
     reasons = [FailedPassage(refused.id, "refused", certain=True), FailedPassage(failed.id, "failed", certain=False)]
-    async with work.agent.db.transaction(work.agent.caller) as tx:
+    async with work.agent.db.transaction(work.agent.caller, keyed=True) as tx:
         assert await passages.lock_claimed_graphs(tx, claimed, model=model) == set()
         assert await passages.record_failures(tx, reasons, claimed) == {refused.id}
         assert await passages.settle(tx, taken, model=model, **made) == len(taken)

@@ -246,7 +246,7 @@ def _previous(context: WorkerContext) -> str | None:
 
 async def _store(context: WorkerContext, tenant_id: UUID, batch: EmbeddingBatch) -> StoredBatch:
     caller, model, claimed, now = worker_caller(tenant_id), batch.embedder.model, batch.claimed, datetime.now(UTC)
-    async with context.database.transaction(caller, durable=False) as tx:
+    async with context.database.transaction(caller, durable=False, keyed=True) as tx:
         # Another worker may have used the day up meanwhile: what is too many then goes back.
         outcome = batch.outcome.first(await quotas.take_embeddings(tx, now, len(batch.outcome.ids)))
         gone = await passages.lock_claimed_graphs(tx, claimed, model=model, previous=_previous(context))
