@@ -175,7 +175,8 @@ class TestCredentials:
         key, revoked = await operator_keys.create_key(operator, "revoked", lifetime=timedelta(days=1), pepper=pepper)
         await operator_keys.revoke_key(operator, key.id)
         _, over = await operator_keys.create_key(operator, "over", lifetime=timedelta(microseconds=1), pepper=pepper)
-        unknown = generate_secret(KIND)
+        unknown, last = generate_secret(KIND), operator_key[-1]
+        mistyped = operator_key[:-1] + ("0" if last != "0" else "1")
         routes = [
             (name.partition(" ")[0], name.partition(" ")[2])
             for name, _ in handlers_of(create_app(operator_settings))
@@ -185,7 +186,7 @@ class TestCredentials:
         told = set()
         for method, path in routes:
             filled = path.format(slug="nobody", name="free", tenant_id=key.id, receipt_id=key.id)
-            for secret in (None, admin_key, unknown, over, revoked, operator_key[:-1] + "0"):
+            for secret in (None, admin_key, unknown, over, revoked, mistyped):
                 async with operator_api.http(secret) as http:
                     answer = await http.request(method, filled)
                 assert answer.status_code == 401, (method, path, secret)
