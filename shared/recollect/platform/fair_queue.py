@@ -156,8 +156,9 @@ class FairQueue:
 
     def _starves(self, tenant: Hashable) -> bool:
         """Whether another tenant waits that has no slot and does not rest: all are taken."""
+        now = self.clock()
         return any(
-            other != tenant and known.waiting and not known.held and not self._rests(known)
+            other != tenant and known.waiting and not known.held and not self._rests(known, now)
             for other, known in self._busy.items()
         )
 
@@ -189,9 +190,8 @@ class FairQueue:
         if not known.is_busy:
             self._busy.pop(tenant, None)
 
-    def _rests(self, tenant: _Tenant) -> bool:
+    def _rests(self, tenant: _Tenant, now: float) -> bool:
         """Whether it rests, for others none of whose calls wait and that are served, or asked a moment ago."""
-        now = self.clock()
         if now >= tenant.rests_until:
             return False
         for known in reversed(self._lately.values()):
@@ -203,23 +203,26 @@ class FairQueue:
 
     def grant(self) -> None:
         """Give free slots to who may have them, and see to it that those who rest are thought of again."""
-        self._grant_free()
-        rests = [each.rests_until for each in self._busy.values() if each.waiting and self._rests(each)]
+        now = self.clock()  # One moment for both: who rests in the first is thought of again by the second.
+        self._grant_free(now)
+        rests = [each.rests_until for each in self._busy.values() if each.waiting and self._rests(each, now)]
         if rests and self._again is None:
             # Loops keep time by milliseconds: what came a little too early would not come again.
-            seconds = min(min(rests) - self.clock(), GAP_SECONDS) + 0.001
+            seconds = min(min(rests) - now, GAP_SECONDS) + 0.001
             self._again = asyncio.get_running_loop().call_later(seconds, self._grant_again)
 
     def _grant_again(self) -> None:
         self._again = None
         self.grant()
 
-    def _grant_free(self) -> None:
+    def _grant_free(self, now: float) -> None:
         most = self._slots if len(self) <= 1 else self._beside
         # What one holds beyond that, from when it was alone, is no reason for others to wait.
         taken = sum(min(each.held, most) for each in self._busy.values())
         while taken < self._slots:
-            able = [each for each in self._busy.values() if each.waiting and each.held < most and not self._rests(each)]
+            able = [
+                each for each in self._busy.values() if each.waiting and each.held < most and not self._rests(each, now)
+            ]
             if not able:
                 return
             chosen = min(able, key=lambda each: (each.held, each.service))

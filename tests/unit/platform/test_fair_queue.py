@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from recollect.platform import fair_queue, slots
 from recollect.platform.fair_queue import GAP_SECONDS, LATELY_SECONDS, FairQueue
 from recollect.platform.slots import Slot, elsewhere, held_slot
-from tests.support.gateway import eventually
+from tests.support.gateway import eventually, until
 
 
 @dataclass(slots=True)
@@ -54,6 +54,11 @@ class Calls:
         self.queue.grant()
         await _settled()
 
+    def moved(self, seconds: float) -> float:
+        """The time, after which the clock goes on by so much."""
+        self.now += seconds
+        return self.now
+
     async def drain(self) -> None:
         """All calls end that can."""
         while any(not task.done() for task in self.tasks.values()):
@@ -95,6 +100,19 @@ async def test_a_tenant_alone_has_every_slot_and_no_more() -> None:
     assert list(calls.at_work) == ["a0", "a2", "a3", "a4"]
     await calls.drain()
     assert calls.order == _of("a", 10), "its calls are served in the order in which they came"
+
+
+@pytest.mark.parametrize("step", [0.001 * number for number in range(1, 40)])
+async def test_a_rest_that_ends_while_the_queue_looks_is_no_end_of_waiting(step: float) -> None:
+    """However long it takes from one look at the clock to the next: nobody else comes, and ends the waiting."""
+    calls = Calls(slots=1)
+    calls.queue.clock = lambda: calls.moved(step)
+    await calls.ask("b0")
+    await calls.end("b0")
+    await calls.ask("a0", "a1")
+    await calls.end("a0", after=0.01)
+    await until(lambda: "a1" in calls.at_work)
+    await calls.drain()
 
 
 async def test_a_call_waits_for_no_other_tenants_sixteen() -> None:
