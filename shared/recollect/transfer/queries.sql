@@ -178,14 +178,19 @@ WHERE place = 1 OR bytes <= :max_bytes
 ORDER BY id;
 
 -- name: find_facts
--- The oldest live fact with each of these texts, threads and statuses.
-SELECT DISTINCT ON (i.place) i.place, n.id
+-- The oldest live fact with each of these texts, threads and statuses; looked up as in nodes.insert_facts.
+SELECT i.place, n.id
 FROM unnest(:texts::text[], :threads::text[], :statuses::text[]) WITH ORDINALITY AS i (content, thread, status, place)
-JOIN nodes n ON n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.removed_revision IS NULL AND n.name IS NULL
-    AND hashtextextended(n.content, 0) = hashtextextended(i.content, 0) AND n.content = i.content
-    AND n.thread IS NOT DISTINCT FROM i.thread AND n.status = i.status
-    AND (n.expires_at IS NULL OR n.expires_at > clock_timestamp())
-ORDER BY i.place, n.id;
+CROSS JOIN LATERAL (
+    SELECT f.id FROM search_nodes f
+    WHERE f.tenant_id = :tenant_id AND f.graph_id = :graph_id AND f.removed_revision IS NULL AND f.name IS NULL
+        AND hashtextextended(f.content, 0) BETWEEN hashtextextended(i.content, 0) AND hashtextextended(i.content, 0)
+        AND f.content = i.content AND f.thread IS NOT DISTINCT FROM i.thread AND f.status = i.status
+        AND (f.expires_at IS NULL OR f.expires_at > clock_timestamp())
+    ORDER BY hashtextextended(f.content, 0), f.id
+    LIMIT 1
+) AS n
+ORDER BY i.place;
 
 -- name: added_since
 -- Live entities and facts that changed after the time :since; at most :limit.

@@ -102,7 +102,10 @@ CALLS: dict[str, list[dict[str, Any]]] = {
         {"kind": "note", "content": "Tea is made of leaves", "tags": ["topic:tea"]},
         {"lineage_id": FACT, "kind": "note", "content": "Tea is made", "based_on_version": 1},
     ],
-    "put_edge": [{"from_lineage": ID, "to_lineage": FACT, "kind": "needs"}],
+    "put_edge": [
+        {"from_lineage": ID, "to_lineage": FACT, "kind": "needs"},
+        {"from_lineage": ORIGIN_ID, "to_lineage": ID, "kind": "next", "metadata": {"since": 2026}, "ordinal": 2},
+    ],
     "delete_edge": [{"id": EDGE}],
     "put_subgraph": [
         {

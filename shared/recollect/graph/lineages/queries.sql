@@ -34,7 +34,7 @@ SELECT v.*
 FROM unnest(:version_ids::uuid[]) WITH ORDINALITY AS wanted (id, place)
 CROSS JOIN LATERAL (
     SELECT * FROM versions
-    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND id BETWEEN wanted.id AND wanted.id
+    WHERE tenant_id = :tenant_id AND (graph_id = :graph_id) IS TRUE AND id BETWEEN wanted.id AND wanted.id
     ORDER BY id LIMIT 1
 ) AS v
 ORDER BY wanted.place;

@@ -97,18 +97,24 @@ WITH heads AS (
 SELECT DISTINCT node_id FROM superseded WHERE sibling;
 
 -- name: read_heads
--- Live nodes as they are now.
+-- Live nodes as they are now. Found by the primary key: no other index serves the other conditions.
 SELECT -- include: head
 FROM nodes
-WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND id = ANY (:node_ids::uuid[]) AND removed_revision IS NULL
+WHERE tenant_id = :tenant_id AND (graph_id = :graph_id) IS TRUE AND id = ANY (:node_ids::uuid[])
+    AND coalesce(removed_revision, 0) = 0
     AND (expires_at IS NULL OR expires_at > statement_timestamp());
 
 -- name: expired_heads
--- The expired nodes that have these names: no read finds them, but they still hold their names.
-SELECT -- include: head
-FROM nodes
-WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND name = ANY (:names::text[]) AND removed_revision IS NULL
-    AND expires_at <= statement_timestamp();
+-- The expired nodes that have these names: no read finds them, but they still hold their names. Looked up as in find_named.
+SELECT n.* FROM (SELECT DISTINCT name FROM unnest(:names::text[]) AS w (name)) AS wanted
+CROSS JOIN LATERAL (
+    SELECT -- include: head
+    FROM nodes
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND name BETWEEN wanted.name AND wanted.name
+        AND removed_revision IS NULL AND name IS NOT NULL
+    ORDER BY name LIMIT 1
+) AS n
+WHERE n.expires_at <= statement_timestamp();
 
 -- name: list_expired
 -- The expired nodes of a graph that are not archived yet, longest expired first; at most :limit.
@@ -355,5 +361,5 @@ SELECT node_id AS id, name FROM nodes_at(:tenant_id, :graph_id,
 -- name: find_homes
 -- The graph of each of these live nodes.
 SELECT id, graph_id FROM nodes
-WHERE tenant_id = :tenant_id AND id = ANY (:node_ids::uuid[]) AND removed_revision IS NULL AND NOT placeholder
+WHERE tenant_id = :tenant_id AND id = ANY (:node_ids::uuid[]) AND coalesce(removed_revision, 0) = 0 AND NOT placeholder
     AND (expires_at IS NULL OR expires_at > statement_timestamp());

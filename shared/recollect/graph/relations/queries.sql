@@ -190,8 +190,12 @@ RETURNING r.id, r.graph_id, r.from_node, r.to_graph, r.to_node, r.type, r.metada
 SELECT r.id, r.graph_id, r.from_node, r.to_graph, r.to_node, r.type, r.metadata, r.ordinal, r.created_at, r.created_by,
     coalesce(r.updated_at, r.created_at) AS updated_at
 FROM unnest(:from_nodes::uuid[], :to_nodes::uuid[], :types::text[]) AS i (from_node, to_node, type)
-JOIN relations r ON r.tenant_id = :tenant_id AND r.from_node = i.from_node AND r.to_node = i.to_node AND r.type = i.type
-WHERE r.removed_revision IS NULL;
+CROSS JOIN LATERAL (
+    SELECT * FROM relations
+    WHERE tenant_id = :tenant_id AND from_node BETWEEN i.from_node AND i.from_node AND type = i.type
+        AND to_node = i.to_node AND removed_revision IS NULL
+    ORDER BY from_node, type LIMIT 1
+) AS r;
 
 -- name: edges_by_id
 -- Live edges of a graph by id, in the order asked for.
@@ -211,24 +215,28 @@ ORDER BY wanted.place;
 
 -- name: rewrite_edges
 -- Give live edges of this graph other properties, where they differ. They keep their ids. What they had stays as former
--- versions, unless this same revision wrote it.
-WITH given AS (
-    SELECT i.*
+-- versions, unless this same revision wrote it. Each is looked up by its id, whatever the planner knows.
+WITH given AS MATERIALIZED (
+    SELECT i.*, r.version
     FROM jsonb_to_recordset(:edges::jsonb) AS i (id uuid, former uuid, metadata jsonb, ordinal integer)
-    JOIN relations r ON r.tenant_id = :tenant_id AND r.graph_id = :graph_id AND r.id = i.id
-    WHERE r.removed_revision IS NULL AND (r.metadata, r.ordinal) IS DISTINCT FROM (i.metadata, i.ordinal)
+    CROSS JOIN LATERAL (
+        SELECT e AS version FROM relations e
+        WHERE e.tenant_id = :tenant_id AND e.id BETWEEN i.id AND i.id ORDER BY e.id LIMIT 1
+    ) AS r
+    WHERE (r.version).graph_id = :graph_id AND (r.version).removed_revision IS NULL
+        AND ((r.version).metadata, (r.version).ordinal) IS DISTINCT FROM (i.metadata, i.ordinal)
 ), kept AS (
     INSERT INTO relations (tenant_id, graph_id, id, version_of, from_node, to_graph, to_node, type, metadata, ordinal,
         added_revision, removed_revision, created_at, updated_at, created_by)
     SELECT r.tenant_id, r.graph_id, i.former, r.id, r.from_node, r.to_graph, r.to_node, r.type, r.metadata, r.ordinal,
         r.added_revision, :revision, r.created_at, r.updated_at, r.created_by
     FROM given i
-    JOIN relations r ON r.tenant_id = :tenant_id AND r.id = i.id
+    CROSS JOIN LATERAL (SELECT (i.version).*) AS r
     WHERE r.added_revision < :revision
 )
 UPDATE relations r SET metadata = i.metadata, ordinal = i.ordinal, added_revision = :revision, updated_at = :revision_time
 FROM given i
-WHERE r.tenant_id = :tenant_id AND r.id = i.id
+WHERE r.tenant_id = :tenant_id AND r.id = ANY (ARRAY(SELECT id FROM given)) AND r.id = i.id
 RETURNING r.id;
 
 -- name: remove_edges
@@ -243,9 +251,10 @@ RETURNING id, from_node, to_node;
 SELECT id, graph_id, from_node, to_graph, to_node, type, metadata, ordinal, created_at, created_by,
     coalesce(updated_at, created_at) AS updated_at
 FROM relations
-WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND from_node = :from_node AND to_node = :to_node
-    AND removed_revision IS NULL
-    AND (:type::text IS NULL OR type = :type);
+WHERE tenant_id = :tenant_id AND (graph_id = :graph_id) IS TRUE AND from_node BETWEEN :from_node AND :from_node
+    AND to_node = :to_node AND removed_revision IS NULL
+    AND (:type::text IS NULL OR type = :type)
+ORDER BY from_node, type;
 
 -- fragment: behind
 -- Whether an edge stands behind the edge :after_id with :after_ordinal, in the order of ordinal and age; null: any does.
