@@ -215,7 +215,7 @@ class Transaction(Session):
     @asynccontextmanager
     async def trial(self) -> AsyncIterator[None]:
         """Roll back what is written inside, and let go of what it locked: what it comes to is found by doing it."""
-        jobs, written = set(self.jobs), dict(self.written)
+        jobs, written, keyed = set(self.jobs), dict(self.written), self._keyed
         await self._connection.execute("SAVEPOINT trial")
         try:
             yield
@@ -224,7 +224,7 @@ class Transaction(Session):
                 await self._connection.execute(_END_TRIAL)
             raise
         finally:
-            self.jobs, self.written = jobs, written
+            self.jobs, self.written, self._keyed = jobs, written, keyed
         await self._connection.execute(_END_TRIAL)
 
 

@@ -15,6 +15,18 @@ id, graph_id, version, version_id, name, kind, content, summary, tags, importanc
     thread, said_at, freshness_at, ttl_days, expires_at, last_dedup_at, placeholder, reason, created_at, created_by,
     updated_at;
 
+-- fragment: named
+-- The nodes n that have the names :names, placeholders and expired ones too. Each is looked up by its name, whatever the
+-- planner knows: the range of one name in its order is read by the index of names.
+(SELECT DISTINCT name FROM unnest(:names::text[]) AS w (name)) AS wanted
+CROSS JOIN LATERAL (
+    SELECT -- include: head
+    FROM nodes
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND name BETWEEN wanted.name AND wanted.name
+        AND removed_revision IS NULL AND name IS NOT NULL
+    ORDER BY name LIMIT 1
+) AS n;
+
 -- name: insert_placeholders
 -- Placeholders for names that no live node has.
 INSERT INTO nodes (tenant_id, graph_id, id, version, version_id, name, placeholder, added_revision, created_at,
@@ -105,15 +117,8 @@ WHERE tenant_id = :tenant_id AND (graph_id = :graph_id) IS TRUE AND id = ANY (:n
     AND (expires_at IS NULL OR expires_at > statement_timestamp());
 
 -- name: expired_heads
--- The expired nodes that have these names: no read finds them, but they still hold their names. Looked up as in find_named.
-SELECT n.* FROM (SELECT DISTINCT name FROM unnest(:names::text[]) AS w (name)) AS wanted
-CROSS JOIN LATERAL (
-    SELECT -- include: head
-    FROM nodes
-    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND name BETWEEN wanted.name AND wanted.name
-        AND removed_revision IS NULL AND name IS NOT NULL
-    ORDER BY name LIMIT 1
-) AS n
+-- The expired nodes that have these names: no read finds them, but they still hold their names.
+SELECT n.* FROM -- include: named
 WHERE n.expires_at <= statement_timestamp();
 
 -- name: list_expired
@@ -314,28 +319,13 @@ FROM (SELECT *, false AS told FROM removed UNION ALL SELECT node_id, false, fals
 GROUP BY id;
 
 -- name: find_named
--- The live nodes with these names, placeholders too. Each is looked up by its name, whatever the planner knows: the range
--- of one name in its order is read by the index of names.
-SELECT n.id, n.name, n.placeholder
-FROM (SELECT DISTINCT name FROM unnest(:names::text[]) AS w (name)) AS wanted
-CROSS JOIN LATERAL (
-    SELECT * FROM nodes
-    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND name BETWEEN wanted.name AND wanted.name
-        AND removed_revision IS NULL AND name IS NOT NULL
-    ORDER BY name LIMIT 1
-) AS n
+-- The live nodes with these names, placeholders too.
+SELECT n.id, n.name, n.placeholder FROM -- include: named
 WHERE n.expires_at IS NULL OR n.expires_at > statement_timestamp();
 
 -- name: find_named_heads
--- The entities that have these names, as they are now; looked up as in find_named.
-SELECT n.* FROM (SELECT DISTINCT name FROM unnest(:names::text[]) AS w (name)) AS wanted
-CROSS JOIN LATERAL (
-    SELECT -- include: head
-    FROM nodes
-    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND name BETWEEN wanted.name AND wanted.name
-        AND removed_revision IS NULL AND name IS NOT NULL
-    ORDER BY name LIMIT 1
-) AS n
+-- The entities that have these names, as they are now.
+SELECT n.* FROM -- include: named
 WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp());
 
 -- name: find_named_at

@@ -57,9 +57,8 @@ THOROUGHNESS = {
     60_000: Thoroughness("thorough", 24, 300, 128),
     500_000: Thoroughness("very thorough", 32, 300, 128),
 }
-"""How the index of so many passages or more is built: of more one that is built as a smaller
-graph's finds too little, however widely it is searched (measured; docs/benchmarks.md). To add a vector to it takes
-longer."""
+"""How the index of a graph of so many passages or more is built. That of a large graph, built as a small one's, finds
+too little, however widely it is searched (measured; docs/benchmarks.md). To add a vector to it takes longer."""
 
 
 @dataclass(frozen=True, slots=True)
