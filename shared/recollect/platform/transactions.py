@@ -33,11 +33,17 @@ A = TypeVar("A")
 
 AnyConnection = asyncpg.Connection | PoolConnectionProxy
 
-_PLAN_ONCE = "SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL enable_seqscan = off"
+_PLAN_ONCE = (
+    "SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off"
+)
 """Where all that is asked is looked up by keys: then a plan that was made once is as good as one for these values, and
-stays so, however small the table was at first. Such is a commit, too, which looks up what each new row refers to."""
+stays so, however small the table was at first. Such is a commit, too, which looks up what each new row refers to. What
+is looked up in the order of an index is found by that index: a planner that expects one row of a tenant would read all
+of the tenant's by a smaller one, and sort."""
 
-_PLAN_WITH_VALUES = "SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_seqscan = on"
+_PLAN_WITH_VALUES = (
+    "SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_seqscan = on; SET LOCAL enable_sort = on"
+)
 """As sessions do by default."""
 
 _IS_WRITABLE, _IS_HERE = "SELECT require_writable({})", "SELECT require_here({}, {})"
@@ -194,6 +200,15 @@ class Transaction(Session):
         if self._keyed:
             await self._connection.execute(_PLAN_WITH_VALUES)
             self._keyed = False
+
+    @asynccontextmanager
+    async def looking_up(self) -> AsyncIterator[None]:
+        """Look up by keys inside of it, and go on as before."""
+        keyed = self._keyed
+        await self.look_up()
+        yield
+        if not keyed:
+            await self.search()
 
     @asynccontextmanager
     async def searching(self) -> AsyncIterator[None]:

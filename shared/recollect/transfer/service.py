@@ -42,6 +42,7 @@ async def import_items(
     Items that have expired since the export are skipped. It gives way to calls of other tenants between its statements.
     """
     tx.gives_way = True
+    await tx.look_up()
     admitted, problems = _admitted(revision.graph, items)
     lasting = [item for item in admitted if not _is_over(item, revision.at)]
     over = _by_type([item for item in admitted if _is_over(item, revision.at)])

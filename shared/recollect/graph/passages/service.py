@@ -227,5 +227,6 @@ async def _recount(tx: Transaction, graph_id: UUID, memories: int) -> None:
 async def _unsettle_neighbours(tx: Transaction, removed: Sequence[UUID]) -> None:
     """What stood beside removed passages is matched by their words no longer, once the worker has seen to it."""
     if removed:
-        await store.unsettle_neighbours(tx, removed)
+        async with tx.looking_up():
+            await store.unsettle_neighbours(tx, removed)
         tx.wake(EMBED_PASSAGES)
