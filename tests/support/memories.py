@@ -158,7 +158,7 @@ class Agent:
         by = by or embedder()
         model, embedded = by.model, 0
         while True:
-            async with self.db.transaction(self.caller) as tx:
+            async with self.db.transaction(self.caller, keyed=True) as tx:
                 claimed = await passages.claim_pending(tx, model=model, limit=1_000, lease_seconds=60)
             if not claimed:
                 break

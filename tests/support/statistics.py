@@ -22,15 +22,21 @@ from tests.support.plans import Watch, watched
 BATCH = 500
 """Items in a call; comparing each with each is BATCH² rows."""
 
-STATES = ("none", "unread", "others", "beside", "own")
+STATES = ("none", "unread", "others", "beside", "among", "own")
 """What there are statistics of: nothing, in tables that are empty, or hold five thousand passages of ten tenants; forty
-small tenants, but not the one at work; a large one beside them; its own thousand as well."""
+small tenants, but not the one at work; a large one beside them, or five thousand more; its own thousand as well."""
 
 WORKING = "big"
 """The tenant at work, by its short name."""
 
 COPIES = 60_000
-"""Rows of the large tenant in each table: an index that keeps few entries of one has fewer levels then than others."""
+"""Rows of others in each table: an index that keeps few entries of one tenant has fewer levels then than others."""
+
+COPIES_BESIDE = {"beside": COPIES, "beside less": COPIES // 5}
+"""Rows of the large tenant: of the fewer it is the primary key that has fewer levels than what is looked up by."""
+
+OF_EACH = 12
+"""Rows of each of thousands of tenants in a table."""
 
 COPIED = {
     "nodes": ("id", "name"),
@@ -57,7 +63,8 @@ class Work:
 @pytest.fixture(params=STATES)
 async def work(request: pytest.FixtureRequest, postgres: LocalPostgres, settings: Settings) -> AsyncIterator[Work]:
     """In a database of its own, in which statistics are gathered when the test says so."""
-    name, template = f"statistics_{request.param}", f"statistics_of_{request.param}"
+    state = request.param.replace(" ", "_")
+    name, template = f"statistics_{state}", f"statistics_of_{state}"
     server, url = postgres.url(), _database(postgres.url(), name)
     if not await _administer(server, "SELECT 1 FROM pg_database WHERE datname = $1", template):
         await _administer(server, f"CREATE DATABASE {template}")
@@ -87,8 +94,10 @@ async def _prepare(url: str, state: str, settings: Settings) -> None:
         elif state != "none":
             for number in range(40):
                 await _small(Agent(db, operator_caller(await _tenant(owner, f"small-{number}"))))
-            if state == "beside":
-                await _copy_rows(owner, tenant)
+            if state in COPIES_BESIDE:
+                await _copy_for_large_tenant(owner, tenant, COPIES_BESIDE[state])
+            if state == "among":
+                await _copy_for_many_tenants(owner)
             if state == "own":
                 agent = Agent(db, operator_caller(tenant))
                 await agent.create(*entities_of("old", 2 * BATCH))
@@ -140,8 +149,8 @@ def entities_of(name: str, count: int) -> list[NewEntity]:
     ]
 
 
-async def _copy_rows(owner: asyncpg.Connection, beside: Tenant) -> None:
-    """Give rows to a large tenant whose vectors stand in the same part; what they refer to is not there."""
+async def _copy_for_large_tenant(owner: asyncpg.Connection, beside: Tenant, copies: int) -> None:
+    """Rows of one large tenant, whose vectors stand in the same part as those of another."""
     large = await owner.fetchval(
         "SELECT t.id FROM (SELECT gen_random_uuid() AS id FROM generate_series(1, 1000)) AS t"
         " CROSS JOIN generate_series(0, 15) AS n"
@@ -149,6 +158,17 @@ async def _copy_rows(owner: asyncpg.Connection, beside: Tenant) -> None:
         " AND satisfies_hash_partition('searched_vectors'::regclass, 16, n, $1::uuid) LIMIT 1",
         beside.id,
     )
+    await _copy_rows(owner, copies, {"tenant_id": f"'{large}'::uuid"})
+
+
+async def _copy_for_many_tenants(owner: asyncpg.Connection) -> None:
+    """A dozen rows of each of thousands of tenants, in a graph of its own."""
+    of_tenant = {column: f"md5('{column} ' || n / {OF_EACH})::uuid" for column in ("tenant_id", "graph_id")}
+    await _copy_rows(owner, COPIES, of_tenant)
+
+
+async def _copy_rows(owner: asyncpg.Connection, copies: int, of_tenant: dict[str, str]) -> None:
+    """Copy a row of each table so often, with these columns of others; what copies refer to is not there."""
     async with owner.transaction():
         await owner.execute("SET LOCAL session_replication_role = replica")
         for table, others in COPIED.items():
@@ -158,13 +178,12 @@ async def _copy_rows(owner: asyncpg.Connection, beside: Tenant) -> None:
                 table,
             )
             columns = [row["attname"] for row in attributes]
-            other = dict.fromkeys(others, "gen_random_uuid()") | {"tenant_id": "$1"}
+            other = dict.fromkeys(others, "gen_random_uuid()") | of_tenant
             if "name" in other:
                 other["name"] = "'a name that is as long as many names are ' || n"
             await owner.execute(
                 f"INSERT INTO {table} ({', '.join(columns)})"
                 f" SELECT {', '.join(other.get(column, f't.{column}') for column in columns)}"
                 f" FROM (SELECT * FROM {table} ORDER BY tenant_id LIMIT 1) AS t"
-                f" CROSS JOIN generate_series(1, {COPIES}) AS n",
-                large,
+                f" CROSS JOIN generate_series(1, {copies}) AS n"
             )

@@ -43,6 +43,10 @@ KEYED: dict[str, dict[str, Any]] = {
     "get_neighbors": {"name": NAME},
     "extract_subgraph": {"names": [NAME], "depth": 1},
     "explore": {"start": NAME},
+    "get_parent": {"entityName": NAME},
+    "get_ancestors": {"entityName": NAME},
+    "get_descendants": {"entityName": NAME},
+    "get_subtree": {"entityName": NAME},
     "add_observations": {
         "observations": [{"entityName": name, "contents": ["said later"]} for name in (NAME, SILENT)],
     },
@@ -92,7 +96,7 @@ async def call_tool(work: Work, services: Services, tool: ToolSpec, hub: UUID) -
         await tool.handler(call, msgspec.convert(arguments, tool.arguments))
 
 
-@pytest.mark.parametrize("work", ["unread", "others", "beside"], indirect=True)
+@pytest.mark.parametrize("work", ["unread", "among", "beside"], indirect=True)
 async def test_no_tool_compares_everything_with_everything(work: Work, settings: Settings) -> None:
     hub = await fill(work)
     services = Services(work.agent.db, QuestionEncoder(embedder()), settings)
@@ -105,7 +109,7 @@ async def test_no_tool_compares_everything_with_everything(work: Work, settings:
     assert {name: rows for name, rows in found.items() if rows > MAX_ROWS} == {}
 
 
-@pytest.mark.parametrize("work", ["unread", "others", "beside"], indirect=True)
+@pytest.mark.parametrize("work", ["unread", "among", "beside"], indirect=True)
 async def test_what_is_looked_up_by_keys_looks_at_little_beside(work: Work, settings: Settings) -> None:
     await fill(work)
     await work.agent.create(SILENT)
@@ -122,7 +126,7 @@ async def test_what_is_looked_up_by_keys_looks_at_little_beside(work: Work, sett
     assert {name: rows for name, rows in found.items() if rows > MAX_KEYED_ROWS} == {}
 
 
-@pytest.mark.parametrize("work", ["unread", "others", "beside"], indirect=True)
+@pytest.mark.parametrize("work", ["unread", "among", "beside"], indirect=True)
 async def test_what_is_looked_up_beside_a_search_looks_at_little(work: Work, settings: Settings) -> None:
     await fill(work)
     services = Services(work.agent.db, QuestionEncoder(embedder()), settings)

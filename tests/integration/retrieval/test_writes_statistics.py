@@ -126,7 +126,7 @@ MAX_ROWS = 400
 """That a statement looks at. A plan that goes through one table of the graph looks at a thousand or more."""
 
 
-@pytest.mark.parametrize("work", ["unread", "others", "beside", "own"], indirect=True)
+@pytest.mark.parametrize("work", ["unread", "among", "beside", "own"], indirect=True)
 async def test_a_write_looks_at_what_it_writes(work: Work, settings: Settings) -> None:
     agent = work.agent
     for part in ("early", "late"):

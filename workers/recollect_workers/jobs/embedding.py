@@ -226,7 +226,7 @@ async def _claim(
     limit = context.backoff_of(embedder).batch(
         tenant_id, min(settings.embedding_batch, most or settings.embedding_batch)
     )
-    async with context.database.transaction(worker_caller(tenant_id), durable=False) as tx:
+    async with context.database.transaction(worker_caller(tenant_id), durable=False, keyed=True) as tx:
         left = await quotas.embeddings_left(tx, datetime.now(UTC))
         if left == 0:
             return []  # They wait for the next day: some sweep after midnight finds them.

@@ -48,28 +48,40 @@ JOIN graphs g ON g.tenant_id = h.tenant_id AND g.id = h.graph_id
 WHERE h.tenant_id = :tenant_id AND h.graph_id = :graph_id;
 
 -- name: find_live_head
--- The same, without what has expired: that is counted until it is purged, but nobody sees it.
+-- The same, without what has expired: that is counted until it is purged, but nobody sees it. What has is read in the order
+-- of the indexes of what expires, and what belongs to it is looked up for each, whatever the planner knows.
 WITH expired AS MATERIALIZED (
     SELECT id, name IS NULL AS fact FROM nodes
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND expires_at <= statement_timestamp()
         AND removed_revision IS NULL
+    ORDER BY expires_at
 ), ended AS (
-    SELECT id FROM observations
-    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND expires_at <= statement_timestamp()
-        AND removed_revision IS NULL
-        AND status = 'active'
+    SELECT id FROM (
+        SELECT id FROM observations
+        WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND expires_at <= statement_timestamp()
+            AND removed_revision IS NULL AND status = 'active'
+        ORDER BY expires_at OFFSET 0
+    ) AS o
     UNION
-    SELECT o.id FROM observations o
-    WHERE o.tenant_id = :tenant_id AND o.node_id = ANY (ARRAY(SELECT id FROM expired)) AND o.removed_revision IS NULL
-        AND o.status = 'active'
+    SELECT o.id FROM expired e CROSS JOIN LATERAL (
+        SELECT id FROM observations
+        WHERE tenant_id = :tenant_id AND node_id BETWEEN e.id AND e.id AND removed_revision IS NULL AND status = 'active'
+        ORDER BY node_id OFFSET 0
+    ) AS o
 ), untied AS (
-    SELECT r.id FROM relations r
-    WHERE r.tenant_id = :tenant_id AND r.graph_id = :graph_id AND r.from_node = ANY (ARRAY(SELECT id FROM expired))
-        AND r.removed_revision IS NULL
+    SELECT r.id FROM expired e CROSS JOIN LATERAL (
+        SELECT id FROM relations
+        WHERE tenant_id = :tenant_id AND from_node BETWEEN e.id AND e.id AND (graph_id = :graph_id) IS TRUE
+            AND removed_revision IS NULL
+        ORDER BY from_node, type OFFSET 0
+    ) AS r
     UNION
-    SELECT r.id FROM relations r
-    WHERE r.tenant_id = :tenant_id AND r.graph_id = :graph_id AND r.to_node = ANY (ARRAY(SELECT id FROM expired))
-        AND r.removed_revision IS NULL
+    SELECT r.id FROM expired e CROSS JOIN LATERAL (
+        SELECT id FROM relations
+        WHERE tenant_id = :tenant_id AND to_node BETWEEN e.id AND e.id AND (graph_id = :graph_id) IS TRUE
+            AND removed_revision IS NULL
+        ORDER BY to_node OFFSET 0
+    ) AS r
 )
 SELECT h.revision, h.at, h.entities - (SELECT count(*) FROM expired WHERE NOT fact) AS entities,
     h.facts - (SELECT count(*) FROM expired WHERE fact) AS facts, h.placeholders,

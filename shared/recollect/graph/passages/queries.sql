@@ -289,20 +289,21 @@ CASE WHEN graph_id = ANY (ARRAY(SELECT graph_id FROM others)) THEN false
 -- vector of model :model yet, or no evidence of :generation, and was not set aside. Graphs that the previous model :previous serves are left out, or all
 -- others (:is_previous). First the newest that were written by few, up to :max_small: as many of each graph, where several
 -- have such. Then the oldest of all, bulk or not, up to :limit with the others. Graphs are found by a walk through the
--- index from one to the next; of more than :max_busy_graphs, those whose ids come first. That walk is ordered by ids, too,
--- as the index of what waits is: in the order of graphs alone the planner may read every live passage of the tenant, most
--- of which wait for nothing. Rows are looked up by their ids, never joined: while a tenant is new to the planner, it would
--- read all of them for each batch. `places`: how many of one graph were taken at most.
+-- index from one to the next; of more than :max_busy_graphs, those whose ids come first. That walk, and what is taken of
+-- each, are ordered and say that a passage lives as the index of what few have written does, and no other: of live ones
+-- the planner may read all, most of which wait for nothing. Rows are looked up by their ids, never joined: while a tenant
+-- is new to the planner, it would read all of them for each batch. `places`: how many of one graph were taken at most.
 WITH RECURSIVE others AS MATERIALIZED (
     SELECT graph_id FROM graph_indexes WHERE tenant_id = :tenant_id AND coalesce(model = :previous, false) <> :is_previous
 ), busy AS (
     (SELECT graph_id, 1 AS place FROM passages
-    WHERE tenant_id = :tenant_id AND NOT settled AND NOT bulk AND removed_revision IS NULL
+    WHERE tenant_id = :tenant_id AND NOT settled AND NOT bulk AND coalesce(removed_revision, 0) = 0
     ORDER BY graph_id, id LIMIT 1)
     UNION ALL
     SELECT n.graph_id, b.place + 1 FROM busy b CROSS JOIN LATERAL (
         SELECT graph_id FROM passages
-        WHERE tenant_id = :tenant_id AND graph_id > b.graph_id AND NOT settled AND NOT bulk AND removed_revision IS NULL
+        WHERE tenant_id = :tenant_id AND graph_id > b.graph_id AND NOT settled AND NOT bulk
+            AND coalesce(removed_revision, 0) = 0
         ORDER BY graph_id, id LIMIT 1
     ) AS n
     WHERE b.place < :max_busy_graphs
@@ -311,9 +312,9 @@ WITH RECURSIVE others AS MATERIALIZED (
 ), small AS MATERIALIZED (
     SELECT n.id FROM chosen c CROSS JOIN LATERAL (
         SELECT id FROM passages
-        WHERE tenant_id = :tenant_id AND graph_id = c.graph_id AND NOT settled AND NOT bulk AND removed_revision IS NULL
-            AND -- include: claimable
-        ORDER BY id DESC
+        WHERE tenant_id = :tenant_id AND graph_id BETWEEN c.graph_id AND c.graph_id AND NOT settled AND NOT bulk
+            AND coalesce(removed_revision, 0) = 0 AND -- include: claimable
+        ORDER BY graph_id DESC, id DESC
         LIMIT (SELECT ceil(:max_small::double precision / count(*)) FROM chosen)
         FOR UPDATE SKIP LOCKED
     ) AS n

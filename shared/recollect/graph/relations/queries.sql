@@ -109,13 +109,17 @@ ORDER BY r.created_at, r.id
 LIMIT :limit;
 
 -- name: relations_between
--- Edges with both ends among these nodes, oldest first.
+-- Edges with both ends among these nodes, oldest first, looked up by where they start.
+WITH ends AS (
+    -- include: these
+)
 SELECT r.id, f.name AS source, t.name AS target, r.type, r.created_at, coalesce(r.updated_at, r.created_at) AS updated_at
-FROM relations r
+FROM ends
+CROSS JOIN LATERAL (
+    -- include: starting
+) AS r
 -- include: ends
-WHERE r.tenant_id = :tenant_id AND r.from_node = ANY (:node_ids::uuid[]) AND r.to_node = ANY (:node_ids::uuid[])
-    AND r.removed_revision IS NULL
-    AND -- include: named
+WHERE r.to_node = ANY (:node_ids::uuid[]) AND -- include: named
 ORDER BY r.created_at, r.id
 LIMIT :limit;
 

@@ -47,6 +47,7 @@ async def graphs_with_purgeable(tx: Transaction, *, retention: timedelta) -> lis
 
     `retention`: where the tenant does not say.
     """
+    await tx.look_up()
     retention = await tenants.retention_of(tx, retention)
     return await store.graphs_with_purgeable(tx, retention=retention, limit=graphs.MAX_GRAPHS)
 
@@ -57,6 +58,7 @@ async def archive_expired(tx: Transaction, graph_id: UUID, *, limit: int = MAX_S
     Up to `limit` of each. The step holds the graph's lock from the search to the commit, so that of several workers one
     finds them. Raises NotFound for a graph that was deleted, Unavailable for one that is configured meanwhile.
     """
+    await tx.look_up()
     async with graphs.write_graph_of(tx, graph_id, ARCHIVE_EXPIRED) as revision:
         archived = await nodes.archive_expired(tx, revision, limit=limit)
         ended = await observations.remove_expired(tx, revision, limit=limit)
@@ -70,6 +72,7 @@ async def purge_expired(tx: Transaction, graph_id: UUID, *, retention: timedelta
     history goes with the next compaction. `retention`: where the tenant does not say. Raises the errors of
     `archive_expired`.
     """
+    await tx.look_up()
     retention = await tenants.retention_of(tx, retention)
     async with graphs.write_graph_of(tx, graph_id, PURGE_EXPIRED) as revision:
         before: datetime = revision.at - retention

@@ -59,7 +59,6 @@ async def search_ranked(view: GraphView, query: RankedQuery) -> RankedHits:
     counted = None if view.at or query.is_filtered else (await graphs.head_of(view)).entities
     found = await store.search_ranked(view, query, words, entities=counted)
     scores = dict(found[: query.limit])
-    await view.look_up()
     best = await entities.entities_by_id(view, list(scores))
     hits = [ranked_hit(entity, scores[entity.id], words) for entity in best]
     return RankedHits(hits, _next_offset(query, found))
@@ -132,7 +131,6 @@ async def _candidates(view: GraphView, query: FuzzyQuery, folded: str, within: B
 
 async def _found(view: GraphView, query: SearchFilter, found: Sequence[UUID]) -> Subgraph:
     """The page of these entities with every relation that touches them; one more than fits tells that more follow."""
-    await view.look_up()
     page = await entities.entities_by_id(view, found[: query.limit])
     return await relations.subgraph_of(view, page, next_offset=_next_offset(query, found))
 

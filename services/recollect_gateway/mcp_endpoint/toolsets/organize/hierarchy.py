@@ -81,14 +81,14 @@ async def set_entity_parent(call: Call, arguments: SetEntityParent) -> Reply:
 
 async def get_parent(call: Call, arguments: OfEntity) -> Reply:
     """Read the entity right above."""
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
         found = await hierarchy.get_parent(view, arguments.entity_name)
     return bare(OrganizedParent(None if found is None else organized(found)))
 
 
 async def get_ancestors(call: Call, arguments: Around) -> Reply | Listing:
     """Read the entities above."""
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
         return await _entities(arguments, await hierarchy.get_ancestors(view, arguments.entity_name, arguments.page))
 
 
@@ -100,7 +100,7 @@ async def get_children(call: Call, arguments: Around) -> Reply | Listing:
 
 async def get_descendants(call: Call, arguments: Around) -> Reply | Listing:
     """Read all entities below."""
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
         return await _entities(arguments, await hierarchy.get_descendants(view, arguments.entity_name, arguments.page))
 
 
@@ -112,7 +112,7 @@ async def get_root_entities(call: Call, arguments: GetRootEntities) -> Reply | L
 
 async def get_subtree(call: Call, arguments: Around) -> Reply | Listing:
     """Read an entity with all below it, and the relations among them."""
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
         found = await hierarchy.get_subtree(view, arguments.entity_name, arguments.page)
     return paged_graph(found, _subtree, limit=arguments.limit, offset=arguments.offset, within=True)
 

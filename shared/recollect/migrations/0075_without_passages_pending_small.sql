@@ -1,0 +1,2 @@
+-- passages_waiting_of_few replaces it.
+DROP INDEX passages_pending_small;
