@@ -33,35 +33,67 @@ o.tenant_id = :tenant_id AND o.graph_id = :graph_id AND o.removed_revision IS NU
 -- How many matches decide a page, that one that tells of more among them.
 :offset::bigint + :limit::bigint
 
+-- fragment: named
+-- Entities whose name or kind holds a substring, as many as may be on a page: name before kind. Of names, the shorter comes
+-- first, since the substring is more of it (BM25's normalisation by length, of one term); else the oldest.
+SELECT m.id, m.rank, CASE WHEN m.rank = 3 THEN m.length END AS length, m.created_at
+FROM (
+    SELECT e.id, length(e.name) AS length, e.created_at,
+        CASE WHEN e.name ILIKE :name_pattern THEN 4 WHEN e.name ILIKE :pattern THEN 3 ELSE 2 END AS rank
+    FROM search_nodes e
+    WHERE (e.name ILIKE :pattern OR e.kind ILIKE :pattern) AND -- include: living
+        AND -- include: fits
+) AS m
+ORDER BY m.rank DESC, CASE WHEN m.rank = 3 THEN m.length END, m.created_at, m.id
+LIMIT -- include: asked
+
+-- fragment: saying_alone
+-- The entity i.node_id, which one that says the substring is, where neither its name nor its kind holds it.
+CROSS JOIN LATERAL (
+    SELECT e.created_at FROM search_nodes e
+    WHERE e.tenant_id = :tenant_id AND e.id = i.node_id AND e.graph_id IS NOT DISTINCT FROM :graph_id
+        AND coalesce(e.removed_revision, 0) = 0 AND NOT e.placeholder AND e.name IS NOT NULL
+        AND coalesce(e.expires_at > statement_timestamp(), true) AND NOT -- include: called
+        AND -- include: fits
+    OFFSET 0
+) AS e
+
 -- name: search_substring
--- Entities whose name, kind or observations hold a substring: name before kind before observation. Of names, the shorter
--- comes first, since the substring is more of it (BM25's normalisation by length, of one term); else the oldest. One match
--- more than asked for tells that there are more.
---
--- Observations are looked at where names and kinds leave room. Where more than :gathered hold a substring, it is common, and
--- so likely that it stands in some of the first :walked entities, by age, that a page is full of these; only where it is not
--- is each match looked at.
+-- Entities whose name, kind or observations hold a substring: as named, then by observations, the oldest first. One match
+-- more than asked for tells that there are more. Observations are looked at where names and kinds leave room. Where more
+-- than :gathered hold a substring, it is common: then it is sought by search_common_substring, and nothing is found here.
 WITH named AS MATERIALIZED (
-    SELECT m.id, m.rank, CASE WHEN m.rank = 3 THEN m.length END AS length, m.created_at
-    FROM (
-        SELECT e.id, length(e.name) AS length, e.created_at,
-            CASE WHEN e.name ILIKE :name_pattern THEN 4 WHEN e.name ILIKE :pattern THEN 3 ELSE 2 END AS rank
-        FROM search_nodes e
-        WHERE (e.name ILIKE :pattern OR e.kind ILIKE :pattern) AND -- include: living
-            AND -- include: fits
-    ) AS m
-    ORDER BY m.rank DESC, CASE WHEN m.rank = 3 THEN m.length END, m.created_at, m.id
-    LIMIT -- include: asked
-), few AS MATERIALIZED (
+    -- include: named
+), saying AS MATERIALIZED (
     SELECT o.node_id FROM search_observations o
     WHERE -- include: saying
         AND (SELECT count(*) FROM named) < -- include: asked
     LIMIT :gathered::bigint + 1
+)
+SELECT ARRAY(
+    SELECT f.id
+    FROM (
+        SELECT id, rank, length, created_at FROM named
+        UNION ALL
+        SELECT i.node_id, 1, NULL, e.created_at
+        FROM (SELECT DISTINCT node_id FROM saying WHERE (SELECT count(*) FROM saying) <= :gathered) AS i
+        -- include: saying_alone
+    ) AS f
+    ORDER BY f.rank DESC, f.length, f.created_at, f.id
+    OFFSET :offset
+    LIMIT :limit
+) AS ids, (SELECT count(*) FROM saying) > :gathered AS is_common;
+
+-- name: search_common_substring
+-- The same of a substring that many observations hold. It is likely that it stands in some of the first :walked entities,
+-- by age, that a page is full of these; only where it is not is each match looked at.
+WITH named AS MATERIALIZED (
+    -- include: named
 ), oldest AS MATERIALIZED (
     SELECT e.id, e.created_at
     FROM (
         SELECT e.id, e.created_at, e.name, e.kind, e.tags, e.importance, e.status FROM search_nodes e
-        WHERE (SELECT count(*) FROM few) > :gathered AND -- include: living
+        WHERE -- include: living
         ORDER BY e.created_at, e.id
         LIMIT :walked
     ) AS e
@@ -75,12 +107,7 @@ WITH named AS MATERIALIZED (
     LIMIT -- include: asked
 ), found AS MATERIALIZED (
     SELECT (SELECT count(*) FROM named) + (SELECT count(*) FROM oldest) >= -- include: asked
-    AS enough, (SELECT count(*) FROM few) > :gathered AS many
-), every AS MATERIALIZED (
-    SELECT node_id FROM few WHERE NOT (SELECT many FROM found)
-    UNION
-    SELECT o.node_id FROM search_observations o
-    WHERE (SELECT many AND NOT enough FROM found) AND -- include: saying
+    AS enough
 )
 SELECT f.id
 FROM (
@@ -89,22 +116,18 @@ FROM (
     SELECT id, 1, NULL, created_at FROM oldest WHERE (SELECT enough FROM found)
     UNION ALL
     SELECT i.node_id, 1, NULL, e.created_at
-    FROM every i
-    CROSS JOIN LATERAL (
-        SELECT e.created_at FROM search_nodes e
-        WHERE e.tenant_id = :tenant_id AND e.id = i.node_id AND e.graph_id IS NOT DISTINCT FROM :graph_id
-            AND coalesce(e.removed_revision, 0) = 0 AND NOT e.placeholder AND e.name IS NOT NULL
-            AND coalesce(e.expires_at > statement_timestamp(), true) AND NOT -- include: called
-            AND -- include: fits
-        OFFSET 0
-    ) AS e
+    FROM (
+        SELECT DISTINCT o.node_id FROM search_observations o
+        WHERE NOT (SELECT enough FROM found) AND -- include: saying
+    ) AS i
+    -- include: saying_alone
 ) AS f
 ORDER BY f.rank DESC, f.length, f.created_at, f.id
 OFFSET :offset
 LIMIT :limit;
 
 -- name: search_substring_at
--- The same of the past. Each match is looked at.
+-- The same of the past. Each match is looked at, however common.
 WITH matches AS (
     SELECT id, CASE WHEN name ILIKE :name_pattern THEN 4 WHEN name ILIKE :pattern THEN 3 ELSE 2 END AS rank
     FROM entities_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time)
@@ -114,16 +137,18 @@ WITH matches AS (
 ), ranked AS MATERIALIZED (
     SELECT id, max(rank) AS rank FROM matches GROUP BY id
 )
-SELECT r.id
-FROM ranked r
-CROSS JOIN LATERAL (
-    SELECT e.name, e.created_at FROM entity_of(:tenant_id, :graph_id, r.id, :as_of_revision, :as_of_time) e
-    WHERE -- include: fits
-    OFFSET 0
-) AS e
-ORDER BY r.rank DESC, CASE WHEN r.rank = 3 THEN length(e.name) END, e.created_at, r.id
-OFFSET :offset
-LIMIT :limit;
+SELECT ARRAY(
+    SELECT r.id
+    FROM ranked r
+    CROSS JOIN LATERAL (
+        SELECT e.name, e.created_at FROM entity_of(:tenant_id, :graph_id, r.id, :as_of_revision, :as_of_time) e
+        WHERE -- include: fits
+        OFFSET 0
+    ) AS e
+    ORDER BY r.rank DESC, CASE WHEN r.rank = 3 THEN length(e.name) END, e.created_at, r.id
+    OFFSET :offset
+    LIMIT :limit
+) AS ids, false AS is_common;
 
 -- name: search_ranked
 -- Entities that hold a word of the query, by TF-IDF, best first. :patterns: the words as patterns of ILIKE; :regexes: as

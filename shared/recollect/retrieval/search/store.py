@@ -49,15 +49,12 @@ async def search_substring(
     `gathered`, `walked`: what a search of the present takes for common, and how far it then looks for a full page.
     """
     pattern = like_pattern(query.text)
-    bounds = {"gathered": gathered, "walked": walked} if view.at is None else {}
-    rows = await view.fetch(
-        queries.search_substring,
-        **_filter(query),
-        **bounds,
-        pattern=pattern,
-        name_pattern=pattern[1:-1],
-        **_page(query),
-    )
+    asked = {**_filter(query), "pattern": pattern, "name_pattern": pattern[1:-1], **_page(query)}
+    bound = {"gathered": gathered} if view.at is None else {}
+    [found] = await view.fetch(queries.search_substring, **bound, **asked)
+    if not found["is_common"]:
+        return list(found["ids"])
+    rows = await view.fetch(queries.search_common_substring, walked=walked, **asked)
     return [row["id"] for row in rows]
 
 
