@@ -1,6 +1,7 @@
 """How the rows come to the target: what is asked of both servers, the replication, and its end."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -25,6 +26,10 @@ MAX_ERRORS = 3
 
 PostgreSQL begins anew by itself, a few seconds later.
 """
+
+UNHEARD_SECONDS = 120.0
+"""How long the target may hear nothing from the source until it is given up: both say something every half minute by
+default (`wal_sender_timeout`), and what failed is started again every five seconds (`wal_retrieve_retry_interval`)."""
 
 DROP_SECONDS = 30.0
 """How long the source may take to see that the target follows no longer."""
@@ -138,9 +143,10 @@ async def _progress(context: MoveContext) -> AsyncIterator[Copying]:
     """How far the target is, again and again. Raises Conflict where it follows no longer, Unavailable where it fails.
 
     Its server counts failures for as long as it has the subscription. Of these, what was before somebody looked may be
-    mended, and what was before a table was copied did no harm.
+    mended, and what was before a table was copied did no harm. It counts none where it does not reach the source.
     """
     since: Copying | None = None
+    heard_at = time.monotonic()
     while True:
         copying = await store.copying(context.target, context.move.id)
         if copying is None or not copying.enabled:
@@ -154,6 +160,13 @@ async def _progress(context: MoveContext) -> AsyncIterator[Copying]:
             raise Unavailable(
                 f"{context.move.target} fails to take rows: the log of its PostgreSQL says why. "
                 "Undo the move, or mend that and continue."
+            )
+        if copying.heard:
+            heard_at = time.monotonic()
+        if time.monotonic() - heard_at > UNHEARD_SECONDS:
+            raise Unavailable(
+                f"{context.move.target} has heard nothing from {context.move.source} for {UNHEARD_SECONDS:.0f} s: "
+                "the log of its PostgreSQL says why. Undo the move, or mend that and continue."
             )
         yield copying
         await asyncio.sleep(POLL_SECONDS)

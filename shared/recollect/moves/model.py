@@ -108,12 +108,14 @@ class Contents:
 
 @dataclass(frozen=True, slots=True)
 class Copying:
-    """How far the target is: tables copied, of how many; errors that made it begin anew; whether it is at work."""
+    """How far the target is: tables copied, of how many; errors that made it begin anew; whether it is at work; and
+    whether what follows the log hears from the source."""
 
     ready: int
     tables: int
     errors: int
     enabled: bool
+    heard: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -251,12 +251,15 @@ SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots
 WHERE slot_name ~ ('^pg_' || :number::bigint || '_sync_[0-9]+_' || :system::bigint || '$');
 
 -- name: copying
--- How far a target is.
+-- How far a target is. What follows the log (relid null) and cannot reach the source is started again and again, and counted
+-- nowhere as an error: it has not heard from there then.
 SELECT (SELECT count(*) FROM pg_subscription_rel r WHERE r.srsubid = s.oid AND r.srsubstate = 'r') AS ready,
     (SELECT count(*) FROM pg_subscription_rel r WHERE r.srsubid = s.oid) AS tables,
     coalesce((SELECT e.apply_error_count + e.sync_error_count FROM pg_stat_subscription_stats e WHERE e.subid = s.oid), 0)
         AS errors,
-    s.subenabled AS enabled
+    s.subenabled AS enabled,
+    EXISTS (SELECT FROM pg_stat_subscription w
+        WHERE w.subid = s.oid AND w.relid IS NULL AND w.last_msg_receipt_time IS NOT NULL) AS heard
 FROM pg_subscription s JOIN pg_database d ON d.oid = s.subdbid
 WHERE s.subname = :name AND d.datname = current_database();
 

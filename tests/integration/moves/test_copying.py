@@ -6,12 +6,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
+from uuid import UUID
 
 import pytest
 
 from recollect.accounts.tenants.model import Tenant
 from recollect.errors import Conflict, Unavailable
+from recollect.moves import copying, store
 from recollect.moves.model import name_of
+from recollect.platform.operator_sessions import Operator
+from recollect.platform.sql import Query
 from recollect.settings.cells import HOME
 from tests.support.gateway import eventually
 from tests.support.memories import Agent
@@ -123,6 +127,31 @@ async def failed(two_cells: TwoCells, agent: Agent, tenant: Tenant, tried_again_
         await away.execute("INSERT INTO graphs SELECT * FROM jsonb_populate_record(NULL::graphs, $1)", row)
     with pytest.raises(Unavailable, match="away fails to take rows"):
         await moving
+
+
+async def test_a_target_that_does_not_reach_the_source_is_given_up_and_mended(
+    two_cells: TwoCells, agent: Agent, tenant: Tenant, tried_again_at_once: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PostgreSQL counts no error of a process that fails before it follows."""
+    address, subscribe = "", store.subscribe
+
+    async def subscribe_and_lose(target: Operator, tenant_id: UUID, source: str) -> None:
+        nonlocal address
+        async with target.transaction():  # Nothing begins to follow before it commits.
+            await subscribe(target, tenant_id, address := source)
+            lost = "host=127.0.0.1 port=1 dbname=recollect"
+            await target.execute(Query.compile(f"ALTER SUBSCRIPTION {name_of(tenant_id)} CONNECTION '{lost}'"))
+
+    with monkeypatch.context() as lost:
+        lost.setattr(copying, "UNHEARD_SECONDS", 1.0)
+        lost.setattr(store, "subscribe", subscribe_and_lose)
+        with pytest.raises(Unavailable, match="away has heard nothing from home for 1 s"):
+            await two_cells.move(tenant.slug)
+    async with two_cells.bare(AWAY) as away:
+        await away.execute(f"ALTER SUBSCRIPTION {name_of(tenant.id)} CONNECTION '{address}'")
+    await two_cells.go_on(tenant.slug)
+    assert await two_cells.place(AWAY, tenant.slug) == "here"
+    assert await two_cells.leftovers() == []
 
 
 async def test_what_failed_to_copy_is_mended_and_goes_on(two_cells: TwoCells, tenant: Tenant, failed: None) -> None:
