@@ -88,7 +88,7 @@ async def get_context(call: Call, arguments: GetContext) -> Reply | Listing:
 
     def reply(shown: list[NodeOut], cut: str | None) -> Reply:
         ids = {node.id for node in shown}
-        return Reply(Context(True, shown, [edge for edge in edges if {edge.from_id, edge.to_id} <= ids], cut))
+        return Reply(Context(True, shown, [edge for edge in edges if edge.from_id in ids and edge.to_id in ids], cut))
 
     return cut_short(nodes, reply, limit=arguments.max_nodes, cut=found.cut, related_items=len(edges))
 
