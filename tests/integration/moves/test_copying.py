@@ -139,8 +139,8 @@ async def test_a_target_that_does_not_reach_the_source_is_given_up_and_mended(
         nonlocal address
         async with target.transaction():  # Nothing begins to follow before it commits.
             await subscribe(target, tenant_id, address := source)
-            lost = "host=127.0.0.1 port=1 dbname=recollect"
-            await target.execute(Query.compile(f"ALTER SUBSCRIPTION {name_of(tenant_id)} CONNECTION '{lost}'"))
+            nowhere = "host=127.0.0.1 port=1 dbname=recollect"
+            await target.execute(Query.compile(f"ALTER SUBSCRIPTION {name_of(tenant_id)} CONNECTION '{nowhere}'"))
 
     with monkeypatch.context() as lost:
         lost.setattr(copying, "UNHEARD_SECONDS", 1.0)

@@ -394,30 +394,30 @@ class Calls:
 
 
 async def test_nothing_is_compared_with_everything(work: Work) -> None:
-    much = await _looked_at_by_item(work)
-    assert much.pop("embed: passages.settle") <= PER_EMBEDDED
-    assert much.pop("link facts: recall.find_similar_entities") <= PER_LINKED
-    assert much.pop("compact: compaction.compact_observations", 0) <= PER_COMPACTED
-    assert much == {}
+    assert await _looked_at_by_item(work) == {}
 
 
 @pytest.mark.parametrize("work", ["beside less"], indirect=True)
 async def test_the_present_is_looked_up_though_the_primary_key_has_fewer_levels(work: Work) -> None:
     """Where PostgreSQL expects one row, what is planned with its values is not: the past, and exports of it."""
     much = await _looked_at_by_item(work)
-    planned_with_values = {"search.search_ranked", "transfer.nodes_as_of", "compaction.compact_nodes"}
-    ends = ("passages.settle", "recall.find_similar_entities", "compaction.compact_observations", "_at")
-    assert {
-        name for name in much if not name.endswith(ends) and name.partition(": ")[2] not in planned_with_values
-    } == set()
+    planned_with_values = ("_at", "search.search_ranked", "transfer.nodes_as_of", "compaction.compact_nodes")
+    assert {name for name in much if not name.endswith(planned_with_values)} == set()
 
 
 async def _looked_at_by_item(work: Work) -> dict[str, float]:
-    """Rows that statements of these calls look at for each of a batch, where those are more than PER_ITEM."""
+    """Rows that statements of these calls look at for each of a batch, where those are more than PER_ITEM.
+
+    The three that look at more everywhere are within bounds of their own.
+    """
     found: dict[str, float] = {}
     for name, call in Calls(work).in_order().items():
         work.watch.clear()
         await call()
         assert work.watch.rows
         found |= {f"{name}: {query}": rows / BATCH for query, rows in work.watch.rows.items()}
-    return {name: per_item for name, per_item in found.items() if per_item > PER_ITEM}
+    much = {name: per_item for name, per_item in found.items() if per_item > PER_ITEM}
+    assert much.pop("embed: passages.settle") <= PER_EMBEDDED
+    assert much.pop("link facts: recall.find_similar_entities") <= PER_LINKED
+    assert much.pop("compact: compaction.compact_observations", 0) <= PER_COMPACTED
+    return much

@@ -255,6 +255,7 @@ async def _profiles(tx: Transaction, graph: Graph, kind: str) -> list[Profile]:
         raise TooLarge(
             f"There are more than {MAX_HELD} entities of one type: too many to compare", path="metadata.dedup"
         )
+    await tx.look_up()
     return await store.list_profiles(GraphView(tx, graph), kind=kind)
 
 

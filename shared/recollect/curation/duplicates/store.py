@@ -31,7 +31,6 @@ async def count_of_kind(tx: Transaction, graph: Graph, kind: str, *, limit: int)
 
 async def list_profiles(view: GraphView, *, kind: str | None = None) -> list[Profile]:
     """The profiles of entities, oldest first. `kind`: only of this type; '' for entities without one."""
-    await view.look_up()
     return await each(await view.fetch(queries.list_profiles, kind=kind), _profile)
 
 

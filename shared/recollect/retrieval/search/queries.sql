@@ -47,8 +47,8 @@ FROM (
 ORDER BY m.rank DESC, CASE WHEN m.rank = 3 THEN m.length END, m.created_at, m.id
 LIMIT -- include: asked
 
--- fragment: saying_alone
--- The entity i.node_id, which one that says the substring is, where neither its name nor its kind holds it.
+-- fragment: by_observation
+-- The entity i.node_id, one of whose observations holds the substring, where neither its name nor its kind does.
 CROSS JOIN LATERAL (
     SELECT e.created_at FROM search_nodes e
     WHERE e.tenant_id = :tenant_id AND e.id = i.node_id AND e.graph_id IS NOT DISTINCT FROM :graph_id
@@ -61,7 +61,8 @@ CROSS JOIN LATERAL (
 -- name: search_substring
 -- Entities whose name, kind or observations hold a substring: as named, then by observations, the oldest first. One match
 -- more than asked for tells that there are more. Observations are looked at where names and kinds leave room. Where more
--- than :gathered hold a substring, it is common: then it is sought by search_common_substring, and nothing is found here.
+-- than :gathered hold a substring, it is common (is_common): search_common_substring is asked then, and these ids are not
+-- all that there are.
 WITH named AS MATERIALIZED (
     -- include: named
 ), saying AS MATERIALIZED (
@@ -77,7 +78,7 @@ SELECT ARRAY(
         UNION ALL
         SELECT i.node_id, 1, NULL, e.created_at
         FROM (SELECT DISTINCT node_id FROM saying WHERE (SELECT count(*) FROM saying) <= :gathered) AS i
-        -- include: saying_alone
+        -- include: by_observation
     ) AS f
     ORDER BY f.rank DESC, f.length, f.created_at, f.id
     OFFSET :offset
@@ -120,7 +121,7 @@ FROM (
         SELECT DISTINCT o.node_id FROM search_observations o
         WHERE NOT (SELECT enough FROM found) AND -- include: saying
     ) AS i
-    -- include: saying_alone
+    -- include: by_observation
 ) AS f
 ORDER BY f.rank DESC, f.length, f.created_at, f.id
 OFFSET :offset
