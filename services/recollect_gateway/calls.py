@@ -94,11 +94,11 @@ class Call:
     ) -> AsyncIterator[GraphView]:
         """The call's one transaction, and in it a graph, as it is or (`as_of`, a revision or a time) as it was.
 
-        `keyed`: all that is asked of it as it is, is looked up by keys. Where it is not there, nothing is found in it.
+        `keyed`: all that is asked of it is looked up by keys. Where it is not there, nothing is found in it.
         It begins on the primary and, `by_replica`, goes on at a replica that has of the graph what the primary has.
         """
         async with AsyncExitStack() as primary, AsyncExitStack() as replica:
-            view = await self._view(primary, graph, as_of, keyed and as_of is None)
+            view = await self._view(primary, graph, as_of, keyed)
             if self.by_replica and (there := await replicated(view, replica)) is not None:
                 await primary.aclose()
                 view = there

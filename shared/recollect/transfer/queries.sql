@@ -10,6 +10,14 @@ SELECT graph_id, revision, statement_timestamp() AS at, entities, facts - (
 FROM graph_heads
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id;
 
+-- fragment: said_of
+-- The observations of a node v that were live at revision :as_of_revision and time :as_of_time, where nodes have names.
+SELECT * FROM observations
+WHERE :named AND tenant_id = :tenant_id AND node_id BETWEEN v.node_id AND v.node_id AND added_revision <= :as_of_revision
+    AND (removed_revision IS NULL OR removed_revision > :as_of_revision)
+    AND (expires_at IS NULL OR expires_at > :as_of_time)
+ORDER BY node_id OFFSET 0
+
 -- name: nodes_as_of
 -- The next lineages after :after, oldest first, each as it was at revision :as_of_revision and time :as_of_time.
 -- `shown`: whether it was then a node with a name (:named) or without, and matches :kind (kind), :tags (any of these),
@@ -60,10 +68,10 @@ WITH live AS (
         + coalesce(octet_length(v.summary), 0) + coalesce(pg_column_size(v.metadata), 0)) OVER upwards AS bytes
     FROM found v
     CROSS JOIN LATERAL (
-        SELECT coalesce(sum(octet_length(content) + 64 + pg_column_size(metadata)), 0) AS bytes FROM observations
-        WHERE :named AND tenant_id = :tenant_id AND node_id = v.node_id AND added_revision <= :as_of_revision
-            AND (removed_revision IS NULL OR removed_revision > :as_of_revision)
-            AND (expires_at IS NULL OR expires_at > :as_of_time)
+        SELECT coalesce(sum(octet_length(s.content) + 64 + pg_column_size(s.metadata)), 0) AS bytes
+        FROM (
+            -- include: said_of
+        ) AS s
     ) AS o
     WINDOW upwards AS (ORDER BY v.lineage)
 )
@@ -101,10 +109,9 @@ CROSS JOIN LATERAL (
             jsonb_strip_nulls(jsonb_build_object('kind', kind, 'tags', nullif(tags, '{}'), 'importance', importance,
                 'source', source, 'status', nullif(status, 'active'), 'reason', reason))
                 || CASE WHEN metadata = '{}' THEN '{}' ELSE jsonb_build_object('metadata', metadata) END AS attributes
-        FROM observations
-        WHERE :named AND tenant_id = :tenant_id AND node_id = v.node_id AND added_revision <= :as_of_revision
-            AND (removed_revision IS NULL OR removed_revision > :as_of_revision)
-            AND (expires_at IS NULL OR expires_at > :as_of_time)
+        FROM (
+            -- include: said_of
+        ) AS said
     ) AS s
 ) AS o
 WHERE v.place = 1 OR v.bytes <= :max_bytes

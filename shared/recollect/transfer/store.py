@@ -44,6 +44,7 @@ async def nodes_as_of(
 
     At most `limit`, and about `max_bytes` of texts, metadata and observations.
     """
+    await tx.look_up()
     rows = await tx.fetch(
         queries.nodes_as_of,
         **_state(snapshot, only),
@@ -63,6 +64,7 @@ async def relations_as_of(
 
     At most `limit`, and about `max_bytes` of metadata and of facts at their ends.
     """
+    await tx.search()
     rows = await tx.fetch(
         queries.relations_as_of,
         **_state(snapshot, only),

@@ -151,7 +151,7 @@ async def test_what_is_close_is_told(agent: Agent) -> None:
 async def test_what_is_close_is_sought_by_rare_words_and_among_what_is_known_of_the_entity(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "MAX_MATCHED", 1)
+    monkeypatch.setattr(store, "MAX_COMPARED_WITH_NEW", 1)
     of_grace = NewMemory("prefers strong black tea", about=("Grace",))
     others = ("the boat sails at dawn", "the engine was never built", "it rained in London")
     await agent.remember("Ada prefers strong black tea", of_grace, *others)

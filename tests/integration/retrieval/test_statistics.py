@@ -154,7 +154,7 @@ async def test_few_of_many_are_compared_with_what_is_remembered(
     work: Work, about: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However many passages share a word with it, or are of the same entity, once PostgreSQL knows of them."""
-    monkeypatch.setattr(store, "MAX_MATCHED", 10)
+    monkeypatch.setattr(store, "MAX_COMPARED_WITH_NEW", 10)
     for first in range(0, 6 * BATCH, BATCH):
         items = (replace(turn(number), about=about) for number in range(first, first + BATCH))
         await work.agent.remember(*items)

@@ -10,7 +10,8 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from recollect.errors import RecollectError
+from recollect.errors import NotFound, RecollectError
+from recollect.graph.graphs import service as graphs
 from recollect.memory.model import NewMemory
 from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings
@@ -69,6 +70,9 @@ SEARCHING: dict[str, tuple[dict[str, Any], set[str]]] = {
 MAX_ROWS_BESIDE = 3_000
 """That such a statement looks at: ten of each of 300 candidates. Going through the graph for each takes a million."""
 
+MAX_ROWS_OF_THE_PAST = 150_000
+"""That a statement looks at which goes through a graph as it was: thirty of each of its five thousand passages."""
+
 READING_FIRST = sorted(CATALOGUE, key=lambda tool: not tool.read_only)
 """What changes the graph comes last: deletions leave little to look at."""
 
@@ -124,6 +128,30 @@ async def test_what_is_looked_up_by_keys_looks_at_little_beside(work: Work, sett
         found |= {f"{tool.name}: {query}": rows for query, rows in work.watch.rows.items()}
     assert {name.partition(":")[0] for name in found} == set(KEYED)
     assert {name: rows for name, rows in found.items() if rows > MAX_KEYED_ROWS} == {}
+
+
+@pytest.mark.parametrize("work", ["unread", "among", "beside", "beside less"], indirect=True)
+async def test_the_past_is_read_with_as_little(work: Work, settings: Settings) -> None:
+    """By whichever tool tells it: what it is asked by keys is looked up, and nothing is gone through for each of it."""
+    await fill(work)
+    [entity] = (await work.agent.open(NAME)).entities
+    async with work.agent.db.transaction(work.agent.caller, read_only=True) as tx:
+        then = (await graphs.head_of(await graphs.view(tx, None))).revision
+    await work.agent.create("later")
+    services = Services(work.agent.db, QuestionEncoder(embedder()), settings)
+    found: dict[str, float] = {}
+    for tool in [tool for tool in CATALOGUE if "as_of" in tool.arguments.__struct_encode_fields__]:
+        work.watch.clear()
+        example = KEYED.get(tool.name) or on_graph(EXAMPLES[tool.name], tool, "default", NAME, str(entity.id))
+        arguments = {name: str(entity.id) if value == ID else value for name, value in example.items()}
+        call = Call(work.agent.caller, services, tool.name, tool.read_only)
+        with suppress(NotFound):  # Whom an example names besides.
+            await tool.handler(call, msgspec.convert({**arguments, "as_of": str(then)}, tool.arguments))
+        found |= {f"{tool.name}: {query}": rows for query, rows in work.watch.rows.items()}
+    keyed = {name: rows for name, rows in found.items() if name.partition(":")[0] in KEYED}
+    assert len(keyed) > len(KEYED)
+    assert {name: rows for name, rows in keyed.items() if rows > MAX_KEYED_ROWS} == {}
+    assert {name: rows for name, rows in found.items() if rows > MAX_ROWS_OF_THE_PAST} == {}
 
 
 @pytest.mark.parametrize("work", ["unread", "among", "beside"], indirect=True)

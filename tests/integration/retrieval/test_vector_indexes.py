@@ -220,7 +220,7 @@ class TestIndexes:
         assert await self.plan_uses(agent, name)
 
     @pytest.mark.parametrize(
-        ("passages", "width"), [(0, 200), (25_000, 400), (100_000, 400), (300_000, 800), (1_000_000, 600)]
+        ("passages", "width"), [(0, 200), (25_000, 400), (100_000, 250), (300_000, 800), (1_000_000, 600)]
     )
     async def test_searches_are_as_wide_as_a_graph_of_its_size_needs(
         self, agent: Agent, owner: asyncpg.Connection, passages: int, width: int

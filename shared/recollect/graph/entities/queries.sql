@@ -41,23 +41,29 @@ CROSS JOIN LATERAL (
 ) AS o
 
 -- fragment: shown_at
--- What is told of an entity n as it was at a revision and its time. Its parent, which has one version then, is ordered by
--- that: so it is looked up by its key.
-n.node_id AS id, n.name, n.kind, n.content, n.tags, n.importance, n.status, o.observations,
-    coalesce(n.began_at, (SELECT created_at FROM nodes WHERE tenant_id = :tenant_id AND id = n.node_id)) AS created_at,
-    changed_at(:tenant_id, :graph_id, n.node_id, n.created_at, :as_of_revision) AS updated_at, (
-        SELECT p.name FROM nodes_at(:tenant_id, :graph_id, :as_of_revision) p
-        WHERE p.node_id = n.parent_id AND (p.expires_at IS NULL OR p.expires_at > :as_of_time) ORDER BY p.version LIMIT 1
+-- What is told of an entity n as it was at a revision and its time.
+n.node_id AS id, n.name, n.kind, n.content, n.tags, n.importance, n.status, o.observations, coalesce(n.began_at, (
+        SELECT created_at FROM nodes WHERE tenant_id = :tenant_id AND id BETWEEN n.node_id AND n.node_id ORDER BY id LIMIT 1
+    )) AS created_at, changed_at(:tenant_id, :graph_id, n.node_id, n.created_at, :as_of_revision) AS updated_at, (
+        SELECT p.name FROM version_at(:tenant_id, n.parent_id, :as_of_revision) p
+        WHERE p.graph_id = :graph_id AND (p.expires_at IS NULL OR p.expires_at > :as_of_time)
     ) AS parent
+
+-- fragment: statements_at
+-- The statements about the node n that were active at a revision and its time.
+SELECT * FROM observations
+WHERE tenant_id = :tenant_id AND node_id BETWEEN n.node_id AND n.node_id AND status = 'active'
+    AND added_revision <= :as_of_revision AND (removed_revision IS NULL OR removed_revision > :as_of_revision)
+    AND (expires_at IS NULL OR expires_at > :as_of_time)
+ORDER BY node_id OFFSET 0
 
 -- fragment: said_at
 -- What an entity n said at a revision and its time.
 CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(o.content ORDER BY coalesce(o.first_revision, o.added_revision), o.id), '{}') AS observations
-    FROM observations o
-    WHERE o.tenant_id = :tenant_id AND o.node_id = n.node_id AND o.status = 'active' AND o.added_revision <= :as_of_revision
-        AND (o.removed_revision IS NULL OR o.removed_revision > :as_of_revision)
-        AND (o.expires_at IS NULL OR o.expires_at > :as_of_time)
+    FROM (
+        -- include: statements_at
+    ) AS o
 ) AS o
 
 -- fragment: bytes_of_nodes
@@ -66,11 +72,14 @@ CROSS JOIN LATERAL (
 SELECT coalesce(sum(s.bytes), 0)::bigint
 FROM unnest(:node_ids::uuid[]) AS wanted (id)
 CROSS JOIN LATERAL (
-    SELECT sum(octet_length(o.content)) AS bytes FROM observations o
-    WHERE o.tenant_id = :tenant_id AND o.node_id = wanted.id AND o.status = 'active' AND CASE
-            WHEN :as_of_revision::bigint IS NULL THEN o.removed_revision IS NULL
-            ELSE o.added_revision <= :as_of_revision AND (o.removed_revision IS NULL OR o.removed_revision > :as_of_revision)
-        END AND (o.expires_at IS NULL OR o.expires_at > coalesce(:as_of_time, statement_timestamp()))
+    SELECT sum(octet_length(o.content)) AS bytes FROM (
+        SELECT content FROM observations
+        WHERE tenant_id = :tenant_id AND node_id BETWEEN wanted.id AND wanted.id AND status = 'active' AND CASE
+                WHEN :as_of_revision::bigint IS NULL THEN removed_revision IS NULL
+                ELSE added_revision <= :as_of_revision AND (removed_revision IS NULL OR removed_revision > :as_of_revision)
+            END AND (expires_at IS NULL OR expires_at > coalesce(:as_of_time, statement_timestamp()))
+        ORDER BY node_id OFFSET 0
+    ) AS o
 ) AS s
 
 -- fragment: bytes_of_names
@@ -88,11 +97,12 @@ WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > statement_ti
 -- fragment: bytes_of_names_at
 -- The same of the entities that had these names at a revision and its time.
 SELECT coalesce(sum(octet_length(o.content)), 0)::bigint
-FROM nodes_at(:tenant_id, :graph_id, :as_of_revision) n
-JOIN observations o ON o.tenant_id = :tenant_id AND o.node_id = n.node_id AND o.status = 'active'
-    AND o.added_revision <= :as_of_revision AND (o.removed_revision IS NULL OR o.removed_revision > :as_of_revision)
-    AND (o.expires_at IS NULL OR o.expires_at > :as_of_time)
-WHERE n.name = ANY (:names::text[]) AND NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
+FROM (SELECT DISTINCT name FROM unnest(:names::text[]) AS w (name)) AS wanted
+CROSS JOIN LATERAL named_at(:tenant_id, :graph_id, wanted.name, :as_of_revision) n
+CROSS JOIN LATERAL (
+    -- include: statements_at
+) AS o
+WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
 
 -- name: count_bytes
 -- How many bytes of text these entities say.
@@ -124,7 +134,7 @@ ORDER BY wanted.place;
 -- all together say more than :reply_bytes.
 SELECT -- include: shown_at
 FROM unnest(:names::text[]) WITH ORDINALITY AS wanted (name, place)
-JOIN nodes_at(:tenant_id, :graph_id, :as_of_revision) n ON n.name = wanted.name
+CROSS JOIN LATERAL named_at(:tenant_id, :graph_id, wanted.name, :as_of_revision) n
 -- include: said_at
 WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
     AND (:reply_bytes::bigint IS NULL OR :reply_bytes >= (
@@ -153,9 +163,11 @@ ORDER BY wanted.place;
 -- all together say more than :reply_bytes.
 SELECT -- include: shown_at
 FROM unnest(:node_ids::uuid[]) WITH ORDINALITY AS wanted (id, place)
-JOIN nodes_at(:tenant_id, :graph_id, :as_of_revision) n ON n.node_id = wanted.id AND n.name IS NOT NULL
+CROSS JOIN LATERAL (
+    SELECT * FROM version_at(:tenant_id, wanted.id, :as_of_revision) v WHERE v.graph_id = :graph_id OFFSET 0
+) AS n
 -- include: said_at
-WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
+WHERE n.name IS NOT NULL AND NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
     AND (:reply_bytes::bigint IS NULL OR :reply_bytes >= (
         -- include: bytes_of_nodes
     ))

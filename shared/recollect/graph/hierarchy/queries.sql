@@ -37,13 +37,13 @@ SELECT id FROM above WHERE level > 0 ORDER BY level;
 -- name: list_ancestors_at
 -- The same as it was at a revision (:as_of_revision) and its time (:as_of_time) of a graph (:graph_id).
 WITH RECURSIVE above AS (
-    SELECT NULL::uuid AS id, parent_id, 0 AS level FROM nodes_at(:tenant_id, :graph_id,
-        :as_of_revision) WHERE node_id = :node_id
+    SELECT NULL::uuid AS id, parent_id, 0 AS level FROM version_at(:tenant_id, :node_id, :as_of_revision)
+    WHERE graph_id = :graph_id
     UNION ALL
     SELECT p.node_id, p.parent_id, a.level + 1 FROM above a
     CROSS JOIN LATERAL (
-        SELECT node_id, parent_id FROM nodes_at(:tenant_id, :graph_id, :as_of_revision)
-        WHERE node_id = a.parent_id AND coalesce(expires_at > :as_of_time, true)
+        SELECT node_id, parent_id FROM version_at(:tenant_id, a.parent_id, :as_of_revision)
+        WHERE graph_id = :graph_id AND coalesce(expires_at > :as_of_time, true)
         OFFSET 0
     ) AS p
     WHERE a.level < :levels
@@ -61,8 +61,8 @@ LIMIT :limit;
 
 -- name: list_children_at
 -- The same as it was at a revision (:as_of_revision) and its time (:as_of_time) of a graph (:graph_id).
-SELECT node_id AS id FROM nodes_at(:tenant_id, :graph_id, :as_of_revision)
-WHERE parent_id = :node_id AND (expires_at IS NULL OR expires_at > :as_of_time)
+SELECT node_id AS id FROM children_at(:tenant_id, :graph_id, :node_id, :as_of_revision)
+WHERE expires_at IS NULL OR expires_at > :as_of_time
 ORDER BY node_id
 OFFSET :offset
 LIMIT :limit;
@@ -88,12 +88,15 @@ SELECT id FROM below ORDER BY place OFFSET :offset LIMIT :limit;
 -- name: list_descendants_at
 -- The same as it was at a revision (:as_of_revision) and its time (:as_of_time) of a graph (:graph_id).
 WITH RECURSIVE below AS (
-    SELECT node_id AS id, 1 AS level FROM nodes_at(:tenant_id, :graph_id, :as_of_revision)
-    WHERE parent_id = :node_id AND (expires_at IS NULL OR expires_at > :as_of_time)
+    SELECT node_id AS id, 1 AS level FROM children_at(:tenant_id, :graph_id, :node_id, :as_of_revision)
+    WHERE expires_at IS NULL OR expires_at > :as_of_time
     UNION ALL
     SELECT n.node_id, b.level + 1 FROM below b
-    JOIN nodes_at(:tenant_id, :graph_id, :as_of_revision) n ON n.parent_id = b.id
-        AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
+    CROSS JOIN LATERAL (
+        SELECT node_id FROM children_at(:tenant_id, :graph_id, b.id, :as_of_revision)
+        WHERE expires_at IS NULL OR expires_at > :as_of_time
+        OFFSET 0
+    ) AS n
     WHERE b.level < :max_levels
 ) SEARCH DEPTH FIRST BY id SET place
 SELECT id FROM below ORDER BY place OFFSET :offset LIMIT :limit;

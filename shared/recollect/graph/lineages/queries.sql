@@ -73,9 +73,17 @@ ORDER BY wanted.place;
 -- for. :placeholders: of placeholders too.
 SELECT v.*
 FROM unnest(:node_ids::uuid[]) WITH ORDINALITY AS wanted (id, place)
-JOIN nodes_at(:tenant_id, :graph_id, :as_of_revision) h ON h.node_id = wanted.id
-    AND (:placeholders OR NOT h.placeholder) AND (h.expires_at IS NULL OR h.expires_at > :as_of_time)
-JOIN versions v ON v.tenant_id = :tenant_id AND v.id = h.id
+CROSS JOIN LATERAL (
+    SELECT * FROM version_at(:tenant_id, wanted.id, :as_of_revision) v
+    WHERE v.graph_id = :graph_id AND (:placeholders OR NOT v.placeholder)
+        AND (v.expires_at IS NULL OR v.expires_at > :as_of_time)
+    OFFSET 0
+) AS h
+CROSS JOIN LATERAL (
+    SELECT * FROM versions
+    WHERE tenant_id = :tenant_id AND node_id BETWEEN h.node_id AND h.node_id AND version = h.version
+    ORDER BY node_id, version LIMIT 1
+) AS v
 ORDER BY wanted.place;
 
 -- name: list_heads

@@ -330,8 +330,10 @@ WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > statement_ti
 
 -- name: find_named_at
 -- The nodes that had these names at a revision and its time, placeholders too.
-SELECT node_id AS id, name, placeholder FROM nodes_at(:tenant_id, :graph_id, :as_of_revision)
-WHERE name = ANY (:names::text[]) AND (expires_at IS NULL OR expires_at > :as_of_time);
+SELECT n.node_id AS id, n.name, n.placeholder
+FROM (SELECT DISTINCT name FROM unnest(:names::text[]) AS w (name)) AS wanted
+CROSS JOIN LATERAL named_at(:tenant_id, :graph_id, wanted.name, :as_of_revision) n
+WHERE n.expires_at IS NULL OR n.expires_at > :as_of_time;
 
 -- name: touch_nodes
 -- Set the update time of these nodes: something that belongs to them changed. Those that this revision wrote have it.
@@ -345,8 +347,13 @@ WHERE tenant_id = :tenant_id AND id = ANY (:node_ids::uuid[]) AND coalesce(remov
 
 -- name: names_of_at
 -- The names that nodes had at a revision, placeholders too.
-SELECT node_id AS id, name FROM nodes_at(:tenant_id, :graph_id,
-    :as_of_revision) WHERE node_id = ANY (:node_ids::uuid[]) AND name IS NOT NULL;
+SELECT n.node_id AS id, n.name
+FROM (SELECT DISTINCT id FROM unnest(:node_ids::uuid[]) AS w (id)) AS wanted
+CROSS JOIN LATERAL (
+    SELECT * FROM version_at(:tenant_id, wanted.id, :as_of_revision) v
+    WHERE v.graph_id = :graph_id AND v.name IS NOT NULL
+    OFFSET 0
+) AS n;
 
 -- name: find_homes
 -- The graph of each of these live nodes.

@@ -14,6 +14,31 @@ SELECT * FROM relations
 WHERE tenant_id = :tenant_id AND to_node BETWEEN ends.id AND ends.id AND removed_revision IS NULL
 ORDER BY to_node OFFSET 0
 
+-- fragment: starting_at
+-- The edges of the graph that started at the node ends.id at a revision, by the ids that they are known by.
+SELECT coalesce(version_of, id) AS id, graph_id, from_node, to_graph, to_node, type, metadata, ordinal, created_at,
+    created_by, updated_at
+FROM relations
+WHERE tenant_id = :tenant_id AND from_node BETWEEN ends.id AND ends.id AND (graph_id = :graph_id) IS TRUE
+    AND added_revision <= :as_of_revision AND (removed_revision IS NULL OR removed_revision > :as_of_revision)
+ORDER BY from_node OFFSET 0
+
+-- fragment: ending_at
+-- The edges of the graph that ended at the node ends.id at a revision, likewise: those that still do, and the others.
+(SELECT coalesce(version_of, id) AS id, graph_id, from_node, to_graph, to_node, type, metadata, ordinal, created_at,
+    created_by, updated_at
+FROM relations
+WHERE tenant_id = :tenant_id AND to_node BETWEEN ends.id AND ends.id AND (graph_id = :graph_id) IS TRUE
+    AND added_revision <= :as_of_revision AND removed_revision IS NULL
+ORDER BY to_node OFFSET 0)
+UNION ALL
+(SELECT coalesce(version_of, id), graph_id, from_node, to_graph, to_node, type, metadata, ordinal, created_at,
+    created_by, updated_at
+FROM relations
+WHERE tenant_id = :tenant_id AND to_node BETWEEN ends.id AND ends.id AND (graph_id = :graph_id) IS TRUE
+    AND added_revision <= :as_of_revision AND removed_revision IS NOT NULL AND removed_revision > :as_of_revision
+ORDER BY to_node OFFSET 0)
+
 -- fragment: ends
 -- The nodes at both ends of an edge r, each looked up by its id: f and t.
 CROSS JOIN LATERAL (SELECT * FROM nodes n WHERE n.tenant_id = :tenant_id AND n.id = r.from_node LIMIT 1) AS f
@@ -137,15 +162,20 @@ LIMIT :limit;
 -- name: relations_touching_at
 -- Edges of a graph with an end among these nodes as they were at a revision (:as_of_revision) and its time (:as_of_time),
 -- oldest first; both ends had names. At most :limit.
+WITH ends AS (
+    -- include: these
+)
 SELECT r.id, f.name AS source, t.name AS target, r.type, r.created_at, coalesce(r.updated_at, r.created_at) AS updated_at
 FROM (
-    SELECT id, graph_id, from_node, to_graph, to_node, type, created_at, updated_at FROM relations_at(:tenant_id,
-        :graph_id, :as_of_revision)
-    WHERE from_node = ANY (:node_ids::uuid[])
+    SELECT r.id, r.graph_id, r.from_node, r.to_graph, r.to_node, r.type, r.created_at, r.updated_at FROM ends
+    CROSS JOIN LATERAL (
+        -- include: starting_at
+    ) AS r
     UNION
-    SELECT id, graph_id, from_node, to_graph, to_node, type, created_at, updated_at FROM relations_at(:tenant_id,
-        :graph_id, :as_of_revision)
-    WHERE to_node = ANY (:node_ids::uuid[])
+    SELECT r.id, r.graph_id, r.from_node, r.to_graph, r.to_node, r.type, r.created_at, r.updated_at FROM ends
+    CROSS JOIN LATERAL (
+        -- include: ending_at
+    ) AS r
 ) AS r
 JOIN LATERAL node_at(:tenant_id, r.from_node, :as_of_time) f ON f.name IS NOT NULL
 JOIN LATERAL node_at(:tenant_id, r.to_node, :as_of_time) t ON t.name IS NOT NULL
@@ -156,11 +186,17 @@ LIMIT :limit;
 -- name: relations_between_at
 -- Edges with both ends among these nodes as they were at a revision and its time :as_of_time, oldest first. At most
 -- :limit.
+WITH ends AS (
+    -- include: these
+)
 SELECT r.id, f.name AS source, t.name AS target, r.type, r.created_at, coalesce(r.updated_at, r.created_at) AS updated_at
-FROM relations_at(:tenant_id, :graph_id, :as_of_revision) r
+FROM ends
+CROSS JOIN LATERAL (
+    -- include: starting_at
+) AS r
 JOIN LATERAL node_at(:tenant_id, r.from_node, :as_of_time) f ON f.name IS NOT NULL
 JOIN LATERAL node_at(:tenant_id, r.to_node, :as_of_time) t ON t.name IS NOT NULL
-WHERE r.from_node = ANY (:node_ids::uuid[]) AND r.to_node = ANY (:node_ids::uuid[])
+WHERE r.to_node = ANY (:node_ids::uuid[])
 ORDER BY r.created_at, r.id
 LIMIT :limit;
 
@@ -298,23 +334,43 @@ ORDER BY ordinal NULLS LAST, id
 OFFSET :offset
 LIMIT :limit;
 
+-- fragment: expired_at
+-- The nodes of the graph that had expired at a revision and its time: few, found by when they expire.
+SELECT v.node_id FROM (
+    SELECT node_id, version FROM node_versions WHERE tenant_id = :tenant_id AND expires_at <= :as_of_time
+    ORDER BY expires_at OFFSET 0
+) AS v
+CROSS JOIN LATERAL (SELECT version, graph_id FROM version_at(:tenant_id, v.node_id, :as_of_revision) OFFSET 0) AS n
+WHERE n.version = v.version AND n.graph_id = :graph_id
+
 -- name: edges_of_at
 -- The same as it was at a revision (:as_of_revision) of a graph (:graph_id) and its time :as_of_time.
+WITH ends AS (
+    -- include: these
+)
 SELECT id, graph_id, from_node, to_graph, to_node, type, metadata, ordinal, created_at, created_by,
     coalesce(updated_at, created_at) AS updated_at
 FROM (
-    SELECT * FROM relations_at(:tenant_id, :graph_id, :as_of_revision) r WHERE :outgoing
-        AND r.from_node = ANY (:node_ids::uuid[])
+    SELECT r.* FROM ends
+    CROSS JOIN LATERAL (
+        -- include: starting_at
+    ) AS r
+    WHERE :outgoing
     UNION ALL
-    SELECT * FROM relations_at(:tenant_id, :graph_id, :as_of_revision) r
-    WHERE :incoming AND r.to_node = ANY (:node_ids::uuid[]) AND NOT (:outgoing AND r.from_node = ANY (:node_ids::uuid[]))
+    SELECT r.* FROM ends
+    CROSS JOIN LATERAL (
+        -- include: ending_at
+    ) AS r
+    WHERE :incoming AND NOT (:outgoing AND r.from_node = ANY (:node_ids::uuid[]))
 ) AS r
 WHERE (cardinality(:types::text[]) = 0 OR type = ANY (:types)) AND -- include: behind
     AND (:within::uuid[] IS NULL OR graph_id = ANY (:within) AND to_graph = ANY (:within))
-    AND from_node NOT IN (SELECT node_id FROM nodes_at(:tenant_id, :graph_id,
-    :as_of_revision) WHERE expires_at <= :as_of_time)
-    AND to_node NOT IN (SELECT node_id FROM nodes_at(:tenant_id, :graph_id,
-    :as_of_revision) WHERE expires_at <= :as_of_time)
+    AND from_node NOT IN (
+        -- include: expired_at
+    )
+    AND to_node NOT IN (
+        -- include: expired_at
+    )
 ORDER BY ordinal NULLS LAST, id
 OFFSET :offset
 LIMIT :limit;
@@ -364,10 +420,12 @@ LIMIT :limit;
 -- name: count_types_at
 -- The same as it was at a revision (:as_of_revision) and its time (:as_of_time).
 SELECT type, count(*) AS count FROM relations_at(:tenant_id, :graph_id, :as_of_revision)
-WHERE from_node NOT IN (SELECT node_id FROM nodes_at(:tenant_id, :graph_id,
-    :as_of_revision) WHERE expires_at <= :as_of_time)
-    AND to_node NOT IN (SELECT node_id FROM nodes_at(:tenant_id, :graph_id,
-    :as_of_revision) WHERE expires_at <= :as_of_time)
+WHERE from_node NOT IN (
+        -- include: expired_at
+    )
+    AND to_node NOT IN (
+        -- include: expired_at
+    )
 GROUP BY type
 ORDER BY count DESC, type
 LIMIT :limit;

@@ -22,6 +22,9 @@ MIN_NEAR_DUPLICATE_SIMILARITY = 0.75
 MAX_NEAR_DUPLICATES = 3
 """Near duplicates that `remember` reports for each item, at most."""
 
+MAX_COMPARED_WITH_NEW = 2_000
+"""Passages with a rare word of a new memory that are compared with it, at most; and as many others of its entity."""
+
 COMPARED_WHEN_NARROWED = 3_000
 """Passages that a filter leaves, below which each is compared. Of more, the nearest of the graph are gone through until
 enough pass the filter: where 3,000 of 200,000 do, the nearest 3,000 or so."""

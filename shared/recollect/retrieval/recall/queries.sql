@@ -417,7 +417,7 @@ LIMIT :limit;
 -- name: find_past_similar
 -- The same in a graph as it was at revision :as_of_revision and its time :as_of_time: each of these with every passage of
 -- then, without indexes.
-WITH own AS (
+WITH own AS MATERIALIZED (
     SELECT v.embedding AS own_embedding, v.model
     FROM (
         SELECT id, embedding_model FROM search_passages

@@ -38,11 +38,12 @@ back empty, and no question of a conversation's own (docs/adr/0006-embedders.md)
 LONG_PASSAGE_WORDS = 20
 """Words from which a passage counts as long. Without this cap the longest passage won (measured)."""
 
-MAX_MATCHED = 2_000
+MAX_MATCHED = 1_000
 MAX_CONTEXT_MATCHED = 100
 """How many passages may hold the words by which candidates are sought: in large graphs a question's common words only
-rank what its rare words and its meaning have found. The second is for the words around, which match several times as
-many, and each costs more to look at; it could be lower still without a loss (measured)."""
+rank what its rare words and its meaning have found. Each is looked up and ranked, and twice as many find no more
+(measured). The second is for the words around, which match several times as many, and each costs more to look at; it
+could be lower still without a loss (measured)."""
 
 
 @dataclass(frozen=True, slots=True)

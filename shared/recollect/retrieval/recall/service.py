@@ -223,6 +223,7 @@ async def find_similar(view: GraphView, node_id: UUID, *, min_score: float, limi
     the graph, also what is embedded by another model than that of the index.
     """
     if view.at is not None:
+        await view.look_up()
         return await store.find_past_similar(view, node_id, min_score=min_score, limit=limit)
     state = await store.find_state(view.tx, view.graph)
     return await store.find_similar(view, state, node_id, min_score=min_score, limit=limit)

@@ -25,6 +25,7 @@ from recollect.retrieval.recall.model import (
     APPROXIMATE_CANDIDATES,
     COMPARED_WHEN_NARROWED,
     MAX_COMPARED,
+    MAX_COMPARED_WITH_NEW,
     MAX_LOOKED_AT,
     MAX_NEAR_DUPLICATES,
     MIN_NEAR_DUPLICATE_SIMILARITY,
@@ -158,8 +159,8 @@ async def find_near_duplicates(
         max_duplicates=MAX_NEAR_DUPLICATES,
         min_similarity=MIN_NEAR_DUPLICATE_SIMILARITY,
         candidates=APPROXIMATE_CANDIDATES,
-        words=[any_of(rarest_terms(terms[place], MAX_MATCHED)) for place in asked],
-        max_others=MAX_MATCHED,
+        words=[any_of(rarest_terms(terms[place], MAX_COMPARED_WITH_NEW)) for place in asked],
+        max_others=MAX_COMPARED_WITH_NEW,
     )
     for row in rows:
         close[row["place"]].append(NearDuplicate(row["memory_id"], row["text"], row["score"]))

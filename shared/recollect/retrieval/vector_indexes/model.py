@@ -20,9 +20,10 @@ MAX_INDEXES = 100
 """Vector indexes of one part, at most: PostgreSQL looks at each for every statement on it, and for every vector that is
 written there. 800 in one table made planning forty times slower (measured; docs/benchmarks.md)."""
 
-SEARCH_WIDTHS = {0: 200, 20_000: 400, 250_000: 800, 500_000: 600}
+SEARCH_WIDTHS = {0: 200, 20_000: 400, 60_000: 250, 250_000: 800, 500_000: 600}
 """How wide an index of so many passages or more is searched (hnsw.ef_search): the time of a search grows with it. Of a
-small graph less finds as much, and so it does where an index has more links (measured; docs/benchmarks.md)."""
+small graph less finds as much, and so it does where an index has more links, as THOROUGHNESS says (measured;
+docs/benchmarks.md)."""
 
 SHRUNK = 0.5
 """A graph loses its index when it has fallen below this share of the size from which one is built."""
