@@ -2,8 +2,8 @@
 -- an index (BETWEEN, ORDER BY), so that no plan goes through a graph for each of them, whatever PostgreSQL knows of the
 -- tenant. Beside one larger tenant a page of 500 entities read seven million rows.
 
--- The version of a node that a name was at a revision. The versions of that name are read by their index, and of each node
--- that ever had it, the version of then by its key.
+-- The version at a revision of the node that had a name then. The versions of that name are read by their index, and of each
+-- node whose version may be it, that of then by its key.
 CREATE FUNCTION named_at(tenant uuid, graph uuid, wanted text, at_revision bigint)
 RETURNS SETOF node_versions
 LANGUAGE sql STABLE
@@ -13,6 +13,7 @@ AS $$
         SELECT DISTINCT v.node_id FROM (
             SELECT node_id FROM node_versions
             WHERE tenant_id = tenant AND graph_id = graph AND name BETWEEN wanted AND wanted
+                AND added_revision <= at_revision AND coalesce(superseded_revision > at_revision, true) AND NOT deleted
             ORDER BY name OFFSET 0
         ) AS v
     ) AS bearer
@@ -32,6 +33,7 @@ AS $$
         SELECT DISTINCT v.node_id FROM (
             SELECT node_id FROM node_versions
             WHERE tenant_id = tenant AND parent_id BETWEEN parent AND parent
+                AND added_revision <= at_revision AND coalesce(superseded_revision > at_revision, true) AND NOT deleted
             ORDER BY parent_id OFFSET 0
         ) AS v
     ) AS child

@@ -34,13 +34,17 @@ WITH live AS (
     ORDER BY id
     LIMIT :limit
 ), removed AS (
-    SELECT id FROM nodes
-    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision > :as_of_revision
-        AND added_revision <= :as_of_revision AND id = ANY (ARRAY(
-        SELECT touched FROM changes, unnest(ids) AS touched
-        WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND revision > :as_of_revision AND touched > :after
-    ))
-    ORDER BY id
+    SELECT n.id
+    FROM (
+        SELECT DISTINCT t.id FROM changes, unnest(ids) AS t (id)
+        WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND revision > :as_of_revision AND t.id > :after
+    ) AS touched
+    CROSS JOIN LATERAL (
+        SELECT id, graph_id, added_revision, removed_revision FROM nodes
+        WHERE tenant_id = :tenant_id AND id BETWEEN touched.id AND touched.id ORDER BY id LIMIT 1
+    ) AS n
+    WHERE n.graph_id = :graph_id AND n.removed_revision > :as_of_revision AND n.added_revision <= :as_of_revision
+    ORDER BY n.id
     LIMIT :limit
 ), page AS (
     SELECT id FROM live UNION ALL SELECT id FROM removed

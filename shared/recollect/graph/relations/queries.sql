@@ -337,7 +337,9 @@ LIMIT :limit;
 -- fragment: expired_at
 -- The nodes of the graph that had expired at a revision and its time: few, found by when they expire.
 SELECT v.node_id FROM (
-    SELECT node_id, version FROM node_versions WHERE tenant_id = :tenant_id AND expires_at <= :as_of_time
+    SELECT node_id, version FROM node_versions
+    WHERE tenant_id = :tenant_id AND expires_at <= :as_of_time AND (graph_id = :graph_id) IS TRUE
+        AND added_revision <= :as_of_revision AND coalesce(superseded_revision > :as_of_revision, true) AND NOT deleted
     ORDER BY expires_at OFFSET 0
 ) AS v
 CROSS JOIN LATERAL (SELECT version, graph_id FROM version_at(:tenant_id, v.node_id, :as_of_revision) OFFSET 0) AS n

@@ -420,11 +420,14 @@ LIMIT :limit;
 WITH own AS MATERIALIZED (
     SELECT v.embedding AS own_embedding, v.model
     FROM (
-        SELECT id, embedding_model FROM search_passages
-        WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND node_id = :node_id
-            AND added_revision <= :as_of_revision AND (removed_revision IS NULL OR removed_revision > :as_of_revision)
-            AND (expires_at IS NULL OR expires_at > :as_of_time)
-        ORDER BY id DESC
+        SELECT o.id, o.embedding_model FROM (
+            SELECT * FROM search_passages
+            WHERE tenant_id = :tenant_id AND node_id BETWEEN :node_id AND :node_id AND (graph_id = :graph_id) IS TRUE
+                AND added_revision <= :as_of_revision AND (removed_revision IS NULL OR removed_revision > :as_of_revision)
+                AND (expires_at IS NULL OR expires_at > :as_of_time)
+            ORDER BY node_id OFFSET 0
+        ) AS o
+        ORDER BY o.id DESC
         LIMIT :max_looked_at
     ) AS p
     CROSS JOIN LATERAL (

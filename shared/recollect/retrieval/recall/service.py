@@ -78,9 +78,9 @@ async def recall(
         return Recalled([], more=False, waiting=0)
     basis = await store.find_basis(view.tx, view.graph, [question.text for question in questions])
     state = basis.state
-    if only.narrows:
-        await view.tx.search()
     under = None if only.under is None else await hierarchy.subtree_ids(view, only.under)
+    if only.narrows or view.at is not None:
+        await view.tx.search()
     few = only.narrows and state.passages_counted <= EXACT_WHEN_NARROWED
     scope = SearchScope(
         view, only, under, state=None if exact or few or view.at is not None else state, audited=audited
@@ -223,7 +223,7 @@ async def find_similar(view: GraphView, node_id: UUID, *, min_score: float, limi
     the graph, also what is embedded by another model than that of the index.
     """
     if view.at is not None:
-        await view.look_up()
+        await view.tx.search()  # It goes through all facts of then.
         return await store.find_past_similar(view, node_id, min_score=min_score, limit=limit)
     state = await store.find_state(view.tx, view.graph)
     return await store.find_similar(view, state, node_id, min_score=min_score, limit=limit)
