@@ -130,7 +130,7 @@ async def test_what_is_looked_up_by_keys_looks_at_little_beside(work: Work, sett
     assert {name: rows for name, rows in found.items() if rows > MAX_KEYED_ROWS} == {}
 
 
-@pytest.mark.parametrize("work", ["unread", "among", "beside", "beside less"], indirect=True)
+@pytest.mark.parametrize("work", ["among", "beside less"], indirect=True)
 async def test_the_past_is_read_with_as_little(work: Work, settings: Settings) -> None:
     """By whichever tool tells it: what it is asked by keys is looked up, and nothing is gone through for each of it."""
     await fill(work)
