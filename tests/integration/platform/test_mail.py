@@ -140,9 +140,9 @@ class TestBounds:
             server.silent = True
             sender = mailer(f"smtp://127.0.0.1:{server.port}")
             sending = [asyncio.create_task(sender.send(LETTER)) for _ in range(MAX_WAITING)]
-            await asyncio.sleep(0)  # Each has its place, or waits for one.
+            await eventually(lambda: _had(server, AT_ONCE))  # So each has its place by now, or waits for one.
             await refused(sender)
-            await eventually(lambda: _had(server, AT_ONCE))
+            assert not any(task.done() for task in sending)  # At once: none of them has waited for too long.
             for task in sending:
                 task.cancel()
             await asyncio.gather(*sending, return_exceptions=True)
