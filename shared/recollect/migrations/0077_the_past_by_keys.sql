@@ -1,9 +1,9 @@
 -- What a reader of the past asks of given entities is looked up by keys, as what is asked of the present is: in the order of
 -- an index (BETWEEN, ORDER BY), so that no plan goes through a graph for each of them, whatever PostgreSQL knows of the
--- tenant. Beside one larger tenant a page of 500 entities read seven million rows.
+-- tenant. Beside one larger tenant a page of 1,000 entities read seven million rows.
 
--- The version at a revision of the node that had a name then. The versions of that name are read by their index, and of each
--- node whose version may be it, that of then by its key.
+-- The version, at a revision, of the node that had a name then. The versions of that name are read by their index, and the
+-- newest of each of their nodes by its key.
 CREATE FUNCTION named_at(tenant uuid, graph uuid, wanted text, at_revision bigint)
 RETURNS SETOF node_versions
 LANGUAGE sql STABLE

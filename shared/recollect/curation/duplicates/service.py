@@ -63,7 +63,7 @@ async def open_search(view: GraphView, *, threshold: float, proposed: bool = Tru
     for so little similarity, if the view is of the past, or if the caller cannot use proposals (`proposed` False).
     """
     if await store.count_comparable(view, limit=MAX_COMPARED + 1) <= MAX_COMPARED:
-        await view.look_up()
+        await view.tx.look_up()
         return DuplicateSearch(threshold, view.graph, view.at, await store.list_profiles(view))
     if view.at is None and proposed and await is_compared_from(view.tx, view.graph, threshold):
         return await _search_of_proposals(view.tx, view.graph, threshold)

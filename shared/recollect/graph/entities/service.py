@@ -70,7 +70,7 @@ async def open_entities(view: GraphView, names: Sequence[str]) -> list[Entity]:
 
     Raises TooLarge where they say more than one reply may hold.
     """
-    await view.look_up()
+    await view.tx.look_up()
     most = view.tx.reply_bytes
     found = await store.open_entities(view, unique(names), reply_bytes=most)
     if not found and names and most is not None:
@@ -80,7 +80,7 @@ async def open_entities(view: GraphView, names: Sequence[str]) -> list[Entity]:
 
 async def entities_by_id(view: GraphView, node_ids: Sequence[UUID]) -> list[Entity]:
     """Live entities by id, in the order asked for. Raises TooLarge where they say more than one reply may hold."""
-    await view.look_up()
+    await view.tx.look_up()
     most = view.tx.reply_bytes
     found = await store.entities_by_id(view, node_ids, reply_bytes=most)
     if not found and node_ids and most is not None:

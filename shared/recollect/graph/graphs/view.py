@@ -46,10 +46,6 @@ class GraphView:
         asked = self._query(query)
         return await self.tx.fetchval(asked, **self._parameters(asked, parameters))
 
-    async def look_up(self) -> None:
-        """From here on all that is asked is looked up by keys, as of Transaction."""
-        await self.tx.look_up()
-
     def _query(self, query: Query) -> Query:
         return query if self.at is None or query.past is None else query.past
 

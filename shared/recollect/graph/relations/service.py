@@ -157,7 +157,7 @@ async def edges_of(
     limit: int,
 ) -> list[Edge]:
     """The edges of these nodes that a walk may follow, inside the graphs `within` (None: any); one page."""
-    await view.look_up()
+    await view.tx.look_up()
     return await store.edges_of(view, node_ids, walk, within=within, after=after, offset=offset, limit=limit)
 
 
@@ -210,7 +210,7 @@ async def list_symlinks(
 
 async def subgraph_of(view: GraphView, entities: list[Entity], *, next_offset: int | None = None) -> Subgraph:
     """These entities with every relation of one of them. Raises TooLarge past MAX_RELATIONS."""
-    await view.look_up()
+    await view.tx.look_up()
     ids = [entity.id for entity in entities]
     found = await store.relations_touching(view, ids, limit=MAX_RELATIONS + 1)
     return Subgraph(entities, _bounded(found), next_offset)
