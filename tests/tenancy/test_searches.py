@@ -1,5 +1,6 @@
 """No search finds, or counts, what is another tenant's."""
 
+import asyncpg
 import pytest
 
 from recollect.platform.sql import Query
@@ -64,3 +65,29 @@ async def test_the_functions_that_searches_read_show_no_other_tenant(
         assert await tx.fetch(query, **mine_by_id) == []
     async with mine.db.system() as session:
         assert await session.fetch(query, **mine_by_id) == []
+
+
+RECALLED = {
+    "find_nearest": Query.compile(
+        "SELECT id FROM find_nearest(:owner_id, :graph_id, 'model', 2, '[1, 0]', 50, :include_outdated)"
+    ),
+    "find_by_words": Query.compile(
+        "SELECT id FROM find_by_words(:owner_id, :graph_id, '{engin}', '{1}', 'engin', 'engin', 50, :include_outdated)"
+    ),
+    "nodes_left_out": Query.compile("SELECT * FROM nodes_left_out(:owner_id, :graph_id, :include_outdated)"),
+}
+
+
+@pytest.mark.parametrize("function", RECALLED)
+async def test_the_functions_that_recall_asks_show_no_other_tenant(
+    neighbours: tuple[Neighbour, Neighbour], owner: asyncpg.Connection, function: str
+) -> None:
+    mine, theirs = neighbours
+    await owner.execute("UPDATE nodes SET status = 'archived' WHERE name = 'Ada'")
+    graph_id = await owner.fetchval("SELECT id FROM graphs WHERE tenant_id = $1", mine.caller.tenant_id)
+    asked = {"owner_id": mine.caller.tenant_id, "graph_id": graph_id, "include_outdated": False}
+    for neighbour, finds in ((mine, True), (theirs, False)):
+        async with neighbour.db.transaction(neighbour.caller, read_only=True) as tx:
+            assert bool(await tx.fetch(RECALLED[function], **asked)) is finds
+    async with mine.db.system() as session:
+        assert await session.fetch(RECALLED[function], **asked) == []

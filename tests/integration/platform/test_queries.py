@@ -67,17 +67,18 @@ async def test_its_role_may_run_the_query_and_the_store_knows_its_columns(prepar
     columns = [column.name for column in (await connection.prepare(query)).get_attributes()]
     assert len(set(columns)) == len(columns)
     for filled in [filling for filling in _fillings(capability) if filling.query == name]:
-        wanted = _fields(filled.value) - NOT_READ.get(filled.value, set())
+        wanted = set(_names(filled.value)) - NOT_READ.get(filled.value, set())
         assert set(columns) == wanted if filled.whole else set(columns) >= wanted, filled
+        assert not filled.in_order or columns == [name for name in _names(filled.value) if name in wanted], filled
 
 
 def _is_value(value: type) -> bool:
     return is_dataclass(value) or issubclass(value, Struct)
 
 
-def _fields(value: Any) -> set[str]:
-    """Of a dataclass or a Struct."""
-    return set(value.__struct_fields__) if issubclass(value, Struct) else {field.name for field in fields(value)}
+def _names(value: Any) -> list[str]:
+    """Of the fields of a dataclass or a Struct."""
+    return list(value.__struct_fields__) if issubclass(value, Struct) else [field.name for field in fields(value)]
 
 
 async def _plan(connection: asyncpg.Connection, query: str) -> None:
@@ -120,18 +121,19 @@ def test_each_fragment_has_a_sentence_and_says_what_several_queries_do(capabilit
 def test_the_fillings_are_found() -> None:
     """Guards the reading of the stores: as many as there are, however they are written."""
     sources = [inspect.getsource(_store(capability)) for capability in CAPABILITIES]
-    filled = sum(source.count("(**row") + source.count("(**{**row") for source in sources)
+    filled = sum(source.count("(**row") + source.count("(*row") for source in sources)
     assert filled > 10
     assert len([f for capability in CAPABILITIES for f in _fillings(capability) if f.whole]) >= filled
 
 
 @dataclass(frozen=True)
 class Filling:
-    """A store's function that makes `value` of each row of `query`; `whole`: of every column."""
+    """A store's function that makes `value` of each row of `query`; `whole`: of every column; `in_order`: by place."""
 
     query: str
     value: type
     whole: bool
+    in_order: bool = False
 
 
 @cache
@@ -172,12 +174,14 @@ def _asked(capability: str) -> Iterator[tuple[str, set[str], set[str], bool]]:
 
 
 def _fillings(capability: str) -> Iterator[Filling]:
-    """`X(**row)` fills an X; `_helper(row)` what the helper returns."""
+    """`X(**row)` and `X(*row)` fill an X; `_helper(row)` what the helper returns."""
     store = _store(capability)
     for function, query in _uses(capability):
         for call in [node for node in ast.walk(function) if isinstance(node, ast.Call)]:
             if any(keyword.arg is None for keyword in call.keywords) and isinstance(call.func, ast.Name):
                 yield Filling(query, getattr(store, call.func.id), whole=True)
+            elif [ast.unparse(argument) for argument in call.args] == ["*row"] and isinstance(call.func, ast.Name):
+                yield Filling(query, getattr(store, call.func.id), whole=True, in_order=True)
             elif [ast.unparse(argument) for argument in call.args] == ["row"] and isinstance(call.func, ast.Name):
                 helper = getattr(store, call.func.id)
                 value = inspect.get_annotations(helper)["return"]

@@ -22,7 +22,8 @@ from recollect.platform.operator_sessions import Operator
 from recollect.platform.queue import Wakeups
 from recollect.platform.sql import Query
 from recollect.retrieval.recall import service as recall
-from recollect.retrieval.recall.model import Question, RecallFilter
+from recollect.retrieval.recall import store
+from recollect.retrieval.recall.model import Question, RecallFilter, SearchScope
 from recollect.retrieval.vector_indexes import service as upkeep
 from recollect.retrieval.vector_indexes.model import ORDINARY, THOROUGHNESS, Thoroughness, VectorIndex, create_statement
 from recollect.settings import Settings
@@ -98,6 +99,19 @@ async def answers(agent: Agent, text: str, *, exact: bool) -> list[str]:
             await graphs.view(tx, None), questions, RecallFilter(), limit=10, token_budget=10_000, exact=exact
         )
         return [hit.text for hit in found.hits]
+
+
+async def nearest(agent: Agent, *, exact: bool) -> set[UUID]:
+    """What a question finds of which no passage holds a word."""
+    [question] = await asked("oboes")
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        view = await graphs.view(tx, None)
+        state = await store.find_state(tx, view.graph)
+        scope = SearchScope(view, RecallFilter(), None, None if exact else state)
+        found = await store.find_candidates(scope, question.for_model(state.model), [])
+        searched_on = Query.compile("SELECT current_setting('hnsw.iterative_scan')")
+        assert await tx.fetchval(searched_on) == "strict_order", "as other searches of the transaction need it"
+        return set(found)
 
 
 @pytest.fixture
@@ -240,6 +254,26 @@ class TestIndexes:
             fact = await tx.fetchval(Query.compile("SELECT id FROM nodes WHERE name IS NULL LIMIT 1"))
             await recall.find_similar(view, fact, min_score=0.0, limit=5)
             assert await tx.fetchval(set_width) == width
+
+    @pytest.mark.parametrize("width", [40, 200])
+    async def test_it_is_searched_on_where_most_of_what_is_nearest_is_left_out(
+        self,
+        agent: Agent,
+        settings: Settings,
+        owner: asyncpg.Connection,
+        monkeypatch: pytest.MonkeyPatch,
+        width: int,
+    ) -> None:
+        monkeypatch.setattr(store, "_SEARCH_WIDTHS", {"search_sizes": [0], "search_widths": [width]})
+        await tend(settings)
+        outdated = "UPDATE nodes SET status = 'outdated' WHERE tenant_id = $1 AND id <> ALL ($2::uuid[])"
+        facts = await owner.fetch("SELECT id FROM nodes WHERE tenant_id = $1 ORDER BY id", agent.caller.tenant_id)
+        await owner.execute(outdated, agent.caller.tenant_id, [row["id"] for row in facts[::6]])
+        exact, by_index = [await nearest(agent, exact=exact) for exact in (True, False)]
+        assert len(exact) == MEMORIES / 6
+        assert by_index == exact
+        await owner.execute(outdated, agent.caller.tenant_id, [])
+        assert await nearest(agent, exact=False) == set()
 
     async def plan_uses(self, agent: Agent, name: str) -> bool:
         """Whether the planner can serve the nearest passages by the index, as the one who may not own it."""

@@ -111,21 +111,17 @@ WHERE c.source <> 'name' OR NOT EXISTS (
 -- Passages that may answer: the :candidates best by their own words (:words, each weighted by :idfs), by the words around
 -- them (:context_words), and by meaning (:vector of model :model; null while the embedder is away). Only what may come
 -- back is considered: few nodes are outdated, expiring or of limited freshness, so those are looked up once and left out
--- (nodes_unusual) and the many others need no join. A blank text has the zero vector, whose cosine is not a number, which
--- to PostgreSQL is above every number. What is sought by words is planned once a session (find_by_words); to plan a
--- statement of all filters, which most recalls do without, took longer than to run it.
-WITH unusual AS MATERIALIZED (
-    SELECT n.id FROM search_nodes n
-    WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.removed_revision IS NULL
-        AND (n.status <> 'active' OR n.expires_at IS NOT NULL OR n.freshness_at IS NOT NULL)
-        AND (n.status = 'archived' OR (n.status = 'outdated' AND NOT :include_outdated)
-            OR n.expires_at <= statement_timestamp())
+-- (nodes_left_out) and the many others need no join. A blank text has the zero vector, whose cosine is not a number, which
+-- to PostgreSQL is above every number. It is planned once a session: to plan a statement of all filters, which most
+-- recalls do without, took longer than to run it.
+WITH left_out AS MATERIALIZED (
+    SELECT nodes_left_out(:tenant_id, :graph_id, :include_outdated) AS id
 ), eligible AS NOT MATERIALIZED (
     SELECT p.id, p.node_id, p.source
     FROM search_passages p
     WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.removed_revision IS NULL
         AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp()) AND (:include_outdated OR NOT p.outdated)
-        AND p.node_id NOT IN (SELECT id FROM unusual)
+        AND p.node_id NOT IN (SELECT id FROM left_out)
 ), -- include: nearest
 )
 SELECT c.id FROM (
@@ -133,6 +129,15 @@ SELECT c.id FROM (
         :include_outdated)
     UNION
     SELECT * FROM nearest
+) AS -- include: told_otherwise
+
+-- name: find_indexed_candidates
+-- The same of a graph with a vector index of model :model, whose vectors are so long (:dimensions).
+SELECT c.id FROM (
+    SELECT * FROM find_by_words(:tenant_id, :graph_id, :terms, :idfs, :words::tsquery, :context_words::tsquery, :candidates,
+        :include_outdated)
+    UNION
+    SELECT * FROM find_nearest(:tenant_id, :graph_id, :model, :dimensions, :vector, :candidates, :include_outdated)
 ) AS -- include: told_otherwise
 
 -- name: find_narrowed_candidates

@@ -197,8 +197,14 @@ def rank(
         return []
     weights = _weights_of(evident)
     columns = _scaled_terms(evident, weight, expected)
-    rows = np.column_stack([columns[name] for name in weights]).tolist()
-    hits = [_hit(candidate, weights, row) for candidate, row in zip(evident, rows, strict=True)]
+    names, shares = tuple(weights), tuple(weights.values())
+    total = sum(shares)
+    rows = np.column_stack([columns[name] for name in names]).tolist()
+    scores = [sum(map(mul, shares, row)) / total for row in rows]
+    hits = [
+        _hit(candidate, score, dict(zip(names, row, strict=True)))
+        for candidate, score, row in zip(evident, scores, rows, strict=True)
+    ]
     best: dict[tuple[UUID, UUID | None], Hit] = {}
     for hit in sorted(hits, key=lambda hit: (-hit.score, hit.outdated, hit.passage_id)):
         best.setdefault(hit.key, hit)
@@ -262,9 +268,7 @@ def _scaled(columns: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(np.isnan(scaled), 0.0, scaled)
 
 
-def _hit(candidate: Candidate, weights: Mapping[str, float], terms: Sequence[float]) -> Hit:
-    """A candidate with its terms, which are in the order of their weights."""
-    score = sum(map(mul, weights.values(), terms)) / sum(weights.values())
+def _hit(candidate: Candidate, score: float, terms: dict[str, float]) -> Hit:
     return Hit(
         candidate.id,
         candidate.memory_id,
@@ -275,7 +279,7 @@ def _hit(candidate: Candidate, weights: Mapping[str, float], terms: Sequence[flo
         candidate.outdated,
         score,
         candidate.nearness or 0.0,
-        dict(zip(weights, terms, strict=True)),
+        terms,
         candidate.version_id,
         candidate.conflicts,
     )

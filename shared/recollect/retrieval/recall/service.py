@@ -135,8 +135,6 @@ async def _rankings(
         for place, (question, words) in enumerate(zip(questions, basis.asked, strict=True))
         if place not in known
     }
-    if any(scope.dimensions(search.question.model) is not None for search in searches.values()):
-        await tx.search()  # A vector index serves a statement that knows whose it is.
     found = {place: await _find_candidates(scope, search) for place, search in searches.items()}
     if found and last_search and scope.view.at is None:
         await tx.look_up()
