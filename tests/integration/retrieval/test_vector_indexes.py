@@ -93,10 +93,17 @@ async def statement_of(owner: asyncpg.Connection, index: VectorIndex) -> Query:
 
 
 async def answers(agent: Agent, text: str, *, exact: bool) -> list[str]:
+    """What a recall finds, asked as a gateway asks."""
     questions = await asked(text)
-    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+    async with agent.db.transaction(agent.caller, read_only=True, keyed=True) as tx:
         found = await recall.recall(
-            await graphs.view(tx, None), questions, RecallFilter(), limit=10, token_budget=10_000, exact=exact
+            await graphs.view(tx, None),
+            questions,
+            RecallFilter(),
+            limit=10,
+            token_budget=10_000,
+            exact=exact,
+            last_search=True,
         )
         return [hit.text for hit in found.hits]
 
@@ -104,7 +111,7 @@ async def answers(agent: Agent, text: str, *, exact: bool) -> list[str]:
 async def nearest(agent: Agent, *, exact: bool) -> set[UUID]:
     """What a question finds of which no passage holds a word."""
     [question] = await asked("oboes")
-    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+    async with agent.db.transaction(agent.caller, read_only=True, keyed=True) as tx:
         view = await graphs.view(tx, None)
         state = await store.find_state(tx, view.graph)
         scope = SearchScope(view, RecallFilter(), None, None if exact else state)
@@ -301,7 +308,7 @@ class TestIndexes:
         questions = await asked("violin in the garden")
 
         async def ask(audited: bool) -> None:
-            async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            async with agent.db.transaction(agent.caller, read_only=True, keyed=True) as tx:
                 await recall.recall(
                     await graphs.view(tx, None),
                     questions,
@@ -309,6 +316,7 @@ class TestIndexes:
                     limit=10,
                     token_budget=10_000,
                     audited=audited,
+                    last_search=True,
                 )
 
         await ask(True)
