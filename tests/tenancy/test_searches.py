@@ -74,7 +74,12 @@ RECALLED = {
     "find_by_words": Query.compile(
         "SELECT id FROM find_by_words(:owner_id, :graph_id, '{engin}', '{1}', 'engin', 'engin', 50, :include_outdated)"
     ),
-    "nodes_left_out": Query.compile("SELECT * FROM nodes_left_out(:owner_id, :graph_id, :include_outdated)"),
+    "has_unusual_nodes": Query.compile(
+        "SELECT FROM has_unusual_nodes(:owner_id, :graph_id) AS has WHERE has OR :include_outdated"
+    ),
+    "is_node_shown": Query.compile(
+        "SELECT FROM is_node_shown(:owner_id, :node_id, :include_outdated) AS is_shown WHERE is_shown IS NOT NULL"
+    ),
 }
 
 
@@ -85,9 +90,12 @@ async def test_the_functions_that_recall_asks_show_no_other_tenant(
     mine, theirs = neighbours
     await owner.execute("UPDATE nodes SET status = 'archived' WHERE name = 'Ada'")
     graph_id = await owner.fetchval("SELECT id FROM graphs WHERE tenant_id = $1", mine.caller.tenant_id)
-    asked = {"owner_id": mine.caller.tenant_id, "graph_id": graph_id, "include_outdated": False}
+    node_id = await owner.fetchval("SELECT id FROM nodes WHERE tenant_id = $1 LIMIT 1", mine.caller.tenant_id)
+    query = RECALLED[function]
+    known = {"owner_id": mine.caller.tenant_id, "graph_id": graph_id, "node_id": node_id, "include_outdated": False}
+    asked = {name: value for name, value in known.items() if name in query.parameters}
     for neighbour, finds in ((mine, True), (theirs, False)):
         async with neighbour.db.transaction(neighbour.caller, read_only=True) as tx:
-            assert bool(await tx.fetch(RECALLED[function], **asked)) is finds
+            assert bool(await tx.fetch(query, **asked)) is finds
     async with mine.db.system() as session:
-        assert await session.fetch(RECALLED[function], **asked) == []
+        assert await session.fetch(query, **asked) == []

@@ -59,7 +59,7 @@ async def test_the_nearest_are_read_from_the_index(large: Work) -> None:
         assert await recall.find_similar(await graphs.view(tx, None), fact, min_score=-1.0, limit=5)
     async with agent.writing() as (tx, revision):
         assert await recall.find_similar_entities(tx, revision.graph, {fact: -1.0}, limit=5)
-    for statement in ("nearest_by_index", "nodes_left_out", "find_by_words", "find_indexed_candidates"):
+    for statement in ("nearest_by_index", "find_by_words", "find_indexed_candidates"):
         assert looked_at[f"recall.{statement}"] < SIZE / 2, statement
     for statement in ("find_similar", "find_similar_entities"):  # Each compares up to 20 passages of the fact.
         assert looked_at[f"recall.{statement}"] / MAX_COMPARED < SIZE / 2, statement

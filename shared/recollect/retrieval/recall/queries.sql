@@ -110,18 +110,15 @@ WHERE c.source <> 'name' OR NOT EXISTS (
 -- name: find_candidates
 -- Passages that may answer: the :candidates best by their own words (:words, each weighted by :idfs), by the words around
 -- them (:context_words), and by meaning (:vector of model :model; null while the embedder is away). Only what may come
--- back is considered: few nodes are outdated, expiring or of limited freshness, so those are looked up once and left out
--- (nodes_left_out) and the many others need no join. A blank text has the zero vector, whose cosine is not a number, which
--- to PostgreSQL is above every number. It is planned once a session: to plan a statement of all filters, which most
--- recalls do without, took longer than to run it.
-WITH left_out AS MATERIALIZED (
-    SELECT nodes_left_out(:tenant_id, :graph_id, :include_outdated) AS id
-), eligible AS NOT MATERIALIZED (
+-- back is considered: each node is looked up, where the graph has any that may be left out. A blank text has the zero
+-- vector, whose cosine is not a number, which to PostgreSQL is above every number. It is planned once a session: to plan a
+-- statement of all filters, which most recalls do without, took longer than to run it.
+WITH eligible AS NOT MATERIALIZED (
     SELECT p.id, p.node_id, p.source
     FROM search_passages p
     WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.removed_revision IS NULL
         AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp()) AND (:include_outdated OR NOT p.outdated)
-        AND p.node_id NOT IN (SELECT id FROM left_out)
+        AND (NOT (SELECT has_unusual_nodes(:tenant_id, :graph_id)) OR is_node_shown(:tenant_id, p.node_id, :include_outdated))
 ), -- include: nearest
 )
 SELECT c.id FROM (
