@@ -420,3 +420,18 @@ async def _looked_at_by_item(work: Work) -> dict[str, float]:
     assert much.pop("link facts: recall.find_similar_entities") <= PER_LINKED
     assert much.pop("compact: compaction.compact_observations", 0) <= PER_COMPACTED
     return much
+
+
+@pytest.mark.parametrize("work", ["others"], indirect=True)
+async def test_a_recall_goes_through_no_more_of_what_expires_than_it_gives(work: Work) -> None:
+    agent, looked_at = work.agent, work.watch.rows
+    await agent.create(*entities_of("new", BATCH))
+    await agent.embed()
+    await work.owner.execute("UPDATE nodes SET expires_at = now() + interval '1 day' WHERE name LIKE 'new %'")
+    work.watch.clear()
+    [question] = await asked("who likes tea 7?")
+    async with agent.db.transaction(agent.caller, read_only=True, keyed=True) as tx:
+        view = await graphs.view(tx, None)
+        assert (await recall.recall(view, [question], RecallFilter(), limit=10, token_budget=1_000)).hits
+    for statement in ("is_node_shown", "has_unusual_nodes"):  # One row each, by several steps of a plan.
+        assert looked_at[f"recall.{statement}"] < 10, statement
