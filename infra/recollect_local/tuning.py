@@ -32,6 +32,8 @@ def postgres_settings(machine: Machine) -> dict[str, str]:
         # A large table is tidied after a tenth of it changed, not a fifth.
         "autovacuum_vacuum_scale_factor": "0.1",
         "autovacuum_vacuum_insert_scale_factor": "0.1",
+        # A session that plans a recall locks every vector index there is (docs/capacity.md).
+        "max_locks_per_transaction": "256",
         # What is in the cache is noted every five minutes and at the end; the next start reads it back, beside calls.
         "shared_preload_libraries": "pg_prewarm",
         "pg_prewarm.autoprewarm": "on",
