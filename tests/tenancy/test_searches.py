@@ -88,7 +88,8 @@ async def test_the_functions_that_recall_asks_show_no_other_tenant(
     neighbours: tuple[Neighbour, Neighbour], owner: asyncpg.Connection, function: str
 ) -> None:
     mine, theirs = neighbours
-    await owner.execute("UPDATE nodes SET status = 'archived' WHERE name = 'Ada'")
+    archive = "UPDATE nodes SET status = 'archived' WHERE tenant_id = $1 AND name = 'Ada'"
+    await owner.execute(archive, mine.caller.tenant_id)
     graph_id = await owner.fetchval("SELECT id FROM graphs WHERE tenant_id = $1", mine.caller.tenant_id)
     node_id = await owner.fetchval("SELECT id FROM nodes WHERE tenant_id = $1 LIMIT 1", mine.caller.tenant_id)
     query = RECALLED[function]
