@@ -19,18 +19,28 @@ class MeasuredCost:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredMix:
-    """So many clients that read and write without pause, spread over so many gateways; `spent` is by one call."""
+    """So many clients that read and write without pause, spread over so many gateways; `spent` is by one call.
+
+    `echo_rate`: echoes a second, where as many clients ask the SDK's bare echo in turns with that; `spent.echo` is by
+    one of these. More calls than that nobody could answer on this machine by this SDK.
+    """
 
     gateways: int
     clients: int
     calls: int
     seconds: float
     spent: Spent
+    echo_rate: float
 
     @property
     def rate(self) -> float:
         """Calls a second."""
         return self.calls / self.seconds
+
+    @property
+    def in_echoes(self) -> float:
+        """What all servers spend on a call, in echoes."""
+        return self.spent.all_servers / self.spent.echo
 
 
 @dataclass(slots=True)

@@ -4,8 +4,8 @@ import asyncio
 import itertools
 import random
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from recollect_local.server import Server
 from tests.benchmarks.calls import MeasuredCall
@@ -17,6 +17,10 @@ CLIENTS = (1, 8, 32)
 _PATH = "/mcp/x/agent,memory"
 _OF_TEN = 10
 """Calls of which one writes."""
+_TURNS = 3
+"""Of calls and echoes, since a machine's speed wanders."""
+_ECHO_SHARE = 1 / 3
+"""Seconds of echoes to a second of calls."""
 
 
 def mixed_calls() -> Iterator[MeasuredCall]:
@@ -37,33 +41,60 @@ class GatewayAddress:
 async def measure_mix(
     costs: CallCosts, gateways: Sequence[GatewayAddress], clients: int, size: int, seconds: float
 ) -> MeasuredMix:
-    """Let so many clients call for so long; what they have begun then is answered, and counts."""
+    """Let so many clients call for so long, in turns with echoes; what they have begun then is answered, and counts."""
     calls = mixed_calls()
     servers = [gateway.server for gateway in gateways]
     addresses = [gateways[number % len(gateways)] for number in range(clients)]
     await _all_call(costs, addresses, calls, size, 0.0)  # once each, so that sessions with PostgreSQL are there
     await costs.worker_done()
-    before, begun = costs.meter.spent(servers), time.monotonic()
-    made = await _all_call(costs, addresses, calls, size, seconds)
-    taken = time.monotonic() - begun
-    await costs.worker_done()
-    by_call = (costs.meter.spent(servers) - before).per(made)
-    return MeasuredMix(len(gateways), clients, made, taken, by_call)
+    before = costs.meter.spent(servers)
+    made, echoes = 0, 0
+    taken, echoed = 0.0, 0.0
+    for _ in range(_TURNS):
+        begun = time.monotonic()
+        made += await _all_call(costs, addresses, calls, size, seconds / _TURNS)
+        taken += time.monotonic() - begun
+        await costs.worker_done()
+        begun = time.monotonic()
+        echoes += await _all_echo(costs, clients, _ECHO_SHARE * seconds / _TURNS)
+        echoed += time.monotonic() - begun
+    spent = costs.meter.spent(servers) - before
+    by_call = replace(spent.per(made), echo=spent.echo / echoes)
+    return MeasuredMix(len(gateways), clients, made, taken, by_call, echoes / echoed)
 
 
 async def _all_call(
     costs: CallCosts, addresses: Sequence[GatewayAddress], calls: Iterator[MeasuredCall], size: int, seconds: float
 ) -> int:
     """A client at each address calls for so long; how many calls they made."""
-    until = time.monotonic() + seconds
     title = f"{len(addresses)} clients, {len(set(addresses))} gateways, {size} entities"
 
-    async def one(number: int, address: GatewayAddress) -> int:
-        made = 0
-        async with costs.client(address.port, _PATH, random.Random(f"{number} {seconds} {title}"), size) as client:
-            while not made or time.monotonic() < until:
-                await client.make(next(calls))
-                made += 1
-        return made
+    async def one(number: int, until: float) -> int:
+        chance = random.Random(f"{number} {until} {title}")
+        async with costs.client(addresses[number].port, _PATH, chance, size) as client:
+            return await _repeat(lambda: client.make(next(calls)), until)
 
-    return sum(await asyncio.gather(*(one(number, address) for number, address in enumerate(addresses))))
+    return await _at_once(one, len(addresses), seconds)
+
+
+async def _all_echo(costs: CallCosts, clients: int, seconds: float) -> int:
+    """The same of the bare echo."""
+
+    async def one(_: int, until: float) -> int:
+        async with costs.echo() as echo:
+            return await _repeat(echo, until)
+
+    return await _at_once(one, clients, seconds)
+
+
+async def _at_once(one: Callable[[int, float], Awaitable[int]], clients: int, seconds: float) -> int:
+    until = time.monotonic() + seconds
+    return sum(await asyncio.gather(*(one(number, until) for number in range(clients))))
+
+
+async def _repeat(call: Callable[[], Awaitable[None]], until: float) -> int:
+    made = 0
+    while not made or time.monotonic() < until:
+        await call()
+        made += 1
+    return made

@@ -20,7 +20,23 @@ _COST_COLUMNS = (
     "planning",
     "running",
 )
-_MIX_COLUMNS = ("entities", "gateways", "clients", "calls a second", "gateways", "PostgreSQL", "worker", "all servers")
+_MIX_COLUMNS = (
+    "entities",
+    "gateways",
+    "clients",
+    "calls a second",
+    "echoes a second",
+    "gateways",
+    "PostgreSQL",
+    "worker",
+    "all servers",
+    "echo",
+    "all servers, in echoes",
+)
+
+_MIXED = (
+    "Nine calls of ten read, one writes; milliseconds by call. As many clients ask the bare echo in turns with them."
+)
 
 
 def cost_markdown(sizes: Sequence[SizeCosts], cores: int) -> str:
@@ -28,7 +44,7 @@ def cost_markdown(sizes: Sequence[SizeCosts], cores: int) -> str:
     parts = [part for size in sizes if size.calls for part in _costs(size, cores)]
     mixes = [(size.entities, mix) for size in sizes for mix in size.mixes]
     if mixes:
-        parts += ["Nine calls of ten read, one writes; milliseconds by call.", _mixes(mixes)]
+        parts += [_MIXED, _mixes(mixes)]
     return "\n\n".join(parts)
 
 
@@ -79,7 +95,10 @@ def _mix_row(entities: int, mix: MeasuredMix) -> Sequence[str]:
         str(mix.gateways),
         str(mix.clients),
         f"{mix.rate:.0f}",
+        f"{mix.echo_rate:.0f}",
         *(_milliseconds(seconds) for seconds in times),
+        f"{1_000 * spent.echo:.2f}",
+        f"{mix.in_echoes:.1f}",
     ]
 
 

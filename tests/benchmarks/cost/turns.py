@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
@@ -63,6 +63,16 @@ class CallCosts:
         async with McpConnection(port, path, LEGACY, self.memory.key) as connection:
             yield Client(connection, self.corpus, chance, size)
 
+    @asynccontextmanager
+    async def echo(self) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+        """What asks the bare echo once, over a connection of its own: the server closes one that waits for long."""
+        async with McpConnection(self.stack.echo_port, "/mcp", LEGACY) as connection:
+
+            async def echo() -> None:
+                (await connection.call("echo", _ECHO)).result()
+
+            yield echo
+
     async def worker_done(self) -> None:
         """Return when the worker has nothing left to do; raises RuntimeError where it ended."""
         while await self.memory.waiting() or await self.memory.waiting_links():
@@ -85,10 +95,9 @@ class CallCosts:
         return calls, replace(total.per(calls), echo=total.echo / (turns * _ECHOES))
 
     async def _echo(self) -> None:
-        # On a connection of its own each turn: the server closes one that waits for slow calls.
-        async with McpConnection(self.stack.echo_port, "/mcp", LEGACY) as echo:
+        async with self.echo() as echo:
             for _ in range(_ECHOES):
-                (await echo.call("echo", _ECHO)).result()
+                await echo()
 
     async def _warm_up(self, client: "Client", call: MeasuredCall) -> None:
         for _ in range(_WARM_UP):

@@ -44,12 +44,13 @@ def test_one_call_of_ten_writes_in_the_mix() -> None:
 def test_costs_are_told_in_the_echoes_that_were_measured_beside_them() -> None:
     spent = Spent(gateway=0.003, postgres=0.0012, echo=0.0006)
     cost = MeasuredCost("memory", "open_nodes (3)", 200, spent, Sent(5, 6, 3, 0.5, 0.25))
-    size = SizeCosts(1_000, Spent(), others=0.5, calls=[cost], mixes=[MeasuredMix(2, 8, 500, 10.0, spent)])
+    size = SizeCosts(1_000, Spent(), others=0.5, calls=[cost], mixes=[MeasuredMix(2, 8, 500, 10.0, spent, 400.0)])
     tables = [line for line in cost_markdown([size], cores=2).splitlines() if line.startswith("|")]
     costs, mixes = tables[:3], tables[3:]
     assert "| `open_nodes` (3) | 3.0 | 1.2 |" in costs[2]
     assert "| 5.0 + 2.0 | 5 | 6 |" in costs[2]
-    assert mixes[2].startswith("| 1,000 | 2 | 8 | 50 |")
+    assert mixes[2].startswith("| 1,000 | 2 | 8 | 50 | 400 |")
+    assert mixes[2].endswith("| 4.2 | 0.60 | 7.0 |")
     for table in (costs, mixes):
         assert len({row.count("|") for row in table}) == 1
 
