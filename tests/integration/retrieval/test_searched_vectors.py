@@ -39,7 +39,10 @@ ROWS = """
 
 ASKED = (
     ("graph.passages", "settle renew_passages rebuild_passages remove_passages_of_nodes"),
-    ("retrieval.recall", "find_candidates find_narrowed_candidates find_narrowed_candidates_at candidate_features"),
+    (
+        "retrieval.recall",
+        "find_candidates find_indexed_candidates find_narrowed_candidates find_narrowed_candidates_at",
+    ),
     ("retrieval.recall", "find_near_duplicates find_similar find_similar_entities"),
     ("retention.erasure", "clear_windows"),
     ("accounts.usage", "list_stored"),

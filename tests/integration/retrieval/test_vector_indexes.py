@@ -23,7 +23,7 @@ from recollect.platform.queue import Wakeups
 from recollect.platform.sql import Query
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall import store
-from recollect.retrieval.recall.model import Question, RecallFilter, SearchScope
+from recollect.retrieval.recall.model import AskedWords, Question, RecallFilter, SearchScope
 from recollect.retrieval.vector_indexes import service as upkeep
 from recollect.retrieval.vector_indexes.model import ORDINARY, THOROUGHNESS, Thoroughness, VectorIndex, create_statement
 from recollect.settings import Settings
@@ -115,10 +115,10 @@ async def nearest(agent: Agent, *, exact: bool) -> set[UUID]:
         view = await graphs.view(tx, None)
         state = await store.find_state(tx, view.graph)
         scope = SearchScope(view, RecallFilter(), None, None if exact else state)
-        found = await store.find_candidates(scope, question.for_model(state.model), [])
+        found = await store.find_candidates(scope, question.for_model(state.model), [], AskedWords({}, (), ()))
         searched_on = Query.compile("SELECT current_setting('hnsw.iterative_scan')")
         assert await tx.fetchval(searched_on) == "strict_order", "as other searches of the transaction need it"
-        return set(found)
+        return {candidate.id for candidate in found}
 
 
 @pytest.fixture

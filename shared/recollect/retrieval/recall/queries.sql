@@ -97,6 +97,11 @@ nearest AS (
     ORDER BY v.distance
     LIMIT :candidates;
 
+-- fragment: terms
+-- The words of a question, each weighted by how rare it is (:idfs).
+terms AS MATERIALIZED (
+    SELECT query::tsquery AS query, idf FROM unnest(:terms::text[], :idfs::double precision[]) AS t (query, idf);
+
 -- fragment: told_otherwise
 -- What was found, without the names of entities of which anything else is told. Each is looked up, whatever the planner
 -- knows (OFFSET 0).
@@ -107,42 +112,91 @@ WHERE c.source <> 'name' OR NOT EXISTS (
         AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp()) AND NOT o.outdated
     OFFSET 0);
 
+-- fragment: features
+-- What is known of passages (found) with regard to a question: its words (terms) in and around each, weighted by how rare
+-- they are, its vector (:vector, of model :model), the entities that it names (:named_ids; :phrases: every run of its words,
+-- in small letters), and whether it is asked in the first person (:first_person): what is said by, or of, the one who asks
+-- (:asker; :asker_names is what such a one, and :assistant_names what the other, is called in transcripts). What the worker
+-- has not settled yet is surrounded by itself. The words around are stored out of line: setweight reads them once for all
+-- terms. Each row is looked up, whatever the planner knows: the range of one id in its order is read by the primary key.
+coalesce(w.own, 0) AS own, coalesce(w.near, 0) AS near, coalesce(w.far, 0) AS far, coalesce(w.covered, 0) AS covered,
+    p.node_id = ANY (:named_ids::uuid[]) OR coalesce(p.speaker = ANY (:phrases::text[]), false)
+        OR (:first_person AND (s.said_by = ANY (:asker_names::text[]) OR (p.created_by = :asker
+        AND s.said_by <> ALL (:assistant_names::text[])))) AS about,
+    length(p.tsv) AS words, p.dated,
+    (SELECT nullif(1 - (s.embedding <=> :vector::halfvec), 'NaN') FROM searched_vectors s
+    WHERE s.tenant_id = :tenant_id AND s.passage_id BETWEEN p.id AND p.id AND s.model = :model
+    ORDER BY s.passage_id LIMIT 1) AS meaning,
+    (SELECT nullif(1 - (v.embedding <=> :vector::halfvec), 'NaN') FROM passage_vectors v
+    WHERE v.tenant_id = :tenant_id AND v.passage_id BETWEEN p.id AND p.id AND v.model = :model
+    ORDER BY v.passage_id LIMIT 1) AS own_similarity
+FROM found
+CROSS JOIN LATERAL (
+    SELECT * FROM search_passages WHERE tenant_id = :tenant_id AND id BETWEEN found.id AND found.id ORDER BY id LIMIT 1
+) AS p
+CROSS JOIN LATERAL (
+    SELECT * FROM nodes WHERE tenant_id = :tenant_id AND id BETWEEN p.node_id AND p.node_id ORDER BY id LIMIT 1
+) AS n
+CROSS JOIN LATERAL (SELECT lower(coalesce(p.speaker, n.name, '')) AS said_by) AS s
+CROSS JOIN LATERAL (
+    SELECT sum(t.idf * ts_rank(f.own, t.query)) AS own, sum(t.idf * ts_rank(f.near, t.query)) AS near,
+        sum(t.idf * ts_rank(f.far, t.query)) AS far,
+        sum(t.idf) FILTER (WHERE f.own @@ t.query OR f.far @@ t.query) AS covered
+    FROM (
+        SELECT p.tsv AS own, setweight(coalesce(p.near, p.tsv), 'D') AS near, setweight(coalesce(p.far, p.tsv), 'D') AS far
+        OFFSET 0
+    ) AS f CROSS JOIN terms t
+) AS w
+ORDER BY p.id;
+
+-- fragment: candidates
+-- Passages found, as they are now, as Candidate names it.
+SELECT p.id, p.memory_id, p.node_id, p.version_id, -- include: conflicts
+    AS conflicts, n.name, p.text, p.said_at AS at, p.outdated OR n.status = 'outdated' AS outdated,
+    -- include: features
+
 -- name: find_candidates
--- Passages that may answer: the :candidates best by their own words (:words, each weighted by :idfs), by the words around
--- them (:context_words), and by meaning (:vector of model :model; null while the embedder is away). Only what may come
--- back is considered: each node is looked up, where the graph has any that may be left out. A blank text has the zero
--- vector, whose cosine is not a number, which to PostgreSQL is above every number. It is planned once a session: to plan a
--- statement of all filters, which most recalls do without, took longer than to run it.
-WITH eligible AS NOT MATERIALIZED (
+-- Passages that may answer, with their features: the :candidates best by their own words (:words, each weighted by :idfs),
+-- by the words around them (:context_words), and by meaning (:vector of model :model; null while the embedder is away). Only
+-- what may come back is considered: each node is looked up, where the graph has any that may be left out. A blank text has
+-- the zero vector, whose cosine is not a number, which to PostgreSQL is above every number. It is planned once a session:
+-- to plan a statement of all filters, which most recalls do without, took longer than to run it.
+WITH -- include: terms
+), eligible AS NOT MATERIALIZED (
     SELECT p.id, p.node_id, p.source
     FROM search_passages p
     WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.removed_revision IS NULL
         AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp()) AND (:include_outdated OR NOT p.outdated)
         AND (NOT (SELECT has_unusual_nodes(:tenant_id, :graph_id)) OR is_node_shown(:tenant_id, p.node_id, :include_outdated))
 ), -- include: nearest
+), found AS MATERIALIZED (
+    SELECT c.id FROM (
+        SELECT * FROM find_by_words(:tenant_id, :graph_id, :terms, :idfs, :words::tsquery, :context_words::tsquery,
+            :candidates, :include_outdated)
+        UNION
+        SELECT * FROM nearest
+    ) AS -- include: told_otherwise
 )
-SELECT c.id FROM (
-    SELECT * FROM find_by_words(:tenant_id, :graph_id, :terms, :idfs, :words::tsquery, :context_words::tsquery, :candidates,
-        :include_outdated)
-    UNION
-    SELECT * FROM nearest
-) AS -- include: told_otherwise
+-- include: candidates
 
 -- name: find_indexed_candidates
 -- The same of a graph with a vector index of model :model, whose vectors are so long (:dimensions).
-SELECT c.id FROM (
-    SELECT * FROM find_by_words(:tenant_id, :graph_id, :terms, :idfs, :words::tsquery, :context_words::tsquery, :candidates,
-        :include_outdated)
-    UNION
-    SELECT * FROM find_nearest(:tenant_id, :graph_id, :model, :dimensions, :vector, :candidates, :include_outdated)
-) AS -- include: told_otherwise
+WITH -- include: terms
+), found AS MATERIALIZED (
+    SELECT c.id FROM (
+        SELECT * FROM find_by_words(:tenant_id, :graph_id, :terms, :idfs, :words::tsquery, :context_words::tsquery,
+            :candidates, :include_outdated)
+        UNION
+        SELECT * FROM find_nearest(:tenant_id, :graph_id, :model, :dimensions, :vector, :candidates, :include_outdated)
+    ) AS -- include: told_otherwise
+)
+-- include: candidates
 
 -- name: find_narrowed_candidates
 -- The same through a filter. What a passage says of its memory itself is filtered by first, what its node says where it
 -- says nothing. By meaning, where a filter leaves fewer than :few, these are found first and compared, else the nearest of
 -- the graph. One of the two is done, the same is found by either.
-WITH terms AS MATERIALIZED (
-    SELECT query::tsquery AS query, idf FROM unnest(:terms::text[], :idfs::double precision[]) AS t (query, idf)
+WITH -- include: terms
 ), eligible AS NOT MATERIALIZED (
     SELECT p.id, p.node_id, p.source, p.tsv, p.far, p.embedding_model
     FROM search_passages p
@@ -192,15 +246,16 @@ WITH terms AS MATERIALIZED (
     SELECT * FROM nearest WHERE (SELECT count(*) FROM few) >= :few
     UNION ALL
     SELECT * FROM compared WHERE (SELECT count(*) FROM few) < :few
+), found AS MATERIALIZED (
+    SELECT c.id FROM (SELECT * FROM lexical UNION SELECT * FROM contextual UNION SELECT * FROM semantic)
+    AS -- include: told_otherwise
 )
-SELECT c.id FROM (SELECT * FROM lexical UNION SELECT * FROM contextual UNION SELECT * FROM semantic)
-AS -- include: told_otherwise
+-- include: candidates
 
 -- name: find_narrowed_candidates_at
 -- The same as find_narrowed_candidates in a graph as it was at revision :as_of_revision and its time :as_of_time, without
 -- indexes; with what each was called then, whether it was outdated, and the other heads that it had.
-WITH terms AS MATERIALIZED (
-    SELECT query::tsquery AS query, idf FROM unnest(:terms::text[], :idfs::double precision[]) AS t (query, idf)
+WITH -- include: terms
 ), eligible AS MATERIALIZED (
     SELECT p.id, p.node_id, p.source, p.tsv, p.far, p.embedding_model, p.version_id, n.name, n.id AS head_id,
         n.version, p.outdated AS memory_outdated, p.outdated OR n.status = 'outdated' AS outdated
@@ -227,59 +282,26 @@ WITH terms AS MATERIALIZED (
             JOIN unnest(:tags::text[]) AS w (tag) ON lower(t.tag) = lower(w.tag)))
 ), -- include: best
 ), -- include: compared
+), found AS MATERIALIZED (
+    SELECT c.id, c.name, c.outdated, CASE WHEN c.source = 'fact' THEN ARRAY(
+        SELECT h.id FROM (
+            SELECT v.id, v.version FROM node_versions v
+            WHERE v.tenant_id = :tenant_id AND v.graph_id = :graph_id AND v.node_id = c.node_id AND v.sibling
+                AND v.version < c.version
+                AND (v.superseded_revision IS NULL OR v.superseded_revision > :as_of_revision)
+            UNION ALL
+            SELECT c.head_id, c.version WHERE c.version_id IS NOT NULL
+        ) AS h
+        WHERE h.id IS DISTINCT FROM c.version_id
+        ORDER BY h.version DESC
+    ) ELSE '{}' END AS conflicts
+    FROM eligible c
+    WHERE c.id = ANY (ARRAY(SELECT id FROM lexical UNION ALL SELECT id FROM contextual UNION ALL SELECT id FROM compared))
+        AND (c.source <> 'name' OR NOT EXISTS (
+            SELECT 1 FROM eligible o WHERE o.node_id = c.node_id AND o.source <> 'name' AND NOT o.memory_outdated))
 )
-SELECT c.id, c.name, c.outdated, CASE WHEN c.source = 'fact' THEN ARRAY(
-    SELECT h.id FROM (
-        SELECT v.id, v.version FROM node_versions v
-        WHERE v.tenant_id = :tenant_id AND v.graph_id = :graph_id AND v.node_id = c.node_id AND v.sibling
-            AND v.version < c.version
-            AND (v.superseded_revision IS NULL OR v.superseded_revision > :as_of_revision)
-        UNION ALL
-        SELECT c.head_id, c.version WHERE c.version_id IS NOT NULL
-    ) AS h
-    WHERE h.id IS DISTINCT FROM c.version_id
-    ORDER BY h.version DESC
-) ELSE '{}' END AS conflicts
-FROM eligible c
-WHERE c.id = ANY (ARRAY(SELECT id FROM lexical UNION ALL SELECT id FROM contextual UNION ALL SELECT id FROM compared))
-    AND (c.source <> 'name' OR NOT EXISTS (
-        SELECT 1 FROM eligible o WHERE o.node_id = c.node_id AND o.source <> 'name' AND NOT o.memory_outdated));
-
--- name: candidate_features
--- What is known of passages (:passage_ids) with regard to a question: its words (:terms) in and around each, weighted by
--- how rare they are (:idfs), its vector (:vector, of model :model), the entities that it names (:named; :phrases: every
--- run of its words, in small letters), and whether it is asked in the first person (:first_person): what is said by, or
--- of, the one who asks (:asker; :asker_names is what such a one, and :assistant_names what the other, is called in
--- transcripts). What the worker has not settled yet is surrounded by itself. The words around are stored out of line:
--- setweight reads them once for all terms.
-WITH terms AS MATERIALIZED (
-    SELECT query::tsquery AS query, idf FROM unnest(:terms::text[], :idfs::double precision[]) AS t (query, idf)
-)
-SELECT p.id, p.memory_id, p.node_id, p.version_id, -- include: conflicts
-    AS conflicts, n.name, p.text, p.said_at AS at, p.outdated OR n.status = 'outdated' AS outdated,
-    coalesce(w.own, 0) AS own, coalesce(w.near, 0) AS near, coalesce(w.far, 0) AS far, coalesce(w.covered, 0) AS covered,
-    p.node_id = ANY (:named::uuid[]) OR coalesce(p.speaker = ANY (:phrases::text[]), false)
-        OR (:first_person AND (s.said_by = ANY (:asker_names::text[]) OR (p.created_by = :asker
-        AND s.said_by <> ALL (:assistant_names::text[])))) AS about,
-    length(p.tsv) AS words, p.dated,
-    (SELECT nullif(1 - (s.embedding <=> :vector::halfvec), 'NaN') FROM searched_vectors s
-    WHERE s.tenant_id = :tenant_id AND s.passage_id = p.id AND s.model = :model) AS meaning,
-    (SELECT nullif(1 - (v.embedding <=> :vector::halfvec), 'NaN') FROM passage_vectors v
-    WHERE v.tenant_id = :tenant_id AND v.passage_id = p.id AND v.model = :model) AS own_similarity
-FROM search_passages p
-CROSS JOIN LATERAL (SELECT * FROM nodes n WHERE n.tenant_id = :tenant_id AND n.id = p.node_id LIMIT 1) AS n
-CROSS JOIN LATERAL (SELECT lower(coalesce(p.speaker, n.name, '')) AS said_by) AS s
-CROSS JOIN LATERAL (
-    SELECT sum(t.idf * ts_rank(f.own, t.query)) AS own, sum(t.idf * ts_rank(f.near, t.query)) AS near,
-        sum(t.idf * ts_rank(f.far, t.query)) AS far,
-        sum(t.idf) FILTER (WHERE f.own @@ t.query OR f.far @@ t.query) AS covered
-    FROM (
-        SELECT p.tsv AS own, setweight(coalesce(p.near, p.tsv), 'D') AS near, setweight(coalesce(p.far, p.tsv), 'D') AS far
-        OFFSET 0
-    ) AS f CROSS JOIN terms t
-) AS w
-WHERE p.tenant_id = :tenant_id AND p.id = ANY (:passage_ids::uuid[])
-ORDER BY p.id;
+SELECT p.id, p.memory_id, p.node_id, p.version_id, found.conflicts, found.name, p.text, p.said_at AS at, found.outdated,
+    -- include: features
 
 -- name: load_evidence
 -- What is kept of passages (:passage_ids) for the second stage, by model :model and the rules of :generation, and with

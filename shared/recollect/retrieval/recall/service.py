@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
 from itertools import chain, islice
-from typing import Any
 from uuid import UUID
 
 from msgspec import structs
@@ -37,9 +36,6 @@ from recollect.retrieval.recall.model import (
 )
 from recollect.retrieval.recall.question_analysis import ExpectedAnswer
 from recollect.retrieval.recall.ranking import Candidate, Hit, Term, rank, weighted_terms
-
-Found = Mapping[UUID, Mapping[str, Any]]
-"""Passages that may answer, by their ids; of the past, with the fields of Candidate as they were."""
 
 MAX_RECALLED = 100
 """Hits of one recall at most."""
@@ -151,15 +147,18 @@ class _Search:
     terms: Sequence[Term]
 
 
-async def _find_candidates(scope: SearchScope, search: _Search) -> tuple[Found, Found | None]:
+async def _find_candidates(scope: SearchScope, search: _Search) -> tuple[list[Candidate], list[Candidate] | None]:
     """The candidates of a question and, where the search is audited and asks an index, those of the exact one."""
-    found = await store.find_candidates(scope, search.question, search.terms)
+    found = await store.find_candidates(scope, search.question, search.terms, search.words)
     if not scope.audited or scope.dimensions(search.question.model) is None:
         return found, None
-    return found, await store.find_candidates(replace(scope, state=None), search.question, search.terms)
+    exact = replace(scope, state=None)
+    return found, await store.find_candidates(exact, search.question, search.terms, search.words)
 
 
-async def _ranked(tx: Transaction, scope: SearchScope, search: _Search, found: Found, exact: Found | None) -> list[Hit]:
+async def _ranked(
+    tx: Transaction, scope: SearchScope, search: _Search, found: list[Candidate], exact: list[Candidate] | None
+) -> list[Hit]:
     hits = await _rank(tx, scope, search, found)
     if exact is not None:
         exact_hits = await _rank(tx, scope, search, exact)
@@ -168,9 +167,9 @@ async def _ranked(tx: Transaction, scope: SearchScope, search: _Search, found: F
     return hits
 
 
-async def _rank(tx: Transaction, scope: SearchScope, search: _Search, found: Found) -> list[Hit]:
+async def _rank(tx: Transaction, scope: SearchScope, search: _Search, found: list[Candidate]) -> list[Hit]:
     question, terms = search.question, search.terms
-    candidates = await _match(tx, question, await store.load_features(tx, found, question, terms, search.words))
+    candidates = await _match(tx, question, found)
     similarity_thresholds = question.similarity_thresholds
     # Whoever narrows down where to look has said already that something is there.
     least = None if scope.only.narrows else similarity_thresholds.best

@@ -9,7 +9,6 @@ from uuid import UUID
 
 import asyncpg
 import numpy as np
-from msgspec import structs
 from numpy.typing import NDArray
 from pgvector import HalfVector
 
@@ -59,8 +58,10 @@ queries = Queries(__package__)
 _SEARCH_WIDTHS = {"search_sizes": list(SEARCH_WIDTHS), "search_widths": list(SEARCH_WIDTHS.values())}
 
 
-async def find_candidates(scope: SearchScope, question: Question, terms: Sequence[Term]) -> dict[UUID, dict[str, Any]]:
-    """Passages that may answer a question, unordered; of the past, with the fields of Candidate as they were."""
+async def find_candidates(
+    scope: SearchScope, question: Question, terms: Sequence[Term], words: AskedWords
+) -> list[Candidate]:
+    """Passages that may answer a question of these words, with their features, in the order of their ids."""
     only = scope.only
     # A filter may leave few of the passages that a common word matches: then it is sought by every word.
     own, around = (
@@ -79,6 +80,12 @@ async def find_candidates(scope: SearchScope, question: Question, terms: Sequenc
         "model": question.model,
         "candidates": CANDIDATES,
         "include_outdated": only.include_outdated or only.status == "outdated",
+        "named_ids": words.named,
+        "phrases": [phrase.lower() for phrase in words.spoken],
+        "first_person": is_first_person(question.text),
+        "asker": question.asker or "",
+        "asker_names": [*FIRST_PERSON_SPEAKERS, question.asker.lower()] if question.asker else FIRST_PERSON_SPEAKERS,
+        "assistant_names": ASSISTANT_SPEAKERS,
     }
     dimensions = scope.dimensions(question.model)
     if only.narrows or scope.view.at is not None:
@@ -88,33 +95,7 @@ async def find_candidates(scope: SearchScope, question: Question, terms: Sequenc
         rows = await scope.view.fetch(queries.find_candidates.with_types(vector=_halfvec(None)), **asked)
     else:
         rows = await scope.view.fetch(queries.find_indexed_candidates, **asked, dimensions=dimensions)
-    return {row["id"]: {name: value for name, value in row.items() if name != "id"} for row in rows}
-
-
-async def load_features(
-    tx: Transaction,
-    found: Mapping[UUID, Mapping[str, Any]],
-    question: Question,
-    terms: Sequence[Term],
-    words: AskedWords,
-) -> list[Candidate]:
-    """The features of the passages found, for a question of these words."""
-    rows = await tx.fetch(
-        queries.candidate_features,
-        passage_ids=list(found),
-        terms=[term.query for term in terms],
-        idfs=[term.idf for term in terms],
-        vector=_half(question.vector),
-        model=question.model,
-        named=words.named,
-        phrases=[phrase.lower() for phrase in words.spoken],
-        first_person=is_first_person(question.text),
-        asker=question.asker or "",
-        asker_names=[*FIRST_PERSON_SPEAKERS, question.asker.lower()] if question.asker else FIRST_PERSON_SPEAKERS,
-        assistant_names=ASSISTANT_SPEAKERS,
-    )
-    candidates = [Candidate(*row) for row in rows]  # By name it takes ten times as long (measured).
-    return [structs.replace(one, **then) if (then := found[one.id]) else one for one in candidates]
+    return [Candidate(*row) for row in rows]  # By name it takes ten times as long (measured).
 
 
 async def load_evidence(
