@@ -166,6 +166,24 @@ async def test_what_is_close_is_sought_by_rare_words_and_among_what_is_known_of_
     assert [close.text for close in observation.close] == [of_grace.text]
 
 
+async def test_what_is_archived_or_expired_is_not_told_as_close_and_what_is_outdated_or_expires_later_is(
+    agent: Agent, owner: asyncpg.Connection
+) -> None:
+    said = ("is archived", "has expired", "is outdated", "expires tomorrow", "stays")
+    first = await agent.remember(*(f"the harbour crane lifts timber, which {what}" for what in said))
+    await agent.embed()
+    archived, expired, outdated, later, _ = (one.node_id for one in first)
+    await owner.execute("UPDATE nodes SET status = 'archived' WHERE id = $1", archived)
+    await owner.execute("UPDATE nodes SET expires_at = now() - interval '1 hour' WHERE id = $1", expired)
+    await owner.execute("UPDATE nodes SET status = 'outdated' WHERE id = $1", outdated)
+    await owner.execute("UPDATE nodes SET expires_at = now() + interval '1 day' WHERE id = $1", later)
+    for most in (50, 3):  # The second: no more are looked at than are told, after what is left out.
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(store, "APPROXIMATE_CANDIDATES", most)
+            (new,) = await agent.remember(f"the harbour crane lifts timber, which is new {most}")
+        assert {close.memory_id for close in new.close} == {one.id for one in first[2:]}
+
+
 async def test_an_expired_memory_is_new_again(agent: Agent, owner: asyncpg.Connection) -> None:
     items = [NewMemory("it rained", ttl_days=1), NewMemory("likes tea", about=("Ada",), ttl_days=1)]
     first = await agent.remember(*items)

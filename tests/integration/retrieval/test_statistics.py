@@ -435,3 +435,19 @@ async def test_a_recall_goes_through_no_more_of_what_expires_than_it_gives(work:
         assert (await recall.recall(view, [question], RecallFilter(), limit=10, token_budget=1_000)).hits
     for statement in ("is_node_shown", "has_unusual_nodes"):  # One row each, by several steps of a plan.
         assert looked_at[f"recall.{statement}"] < 10, statement
+
+
+@pytest.mark.parametrize("work", ["others"], indirect=True)
+async def test_what_is_remembered_goes_through_no_more_of_what_expires_than_it_is_compared_with(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "MAX_COMPARED_WITH_NEW", 10)
+    agent, looked_at = work.agent, work.watch.rows
+    await agent.remember(*(replace(turn(number), ttl_days=1) for number in range(BATCH)))
+    await agent.embed()
+    await work.owner.execute("ANALYZE")
+    work.watch.clear()
+    [new] = await agent.remember(f"{turn(7).text} again")
+    assert turn(7).text in [close.text for close in new.close]
+    for statement in ("find_near_duplicates", "is_node_shown", "has_unusual_nodes"):
+        assert 0 < looked_at[f"recall.{statement}"] < BATCH / 4, statement

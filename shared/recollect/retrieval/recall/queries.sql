@@ -335,7 +335,8 @@ LEFT JOIN LATERAL (
 -- For each new text, older memories that mean nearly the same by themselves. What is compared is bounded, since the graph
 -- is locked meanwhile: passages that hold a rare word of it (:words, a tsquery each); where it has a node, of that node
 -- only, and :max_others at most of that node's others. Sought by the vectors that neighbours share in: the
--- :max_duplicates nearest by their own out of :candidates, each memory by its nearest passage.
+-- :max_duplicates nearest by their own out of :candidates, each memory by its nearest passage. What is archived or expired is
+-- looked up of these alone: everything may expire.
 WITH questions AS MATERIALIZED (
     SELECT place, text, embedding, node_id, words::tsquery AS words
     FROM unnest(:places::integer[], :texts::text[], :vectors::halfvec[], :node_ids::uuid[], :words::text[]) AS i (place,
@@ -347,32 +348,33 @@ CROSS JOIN LATERAL (
     SELECT m.* FROM (
         SELECT DISTINCT ON (n.memory_id) n.memory_id, n.text, nullif(1 - (v.embedding <=> i.embedding), 'NaN') AS score
         FROM (
-            SELECT p.id, p.memory_id, p.text
+            SELECT o.id, o.memory_id, o.text
             FROM (
-                SELECT w.* FROM search_passages w
-                WHERE w.tenant_id = :tenant_id AND w.graph_id = :graph_id AND w.removed_revision IS NULL
-                    AND w.tsv @@ i.words
-                    AND (i.node_id IS NULL OR w.node_id = i.node_id)
-                UNION ALL
-                (SELECT o.* FROM search_passages o
-                WHERE i.node_id IS NOT NULL AND o.tenant_id = :tenant_id AND o.node_id = i.node_id
-                    AND o.removed_revision IS NULL
-                    AND NOT o.tsv @@ i.words
-                LIMIT :max_others)
-            ) AS p
-            CROSS JOIN LATERAL (
-                SELECT embedding FROM searched_vectors
-                WHERE tenant_id = :tenant_id AND passage_id BETWEEN p.id AND p.id AND model = :model
-                ORDER BY passage_id LIMIT 1
-            ) AS s
-            WHERE p.source <> 'name' AND p.embedding_model = :model AND p.text <> i.text AND NOT p.outdated
-                AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp())
-                AND p.node_id NOT IN (
-                    SELECT u.id FROM search_nodes u
-                    WHERE u.tenant_id = :tenant_id AND u.graph_id = :graph_id AND u.removed_revision IS NULL
-                        AND (u.status <> 'active' OR u.expires_at IS NOT NULL OR u.freshness_at IS NOT NULL)
-                        AND (u.status = 'archived' OR u.expires_at <= statement_timestamp()))
-            ORDER BY s.embedding <=> i.embedding
+                SELECT p.id, p.memory_id, p.node_id, p.text, s.embedding <=> i.embedding AS distance
+                FROM (
+                    SELECT w.* FROM search_passages w
+                    WHERE w.tenant_id = :tenant_id AND w.graph_id = :graph_id AND w.removed_revision IS NULL
+                        AND w.tsv @@ i.words
+                        AND (i.node_id IS NULL OR w.node_id = i.node_id)
+                    UNION ALL
+                    (SELECT o.* FROM search_passages o
+                    WHERE i.node_id IS NOT NULL AND o.tenant_id = :tenant_id AND o.node_id = i.node_id
+                        AND o.removed_revision IS NULL
+                        AND NOT o.tsv @@ i.words
+                    LIMIT :max_others)
+                ) AS p
+                CROSS JOIN LATERAL (
+                    SELECT embedding FROM searched_vectors
+                    WHERE tenant_id = :tenant_id AND passage_id BETWEEN p.id AND p.id AND model = :model
+                    ORDER BY passage_id LIMIT 1
+                ) AS s
+                WHERE p.source <> 'name' AND p.embedding_model = :model AND p.text <> i.text AND NOT p.outdated
+                    AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp())
+                ORDER BY distance
+                LIMIT (SELECT NULL::bigint)
+            ) AS o
+            WHERE NOT (SELECT has_unusual_nodes(:tenant_id, :graph_id)) OR is_node_shown(:tenant_id, o.node_id, true)
+            ORDER BY o.distance
             LIMIT :candidates
         ) AS n
         CROSS JOIN LATERAL (
