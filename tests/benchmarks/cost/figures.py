@@ -22,7 +22,7 @@ class MeasuredMix:
     """So many clients that read and write without pause, spread over so many gateways; `spent` is by one call.
 
     `echo_rate`: echoes a second, where as many clients ask the SDK's bare echo in turns with that; `spent.echo` is by
-    one of these. More calls than that nobody could answer on this machine by this SDK.
+    one of these. The echo server is one process, as one gateway is.
     """
 
     gateways: int

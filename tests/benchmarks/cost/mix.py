@@ -11,6 +11,7 @@ from recollect_local.server import Server
 from tests.benchmarks.calls import MeasuredCall
 from tests.benchmarks.cost.calls import MIX_READS, MIX_WRITE
 from tests.benchmarks.cost.figures import MeasuredMix
+from tests.benchmarks.cost.spent import Spent
 from tests.benchmarks.cost.turns import CallCosts
 
 CLIENTS = (1, 8, 32)
@@ -45,32 +46,37 @@ async def measure_mix(
     calls = mixed_calls()
     servers = [gateway.server for gateway in gateways]
     addresses = [gateways[number % len(gateways)] for number in range(clients)]
-    await _all_call(costs, addresses, calls, size, 0.0)  # once each, so that sessions with PostgreSQL are there
+    await _all_call(costs, addresses, calls, size, 0, 0.0)  # once each, so that sessions with PostgreSQL are there
     await costs.worker_done()
-    before = costs.meter.spent(servers)
-    made, echoes = 0, 0
-    taken, echoed = 0.0, 0.0
-    for _ in range(_TURNS):
-        begun = time.monotonic()
-        made += await _all_call(costs, addresses, calls, size, seconds / _TURNS)
+    made, taken, spent = 0, 0.0, Spent()
+    echoes, echoed, echo = 0, 0.0, 0.0
+    for turn in range(1, _TURNS + 1):
+        before, begun = costs.meter.spent(servers), time.monotonic()
+        made += await _all_call(costs, addresses, calls, size, turn, seconds / _TURNS)
         taken += time.monotonic() - begun
         await costs.worker_done()
-        begun = time.monotonic()
+        between, begun = costs.meter.spent(servers), time.monotonic()
+        spent += between - before
         echoes += await _all_echo(costs, clients, _ECHO_SHARE * seconds / _TURNS)
         echoed += time.monotonic() - begun
-    spent = costs.meter.spent(servers) - before
-    by_call = replace(spent.per(made), echo=spent.echo / echoes)
+        echo += costs.meter.spent(servers).echo - between.echo
+    by_call = replace(spent.per(made), echo=echo / echoes)
     return MeasuredMix(len(gateways), clients, made, taken, by_call, echoes / echoed)
 
 
 async def _all_call(
-    costs: CallCosts, addresses: Sequence[GatewayAddress], calls: Iterator[MeasuredCall], size: int, seconds: float
+    costs: CallCosts,
+    addresses: Sequence[GatewayAddress],
+    calls: Iterator[MeasuredCall],
+    size: int,
+    turn: int,
+    seconds: float,
 ) -> int:
     """A client at each address calls for so long; how many calls they made."""
     title = f"{len(addresses)} clients, {len(set(addresses))} gateways, {size} entities"
 
     async def one(number: int, until: float) -> int:
-        chance = random.Random(f"{number} {until} {title}")
+        chance = random.Random(f"{number} {turn} {title}")
         async with costs.client(addresses[number].port, _PATH, chance, size) as client:
             return await _repeat(lambda: client.make(next(calls)), until)
 
