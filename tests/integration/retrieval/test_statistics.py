@@ -449,5 +449,5 @@ async def test_what_is_remembered_goes_through_no_more_of_what_expires_than_it_i
     work.watch.clear()
     [new] = await agent.remember(f"{turn(7).text} again")
     assert turn(7).text in [close.text for close in new.close]
-    for statement in ("find_near_duplicates", "is_node_shown", "has_unusual_nodes"):
+    for statement in ("find_near_duplicates", "has_unusual_nodes"):
         assert 0 < looked_at[f"recall.{statement}"] < BATCH / 4, statement

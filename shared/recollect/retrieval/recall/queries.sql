@@ -335,8 +335,9 @@ LEFT JOIN LATERAL (
 -- For each new text, older memories that mean nearly the same by themselves. What is compared is bounded, since the graph
 -- is locked meanwhile: passages that hold a rare word of it (:words, a tsquery each); where it has a node, of that node
 -- only, and :max_others at most of that node's others. Sought by the vectors that neighbours share in: the
--- :max_duplicates nearest by their own out of :candidates, each memory by its nearest passage. What is archived or expired is
--- looked up of these alone: everything may expire.
+-- :max_duplicates nearest by their own out of :candidates, each memory by its nearest passage. Whether
+-- its node is archived or expired is looked up of each, nearest first, until there are as many: everything may expire, and to
+-- read all that does took longer.
 WITH questions AS MATERIALIZED (
     SELECT place, text, embedding, node_id, words::tsquery AS words
     FROM unnest(:places::integer[], :texts::text[], :vectors::halfvec[], :node_ids::uuid[], :words::text[]) AS i (place,
@@ -373,7 +374,12 @@ CROSS JOIN LATERAL (
                 ORDER BY distance
                 LIMIT (SELECT NULL::bigint)
             ) AS o
-            WHERE NOT (SELECT has_unusual_nodes(:tenant_id, :graph_id)) OR is_node_shown(:tenant_id, o.node_id, true)
+            WHERE NOT (SELECT has_unusual_nodes(:tenant_id, :graph_id)) OR (
+                SELECT status <> 'archived' AND (expires_at IS NULL OR expires_at > statement_timestamp())
+                FROM search_nodes
+                WHERE tenant_id = :tenant_id AND id BETWEEN o.node_id AND o.node_id
+                ORDER BY id LIMIT 1
+            )
             ORDER BY o.distance
             LIMIT :candidates
         ) AS n
