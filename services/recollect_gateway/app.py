@@ -46,7 +46,7 @@ from recollect_gateway.draining import Drain
 from recollect_gateway.errands import Errands
 from recollect_gateway.errors import problem_response
 from recollect_gateway.failures import FailedKeys
-from recollect_gateway.guards import CallerMiddleware, known_parameters, within_scope, within_toolsets
+from recollect_gateway.guards import CallerMiddleware, within_scope, within_toolsets
 from recollect_gateway.idempotency import IdempotencyMiddleware, database_of
 from recollect_gateway.management.audit import AuditController
 from recollect_gateway.management.changes import ChangeController
@@ -87,6 +87,7 @@ from recollect_gateway.remembered import RememberedCallers, remembered_callers
 from recollect_gateway.streams import Streams
 from recollect_gateway.urlencoded import MAX_FORM_BYTES
 from recollect_gateway.usage import UsageMiddleware, flushed_usage
+from recollect_gateway.validation import known_parameters
 from recollect_gateway.web.account import MembershipController, OwnGrantController, OwnIdentityController
 from recollect_gateway.web.forgotten import ForgottenController, ResetController
 from recollect_gateway.web.joining import JoinController

@@ -17,7 +17,7 @@ from recollect.settings.cells import HOME
 from recollect_gateway.admission import AddressLimits
 from recollect_gateway.errors import problem_response
 from recollect_gateway.failures import FailedKeys
-from recollect_gateway.guards import known_parameters
+from recollect_gateway.validation import known_parameters
 from recollect_operator.cells import OperatorCells
 from recollect_operator.deployment import CellController
 from recollect_operator.document import document_config

@@ -11,8 +11,8 @@ from recollect.accounts.plans import service as plans
 from recollect.platform.operator_sessions import Operator
 from recollect.settings.cells import HOME
 from recollect_gateway.errors import RESPONSES
-from recollect_gateway.guards import valid_body
 from recollect_gateway.management.pages import Page
+from recollect_gateway.validation import valid_body
 from recollect_operator.cells import OperatorCells
 from recollect_operator.identity import OperatorIdentity
 from recollect_operator.shapes import ChangePlan, PlanTermsBody, plan_body

@@ -22,9 +22,9 @@ from recollect.errors import InvalidInput
 from recollect.platform.operator_sessions import Operator
 from recollect.settings.cells import HOME
 from recollect_gateway.errors import CHANGING, RESPONSES, TELLING
-from recollect_gateway.guards import valid_body
 from recollect_gateway.management.pages import Cursor, Limit, Page, page_of
 from recollect_gateway.preconditions import tagged, unchanged
+from recollect_gateway.validation import valid_body
 from recollect_operator.cells import OperatorCells
 from recollect_operator.identity import OperatorIdentity
 from recollect_operator.shapes import (

@@ -15,8 +15,9 @@ from recollect.accounts.email_domains.model import MAX_DOMAIN, EmailDomain
 from recollect.caller import Caller, Role
 from recollect.platform.db import Database
 from recollect_gateway.errors import DOING, RESPONSES
-from recollect_gateway.guards import BY_SCOPE, requires_admin, valid_body
+from recollect_gateway.guards import BY_SCOPE, requires_admin
 from recollect_gateway.management.pages import Page
+from recollect_gateway.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
 

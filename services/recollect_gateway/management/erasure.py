@@ -13,10 +13,11 @@ from recollect.platform.db import Database
 from recollect.retention.erasure import service as erasure
 from recollect.retention.erasure.model import Receipt
 from recollect_gateway.errors import CHANGING, DOING
-from recollect_gateway.guards import BY_SCOPE, mirrors, requires_admin, valid_body
+from recollect_gateway.guards import BY_SCOPE, mirrors, requires_admin
 from recollect_gateway.idempotency import KEEPS_NO_ANSWER
 from recollect_gateway.management.graphs import configuration
 from recollect_gateway.preconditions import unchanged
+from recollect_gateway.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
 DryRun = Annotated[bool, QueryParameter(description="Only say what would be erased")]

@@ -22,7 +22,7 @@ from recollect.transfer import exports, file_jobs
 from recollect.transfer.formats import FormatName
 from recollect.transfer.model import MAX_KIND, ExportSelection, Strategy
 from recollect_gateway.errors import DOING, RESPONSES
-from recollect_gateway.guards import SCOPE_OPT, held_to, mirrors, valid_body
+from recollect_gateway.guards import SCOPE_OPT, held_to, mirrors
 from recollect_gateway.idempotency import TAKES_NO_KEY
 from recollect_gateway.management.jobs import JobBody, job_body
 from recollect_gateway.management.transfer import (
@@ -36,6 +36,7 @@ from recollect_gateway.management.transfer import (
     read_format,
 )
 from recollect_gateway.shapes import AsOf, as_text
+from recollect_gateway.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
 

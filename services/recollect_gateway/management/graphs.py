@@ -15,11 +15,12 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, GraphHead, GraphPatch, NewGraph
 from recollect.platform.db import Database
 from recollect_gateway.errors import DOING, REPLACING, RESPONSES, TELLING
-from recollect_gateway.guards import mirrors, requires_admin, valid_body
+from recollect_gateway.guards import mirrors, requires_admin
 from recollect_gateway.management.pages import AsOf, Limit, Page, page_of
 from recollect_gateway.parsing import check_text
 from recollect_gateway.preconditions import tagged, unchanged
 from recollect_gateway.shapes import END, GraphName, check_metadata
+from recollect_gateway.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
 Cursor = Annotated[str, QueryParameter(pattern=f"^[A-Za-z0-9_@-]{{0,128}}{END}", description="Graphs after this name")]

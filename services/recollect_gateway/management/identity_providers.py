@@ -24,8 +24,9 @@ from recollect.accounts.identity_providers.model import (
 from recollect.caller import Caller
 from recollect.platform.db import Database
 from recollect_gateway.errors import DOING, RESPONSES
-from recollect_gateway.guards import BY_SCOPE, requires_admin, valid_body
+from recollect_gateway.guards import BY_SCOPE, requires_admin
 from recollect_gateway.management.pages import Page
+from recollect_gateway.validation import valid_body
 from recollect_gateway.web.providers import callback_of
 
 AnyRequest = Request[Caller, Any, State]

@@ -19,11 +19,12 @@ from recollect.platform.transactions import Transaction
 from recollect_gateway.addresses import site_of_client
 from recollect_gateway.admission import by_address
 from recollect_gateway.errors import CHANGING, DOING, RESPONSES, TELLING
-from recollect_gateway.guards import BY_SCOPE, requires_admin, valid_body
+from recollect_gateway.guards import BY_SCOPE, requires_admin
 from recollect_gateway.management.pages import Limit, Page, page_of
 from recollect_gateway.mcp_endpoint.catalogue import known_toolsets
 from recollect_gateway.preconditions import tagged, unchanged
 from recollect_gateway.shapes import GraphName
+from recollect_gateway.validation import valid_body
 
 MAX_REPORT_BYTES = 1024
 """Of the body by which a key is reported: it comes from anybody."""

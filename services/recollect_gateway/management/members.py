@@ -17,9 +17,10 @@ from recollect.accounts.people.model import MAX_EMAIL
 from recollect.caller import Caller, Role
 from recollect.platform.db import Database
 from recollect_gateway.errors import CHANGING, DOING, RESPONSES, TELLING
-from recollect_gateway.guards import BY_SCOPE, requires_admin, valid_body
+from recollect_gateway.guards import BY_SCOPE, requires_admin
 from recollect_gateway.management.pages import Limit, Page, page_of
 from recollect_gateway.preconditions import tagged, unchanged
+from recollect_gateway.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
 

@@ -10,7 +10,7 @@ from litestar.params import FromPath, JSONBody
 from recollect.caller import Caller, Scope
 from recollect_gateway.calls import Call, Services, read_by_replica
 from recollect_gateway.errors import DOING, RESPONSES
-from recollect_gateway.guards import mirrors, valid_body
+from recollect_gateway.guards import mirrors
 from recollect_gateway.operations import memories
 from recollect_gateway.operations.memories import (
     RecallBody,
@@ -20,6 +20,7 @@ from recollect_gateway.operations.memories import (
     recalled_body,
     remembered_body,
 )
+from recollect_gateway.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
 

@@ -14,8 +14,9 @@ from recollect.accounts.tenants.model import MAX_NAME, MAX_RETENTION_DAYS, Tenan
 from recollect.caller import Caller
 from recollect.platform.db import Database
 from recollect_gateway.errors import CHANGING, TELLING
-from recollect_gateway.guards import BY_SCOPE, requires_admin, valid_body
+from recollect_gateway.guards import BY_SCOPE, requires_admin
 from recollect_gateway.preconditions import tagged, unchanged
+from recollect_gateway.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
 RetentionDays = Annotated[float, Meta(ge=1, le=MAX_RETENTION_DAYS)]

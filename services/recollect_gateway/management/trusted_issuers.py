@@ -32,9 +32,10 @@ from recollect.graph.graphs import service as graphs
 from recollect.platform.db import Database
 from recollect.platform.transactions import Transaction
 from recollect_gateway.errors import DOING, RESPONSES
-from recollect_gateway.guards import BY_SCOPE, requires_admin, valid_body
+from recollect_gateway.guards import BY_SCOPE, requires_admin
 from recollect_gateway.management.pages import Page
 from recollect_gateway.shapes import GraphName
+from recollect_gateway.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
 Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]

@@ -22,9 +22,10 @@ from recollect.webhooks.endpoints import service as webhooks
 from recollect.webhooks.endpoints.model import MAX_DESCRIPTION, MAX_GRAPHS, NewWebhook, Webhook, WebhookPatch
 from recollect.webhooks.events.model import EventType
 from recollect_gateway.errors import DOING, RESPONSES
-from recollect_gateway.guards import BY_SCOPE, requires_admin, valid_body
+from recollect_gateway.guards import BY_SCOPE, requires_admin
 from recollect_gateway.management.pages import Limit, Page, page_of
 from recollect_gateway.shapes import GraphName
+from recollect_gateway.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
 Url = Annotated[str, Meta(min_length=1, max_length=MAX_URL_LENGTH, description="Begins with https://")]

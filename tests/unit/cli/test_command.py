@@ -31,6 +31,13 @@ def test_commands_on_tenants_load_no_exporters_and_no_tools() -> None:
     assert not [name for name in loaded if name.startswith(("mcp", "opentelemetry.exporter", "opentelemetry.instr"))]
 
 
+@pytest.mark.parametrize("command", sorted(COMMANDS.keys() - {"gateway", "stdio", "reference"}))
+def test_no_command_loads_mcp_but_those_that_speak_it(command: str) -> None:
+    """That takes longer than all else, and who asks the operator API, in its process or another, needs none of it."""
+    module = COMMANDS[command][0].partition(":")[0]
+    assert not [name for name in loaded_by(f"import recollect_cli.{module}") if name.startswith("mcp")]
+
+
 def loaded_by(code: str) -> list[str]:
     """The modules that another process has loaded after that code."""
     command = [sys.executable, "-c", f"{code}; import sys; print(*sys.modules)"]

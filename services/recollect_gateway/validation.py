@@ -1,0 +1,60 @@
+"""Whether what a request sends can be kept: its query parameters and its body, before a handler looks at them."""
+
+from collections.abc import Awaitable, Callable
+from functools import cache
+from typing import Any
+
+import msgspec
+from litestar import Request
+from litestar.connection import ASGIConnection
+from litestar.handlers import BaseRouteHandler
+
+from recollect.errors import InvalidInput
+from recollect_gateway.bodies import LARGE, require_few_values
+from recollect_gateway.parsing import parse, parse_beside
+
+MAX_NAME = 100
+"""Characters of a parameter's name that an error repeats, at most."""
+
+
+def known_parameters(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+    """Refuse a query parameter that the route does not have: a misspelt `dry_run` must not become a real run."""
+    known = _query_parameters(handler, frozenset(connection.path_params))
+    for name in connection.query_params:
+        if name not in known:
+            there = f"it takes {', '.join(sorted(known))}" if known else "it takes none"
+            raise InvalidInput(f"The route has no such query parameter: {there}", path=name[:MAX_NAME])
+
+
+@cache
+def _query_parameters(handler: BaseRouteHandler, path_parameters: frozenset[str]) -> frozenset[str]:
+    model = handler.create_kwargs_model(dict.fromkeys(path_parameters))  # type: ignore[arg-type]  # only names are read
+    return frozenset(parameter.field_alias for parameter in model.expected_query_params)
+
+
+def valid_body(
+    type_: type[msgspec.Struct], *, needed: bool = True
+) -> Callable[[Request[Any, Any, Any]], Awaitable[None]]:
+    """Refuse a body that is not of this type, with the paths of what is wrong; of `needed` False, none is fine, too."""
+
+    async def check(request: Request[Any, Any, Any]) -> None:
+        if not needed and (await request.body()).strip() in (b"", b"null"):
+            return
+        body = await read_json(request)
+        if not isinstance(body, dict):
+            raise InvalidInput("The body is not a JSON object")
+        if len(await request.body()) < LARGE:
+            parse(type_, body)
+        else:
+            await parse_beside(request.user.tenant_id, type_, body)
+
+    return check
+
+
+async def read_json(request: Request[Any, Any, Any]) -> Any:
+    """A request's body, whatever its type; raises InvalidInput for what is no JSON, TooLarge for too many values."""
+    await require_few_values(await request.body())
+    try:
+        return msgspec.json.decode(await request.body())
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise InvalidInput("The body is not JSON, or is nested too deep") from None
