@@ -11,10 +11,7 @@ from litestar.handlers import BaseRouteHandler
 
 from recollect.errors import InvalidInput
 from recollect_gateway.bodies import LARGE, require_few_values
-from recollect_gateway.parsing import parse, parse_beside
-
-MAX_NAME = 100
-"""Characters of a parameter's name that an error repeats, at most."""
+from recollect_gateway.parsing import MAX_NAME, parse, parse_beside
 
 
 def known_parameters(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:

@@ -335,9 +335,9 @@ LEFT JOIN LATERAL (
 -- For each new text, older memories that mean nearly the same by themselves. What is compared is bounded, since the graph
 -- is locked meanwhile: passages that hold a rare word of it (:words, a tsquery each); where it has a node, of that node
 -- only, and :max_others at most of that node's others. Sought by the vectors that neighbours share in: the
--- :max_duplicates nearest by their own out of :candidates, each memory by its nearest passage. Whether
--- its node is archived or expired is looked up of each, nearest first, until there are as many: everything may expire, and to
--- read all that does took longer.
+-- :max_duplicates nearest by their own out of :candidates, each memory by its nearest passage. The
+-- node of each is looked up, nearest first, until :candidates are found that are neither archived nor expired: everything in
+-- a graph may expire, and to read all of that took longer.
 WITH questions AS MATERIALIZED (
     SELECT place, text, embedding, node_id, words::tsquery AS words
     FROM unnest(:places::integer[], :texts::text[], :vectors::halfvec[], :node_ids::uuid[], :words::text[]) AS i (place,

@@ -61,7 +61,10 @@ _SEARCH_WIDTHS = {"search_sizes": list(SEARCH_WIDTHS), "search_widths": list(SEA
 async def find_candidates(
     scope: SearchScope, question: Question, terms: Sequence[Term], words: AskedWords
 ) -> list[Candidate]:
-    """Passages that may answer a question of these words, with their features, in the order of their ids."""
+    """Passages that may answer a question of these words, with their features, in the order of their ids.
+
+    Of the past, with the names, states and conflicts that they had then.
+    """
     only = scope.only
     # A filter may leave few of the passages that a common word matches: then it is sought by every word.
     own, around = (
