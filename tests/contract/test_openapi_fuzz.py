@@ -68,8 +68,9 @@ AS_DOCUMENTED: list[CheckFunction] = [
 
 def is_refused(context: CheckContext, response: Response, case: Case[Any]) -> bool | None:
     """`negative_data_rejection`, but what is too large is refused for that, and a file's bytes are of no wrong type."""
-    body = case.meta.components.get(ParameterLocation.BODY) if case.meta else None
-    is_file = body is not None and body.mode.is_negative and takes_files(case.operation.method, case.operation.path)
+    parts = case.meta.components if case.meta else {}
+    wrong = {place for place, part in parts.items() if part.mode.is_negative}
+    is_file = wrong == {ParameterLocation.BODY} and takes_files(case.operation.method, case.operation.path)
     return None if response.status_code == 413 or is_file else negative_data_rejection(context, response, case)
 
 
