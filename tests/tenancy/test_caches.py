@@ -34,7 +34,7 @@ CACHES = {
     "recollect_gateway.failures": "hashes of keys, of which nothing is told: tests/faults/test_made_up_keys.py",
     "recollect_gateway.remembered": "callers by the hash of a credential: tests/tenancy/test_remembered_callers.py",
     "recollect_gateway.addresses": "texts of addresses: nothing of a tenant's",
-    "recollect_gateway.guards": "parameters of routes: nothing of a tenant's",
+    "recollect_gateway.validation": "parameters of routes: nothing of a tenant's",
     "recollect_gateway.parsing": "lists that structs bound: nothing of a tenant's",
     "recollect_gateway.shared_reads": "pages of logs, by tenant and graphs: tests/tenancy/test_shared_reads.py",
     "recollect_gateway.management.document": "examples of the OpenAPI document: nothing of a tenant's",
