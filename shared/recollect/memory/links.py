@@ -14,15 +14,12 @@ from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import not_found
 from recollect.graph.nodes.model import unique
 from recollect.graph.relations import service as relations
-from recollect.graph.relations.model import Edge, NewEdge
+from recollect.graph.relations.model import MENTIONS_ENTITY, Edge, NewEdge
 from recollect.memory import store
 from recollect.platform.db import Database
 from recollect.platform.transactions import Transaction
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.search import service as search
-
-MENTIONS_ENTITY = "MENTIONS_ENTITY"
-"""The type of a relation from a fact to an entity that it names, or that it is like."""
 
 MIN_LINK_SIMILARITY = 0.8
 """The least cosine of a fact and what is known of an entity from which it is related, where none is given."""

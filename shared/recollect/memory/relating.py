@@ -15,8 +15,15 @@ from recollect.graph.lineages import service as lineages
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import unique
 from recollect.graph.relations import service as relations
-from recollect.graph.relations.model import Edge, EdgeUpsert, NewEdge, NewRelation, Relation, RelationFilter
-from recollect.memory.links import MENTIONS_ENTITY
+from recollect.graph.relations.model import (
+    MENTIONS_ENTITY,
+    Edge,
+    EdgeUpsert,
+    NewEdge,
+    NewRelation,
+    Relation,
+    RelationFilter,
+)
 from recollect.memory.model import (
     EdgeSpec,
     Target,

@@ -14,8 +14,8 @@ from recollect.graph.graphs import store
 from recollect.graph.lineages.model import Version
 from recollect.graph.nodes.model import NewFact
 from recollect.graph.relations import service as relations
+from recollect.graph.relations.model import MENTIONS_ENTITY
 from recollect.memory import revising, writing
-from recollect.memory.links import MENTIONS_ENTITY
 from recollect.memory.revising import NodePatch
 from recollect.platform.cache import connect_redis
 from recollect.platform.db import Database

@@ -31,11 +31,21 @@ def test_commands_on_tenants_load_no_exporters_and_no_tools() -> None:
     assert not [name for name in loaded if name.startswith(("mcp", "opentelemetry.exporter", "opentelemetry.instr"))]
 
 
-@pytest.mark.parametrize("command", sorted(COMMANDS.keys() - {"gateway", "stdio", "reference"}))
-def test_no_command_loads_mcp_but_those_that_speak_it(command: str) -> None:
+def test_no_command_loads_mcp_but_those_that_speak_it() -> None:
     """That takes longer than all else, and who asks the operator API, in its process or another, needs none of it."""
-    module = COMMANDS[command][0].partition(":")[0]
-    assert not [name for name in loaded_by(f"import recollect_cli.{module}") if name.startswith("mcp")]
+    modules = {
+        COMMANDS[command][0].partition(":")[0] for command in COMMANDS.keys() - {"gateway", "stdio", "reference"}
+    }
+    loaded = loaded_by("; ".join(f"import recollect_cli.{module}" for module in sorted(modules)))
+    assert not [name for name in loaded if name.startswith("mcp")]
+
+
+def test_what_carries_files_to_a_gateway_loads_nothing_that_a_graph_is_kept_with() -> None:
+    """Formats name what graphs are made of, and need no search, no embedder and no server for it."""
+    loaded = loaded_by("import recollect_cli.transfer")
+    assert "recollect.transfer.formats.mem0" in loaded
+    kept_out = ("numpy", "redis", "mcp", "recollect.retrieval", "recollect.memory", "recollect.platform.db")
+    assert not [name for name in loaded if name.startswith(kept_out)]
 
 
 def loaded_by(code: str) -> list[str]:

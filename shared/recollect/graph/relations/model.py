@@ -8,6 +8,9 @@ from uuid import UUID
 
 from recollect.graph.entities.model import Entity
 
+MENTIONS_ENTITY = "MENTIONS_ENTITY"
+"""The type of a relation from a fact to an entity that it names, or that it is like."""
+
 
 @dataclass(frozen=True, slots=True)
 class NewRelation:

@@ -23,10 +23,10 @@ from recollect.graph.nodes.model import EntityNotFound, Rewrite
 from recollect.graph.observations import service as observations
 from recollect.graph.passages import service as passages
 from recollect.graph.relations import service as relations
+from recollect.graph.relations.model import MENTIONS_ENTITY
 from recollect.jobs import service as jobs
 from recollect.jobs.kinds import FORGET_STATISTICS
 from recollect.jobs.model import NewJob
-from recollect.memory.links import MENTIONS_ENTITY
 from recollect.platform.transactions import Transaction
 from recollect.retention.erasure import store
 from recollect.retention.erasure.model import ERASE_PERSON, ErasedItem, ErasureTargets, Receipt, redacted

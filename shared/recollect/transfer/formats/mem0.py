@@ -15,7 +15,7 @@ from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from recollect.errors import InvalidInput
-from recollect.memory.links import MENTIONS_ENTITY
+from recollect.graph.relations.model import MENTIONS_ENTITY
 from recollect.transfer.formats.decoding import ParsedRecord, Read
 from recollect.transfer.formats.foreign import Found, end_of, entity, fact, moment, relation, saying, text_of
 from recollect.transfer.formats.json_stream import JsonStream

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from recollect.errors import InvalidInput, TooLarge
-from recollect.memory.links import MENTIONS_ENTITY
+from recollect.graph.relations.model import MENTIONS_ENTITY
 from recollect.transfer.formats.decoding import Read
 from recollect.transfer.formats.foreign import Found, end_of, entity, fact, moment, relation, saying, text_of
 from recollect.transfer.formats.json_stream import JsonStream
