@@ -24,6 +24,8 @@ from tests.support.bounds import lower
 from tests.support.gateway import NewApiKey, RunningGateway, revision_of, rpc_headers, serving
 from tests.support.jobs import employed
 
+pytestmark = pytest.mark.usefixtures("leaves_nothing")
+
 ALICE = {"name": "Alice", "entityType": "person", "observations": ["likes tea"], "tags": ["vip"], "importance": 5}
 BOB = {"name": "Bob", "entityType": "person", "observations": []}
 KNOWS = {"from": "Alice", "to": "Bob", "relationType": "knows"}

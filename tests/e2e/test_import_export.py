@@ -45,7 +45,7 @@ FIXTURES = Path(__file__).parents[1] / "fixtures"
 SOUND, BROKEN = FIXTURES / "memory.jsonl", FIXTURES / "memory_broken.jsonl"
 BROKEN_NUMBERS = [2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 21]
 SECONDS = 60
-pytestmark = pytest.mark.usefixtures("worker")
+pytestmark = pytest.mark.usefixtures("leaves_nothing", "worker")
 PROXIES = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "all_proxy"), "http://127.0.0.1:9")
 """A proxy that is not there: none leads to a gateway on this machine."""
 

@@ -33,6 +33,8 @@ from tests.support.timeouts import MAX_WAIT_SECONDS
 from tests.support.watched_gateway import held, watched_gateway
 from tests.support.worst_calls import RouteRequest, least_request
 
+pytestmark = pytest.mark.usefixtures("leaves_nothing")
+
 ENDLESS = 20 * MAX_WAIT_SECONDS
 """Seconds after which what waits would be given up, by PostgreSQL or by the gateway."""
 

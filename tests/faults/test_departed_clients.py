@@ -27,6 +27,8 @@ from tests.support.gateway import LEGACY, MODERN, NewApiKey, RunningGateway, eve
 from tests.support.memories import Agent
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
+pytestmark = pytest.mark.usefixtures("leaves_nothing")
+
 SAID_LONG = "x" * 9_900
 
 

@@ -36,6 +36,8 @@ from tests.support.routes import stand_ins
 from tests.support.watched_gateway import held, watched_gateway
 from tests.support.worst_calls import STAND_IN, RouteRequest, on_graph, worst_call, worst_requests
 
+pytestmark = pytest.mark.usefixtures("leaves_nothing")
+
 MAX_HELD = 0.05
 """Seconds of processor time that the loop may be held (docs/limits.md)."""
 

@@ -41,6 +41,8 @@ from tests.support.gateway import eventually
 from tests.support.jobs import COUNT, Desk, effects, has_begun
 from tests.support.workers import WorkerProcess, begun, end_leases, killed, working
 
+pytestmark = pytest.mark.usefixtures("leaves_nothing")
+
 WORKER = "tests.support.jobs"
 HASTY = {"sweep_seconds": 1, "job_lease_seconds": 20}
 """Short waits. A lease is long enough for a busy machine: those of killed workers are ended."""

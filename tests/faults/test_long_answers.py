@@ -22,6 +22,8 @@ from recollect_workers.jobs import runner
 from tests.support.gateway import NewApiKey, RunningGateway
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
+pytestmark = pytest.mark.usefixtures("leaves_nothing")
+
 LINES = b"\n".join(
     json.dumps(
         {

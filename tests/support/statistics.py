@@ -64,13 +64,9 @@ class Work:
 @pytest.fixture(params=STATES)
 async def work(request: pytest.FixtureRequest, postgres: LocalPostgres, settings: Settings) -> AsyncIterator[Work]:
     """In a database of its own, in which statistics are gathered when the test says so."""
-    state = request.param.replace(" ", "_")
-    name, template = f"statistics_{state}", f"statistics_of_{state}"
-    server, url = postgres.url(), _database(postgres.url(), name)
-    if not await _administer(server, "SELECT 1 FROM pg_database WHERE datname = $1", template):
-        await _administer(server, f"CREATE DATABASE {template}")
-        await _prepare(_database(server, template), request.param, settings)
-    await _administer(server, f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
+    server, name = postgres.url(), f"statistics_{_identifier(request.param)}"
+    await _create(server, name, await _template(server, request.param, settings))
+    url = _database(server, name)
     owner = await _connect(url)
     try:
         tenant = await tenants.find_tenant(Operator(owner), WORKING)
@@ -81,30 +77,53 @@ async def work(request: pytest.FixtureRequest, postgres: LocalPostgres, settings
         await _administer(server, f"DROP DATABASE {name} WITH (FORCE)")
 
 
+async def _template(server: str, state: str, settings: Settings) -> str:
+    """The name of a database in that state, of which tests get copies: made once, of the state that it adds to."""
+    template = f"statistics_of_{_identifier(state)}"
+    if not await _administer(server, "SELECT 1 FROM pg_database WHERE datname = $1", template):
+        added_to = None if state == "none" else "none" if state in ("unread", "others") else "others"
+        await _create(server, template, added_to and await _template(server, added_to, settings))
+        await _prepare(_database(server, template), state, settings)
+    return template
+
+
 async def _prepare(url: str, state: str, settings: Settings) -> None:
-    await migrate(url)
+    """Write what a state adds to the one that the database is a copy of."""
+    if state == "none":
+        await migrate(url)
     owner = await _connect(url)
-    tables = "SELECT relname FROM pg_class WHERE relnamespace = 'recollect'::regnamespace AND relkind = 'r'"
-    for table in await owner.fetch(tables):
-        await owner.execute(f"ALTER TABLE {table['relname']} SET (autovacuum_enabled = off)")
-    tenant = await _tenant(owner, WORKING)
+    if state == "none":
+        tables = "SELECT relname FROM pg_class WHERE relnamespace = 'recollect'::regnamespace AND relkind = 'r'"
+        for table in await owner.fetch(tables):
+            await owner.execute(f"ALTER TABLE {table['relname']} SET (autovacuum_enabled = off)")
+        await _tenant(owner, WORKING)
+    tenant = await tenants.find_tenant(Operator(owner), WORKING)
     async with watched(url, settings) as (db, _):
         if state == "unread":
             for number in range(10):
                 await _large(Agent(db, operator_caller(await _tenant(owner, f"large-{number}"))))
-        elif state != "none":
+        if state == "others":
             for number in range(40):
                 await _small(Agent(db, operator_caller(await _tenant(owner, f"small-{number}"))))
-            if state in COPIES_BESIDE:
-                await _copy_for_large_tenant(owner, tenant, COPIES_BESIDE[state])
-            if state == "among":
-                await _copy_for_many_tenants(owner)
-            if state == "own":
-                agent = Agent(db, operator_caller(tenant))
-                await agent.create(*entities_of("old", 2 * BATCH))
-                await agent.embed()
-            await owner.execute("ANALYZE")
+        if state in COPIES_BESIDE:
+            await _copy_for_large_tenant(owner, tenant, COPIES_BESIDE[state])
+        if state == "among":
+            await _copy_for_many_tenants(owner)
+        if state == "own":
+            agent = Agent(db, operator_caller(tenant))
+            await agent.create(*entities_of("old", 2 * BATCH))
+            await agent.embed()
+    if state not in ("none", "unread"):
+        await owner.execute("ANALYZE")
     await owner.close()
+
+
+def _identifier(state: str) -> str:
+    return state.replace(" ", "_")
+
+
+async def _create(server: str, name: str, template: str | None) -> None:
+    await _administer(server, f"CREATE DATABASE {name} TEMPLATE {template or 'template1'} STRATEGY file_copy")
 
 
 def _database(url: str, name: str) -> str:
