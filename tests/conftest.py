@@ -211,7 +211,8 @@ async def leaves_nothing(postgres: LocalPostgres, database_url: str) -> AsyncIte
     Each erasure reads tables for new statistics, so that it takes ten times as long beside the rows of such a file.
     """
     del database_url  # It is there.
-    superuser = await asyncpg.connect(postgres.url(), server_settings={"search_path": "recollect, public"})
+    waits = {"search_path": "recollect, public", "lock_timeout": f"{MAX_WAIT_SECONDS}s"}  # for what a test left running
+    superuser = await asyncpg.connect(postgres.url(), server_settings=waits)
     before = [row["id"] for row in await superuser.fetch("SELECT id FROM tenants")]
     yield
     tables = await superuser.fetch(
