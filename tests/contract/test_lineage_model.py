@@ -42,6 +42,8 @@ class Model:
         versions = self.lineages[lineage]
         if based_on is not None and based_on > len(versions):
             return None
+        if any(replace(versions[number - 1], by=None) == version for number in self.heads(lineage)):
+            return False  # What a head says already is not written again.
         beside = self.policy == "manual" and based_on not in (None, len(versions))
         if not beside:
             versions[:] = [replace(old, by=old.by or len(versions) + 1) for old in versions]
@@ -115,6 +117,10 @@ class Toolset:
 @example(  # Three heads, one of them put on a sibling, settled by a put on none.
     policy="manual",
     operations=[("put", place, base, "note", []) for place, base in ((None, None), (0, 1), (0, 1), (0, 2), (0, None))],
+)
+@example(  # The same twice in one call.
+    policy="lww",
+    operations=[("put", None, None, "note", []), ("subgraph", [(0, "idea"), (0, "idea")])],
 )
 async def test_a_model_of_the_toolset_and_the_toolset_agree(
     gateway: RunningGateway, http: httpx2.AsyncClient, policy: str, operations: list[Any]
