@@ -27,6 +27,16 @@ STATES = ("none", "unread", "beside", "among", "own")
 small tenants, but not the one at work, with a large one beside them, or thousands more; its own thousand as well. A
 test may ask for the forty alone ("others")."""
 
+ADDED_TO = {
+    "unread": "none",
+    "others": "none",
+    "beside": "others",
+    "beside less": "others",
+    "among": "others",
+    "own": "others",
+}
+"""The state that a state is a copy of, with more in it; "none" is migrated."""
+
 WORKING = "big"
 """The tenant at work, by its short name."""
 
@@ -65,7 +75,7 @@ class Work:
 async def work(request: pytest.FixtureRequest, postgres: LocalPostgres, settings: Settings) -> AsyncIterator[Work]:
     """In a database of its own, in which statistics are gathered when the test says so."""
     server, name = postgres.url(), f"statistics_{_identifier(request.param)}"
-    await _create(server, name, await _template(server, request.param, settings))
+    await _copy(server, await _template(server, request.param, settings), name)
     url = _database(server, name)
     owner = await _connect(url)
     try:
@@ -78,25 +88,32 @@ async def work(request: pytest.FixtureRequest, postgres: LocalPostgres, settings
 
 
 async def _template(server: str, state: str, settings: Settings) -> str:
-    """The name of a database in that state, of which tests get copies: made once, of the state that it adds to."""
+    """The name of a database in that state, which is made once, and of which tests get copies."""
     template = f"statistics_of_{_identifier(state)}"
     if not await _administer(server, "SELECT 1 FROM pg_database WHERE datname = $1", template):
-        added_to = None if state == "none" else "none" if state in ("unread", "others") else "others"
-        await _create(server, template, added_to and await _template(server, added_to, settings))
-        await _prepare(_database(server, template), state, settings)
+        if state == "none":
+            await _administer(server, f"CREATE DATABASE {template}")
+            await _prepare(_database(server, template))
+        else:
+            await _copy(server, await _template(server, ADDED_TO[state], settings), template)
+            await _fill(_database(server, template), state, settings)
     return template
 
 
-async def _prepare(url: str, state: str, settings: Settings) -> None:
-    """Write what a state adds to the one that the database is a copy of."""
-    if state == "none":
-        await migrate(url)
+async def _prepare(url: str) -> None:
+    """Migrate a database in which nothing gathers statistics by itself, and make the tenant at work."""
+    await migrate(url)
     owner = await _connect(url)
-    if state == "none":
-        tables = "SELECT relname FROM pg_class WHERE relnamespace = 'recollect'::regnamespace AND relkind = 'r'"
-        for table in await owner.fetch(tables):
-            await owner.execute(f"ALTER TABLE {table['relname']} SET (autovacuum_enabled = off)")
-        await _tenant(owner, WORKING)
+    tables = "SELECT relname FROM pg_class WHERE relnamespace = 'recollect'::regnamespace AND relkind = 'r'"
+    for table in await owner.fetch(tables):
+        await owner.execute(f"ALTER TABLE {table['relname']} SET (autovacuum_enabled = off)")
+    await _tenant(owner, WORKING)
+    await owner.close()
+
+
+async def _fill(url: str, state: str, settings: Settings) -> None:
+    """Write what a state has beside the one that it adds to."""
+    owner = await _connect(url)
     tenant = await tenants.find_tenant(Operator(owner), WORKING)
     async with watched(url, settings) as (db, _):
         if state == "unread":
@@ -113,7 +130,7 @@ async def _prepare(url: str, state: str, settings: Settings) -> None:
             agent = Agent(db, operator_caller(tenant))
             await agent.create(*entities_of("old", 2 * BATCH))
             await agent.embed()
-    if state not in ("none", "unread"):
+    if state != "unread":
         await owner.execute("ANALYZE")
     await owner.close()
 
@@ -122,8 +139,8 @@ def _identifier(state: str) -> str:
     return state.replace(" ", "_")
 
 
-async def _create(server: str, name: str, template: str | None) -> None:
-    await _administer(server, f"CREATE DATABASE {name} TEMPLATE {template or 'template1'} STRATEGY file_copy")
+async def _copy(server: str, database: str, copy: str) -> None:
+    await _administer(server, f"CREATE DATABASE {copy} TEMPLATE {database} STRATEGY file_copy")
 
 
 def _database(url: str, name: str) -> str:
