@@ -3,17 +3,18 @@
 import sys
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from cyclopts import Parameter
 
 from recollect.errors import InvalidInput
-from recollect.moves import service as moves
-from recollect.moves.connections import CellConnections
 from recollect.moves.model import HOLD_SECONDS, Cell, MoveOptions
 from recollect.settings import Settings
 from recollect_cli.running import run_to_end
 from recollect_cli.tables import show
+
+if TYPE_CHECKING:
+    from recollect.moves.connections import CellConnections
 
 T = TypeVar("T")
 
@@ -50,10 +51,12 @@ def move(
         raise InvalidInput("Say one of --to, --continue and --undo.")
     if not 0 < hold <= MAX_HOLD_SECONDS:
         raise InvalidInput(f"Writes are held for up to {MAX_HOLD_SECONDS} seconds", path="hold")
+    from recollect.moves import service as moves  # Loads a database's client, as other commands on tenants need not.
+
     settings = Settings()
     options = MoveOptions(timedelta(seconds=hold), keep_source, settings.vector_index_memory_mb)
 
-    async def work(cells: CellConnections) -> None:
+    async def work(cells: "CellConnections") -> None:
         if undo:
             await moves.undo_move(cells, slug, options, _tell)
         elif to is None:
@@ -66,13 +69,16 @@ def move(
 
 def list_moves() -> None:
     """The moves that are under way, or were interrupted, and which step each was at."""
+    from recollect.moves import service as moves  # As above.
+
     found = _with_cells(Settings(), moves.list_moves)
     rows = [(m.slug, m.source, m.target, m.step, f"{m.began_at:%Y-%m-%d %H:%M}") for m in found]
     show(("slug", "from", "to", "step", "began"), rows)
 
 
-def _with_cells(settings: Settings, work: Callable[[CellConnections], Awaitable[T]]) -> T:
+def _with_cells(settings: Settings, work: Callable[["CellConnections"], Awaitable[T]]) -> T:
     """Run `work` with the cells of the settings, as their owner."""
+    from recollect.moves.connections import CellConnections
 
     async def run() -> T:
         urls = {name: settings.of_cell(name).migration_url for name in settings.cell_names}

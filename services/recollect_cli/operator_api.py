@@ -12,7 +12,6 @@ from recollect.errors import ErrorCode, InvalidInput, RecollectError, Unavailabl
 from recollect.settings import Settings
 from recollect_cli.gateway import is_here
 from recollect_cli.running import run_to_end
-from recollect_operator.app import create_app
 
 URL, KEY = "RECOLLECT_OPERATOR_URL", "RECOLLECT_OPERATOR_KEY"
 TIMEOUT = httpx2.Timeout(60.0, connect=10.0)
@@ -109,6 +108,8 @@ async def _connected(url: str | None, key: str | None) -> AsyncIterator[Operator
 @asynccontextmanager
 async def _within_this_process() -> AsyncIterator[OperatorApi]:
     """The same application on the owner's connection, so that there is one way in which things are done."""
+    from recollect_operator.app import create_app  # Loads a web server, which who asks one elsewhere needs not.
+
     app = create_app(Settings(), as_owner=True)
     transport = httpx2.ASGITransport(app)  # type: ignore[arg-type]  # the types of another framework
     async with app.lifespan(), httpx2.AsyncClient(transport=transport, base_url="http://operator") as client:

@@ -40,6 +40,13 @@ def test_no_command_loads_mcp_but_those_that_speak_it() -> None:
     assert not [name for name in loaded if name.startswith("mcp")]
 
 
+def test_what_asks_an_operator_api_elsewhere_loads_no_server_and_no_database() -> None:
+    loaded = loaded_by("import recollect_cli.tenants, recollect_cli.plans")
+    assert "recollect_cli.operator_api" in loaded
+    kept_out = ("litestar", "recollect_gateway", "recollect_operator", "asyncpg", "redis", "numpy")
+    assert not [name for name in loaded if name.startswith(kept_out)]
+
+
 def test_what_carries_files_to_a_gateway_loads_nothing_that_a_graph_is_kept_with() -> None:
     """Formats name what graphs are made of, and need no search, no embedder and no server for it."""
     loaded = loaded_by("import recollect_cli.transfer")
