@@ -22,6 +22,7 @@ import structlog
 
 from recollect.mail_url import MailSecurity, MailServer, read_mail_url
 from recollect.platform.shares import Shares
+from recollect.platform.slots import elsewhere
 from recollect.printable import controls
 from recollect.settings import Settings
 
@@ -84,6 +85,7 @@ class Mailer:
         try:
             message = self._message(letter)
             async with (
+                elsewhere(),
                 asyncio.timeout(self._seconds),
                 self._places.held(None, wait_seconds=self._seconds, queue=MAX_WAITING - AT_ONCE),
             ):

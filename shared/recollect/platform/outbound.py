@@ -22,6 +22,7 @@ import structlog
 from recollect.errors import InvalidInput
 from recollect.platform.public_networks import PublicNetworks, is_loopback
 from recollect.platform.shares import Shares
+from recollect.platform.slots import elsewhere
 from recollect.settings import Settings
 
 MAX_BODY_BYTES = 64 * 1024
@@ -141,6 +142,7 @@ class Outbound:
         wait = self._seconds
         try:
             async with (
+                elsewhere(),
                 asyncio.timeout(self._seconds),
                 self._requests_each.held(asked_by, wait_seconds=wait),
                 self._requests.held(None, wait_seconds=wait),

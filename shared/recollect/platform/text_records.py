@@ -12,6 +12,7 @@ import dns.resolver
 import structlog
 
 from recollect.platform.shares import Shares
+from recollect.platform.slots import elsewhere
 from recollect.settings import Settings
 
 SECONDS = 5.0
@@ -43,6 +44,7 @@ class TextRecords:
         """
         try:
             async with (
+                elsewhere(),
                 self._questions_each.held(asked_by, wait_seconds=SECONDS),
                 self._questions.held(None, wait_seconds=SECONDS),
             ):

@@ -15,6 +15,7 @@ from recollect.errors import ErrorCode
 from recollect.platform import slots
 from recollect.platform.db import MAX_WRITERS
 from recollect.settings import Settings
+from recollect_gateway.mcp_endpoint.toolsets.admin.jobs import MAX_WAIT_SECONDS as MAX_JOB_WAIT_SECONDS
 from tests.conftest import NewTenant
 from tests.support.gateway import NewApiKey, RunningGateway, eventually, rpc_headers, serving
 from tests.support.timeouts import MAX_WAIT_SECONDS
@@ -157,6 +158,25 @@ class TestWaiting:
                         assert (await http.get("/v1/graphs")).status_code == 200
                     assert not any(writer.done() for writer in writers)
                 await asyncio.gather(*writers)
+
+    async def test_who_waits_for_a_job_lets_others_work(
+        self, settings: Settings, issue: NewApiKey, neighbours: tuple[Caller, Caller]
+    ) -> None:
+        waiting, other = [(await issue(caller)).secret for caller in neighbours]
+        with _gateway(settings, calls_at_work=1, call_wait_seconds=MAX_WAIT_SECONDS) as gateway:
+            async with gateway.http(waiting, **rpc_headers()) as one, gateway.http(other) as two:
+                await _write(gateway, one)
+                begun = await gateway.call(one, "reindex", {"graph": "default"}, path="/mcp/x/admin")
+                asked = {"id": begun["structuredContent"]["id"], "wait_seconds": MAX_JOB_WAIT_SECONDS}
+                waits = asyncio.create_task(gateway.call(one, "get_job", asked, path="/mcp/x/admin"))
+                try:
+                    for _ in range(ASKED):
+                        assert (await one.get("/v1/graphs")).status_code == 200
+                        await _read(gateway, two)
+                    assert not waits.done()
+                finally:
+                    waits.cancel()
+                    await asyncio.gather(waits, return_exceptions=True)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from recollect.graph.passages import rebuild_jobs
 from recollect.jobs import service as jobs
 from recollect.jobs.kinds import known_kind
 from recollect.jobs.model import Job, JobBounds, JobFilter, Status
+from recollect.platform.slots import elsewhere
 from recollect.platform.transactions import Transaction
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import paged
@@ -172,7 +173,8 @@ async def _watched(call: Call, arguments: GetJob) -> Job:
         left = gives_up - time.monotonic()
         if job.is_finished or left <= 0:
             return job
-        await asyncio.sleep(min(POLL_SECONDS, left))
+        async with elsewhere():
+            await asyncio.sleep(min(POLL_SECONDS, left))
 
 
 async def _find(tx: Transaction, job_id: UUID, graph: str | None) -> Job:
