@@ -111,6 +111,22 @@ class Caller:
                 code=ErrorCode.TOOLSET_NOT_ALLOWED,
             )
 
+    def require_endless(self) -> None:
+        """Raise Forbidden where the credential ends: what it gives others may last longer."""
+        if self.expires_at is not None:
+            raise Forbidden(
+                "This credential ends, and gives nobody what lasts longer: use one that does not.",
+                code=ErrorCode.EXPIRY_EXCEEDED,
+            )
+
+    def require_reach_of(self, role: Role) -> None:
+        """Raise Forbidden where somebody of this role reaches further than the credential, or for longer."""
+        for scope in ROLE_SCOPES[role]:
+            self.require(scope)
+        self.require_toolset(frozenset())
+        self.require_graph(None)
+        self.require_endless()
+
     def may_use_graph(self, graph_id: UUID) -> bool:
         """Whether the allow-list, if there is one, names this graph."""
         return self.graphs is None or graph_id in self.graphs

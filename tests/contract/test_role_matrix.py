@@ -23,8 +23,16 @@ UPWARDS = (Role.READER, Role.MEMBER, Role.ADMIN, Role.OWNER)
 SCOPES_OF_KEYS: tuple[Scope | None, ...] = (None, *Scope)
 """Keys with one scope each, and one with none."""
 
-OF_READERS = {"POST /v1/keys", "POST /v1/trusted-issuers"}
-"""Their examples give out `memory:read`, as only who has that can. All that may use them otherwise are admins."""
+OF_READERS = {
+    "POST /v1/keys",
+    "POST /v1/trusted-issuers",
+    "POST /v1/invitations",
+    "POST /v1/email-domains",
+    "PATCH /v1/email-domains/{domain_id}",
+    "POST /v1/identity-providers",
+    "PATCH /v1/identity-providers/{provider_id}",
+}
+"""They give out `memory:read`, as only who has that can. All that may use them otherwise are admins."""
 
 
 def scopes_of(role: Role) -> set[str]:

@@ -144,8 +144,8 @@ class InvitationController(Controller):
     ) -> IssuedInvitationBody:
         """An invitation for an address, which holds for a week.
 
-        It is sent by mail where the deployment sends any; else, and where that fails, its link is in this answer and
-        nowhere else.
+        It is sent by mail where the deployment sends any: what cannot be sent is refused. Elsewhere its link is in this
+        answer and nowhere else.
         """
         told = await invite_and_tell(
             db, request.user, data.email, data.role, mailer=state.mailer, settings=state.settings

@@ -69,7 +69,7 @@ class PeopleSettings(BaseSettings):
         default=100,
         ge=0,
         le=1_000_000,
-        description="Invitations of one tenant that are sent by mail in 24 hours. Beyond, their links are shown.",
+        description="Invitations of one tenant that are sent by mail in 24 hours. More are refused.",
     )
     breached_passwords_url: str | None = Field(
         default=None,

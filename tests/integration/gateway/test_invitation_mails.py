@@ -1,17 +1,21 @@
-"""Invitations by mail: sent where a server is set, else, or where it fails, a link for who invites."""
+"""Invitations by mail: sent where a server is set and else refused; without one, a link for who invites."""
 
 import re
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 
 import httpx2
 import pytest
 from pydantic import SecretStr
 
 from recollect.accounts.identity.model import operator_caller
-from recollect.caller import Caller
+from recollect.accounts.members.sending import invite_and_tell
+from recollect.caller import OPERATOR, Caller, Role
+from recollect.platform.db import Database
+from recollect.platform.mail import Mailer
 from recollect.settings import Settings
 from tests.conftest import NewTenant
-from tests.integration.gateway.test_management import done
+from tests.integration.gateway.test_management import done, problem
 from tests.support.gateway import NewApiKey, RunningGateway, serving
 from tests.support.mail_server import MailServer, mail_server
 from tests.support.people import PASSWORD, browser, new_email, submit
@@ -58,25 +62,46 @@ async def test_who_is_invited_gets_the_link_and_nobody_else(
         assert caller.tenant in (await theirs.get("/account")).text
 
 
-async def test_where_it_cannot_be_sent_the_link_is_shown(
-    mailing: RunningGateway, admin: httpx2.AsyncClient, mail: MailServer
+async def test_one_that_cannot_be_sent_is_void_and_its_link_is_not_shown(
+    admin: httpx2.AsyncClient, mail: MailServer
 ) -> None:
-    mail.refusal = "451 not now"
-    invited = await done(admin, "POST", "/v1/invitations", email=new_email())
-    assert invited["sent"] is False
-    assert invited["link"].startswith(f"{mailing.url}/join/")
+    """Whoever saw it could make the account of somebody whose mail they do not read."""
+    mail.refusal, email = "451 not now", new_email()
+    refused = await admin.post("/v1/invitations", json={"email": email})
+    assert "/join/" not in refused.text
+    problem(refused, 503, "mail_not_sent")
+    (left,) = (await done(admin, "GET", "/v1/invitations"))["items"]
+    assert left["revoked_at"] is not None
 
 
 async def test_a_tenant_sends_only_so_many_in_a_day(
     mailing: RunningGateway, admin: httpx2.AsyncClient, mail: MailServer, issue: NewApiKey, new_tenant: NewTenant
 ) -> None:
     """Those of another tenant are its own."""
-    sent = [(await done(admin, "POST", "/v1/invitations", email=new_email()))["sent"] for _ in range(PER_DAY + 1)]
-    assert sent == [True] * PER_DAY + [False]
+    for _ in range(PER_DAY):
+        assert (await done(admin, "POST", "/v1/invitations", email=new_email()))["sent"] is True
+    refused = await admin.post("/v1/invitations", json={"email": new_email()})
+    assert "/join/" not in refused.text
+    problem(refused, 429, "too_many_invitations")
+    assert refused.headers["Retry-After"] == "3600"
+    assert len((await done(admin, "GET", "/v1/invitations"))["items"]) == PER_DAY
     other = await issue(operator_caller(await new_tenant()), kind="admin")
     async with mailing.http(other.secret) as http:
         assert (await done(http, "POST", "/v1/invitations", email=new_email()))["sent"] is True
     assert len(mail.messages) == PER_DAY + 1
+
+
+async def test_operators_see_the_link_of_one_that_is_not_sent(
+    settings: Settings, db: Database, caller: Caller, mail: MailServer
+) -> None:
+    sending = settings.model_copy(
+        update={"mail_url": SecretStr(f"smtp://127.0.0.1:{mail.port}"), "mail_from": "memory@example.com"}
+    )
+    mail.refusal = "451 not now"
+    operator = replace(caller, subject=OPERATOR)
+    told = await invite_and_tell(db, operator, new_email(), Role.OWNER, mailer=Mailer.of(sending), settings=sending)
+    assert told.link is not None
+    assert "/join/" in told.link
 
 
 async def test_without_a_server_the_link_is_shown(gateway: RunningGateway, admin_key: str) -> None:

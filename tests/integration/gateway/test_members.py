@@ -112,6 +112,81 @@ class TestMembers:
         assert (await done(other, "GET", "/v1/invitations"))["items"] == []
 
 
+ALL = ("memory:read", "memory:write", "tenant:admin")
+
+
+class TestConfinedKeys:
+    """Who joins reaches all that their role does, so a key that reaches less, or ends, lets nobody in."""
+
+    @pytest.mark.parametrize(
+        ("confined", "code"),
+        [
+            ({"graphs": ["mine"], "scopes": ALL}, "graph_not_allowed"),
+            ({"toolsets": ["admin"], "scopes": ALL}, "toolset_not_allowed"),
+            ({"scopes": ["tenant:admin"]}, "scope_required"),
+            ({"scopes": ALL, "expires_at": "2100-01-01T00:00:00Z"}, "expiry_exceeded"),
+        ],
+        ids=["graphs", "toolsets", "scopes", "end"],
+    )
+    async def test_they_let_nobody_in(
+        self,
+        gateway: RunningGateway,
+        db: Database,
+        caller: Caller,
+        pepper: bytes,
+        admin_key: str,
+        confined: dict[str, object],
+        code: str,
+    ) -> None:
+        reader = await joined(db, caller, Role.READER, pepper=pepper)
+        provider = {"name": "P", "issuer": "https://login.example.com", "client_id": "c", "client_secret": "s" * 20}
+        async with gateway.http(admin_key) as admin:
+            await done(admin, "POST", "/v1/graphs", name="mine")
+            domain = await done(admin, "POST", "/v1/email-domains", domain="example.com", role="reader")
+            set_up = await done(admin, "POST", "/v1/identity-providers", **provider)
+            made = await done(admin, "POST", "/v1/keys", name="confined", kind="admin", **confined)
+        async with gateway.http(made["secret"]) as http:
+            for method, path, body in (
+                ("POST", "/v1/invitations", {"email": new_email(), "role": "admin"}),
+                ("POST", "/v1/invitations", {"email": new_email(), "role": "reader"}),
+                ("PATCH", f"/v1/members/{reader.id}", {"role": "admin"}),
+                ("POST", "/v1/email-domains", {"domain": "example.org", "role": "reader"}),
+                ("POST", f"/v1/email-domains/{domain['id']}/verify", {}),
+                ("PATCH", f"/v1/email-domains/{domain['id']}", {"role": "member"}),
+                ("POST", "/v1/identity-providers", {**provider, "issuer": "https://login.example.org"}),
+                ("PATCH", f"/v1/identity-providers/{set_up['id']}", {"client_id": "d"}),
+            ):
+                refused = await http.request(method, path, json=body)
+                assert (refused.status_code, refused.json()["code"]) == (403, code), (method, path)
+        async with gateway.http(admin_key) as admin:
+            invited = (await done(admin, "GET", "/v1/invitations"))["items"]
+            assert [each["email"] for each in invited] == [reader.email]
+            assert len((await done(admin, "GET", "/v1/email-domains"))["items"]) == 1
+
+    async def test_they_take_roles_away(
+        self, gateway: RunningGateway, db: Database, caller: Caller, pepper: bytes, admin_key: str
+    ) -> None:
+        member = await joined(db, caller, Role.MEMBER, pepper=pepper)
+        async with gateway.http(admin_key) as admin:
+            made = await done(admin, "POST", "/v1/keys", name="ends", kind="admin", expires_at="2100-01-01T00:00:00Z")
+        async with gateway.http(made["secret"]) as http:
+            assert (await done(http, "PATCH", f"/v1/members/{member.id}", role="reader"))["role"] == "reader"
+            assert (await http.delete(f"/v1/members/{member.id}")).status_code == 204
+
+    async def test_one_that_is_confined_to_graphs_changes_no_tenant(
+        self, gateway: RunningGateway, admin_key: str
+    ) -> None:
+        async with gateway.http(admin_key) as admin:
+            await done(admin, "POST", "/v1/graphs", name="mine")
+            made = await done(admin, "POST", "/v1/keys", name="confined", kind="admin", graphs=["mine"])
+            tag = (await admin.get("/v1/tenant")).headers["ETag"]
+            async with gateway.http(made["secret"]) as http:
+                change = {"settings": {"retention_days": 1}}
+                problem(
+                    await http.patch("/v1/tenant", json=change, headers={"If-Match": tag}), 403, "graph_not_allowed"
+                )
+
+
 class TestSignedIn:
     @pytest.mark.parametrize(
         ("role", "reads", "writes", "manages"),

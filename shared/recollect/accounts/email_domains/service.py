@@ -28,9 +28,11 @@ async def list_domains(tx: Transaction) -> list[EmailDomain]:
 async def claim_domain(tx: Transaction, domain: str, role: Role) -> EmailDomain:
     """Claim a domain, which proves nothing yet: the answer says what its DNS must say.
 
-    Raises InvalidInput, or Conflict where it is claimed already or as many are as may be.
+    Raises InvalidInput, Forbidden where the caller reaches less than who joins by it, or Conflict where it is claimed
+    already or as many are as may be.
     """
     domain, role = normalized_domain(domain), joining_role(role)
+    tx.caller.require_reach_of(role)
     await store.lock_domains(tx)
     if len(await store.list_domains(tx)) >= MAX_DOMAINS:
         raise Conflict(f"A tenant claims {MAX_DOMAINS} domains at most.", code=ErrorCode.TOO_MANY_DOMAINS)
@@ -44,12 +46,14 @@ async def claim_domain(tx: Transaction, domain: str, role: Role) -> EmailDomain:
 async def verify_domain(db: Database, records: TextRecords, caller: Caller, domain_id: UUID) -> EmailDomain:
     """Ask the DNS whether the domain is the tenant's, and note what it says.
 
-    Raises NotFound, or Conflict where it does not say so, or the domain is another tenant's.
+    Raises NotFound, Forbidden as `claim_domain` does, or Conflict where it does not say so, or the domain is another
+    tenant's.
     """
     async with db.transaction(caller, read_only=True) as tx:
         claim = await store.find_domain(tx, domain_id)
     if claim is None:
         raise _no_domain()
+    caller.require_reach_of(claim.role)
     verified = await _checked(db, records, caller, claim)
     if verified is None:
         raise Conflict(
@@ -61,7 +65,8 @@ async def verify_domain(db: Database, records: TextRecords, caller: Caller, doma
 
 
 async def change_role(tx: Transaction, domain_id: UUID, role: Role) -> EmailDomain:
-    """Let people join as something else from now on. Raises NotFound or InvalidInput."""
+    """Let people join as something else from now on. Raises NotFound, InvalidInput, or Forbidden as `claim_domain`."""
+    tx.caller.require_reach_of(joining_role(role))
     before = await store.lock_domain(tx, domain_id)
     changed = await store.set_role(tx, domain_id, joining_role(role))
     if before is None or changed is None:

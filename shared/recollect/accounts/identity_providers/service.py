@@ -69,8 +69,10 @@ async def list_providers(tx: Transaction) -> list[IdentityProvider]:
 async def add_provider(tx: Transaction, new: NewProvider, *, pepper: bytes) -> IdentityProvider:
     """Set up a provider; its secret is kept encrypted and never told.
 
-    Raises InvalidInput, or Conflict where there is one of the same issuer, or as many as there may be.
+    Raises InvalidInput, Forbidden where the caller reaches less than an admin, whom it may let in, or Conflict where
+    there is one of the same issuer, or as many as there may be.
     """
+    tx.caller.require_reach_of(Role.ADMIN)
     new = checked(new)
     await store.lock_providers(tx)
     if len(await store.list_providers(tx)) >= MAX_PROVIDERS:
@@ -89,8 +91,9 @@ async def change_provider(
 ) -> IdentityProvider:
     """Change a provider. One that is disabled lets nobody in, and its sessions do not hold.
 
-    Raises NotFound or InvalidInput.
+    Raises NotFound, InvalidInput, or Forbidden as `add_provider` does.
     """
+    tx.caller.require_reach_of(Role.ADMIN)
     check_fields(change.name, change.client_id, change.client_secret, change.algorithm)
     secret = change.client_secret
     encrypted = None if secret is None else _encrypted(tx, provider_id, secret, pepper)

@@ -5,7 +5,7 @@ from datetime import datetime
 from uuid import UUID
 
 from recollect.accounts.identity.service import PERSON_SUBJECT
-from recollect.caller import Caller, Role
+from recollect.caller import ROLE_SCOPES, Caller, Role
 from recollect.errors import ErrorCode, Forbidden
 
 
@@ -59,10 +59,20 @@ def subject_of(person_id: UUID) -> str:
     return f"{PERSON_SUBJECT}{person_id}"
 
 
-def require_may_give(caller: Caller, *roles: Role) -> None:
-    """Raise Forbidden where the caller may not give and take these roles: owners' are only owners' to give.
+def require_may_give(caller: Caller, role: Role, *, instead_of: Role | None = None) -> None:
+    """Raise Forbidden where the caller may not give this role, also `instead_of` what a member is.
 
-    An API key may manage members, as an admin may, and makes and unmakes no owners. An operator may do all.
+    Owners are only owners' to make and unmake, and nobody gives a role that reaches further than their credential, as
+    with keys. An API key may manage members, as an admin may. An operator may do all.
     """
+    require_may_take(caller, role)
+    if instead_of is not None:
+        require_may_take(caller, instead_of)
+    if instead_of is None or not ROLE_SCOPES[role] <= ROLE_SCOPES[instead_of]:
+        caller.require_reach_of(role)
+
+
+def require_may_take(caller: Caller, *roles: Role) -> None:
+    """Raise Forbidden where the caller may not let a member of these roles be none any more."""
     if Role.OWNER in roles and caller.role is not Role.OWNER and not caller.is_operator:
         raise Forbidden("Only an owner makes and unmakes owners.", code=ErrorCode.ROLE_REQUIRED)

@@ -1,13 +1,21 @@
-"""Inviting somebody, and telling them: by mail where it can be sent, else by a link that is shown to who invites."""
+"""Inviting somebody, and telling them: by mail where a deployment sends any, else by a link to be handed over.
+
+Where mail is sent, no tenant sees a link: who opens it makes the account of an address, and has shown with it that they
+read its mail.
+"""
 
 from dataclasses import dataclass
 
 from recollect.accounts.members import service as members
 from recollect.accounts.members.model import Invitation
 from recollect.caller import Caller, Role
+from recollect.errors import ErrorCode, TooManyRequests, Unavailable
 from recollect.platform.db import Database
 from recollect.platform.mail import Letter, Mailer, MailFailed
 from recollect.settings import Settings
+
+RETRY_SECONDS = 3600
+"""When to try again, as a tenant is told that has sent as many as it may in a day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,23 +29,35 @@ class SentInvitation:
 async def invite_and_tell(
     db: Database, caller: Caller, email: str, role: Role, *, mailer: Mailer | None, settings: Settings
 ) -> SentInvitation:
-    """Invite, and send the invitation once it is stored; `mailer` None, or one that fails, leaves the link to show.
+    """Invite, and send the invitation once it is stored; `mailer` None leaves the link to show.
 
-    Raises as `members.invite` does.
+    It is shown to operators also where it is not sent. Others are told so: raises TooManyRequests for more than a
+    tenant may send in a day, Unavailable where it cannot be sent, and is void then; and as `members.invite` does.
     """
-    pepper = settings.pepper
+    pepper, per_day = settings.pepper, settings.invitation_mails_per_day
     async with db.transaction(caller) as tx:
         issued = await members.invite(tx, email, role, pepper=pepper)
-        may_send = mailer is not None and await members.claim_mail(
-            tx, issued.invitation.id, per_day=settings.invitation_mails_per_day
-        )
+        may_send = mailer is not None and await members.claim_mail(tx, issued.invitation.id, per_day=per_day)
+        if mailer is not None and not may_send and not caller.is_operator:
+            raise TooManyRequests(
+                f"A tenant sends {per_day} invitations in 24 hours. Invite the others later.",
+                code=ErrorCode.TOO_MANY_INVITATIONS,
+                seconds=RETRY_SECONDS,
+            )
     link = f"{settings.base_url}/join/{issued.secret}"
     if mailer is None or not may_send:
         return SentInvitation(issued.invitation, link)
     try:
         await mailer.send(invitation_letter(issued.invitation, caller.tenant, link))
     except MailFailed:
-        return SentInvitation(issued.invitation, link)
+        if caller.is_operator:
+            return SentInvitation(issued.invitation, link)
+        async with db.transaction(caller) as tx:
+            await members.revoke_invitation(tx, issued.invitation.id)
+        raise Unavailable(
+            "The invitation cannot be sent by mail now, and is void. Invite again in a while.",
+            code=ErrorCode.MAIL_NOT_SENT,
+        ) from None
     return SentInvitation(issued.invitation, None)
 
 

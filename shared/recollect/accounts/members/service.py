@@ -14,6 +14,7 @@ from recollect.accounts.members.model import (
     Member,
     OpenInvitation,
     require_may_give,
+    require_may_take,
     subject_of,
 )
 from recollect.accounts.members.store import InvitationRecord
@@ -51,7 +52,7 @@ async def change_role(tx: Transaction, person_id: UUID, role: Role, *, check: Ch
     """
     was = await _held_role(tx, person_id)
     check(await get_member(tx, person_id))
-    require_may_give(tx.caller, was, role)
+    require_may_give(tx.caller, role, instead_of=was)
     if was is not role:
         await store.set_role(tx, person_id, role)
     member = await get_member(tx, person_id)
@@ -71,7 +72,7 @@ async def remove_member(tx: Transaction, person_id: UUID, *, check: Check[Member
     was = await _held_role(tx, person_id)
     check(await get_member(tx, person_id))
     if tx.caller.subject != subject_of(person_id):
-        require_may_give(tx.caller, was)
+        require_may_take(tx.caller, was)
     await _require_owner_left(tx, person_id, was)
     await store.delete_member(tx, person_id)
     await audit.record(tx, Action.MEMBER_REMOVED, named("person", person_id), was=was)

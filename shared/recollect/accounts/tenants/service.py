@@ -72,7 +72,11 @@ async def own_tenant(tx: Transaction) -> Tenant:
 
 
 async def change_own_tenant(tx: Transaction, patch: TenantPatch, *, check: Check[Tenant] = unconditional) -> Tenant:
-    """Give the caller's tenant another name or retention; raises InvalidInput, and as `check` does."""
+    """Give the caller's tenant another name or retention.
+
+    Raises InvalidInput, Forbidden for a credential that is confined to some graphs, and as `check` does.
+    """
+    tx.caller.require_graph(None)
     if patch.name is not None:
         tenant_name(patch.name)
     if patch.retention_days is not None and not 1 <= patch.retention_days <= MAX_RETENTION_DAYS:

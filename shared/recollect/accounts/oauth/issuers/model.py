@@ -14,7 +14,7 @@ from uuid import UUID
 import msgspec
 
 from recollect.caller import Caller, Scope
-from recollect.errors import ErrorCode, Forbidden, InvalidInput
+from recollect.errors import InvalidInput
 from recollect.platform.issuers import ALGORITHMS
 from recollect.printable import controls
 
@@ -127,11 +127,7 @@ def check_issuer(address: str) -> None:
 def require_may_trust(caller: Caller, rules: Sequence[Rule]) -> None:
     """Raise Forbidden where rules reach further than who makes them, as with keys."""
     caller.require_toolset(frozenset())
-    if caller.expires_at is not None:
-        raise Forbidden(
-            "This credential ends, and trusts nobody for longer: use one that does not.",
-            code=ErrorCode.EXPIRY_EXCEEDED,
-        )
+    caller.require_endless()
     for rule in rules:
         for scope in rule.scopes:
             caller.require(scope)
