@@ -14,13 +14,14 @@ from recollect.jobs.kinds import (
 from recollect.settings import Settings
 from recollect_workers.context import Kind, PreparedKind
 from recollect_workers.jobs import compaction, duplicates, reembedding, reindexing, statistics, transfer
-from recollect_workers.jobs.import_readers import ImportReaders
+from recollect_workers.jobs.import_readers import MAX_READERS, ImportReaders
 
 
 def known_kinds(settings: Settings) -> Mapping[str, Kind]:
     """Those of one worker. A job of another kind waits for a worker that knows it, such as a newer one."""
     # What a worker has not gone on with for that long another may have, and a person may have been erased from it.
-    readers = ImportReaders(idle_seconds=settings.job_lease_seconds)
+    most = max(MAX_READERS, 2 * settings.max_jobs)
+    readers = ImportReaders(idle_seconds=settings.job_lease_seconds, most=most)
     return {
         REEMBED_PASSAGES: PreparedKind(reembedding.prepare),
         REINDEX_PASSAGES: reindexing.reindex_passages,

@@ -109,8 +109,9 @@ class NewJob:
 class StepResult:
     """The result of one step: the cursor from which the next step goes on, and the progress (`done` of `total`).
 
-    The last step is `finished` and has the `result` of the job. `output`: what the step appends to the job's output, in
-    chunks of 1 to MAX_CHUNK bytes.
+    The last step is `finished` and has the `result` of the job. One that only reads on to where the job is changes
+    nothing of this, and its turn goes on: a kind must arrive there after a bounded number of such steps. `output`: what
+    the step appends to the job's output, in chunks of 1 to MAX_CHUNK bytes.
     """
 
     cursor: dict[str, Any]

@@ -10,8 +10,9 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.jobs import kinds
 from recollect.jobs import service as jobs
-from recollect.jobs.model import Job, JobBounds
+from recollect.jobs.model import Job, JobBounds, StepResult
 from recollect.platform.db import Database
+from recollect.platform.transactions import Transaction
 from recollect.transfer import file_jobs
 from recollect.transfer.model import Strategy
 from recollect_workers.context import WorkerContext
@@ -48,16 +49,17 @@ def importing(context: WorkerContext, readers: ImportReaders) -> WorkerContext:
 
 
 async def test_one_import_more_than_there_are_places_holds_up_none(
-    context: WorkerContext, db: Database, new_tenant: NewTenant
+    context: WorkerContext, db: Database, new_tenant: NewTenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each tenant has a step in turn, and no step reads more than one batch."""
+    """Each tenant has a turn of one batch, and no step reads more than one."""
+    monkeypatch.setattr(runner, "TURN_SECONDS", 0)
     readers = ImportReaders(idle_seconds=60, reading_seconds=0)
     worker = importing(context, readers)
     desks = [Desk(db, operator_caller(await new_tenant())) for _ in range(MAX_READERS + 1)]
     waiting = [(desk, await started(desk, context)) for desk in desks]
     for _ in range(20):
         for desk, _job in waiting:
-            await take_one_step(worker, desk)
+            await take_turn(worker, desk)
         assert len(readers) <= MAX_READERS
         waiting = [(desk, job) for desk, job in waiting if not (await desk.look(job)).is_finished]
     assert waiting == []
@@ -66,6 +68,39 @@ async def test_one_import_more_than_there_are_places_holds_up_none(
         [job] = await desk.list()
         assert job.result is not None
         assert (job.status, job.result["entities_created"]) == ("succeeded", ENTITIES)
+
+
+async def test_every_turn_brings_a_file_further_that_takes_longer_to_read_than_a_turn_lasts(
+    context: WorkerContext, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each turn is another worker's, which reads from the beginning, a batch a step. The first counts it, too."""
+    monkeypatch.setattr(runner, "TURN_SECONDS", 0)
+    job = await started(desk, context)
+    done = []
+    for _ in range(5):
+        await take_turn(importing(context, ImportReaders(idle_seconds=60, reading_seconds=0)), desk)
+        done.append((await desk.look(job)).done)
+    assert done == [4, 8, 12, 14, 14]
+    assert (await desk.look(job)).status == "succeeded"
+
+
+async def test_an_import_is_cancelled_while_its_turn_reads_on(
+    context: WorkerContext, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "TURN_SECONDS", 0)
+    job = await started(desk, context)
+    imports, steps = Imports(ImportReaders(idle_seconds=60, reading_seconds=0)), 0
+
+    async def step(tx: Transaction, job: Job) -> StepResult:
+        nonlocal steps
+        steps += 1
+        read = await imports.step(tx, job)
+        await desk.cancel(job)
+        return read
+
+    await take_turn(replace(context, kinds={kinds.IMPORT_GRAPH: step}), desk)
+    seen = await desk.look(job)
+    assert (steps, seen.status, seen.done, seen.total) == (1, "cancelled", 0, None)
 
 
 async def test_a_file_is_let_go_of_when_nobody_goes_on_with_it(context: WorkerContext, desk: Desk) -> None:
@@ -86,6 +121,10 @@ async def claimed(context: WorkerContext, desk: Desk) -> Job:
     job = await runner._attempt_claim(context, desk.caller.tenant_id)
     assert job is not None
     return job
+
+
+async def take_turn(context: WorkerContext, desk: Desk) -> None:
+    await runner.take_turn(context, desk.caller.tenant_id, await claimed(context, desk))
 
 
 @pytest.mark.parametrize("way", ["cancelled", "its lease ends"])

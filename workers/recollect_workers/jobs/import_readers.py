@@ -16,7 +16,7 @@ READING_SECONDS = 5.0
 """How long one step reads on to the batch that it needs, before it says that it is still at it."""
 
 MAX_READERS = 8
-"""Files that a worker keeps its place in, at most."""
+"""Files that a worker keeps its place in, at most, where no other number is given."""
 
 
 @dataclass(slots=True)
@@ -34,6 +34,7 @@ class ImportReader:
     items: int = 0
     """How many items of the file stand in the batches that were read."""
     idle: asyncio.TimerHandle | None = None
+    """Lets go of it; None while a step reads."""
     _ordinal: int = 0
     _batches: Iterator[ImportBatch] = field(init=False)
     _tx: Transaction = field(init=False)
@@ -94,19 +95,16 @@ class ImportReader:
 class ImportReaders:
     """The readers that are kept, by job: `most` at once, each until nobody has used it for `idle_seconds`.
 
-    Where there is no room a newcomer's is not kept: it begins anew each time until another's file has ended. Were those
-    of others put away for it, no file might ever be read further than one step reads.
+    Where there is no room for another, the one that nobody has used for longest is let go of: the next turn of its job
+    reads the file anew, for as long as that takes. `most` is more than the turns that are taken at once, so that none
+    is let go of in the middle of its turn.
     """
 
     def __init__(
         self, *, idle_seconds: float, most: int = MAX_READERS, reading_seconds: float = READING_SECONDS
     ) -> None:
-        self._kept: dict[UUID, ImportReader] = {}
+        self._kept: dict[UUID, ImportReader] = {}  # The one that was used last comes last.
         self._idle_seconds, self._most, self._reading_seconds = idle_seconds, most, reading_seconds
-
-    def __contains__(self, job: Job) -> bool:
-        """Whether a job's place in its file is kept."""
-        return job.id in self._kept
 
     def __len__(self) -> int:
         """How many are kept."""
@@ -123,7 +121,8 @@ class ImportReaders:
         except BaseException:
             self.forget(job)
             raise
-        if job.id in self._kept:
+        if self._kept.get(job.id) is reader:
+            self._kept[job.id] = self._kept.pop(job.id)
             reader.idle = asyncio.get_running_loop().call_later(self._idle_seconds, self.forget, job)
         return reader if arrived else None
 
@@ -138,9 +137,11 @@ class ImportReaders:
         if reader is not None and reader.number <= number and (reader.seen is None) == (seen is None):
             if reader.idle is not None:
                 reader.idle.cancel()
+                reader.idle = None
             return reader
         self.forget(job)
-        reader = ImportReader(job, seen)
-        if len(self._kept) < self._most:
-            self._kept[job.id] = reader
+        idle = [kept.job for kept in self._kept.values() if kept.idle is not None]
+        for unused in idle[: max(len(self._kept) + 1 - self._most, 0)]:
+            self.forget(unused)
+        self._kept[job.id] = reader = ImportReader(job, seen)
         return reader

@@ -4,6 +4,9 @@ A turn is a few seconds of one job, step by step; then the job waits behind thos
 each tenant that has a due job one turn. So a tenant with five hundred jobs delays a tenant with one job by one turn at
 most. A step is one transaction: its effect, the cursor and the progress commit together, if the worker still has the
 lease. A worker that dies loses its current step only; the job is claimed again when the lease ends.
+
+A step that leaves the job as it was has only read on to where the job is, which the next worker would have to do again.
+Such steps are no part of a turn's seconds, so that every turn brings its job further, however long it reads before.
 """
 
 import asyncio
@@ -44,7 +47,7 @@ from recollect_workers.context import PreparedKind, WorkerContext
 from recollect_workers.turns import Turns, take_turns
 
 TURN_SECONDS = 5.0
-"""How long a job runs before others have their turn. Its current step is finished first."""
+"""How long a job runs before others have their turn. Its current step is finished first; see above for what counts."""
 
 log = structlog.get_logger(__name__)
 
@@ -113,6 +116,7 @@ async def _run_steps(context: WorkerContext, caller: Caller, job: Job) -> None:
         return
     over = job.cancel_requested
     while not over:
+        before = job
         try:
             async with context.part(caller.tenant_id):
                 job = await take_step(context, caller, job)
@@ -125,7 +129,11 @@ async def _run_steps(context: WorkerContext, caller: Caller, job: Job) -> None:
         except Exception as error:
             await _note_failure(context, caller, job, error)
             return
-        over = job.is_finished or job.cancel_requested or context.stopping.is_set() or time.monotonic() >= ends
+        over = job.is_finished or job.cancel_requested or context.stopping.is_set()
+        if _has_come_further(before, job):
+            over = over or time.monotonic() >= ends
+        else:
+            ends = time.monotonic() + TURN_SECONDS
     if job.is_finished:
         _record(job, "succeeded")
         log.info("job succeeded", **_named(caller, job), done=job.done)
@@ -134,6 +142,10 @@ async def _run_steps(context: WorkerContext, caller: Caller, job: Job) -> None:
         await leases.release_job(tx, job, bounds)
     if job.cancel_requested:
         _record(job, "cancelled")
+
+
+def _has_come_further(before: Job, after: Job) -> bool:
+    return (before.cursor, before.done, before.total) != (after.cursor, after.done, after.total)
 
 
 async def take_step(context: WorkerContext, caller: Caller, job: Job) -> Job:

@@ -47,7 +47,8 @@ class Imports:
     """Imports of this worker. A batch is the same each time its file is read: the cursor is how many are written.
 
     A worker keeps its place in the files that it reads, which saves it from reading them anew each step; that is all
-    that is kept, and another worker, or this one after a step that failed, reads from the beginning.
+    that is kept, and another worker, or this one after a step that failed, reads from the beginning. A step that does
+    not reach its batch leaves the job as it was; the next goes on reading.
     """
 
     def __init__(self, readers: ImportReaders) -> None:
@@ -80,8 +81,8 @@ class Imports:
             counted = await self._readers.read(tx, job, _END, None)
         except (InvalidInput, TooLarge):  # What stands before is imported: its place is told when it is reached.
             return replace(job, cursor={**job.cursor, "uncounted": True})
-        if counted is None:  # Where its place is not kept, it would be counted from the beginning for ever.
-            return job if job in self._readers else replace(job, cursor={**job.cursor, "uncounted": True})
+        if counted is None:
+            return job
         self._readers.forget(job)
         return replace(job, total=counted.items)
 
