@@ -2,8 +2,9 @@
 
 import errno
 import socket
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,19 +23,36 @@ class Endpoint:
 
 @contextmanager
 def claimed_port(host: str, port: int) -> Iterator[int]:
-    """Hold `host:port` (0: any free one) for the gateway, and yield the port.
+    """Hold `host:port` (0: any free one) for the gateway, and yield the port. Nobody else claims it meanwhile.
 
     It is bound but not listened on, so that a client that is too early is refused, and not left waiting.
     Raises InvalidInput, naming the option, if the address cannot be had.
     """
     family, address = _resolve(host, port)
-    with socket.socket(family, socket.SOCK_STREAM) as claim:
+    with socket.socket(family, socket.SOCK_STREAM) as claim, ExitStack() as held:
         claim.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the gateway: after a restart it is free
         try:
             claim.bind(address)
+            if sys.platform == "linux":
+                held.enter_context(_sole_claim(*claim.getsockname()[:2]))
         except OSError as error:
             raise InvalidInput(_refusal(error, host, port)) from error
         yield claim.getsockname()[1]
+
+
+def _sole_claim(host: str, port: int) -> socket.socket:
+    """What one process has of an address, until it closes it or ends. Raises OSError where another one has it.
+
+    Linux lets many sockets be bound to one address as long as none listens, where other systems let one. A name that
+    starts with a zero byte is the network's, as ports are, and stands for no file.
+    """
+    sole = socket.socket(socket.AF_UNIX)
+    try:
+        sole.bind(f"\0recollect local {host} {port}")
+    except OSError:
+        sole.close()
+        raise
+    return sole
 
 
 def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, Any]:

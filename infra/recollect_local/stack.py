@@ -79,7 +79,7 @@ def _run(options: LocalOptions, stopping: threading.Event) -> None:
             _say("Preparing the database")
             endpoint = Endpoint(f"{address}/mcp", f"{address}/v1", _api_key(settings, folder), DEMO_TENANT)
         gateway = _start_processes(_environment(settings, options.host, port), folder, supervisor)
-        if _wait_until_ready(gateway, address, supervisor, stopping):
+        if _wait_until_ready(gateway, endpoint, supervisor, stopping):
             _serve(endpoint, options.ready_file, folder, supervisor, stopping)
         _say("Stopping")
 
@@ -149,9 +149,14 @@ def _environment(settings: Settings, host: str, port: int) -> dict[str, str]:
     }
 
 
-def _wait_until_ready(gateway: CommandServer, address: str, supervisor: Supervisor, stopping: threading.Event) -> bool:
-    """True once the gateway is ready, False if we are told to stop before. Raises Unavailable after two minutes."""
-    if not supervisor.watch(lambda: stopping.is_set() or _is_ready(address), timeout_seconds=_READY_SECONDS):
+def _wait_until_ready(
+    gateway: CommandServer, endpoint: Endpoint, supervisor: Supervisor, stopping: threading.Event
+) -> bool:
+    """True once the gateway is ready, False if we are told to stop before.
+
+    Raises Unavailable after two minutes, and where another gateway has its address.
+    """
+    if not supervisor.watch(lambda: stopping.is_set() or _is_ready(gateway, endpoint), timeout_seconds=_READY_SECONDS):
         raise Unavailable(
             f"The gateway was not ready within {_READY_SECONDS:.0f} s; its last words: {last_words(gateway.log)} "
             f"(log: {gateway.log})"
@@ -159,13 +164,28 @@ def _wait_until_ready(gateway: CommandServer, address: str, supervisor: Supervis
     return not stopping.is_set()
 
 
-def _is_ready(address: str) -> bool:
-    """Ask the gateway itself: http.client knows no proxy."""
+def _is_ready(gateway: CommandServer, endpoint: Endpoint) -> bool:
+    """Whether our own gateway is: another one does not know our key, and may have the address as long as ours starts.
+
+    Raises Unavailable where another one has. It is asked once: it counts keys that do not hold.
+    """
+    if not gateway.is_running() or _status(endpoint.management_url, "/health/ready") != http.client.OK:
+        return False
+    status = _status(endpoint.management_url, "/v1/tenant", Authorization=f"Bearer {endpoint.api_key}")
+    if status == http.client.UNAUTHORIZED:
+        raise Unavailable(
+            f"Another Recollect answers at {endpoint.management_url}. Stop it, or choose another port with --port."
+        )
+    return status == http.client.OK
+
+
+def _status(address: str, path: str, **headers: str) -> int | None:
+    """What a GET is answered, None for nothing: asked of the gateway itself, since http.client knows no proxy."""
     connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=_HEALTH_SECONDS)
     with closing(connection), suppress(OSError, http.client.HTTPException):
-        connection.request("GET", "/health/ready")
-        return connection.getresponse().status == http.client.OK
-    return False
+        connection.request("GET", path, headers=headers)
+        return connection.getresponse().status
+    return None
 
 
 def _serve(

@@ -8,9 +8,10 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,7 +19,12 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 
+from recollect.errors import Unavailable
+from recollect_local.address import Endpoint
+from recollect_local.command import CommandServer
 from recollect_local.postgres import LocalPostgres
+from recollect_local.stack import _is_ready, _wait_until_ready
+from recollect_local.supervisor import Supervisor
 from recollect_local.valkey import LocalValkey
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
@@ -280,6 +286,30 @@ class TestRefusal:
     def test_absent_database_is_told(self, tmp_path: Path) -> None:
         absent = {"RECOLLECT_DATABASE_URL": "postgresql://postgres@127.0.0.1:1/recollect"}
         assert "Cannot reach the database" in refusal(tmp_path, "--port", "0", environment=absent)
+
+
+class TestReadiness:
+    """Is that of one's own gateway, whoever answers at the address."""
+
+    @pytest.fixture
+    def gateway(self, tmp_path: Path) -> Iterator[CommandServer]:
+        """One that runs and has not come to listen."""
+        waiting = [sys.executable, "-c", "import threading; threading.Event().wait()"]
+        gateway = CommandServer("Gateway", waiting, log=tmp_path / "gateway.log", environment=ENVIRONMENT)
+        gateway.start()
+        yield gateway
+        gateway.stop()
+
+    def test_another_folders_gateway_is_told(self, stack: RunningLocal, gateway: CommandServer) -> None:
+        endpoint = replace(Endpoint(**stack.endpoint()), api_key="rcl_of_another_folder")
+        with Supervisor(print) as supervisor, pytest.raises(Unavailable, match="Another Recollect answers"):
+            _wait_until_ready(gateway, endpoint, supervisor, threading.Event())
+
+    def test_one_that_does_not_run_is_not_ready(self, stack: RunningLocal, gateway: CommandServer) -> None:
+        endpoint = Endpoint(**stack.endpoint())
+        assert _is_ready(gateway, endpoint)
+        gateway.stop()
+        assert not _is_ready(gateway, endpoint)
 
 
 @pytest.mark.parametrize("name", ["Gateway", "Worker", "Valkey", "PostgreSQL"])

@@ -1,0 +1,38 @@
+"""The address that is held for the gateway while everything else starts."""
+
+import socket
+
+import pytest
+
+from recollect.errors import InvalidInput
+from recollect_local.address import claimed_port
+
+HOST = "127.0.0.1"
+
+
+def test_a_port_is_claimed_by_one_at_a_time() -> None:
+    with claimed_port(HOST, 0) as port:
+        with pytest.raises(InvalidInput, match=f"Port {port} on {HOST} is taken"), claimed_port(HOST, port):
+            pytest.fail("it was claimed twice")
+        with claimed_port(HOST, 0) as another:
+            assert another != port
+    with claimed_port(HOST, port) as again:
+        assert again == port
+
+
+def test_a_port_that_somebody_listens_on_is_taken() -> None:
+    with socket.create_server((HOST, 0)) as server:
+        port = server.getsockname()[1]
+        with pytest.raises(InvalidInput, match=f"Port {port} on {HOST} is taken"), claimed_port(HOST, port):
+            pytest.fail("it was claimed")
+
+
+def test_a_port_is_free_once_a_server_has_ended_that_closed_its_connections() -> None:
+    """They wait for what the network may still bring (TIME_WAIT)."""
+    with socket.create_server((HOST, 0)) as server:
+        port = server.getsockname()[1]
+        with socket.create_connection((HOST, port)) as client:
+            server.accept()[0].close()
+            assert client.recv(1) == b""
+    with claimed_port(HOST, port) as claimed:
+        assert claimed == port
