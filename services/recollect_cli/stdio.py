@@ -68,6 +68,8 @@ class Bridge:
     def __init__(self, url: str, http: httpx2.AsyncClient, send: Any) -> None:
         self._url, self._http, self._send = url, http, send
         self._version: str | None = None
+        self._negotiated = anyio.Event()
+        self._negotiated.set()  # Nothing is asked yet that a request would have to wait for.
         self._exchanges: dict[RequestId, anyio.CancelScope] = {}
 
     async def run(self, incoming: Any) -> None:
@@ -84,13 +86,14 @@ class Bridge:
             return
         match incoming.message:
             case JSONRPCRequest(method="initialize") as request:
-                await self._relay(request, self._scope_for(request.id))  # the version that later ones carry
+                self._negotiated = anyio.Event()
+                tasks.start_soon(self._negotiate, request, self._scope_for(request.id), self._negotiated)
             case JSONRPCRequest() as request:
-                tasks.start_soon(self._relay, request, self._scope_for(request.id))
+                tasks.start_soon(self._relay, request, self._scope_for(request.id), self._negotiated)
             case JSONRPCNotification(method="notifications/cancelled") as cancelled:
                 self._cancel(cancelled)
             case other:
-                tasks.start_soon(self._tell, other)
+                tasks.start_soon(self._tell, other, self._negotiated)
 
     def _scope_for(self, request_id: RequestId) -> anyio.CancelScope:
         """The scope of a new exchange; an older one of the same id ends."""
@@ -104,10 +107,20 @@ class Bridge:
         if scope := self._exchanges.get(request_id) if isinstance(request_id, str | int) else None:
             scope.cancel()
 
-    async def _relay(self, request: JSONRPCRequest, scope: anyio.CancelScope) -> None:
-        """Pass on a request, and all that comes back on its exchange."""
+    async def _negotiate(self, request: JSONRPCRequest, scope: anyio.CancelScope, negotiated: anyio.Event) -> None:
+        """Pass on `initialize`, and let those go on that came after it: they carry the revision that it is answered."""
+        try:
+            await self._relay(request, scope)
+        finally:
+            negotiated.set()
+
+    async def _relay(
+        self, request: JSONRPCRequest, scope: anyio.CancelScope, negotiated: anyio.Event | None = None
+    ) -> None:
+        """Pass on a request, once what it has to wait for is `negotiated`, and all that comes back on its exchange."""
         try:
             with scope:
+                await _until_known(request, negotiated)
                 await self._exchange(request)
         except* (RecollectError, httpx2.HTTPError, httpx2.InvalidURL) as errors:
             await self._refuse(request.id, INTERNAL_ERROR, _error_message(next(_leaves(errors)), self._url))
@@ -126,8 +139,9 @@ class Bridge:
                 if isinstance(answer.message, JSONRPCResponse | JSONRPCError):
                     return
 
-    async def _tell(self, message: JSONRPCMessage) -> None:
+    async def _tell(self, message: JSONRPCMessage, negotiated: anyio.Event) -> None:
         """Pass on what has no answer."""
+        await _until_known(message, negotiated)
         try:
             async with self._connected() as (answers, outgoing):
                 await outgoing.send(self._stamped(message))
@@ -144,8 +158,7 @@ class Bridge:
         """A message with its headers: those of its own revision, else of the one that was negotiated."""
         params = getattr(message, "params", None) or {}
         method = getattr(message, "method", "")
-        meta = params.get("_meta")
-        own = meta.get(PROTOCOL_VERSION_META_KEY) if isinstance(meta, dict) else None
+        own = _own_version(message)
         version = own or self._version
         headers = {MCP_PROTOCOL_VERSION_HEADER: str(version)} if version and method != "initialize" else {}
         if own:
@@ -162,6 +175,18 @@ class Bridge:
     async def _refuse(self, request_id: RequestId | None, code: int, message: str) -> None:
         error = JSONRPCError(jsonrpc="2.0", id=request_id, error=ErrorData(code=code, message=message))
         await self._send(SessionMessage(error))
+
+
+def _own_version(message: JSONRPCMessage) -> Any:
+    """The revision that a message names itself; None where it carries the one that was negotiated."""
+    meta = (getattr(message, "params", None) or {}).get("_meta")
+    return meta.get(PROTOCOL_VERSION_META_KEY) if isinstance(meta, dict) else None
+
+
+async def _until_known(message: JSONRPCMessage, negotiated: anyio.Event | None) -> None:
+    """Return when the revision of a message is known: at once where it names its own."""
+    if negotiated is not None and not _own_version(message):
+        await negotiated.wait()
 
 
 async def _serve(url: str, api_key: str) -> None:

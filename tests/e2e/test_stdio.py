@@ -10,14 +10,17 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 import anyio
 import asyncpg
+import httpx2
 import pytest
 import uvicorn
-from litestar import Litestar, asgi
+from anyio.streams.memory import MemoryObjectSendStream
+from litestar import Litestar, Request, asgi, post
 from litestar.types import Receive, Scope, Send
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
@@ -25,14 +28,34 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
-from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, TextContent
+from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    PROTOCOL_VERSION_META_KEY,
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    TextContent,
+    jsonrpc_message_adapter,
+)
 
 from recollect.caller import Caller
 from recollect.platform.db import Database
+from recollect_cli.stdio import Bridge
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_local.address import Endpoint
 from recollect_local.data_folder import DataFolder
-from tests.support.gateway import LEGACY, MODES, RunningGateway, error_of, eventually, held, revision_of, text_of
+from tests.support.gateway import (
+    LEGACY,
+    MODERN,
+    MODES,
+    RunningGateway,
+    error_of,
+    eventually,
+    held,
+    revision_of,
+    text_of,
+)
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 ALICE = {"name": "Alice", "entityType": "person", "observations": ["likes tea", "naïve “quotes” 🫖"]}
@@ -40,6 +63,12 @@ SECONDS = MAX_WAIT_SECONDS
 PROXIES = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "all_proxy"), "http://127.0.0.1:9")
 """A proxy that is not there: none leads to a gateway on this machine."""
 PING = {"jsonrpc": "2.0", "id": 7, "method": "ping"}
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": "first",
+    "method": "initialize",
+    "params": {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "pipe", "version": "1"}},
+}
 
 
 @pytest.fixture
@@ -170,14 +199,8 @@ class TestTheEnd:
     def test_what_was_asked_is_answered_before_the_end_of_input_ends_it(
         self, gateway: RunningGateway, key: str
     ) -> None:
-        hello = {
-            "jsonrpc": "2.0",
-            "id": "first",
-            "method": "initialize",
-            "params": {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "pipe", "version": "1"}},
-        }
         ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-        lines = [json.dumps(hello), json.dumps(ready), json.dumps(PING)]
+        lines = [json.dumps(HELLO), json.dumps(ready), json.dumps(PING)]
         done = run("--url", gateway.url, "--api-key", key, stdin="\n".join(lines).encode())
         answers = [json.loads(line) for line in done.stdout.splitlines()]
         assert [answer["id"] for answer in answers] == ["first", 7]
@@ -195,6 +218,43 @@ class TestTheEnd:
         assert (broken["id"], broken["error"]["code"]) == (None, -32700)
         assert pong["id"] == 7
         assert done.returncode == 0
+
+    def test_the_end_of_input_ends_it_while_initialize_is_not_answered(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+            lines = [json.dumps(HELLO), json.dumps(PING)]
+            done = run("--url", url, "--api-key", "none", stdin="\n".join(lines).encode())
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+class TestNegotiation:
+    """Of the revision, which messages carry that come after `initialize`."""
+
+    async def test_they_wait_for_it_and_are_cancelled_meanwhile(self) -> None:
+        async with negotiating() as server:
+            await server.send(HELLO, PING, PING | {"id": 8}, own_revision(9), cancelled(7))
+            await server.answers(1)
+            assert sorted(server.seen) == [("initialize first", None), ("ping 9", MODERN)]
+            server.answering.set()
+            await server.answers(3)
+        assert server.seen[2:] == [("ping 8", LEGACY)]
+        assert [answer.id for answer in server.answered] == [9, "first", 8]
+
+    async def test_they_go_on_where_it_is_cancelled(self) -> None:
+        async with negotiating() as server:
+            await server.send(HELLO, PING, cancelled("first"))
+            await server.answers(1)
+        assert [answer.id for answer in server.answered] == [7]
+        assert ("ping 7", None) in server.seen
+
+
+def cancelled(request_id: str | int) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": request_id}}
+
+
+def own_revision(request_id: int) -> dict[str, Any]:
+    """A request that names its own revision."""
+    return PING | {"id": request_id, "params": {"_meta": {PROTOCOL_VERSION_META_KEY: MODERN}}}
 
 
 class TestWhereItGoes:
@@ -256,6 +316,54 @@ def reporting_server() -> Litestar:
             yield
 
     return Litestar([mcp], lifespan=[lifespan], openapi_config=None, logging_config=None)
+
+
+@dataclass(frozen=True)
+class Negotiating:
+    """A bridge to a server that answers `initialize` once it is `answering`.
+
+    The server has `seen` requests, each with the revision in its header, and the bridge's client was `answered`.
+    """
+
+    to_bridge: MemoryObjectSendStream[SessionMessage | Exception]
+    answering: threading.Event
+    seen: list[tuple[str, str | None]]
+    answered: list[Any]
+
+    async def send(self, *messages: dict[str, Any]) -> None:
+        """Have the bridge read these, one after the other."""
+        for message in messages:
+            await self.to_bridge.send(SessionMessage(jsonrpc_message_adapter.validate_python(message)))
+
+    async def answers(self, number: int) -> None:
+        """Return when so many have come."""
+        await eventually(lambda: _is(lambda: len(self.answered) == number))
+
+
+@asynccontextmanager
+async def negotiating() -> AsyncIterator[Negotiating]:
+    to_bridge, read = anyio.create_memory_object_stream[SessionMessage | Exception]()
+    server = Negotiating(to_bridge, threading.Event(), [], [])
+
+    @post("/mcp", status_code=200)
+    async def mcp(request: Request[Any, Any, Any]) -> dict[str, Any]:
+        message = await request.json()
+        server.seen.append((f"{message['method']} {message['id']}", request.headers.get(MCP_PROTOCOL_VERSION_HEADER)))
+        if message["method"] == "initialize":
+            await asyncio.to_thread(server.answering.wait, SECONDS)
+        return {"jsonrpc": "2.0", "id": message["id"], "result": {"protocolVersion": LEGACY}}
+
+    async def note(answer: SessionMessage) -> None:
+        server.answered.append(answer.message)
+
+    with listening(Litestar([mcp], openapi_config=None, logging_config=None)) as url:
+        try:
+            async with read, httpx2.AsyncClient(trust_env=False) as http, anyio.create_task_group() as tasks:
+                tasks.start_soon(Bridge(f"{url}/mcp", http, note).run, read)
+                async with to_bridge:
+                    yield server
+        finally:
+            server.answering.set()
 
 
 @contextmanager
