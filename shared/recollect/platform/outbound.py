@@ -30,6 +30,8 @@ MAX_BODY_BYTES = 64 * 1024
 
 MAX_URL_LENGTH = 2048
 
+MAX_PORT = 65535
+
 AT_ONCE = 100
 """Requests of a process that are under way at once."""
 
@@ -154,6 +156,9 @@ class Outbound:
         except (httpx2.HTTPError, InvalidInput, _Refused, OSError, UnicodeError) as error:
             log.info("outbound request failed", host=_host_of(url), reason=f"{type(error).__name__}: {error}")
             raise OutboundFailed from None
+        except ExceptionGroup as errors:  # Of what connects, in tasks of its own, where it foresaw no such error.
+            log.info("outbound request failed", host=_host_of(url), reason=repr(errors.exceptions[0]))
+            raise OutboundFailed from None
 
     def _read(self, url: str, path: str) -> httpx2.URL:
         try:
@@ -164,6 +169,8 @@ class Outbound:
             raise InvalidInput(
                 f"An address has a host, no user, no fragment and {MAX_URL_LENGTH} characters at most", path=path
             )
+        if read.port is not None and not 1 <= read.port <= MAX_PORT:
+            raise InvalidInput(f"A port is a number from 1 to {MAX_PORT}", path=path)
         if not self._networks.loopback_allowed:
             self._require_https(read, path)
         return read

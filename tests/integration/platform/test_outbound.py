@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from structlog.testing import capture_logs
 
@@ -274,6 +275,26 @@ async def test_form_of_an_address(authority: CertificateAuthority, resolver: Res
     assert "secret" not in str(error.value)
     await failed(guarded, url)
     assert resolver.asked == []
+
+
+@pytest.mark.parametrize("port", [0, 65_536, 99_999])
+async def test_no_port_is_one_that_is_none(authority: CertificateAuthority, port: int) -> None:
+    """Also where addresses of this machine may be asked, whatever their ports."""
+    guarded, url = outbound(authority, HERE), f"http://{HERE}:{port}/"
+    with pytest.raises(InvalidInput, match="from 1 to 65535") as error:
+        guarded.require_address(url, path="webhook.url")
+    assert error.value.path == "webhook.url"
+    await failed(guarded, url)
+
+
+async def test_what_nobody_foresaw_of_a_connection_is_a_failure(
+    authority: CertificateAuthority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes as a group of errors, as that of a port does which is not looked at before."""
+    monkeypatch.setattr(Outbound, "_read", lambda _self, url, _path: httpx2.URL(url))
+    with reason() as why:
+        await failed(outbound(authority, HERE), f"http://{HERE}:65536/")
+    assert "port must be 0-65535" in why()
 
 
 async def test_every_failure_says_the_same(
