@@ -19,7 +19,7 @@ from recollect.caller import Caller, Role, Scope
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, RecollectError, Unauthenticated
 from recollect.platform.db import Database
 from tests.conftest import NewTenant
-from tests.support.people import BROWSER, PASSWORD, joined, new_email
+from tests.support.people import BROWSER, PASSWORD, beside_another_password, joined, new_email
 
 PEPPER = b"pepper"
 
@@ -141,6 +141,26 @@ class TestSessions:
         assert await people.session_of(db, here.secret, pepper=PEPPER) is not None
         assert await people.session_of(db, there.secret, pepper=PEPPER) is None
         await people.sign_in(db, person.email, "orange ladder beside rivers", BROWSER, pepper=PEPPER)
+
+    async def test_none_is_begun_by_a_password_that_changes_meanwhile(
+        self, db: Database, owner: asyncpg.Connection
+    ) -> None:
+        person = await people.register(db, new_email(), "Ada", PASSWORD)
+        begun = people.sign_in(db, person.email, PASSWORD, BROWSER, pepper=PEPPER)
+        with pytest.raises(Unauthenticated, match=people.REFUSAL):
+            await beside_another_password(owner, person, begun)
+        assert await people.list_sessions(db, person.id, within=None) == []
+
+    async def test_nor_is_another_password_taken_by_it(self, db: Database, owner: asyncpg.Connection) -> None:
+        person = await people.register(db, new_email(), "Ada", PASSWORD)
+        issued = await people.begin_session(db, person.id, BROWSER, pepper=PEPPER)
+        session = await people.session_of(db, issued.secret, pepper=PEPPER)
+        assert session is not None
+        change = people.change_password(db, session, PASSWORD, "orange ladder beside rivers")
+        with pytest.raises(InvalidInput, match="password of now") as refused:
+            await beside_another_password(owner, person, change)
+        assert refused.value.path == "old_password"
+        assert await owner.fetchval("SELECT password_hash FROM people WHERE id = $1", person.id) == "another"
 
     async def test_an_address_is_one_persons(self, db: Database) -> None:
         person = await people.register(db, new_email(), "Ada", PASSWORD)
