@@ -62,6 +62,18 @@ async def called(
     return await http.post(path, content=json.dumps(body), headers=headers)
 
 
+class TestUse:
+    async def test_a_client_is_used_once_it_has_tokens(
+        self, visitor: Visitor, client: HandClient, owner: asyncpg.Connection
+    ) -> None:
+        """A code that is never changed for tokens keeps no client."""
+        is_used = "SELECT last_used_at IS NOT NULL FROM oauth_clients WHERE id = $1"
+        code = await client.code(visitor)
+        assert await owner.fetchval(is_used, client.id) is False
+        assert (await client.redeem(code)).status_code == 200
+        assert await owner.fetchval(is_used, client.id) is True
+
+
 class TestToken:
     async def test_a_code_brings_tokens_for_the_resource(
         self, visitor: Visitor, client: HandClient, web: httpx2.AsyncClient, gateway: RunningGateway
