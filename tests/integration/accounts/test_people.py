@@ -9,6 +9,8 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
+from recollect.accounts.audit import service as audit
+from recollect.accounts.audit.model import Action, AuditFilter
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.members import service as members
 from recollect.accounts.members.model import subject_of
@@ -222,6 +224,60 @@ class TestInvitations:
             await members.join(db, invitation, person)
         assert await roles(db, caller) == {person.email: Role.READER}
         assert await members.open_invitation(db, issued.secret, pepper=PEPPER) == invitation
+
+    @pytest.mark.parametrize(
+        ("was", "becomes", "void"),
+        [
+            (Role.ADMIN, None, {Role.READER, Role.ADMIN}),
+            (Role.ADMIN, Role.MEMBER, {Role.READER, Role.ADMIN}),
+            (Role.ADMIN, Role.OWNER, set()),
+            (Role.OWNER, None, {Role.READER, Role.ADMIN, Role.OWNER}),
+            (Role.OWNER, Role.READER, {Role.READER, Role.ADMIN, Role.OWNER}),
+            (Role.OWNER, Role.ADMIN, {Role.OWNER}),
+        ],
+    )
+    async def test_those_that_somebody_may_not_make_any_more_are_void(
+        self, db: Database, caller: Caller, was: Role, becomes: Role | None, void: set[Role]
+    ) -> None:
+        await joined(db, caller, Role.OWNER, pepper=PEPPER)
+        person = await joined(db, caller, was, pepper=PEPPER)
+        offered = [Role.READER, Role.ADMIN, *([Role.OWNER] if was is Role.OWNER else [])]
+        async with db.transaction(acting(caller, person, was)) as tx:
+            made = {role: await members.invite(tx, new_email(), role, pepper=PEPPER) for role in offered}
+        async with db.transaction(caller) as tx:
+            others = await members.invite(tx, new_email(), Role.ADMIN, pepper=PEPPER)
+            if becomes is None:
+                await members.remove_member(tx, person.id)
+            else:
+                await members.change_role(tx, person.id, becomes)
+            told = await audit.list_entries(tx, AuditFilter(action=Action.INVITATION_REVOKED))
+        assert [entry.objects for entry in reversed(told)] == [
+            (f"invitation:{made[role].invitation.id}",) for role in offered if role in void
+        ]
+        for role, issued in made.items():
+            if role in void:
+                with pytest.raises(NotFound):
+                    await members.open_invitation(db, issued.secret, pepper=PEPPER)
+            else:
+                await members.open_invitation(db, issued.secret, pepper=PEPPER)
+        await members.open_invitation(db, others.secret, pepper=PEPPER)
+
+    async def test_whoever_leaves_takes_theirs_back_and_nobody_elses(self, db: Database, caller: Caller) -> None:
+        leaving, staying = [await joined(db, caller, Role.ADMIN, pepper=PEPPER) for _ in range(2)]
+        made = {}
+        for person in (leaving, staying):
+            async with db.transaction(acting(caller, person, Role.ADMIN)) as tx:
+                made[person] = await members.invite(tx, new_email(), Role.ADMIN, pepper=PEPPER)
+        used = await members.open_invitation(db, made[leaving].secret, pepper=PEPPER)
+        joiner = await people.register(db, used.email, "Ada", PASSWORD)
+        await members.join(db, used, joiner)
+        async with db.transaction(acting(caller, leaving, Role.ADMIN)) as tx:
+            open_ = await members.invite(tx, new_email(), Role.READER, pepper=PEPPER)
+            await members.remove_member(tx, leaving.id)
+        with pytest.raises(NotFound):
+            await members.open_invitation(db, open_.secret, pepper=PEPPER)
+        await members.open_invitation(db, made[staying].secret, pepper=PEPPER)
+        assert (await roles(db, caller))[joiner.email] is Role.ADMIN, "who has joined stays"
 
     async def test_only_an_owner_invites_owners(self, db: Database, caller: Caller) -> None:
         admin = await joined(db, caller, Role.ADMIN, pepper=PEPPER)
