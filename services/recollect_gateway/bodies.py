@@ -2,8 +2,10 @@
 
 import anyio.to_thread
 import numpy as np
+from numpy.typing import NDArray
 
-from recollect.errors import ErrorCode, TooLarge
+from recollect.errors import ErrorCode, InvalidInput, TooLarge
+from recollect.numbers import MAX_DIGITS
 
 MAX_VALUES = 200_000
 """Values of one body at most: 20 ms of parsing. 4 MB could hold a million and more, none of them of any use."""
@@ -12,24 +14,49 @@ LARGE = 64 * 1024
 """Bytes from which on what a body says is checked beside the event loop."""
 
 _SEPARATORS = (b",", b"[", b"{")
+_DIGITS = bytes(ord("0") if byte in b"0123456789" else ord(" ") for byte in range(256))
+"""What `bytes.translate` makes of each byte: a digit a zero, all else a space."""
+
+_LONG = b"0" * (MAX_DIGITS + 1)
 
 
-async def require_few_values(body: bytes) -> None:
-    """Raise TooLarge for JSON that holds more values than a request may; what is no JSON is left to its parser."""
-    if sum(body.count(separator) for separator in _SEPARATORS) <= MAX_VALUES:
-        return
-    if await anyio.to_thread.run_sync(_values_of, body) > MAX_VALUES:
+async def require_quick_to_parse(body: bytes) -> None:
+    """Raise what JSON is refused for that takes a parser long; what is no JSON is left to it.
+
+    TooLarge for more values than a request may hold, InvalidInput for a number of too many digits.
+    """
+    if (
+        sum(body.count(separator) for separator in _SEPARATORS) > MAX_VALUES
+        and await anyio.to_thread.run_sync(_values_of, body) > MAX_VALUES
+    ):
         raise TooLarge(
             f"A request holds {MAX_VALUES} values at most, all those in its lists and objects. Send less in one call; "
             "POST /v1/graphs/{graph}/imports takes a large file",
             code=ErrorCode.REQUEST_TOO_LARGE,
         )
+    if (
+        len(body) > MAX_DIGITS
+        and _LONG in body.translate(_DIGITS)
+        and await anyio.to_thread.run_sync(_holds_long_number, body)
+    ):
+        raise InvalidInput(f"A number has {MAX_DIGITS} digits at most; send a longer one as a text")
 
 
 def _values_of(body: bytes) -> int:
     """How many values JSON holds, about: its separators outside of texts."""
+    outside = _outside_texts(body)
+    return sum(int(np.count_nonzero(outside == ord(separator))) for separator in _SEPARATORS)
+
+
+def _holds_long_number(body: bytes) -> bool:
+    """Whether there are as many digits in a row as no number has, outside of texts."""
+    return _LONG in _outside_texts(body).tobytes().translate(_DIGITS)
+
+
+def _outside_texts(body: bytes) -> NDArray[np.uint8]:
+    """The characters of JSON, with zeros for what its texts say."""
     if b"\\" in body:  # Escaped backslashes first, so that what they stand before counts as it is.
         body = body.replace(b"\\\\", b"__").replace(b'\\"', b"__")
     characters = np.frombuffer(body, np.uint8)
     inside = np.bitwise_xor.accumulate(characters == ord('"'))
-    return sum(int(np.count_nonzero((characters == ord(separator)) & ~inside)) for separator in _SEPARATORS)
+    return np.where(inside, np.uint8(0), characters)

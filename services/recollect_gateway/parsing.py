@@ -13,6 +13,7 @@ from uuid import UUID
 import msgspec
 
 from recollect.errors import InvalidInput, InvalidInputs
+from recollect.numbers import MAX_DIGITS, has_too_many_digits
 from recollect.platform.computing import compute, in_one_slice
 from recollect.times import storable, through
 from recollect_gateway.shapes import plain_words
@@ -157,7 +158,8 @@ def _under(path: str, name: str) -> str:
 def check_text(value: Any, path: str = "", depth: int = 0) -> None:
     """Raise InvalidInput for what JSON may carry but PostgreSQL cannot: NUL, lone surrogates, endless nesting.
 
-    And for numbers beyond all bounds (1e400, or what Python's reader makes of NaN), which would be stored as null.
+    And for numbers beyond all bounds (1e400, or what Python's reader makes of NaN), which would be stored as null, and
+    for those of too many digits.
     """
     if depth > MAX_DEPTH:
         raise InvalidInput(f"Nested deeper than {MAX_DEPTH} levels", path=path.rsplit(".", 1)[0] or None)
@@ -165,6 +167,8 @@ def check_text(value: Any, path: str = "", depth: int = 0) -> None:
         case str():
             if "\x00" in value or not _encodable(value):
                 raise InvalidInput("Holds a NUL or half a character, which text cannot", path=path or None)
+        case int() if has_too_many_digits(value):
+            raise InvalidInput(f"Is a number of more than {MAX_DIGITS} digits", path=path or None)
         case float() if not isfinite(value):
             raise InvalidInput("Is a number that cannot be stored", path=path or None)
         case dict():

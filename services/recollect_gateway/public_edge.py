@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
+import anyio
+import anyio.lowlevel
 import msgspec
 
 from recollect.errors import ErrorCode
@@ -132,8 +134,8 @@ class PublicEdge:
             await _answer(sending, refusal.status, _refusal_headers(refusal), refusal.body())
         elif request.preflight:
             await _answer(sending, 204, [], b"")
-        elif request.method == "HEAD":  # As GET; the server leaves out the body.
-            await self._app({**scope, "method": "GET"}, receive, sending)
+        elif request.method == "HEAD":
+            await _answer_head(self._app, scope, receive, sending)
         else:
             await self._app(scope, receive, sending)
 
@@ -261,6 +263,24 @@ def _refusal_headers(refusal: Refusal) -> HeaderList:
     if refusal.status == 405:
         headers.append((b"allow", ", ".join(METHODS).encode()))
     return headers
+
+
+async def _answer_head(app: Any, scope: Any, receive: Any, send: Any) -> None:
+    """Answer as GET is answered; the server leaves out the body.
+
+    An answer that says no length may have no end, such as a stream of changes, so its headers are all of it.
+    """
+    with anyio.CancelScope() as answering:
+
+        async def send_head(message: dict[str, Any]) -> None:
+            await send(message)
+            starts = message["type"] == "http.response.start"
+            if starts and not any(name.lower() == b"content-length" for name, _ in message["headers"]):
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+                answering.cancel()
+                await anyio.lowlevel.checkpoint()
+
+        await app({**scope, "method": "GET"}, receive, send_head)
 
 
 async def _answer(send: Any, status: int, headers: HeaderList, body: bytes) -> None:

@@ -10,7 +10,7 @@ from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 
 from recollect.errors import InvalidInput
-from recollect_gateway.bodies import LARGE, require_few_values
+from recollect_gateway.bodies import LARGE, require_quick_to_parse
 from recollect_gateway.parsing import MAX_NAME, parse, parse_beside
 
 
@@ -49,8 +49,8 @@ def valid_body(
 
 
 async def read_json(request: Request[Any, Any, Any]) -> Any:
-    """A request's body, whatever its type; raises InvalidInput for what is no JSON, TooLarge for too many values."""
-    await require_few_values(await request.body())
+    """A request's body, whatever its type; raises InvalidInput for what is no JSON, and as `require_quick_to_parse`."""
+    await require_quick_to_parse(await request.body())
     try:
         return msgspec.json.decode(await request.body())
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

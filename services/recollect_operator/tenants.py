@@ -152,12 +152,11 @@ class TenantRecordController(Controller):
         Without grace nothing brings it back: then `confirm` repeats its slug.
         """
         days = state.settings.tenant_deletion_grace_days if grace_days is None else grace_days
-        if days == 0 and confirm != slug:
+        grace = timedelta(days=days)
+        if not grace and confirm != slug:  # Also of days so few that they are no microsecond.
             raise InvalidInput("Nothing brings it back: repeat the tenant's slug", path="confirm")
         check = _unchanged(request, operator)
-        return tenant_body(
-            await deletions.delete_tenant(operator, slug, grace=timedelta(days=days), check=check), operator.cell
-        )
+        return tenant_body(await deletions.delete_tenant(operator, slug, grace=grace, check=check), operator.cell)
 
     @post("/{slug:str}/restore", responses=CHANGING, summary="Restore a tenant", status_code=200)
     async def restore(

@@ -1,11 +1,13 @@
 """People who sign in: invited, joined, and their browsers."""
 
+import asyncio
 import itertools
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
+import asyncpg
 import httpx2
 import pytest
 from argon2 import PasswordHasher
@@ -16,7 +18,9 @@ from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Browser, Person
 from recollect.caller import Caller, Role
 from recollect.platform.db import Database
-from tests.support.gateway import RunningGateway
+from tests.support.gateway import RunningGateway, eventually
+
+T = TypeVar("T")
 
 PASSWORD = "violet tractor under glass"
 BROWSER = Browser("tests", "127.0.0.1")
@@ -52,6 +56,20 @@ async def joined(db: Database, caller: Caller, role: Role, *, pepper: bytes, ema
     person = await people.register(db, email, "Ada", PASSWORD)
     await members.join(db, invitation, person)
     return person
+
+
+async def beside_another_password(owner: asyncpg.Connection, person: Person, act: Coroutine[Any, Any, T]) -> T:
+    """What comes of an act that compares the old password, and writes once another one is stored."""
+    waits = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pg_backend_pid() = ANY (pg_blocking_pids(pid)))"
+    async with owner.transaction():
+        await owner.execute("UPDATE people SET password_hash = 'another' WHERE id = $1", person.id)
+        doing = asyncio.create_task(act)
+
+        async def waits_or_is_done() -> bool:
+            return doing.done() or bool(await owner.fetchval(waits))
+
+        await eventually(waits_or_is_done)
+    return await doing
 
 
 @asynccontextmanager

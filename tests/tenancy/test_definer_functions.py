@@ -48,7 +48,7 @@ FUNCTIONS = {
     "moves_under_way()": {"step", "moves", "oldest_seconds"},
     "end_hold(tenant uuid)": {"end_hold"},
     "forget_statistics(among text[])": {"forget_statistics"},
-    "find_person(person_email text)": {"id", "email", "name", "password_hash"},
+    "find_person(person_email text)": {"id", "email", "name", "password_hash", "password_changes"},
     "find_session(secret_hash bytea)": {
         "id",
         "person_id",

@@ -38,7 +38,7 @@ from recollect.errors import (
 )
 from recollect_gateway.access_log import note_caller, note_code
 from recollect_gateway.admission import Admission
-from recollect_gateway.bodies import LARGE, require_few_values
+from recollect_gateway.bodies import LARGE, require_quick_to_parse
 from recollect_gateway.calls import Services
 from recollect_gateway.credentials import Authenticator
 from recollect_gateway.departures import departure_of
@@ -178,7 +178,7 @@ class McpEndpoint:
                 )
             more = part["more_body"]
         message = bytes(whole)
-        await require_few_values(message)
+        await require_quick_to_parse(message)
         return message
 
     async def _admit(self, request: AnyRequest, body: CountedBody, stack: AsyncExitStack) -> McpRequest:

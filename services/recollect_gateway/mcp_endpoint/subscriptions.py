@@ -31,6 +31,7 @@ from mcp_types import (
 from msgspec import Struct
 
 from recollect.caller import Caller
+from recollect.errors import Forbidden
 from recollect.notifications import service as notifications
 from recollect.notifications.model import Seen, Watched
 from recollect_gateway.calls import Call, Services
@@ -121,7 +122,9 @@ class Subscription:
         return frozenset(graph_id for graph_id in known if graph_id)
 
     async def look(self, caller: Caller) -> Look[list[ServerEvent | TaskStatus]]:
-        """What is to be told."""
+        """What is to be told. Raises Forbidden where the caller may not read any more what is listened to."""
+        if (self.watched or self._wants_names) and not may_read_graphs(caller):
+            raise Forbidden("This credential may not read graphs any more.")
         stream = self.request.stream
         assert stream is not None, "looks are a stream's"
         asked = (tuple(self.watched.items()), tuple(self.seen), self.names, self._wants_names)

@@ -114,7 +114,6 @@ async def _asked_of(
     giver = grants.approving(memberships[0], person.person_id, address=site_of_client(request))
     async with state.db.transaction(giver) as tx:
         code = await grants.approve(tx, approved, pepper=state.pepper)
-    await clients.note_used(state.db, asked.client.id)
     return _back(_endpoint(state).approved(asked, code))
 
 

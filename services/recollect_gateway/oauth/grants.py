@@ -47,7 +47,8 @@ class CodeGrant(AuthorizationCodeGrant):
 
     def query_authorization_code(self, code: str, client: KnownClient) -> KnownCode | None:
         presented = self.server.presented
-        return KnownCode(presented) if isinstance(presented, PresentedCode) else None
+        told = self.request.payload.redirect_uri
+        return KnownCode(presented, told) if isinstance(presented, PresentedCode) else None
 
     def delete_authorization_code(self, authorization_code: KnownCode) -> None:
         pass

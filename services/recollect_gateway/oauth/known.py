@@ -59,16 +59,19 @@ class KnownClient:
 
 
 class KnownCode:
-    """A code as Authlib asks about it."""
+    """A code as Authlib asks about it. `redirect_uri`: what the token request says of it, if anything."""
 
     code_challenge_method = "S256"
 
-    def __init__(self, presented: PresentedCode) -> None:
+    def __init__(self, presented: PresentedCode, redirect_uri: str | None) -> None:
         self.presented = presented
         self.code_challenge = presented.code_challenge
+        self._told = redirect_uri
 
-    def get_redirect_uri(self) -> str:
-        return self.presented.redirect_uri
+    def get_redirect_uri(self) -> str | None:
+        # Where it is left out (as OAuth 2.1 has it, and who asked for the code without it), PKCE alone tells whose the
+        # code is. Authlib compares nothing with None.
+        return self.presented.redirect_uri if self._told else None
 
     def get_scope(self) -> str:
         return " ".join(self.presented.standing.allowed)

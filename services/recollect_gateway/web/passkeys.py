@@ -78,7 +78,7 @@ class OwnPasskeyController(Controller):
             return go_to("/sign-in")
         await take_for_account(request, session.email)
         try:
-            await people.require_own_password(state.db, session, field(form, "password"))
+            password_changes = await people.require_own_password(state.db, session, field(form, "password"))
             await passkeys.add(
                 state.db,
                 session,
@@ -86,6 +86,7 @@ class OwnPasskeyController(Controller):
                 state.passkey_site,
                 name=field(form, "name"),
                 credential=field(form, "credential"),
+                password_changes=password_changes,
             )
         except (InvalidInput, Conflict) as error:
             return await account_page(request, session, status=400, fault=error.message)

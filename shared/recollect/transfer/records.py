@@ -13,6 +13,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta, Struct, field
 
+from recollect.numbers import has_too_many_digits
 from recollect.times import in_plain_words, storable
 from recollect.transfer.model import MAX_KIND, MAX_NAME, MAX_RELATION_TYPE, MAX_TEXT, ImportProblem, UnreadableLine
 
@@ -279,7 +280,7 @@ def _texts(value: Any, path: str, depth: int = 0) -> Iterator[tuple[str, str]]:
         raise UnreadableLine(f"nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, str):
         yield path, value
-    elif isinstance(value, float) and not isfinite(value):
+    elif (isinstance(value, float) and not isfinite(value)) or (isinstance(value, int) and has_too_many_digits(value)):
         where = path.strip(".")
         raise UnreadableLine(f"{f'{where}: ' if where else ''}is a number that cannot be stored")
     elif isinstance(value, dict):

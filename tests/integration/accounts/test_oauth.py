@@ -430,6 +430,28 @@ class TestClients:
         assert await owner.fetchval("SELECT count(*) FROM oauth_clients") == 2, "who never came back is forgotten"
         assert await clients.find_client(db, used.id) == used
 
+    async def test_those_that_were_just_made_and_used_push_out_none_that_was_used_for_longer(
+        self, db: Database, owner: asyncpg.Connection
+    ) -> None:
+        await owner.execute("DELETE FROM oauth_clients")
+        used = await clients.register(db, name="used", uri=None, uris=["http://localhost/cb"], refreshes=True)
+        await owner.execute("UPDATE oauth_clients SET created_at = now() - interval '90 days'")
+        await clients.note_used(db, used.id)
+        await owner.execute("UPDATE oauth_clients SET last_used_at = now() - interval '23 hours'")
+        await owner.execute(
+            """INSERT INTO oauth_clients (id, kind, name, redirect_uris, refreshes, last_used_at)
+            SELECT 'https://evil.example/' || n, 'document', 'n', '{https://evil.example/cb}', true, now()
+            FROM generate_series(1, 10500) n"""
+        )
+        new = [
+            await clients.register(db, name="new", uri=None, uris=["http://localhost/cb"], refreshes=True)
+            for _ in range(3)
+        ]
+        assert await owner.fetchval("SELECT count(*) FROM oauth_clients") == 9_003
+        for each in (used, *new):
+            assert await clients.find_client(db, each.id) == each
+        await owner.execute("DELETE FROM oauth_clients")
+
     async def test_bad_metadata_writes_nothing(self, db: Database, owner: asyncpg.Connection) -> None:
         before = await owner.fetchval("SELECT count(*) FROM oauth_clients")
         with pytest.raises(InvalidInput):

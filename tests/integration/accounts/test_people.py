@@ -9,6 +9,8 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
+from recollect.accounts.audit import service as audit
+from recollect.accounts.audit.model import Action, AuditFilter
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.members import service as members
 from recollect.accounts.members.model import subject_of
@@ -19,7 +21,7 @@ from recollect.caller import Caller, Role, Scope
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, RecollectError, Unauthenticated
 from recollect.platform.db import Database
 from tests.conftest import NewTenant
-from tests.support.people import BROWSER, PASSWORD, joined, new_email
+from tests.support.people import BROWSER, PASSWORD, beside_another_password, joined, new_email
 
 PEPPER = b"pepper"
 
@@ -142,6 +144,26 @@ class TestSessions:
         assert await people.session_of(db, there.secret, pepper=PEPPER) is None
         await people.sign_in(db, person.email, "orange ladder beside rivers", BROWSER, pepper=PEPPER)
 
+    async def test_none_is_begun_by_a_password_that_changes_meanwhile(
+        self, db: Database, owner: asyncpg.Connection
+    ) -> None:
+        person = await people.register(db, new_email(), "Ada", PASSWORD)
+        begun = people.sign_in(db, person.email, PASSWORD, BROWSER, pepper=PEPPER)
+        with pytest.raises(Unauthenticated, match=people.REFUSAL):
+            await beside_another_password(owner, person, begun)
+        assert await people.list_sessions(db, person.id, within=None) == []
+
+    async def test_nor_is_another_password_taken_by_it(self, db: Database, owner: asyncpg.Connection) -> None:
+        person = await people.register(db, new_email(), "Ada", PASSWORD)
+        issued = await people.begin_session(db, person.id, BROWSER, pepper=PEPPER)
+        session = await people.session_of(db, issued.secret, pepper=PEPPER)
+        assert session is not None
+        change = people.change_password(db, session, PASSWORD, "orange ladder beside rivers")
+        with pytest.raises(InvalidInput, match="password of now") as refused:
+            await beside_another_password(owner, person, change)
+        assert refused.value.path == "old_password"
+        assert await owner.fetchval("SELECT password_hash FROM people WHERE id = $1", person.id) == "another"
+
     async def test_an_address_is_one_persons(self, db: Database) -> None:
         person = await people.register(db, new_email(), "Ada", PASSWORD)
         with pytest.raises(Conflict):
@@ -202,6 +224,60 @@ class TestInvitations:
             await members.join(db, invitation, person)
         assert await roles(db, caller) == {person.email: Role.READER}
         assert await members.open_invitation(db, issued.secret, pepper=PEPPER) == invitation
+
+    @pytest.mark.parametrize(
+        ("was", "becomes", "void"),
+        [
+            (Role.ADMIN, None, {Role.READER, Role.ADMIN}),
+            (Role.ADMIN, Role.MEMBER, {Role.READER, Role.ADMIN}),
+            (Role.ADMIN, Role.OWNER, set()),
+            (Role.OWNER, None, {Role.READER, Role.ADMIN, Role.OWNER}),
+            (Role.OWNER, Role.READER, {Role.READER, Role.ADMIN, Role.OWNER}),
+            (Role.OWNER, Role.ADMIN, {Role.OWNER}),
+        ],
+    )
+    async def test_those_that_somebody_may_not_make_any_more_are_void(
+        self, db: Database, caller: Caller, was: Role, becomes: Role | None, void: set[Role]
+    ) -> None:
+        await joined(db, caller, Role.OWNER, pepper=PEPPER)
+        person = await joined(db, caller, was, pepper=PEPPER)
+        offered = [Role.READER, Role.ADMIN, *([Role.OWNER] if was is Role.OWNER else [])]
+        async with db.transaction(acting(caller, person, was)) as tx:
+            made = {role: await members.invite(tx, new_email(), role, pepper=PEPPER) for role in offered}
+        async with db.transaction(caller) as tx:
+            others = await members.invite(tx, new_email(), Role.ADMIN, pepper=PEPPER)
+            if becomes is None:
+                await members.remove_member(tx, person.id)
+            else:
+                await members.change_role(tx, person.id, becomes)
+            told = await audit.list_entries(tx, AuditFilter(action=Action.INVITATION_REVOKED))
+        assert [entry.objects for entry in reversed(told)] == [
+            (f"invitation:{made[role].invitation.id}",) for role in offered if role in void
+        ]
+        for role, issued in made.items():
+            if role in void:
+                with pytest.raises(NotFound):
+                    await members.open_invitation(db, issued.secret, pepper=PEPPER)
+            else:
+                await members.open_invitation(db, issued.secret, pepper=PEPPER)
+        await members.open_invitation(db, others.secret, pepper=PEPPER)
+
+    async def test_whoever_leaves_takes_theirs_back_and_nobody_elses(self, db: Database, caller: Caller) -> None:
+        leaving, staying = [await joined(db, caller, Role.ADMIN, pepper=PEPPER) for _ in range(2)]
+        made = {}
+        for person in (leaving, staying):
+            async with db.transaction(acting(caller, person, Role.ADMIN)) as tx:
+                made[person] = await members.invite(tx, new_email(), Role.ADMIN, pepper=PEPPER)
+        used = await members.open_invitation(db, made[leaving].secret, pepper=PEPPER)
+        joiner = await people.register(db, used.email, "Ada", PASSWORD)
+        await members.join(db, used, joiner)
+        async with db.transaction(acting(caller, leaving, Role.ADMIN)) as tx:
+            open_ = await members.invite(tx, new_email(), Role.READER, pepper=PEPPER)
+            await members.remove_member(tx, leaving.id)
+        with pytest.raises(NotFound):
+            await members.open_invitation(db, open_.secret, pepper=PEPPER)
+        await members.open_invitation(db, made[staying].secret, pepper=PEPPER)
+        assert (await roles(db, caller))[joiner.email] is Role.ADMIN, "who has joined stays"
 
     async def test_only_an_owner_invites_owners(self, db: Database, caller: Caller) -> None:
         admin = await joined(db, caller, Role.ADMIN, pepper=PEPPER)

@@ -62,6 +62,18 @@ async def called(
     return await http.post(path, content=json.dumps(body), headers=headers)
 
 
+class TestUse:
+    async def test_a_client_is_used_once_it_has_tokens(
+        self, visitor: Visitor, client: HandClient, owner: asyncpg.Connection
+    ) -> None:
+        """A code that is never changed for tokens keeps no client."""
+        is_used = "SELECT last_used_at IS NOT NULL FROM oauth_clients WHERE id = $1"
+        code = await client.code(visitor)
+        assert await owner.fetchval(is_used, client.id) is False
+        assert (await client.redeem(code)).status_code == 200
+        assert await owner.fetchval(is_used, client.id) is True
+
+
 class TestToken:
     async def test_a_code_brings_tokens_for_the_resource(
         self, visitor: Visitor, client: HandClient, web: httpx2.AsyncClient, gateway: RunningGateway
@@ -83,7 +95,6 @@ class TestToken:
             ({"client_id": None}, "invalid_client"),
             ({"client_id": "rcl_client_x"}, "invalid_client"),
             ({"client_id": "another"}, "invalid_grant"),
-            ({"redirect_uri": None}, "invalid_grant"),
             ({"redirect_uri": "http://127.0.0.1:1/callback"}, "invalid_grant"),
             ({"code_verifier": None}, "invalid_request"),
             ({"code_verifier": "x"}, "invalid_request"),
@@ -119,6 +130,23 @@ class TestToken:
         assert (refused.status_code, refused.json()["error"]) == (400, error)
         assert refused.headers["cache-control"] == "no-store"
         assert (await client.token(**given)).status_code == 200
+
+    @pytest.mark.parametrize(
+        ("asked_with", "redeemed_with"),
+        [({}, {"redirect_uri": None}), ({"redirect_uri": None}, {"redirect_uri": None}), ({"redirect_uri": None}, {})],
+    )
+    async def test_the_address_to_go_back_to_may_be_left_out(
+        self,
+        visitor: Visitor,
+        client: HandClient,
+        asked_with: dict[str, str | None],
+        redeemed_with: dict[str, str | None],
+    ) -> None:
+        """PKCE tells whose the code is: an address that is told has to be the one of the code all the same."""
+        code = await client.code(visitor, **asked_with)
+        wrong = await client.redeem(code, redirect_uri="http://127.0.0.1:1/callback")
+        assert (wrong.status_code, wrong.json()["error"]) == (400, "invalid_grant")
+        assert (await client.redeem(code, **redeemed_with)).status_code == 200
 
     async def test_a_secret_of_a_client_is_refused(self, visitor: Visitor, client: HandClient) -> None:
         """There are none: whoever sends one means another server."""

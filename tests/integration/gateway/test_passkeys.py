@@ -18,7 +18,7 @@ from recollect.platform.db import Database
 from recollect.settings import Settings
 from tests.support.authenticator import Authenticator
 from tests.support.gateway import RunningGateway
-from tests.support.people import PASSWORD, browser, joined, sign_in
+from tests.support.people import PASSWORD, beside_another_password, browser, joined, sign_in
 
 ACCOUNT, SIGN_IN = "/account/passkeys", "/passkeys/sign-in"
 
@@ -187,6 +187,14 @@ class TestAdding:
     async def test_who_is_signed_in_tells_the_password(self, holder: Holder, gateway: RunningGateway) -> None:
         _, answer = await add(holder.http, Authenticator(gateway.url), password="wrong")
         assert (answer.status_code, "password of now" in answer.text) == (400, True)
+
+    async def test_a_password_that_changes_meanwhile_adds_none(
+        self, holder: Holder, gateway: RunningGateway, owner: asyncpg.Connection
+    ) -> None:
+        adding = add(holder.http, Authenticator(gateway.url), name="Late")
+        _, answer = await beside_another_password(owner, holder.person, adding)
+        assert (answer.status_code, "password of now" in answer.text) == (400, True)
+        assert "Late" not in await account_of(holder)
 
     @pytest.mark.parametrize(
         "change", [{"origin": "https://evil.example"}, {"host": "evil.example"}, {"verifies": False}]

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from typing import Any
@@ -13,8 +14,12 @@ from msgspec import Struct
 
 from recollect.settings import Settings
 from recollect_gateway.app import create_app
+from recollect_gateway.bodies import LARGE
 from recollect_gateway.calls import Call
+from recollect_gateway.departures import Departure
+from recollect_gateway.mcp_endpoint import endpoint
 from recollect_gateway.mcp_endpoint.offer import RECOLLECT, Offer
+from recollect_gateway.mcp_endpoint.plain_calls import PlainCall, plain_call
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from tests.support.gateway import LEGACY, MODERN, RunningGateway, rpc_answer, rpc_headers, serving, until
 from tests.support.timeouts import MAX_WAIT_SECONDS
@@ -29,16 +34,21 @@ class Nothing(Struct, frozen=True):
 
 
 class Moments(Struct, frozen=True):
-    """How many silent moments a call takes."""
+    """How many silent moments a call takes. `ballast`: what makes it large."""
 
     moments: int
+    ballast: str = ""
 
+
+BEGUN: list[int] = []
+"""Of how many moments calls were that began."""
 
 ENDED: list[int] = []
 """Of how many moments calls were that ended before their time."""
 
 
 async def _take(_: Call, arguments: Moments) -> CallToolResult:
+    BEGUN.append(arguments.moments)
     try:
         await asyncio.sleep(arguments.moments * SILENT_SECONDS)
     except asyncio.CancelledError:
@@ -163,6 +173,32 @@ class TestWhatTakesLong:
             assert endless not in ENDED
         await until(lambda: endless in ENDED)
         assert (await call(client, message("take", moments=0))).json()["result"]
+
+    async def test_nothing_begins_for_a_client_that_left_while_its_call_was_parsed(
+        self, client: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A large body is parsed beside the event loop, where nobody hears of it."""
+        parsing, left, said_goodbye = threading.Event(), threading.Event(), Departure.happen
+
+        def parse_slowly(*given: Any) -> PlainCall | None:
+            parsing.set()
+            assert left.wait(MAX_WAIT_SECONDS)
+            return plain_call(*given)
+
+        def leave(departure: Departure) -> None:
+            said_goodbye(departure)
+            left.set()
+
+        monkeypatch.setattr(endpoint, "plain_call", parse_slowly)
+        monkeypatch.setattr(Departure, "happen", leave)
+        BEGUN.clear()
+        calling = asyncio.create_task(call(client, message("take", moments=0, ballast="x" * LARGE)))
+        await until(parsing.is_set)
+        calling.cancel()
+        await until(left.is_set)
+        monkeypatch.setattr(endpoint, "plain_call", plain_call)
+        await call(client, message("take", moments=1))
+        assert BEGUN == [1]
 
 
 class TestWhatTheTransportAnswers:

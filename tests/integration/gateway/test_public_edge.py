@@ -309,6 +309,17 @@ class TestMethods:
             for name in ("content-type", "content-length", "x-content-type-options"):
                 assert head.headers.get(name) == whole.headers.get(name), name
 
+    async def test_head_of_a_stream_is_its_headers_and_holds_nothing(
+        self, gateway: RunningGateway, settings: Settings, admin_key: str
+    ) -> None:
+        async with gateway.http(admin_key) as http:
+            await http.post("/v1/graphs", json={"name": "told"})
+            for _ in range(settings.streams_per_key + 1):
+                head = await http.head("/v1/graphs/told/changes", headers={"Accept": "text/event-stream"})
+                assert (head.status_code, head.content) == (200, b"")
+                assert head.headers["content-type"].startswith("text/event-stream")
+                assert (await http.get("/v1/graphs")).status_code == 200  # On the same connection.
+
 
 class TestPaths:
     @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Access tokens of an issuer that a tenant trusts, at its endpoint, over real HTTP to an issuer on loopback."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from recollect.caller import Caller
 from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.integration.gateway.test_management import done, problem
-from tests.support.gateway import NewApiKey, RunningGateway, answer, rpc_headers, serving
+from tests.support.gateway import MODERN, NewApiKey, RunningGateway, answer, rpc_headers, serving
 from tests.support.identity_provider import (
     Forge,
     IdentityProviderServer,
@@ -103,6 +104,26 @@ async def trust(
 ) -> Trust:
     made = await done(admin, "POST", PATH, name="Acme Tokens", issuer=idp.issuer)
     return Trust(gateway, caller.tenant, idp, made, web)
+
+
+class TestStreams:
+    async def test_one_ends_whose_token_may_read_no_more_and_tells_nothing(
+        self, trust: Trust, admin: httpx2.AsyncClient
+    ) -> None:
+        """The token holds, and would be refused what it listens to."""
+        await done(admin, "POST", "/v1/graphs", name="work")
+        work, token = "recollect://graphs/work", trust.token()
+        writing = [{"value": "memory:write", "scopes": ["memory:write"]}]
+        async with (
+            trust.gateway.client(token, trust.path, revision=MODERN) as client,
+            client.listen(resource_subscriptions=[work], resources_list_changed=True) as subscription,
+        ):
+            assert subscription.honored.resource_subscriptions == [work]
+            await done(admin, "PATCH", f"{PATH}/{trust.trusted['id']}", rules=writing)
+            await done(admin, "POST", "/v1/graphs/work/memories", items=[{"text": "The kettle is hot."}])
+            async with asyncio.timeout(MAX_WAIT_SECONDS):
+                assert [event async for event in subscription] == []
+        assert await trust.status(token) == 200
 
 
 class TestTokens:

@@ -130,8 +130,10 @@ class TestTenants:
         self, operating: httpx2.AsyncClient, tenant: Tenant, owner: asyncpg.Connection
     ) -> None:
         path, now = f"/tenants/{tenant.slug}", {"grace_days": 0}
-        for confirm in ({}, {"confirm": "another"}):
-            assert await code_of(operating, "DELETE", path, params=now | confirm) == (400, "invalid_input")
+        for without_grace in (now, {"grace_days": 1e-12}):
+            for confirm in ({}, {"confirm": "another"}):
+                refused = await code_of(operating, "DELETE", path, params=without_grace | confirm)
+                assert refused == (400, "invalid_input")
         rows = (await done(operating, "GET", f"{path}/rows"))["rows"]
         await done(operating, "DELETE", path, params=now | {"confirm": tenant.slug})
         erased = {"state": "more", "receipt": None}

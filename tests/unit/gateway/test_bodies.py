@@ -1,4 +1,4 @@
-"""How many values a body holds is counted without parsing it: separators in texts are none."""
+"""How many values a body holds and how long its numbers are is seen without parsing it; what texts say is left out."""
 
 import json
 from typing import Any
@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.errors import ErrorCode, TooLarge
-from recollect_gateway.bodies import MAX_VALUES, _values_of, require_few_values
+from recollect.errors import ErrorCode, InvalidInput, TooLarge
+from recollect.numbers import MAX_DIGITS
+from recollect_gateway.bodies import MAX_VALUES, _values_of, require_quick_to_parse
 
 TEXTS = st.text('ab,[{"\\\\', max_size=8)
 VALUES = st.recursive(
@@ -33,9 +34,29 @@ def test_what_stands_in_texts_does_not_count(value: Any) -> None:
 
 
 async def test_as_many_as_may_be_pass_and_one_more_does_not() -> None:
-    await require_few_values(json.dumps([0] * MAX_VALUES).encode())
-    await require_few_values(json.dumps(["," * 2 * MAX_VALUES]).encode())
-    await require_few_values(b"[" * MAX_VALUES + b"is no JSON")
+    await require_quick_to_parse(json.dumps([0] * MAX_VALUES).encode())
+    await require_quick_to_parse(json.dumps(["," * 2 * MAX_VALUES]).encode())
+    await require_quick_to_parse(b"[" * MAX_VALUES + b"is no JSON")
     with pytest.raises(TooLarge, match="Send less in one call") as refused:
-        await require_few_values(json.dumps([0] * (MAX_VALUES + 1)).encode())
+        await require_quick_to_parse(json.dumps([0] * (MAX_VALUES + 1)).encode())
     assert refused.value.code == ErrorCode.REQUEST_TOO_LARGE
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        10**MAX_DIGITS - 1,
+        [10**MAX_DIGITS - 1, -(10**MAX_DIGITS - 1)],
+        "7" * 10 * MAX_DIGITS,
+        {"7" * 10 * MAX_DIGITS: '"' + "7" * 10 * MAX_DIGITS},
+        ["\\", "7" * 10 * MAX_DIGITS],
+    ],
+)
+async def test_numbers_that_are_not_too_long_and_texts_of_digits_pass(value: Any) -> None:
+    await require_quick_to_parse(json.dumps(value).encode())
+
+
+@pytest.mark.parametrize("number", [10**MAX_DIGITS, -(10**MAX_DIGITS), [1, {"a": 10**MAX_DIGITS}], ["\\", 10**4000]])
+async def test_a_number_of_too_many_digits_does_not(number: Any) -> None:
+    with pytest.raises(InvalidInput, match=f"A number has {MAX_DIGITS} digits at most"):
+        await require_quick_to_parse(json.dumps(number).encode())

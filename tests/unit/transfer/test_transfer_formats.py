@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from recollect.errors import InvalidInput, TooLarge
+from recollect.numbers import MAX_DIGITS
 from recollect.platform.computing import finish
 from recollect.times import NEEDED
 from recollect.transfer.batches import (
@@ -394,6 +395,10 @@ class TestJson:
             (
                 {"name": "a", "entityType": "", "observations": [], "metadata": {"b": [1, HUGE]}},
                 "metadata.field 1.1: is a number that cannot be stored",
+            ),
+            (
+                {"name": "a", "entityType": "", "observations": [], "metadata": {"b": 10**MAX_DIGITS}},
+                "metadata.field 1: is a number that cannot be stored",
             ),
             (
                 {"name": "a", "entityType": "", "observations": [], "createdAt": "0001-01-01T00:00:00+14:00"},

@@ -54,6 +54,13 @@ class OpenInvitation:
     role: Role
 
 
+def given_by(role: Role | None) -> frozenset[Role]:
+    """The roles for which a member of this role may invite; None is no member."""
+    if role is Role.OWNER:
+        return frozenset(Role)
+    return frozenset(Role) - {Role.OWNER} if role is Role.ADMIN else frozenset()
+
+
 def subject_of(person_id: UUID) -> str:
     """How the log names a person who acts."""
     return f"{PERSON_SUBJECT}{person_id}"

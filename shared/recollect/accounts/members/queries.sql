@@ -78,6 +78,13 @@ SET revoked_at = CASE WHEN accepted_at IS NULL THEN coalesce(revoked_at, clock_t
 WHERE tenant_id = :tenant_id AND id = :id
 RETURNING id, email, role, created_at, created_by, expires_at, accepted_at, revoked_at;
 
+-- name: revoke_invitations_of
+-- Make void which somebody made, which hold, and whose role is none of :kept.
+UPDATE invitations SET revoked_at = clock_timestamp()
+WHERE tenant_id = :tenant_id AND created_by = :created_by AND role <> ALL (:kept::text[])
+    AND accepted_at IS NULL AND revoked_at IS NULL AND expires_at > clock_timestamp()
+RETURNING id;
+
 -- name: find_invitation
 -- The invitation with this keyed hash, and its tenant; asked before a tenant is known.
 SELECT tenant_id, tenant, tenant_name, tenant_status, id, email, role, expires_at, accepted_at, revoked_at

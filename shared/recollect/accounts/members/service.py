@@ -13,6 +13,7 @@ from recollect.accounts.members.model import (
     IssuedInvitation,
     Member,
     OpenInvitation,
+    given_by,
     require_may_give,
     require_may_take,
     subject_of,
@@ -45,7 +46,7 @@ async def get_member(tx: Transaction, person_id: UUID) -> Member:
 
 
 async def change_role(tx: Transaction, person_id: UUID, role: Role, *, check: Check[Member] = unconditional) -> Member:
-    """Give a member another role.
+    """Give a member another role; their invitations for which they may invite no more are void.
 
     Raises what `check` does, NotFound, Forbidden where the caller may not give or take these roles, Conflict for the
     last owner.
@@ -60,11 +61,12 @@ async def change_role(tx: Transaction, person_id: UUID, role: Role, *, check: Ch
         await _require_owner_left(tx, person_id, was)
     if was is not role:
         await audit.record(tx, Action.MEMBER_ROLE_CHANGED, named("person", person_id), was=was, role=role)
+        await _revoke_invitations_of(tx, person_id, kept=given_by(role))
     return member
 
 
 async def remove_member(tx: Transaction, person_id: UUID, *, check: Check[Member] = unconditional) -> None:
-    """Let a person be no member any more; what they were granted ends with it.
+    """Let a person be no member any more; what they were granted ends with it, and their invitations are void.
 
     Raises what `check` does, NotFound, Forbidden where the caller may not take this role (oneself anybody may remove),
     Conflict for the last owner.
@@ -76,6 +78,7 @@ async def remove_member(tx: Transaction, person_id: UUID, *, check: Check[Member
     await _require_owner_left(tx, person_id, was)
     await store.delete_member(tx, person_id)
     await audit.record(tx, Action.MEMBER_REMOVED, named("person", person_id), was=was)
+    await _revoke_invitations_of(tx, person_id, kept=given_by(None))
 
 
 async def invite(tx: Transaction, email: str, role: Role, *, pepper: bytes) -> IssuedInvitation:
@@ -117,6 +120,12 @@ async def revoke_invitation(tx: Transaction, invitation_id: UUID) -> Invitation:
     if held.revoked_at is None and invitation.revoked_at is not None:
         await audit.record(tx, Action.INVITATION_REVOKED, named("invitation", invitation_id))
     return invitation
+
+
+async def _revoke_invitations_of(tx: Transaction, person_id: UUID, *, kept: frozenset[Role]) -> None:
+    """Make void which a person made and nobody has accepted; `kept`: the roles of those that stay."""
+    for invitation_id in await store.revoke_invitations_of(tx, subject_of(person_id), kept=kept):
+        await audit.record(tx, Action.INVITATION_REVOKED, named("invitation", invitation_id))
 
 
 async def open_invitation(db: Database, secret: str, *, pepper: bytes) -> OpenInvitation:

@@ -1,5 +1,6 @@
 """One function per query of `queries.sql`."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -106,6 +107,12 @@ async def revoke_invitation(tx: Transaction, invitation_id: UUID) -> Invitation 
     """Make an invitation void; None if the tenant has no such one."""
     row = await tx.fetchrow(queries.revoke_invitation, id=invitation_id)
     return _invitation(row) if row else None
+
+
+async def revoke_invitations_of(tx: Transaction, subject: str, *, kept: Iterable[Role]) -> list[UUID]:
+    """Make void which a subject made and which hold, but for those of the kept roles; their ids, oldest first."""
+    rows = await tx.fetch(queries.revoke_invitations_of, created_by=subject, kept=sorted(kept))
+    return sorted(row["id"] for row in rows)
 
 
 async def find_invitation(session: Session, secret_hash: bytes) -> InvitationRecord | None:

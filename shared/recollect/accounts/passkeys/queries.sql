@@ -10,10 +10,6 @@ SELECT held FROM take_passkey_challenge(:challenge, :browser);
 -- The passkey with this credential, of anybody; asked before anybody is known.
 SELECT id, person_id, public_key, sign_count FROM find_passkey(:credential_id);
 
--- name: lock_person
--- Until this transaction ends, nobody else adds a passkey to this person.
-SELECT id FROM people WHERE id = :person_id FOR NO KEY UPDATE;
-
 -- name: insert_passkey
 -- A new passkey; nothing where the credential is registered, or the person has :most.
 INSERT INTO passkeys (id, person_id, credential_id, public_key, sign_count, name)

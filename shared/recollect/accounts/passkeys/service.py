@@ -38,6 +38,7 @@ from recollect.accounts.passkeys.model import (
     StoredPasskey,
     passkey_name,
 )
+from recollect.accounts.people import service as people
 from recollect.accounts.people.model import PersonSession
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, Unauthenticated
 from recollect.platform.db import Database
@@ -89,11 +90,19 @@ async def begin_adding(db: Database, person: PersonSession, browser: bytes, part
 
 
 async def add(
-    db: Database, person: PersonSession, browser: bytes, party: PasskeySite, *, name: str, credential: str
+    db: Database,
+    person: PersonSession,
+    browser: bytes,
+    party: PasskeySite,
+    *,
+    name: str,
+    credential: str,
+    password_changes: int,
 ) -> Passkey:
     """Store the passkey that a browser made.
 
-    Raises InvalidInput, Conflict where there is no room for it, or Forbidden, as `require_whole` does.
+    `password_changes`: what `people.require_own_password` returned. Raises InvalidInput, also where the person has
+    taken another password since; Conflict where there is no room for it; Forbidden, as `require_whole` does.
     """
     require_whole(person)
     name = passkey_name(name)
@@ -108,7 +117,7 @@ async def add(
     if made is None:
         raise InvalidInput(NOT_ADDED)
     async with db.personal(person.person_id) as session:
-        await store.lock_person(session, person.person_id)
+        await people.require_same_password(session, person.person_id, password_changes)  # One passkey at a time, too.
         passkey = await store.insert_passkey(
             session,
             person.person_id,

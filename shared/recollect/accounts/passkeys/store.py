@@ -27,11 +27,6 @@ async def find_passkey(session: Session, credential_id: bytes) -> StoredPasskey 
     return StoredPasskey(**row) if row else None
 
 
-async def lock_person(session: Session, person_id: UUID) -> None:
-    """Let nobody else add a passkey to this person until the transaction ends."""
-    await session.execute(queries.lock_person, person_id=person_id)
-
-
 async def insert_passkey(
     session: Session, person_id: UUID, *, credential_id: bytes, public_key: bytes, sign_count: int, name: str, most: int
 ) -> Passkey | None:

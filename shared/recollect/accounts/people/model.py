@@ -31,12 +31,16 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a sign-in by password is compared with; `password_hash` None where the person has none."""
+    """What a sign-in by password is compared with; `password_hash` None where the person has none.
+
+    `password_changes`: how often they took another password, which tells whether this is still theirs.
+    """
 
     id: UUID
     email: str
     name: str
     password_hash: str | None
+    password_changes: int
 
 
 @dataclass(frozen=True, slots=True)

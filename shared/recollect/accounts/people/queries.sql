@@ -1,6 +1,6 @@
 -- name: find_person
 -- Who signs in with this address, and what the password is compared with; asked before anybody is known.
-SELECT id, email, name, password_hash FROM find_person(:email);
+SELECT id, email, name, password_hash, password_changes FROM find_person(:email);
 
 -- name: insert_person
 -- A new person, who has signed in as far as the database knows; nobody where the address is taken.
@@ -16,6 +16,10 @@ SELECT set_config('recollect.person_id', :person_id::uuid::text, true);
 -- name: copy_person
 -- Who somebody is whose account is in another cell; nothing where that is stored.
 INSERT INTO people (id, email, name) VALUES (:person_id, :email, :name) ON CONFLICT DO NOTHING;
+
+-- name: hold_password
+-- Until this transaction ends, this person takes no other password; nobody where they did after so many changes.
+SELECT id FROM people WHERE id = :person_id AND password_changes = :password_changes FOR NO KEY UPDATE;
 
 -- name: set_password
 -- Another password.

@@ -71,7 +71,10 @@ async def is_known(db: Database, email: str) -> bool:
 
 
 async def sign_in(db: Database, email: str, password: str, browser: Browser, *, pepper: bytes) -> IssuedSession:
-    """Begin a session. Raises Unauthenticated, alike and after as long for every reason."""
+    """Begin a session. Raises Unauthenticated, alike and after as long for every reason.
+
+    One of them is that the person took another password while this one was compared.
+    """
     try:
         email = normalized_email(email)
     except InvalidInput:
@@ -80,18 +83,32 @@ async def sign_in(db: Database, email: str, password: str, browser: Browser, *, 
         found = await store.find_credentials(session, email)
     if not await passwords.matches(password, found.password_hash if found else None) or found is None:
         raise Unauthenticated(REFUSAL)
-    return await begin_session(db, found.id, browser, pepper=pepper)
+    return await begin_session(db, found.id, browser, pepper=pepper, password_changes=found.password_changes)
 
 
 async def begin_session(
-    db: Database, person_id: UUID, browser: Browser, *, pepper: bytes, confinement: Confinement | None = None
+    db: Database,
+    person_id: UUID,
+    browser: Browser,
+    *,
+    pepper: bytes,
+    confinement: Confinement | None = None,
+    password_changes: int | None = None,
 ) -> IssuedSession:
-    """Begin a session of somebody who has shown who they are, to us or (`confinement`) to a tenant's provider."""
+    """Begin a session of somebody who has shown who they are, to us or (`confinement`) to a tenant's provider.
+
+    `password_changes`: how often they had taken another password when theirs was compared; None where they showed it
+    otherwise. Raises Unauthenticated where they have taken another one since.
+    """
     secret, expires_at = secrets.token_urlsafe(32), datetime.now(UTC) + SESSION_LIFETIME
     shown = Browser(printable(browser.user_agent[:MAX_USER_AGENT]), browser.address)
     within = confinement.tenant_id if confinement else None
     counted = await _password_changes(db, person_id) if within and db.is_several else None
     async with db.personal(person_id, within=within) as session:
+        if password_changes is not None and not await store.hold_password(
+            session, person_id, password_changes=password_changes
+        ):
+            raise Unauthenticated(REFUSAL)
         session_id = await store.insert_session(
             session,
             person_id,
@@ -214,32 +231,50 @@ async def change_password(
 ) -> None:
     """Take another password, and end the person's other sessions. `address`: where they are.
 
-    Raises InvalidInput, or Forbidden for who signed in by a tenant's provider, which says nothing of passwords.
+    Raises InvalidInput, also where they took another one while `old` was compared; Forbidden for who signed in by a
+    tenant's provider, which says nothing of passwords.
     """
     if signed_in.confined_to is not None:
         raise Forbidden("You signed in by an organisation's provider. Sign in with your password to change it.")
     async with db.system() as session:
         found = await store.find_credentials(session, signed_in.email)
     if found is None or not await passwords.matches(old, found.password_hash):
-        raise InvalidInput("This is not the password of now", path="old_password")
+        raise _not_of_now("old_password")
     await passwords.require_strong(new, (signed_in.email, signed_in.name), breached)
     password_hash = await passwords.hash_password(new)
     changed = acts.Act(Action.PASSWORD_CHANGED, address)
     async with db.personal(signed_in.person_id) as session:
+        if not await store.hold_password(session, signed_in.person_id, password_changes=found.password_changes):
+            raise _not_of_now("old_password")
         await store.set_password(session, signed_in.person_id, password_hash)
         await store.revoke_other_sessions(session, signed_in.person_id, kept=signed_in.id)
         await acts.record(session, signed_in.person_id, changed)
     await acts.end_sessions_elsewhere(db, signed_in.person_id, changed)
 
 
-async def require_own_password(db: Database, signed_in: PersonSession, password: str) -> None:
-    """Raise InvalidInput unless it is the password of who is signed in; who has none tells none."""
+async def require_own_password(db: Database, signed_in: PersonSession, password: str) -> int:
+    """Raise InvalidInput unless it is the password of who is signed in; who has none tells none.
+
+    Returns how often they had taken another password: what is done by this one asks `require_same_password` for it.
+    """
     async with db.system() as session:
         found = await store.find_credentials(session, signed_in.email)
-    if found is not None and found.password_hash is None:
-        return
-    if found is None or not await passwords.matches(password, found.password_hash):
-        raise InvalidInput("This is not the password of now", path="password")
+    if found is None or not (found.password_hash is None or await passwords.matches(password, found.password_hash)):
+        raise _not_of_now("password")
+    return found.password_changes
+
+
+async def require_same_password(session: Session, person_id: UUID, password_changes: int) -> None:
+    """Raise InvalidInput where a person took another password after so many changes; none is taken until it ends.
+
+    `session`: the transaction that does what the password was asked for.
+    """
+    if not await store.hold_password(session, person_id, password_changes=password_changes):
+        raise _not_of_now("password")
+
+
+def _not_of_now(path: str) -> InvalidInput:
+    return InvalidInput("This is not the password of now", path=path)
 
 
 async def has_password(session: Session, email: str, person_id: UUID) -> bool:

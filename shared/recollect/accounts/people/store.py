@@ -65,6 +65,12 @@ async def copy_person(tx: Transaction, person_id: UUID, *, email: str, name: str
     await tx.execute(queries.copy_person, person_id=person_id, email=email, name=name)
 
 
+async def hold_password(session: Session, person_id: UUID, *, password_changes: int) -> bool:
+    """Let a person take no other password until the transaction ends; False where they did after so many changes."""
+    held = await session.fetchval(queries.hold_password, person_id=person_id, password_changes=password_changes)
+    return held is not None
+
+
 async def set_password(session: Session, person_id: UUID, password_hash: str) -> None:
     """Store another password."""
     await session.execute(queries.set_password, person_id=person_id, password_hash=password_hash)

@@ -39,7 +39,7 @@ async def find_client(db: Database, client_id: str) -> Client | None:
 
 
 async def note_used(db: Database, client_id: str) -> None:
-    """Somebody let the client in, or it refreshed its tokens: it is not forgotten."""
+    """Tokens were issued to the client: it is not forgotten. That somebody let it in is no use yet."""
     async with db.system() as session:
         await store.touch_client(session, client_id)
 
