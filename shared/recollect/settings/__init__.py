@@ -6,6 +6,7 @@ They are grouped by what they are of, a module for each group; whoever reads the
 import os
 from pathlib import Path
 from typing import Self
+from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SecretsSettingsSource, SettingsConfigDict
@@ -93,10 +94,16 @@ class Settings(
         return self
 
     def require_own_secret(self) -> None:
-        """Raise InvalidInput where the world could reach keys that are hashed with the secret in this file."""
-        if self.key_secret.get_secret_value() == DEVELOPMENT_SECRET and self.host not in LOOPBACK:
+        """Raise InvalidInput where others could use keys that are hashed with the secret that everybody knows.
+
+        They reach a gateway that listens beyond this machine, or one on loopback behind a proxy with a public address.
+        """
+        reached_as = {self.host, urlsplit(self.base_url).hostname}
+        if self.key_secret.get_secret_value() == DEVELOPMENT_SECRET and not reached_as <= LOOPBACK:
             raise InvalidInput(
-                "Set it to 32 random bytes or more before listening beyond this machine", path="RECOLLECT_KEY_SECRET"
+                "Set it to 32 random bytes or more before this server is reached from beyond this machine: it listens "
+                "there, or RECOLLECT_PUBLIC_URL leads there",
+                path="RECOLLECT_KEY_SECRET",
             )
 
     @property

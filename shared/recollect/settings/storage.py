@@ -5,7 +5,7 @@ from pydantic_settings import BaseSettings
 
 from recollect.peppers import Pepper
 
-DEVELOPMENT_SECRET = "recollect-development-only"  # noqa: S105 - refused by the gateway beyond loopback
+DEVELOPMENT_SECRET = "recollect-development-only"  # noqa: S105 - refused where others reach the gateway
 
 
 class StorageSettings(BaseSettings):
