@@ -14,15 +14,24 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SecretsS
 from recollect.errors import InvalidInput
 from recollect.public_url import local_url
 from recollect.settings.calls import CallsSettings
-from recollect.settings.cells import SEVERAL_CELLS_CONNECTIONS, CellSettings
+from recollect.settings.cells import HOME, SEVERAL_CELLS_CONNECTIONS, CellSettings
 from recollect.settings.edge import EdgeSettings
 from recollect.settings.embedding import EmbeddingSettings
 from recollect.settings.moves import MoveSettings
 from recollect.settings.operators import OperatorSettings
 from recollect.settings.people import PeopleSettings
-from recollect.settings.storage import DEVELOPMENT_SECRET, StorageSettings
+from recollect.settings.storage import DEVELOPMENT_SECRET, NO_DATABASE_ADDRESS, StorageSettings
 from recollect.settings.telemetry import TelemetrySettings
 from recollect.settings.upkeep import UpkeepSettings
+
+DATABASE_SETTINGS = (
+    "database_url",
+    "owner_database_url",
+    "maintenance_database_url",
+    "operator_database_url",
+    "replica_database_url",
+)
+"""Those that hold an address of PostgreSQL."""
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
@@ -92,6 +101,26 @@ class Settings(
                 path="RECOLLECT_DATABASE_POOL_SIZE",
             )
         return self
+
+    @model_validator(mode="after")
+    def _require_addresses(self) -> Self:
+        """The driver of PostgreSQL would refuse another scheme at each connection, and not know the setting's name."""
+        for name in (HOME, *self.cells):
+            its = self.of_cell(name)
+            for field in DATABASE_SETTINGS:
+                url = getattr(its, field)
+                if url is not None and not url.startswith(("postgresql://", "postgres://")):
+                    raise InvalidInput(NO_DATABASE_ADDRESS, path=its.setting_of(url))
+        return self
+
+    def setting_of(self, url: str) -> str:
+        """What an operator calls the setting that has this address of a database: `RECOLLECT_DATABASE_URL`, say."""
+        name = next((name for name in DATABASE_SETTINGS if getattr(self, name) == url), None)
+        return "its address" if name is None else self.told_name(name)
+
+    def told_name(self, name: str) -> str:
+        """What an operator calls this setting of a database, of the cell that the settings are of."""
+        return f"RECOLLECT_{name.upper()}" if self.cell == HOME else f"{name} of {self.cell} in RECOLLECT_CELLS"
 
     def require_own_secret(self) -> None:
         """Raise InvalidInput where others could use keys that are hashed with the secret that everybody knows.
