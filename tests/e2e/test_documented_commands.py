@@ -134,6 +134,16 @@ def test_readme(stack: RunningLocal, desk: Path) -> None:
     assert "rcl_" in said, "the key that `keys create` printed"
 
 
+def test_the_first_try_says_what_to_do_where_nothing_runs(tmp_path: Path) -> None:
+    """A variable is named whole, since it is to be typed."""
+    command = [sys.executable, str(ROOT / "docs" / "try_it.py")]
+    environment = {**ENVIRONMENT, "RECOLLECT_DATA_DIR": str(tmp_path)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    for name in ("RECOLLECT_MCP_URL", "RECOLLECT_API_KEY", "RECOLLECT_DATA_DIR"):
+        assert re.search(rf"\b{name}\b", done.stderr), done.stderr
+
+
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the page uses curl")
 def test_quick_start(stack: RunningLocal, desk: Path) -> None:
     said = run("docs/quick-start.md", stack, desk)
