@@ -64,7 +64,10 @@ def where() -> tuple[str, str]:
     folder = os.environ.get("RECOLLECT_DATA_DIR") or platformdirs.user_data_path("recollect")
     running = Path(folder).expanduser() / "local.json"
     if not running.exists():
-        sys.exit("Recollect does not run on this machine. Start `make run`, or set RECOLLECT_MCP_URL and _API_KEY.")
+        sys.exit(
+            "Recollect does not run on this machine. Start `make run` (one with a --data-dir is found by "
+            "RECOLLECT_DATA_DIR), or set RECOLLECT_MCP_URL and RECOLLECT_API_KEY."
+        )
     local = json.loads(running.read_text())
     return local["mcp_url"], local["api_key"]
 

@@ -4,6 +4,7 @@ import asyncio
 import http.client
 import json
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -80,7 +81,7 @@ def _run(options: LocalOptions, stopping: threading.Event) -> None:
             endpoint = Endpoint(f"{address}/mcp", f"{address}/v1", _api_key(settings, folder), DEMO_TENANT)
         gateway = _start_processes(_environment(settings, options.host, port), folder, supervisor)
         if _wait_until_ready(gateway, endpoint, supervisor, stopping):
-            _serve(endpoint, options.ready_file, folder, supervisor, stopping)
+            _serve(endpoint, options, folder, supervisor, stopping)
         _say("Stopping")
 
 
@@ -190,13 +191,15 @@ def _status(address: str, path: str, **headers: str) -> int | None:
 
 def _serve(
     endpoint: Endpoint,
-    ready_file: Path | None,
+    options: LocalOptions,
     folder: DataFolder,
     supervisor: Supervisor,
     stopping: threading.Event,
 ) -> None:
-    with folder.published(endpoint, ready_file):
+    with folder.published(endpoint, options.ready_file):
         _say(welcome(endpoint))
+        if options.data_dir:
+            _say(f"Other commands find it by: export RECOLLECT_DATA_DIR={shlex.quote(str(folder.path))}")
         supervisor.watch(stopping.is_set)
 
 

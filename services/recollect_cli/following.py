@@ -67,11 +67,15 @@ class JobView(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a job does, in the words of its user: "import", "importing", and what stays of one that is cut short."""
+    """What a job does, in the words of its user: "import", "importing", and what stays of one that is cut short.
+
+    `mend`: the same of one whose file cannot be accepted as it is, with what to do.
+    """
 
     name: str
     doing: str
     kept: str = ""
+    mend: str = ""
 
 
 def get_job(gateway: Gateway, job_id: UUID) -> bytes:
@@ -157,7 +161,8 @@ def _why(job: JobView, work: Work) -> str:
     kept = work.kept or "Run the command again"
     if job.error is None:
         return f"The {work.name} was {job.status}, not by this command. {kept}"
-    return _joined(f"The {work.name} failed: {job.error.message}", _ADVICE.get(job.error.code), work.kept)
+    stays = work.mend if work.mend and job.error.code == ErrorCode.INVALID_INPUT else work.kept
+    return _joined(f"The {work.name} failed: {job.error.message}", _ADVICE.get(job.error.code), stays)
 
 
 def _joined(*sentences: str | None) -> str:

@@ -141,8 +141,8 @@ def find_address(url: str | None, api_key: str | None) -> GatewayAddress:
     here = _running_here()
     if here is None:
         raise InvalidInput(
-            "No gateway runs on this machine (`recollect local` starts one). "
-            "Name another with --url and --api-key, or RECOLLECT_URL and RECOLLECT_API_KEY"
+            "No gateway runs on this machine (`recollect local` starts one; one with a --data-dir is found by "
+            "RECOLLECT_DATA_DIR). Name another with --url and --api-key, or RECOLLECT_URL and RECOLLECT_API_KEY"
         )
     return GatewayAddress(here.management_url, here.mcp_url, api_key or here.api_key)
 

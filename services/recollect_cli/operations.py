@@ -7,14 +7,14 @@ from typing import Any, TypeVar
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller
-from recollect.errors import ErrorCode, Unavailable
+from recollect.errors import Unavailable
 from recollect.platform.caller_changes import told_at_the_end
 from recollect.platform.db import Database
 from recollect.platform.directory import service as directory
 from recollect.platform.operator_sessions import Operator
 from recollect.platform.transactions import Transaction
 from recollect.settings import Settings
-from recollect_cli.running import run_to_end
+from recollect_cli.running import run_to_end, without_database
 
 T = TypeVar("T")
 
@@ -79,14 +79,11 @@ def as_tenant(slug: str, work: Callable[[Database, Caller], Awaitable[T]]) -> T:
 
 
 def _run_or_exit(run: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """What it answers; a database that is away is told by the settings that say where it is."""
+    """What it answers; where the database cannot be used, it is told by the settings that say where it is."""
     try:
         return run_to_end(run())
     except Unavailable as error:
-        if error.code is ErrorCode.BUSY:
-            raise
-        where = "RECOLLECT_DATABASE_URL and RECOLLECT_OWNER_DATABASE_URL say where it is."
-        raise Unavailable(f"{error.message} {where}") from error
+        raise without_database(error.message, error.code) from error
 
 
 def pepper() -> bytes:

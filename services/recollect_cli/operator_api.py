@@ -11,7 +11,7 @@ import msgspec
 from recollect.errors import ErrorCode, InvalidInput, RecollectError, Unavailable
 from recollect.settings import Settings
 from recollect_cli.gateway import is_here
-from recollect_cli.running import run_to_end
+from recollect_cli.running import run_to_end, without_database
 
 URL, KEY = "RECOLLECT_OPERATOR_URL", "RECOLLECT_OPERATOR_KEY"
 TIMEOUT = httpx2.Timeout(60.0, connect=10.0)
@@ -23,8 +23,9 @@ T = TypeVar("T")
 class OperatorApi:
     """The operator API. Every refusal is raised as a RecollectError of one sentence."""
 
-    def __init__(self, client: httpx2.AsyncClient, where: str) -> None:
-        self._client, self._where = client, where
+    def __init__(self, client: httpx2.AsyncClient, unavailable: Callable[[str, ErrorCode], RecollectError]) -> None:
+        """`unavailable` makes the error of a message and a code, which says where it was looked for."""
+        self._client, self._unavailable = client, unavailable
 
     async def ask(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
         """The answer to one request, sent once; None where there is nothing in it."""
@@ -40,7 +41,8 @@ class OperatorApi:
             )
         except httpx2.TransportError as error:
             said = str(error) or type(error).__name__
-            raise Unavailable(f"The operator API does not answer ({said}). {self._where}") from error
+            told = f"The operator API does not answer ({said})."
+            raise self._unavailable(told, ErrorCode.DATABASE_UNAVAILABLE) from error
         if not answer.is_success:
             raise self._refusal(answer)
         return msgspec.json.decode(answer.content) if answer.content else None
@@ -65,9 +67,8 @@ class OperatorApi:
         if answer.status_code == 401:
             return InvalidInput(f"The operator API does not accept the key that {KEY} holds")
         if answer.status_code in (429, 502, 503, 504):
-            if problem.get("code") == ErrorCode.BUSY:
-                return Unavailable(detail, code=ErrorCode.BUSY)
-            return Unavailable(f"{detail} {self._where}")
+            code = next((code for code in ErrorCode if code == problem.get("code")), Unavailable.default_code)
+            return self._unavailable(detail, code)
         if answer.is_client_error:
             return InvalidInput(detail, path=problem.get("path"))
         return RecollectError(detail)
@@ -102,7 +103,11 @@ async def _connected(url: str | None, key: str | None) -> AsyncIterator[Operator
     async with httpx2.AsyncClient(
         base_url=base, headers=headers, timeout=TIMEOUT, trust_env=not is_here(base)
     ) as client:
-        yield OperatorApi(client, f"{URL} says where it is.")
+        yield OperatorApi(client, _api_away)
+
+
+def _api_away(message: str, code: ErrorCode) -> RecollectError:
+    return Unavailable(message if code is ErrorCode.BUSY else f"{message} {URL} says where it is.", code=code)
 
 
 @asynccontextmanager
@@ -113,4 +118,4 @@ async def _within_this_process() -> AsyncIterator[OperatorApi]:
     app = create_app(Settings(), as_owner=True)
     transport = httpx2.ASGITransport(app)  # type: ignore[arg-type]  # the types of another framework
     async with app.lifespan(), httpx2.AsyncClient(transport=transport, base_url="http://operator") as client:
-        yield OperatorApi(client, "RECOLLECT_DATABASE_URL and RECOLLECT_OWNER_DATABASE_URL say where it is.")
+        yield OperatorApi(client, without_database)

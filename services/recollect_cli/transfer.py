@@ -28,9 +28,14 @@ EVERY_MEGABYTES = 100
 """Where there is no terminal, a file that is sent or fetched tells its progress after so many."""
 
 EXPORT = Work("export", "exporting")
-IMPORT = Work("import", "importing", "What it wrote stays; run the command again to import the rest")
-WHOLE_IMPORT = Work("import", "importing")
-DRY_RUN = Work("dry run", "trying")
+IMPORT = Work(
+    "import",
+    "importing",
+    kept="What it wrote stays; run the command again to import the rest",
+    mend="What it wrote stays; mend the file and run the command again to import the rest",
+)
+WHOLE_IMPORT = Work("import", "importing", mend="Mend the file and run the command again")
+DRY_RUN = Work("dry run", "trying", mend=WHOLE_IMPORT.mend)
 
 Source = Annotated[str, Parameter(allow_leading_hyphen=True)]
 Written = FormatName | None

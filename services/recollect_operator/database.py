@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import asyncpg
 
 from recollect.platform.caller_changes import told_at_the_end
-from recollect.platform.connections import session_settings
+from recollect.platform.connections import connecting, session_settings
 from recollect.platform.driver_errors import translated_errors
 from recollect.platform.operator_sessions import Operator
 from recollect.settings import Settings
@@ -31,6 +31,7 @@ class OperatorDatabase:
         """A pool that connects when it is first used."""
         pool = asyncpg.create_pool(
             url,
+            connect=connecting(role, settings),
             min_size=0,
             max_size=CONNECTIONS,
             timeout=settings.database_acquire_seconds,

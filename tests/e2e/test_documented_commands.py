@@ -97,6 +97,7 @@ def stand_ins(script: str, stack: RunningLocal) -> str:
     roles = {"admin": "postgres"}
     script = script.replace("http://127.0.0.1:8787", endpoint["mcp_url"].removesuffix("/mcp"))
     script = script.replace("rcl_admin_…", endpoint["api_key"]).replace("KEY_SECRET=…", f"KEY_SECRET={'k' * 32}")
+    script = script.replace("HOST=0.0.0.0", "HOST=127.0.0.1")
     script = script.replace("redis://cache.internal:6379/0", LocalValkey(data).url)
     return re.sub(
         r"postgresql://(\w+)@db\.internal/recollect",
@@ -132,6 +133,16 @@ def test_readme(stack: RunningLocal, desk: Path) -> None:
     assert "recollect local" in said, "what `make run` runs"
     assert "All of it was found." in said
     assert "rcl_" in said, "the key that `keys create` printed"
+
+
+def test_the_first_try_says_what_to_do_where_nothing_runs(tmp_path: Path) -> None:
+    """A variable is named whole, since it is to be typed."""
+    command = [sys.executable, str(ROOT / "docs" / "try_it.py")]
+    environment = {**ENVIRONMENT, "RECOLLECT_DATA_DIR": str(tmp_path)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    for name in ("RECOLLECT_MCP_URL", "RECOLLECT_API_KEY", "RECOLLECT_DATA_DIR"):
+        assert re.search(rf"\b{name}\b", done.stderr), done.stderr
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the page uses curl")

@@ -197,7 +197,7 @@ async def test_a_file_that_cannot_be_read_on_tells_where_and_what_stays(
         await runner.sweep(context)
         code, out, err = await running
     assert (code, out) == (1, b"")
-    assert re.fullmatch(r"recollect: The import failed: \S.*\. What it wrote stays; run the command again .*\n", err)
+    assert re.fullmatch(r"recollect: The import failed: \S.*\. What it wrote stays; mend the file and run .*\n", err)
 
 
 async def test_problems_beyond_those_that_are_told_are_counted(

@@ -312,6 +312,7 @@ async def test_the_local_stack_is_found_by_itself(shell: Shell, gateway: Running
     nobody = await bare.run("export", "--graph", "notes")
     assert nobody.code == 1
     assert "No gateway runs on this machine" in nobody.err
+    assert "one with a --data-dir is found by RECOLLECT_DATA_DIR" in nobody.err
     (shell.folder / "data").mkdir()
     here = Endpoint(f"{gateway.url}/mcp", f"{gateway.url}/v1", key, "demo")
     with DataFolder(shell.folder / "data").published(here, None):

@@ -215,6 +215,7 @@ class TestStart:
 
     def test_other_commands_find_it_in_its_data_folder(self, stack: RunningLocal) -> None:
         assert json.loads((stack.folder / "data" / "local.json").read_text()) == stack.endpoint()
+        wait_until(lambda: f"export RECOLLECT_DATA_DIR={stack.folder / 'data'}\n" in stack.said)
 
     def test_secrets_are_for_the_owner_only(self, stack: RunningLocal) -> None:
         data = stack.folder / "data"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import asyncpg
 import httpx2
+import pytest
 
 from recollect.accounts.tenants.model import Tenant
 from recollect.platform.connections import OPERATOR_ROLE
@@ -133,3 +134,24 @@ async def test_the_slugs_of_a_cell_that_is_no_more_are_freed(
     assert await owner.fetchval("SELECT count(*) FROM tenant_cells WHERE cell = 'gone'") == 0
     [logged, *_] = await lines(shell, "operator", "log", "--subject", "cell:gone")
     assert logged[1:4] == ["operator", "cell.forgotten", "cell:gone"]
+
+
+@pytest.mark.parametrize("command", [("keys", "list"), ("tenants", "list")])
+async def test_a_command_with_the_gateways_login_alone_is_told_to_set_the_owners(
+    settings: Settings, tenant: Tenant, tmp_path: Path, command: tuple[str, str]
+) -> None:
+    """One asks the database, the other the operator API in its own process."""
+    words = [*command, tenant.slug] if command[0] == "keys" else command
+    done = await Shell(tmp_path, {"RECOLLECT_DATABASE_URL": settings.database_url}).run(*words)
+    assert (done.code, done.out) == (1, b"")
+    assert done.err == (
+        "recollect: The login of RECOLLECT_DATABASE_URL may not connect to the database as recollect_owner: "
+        "set RECOLLECT_OWNER_DATABASE_URL to one that may.\n"
+    )
+
+
+@pytest.mark.parametrize("words", [("keys", "list", "acme"), ("tenants", "list")])
+async def test_a_command_whose_database_is_away_is_told_the_settings(tmp_path: Path, words: tuple[str, ...]) -> None:
+    done = await Shell(tmp_path, {"RECOLLECT_DATABASE_URL": NOWHERE}).run(*words)
+    assert (done.code, done.out) == (1, b"")
+    assert done.err.endswith(" RECOLLECT_DATABASE_URL and RECOLLECT_OWNER_DATABASE_URL say where it is.\n")

@@ -30,7 +30,7 @@ matchLabels:
 {{- define "recollect.egressPostgresql" -}}
 {{- $ports := list .Values.postgresql.port }}
 {{- if .Values.postgresql.pooler.enabled }}{{ $ports = append $ports .Values.postgresql.pooler.port | uniq }}{{ end }}
-{{- if .Values.postgresql.replica.host }}{{ $ports = append $ports .Values.postgresql.replica.port | uniq }}{{ end }}
+{{- if or .Values.postgresql.replica.host .Values.postgresql.replica.urlKey }}{{ $ports = append $ports .Values.postgresql.replica.port | uniq }}{{ end }}
 {{- include "recollect.egressTo" (list .Values.networkPolicy.postgresqlTo (concat $ports .Values.cells.ports | uniq)) }}
 {{- end }}
 

@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import asyncpg
@@ -12,11 +13,15 @@ from pgvector.asyncpg import register_vector
 from recollect.errors import ErrorCode, Unavailable
 from recollect.platform.metrics import record_unanswered
 from recollect.settings import Settings
+from recollect.settings.storage import NO_DATABASE_ADDRESS
 
 APP_ROLE = "recollect_app"
 OWNER_ROLE = "recollect_owner"
 OPERATOR_ROLE = "recollect_operator"
 SEARCH_PATH = "recollect, public"
+
+Connect = Callable[..., Coroutine[Any, Any, asyncpg.Connection]]
+"""As `asyncpg.connect`."""
 
 UNANSWERED_SECONDS = 1.0
 """A server that has not answered for so long counts as one that does not, once nobody waits for it any more."""
@@ -45,8 +50,41 @@ def session_settings(role: str, settings: Settings) -> dict[str, str]:
     }
 
 
-def connecting(pool: str, settings: Settings) -> Callable[..., Coroutine[Any, Any, asyncpg.Connection]]:
-    """`asyncpg.connect` for a pool of this name, which counts what servers did not answer in time.
+@contextmanager
+def told_refusals(url: str, role: str | None, settings: Settings) -> Iterator[None]:
+    """While connecting as this role (None: as the login itself): say which setting is wrong. Raises Unavailable.
+
+    A wrong setting may be mended on the server's side, so whoever needs the database tries again.
+    """
+    name = settings.setting_of(url)
+    try:
+        yield
+    except asyncpg.InvalidAuthorizationSpecificationError as error:
+        raise Unavailable(f"The database refuses our login: check {name}.") from error
+    except asyncpg.InvalidCatalogNameError as error:
+        raise Unavailable(f"The server has no database of that name: check {name}.") from error
+    except asyncpg.InsufficientPrivilegeError as error:
+        of_owner = role == OWNER_ROLE and url == settings.database_url
+        advice = f"set {settings.told_name('owner_database_url')} to one that may" if of_owner else f"check {name}"
+        raise Unavailable(
+            f"The login of {name} may not connect to the database{f' as {role}' if role else ''}: {advice}."
+        ) from error
+    except ValueError:  # Without its cause: that shows parts of the address, which may be of a password.
+        raise Unavailable(f"{name}: {NO_DATABASE_ADDRESS}.") from None
+
+
+def connecting(role: str, settings: Settings) -> Connect:
+    """`asyncpg.connect` for a pool of this role; it raises what `told_refusals` does."""
+
+    async def connect(url: str, **options: Any) -> asyncpg.Connection:
+        with told_refusals(url, role, settings):
+            return await asyncpg.connect(url, **options)
+
+    return connect
+
+
+def counted(connecting: Connect, pool: str, settings: Settings) -> Connect:
+    """The same for a pool of this name, with what servers did not answer in time counted.
 
     To whoever waits for the pool it is a wait in vain, as where all connections are in use.
     """
@@ -55,7 +93,7 @@ def connecting(pool: str, settings: Settings) -> Callable[..., Coroutine[Any, An
     async def connect(*arguments: Any, **options: Any) -> asyncpg.Connection:
         began = time.monotonic()
         try:
-            return await asyncpg.connect(*arguments, **options)
+            return await connecting(*arguments, **options)
         except (TimeoutError, asyncio.CancelledError):
             if time.monotonic() - began >= patience:  # Else whoever asked has left.
                 record_unanswered(pool, settings.measured_cell)

@@ -19,7 +19,7 @@ from asyncpg.pool import PoolConnectionProxy
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, TenantMoving, TenantReadOnly, TenantSuspended, Unavailable
 from recollect.platform.caller_changes import OnActed
-from recollect.platform.connections import APP_ROLE, connecting, keep_session, register_types, session_settings
+from recollect.platform.connections import APP_ROLE, connecting, counted, keep_session, register_types, session_settings
 from recollect.platform.driver_errors import raise_service_read_only, translated_errors, translated_writes
 from recollect.platform.metrics import used_connection
 from recollect.platform.shared_connections import local_settings
@@ -128,7 +128,7 @@ class Database:
         def pool_of(size: int, name: str) -> asyncpg.Pool:
             return asyncpg.create_pool(
                 url,
-                connect=connecting(name, settings),
+                connect=counted(connecting(role, settings), name, settings),
                 min_size=0,
                 max_size=size,
                 init=register_types,

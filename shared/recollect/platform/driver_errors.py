@@ -37,8 +37,6 @@ def translate(error: BaseException) -> RecollectError | None:
         case asyncpg.TargetServerAttributeNotMatched():
             # Of several servers that the address names, each that answers is a standby: until one is promoted.
             return Unavailable("The database takes no writes yet. Try again in a moment.")
-        case asyncpg.InvalidAuthorizationSpecificationError():
-            return Unavailable("The database refuses our login: check RECOLLECT_DATABASE_URL.")
         case asyncpg.CharacterNotInRepertoireError() | asyncpg.UntranslatableCharacterError():
             return InvalidInput("Text cannot hold the character U+0000")
         case asyncpg.InternalClientError() if "another operation (2)" in str(error):

@@ -14,9 +14,10 @@ from importlib.resources import files
 import asyncpg
 import structlog
 
-from recollect.errors import ErrorCode, RecollectError, Unavailable
+from recollect.errors import ErrorCode, InvalidInput, RecollectError, Unavailable
 from recollect.platform.connections import APP_ROLE, OPERATOR_ROLE, OWNER_ROLE
 from recollect.platform.driver_errors import translate
+from recollect.settings.storage import NO_DATABASE_ADDRESS
 
 log = structlog.get_logger(__name__)
 
@@ -79,7 +80,8 @@ async def migrate(url: str, *, lock_timeout_seconds: float = 10.0) -> list[str]:
     """Bring the database at `url` to this version and return the names of the migrations applied now.
 
     Several processes may call at once: one works, the others wait and find nothing to do. The login may create
-    roles, or is `recollect_owner` in a database that was prepared before. Raises Unavailable or MigrationFailed.
+    roles, or is `recollect_owner` in a database that was prepared before. Raises Unavailable, MigrationFailed, or
+    InvalidInput where `url` cannot be read.
     """
     async with _locked_connection(url, lock_timeout_seconds) as connection:
         _require_postgresql(connection.get_server_version().major)
@@ -97,6 +99,8 @@ async def _locked_connection(url: str, lock_timeout_seconds: float) -> AsyncIter
         connection = await asyncpg.connect(url, timeout=10, server_settings={"application_name": "recollect-migrate"})
     except (OSError, asyncpg.PostgresError, TimeoutError) as error:
         raise Unavailable("Cannot reach the database for migrations: check RECOLLECT_OWNER_DATABASE_URL.") from error
+    except ValueError:  # Without its cause: that shows parts of the address, which may be of a password.
+        raise InvalidInput(NO_DATABASE_ADDRESS, path="RECOLLECT_OWNER_DATABASE_URL") from None
     try:
         await _lock(connection, lock_timeout_seconds)
         yield connection

@@ -8,7 +8,7 @@ import asyncpg
 
 from recollect.caller import OPERATOR, Caller
 from recollect.platform.caller_changes import OnActed, told_at_the_end
-from recollect.platform.connections import OWNER_ROLE, session_settings
+from recollect.platform.connections import OWNER_ROLE, session_settings, told_refusals
 from recollect.platform.driver_errors import translated_errors
 from recollect.platform.transactions import AnyConnection, Session, Transaction
 from recollect.settings import Settings
@@ -47,11 +47,10 @@ class Operator(Session):
         if role is None:
             del of_session["role"]
         async with told_at_the_end(settings) as on_acted, translated_errors():
-            connection = await asyncpg.connect(
-                url,
-                timeout=settings.database_acquire_seconds,
-                server_settings=of_session,
-            )
+            with told_refusals(url, role, settings):
+                connection = await asyncpg.connect(
+                    url, timeout=settings.database_acquire_seconds, server_settings=of_session
+                )
             try:
                 yield cls(connection, on_acted=on_acted)
             finally:

@@ -6,6 +6,7 @@ They are grouped by what they are of, a module for each group; whoever reads the
 import os
 from pathlib import Path
 from typing import Self
+from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SecretsSettingsSource, SettingsConfigDict
@@ -13,15 +14,24 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SecretsS
 from recollect.errors import InvalidInput
 from recollect.public_url import local_url
 from recollect.settings.calls import CallsSettings
-from recollect.settings.cells import SEVERAL_CELLS_CONNECTIONS, CellSettings
+from recollect.settings.cells import HOME, SEVERAL_CELLS_CONNECTIONS, CellSettings
 from recollect.settings.edge import EdgeSettings
 from recollect.settings.embedding import EmbeddingSettings
 from recollect.settings.moves import MoveSettings
 from recollect.settings.operators import OperatorSettings
 from recollect.settings.people import PeopleSettings
-from recollect.settings.storage import DEVELOPMENT_SECRET, StorageSettings
+from recollect.settings.storage import DEVELOPMENT_SECRET, NO_DATABASE_ADDRESS, StorageSettings
 from recollect.settings.telemetry import TelemetrySettings
 from recollect.settings.upkeep import UpkeepSettings
+
+DATABASE_SETTINGS = (
+    "database_url",
+    "owner_database_url",
+    "maintenance_database_url",
+    "operator_database_url",
+    "replica_database_url",
+)
+"""Those that hold an address of PostgreSQL."""
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
@@ -92,11 +102,37 @@ class Settings(
             )
         return self
 
+    @model_validator(mode="after")
+    def _require_addresses(self) -> Self:
+        """The driver of PostgreSQL would refuse another scheme at each connection, and not know the setting's name."""
+        for name in (HOME, *self.cells):
+            its = self.of_cell(name)
+            for field in DATABASE_SETTINGS:
+                url = getattr(its, field)
+                if url is not None and not url.startswith(("postgresql://", "postgres://")):
+                    raise InvalidInput(NO_DATABASE_ADDRESS, path=its.setting_of(url))
+        return self
+
+    def setting_of(self, url: str) -> str:
+        """What an operator calls the setting that has this address of a database: `RECOLLECT_DATABASE_URL`, say."""
+        name = next((name for name in DATABASE_SETTINGS if getattr(self, name) == url), None)
+        return "its address" if name is None else self.told_name(name)
+
+    def told_name(self, name: str) -> str:
+        """What an operator calls this setting of a database, of the cell that the settings are of."""
+        return f"RECOLLECT_{name.upper()}" if self.cell == HOME else f"{name} of {self.cell} in RECOLLECT_CELLS"
+
     def require_own_secret(self) -> None:
-        """Raise InvalidInput where the world could reach keys that are hashed with the secret in this file."""
-        if self.key_secret.get_secret_value() == DEVELOPMENT_SECRET and self.host not in LOOPBACK:
+        """Raise InvalidInput where others could use keys that are hashed with the secret that everybody knows.
+
+        They reach a gateway that listens beyond this machine, or one on loopback behind a proxy with a public address.
+        """
+        reached_as = {self.host, urlsplit(self.base_url).hostname}
+        if self.key_secret.get_secret_value() == DEVELOPMENT_SECRET and not reached_as <= LOOPBACK:
             raise InvalidInput(
-                "Set it to 32 random bytes or more before listening beyond this machine", path="RECOLLECT_KEY_SECRET"
+                "Set it to 32 random bytes or more before this server is reached from beyond this machine: it listens "
+                "there, or RECOLLECT_PUBLIC_URL leads there",
+                path="RECOLLECT_KEY_SECRET",
             )
 
     @property

@@ -5,7 +5,13 @@ from pydantic_settings import BaseSettings
 
 from recollect.peppers import Pepper
 
-DEVELOPMENT_SECRET = "recollect-development-only"  # noqa: S105 - refused by the gateway beyond loopback
+DEVELOPMENT_SECRET = "recollect-development-only"  # noqa: S105 - refused where others reach the gateway
+
+NO_DATABASE_ADDRESS = (
+    "It is no address of a PostgreSQL database, such as postgresql://login:password@db.internal:5432/recollect, where "
+    "a password has letters, digits and -._~ only, and other signs percent-encoded"
+)
+"""What is said of one that cannot be read. It does not show the address, since that may hold a password."""
 
 
 class StorageSettings(BaseSettings):

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import tempfile
+import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from recollect.errors import ErrorCode, Unavailable
+from recollect.errors import ErrorCode, InvalidInput, Unavailable
 from recollect.platform.migrate import LOCK_KEY, ROLES, Migration, MigrationFailed, migrate, migrations
 from recollect_local.postgres import LocalPostgres
 from tests.support.gateway import eventually
@@ -308,6 +309,13 @@ async def test_a_server_that_is_away_is_told_without_its_address(tmp_path: Path)
     with pytest.raises(Unavailable, match="Cannot reach the database for migrations") as refused:
         await migrate(f"postgresql://somebody:secret@/recollect?host={tmp_path}")
     assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("url", ["7hunder", "postgresql://recollect_owner:7hun/der@127.0.0.1/recollect"])
+async def test_an_address_that_cannot_be_read_is_told_without_any_of_it(url: str) -> None:
+    with pytest.raises(InvalidInput, match=r"^RECOLLECT_OWNER_DATABASE_URL: It is no address") as refused:
+        await migrate(url)
+    assert "7hun" not in "".join(traceback.format_exception(refused.value))
 
 
 def test_migrations_are_numbered_without_gaps() -> None:

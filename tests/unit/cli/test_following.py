@@ -28,6 +28,14 @@ def test_a_failure_says_what_to_do(kept: str, code: str, said: str) -> None:
     assert _why(failed, Work("import", "importing", kept)) == f"The import failed: It is so. {said}"
 
 
+@pytest.mark.parametrize(("kept", "mend"), [("It stays", "It stays; mend the file"), ("", "Mend the file")])
+def test_what_cannot_be_accepted_is_mended_first(kept: str, mend: str) -> None:
+    """The same file would fail in the same way; of any other failure the file is not the reason."""
+    work = Work("import", "importing", kept, mend)
+    assert _why(job("failed", JobFailure("invalid_input", "It is so.")), work) == f"The import failed: It is so. {mend}"
+    assert mend not in _why(job("failed", JobFailure("busy", "It is so.")), work)
+
+
 def test_a_failure_that_says_it_all_stands_alone() -> None:
     assert _why(job("failed", JobFailure("invalid_input", "It is so")), Work("export", "exporting")) == (
         "The export failed: It is so"

@@ -42,7 +42,6 @@ def test_few_positions_are_kept_however_many_ask() -> None:
         (asyncpg.ConnectionDoesNotExistError(), ReplicaOutcome.AWAY),
         (asyncpg.AdminShutdownError(), ReplicaOutcome.AWAY),
         (asyncpg.CannotConnectNowError(), ReplicaOutcome.AWAY),
-        (asyncpg.InvalidPasswordError(), ReplicaOutcome.AWAY),
         (asyncpg.TooManyConnectionsError(), ReplicaOutcome.AWAY),
         (asyncpg.SerializationError(), ReplicaOutcome.CONFLICT),
         (asyncpg.UndefinedColumnError(), ReplicaOutcome.FAILED),

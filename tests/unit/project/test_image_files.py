@@ -92,6 +92,10 @@ def test_everything_waits_for_what_it_needs() -> None:
         assert SERVICES[name]["healthcheck"]["test"][0] == "CMD"
 
 
+def test_whoever_invites_makes_links_to_where_the_gateway_is_reached() -> None:
+    [_] = {OURS[name]["environment"]["RECOLLECT_PUBLIC_URL"] for name in ("gateway", "operator", "command")}
+
+
 def test_files_that_are_mounted_are_there() -> None:
     for service in SERVICES.values():
         for source in (str(volume).split(":")[0] for volume in service.get("volumes", ())):

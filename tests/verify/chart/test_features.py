@@ -352,12 +352,14 @@ def test_gateways_and_workers_read_from_a_replica() -> None:
     worker = variables_of(one(found, "Deployment", "worker"))
     assert worker["RECOLLECT_REPLICA_DATABASE_URL"] == gateway["RECOLLECT_REPLICA_DATABASE_URL"]
     assert "RECOLLECT_REPLICA_DATABASE_URL" not in variables_of(one(found, "Job", "migration"))
-    for process in ("gateway", "worker"):
-        rules = one(found, "NetworkPolicy", process)["spec"]["egress"]
-        assert 5433 in [port["port"] for rule in rules for port in rule["ports"]]
     named = manifests(merged(ALL, {"postgresql": {"app": {"urlKey": "url"}, "replica": {"urlKey": "replica"}}}))
     gateway = variables_of(one(named, "Deployment", "gateway"))
     assert gateway["RECOLLECT_REPLICA_DATABASE_URL"] == ("db-app", "replica")
+    by_url = {"app": {"urlKey": "url"}, "replica": {"host": "", "urlKey": "replica", "port": 5433}}
+    for found in (manifests(ALL), manifests(merged(ALL, {"postgresql": by_url}))):
+        for process in ("gateway", "worker"):
+            rules = one(found, "NetworkPolicy", process)["spec"]["egress"]
+            assert 5433 in [port["port"] for rule in rules for port in rule["ports"]]
     without = variables_of(one(manifests(), "Deployment", "gateway"))
     assert "RECOLLECT_REPLICA_DATABASE_URL" not in without
 

@@ -70,6 +70,19 @@ def test_an_upgrade_waits_for_its_migration(notes: Notes) -> None:
     assert "--timeout" not in notes(merged(MINIMAL, {"migration": {"enabled": False}}))
 
 
+def test_who_forwards_a_port_is_told_which_host_is_served(notes: Notes) -> None:
+    """The gateway refuses any other, and a client asks for localhost."""
+    told = notes(MINIMAL)
+    assert "port-forward service/memory-recollect-gateway 8000:80" in told
+    assert "curl -H 'Host: memory.example.com' http://localhost:8000/v1/docs" in told
+    assert 'set `gateway.allowedHosts` to `["localhost:*"]`' in told
+    for allowed in ("localhost:*", "*"):
+        told = notes(merged(MINIMAL, {"gateway": {"allowedHosts": [allowed]}}))
+        assert "port-forward" in told
+        assert "421" not in told
+    assert "port-forward" not in notes(ALL)
+
+
 @pytest.mark.parametrize(("store", "command"), [("secret", "get secret"), ("log", "logs job/")])
 def test_what_opens_the_first_tenant_is_taken_and_not_made_again(notes: Notes, store: str, command: str) -> None:
     told = notes(merged(ALL, {"bootstrap": {"store": store}}), "--is-upgrade")
