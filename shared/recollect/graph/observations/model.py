@@ -106,6 +106,10 @@ class Observation(Attributes):
         """Whether it is told, and counted, among what its entity says; an outdated one is kept."""
         return self.status == "active"
 
+    def as_outdated(self, reason: str | None) -> "Observation":
+        """The statement as one that no longer holds, for this reason; one that is outdated already stays as it is."""
+        return replace(self, status="outdated", reason=reason) if self.is_active else self
+
     @property
     def key(self) -> "Key":
         """What makes it the same as another of the same status."""
