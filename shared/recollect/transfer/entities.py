@@ -163,7 +163,13 @@ async def _observe(
         of_records = await each([r for r in records if bool(r.said) is told], lambda record: list(_statements(record)))
         new = [said for statements in of_records for said in statements]
         if new:
-            added += await observations.add_observations(tx, revision, new, across_threads=not told)
+            added += await observations.add_observations(
+                tx,
+                revision,
+                new,
+                across_threads=not told,
+                revive=False,  # The strategy says which status each gets.
+            )
     return changed | removed | {observation.entity for observation in added}, added
 
 

@@ -15,7 +15,7 @@ from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields, NodeHead, Rewrite, unique, unique_by
 from recollect.graph.observations import service as observations
-from recollect.graph.observations.model import NewObservation, Observation, count_active
+from recollect.graph.observations.model import NewObservation, Observation, count_active, own_texts
 from recollect.graph.passages import service as passages
 from recollect.graph.passages.model import IndexedText, Source
 from recollect.ids import new_id
@@ -125,7 +125,7 @@ async def merge_fields(
     ids = [source.id for source in sources]
     fields = merged_fields(target, sources, parent_id=parent_id)
     lapsed = {head.id: head.reason for head in (target, *sources) if head.status not in ("active", fields.status)}
-    said = [*await observations.list_observations(tx, ids), *_texts(sources, fields.content, revision.at)]
+    said = [*await observations.list_observations(tx, ids), *own_texts(sources, fields.content, revision.at)]
     theirs = await each(said, lambda o: _still(o, lapsed))
     own = await each(await _take_what_changes(tx, revision, target, fields, lapsed), lambda o: _still(o, lapsed))
     ends = {head.id: head.expires_at for head in (target, *sources)}
@@ -177,7 +177,7 @@ async def _take_what_changes(
     gone = set(await observations.remove_observations_by_id(tx, revision, [o.id for o in ending]))
     left = [o for o in said if o.id not in gone]
     await observations.rewrite(tx, revision, left, await each(left, lambda o: _still(o, lapsed)))
-    return [*ending, *_texts([target], fields.content, revision.at)]
+    return [*ending, *own_texts([target], fields.content, revision.at)]
 
 
 def _still(o: Observation, lapsed: Mapping[UUID, str | None]) -> Observation:
@@ -213,12 +213,3 @@ def _upserted(entity: NewEntity, created: bool, new: set[tuple[str, str]]) -> Up
     added = [content for content in unique(entity.observations) if (entity.name, content) in new]
     new.difference_update((entity.name, content) for content in added)
     return UpsertResult(entity.name, False, tuple(added))
-
-
-def _texts(heads: Sequence[NodeHead], known: str | None, at: datetime) -> list[Observation]:
-    """The texts that entities have of their own, but one that is known, as statements about them."""
-    return [
-        Observation(h.id, h.id, h.name or "", h.content, h.thread, h.said_at or at, h.expires_at, h.created_by)
-        for h in heads
-        if h.content and h.content != known
-    ]

@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from recollect.graph.graphs.model import Revision
-from recollect.graph.nodes.model import unique_by
+from recollect.graph.nodes.model import NodeHead, unique_by
 from recollect.ids import new_id
 
 
@@ -118,6 +118,18 @@ class Observation(Attributes):
     def with_attributes(self, attributes: Attributes) -> "Observation":
         """The statement with these attributes, all of them."""
         return replace(self, **{name: getattr(attributes, name) for name in ATTRIBUTES})
+
+
+def own_texts(heads: Iterable[NodeHead], known: str | None, at: datetime) -> list[Observation]:
+    """The texts that entities have of their own, but one that is `known`, as statements about them under their ids.
+
+    `at`: when one was said of which nobody told that.
+    """
+    return [
+        Observation(h.id, h.id, h.name or "", h.content, h.thread, h.said_at or at, h.expires_at, h.created_by)
+        for h in heads
+        if h.content and h.content != known
+    ]
 
 
 Key = tuple[UUID, str, str | None]

@@ -10,9 +10,9 @@ from recollect.graph.aliases.model import NamedEntity
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import service as nodes
-from recollect.graph.nodes.model import unique, unique_by
+from recollect.graph.nodes.model import Rewrite, unique, unique_by
 from recollect.graph.observations import store
-from recollect.graph.observations.model import Key, NewObservation, Observation, count_active
+from recollect.graph.observations.model import Key, NewObservation, Observation, count_active, own_texts
 from recollect.graph.observations.store import RemovedObservation
 from recollect.graph.passages import service as passages
 from recollect.graph.passages.model import IndexedText, Source
@@ -28,21 +28,27 @@ async def add_observations(
     *,
     named: Sequence[str] | None = None,
     across_threads: bool = True,
+    revive: bool = True,
 ) -> list[Observation]:
     """Attach statements to entities that exist; those that they did not have yet, in order.
 
     `named`: the entities that must exist, those to which nothing is added too (default: those of `observations`).
     `across_threads`: an entity has a statement once, whichever thread it came from; else once a thread.
-    Raises NotFound naming the first entity that is not there.
+    `revive`: an outdated or archived entity is active again where something is told of it, and what it said before is
+    outdated. Raises NotFound naming the first entity that is not there.
     """
     wanted_names = unique(new.entity for new in observations) if named is None else named
     entities = await aliases.require_entities(tx, revision.graph, wanted_names)
     wanted = await each(observations, lambda new: new.on(entities[new.entity].id, revision))
     known_as = {entity.id: entity for entity in entities.values()}
+    lapsed = {i for i, entity in known_as.items() if entity.status != "active"} if revive else set[UUID]()
+    if lapsed:
+        await _revive(tx, revision, unique(o.node_id for o in wanted if o.node_id in lapsed))
     added = await attach(tx, revision, wanted, across_threads=across_threads, known_as=known_as)
     if added:
         touched = unique(observation.node_id for observation in added)
-        await passages.hide_names(tx, revision, [node_id for node_id in touched if known_as[node_id].silent])
+        named_alone = [node_id for node_id in touched if known_as[node_id].silent or node_id in lapsed]
+        await passages.hide_names(tx, revision, named_alone)
     return added
 
 
@@ -178,6 +184,23 @@ async def nodes_of_observations(view: GraphView, ids: Sequence[UUID]) -> dict[UU
 async def list_observations(tx: Transaction, node_ids: Sequence[UUID]) -> list[Observation]:
     """Live observations of nodes, outdated ones too, oldest first."""
     return await store.list_observations(tx, node_ids)
+
+
+async def _revive(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
+    """Let entities be active again; what they said before is outdated, so that nothing forgotten comes back with them.
+
+    A text of its own becomes an outdated statement, and a summary, which has no status, stays in history.
+    """
+    heads = await nodes.read_heads(tx, revision.graph, node_ids)
+    said = await store.list_observations(tx, list(heads))
+    await rewrite(tx, revision, said, await each(said, lambda o: o.as_outdated(heads[o.node_id].reason)))
+    texts = own_texts(heads.values(), None, revision.at)
+    active = [
+        Rewrite(h, replace(h.fields, status="active", reason=None, content=None, summary=None)) for h in heads.values()
+    ]
+    await nodes.rewrite(tx, revision, active)
+    past = [replace(text, id=new_id()).as_outdated(heads[text.node_id].reason) for text in texts]
+    await attach(tx, revision, past, across_threads=False)
 
 
 async def _note_removed(tx: Transaction, revision: Revision, removed: Sequence[RemovedObservation]) -> None:
