@@ -26,20 +26,24 @@ _BODY_HEADERS = frozenset({b"content-length", b"transfer-encoding"})
 
 
 class Departure:
-    """The end of one connection: who is to be told of it."""
+    """The end of one connection: who is to be told of it, also who asks when it has come."""
 
     def __init__(self) -> None:
         self._told: set[Callable[[], None]] = set()
+        self._has_happened = False
 
     def happen(self) -> None:
         """Tell everybody."""
+        self._has_happened = True
         for end in tuple(self._told):
             end()
 
     @contextmanager
     def ends(self, end: Callable[[], None]) -> Iterator[None]:
-        """Call `end` if the connection is lost while the block lasts."""
+        """Call `end` if the connection is lost while the block lasts, or was before."""
         self._told.add(end)
+        if self._has_happened:
+            end()
         try:
             yield
         finally:

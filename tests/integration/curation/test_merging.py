@@ -102,6 +102,24 @@ async def test_what_lasts_is_not_lost_with_what_ends(agent: Agent, kept: str) ->
 
 
 @pytest.mark.parametrize("kept", ["Ada", "Bea"])
+@pytest.mark.parametrize("days", [2, None])
+async def test_what_both_say_lasts_as_long_as_it_does_by_either(agent: Agent, kept: str, days: int | None) -> None:
+    await agent.create(NewEntity("Ada", "person"), NewEntity("Bea", "person"))
+    async with agent.writing() as (tx, revision):
+        soon = revision.at + timedelta(days=1)
+        later = None if days is None else revision.at + timedelta(days=days)
+        said = [
+            NewObservation("Ada", "drinks tea", expires_at=soon),
+            NewObservation("Bea", "drinks tea", None, None, later),
+        ]
+        await observations.add_observations(tx, revision, said)
+    merged = await agent.merge(["Ada", "Bea"], kept)
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        (left,) = await observations.list_observations(tx, [merged.entity.id])
+    assert (left.content, left.expires_at) == ("drinks tea", later)
+
+
+@pytest.mark.parametrize("kept", ["Ada", "Bea"])
 @pytest.mark.parametrize("status", ["outdated", "archived"])
 async def test_what_was_let_go_hides_nothing_that_is_current_and_does_not_come_back(
     agent: Agent, status: str, kept: str

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -74,6 +75,35 @@ async def test_a_statement_becomes_one_that_is_known(agent: Agent) -> None:
     )
     assert (await revise(agent, tea.id, text="likes coffee")).id == coffee.id
     assert (await agent.open("Ada")).entities[0].observations == ("likes coffee",)
+
+
+@pytest.mark.parametrize(
+    ("coffee", "tea", "amended", "left"),
+    [
+        (None, 1.0, None, None),
+        (1.0, None, None, None),
+        (1.0, 2.0, None, 2.0),
+        (2.0, 1.0, None, 2.0),
+        (None, 1.0, 0, None),
+        (1.0, 2.0, 0, None),
+        (1.0, None, 3.0, 3.0),
+        (None, 2.0, 0.5, 0.5),
+        (2.0, 3.0, 1.0, 1.0),
+    ],
+)
+async def test_a_statement_that_becomes_one_that_is_known_lasts_as_is_told_or_else_as_the_longer(
+    agent: Agent, coffee: float | None, tea: float | None, amended: float | None, left: float | None
+) -> None:
+    said = [
+        NewMemory(f"likes {what}", about=("Ada",), ttl_days=days) for what, days in (("coffee", coffee), ("tea", tea))
+    ]
+    first, second = await agent.remember(*said)
+    remembered = (await agent.head()).at
+    assert (await revise(agent, first.id, text="likes tea", ttl_days=amended)).id == second.id
+    since = (await agent.head()).at if amended is not None else remembered
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        (one,) = await observations.list_observations(tx, [second.node_id])
+    assert (one.content, one.expires_at) == ("likes tea", left and since + timedelta(days=left))
 
 
 @pytest.mark.parametrize("amendment", [{"status": "archived"}, {"based_on": 1}])

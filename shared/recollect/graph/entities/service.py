@@ -141,10 +141,11 @@ async def merge_fields(
         )
 
     moved = await each([*own, *theirs], moved_to_target)
-    # What several of them say lasts as long as it does by any.
+    # What several of them say lasts as long as it does by any: the first of them is attached.
     moved.sort(key=lambda o: (o.expires_at is None, o.expires_at or revision.at), reverse=True)
     added = await observations.attach(tx, revision, moved, across_threads=True)
-    await observations.enrich(tx, revision, moved)
+    new = {o.id for o in added}
+    await observations.enrich(tx, revision, [o for o in moved if o.id not in new])
     known = {o.content for o in own if o.is_active}
     await store.backdate_node(tx, target.id, min(source.created_at for source in sources))
     await nodes.rewrite(tx, revision, [Rewrite(target, fields)])

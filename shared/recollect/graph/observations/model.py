@@ -115,6 +115,12 @@ class Observation(Attributes):
         """What makes it the same as another of the same status."""
         return self.node_id, self.content, self.thread
 
+    def united(self, other: "Observation") -> "Observation":
+        """The statement with what it lacks of another that says the same: attributes, and the time that it lasts."""
+        ends = (self.expires_at, other.expires_at)
+        later = None if None in ends else max(end for end in ends if end is not None)
+        return replace(self.with_attributes(self.enriched(other)), expires_at=later)
+
     def with_attributes(self, attributes: Attributes) -> "Observation":
         """The statement with these attributes, all of them."""
         return replace(self, **{name: getattr(attributes, name) for name in ATTRIBUTES})

@@ -111,14 +111,17 @@ async def rewrite_one(tx: Transaction, revision: Revision, old: Observation, new
     """Give a live observation a new version; what it then is.
 
     Where its entity says just that already, that one stays, gains what the new version says of itself beside its text,
-    and is answered: a statement is not told twice.
+    and is answered: a statement is not told twice. It ends with the new version where that has another end than before,
+    else with the one of both that lasts longer.
     """
     known = (await store.find_observations(tx, revision, [(new.node_id, new.content)])).get(new.key)
     if known is None or known.id == old.id or not new.is_active:
         await rewrite(tx, revision, [old], [new])
         return new
     await remove_observations_by_id(tx, revision, [old.id])
-    gained = known.with_attributes(new.enriched(known))
+    longer = known.united(new).expires_at
+    ends = longer if new.expires_at == old.expires_at else new.expires_at
+    gained = replace(known.with_attributes(new.enriched(known)), expires_at=ends)
     await rewrite(tx, revision, [known], [gained])
     return gained
 
@@ -126,15 +129,15 @@ async def rewrite_one(tx: Transaction, revision: Revision, old: Observation, new
 async def enrich(tx: Transaction, revision: Revision, told: Sequence[Observation]) -> list[Observation]:
     """Give active statements what others that say the same, in whichever thread, say beside it; those that changed.
 
-    `told` have nodes and contents, and need not be stored.
+    They last as long as the one that lasts longest. `told` have nodes and contents, and need not be stored.
     """
-    if not any(observation.given() for observation in told):
+    if not told:
         return []
     saying: dict[tuple[UUID, str], list[Observation]] = {}
     for observation in told:
         saying.setdefault((observation.node_id, observation.content), []).append(observation)
     known = list((await store.find_observations(tx, revision, list(saying))).values())
-    richer = await each(known, lambda one: reduce(_enriched, _active(saying[one.node_id, one.content]), one))
+    richer = await each(known, lambda one: reduce(Observation.united, _active(saying[one.node_id, one.content]), one))
     await rewrite(tx, revision, known, richer)
     return [new for old, new in zip(known, richer, strict=True) if old != new]
 
@@ -238,10 +241,6 @@ def _memory(o: Observation, known: NamedEntity | None) -> IndexedText:
         o.importance,
         outdated=not o.is_active,
     )
-
-
-def _enriched(known: Observation, told: Observation) -> Observation:
-    return known.with_attributes(known.enriched(told))
 
 
 def _active(told: Iterable[Observation]) -> list[Observation]:
