@@ -9,6 +9,7 @@ from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import unique
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Edge, NewEdge
+from recollect.json_values import same_json
 from recollect.platform.transactions import Transaction
 from recollect.transfer import store
 from recollect.transfer.formats.decoding import ParsedRecord
@@ -74,4 +75,4 @@ def _then(edge: Edge, new: NewEdge, strategy: Strategy) -> NewEdge | None:
 
 
 def _differs(edge: Edge, new: NewEdge) -> bool:
-    return (edge.metadata, edge.ordinal) != (new.metadata, new.ordinal)
+    return edge.ordinal != new.ordinal or not same_json(edge.metadata, new.metadata)

@@ -190,7 +190,7 @@ async def _rewrite_observations(
     before = [o for o in stored if (*o.key, o.status) in told]
     after = [_rewritten(o, told[*o.key, o.status], strategy) for o in before]
     await observations.rewrite(tx, revision, before, after)
-    return {new.entity for old, new in zip(before, after, strict=True) if old != new}
+    return {new.entity for old, new in zip(before, after, strict=True) if not new.says(old)}
 
 
 def _rewritten(observation: Observation, told: NewObservation, strategy: Strategy) -> Observation:

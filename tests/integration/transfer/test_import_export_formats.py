@@ -444,6 +444,23 @@ class TestStrategies:
         assert bare["observations"] == []
         await assert_laws(there)
 
+    @pytest.mark.parametrize(("before", "after"), [(1, True), (True, 1), (0, False), ([{"k": 0}], [{"k": False}])])
+    async def test_replace_puts_a_truth_in_place_of_a_number(self, agent: Agent, before: Any, after: Any) -> None:
+        for value in (before, after):
+            said = [ObservationRecord(metadata={"k": value})]
+            records = (
+                entity("Ada", metadata={"k": value}),
+                entity("Bob", "said", said=said),
+                FactRecord(text="fact", metadata={"k": value}),
+                relation("Ada", "Bob", metadata={"k": value}),
+            )
+            done = await brought(agent, *records, strategy=Strategy.REPLACE)
+        assert (done.entities_updated, done.facts_updated, done.relations_updated) == (2, 1, 1)
+        file = json.loads(await exported(agent))
+        ada, bob = file["entities"]
+        found = [ada, bob["said"][0], file["facts"][0], file["relations"][0]]
+        assert json.dumps([one["metadata"] for one in found]) == json.dumps([{"k": after}] * 4)
+
     async def test_fail_writes_nothing(self, there: Agent) -> None:
         before = await there.head()
         for place, records in ((0, self.NEW), (1, [entity("new"), self.NEW[2]]), (1, [entity("x"), entity("x")])):

@@ -10,6 +10,7 @@ from uuid import UUID
 from recollect.graph.graphs.model import Revision
 from recollect.graph.nodes.model import NodeHead, unique_by
 from recollect.ids import new_id
+from recollect.json_values import same_json
 
 
 def each_tag_once(tags: Iterable[str]) -> tuple[str, ...]:
@@ -105,6 +106,10 @@ class Observation(Attributes):
     def is_active(self) -> bool:
         """Whether it is told, and counted, among what its entity says; an outdated one is kept."""
         return self.status == "active"
+
+    def says(self, other: "Observation") -> bool:
+        """Whether a version like this would say what one like `other` says: then it need not be written."""
+        return self == other and same_json(self.metadata, other.metadata)
 
     def as_outdated(self, reason: str | None) -> "Observation":
         """The statement as one that no longer holds, for this reason; one that is outdated already stays as it is."""

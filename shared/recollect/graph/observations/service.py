@@ -92,7 +92,7 @@ async def rewrite(
 
     `after` are those of `before`, in order, as they become: of the same entities.
     """
-    changed = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
+    changed = [(old, new) for old, new in zip(before, after, strict=True) if not new.says(old)]
     if not changed:
         return
     olds, news = [old for old, _ in changed], [new for _, new in changed]
@@ -139,7 +139,7 @@ async def enrich(tx: Transaction, revision: Revision, told: Sequence[Observation
     known = list((await store.find_observations(tx, revision, list(saying))).values())
     richer = await each(known, lambda one: reduce(Observation.united, _active(saying[one.node_id, one.content]), one))
     await rewrite(tx, revision, known, richer)
-    return [new for old, new in zip(known, richer, strict=True) if old != new]
+    return [new for old, new in zip(known, richer, strict=True) if not new.says(old)]
 
 
 async def remove_observations(tx: Transaction, revision: Revision, statements: Sequence[tuple[str, str]]) -> list[UUID]:
