@@ -575,6 +575,10 @@ def graphml(inside: str, head: str = HEAD) -> str:
 
 class TestGraphml:
     @given(text=st.text(characters, max_size=20) | st.sampled_from(NASTY))
+    @example(text="_x0001\x01")
+    @example(text="_x0041\x01_")
+    @example(text="_x005F\x02_x0066_\ufffe")
+    @example(text="__x0001\x01x0001_")
     def test_every_text_has_a_place_in_xml(self, text: str) -> None:
         said = xml_text(text)
         assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", said)
