@@ -258,11 +258,18 @@ def _refuse_unstorable(value: Any) -> None:
 
 
 def _storable(record: R, path: str = "") -> R:
-    """The record, if its times can be stored. Raises UnreadableLine for a time outside the calendar."""
+    """The record as it is stored. Raises UnreadableLine for a time outside the calendar.
+
+    An empty thread or source is none: cells cannot tell them apart, and a relation finds a fact by its thread.
+    """
     changed: dict[str, Any] = {}
     for field_name, name in zip(record.__struct_fields__, record.__struct_encode_fields__, strict=True):
         value = getattr(record, field_name)
-        if isinstance(value, datetime):
+        if value == "" and field_name in ("thread", "source"):
+            changed[field_name] = None
+        elif isinstance(value, FactKey):
+            changed[field_name] = _storable(value)
+        elif isinstance(value, datetime):
             try:
                 moment = storable(value)
             except OverflowError:

@@ -539,6 +539,22 @@ class TestWhatCannotBeKept:
         assert [problem.where for problem in told.problems] == ["item 0.observations.0"]
         assert (told.entities_created, told.observations_added) == (1, 2)
 
+    @pytest.mark.parametrize("format_name", LOSSLESS)
+    async def test_an_empty_thread_is_none_and_loses_no_relation(
+        self, new_graph: Callable[[], Agent], format_name: str
+    ) -> None:
+        first, second = await ready(new_graph()), await ready(new_graph())
+        fact = {"text": "rain", "thread": "", "source": ""}
+        said = [{"thread": "", "source": ""}]
+        ada = {"name": "Ada", "entityType": "", "observations": ["sings"], "said": said, "thread": "", "source": ""}
+        edge = {"from": {"text": "rain", "thread": ""}, "to": "Ada", "relationType": "knows"}
+        await imported(first, json.dumps({"entities": [ada], "facts": [fact], "relations": [edge]}).encode())
+        done = await imported(second, await exported(first, format_name), format_name)
+        assert (done.facts_created, done.relations_created, done.problems) == (1, 1, ())
+        file = json.loads(await exported(second))
+        assert not {"thread", "source"} & {key for part in file.values() for item in part for key in item}
+        assert not {"thread", "source"} & file["entities"][0]["said"][0].keys()
+
     async def test_relations_of_facts_that_nobody_said(self, agent: Agent) -> None:
         await brought(agent, FactRecord(text="said", thread="one"))
         said = await brought(
