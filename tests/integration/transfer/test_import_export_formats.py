@@ -25,9 +25,10 @@ from recollect.graph.nodes.model import Rewrite
 from recollect.platform import computing
 from recollect.platform.db import Database
 from recollect.platform.sql import Query
-from recollect.transfer import exports
+from recollect.transfer import batches, exports
 from recollect.transfer import service as transfer
 from recollect.transfer.batches import read_batches
+from recollect.transfer.dry_run import SeenRecords, dry_run_items
 from recollect.transfer.formats import FORMATS, IMPORTED
 from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.formats.writer import Stage
@@ -617,10 +618,41 @@ class TestWhatCannotBeKept:
             strategy=strategy,
         )
         assert (said.entities_created, said.entities_skipped, said.facts_skipped) == (1, 1, 1)
-        assert said.problems == (ImportProblem("item 4", "no fact says this"),)
+        assert (said.relations_created, said.relations_skipped, said.problems) == (1, 1, ())
         found = json.loads(await exported(agent))
         assert [(e["name"], e["observations"]) for e in found["entities"]] == [("Ada", ["2"])]
         await assert_laws(agent)
+
+    @pytest.mark.parametrize("at_once", [1, 500])
+    @pytest.mark.parametrize("later_parents", [False, True])
+    async def test_what_hangs_on_what_has_expired_since_is_not_broken(
+        self, agent: Agent, monkeypatch: pytest.MonkeyPatch, at_once: int, later_parents: bool
+    ) -> None:
+        monkeypatch.setattr(batches, "BATCH_ITEMS", at_once)
+        past = (datetime.now(UTC) - timedelta(hours=1)).isoformat()
+        gone = {"name": "gone", "entityType": "", "observations": [], "expiresAt": past}
+        child = {"name": "child", "entityType": "", "observations": [], "parentId": "gone"}
+        orphan = {"name": "orphan", "entityType": "", "observations": [], "parentId": "nobody"}
+        file = {
+            "entities": [child, gone, orphan] if later_parents else [gone, child, orphan],
+            "facts": [{"text": "over", "expiresAt": past}],
+            "relations": [
+                {"from": {"text": "over"}, "to": "child", "relationType": "knows"},
+                {"from": {"text": "never said"}, "to": "child", "relationType": "knows"},
+            ],
+        }
+        chunks, tried, seen = [json.dumps(file).encode()], ImportResult(), SeenRecords()
+        for batch in read_batches("json", chunks):
+            async with agent.db.transaction(agent.caller) as tx:
+                tried += await dry_run_items(tx, None, batch.items, Strategy.MERGE, seen)
+            seen.note(batch.items)
+        done = await imported(agent, chunks[0])
+        assert (done.entities_created, done.entities_skipped, done.facts_skipped) == (2, 1, 1)
+        assert (done.relations_created, done.relations_skipped) == (0, 1)
+        broken = [("entities.2.parentId", "no entity has this name"), ("relations.1", "no fact says this")]
+        assert sorted((problem.where, problem.reason) for problem in done.problems) == broken
+        assert (tried.relations_created, tried.relations_skipped, len(tried.problems)) == (0, 1, 2)
+        assert [e["name"] for e in json.loads(await exported(agent))["entities"] if "parentId" in e] == []
 
     async def test_nobody_is_older_than_now(self, agent: Agent) -> None:
         await brought(agent, entity("a", created_at=datetime.now(UTC) + timedelta(days=5)))
