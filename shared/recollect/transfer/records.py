@@ -28,7 +28,8 @@ MAX_DEPTH = 32
 
 Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
 Kind = Annotated[str, Meta(max_length=MAX_KIND)]
-Text = Annotated[str, Meta(max_length=MAX_TEXT)]
+Statement = Annotated[str, Meta(max_length=MAX_CONTENT)]
+"""An observation: as long as an entity's own text may be, of which a merge makes one."""
 Content = Annotated[str, Meta(min_length=1, max_length=MAX_CONTENT)]
 Label = Annotated[str, Meta(max_length=256)]
 RelationType = Annotated[str, Meta(min_length=1, max_length=MAX_RELATION_TYPE)]
@@ -72,7 +73,7 @@ class EntityRecord(Record, frozen=True):
 
     name: Name
     entity_type: Kind
-    observations: Annotated[list[Text], Meta(max_length=MAX_STATEMENTS)]
+    observations: Annotated[list[Statement], Meta(max_length=MAX_STATEMENTS)]
     tags: Tags = []
     importance: Importance | None = None
     created_at: Time | None = None
@@ -203,7 +204,7 @@ def statement_fault(text: Any) -> str | None:
     """Why a value cannot be an observation; None: it can."""
     try:
         _refuse_unstorable(text)
-        msgspec.convert(text, Text)
+        msgspec.convert(text, Statement)
     except (UnreadableLine, msgspec.ValidationError) as error:
         return in_plain_words(str(error))
     return None

@@ -175,6 +175,18 @@ def numbered(drawn: str) -> str:
 
 
 class TestThereAndBack:
+    @pytest.mark.parametrize("format_name", IMPORTED)
+    async def test_a_text_that_a_merge_made_a_statement_comes_back(
+        self, new_graph: Callable[[], Agent], format_name: str
+    ) -> None:
+        first, second = await ready(new_graph()), await ready(new_graph())
+        long = ("words and words " * 6_250)[:100_000]
+        await first.create(NewEntity("Ada", "person", content="short"), NewEntity("A.L.", "person", content=long))
+        await first.merge(["Ada", "A.L."])
+        done = await imported(second, await exported(first, format_name), format_name)
+        assert (done.observations_added, done.problems) == (1, ())
+        assert json.loads(await exported(second))["entities"][0]["observations"] == [long]
+
     @pytest.mark.parametrize("format_name", LOSSLESS)
     async def test_everything_comes_back(self, new_graph: Callable[[], Agent], format_name: str) -> None:
         first, second = new_graph(), new_graph()

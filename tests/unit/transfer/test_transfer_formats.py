@@ -426,7 +426,7 @@ class TestJson:
         [
             (7, "Expected `str`, got `int`"),
             ("\ud800", "holds a NUL or half a character, which cannot be stored"),
-            ("x" * 10_001, "Expected `str` of length <= 10000"),
+            ("x" * 100_001, "Expected `str` of length <= 100000"),
         ],
     )
     def test_a_statement_that_cannot_be_kept_costs_no_more_than_itself(self, text: Any, reason: str) -> None:
