@@ -18,9 +18,9 @@ from recollect.transfer.model import MAX_KIND, MAX_NAME, MAX_RELATION_TYPE, MAX_
 
 R = TypeVar("R", bound="Record")
 
-MAX_STATEMENTS = 600_000
-"""Observations of one entity at most: more than an export can write into what a reader takes at once (MAX_CELL), so
-that every entity which fits there comes back."""
+MAX_LISTED = 600_000
+"""Observations, tags or aliases of one item at most: more than an export can write into what a reader takes at once
+(MAX_CELL), so that every item which fits there comes back."""
 MAX_CONTENT = 100_000
 MAX_METADATA_BYTES = 100_000
 MAX_DEPTH = 32
@@ -34,7 +34,7 @@ Content = Annotated[str, Meta(min_length=1, max_length=MAX_CONTENT)]
 Label = Annotated[str, Meta(max_length=256)]
 RelationType = Annotated[str, Meta(min_length=1, max_length=MAX_RELATION_TYPE)]
 Summary = Annotated[str, Meta(max_length=MAX_TEXT)]
-Tags = Annotated[list[Annotated[str, Meta(min_length=1, max_length=128)]], Meta(max_length=1_000)]
+Tags = Annotated[list[Annotated[str, Meta(min_length=1, max_length=128)]], Meta(max_length=MAX_LISTED)]
 Importance = Annotated[float, Meta(ge=0, le=10)]
 Days = Annotated[float, Meta(gt=0, le=36_500)]
 Time = Annotated[datetime, Meta(tz=True)]
@@ -73,14 +73,14 @@ class EntityRecord(Record, frozen=True):
 
     name: Name
     entity_type: Kind
-    observations: Annotated[list[Statement], Meta(max_length=MAX_STATEMENTS)]
+    observations: Annotated[list[Statement], Meta(max_length=MAX_LISTED)]
     tags: Tags = []
     importance: Importance | None = None
     created_at: Time | None = None
     last_modified: Time | None = None
     parent_id: Name | None = None
-    aliases: Annotated[list[Name], Meta(max_length=1_000)] = []
-    said: Annotated[list[ObservationRecord], Meta(max_length=MAX_STATEMENTS)] = []
+    aliases: Annotated[list[Name], Meta(max_length=MAX_LISTED)] = []
+    said: Annotated[list[ObservationRecord], Meta(max_length=MAX_LISTED)] = []
     text: Content | None = None
     summary: Summary | None = None
     status: Status = ACTIVE
@@ -213,7 +213,7 @@ def statement_fault(text: Any) -> str | None:
 def without_faults(type_: type[Record], value: Any, where: str) -> tuple[Any, list[ImportProblem]]:
     """The value without its faulty observations and their entries in `said`, and the problems of these."""
     given = value.get("observations") if type_ is EntityRecord and isinstance(value, dict) else None
-    if not isinstance(given, list) or len(given) > MAX_STATEMENTS:
+    if not isinstance(given, list) or len(given) > MAX_LISTED:
         return value, []
     faults = {place: fault for place, text in enumerate(given) if (fault := statement_fault(text))}
     sound = {**value, "observations": [text for place, text in enumerate(given) if place not in faults]}

@@ -15,7 +15,10 @@ from hypothesis import given
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
-from recollect.errors import Conflict, InvalidInput, NotFound
+from recollect.curation.labels import service as labels
+from recollect.curation.labels.model import TagChange
+from recollect.errors import Conflict, ErrorCode, InvalidInput, NotFound, TooLarge
+from recollect.graph.aliases import service as aliases
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
@@ -175,6 +178,29 @@ def numbered(drawn: str) -> str:
 
 
 class TestThereAndBack:
+    @pytest.mark.parametrize("format_name", LOSSLESS)
+    async def test_more_tags_and_names_than_one_call_gives_come_back(
+        self, new_graph: Callable[[], Agent], format_name: str
+    ) -> None:
+        first, second = await ready(new_graph()), await ready(new_graph())
+        await first.create("Ada")
+        tags = [f"tag {number}" for number in range(1_001)]
+        former = [f"Ada {number}" for number in range(1_001)]
+        async with first.writing() as (tx, revision):
+            await labels.retag(tx, revision, [TagChange("Ada", add=tuple(tags))])
+            (ada,) = (await nodes.find_named(GraphView(tx, revision.graph), ["Ada"])).values()
+            await aliases.alias(tx, revision, {ada.id: former})
+        done = await imported(second, await exported(first, format_name), format_name)
+        assert (done.entities_created, done.problems) == (1, ())
+        (found,) = json.loads(await exported(second))["entities"]
+        assert (found["tags"], sorted(found["aliases"])) == (tags, sorted(former))
+
+    async def test_more_tags_than_the_database_can_index_are_refused(self, agent: Agent) -> None:
+        many = entity("Ada", tags=[f"{'w' * 100}{number}" for number in range(12_000)])
+        with pytest.raises(TooLarge) as refused:
+            await brought(agent, many)
+        assert refused.value.code is ErrorCode.REQUEST_TOO_LARGE
+
     @pytest.mark.parametrize("format_name", IMPORTED)
     async def test_a_text_that_a_merge_made_a_statement_comes_back(
         self, new_graph: Callable[[], Agent], format_name: str

@@ -39,7 +39,7 @@ from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Stage,
 from recollect.transfer.formats.xml import restored, xml_text
 from recollect.transfer.model import ImportProblem
 from recollect.transfer.records import (
-    MAX_STATEMENTS,
+    MAX_LISTED,
     AnyRecord,
     EntityRecord,
     FactKey,
@@ -305,7 +305,7 @@ def test_an_entity_of_which_very_much_is_said_comes_back(format_name: str) -> No
 
 def test_no_export_says_more_of_an_entity_than_an_import_takes() -> None:
     least = msgspec.json.encode(ObservationRecord(at=datetime(2026, 11, 20, tzinfo=UTC))) + b","
-    assert MAX_CELL // len(least) < MAX_STATEMENTS
+    assert MAX_CELL // len(least) < MAX_LISTED
 
 
 @pytest.mark.parametrize("format_name", FORMATS)
