@@ -264,6 +264,28 @@ class TestForget:
         [ada] = (await agent("open_nodes", names=["Ada"]))["entities"]
         assert ada["observations"] == ["plays chess"]
 
+    @pytest.mark.parametrize(
+        ("tool", "told"),
+        [
+            ("remember", {"items": [{"text": "likes green tea", "about": ["Ada"]}]}),
+            ("add_observations", {"observations": [{"entityName": "Ada", "contents": ["likes green tea"]}]}),
+            (
+                "upsert_entities",
+                {"entities": [{"name": "Ada", "entityType": "person", "observations": ["likes green tea"]}]},
+            ),
+        ],
+    )
+    async def test_what_is_told_of_an_outdated_entity_is_found(
+        self, agent: ToolAgent, tool: str, told: dict[str, Any]
+    ) -> None:
+        await agent.remember("writes programs", about=["Ada"])
+        await agent("forget", names=["Ada"], reason="wrong")
+        await agent(tool, **told)
+        assert await agent.recalled("Who likes green tea?") == ["likes green tea"]
+        assert "writes programs" not in await agent.recalled("Who writes programs?", about=["Ada"])
+        [ada] = (await agent("open_nodes", names=["Ada"]))["entities"]
+        assert ada["observations"] == ["likes green tea"]
+
     async def test_what_is_not_there_is_passed_over(self, agent: ToolAgent) -> None:
         assert await agent("forget", ids=[str(uuid4())], names=["Nobody"]) == {"forgotten": []}
         assert await agent.refused("forget") == "invalid_input"

@@ -388,6 +388,12 @@ class TestGraphs:
         await call("create_graph", name="notes")
         assert await call.refused("update_graph_config", graph="notes", name="papers") == "graph_exists"
 
+    async def test_a_truth_in_metadata_is_no_number(self, call: LineageClient) -> None:
+        await call("create_graph", name="notes", metadata={"on": 1})
+        assert await call.refused("create_graph", name="notes", metadata={"on": True}) == "graph_exists"
+        changed = await call("update_graph_config", graph="notes", metadata={"on": True})
+        assert changed["graph"]["metadata"]["on"] is True
+
     async def test_a_name_that_none_can_have_is_refused(self, call: LineageClient) -> None:
         for tool, arguments in (("create_graph", {}), ("update_graph_config", {"graph": "default"})):
             result = await call.gateway.call(call.http, tool, {"name": "papers\n", **arguments}, path=PATH)

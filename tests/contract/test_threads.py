@@ -5,17 +5,21 @@ long as something else was found that it is farther from: each term is scaled wi
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 import httpx2
 import pytest
 
 from recollect.caller import Caller
+from recollect.graph.graphs import service as graphs
+from recollect.graph.nodes import service as nodes
+from recollect.graph.observations import service as observations
 from recollect.platform.db import Database
 from recollect.retrieval.recall.weights import WEIGHTS_WITHOUT_TOKENS as WEIGHTS
 from tests.support import memories
 from tests.support.gateway import RunningGateway, rpc_headers
 
-PATH = "/mcp/x/agent,facts"
+PATH = "/mcp/x/agent,facts,lineage"
 WORDS = ("anvil", "bellows", "crucible", "dynamo", "engine", "furnace")
 
 
@@ -124,6 +128,35 @@ async def test_a_fact_tells_its_thread_and_when_it_was_said(agent: ThreadAgent) 
 async def test_what_was_said_now_and_nowhere_tells_neither(agent: ThreadAgent) -> None:
     node = (await agent("create_node", text="Bees make honey"))["node"]
     assert {"thread", "at"}.isdisjoint(node)
+
+
+async def test_an_empty_thread_or_source_is_none(agent: ThreadAgent) -> None:
+    bare = {"thread": "", "source": ""}
+    fact = await agent(
+        "remember", items=[{"text": "it rained", **bare}, {"text": "it was wet", "about": ["Ada"], **bare}]
+    )
+    made = [
+        fact["memories"][0]["node"],
+        (await agent("create_node", text="the sun shone", **bare))["node"]["id"],
+        (await agent("put_node", kind="note", content="the wind blew", thread=""))["node"]["lineage_id"],
+        (await agent("put_subgraph", nodes=[{"kind": "note", "content": "it snowed", "thread": ""}]))["nodes"][0][
+            "lineage_id"
+        ],
+    ]
+    for node_id in made:
+        assert "thread" not in (await agent("get_node", node_id=node_id))["node"]
+    async with agent.below.db.transaction(agent.below.caller, read_only=True) as tx:
+        view = await graphs.view(tx, None)
+        (ada,) = (await nodes.find_named(view, ["Ada"])).values()
+        said = await observations.list_observations(tx, [ada.id])
+        heads = await nodes.read_heads(tx, view.graph, [UUID(node_id) for node_id in made])
+    assert [(o.thread, o.source) for o in said] == [(None, None)]
+    assert [(heads[UUID(i)].thread, heads[UUID(i)].source) for i in made] == [
+        (None, None),
+        (None, "mcp"),
+        (None, None),
+        (None, None),
+    ]
 
 
 async def test_a_fact_is_told_once_a_thread(agent: ThreadAgent) -> None:

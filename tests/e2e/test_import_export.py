@@ -183,7 +183,7 @@ async def test_broken_lines_are_told_and_the_rest_is_imported(shell: Shell) -> N
     ]
 
 
-LONG = "t" * 10_001
+LONG = "t" * 100_001
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -15,6 +15,8 @@ from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import GraphHead, Revision
 from recollect.graph.graphs.view import GraphView
+from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes.model import Rewrite
 from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import NewObservation
 from recollect.graph.passages import service as passages
@@ -104,6 +106,12 @@ class Agent:
     async def delete(self, *names: str) -> None:
         async with self.writing() as (tx, revision):
             await writing.delete_entities(tx, revision, names)
+
+    async def let_go(self, name: str, status: str = "outdated") -> None:
+        """Give an entity a status by which it is no longer current."""
+        async with self.writing() as (tx, revision):
+            head = (await nodes.require_entity_heads(tx, revision.graph, [name]))[name]
+            await nodes.rewrite(tx, revision, [Rewrite(head, replace(head.fields, status=status, reason="was wrong"))])
 
     async def merge(self, names: Sequence[str], target: str | None = None) -> MergedEntity:
         """Make several entities one."""

@@ -155,13 +155,13 @@ def _item(item: RememberItem, place: int, max_metadata_size: int) -> NewMemory:
     return NewMemory(
         item.text,
         about=tuple(dict.fromkeys(names)),
-        thread=item.thread,
+        thread=item.thread or None,
         at=utc(item.at, f"items.{place}.at"),
         kind=item.kind,
         tags=tuple(item.tags),
         importance=item.importance,
         ttl_days=item.ttl_days,
-        source=item.source,
+        source=item.source or None,
         metadata=item.metadata,
     )
 

@@ -77,7 +77,7 @@ async def _remember_facts(
         for fact, item in zip(kept, told, strict=True)
         if fact.id in heads
     }
-    changed = {node_id for node_id, wanted in fields.items() if wanted != heads[node_id].fields}
+    changed = {node_id for node_id, wanted in fields.items() if not wanted.says(heads[node_id].fields)}
     await nodes.rewrite(tx, revision, [Rewrite(heads[node_id], fields[node_id]) for node_id in changed])
     return {
         place: Remembered(fact.id, fact.id, _fate(not fact.known, fact.id in changed, nth), close[place])
@@ -123,7 +123,7 @@ async def _update(
     after = dict(zip(before, retold, strict=True))
     await observations.rewrite(tx, revision, list(before.values()), list(after.values()))
     return {
-        key: (after[key], RememberOutcome.KNOWN if after[key] == before[key] else RememberOutcome.UPDATED)
+        key: (after[key], RememberOutcome.KNOWN if after[key].says(before[key]) else RememberOutcome.UPDATED)
         for key in told
     }
 

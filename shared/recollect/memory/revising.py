@@ -86,7 +86,9 @@ async def forget(
         await relations.delete_nodes(tx, revision, [head.id for head in gone])
     else:
         rewrites = [Rewrite(head, _amended(head.fields, outdated, revision.at)) for head in gone]
-        await nodes.rewrite(tx, revision, [rewrite for rewrite in rewrites if rewrite.fields != rewrite.head.fields])
+        await nodes.rewrite(
+            tx, revision, [rewrite for rewrite in rewrites if not rewrite.fields.says(rewrite.head.fields)]
+        )
     return [*said, *(head.id for head in gone)]
 
 
@@ -128,7 +130,7 @@ async def _revise_observation(
     if wanted.content != observation.content:
         wanted = replace(wanted, created_by=revision.actor)
     new = await observations.rewrite_one(tx, revision, observation, wanted)
-    return Revised(new.id, new.node_id, None, new.content, unchanged=new == observation)
+    return Revised(new.id, new.node_id, None, new.content, unchanged=new.says(observation))
 
 
 def _amended_observation(observation: Observation, amendment: MemoryPatch, now: datetime) -> Observation:

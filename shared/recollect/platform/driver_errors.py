@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, contextmanager
 
 import asyncpg
 
-from recollect.errors import ErrorCode, InvalidInput, RecollectError, TenantMoving, Unavailable
+from recollect.errors import ErrorCode, InvalidInput, RecollectError, TenantMoving, TooLarge, Unavailable
 
 DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 
@@ -39,6 +39,13 @@ def translate(error: BaseException) -> RecollectError | None:
             return Unavailable("The database takes no writes yet. Try again in a moment.")
         case asyncpg.CharacterNotInRepertoireError() | asyncpg.UntranslatableCharacterError():
             return InvalidInput("Text cannot hold the character U+0000")
+        case asyncpg.PostgresError(
+            sqlstate="54000"
+        ):  # Such as the words of one row's tags: a megabyte of them at most.
+            return TooLarge(
+                "One item holds more than the database can index. Give it fewer or shorter tags and names.",
+                code=ErrorCode.REQUEST_TOO_LARGE,
+            )
         case asyncpg.InternalClientError() if "another operation (2)" in str(error):
             # asyncpg's word for a session that the server ended between two statements (state 2: reading its farewell).
             return Unavailable("The database is away. Try again in a moment.")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import msgspec
 
 from recollect.errors import ErrorCode, TooLarge
+from recollect.transfer.expired import ExpiringRecords
 from recollect.transfer.formats import reader_named
 from recollect.transfer.formats.decoding import ParsedRecord, Read, decoded
 from recollect.transfer.model import CYCLE, ELSEWHERE, ImportProblem
@@ -52,7 +53,7 @@ def read_items(format_name: str, chunks: Iterable[bytes]) -> Read:
     Raises InvalidInput for a format that cannot be read, and where the rest of the file is unreadable.
     """
     reader = reader_named(format_name)
-    return _placed(reader.read(decoded(chunks, by_line=reader.by_line)))
+    return _dated(_placed(reader.read(decoded(chunks, by_line=reader.by_line))))
 
 
 def read_batches(format_name: str, chunks: Iterable[bytes]) -> Iterator[ImportBatch]:
@@ -141,6 +142,17 @@ def _links(above: dict[int, int], link: Placement) -> bool:
         return False
     above[name] = top
     return True
+
+
+def _dated(items: Read) -> Read:
+    """The items, each with the moment until which there is what it refers to, as far as the file told before it."""
+    expiring = ExpiringRecords()
+    for item in items:
+        if isinstance(item, ParsedRecord):
+            expiring.note(item.record)
+            yield expiring.dated(item)
+        else:
+            yield item
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ there.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -20,6 +20,7 @@ from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import service as nodes
 from recollect.platform.transactions import Transaction
 from recollect.transfer import service, store
+from recollect.transfer.expired import is_over
 from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.model import ImportProblem, ImportResult, Strategy
 from recollect.transfer.records import EntityRecord, FactKey, FactRecord, Placement, RelationRecord
@@ -40,8 +41,10 @@ class SeenRecords:
     keys: set[int] = field(default_factory=set)
 
     def note(self, items: Sequence[ParsedRecord]) -> None:
-        """Add these items. Raises TooLarge for more than MAX_SEEN."""
-        self.keys.update(key for item in items if (key := _key(item.record)) is not None)
+        """Add these items, without those that have expired and are skipped. Raises TooLarge for more than MAX_SEEN."""
+        now = datetime.now(UTC)
+        lasting = (item.record for item in items if not is_over(item.record, now))
+        self.keys.update(key for record in lasting if (key := _key(record)) is not None)
         if len(self.keys) > MAX_SEEN:
             raise TooLarge(f"A file that is tried first holds at most {MAX_SEEN} entities, facts and relations")
 

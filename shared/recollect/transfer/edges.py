@@ -9,8 +9,10 @@ from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import unique
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Edge, NewEdge
+from recollect.json_values import same_json
 from recollect.platform.transactions import Transaction
 from recollect.transfer import store
+from recollect.transfer.expired import hangs_on_expired
 from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.model import ImportProblem, ImportResult, Strategy
 from recollect.transfer.records import End, FactKey, RelationRecord
@@ -21,15 +23,20 @@ NO_SUCH_FACT = "no fact says this"
 async def import_relations(
     tx: Transaction, revision: Revision, items: Sequence[ParsedRecord], strategy: Strategy
 ) -> ImportResult:
-    """Write the relations among some items; return the counts and problems."""
-    records = [(item.where, item.record) for item in items if isinstance(item.record, RelationRecord)]
+    """Write the relations among some items; return the counts and problems.
+
+    One of a fact that has expired since is skipped.
+    """
+    records = [(item, item.record) for item in items if isinstance(item.record, RelationRecord)]
     ends = unique(end for _, record in records for end in (record.from_, record.to))
     facts = [end for end in ends if isinstance(end, FactKey)]
     said = await store.find_facts(tx, revision.graph, facts) if facts else {}
     found: dict[End, UUID] = dict(said.items())
     missing = {end for end in facts if end not in found}
     sound = [record for _, record in records if not {record.from_, record.to} & missing]
-    problems = [ImportProblem(where, NO_SUCH_FACT) for where, r in records if {r.from_, r.to} & missing]
+    loose = [item for item, record in records if {record.from_, record.to} & missing]
+    broken = [item for item in loose if not hangs_on_expired(item.until, revision.at)]
+    problems = [ImportProblem(item.where, NO_SUCH_FACT) for item in broken]
     names = unique(end for record in sound for end in (record.from_, record.to) if isinstance(end, str))
     named = await nodes.ensure_named(tx, revision, names) if names else {}
     found |= {name: node.id for name, node in named.items()}
@@ -45,7 +52,7 @@ async def import_relations(
     return ImportResult(
         relations_created=len(fresh),
         relations_updated=len(changed),
-        relations_skipped=len(sound) - len(fresh) - len(changed),
+        relations_skipped=len(records) - len(broken) - len(fresh) - len(changed),
         problems=tuple(problems),
     )
 
@@ -74,4 +81,4 @@ def _then(edge: Edge, new: NewEdge, strategy: Strategy) -> NewEdge | None:
 
 
 def _differs(edge: Edge, new: NewEdge) -> bool:
-    return (edge.metadata, edge.ordinal) != (new.metadata, new.ordinal)
+    return edge.ordinal != new.ordinal or not same_json(edge.metadata, new.metadata)

@@ -15,6 +15,7 @@ from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import NewObservation, Observation
 from recollect.platform.computing import each
 from recollect.platform.transactions import Transaction
+from recollect.transfer.expired import hangs_on_expired
 from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.merged_records import (
     MergedRecord,
@@ -67,13 +68,18 @@ async def import_entities(
 async def import_placements(
     tx: Transaction, revision: Revision, items: Sequence[ParsedRecord], strategy: Strategy, *, left: set[str]
 ) -> ImportResult:
-    """Put entities under their parents, except those in `left`. Only REPLACE takes an entity from another parent."""
+    """Put entities under their parents, except those in `left`. Only REPLACE takes an entity from another parent.
+
+    What has expired since has no place.
+    """
     links = [(i.where, i.record) for i in items if isinstance(i.record, Placement) and i.record.name not in left]
+    expired = {i.where for i in items if hangs_on_expired(i.until, revision.at)}
     found = await nodes.find_named(
         GraphView(tx, revision.graph), unique(n for _, p in links for n in (p.name, p.parent_id))
     )
     ids = {name: node.id for name, node in found.items() if not node.placeholder}
-    problems = [ImportProblem(where, NO_SUCH_PARENT) for where, p in links if not {p.name, p.parent_id} <= ids.keys()]
+    lost = [where for where, p in links if not {p.name, p.parent_id} <= ids.keys() and where not in expired]
+    problems = [ImportProblem(where, NO_SUCH_PARENT) for where in lost]
     parents = {ids[p.name]: ids[p.parent_id] for _, p in links if {p.name, p.parent_id} <= ids.keys()}
     heads = await nodes.read_heads(tx, revision.graph, list(parents))
     moving = {
@@ -163,7 +169,13 @@ async def _observe(
         of_records = await each([r for r in records if bool(r.said) is told], lambda record: list(_statements(record)))
         new = [said for statements in of_records for said in statements]
         if new:
-            added += await observations.add_observations(tx, revision, new, across_threads=not told)
+            added += await observations.add_observations(
+                tx,
+                revision,
+                new,
+                across_threads=not told,
+                revive=False,  # The strategy says which status each gets.
+            )
     return changed | removed | {observation.entity for observation in added}, added
 
 
@@ -184,7 +196,7 @@ async def _rewrite_observations(
     before = [o for o in stored if (*o.key, o.status) in told]
     after = [_rewritten(o, told[*o.key, o.status], strategy) for o in before]
     await observations.rewrite(tx, revision, before, after)
-    return {new.entity for old, new in zip(before, after, strict=True) if old != new}
+    return {new.entity for old, new in zip(before, after, strict=True) if not new.says(old)}
 
 
 def _rewritten(observation: Observation, told: NewObservation, strategy: Strategy) -> Observation:
@@ -252,7 +264,8 @@ async def _place(
     for name, node_id in ids.items():
         parent, head = wanted[name].record.parent_id, known[name].head if name in known else None
         if parent and parent not in live:
-            problems.append(ImportProblem(f"{wanted[name].where}.parentId", NO_SUCH_PARENT))
+            if not hangs_on_expired(wanted[name].until, revision.at):
+                problems.append(ImportProblem(f"{wanted[name].where}.parentId", NO_SUCH_PARENT))
         elif head is None and parent and (parent not in found or found[parent].placeholder):
             links[node_id] = live[parent]
         elif head and (strategy is Strategy.REPLACE or (parent and head.fields.parent_id is None)):

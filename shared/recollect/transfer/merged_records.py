@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import reduce
 from typing import Any
 from uuid import UUID
@@ -10,6 +11,7 @@ import msgspec
 
 from recollect.errors import Conflict, ErrorCode
 from recollect.graph.nodes.model import NodeFields, unique, unique_by
+from recollect.transfer.expired import sooner
 from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.model import Strategy
 from recollect.transfer.records import EntityRecord, FactRecord, ObservationRecord
@@ -17,11 +19,15 @@ from recollect.transfer.records import EntityRecord, FactRecord, ObservationReco
 
 @dataclass(slots=True)
 class MergedRecord:
-    """A name in a file: the record to import, where the name came first, and every record of it."""
+    """A name in a file: the record to import, where the name came first, and every record of it.
+
+    `until`: the first moment at which something that one of them refers to expires, as far as the file told.
+    """
 
     where: str
     record: EntityRecord
     given: list[EntityRecord] = field(default_factory=list)
+    until: datetime | None = None
 
 
 def merge_entity_records(items: Sequence[ParsedRecord], strategy: Strategy) -> dict[str, MergedRecord]:
@@ -33,6 +39,7 @@ def merge_entity_records(items: Sequence[ParsedRecord], strategy: Strategy) -> d
         if one.given and strategy is Strategy.FAIL:
             raise name_taken(item.record.name, item.where)
         one.given.append(item.record)
+        one.until = sooner(one.until, item.until)
     for one in wanted.values():
         if strategy is Strategy.MERGE:
             one.record = reduce(_merge_two, one.given)

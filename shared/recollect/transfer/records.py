@@ -19,9 +19,9 @@ from recollect.transfer.model import MAX_KIND, MAX_NAME, MAX_RELATION_TYPE, MAX_
 
 R = TypeVar("R", bound="Record")
 
-MAX_STATEMENTS = 600_000
-"""Observations of one entity at most: more than an export can write into what a reader takes at once (MAX_CELL), so
-that every entity which fits there comes back."""
+MAX_LISTED = 600_000
+"""Observations, tags or aliases of one item at most: more than an export can write into what a reader takes at once
+(MAX_CELL), so that every item which fits there comes back."""
 MAX_CONTENT = 100_000
 MAX_METADATA_BYTES = 100_000
 MAX_DEPTH = 32
@@ -29,12 +29,13 @@ MAX_DEPTH = 32
 
 Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
 Kind = Annotated[str, Meta(max_length=MAX_KIND)]
-Text = Annotated[str, Meta(max_length=MAX_TEXT)]
+Statement = Annotated[str, Meta(max_length=MAX_CONTENT)]
+"""An observation: as long as an entity's own text may be, of which a merge makes one."""
 Content = Annotated[str, Meta(min_length=1, max_length=MAX_CONTENT)]
 Label = Annotated[str, Meta(max_length=256)]
 RelationType = Annotated[str, Meta(min_length=1, max_length=MAX_RELATION_TYPE)]
 Summary = Annotated[str, Meta(max_length=MAX_TEXT)]
-Tags = Annotated[list[Annotated[str, Meta(min_length=1, max_length=128)]], Meta(max_length=1_000)]
+Tags = Annotated[list[Annotated[str, Meta(min_length=1, max_length=128)]], Meta(max_length=MAX_LISTED)]
 Importance = Annotated[float, Meta(ge=0, le=10)]
 Days = Annotated[float, Meta(gt=0, le=36_500)]
 Time = Annotated[datetime, Meta(tz=True)]
@@ -73,14 +74,14 @@ class EntityRecord(Record, frozen=True):
 
     name: Name
     entity_type: Kind
-    observations: Annotated[list[Text], Meta(max_length=MAX_STATEMENTS)]
+    observations: Annotated[list[Statement], Meta(max_length=MAX_LISTED)]
     tags: Tags = []
     importance: Importance | None = None
     created_at: Time | None = None
     last_modified: Time | None = None
     parent_id: Name | None = None
-    aliases: Annotated[list[Name], Meta(max_length=1_000)] = []
-    said: Annotated[list[ObservationRecord], Meta(max_length=MAX_STATEMENTS)] = []
+    aliases: Annotated[list[Name], Meta(max_length=MAX_LISTED)] = []
+    said: Annotated[list[ObservationRecord], Meta(max_length=MAX_LISTED)] = []
     text: Content | None = None
     summary: Summary | None = None
     status: Status = ACTIVE
@@ -204,7 +205,7 @@ def statement_fault(text: Any) -> str | None:
     """Why a value cannot be an observation; None: it can."""
     try:
         _refuse_unstorable(text)
-        msgspec.convert(text, Text)
+        msgspec.convert(text, Statement)
     except (UnreadableLine, msgspec.ValidationError) as error:
         return in_plain_words(str(error))
     return None
@@ -213,7 +214,7 @@ def statement_fault(text: Any) -> str | None:
 def without_faults(type_: type[Record], value: Any, where: str) -> tuple[Any, list[ImportProblem]]:
     """The value without its faulty observations and their entries in `said`, and the problems of these."""
     given = value.get("observations") if type_ is EntityRecord and isinstance(value, dict) else None
-    if not isinstance(given, list) or len(given) > MAX_STATEMENTS:
+    if not isinstance(given, list) or len(given) > MAX_LISTED:
         return value, []
     faults = {place: fault for place, text in enumerate(given) if (fault := statement_fault(text))}
     sound = {**value, "observations": [text for place, text in enumerate(given) if place not in faults]}
@@ -259,11 +260,18 @@ def _refuse_unstorable(value: Any) -> None:
 
 
 def _storable(record: R, path: str = "") -> R:
-    """The record, if its times can be stored. Raises UnreadableLine for a time outside the calendar."""
+    """The record as it is stored. Raises UnreadableLine for a time outside the calendar.
+
+    An empty thread or source is none: cells cannot tell them apart, and a relation finds a fact by its thread.
+    """
     changed: dict[str, Any] = {}
     for field_name, name in zip(record.__struct_fields__, record.__struct_encode_fields__, strict=True):
         value = getattr(record, field_name)
-        if isinstance(value, datetime):
+        if value == "" and field_name in ("thread", "source"):
+            changed[field_name] = None
+        elif isinstance(value, FactKey):
+            changed[field_name] = _storable(value)
+        elif isinstance(value, datetime):
             try:
                 moment = storable(value)
             except OverflowError:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
 
 from msgspec import structs
 
@@ -14,6 +13,7 @@ from recollect.graph.graphs.model import Graph, Revision
 from recollect.platform.transactions import Transaction
 from recollect.transfer.edges import import_relations
 from recollect.transfer.entities import import_entities, import_placements
+from recollect.transfer.expired import all_dated, is_over
 from recollect.transfer.facts import import_facts
 from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.model import ImportProblem, ImportResult, Strategy
@@ -39,13 +39,15 @@ async def import_items(
 ) -> ImportResult:
     """Write items in a revision: entities, facts, relations, then placements, in whatever order they come.
 
-    Items that have expired since the export are skipped. It gives way to calls of other tenants between its statements.
+    Items that have expired since the export are skipped, and so is what hangs on them. It gives way to calls of other
+    tenants between its statements.
     """
     tx.gives_way = True
     await tx.look_up()
     admitted, problems = _admitted(revision.graph, items)
-    lasting = [item for item in admitted if not _is_over(item, revision.at)]
-    over = _by_type([item for item in admitted if _is_over(item, revision.at)])
+    admitted = all_dated(admitted)
+    lasting = [item for item in admitted if not is_over(item.record, revision.at)]
+    over = _by_type([item for item in admitted if is_over(item.record, revision.at)])
     parts = _by_type(lasting)
     imported, left = await import_entities(tx, revision, parts[EntityRecord], strategy)
     imported += ImportResult(entities_skipped=len(over[EntityRecord]), facts_skipped=len(over[FactRecord]))
@@ -79,16 +81,6 @@ MOST_TOLD = 20
 """Most problems that the error for a refused file lists one by one."""
 
 _TYPES = (EntityRecord, FactRecord, RelationRecord, Placement)
-
-_LEAST = timedelta(minutes=1)
-"""What expires sooner is not imported: it would be gone before all that belongs to it is there."""
-
-
-def _is_over(item: ParsedRecord, now: datetime) -> bool:
-    record = item.record
-    if not isinstance(record, EntityRecord | FactRecord) or record.expires_at is None:
-        return False
-    return record.expires_at <= now + _LEAST
 
 
 def _by_type(items: Sequence[ParsedRecord]) -> dict[type[AnyRecord], list[ParsedRecord]]:

@@ -172,6 +172,41 @@ async def test_what_goes_while_it_is_compared_is_not_proposed(agent: Agent, monk
     assert len(triples(await agent.read())) == 2
 
 
+@pytest.mark.parametrize("status", ["outdated", "archived"])
+async def test_what_was_let_go_is_compared_with_nothing(agent: Agent, status: str) -> None:
+    await settle(agent, mode="propose")
+    await run(agent)
+    await agent.let_go("Acme Inc", status)
+    assert await proposed(agent) == pairs(*ACME[1:]) | pairs(*BOLT)
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        now = await graphs.view(tx, "companies")
+        assert await found_duplicates(now, threshold=0.8) == [ACME[1:], BOLT]
+        then = await graphs.view(tx, "companies", str((await agent.head()).revision))
+        assert await found_duplicates(then, threshold=0.8) == [ACME[1:], BOLT]
+    await run(agent, asked=RequestedPass("merge", 0.8))
+    left = {entity.name: entity.status for entity in (await agent.read()).entities}
+    assert left == {"Acme Inc": status} | dict.fromkeys(("Acme Inc!", "Acme Inc.", "Ada", "Bolt Ltd"), "active")
+    assert "makes anvils" in await agent.recalled("makes anvils")
+
+
+async def test_what_is_let_go_while_it_is_compared_is_not_proposed(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await settle(agent, mode="propose", similar_to=True)
+    compare = computing.compute
+
+    async def let_go_meanwhile(tenant_id: UUID, slices: Slices[Any], **bounds: Any) -> Any:
+        await agent.let_go(ACME[2])
+        return await compare(tenant_id, slices, **bounds)
+
+    monkeypatch.setattr(computing, "compute", let_go_meanwhile)
+    await run(agent)
+    assert sorted(triples(await agent.read())) == [
+        ("Acme Inc.", "Acme Inc", "SIMILAR_TO"),
+        ("Bolts Ltd", "Bolt Ltd", "SIMILAR_TO"),
+    ]
+
+
 @pytest.mark.parametrize("limit", [1, 5_000])
 async def test_merging_leaves_the_oldest_of_each_group(agent: Agent, limit: int) -> None:
     await settle(agent, mode="merge")

@@ -101,6 +101,93 @@ async def test_what_lasts_is_not_lost_with_what_ends(agent: Agent, kept: str) ->
     assert (merged.moved_observations, merged.added_observations) == {"Ada": (3, 2), "Guest": (2, 1)}[kept]
 
 
+@pytest.mark.parametrize("kept", ["Ada", "Bea"])
+@pytest.mark.parametrize("days", [2, None])
+async def test_what_both_say_lasts_as_long_as_it_does_by_either(agent: Agent, kept: str, days: int | None) -> None:
+    await agent.create(NewEntity("Ada", "person"), NewEntity("Bea", "person"))
+    async with agent.writing() as (tx, revision):
+        soon = revision.at + timedelta(days=1)
+        later = None if days is None else revision.at + timedelta(days=days)
+        said = [
+            NewObservation("Ada", "drinks tea", expires_at=soon),
+            NewObservation("Bea", "drinks tea", None, None, later),
+        ]
+        await observations.add_observations(tx, revision, said)
+    merged = await agent.merge(["Ada", "Bea"], kept)
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        (left,) = await observations.list_observations(tx, [merged.entity.id])
+    assert (left.content, left.expires_at) == ("drinks tea", later)
+
+
+@pytest.mark.parametrize("kept", ["Ada", "Bea"])
+@pytest.mark.parametrize("status", ["outdated", "archived"])
+async def test_what_was_let_go_hides_nothing_that_is_current_and_does_not_come_back(
+    agent: Agent, status: str, kept: str
+) -> None:
+    await agent.create(NewEntity("Ada", "person", ("writes programs",), content="tunes the engine"))
+    await agent.create(NewEntity("Bea", "person", ("grows roses",)))
+    await agent.let_go("Ada", status)
+    merged = await agent.merge(["Ada", "Bea"], kept)
+    assert (merged.entity.status, merged.entity.observations, merged.entity.content) == (
+        "active",
+        ("grows roses",),
+        None,
+    )
+    assert (merged.moved_observations, merged.added_observations) == ((1, 1) if kept == "Ada" else (0, 0))
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        node = await lineages.get_node(await graphs.view(tx, "default"), merged.entity.id)
+        said = {o.content: (o.status, o.reason) for o in await observations.list_observations(tx, [node.node_id])}
+    assert (node.status, node.reason) == ("active", None)
+    past = ("outdated", "was wrong")
+    assert said == {"grows roses": ("active", None), "writes programs": past, "tunes the engine": past}
+    assert await agent.recalled("grows roses") == ["grows roses"]
+    assert await agent.recalled("writes programs for the engine") == []
+    assert set(await agent.recalled("writes programs for the engine", include_outdated=True)) >= {
+        "writes programs",
+        "tunes the engine",
+    }
+
+
+async def test_what_ends_with_an_entity_that_was_let_go_is_outdated_and_ends(agent: Agent) -> None:
+    await agent.create(NewEntity("Ada", "person", ("writes programs",)))
+    async with agent.writing() as (tx, revision):
+        soon = revision.at + timedelta(days=1)
+        await nodes.create_nodes(tx, revision, [NodeFields("Guest", "person", ttl_days=1.0, expires_at=soon)])
+        await observations.add_observations(tx, revision, [NewObservation("Guest", "wears a hat")])
+    await agent.let_go("Guest", "outdated")
+    merged = await agent.merge(["Guest", "Ada"])
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        said = await observations.list_observations(tx, [merged.entity.id])
+    assert {(o.content, o.status, o.expires_at) for o in said} == {
+        ("writes programs", "active", None),
+        ("wears a hat", "outdated", soon),
+    }
+
+
+async def test_what_was_let_go_is_as_it_was_when_the_merge_is_undone(agent: Agent) -> None:
+    await agent.create(NewEntity("Ada", "person", ("writes programs",), content="tunes the engine"))
+    await agent.create(NewEntity("Bea", "person", ("grows roses",)))
+    await agent.let_go("Ada", "outdated")
+    before = (await agent.read()).entities
+    await agent.merge(["Ada", "Bea"])
+    async with agent.db.transaction(agent.caller) as tx:
+        await undoing.undo_changes(tx, None, "undo", ChangeRange(3), dry_run=False)
+    after = (await agent.read()).entities
+    assert [(e.id, e.status, e.content, e.observations) for e in after] == [
+        (e.id, e.status, e.content, e.observations) for e in before
+    ]
+    assert await agent.recalled("grows roses") == ["grows roses"]
+    assert await agent.recalled("writes programs") == []
+
+
+async def test_an_entity_of_others_that_were_let_go_is_as_the_one_that_stays(agent: Agent) -> None:
+    await agent.create(NewEntity("Ada", "person", ("writes programs",)), NewEntity("Bea", "person", ("grows roses",)))
+    await agent.let_go("Ada", "outdated")
+    await agent.let_go("Bea", "archived")
+    merged = await agent.merge(["Bea", "Ada"])
+    assert (merged.entity.status, merged.entity.observations) == ("archived", ("grows roses",))
+
+
 async def test_relations_are_redirected_once_and_none_to_itself(agent: Agent) -> None:
     await agent.create("Ada", "Countess", "Babbage")
     await agent.relate(

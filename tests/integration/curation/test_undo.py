@@ -27,7 +27,7 @@ from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import VersionFilter
 from recollect.graph.nodes import service as nodes
-from recollect.graph.nodes.model import FIELD_NAMES, Rewrite
+from recollect.graph.nodes.model import FIELD_NAMES, NodeFields, Rewrite
 from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import NewObservation
 from recollect.graph.relations import service as relations
@@ -528,6 +528,20 @@ async def test_facts_and_memories_come_back(agent: Agent) -> None:
     assert ([r.id for r in done.restored], len(done.deleted)) == ([fact.id], 1)
     assert await agent.recalled("engine") == ["the engine was never built"]
     assert names(await agent.read()) == []
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, True), (True, 1), (0, False)])
+async def test_a_truth_that_was_a_number_is_undone(agent: Agent, before: Any, after: Any) -> None:
+    async with agent.writing() as (tx, revision):
+        (node_id,) = await nodes.create_nodes(tx, revision, [NodeFields("Ada", metadata={"k": before})])
+    since = await revision_of(agent)
+    async with agent.writing() as (tx, revision):
+        await revising.change(tx, revision, node_id, revising.NodePatch(metadata={"k": after}))
+    done = await undo(agent, since)
+    assert [one.id for one in done.restored] == [node_id]
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        (head,) = (await nodes.read_heads(tx, await graphs.get_graph(tx, "default"), [node_id])).values()
+    assert repr(head.metadata) == repr({"k": before})
 
 
 async def test_too_much_at_once_is_refused(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:

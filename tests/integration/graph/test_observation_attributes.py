@@ -142,6 +142,14 @@ class TestRemember:
         assert (await said(agent, first.id))[0].expires_at is None
         assert await observed(agent) == ("drinks tea",)
 
+    @pytest.mark.parametrize(("before", "after"), [(1, True), (True, 1), ({"of": [0]}, {"of": [False]})])
+    async def test_a_truth_in_place_of_a_number_is_told(self, agent: Agent, before: Any, after: Any) -> None:
+        for about in ((), ("Ada",)):
+            await agent.remember(NewMemory("the door is open", about=about, metadata={"k": before}))
+            (told,) = await agent.remember(NewMemory("the door is open", about=about, metadata={"k": after}))
+            (again,) = await agent.remember(NewMemory("the door is open", about=about, metadata={"k": after}))
+            assert (told.outcome, again.outcome) == (RememberOutcome.UPDATED, RememberOutcome.KNOWN)
+
     async def test_one_call_that_tells_a_memory_twice_tells_it_together(self, agent: Agent) -> None:
         memories = await agent.remember(TEA, NewMemory("drinks tea", about=("Ada",), importance=2))
         assert [one.outcome for one in memories] == [RememberOutcome.NEW, RememberOutcome.KNOWN]

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -11,13 +12,18 @@ import pytest
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
+from recollect.curation.undo import service as undoing
+from recollect.curation.undo.model import ChangeRange
 from recollect.errors import InvalidInput, NotFound
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
 from recollect.graph.lineages import service as lineages
+from recollect.graph.nodes import service as nodes
+from recollect.graph.observations import service as observations
+from recollect.graph.observations.model import NewObservation
 from recollect.memory import revising
-from recollect.memory.model import MemoryPatch, NewMemory, Revised, Target
+from recollect.memory.model import MemoryPatch, NewMemory, RememberOutcome, Revised, Target
 from recollect.platform.db import Database
 from tests.conftest import NewTenant
 from tests.support.invariants import assert_laws
@@ -69,6 +75,35 @@ async def test_a_statement_becomes_one_that_is_known(agent: Agent) -> None:
     )
     assert (await revise(agent, tea.id, text="likes coffee")).id == coffee.id
     assert (await agent.open("Ada")).entities[0].observations == ("likes coffee",)
+
+
+@pytest.mark.parametrize(
+    ("coffee", "tea", "amended", "left"),
+    [
+        (None, 1.0, None, None),
+        (1.0, None, None, None),
+        (1.0, 2.0, None, 2.0),
+        (2.0, 1.0, None, 2.0),
+        (None, 1.0, 0, None),
+        (1.0, 2.0, 0, None),
+        (1.0, None, 3.0, 3.0),
+        (None, 2.0, 0.5, 0.5),
+        (2.0, 3.0, 1.0, 1.0),
+    ],
+)
+async def test_a_statement_that_becomes_one_that_is_known_lasts_as_is_told_or_else_as_the_longer(
+    agent: Agent, coffee: float | None, tea: float | None, amended: float | None, left: float | None
+) -> None:
+    said = [
+        NewMemory(f"likes {what}", about=("Ada",), ttl_days=days) for what, days in (("coffee", coffee), ("tea", tea))
+    ]
+    first, second = await agent.remember(*said)
+    remembered = (await agent.head()).at
+    assert (await revise(agent, first.id, text="likes tea", ttl_days=amended)).id == second.id
+    since = (await agent.head()).at if amended is not None else remembered
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        (one,) = await observations.list_observations(tx, [second.node_id])
+    assert (one.content, one.expires_at) == ("likes tea", left and since + timedelta(days=left))
 
 
 @pytest.mark.parametrize("amendment", [{"status": "archived"}, {"based_on": 1}])
@@ -157,6 +192,52 @@ async def test_a_name_is_found_again_when_its_last_statement_is_forgotten(agent:
     (said,) = await agent.remember(NewMemory("likes tea", about=("Ada",)))
     await forget(agent, said.id)
     assert await agent.recalled("Ada") == ["Ada"]
+
+
+@pytest.mark.parametrize("status", ["outdated", "archived"])
+async def test_what_is_told_of_an_entity_that_was_let_go_is_current_and_nothing_else_of_it(
+    agent: Agent, status: str
+) -> None:
+    await agent.create(NewEntity("Ada", "person", ("writes programs",), content="tunes the engine"))
+    await agent.create(NewEntity("Bea", "person", ("grows roses",)))
+    await agent.let_go("Ada", status)
+    await agent.let_go("Bea", status)
+    before = await agent.read()
+    wanted = [NewMemory(text, about=("Ada",)) for text in ("likes green tea", "writes programs")]
+    assert [memory.outcome for memory in await agent.remember(*wanted)] == [RememberOutcome.NEW] * 2
+    ada, bea = (await agent.read()).entities
+    assert (ada.status, ada.content, ada.observations) == ("active", None, ("likes green tea", "writes programs"))
+    assert bea == before.entities[1]
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        (node,) = (await nodes.require_entity_heads(tx, await graphs.get_graph(tx, "default"), ["Ada"])).values()
+        said = {(o.content, o.status, o.reason) for o in await observations.list_observations(tx, [ada.id])}
+    assert (node.status, node.reason) == ("active", None)
+    assert said == {
+        ("likes green tea", "active", None),
+        ("writes programs", "active", None),
+        ("writes programs", "outdated", "was wrong"),
+        ("tunes the engine", "outdated", "was wrong"),
+    }
+    assert await agent.recalled("green tea") == ["likes green tea"]
+    assert "tunes the engine" not in await agent.recalled("tunes the engine", "Ada")
+    assert "tunes the engine" in await agent.recalled("tunes the engine", include_outdated=True)
+    async with agent.db.transaction(agent.caller) as tx:
+        since = ChangeRange((await agent.head()).revision - 1)
+        assert (await undoing.undo_changes(tx, None, "undo", since, dry_run=False)).skipped == []
+    after = await agent.read()
+    assert [(e.id, e.status, e.content, e.observations) for e in after.entities] == [
+        (e.id, e.status, e.content, e.observations) for e in before.entities
+    ]
+    assert await agent.recalled("green tea") == []
+
+
+async def test_an_entity_that_was_let_go_stays_so_where_nothing_is_told_of_it(agent: Agent) -> None:
+    await agent.create("Ada", "Bea")
+    await agent.let_go("Ada")
+    async with agent.writing() as (tx, revision):
+        wanted = [NewObservation("Bea", "grows roses")]
+        await observations.add_observations(tx, revision, wanted, named=["Ada", "Bea"])
+    assert [entity.status for entity in (await agent.read()).entities] == ["outdated", "active"]
 
 
 async def test_a_placeholder_is_not_outdated(agent: Agent) -> None:

@@ -27,6 +27,8 @@ from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Draft
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields, Rewrite
+from recollect.graph.observations import service as observations
+from recollect.graph.observations.model import NewObservation
 from recollect.graph.passages import service as passages
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import NewRelation
@@ -450,6 +452,31 @@ def test_names_are_found_as_whole_words_and_taken_from_texts() -> None:
         name="Ada", summary="Adamant", tags=("b",), metadata={"n": 1, "c": "Adage"}
     )
     assert redacted(fields, pattern_of([])) == fields
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        ("5551234", 5551234),
+        ("5551234", -5551234),
+        ("5551234", 5551234.0),
+        ("10000000000000000000000", 1e22),
+        ("0.0000001", 1e-7),
+        ("123456789012345678901234567890", 123456789012345678901234567890),
+    ],
+)
+async def test_who_is_named_by_a_number_is_taken_from_numbers(agent: Agent, name: str, number: float) -> None:
+    metadata = {"phone": number, "phones": [{"home": number}], "other": 1234, "on": True}
+    async with agent.writing() as (tx, revision):
+        await nodes.create_nodes(tx, revision, [NodeFields(name, "person"), NodeFields("Shop", metadata=metadata)])
+        wanted = [NewObservation("Shop", "is called", metadata={"by": number}), NewObservation("Shop", "opens")]
+        await observations.add_observations(tx, revision, wanted)
+    assert (await erase(agent, name)).kept == {}
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        graph = await graphs.get_graph(tx, "default")
+        shop = (await nodes.require_entity_heads(tx, graph, ["Shop"]))["Shop"]
+        said = [o.content for o in await observations.list_observations(tx, [shop.id])]
+    assert (shop.metadata, said) == ({"other": 1234, "on": True}, ["opens"])
 
 
 @pytest.mark.parametrize(("bound", "inside"), [(0.5, "10min"), (3600.0, "1h")])

@@ -15,7 +15,10 @@ from hypothesis import given
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
-from recollect.errors import Conflict, InvalidInput, NotFound
+from recollect.curation.labels import service as labels
+from recollect.curation.labels.model import TagChange
+from recollect.errors import Conflict, ErrorCode, InvalidInput, NotFound, TooLarge
+from recollect.graph.aliases import service as aliases
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
@@ -25,9 +28,10 @@ from recollect.graph.nodes.model import Rewrite
 from recollect.platform import computing
 from recollect.platform.db import Database
 from recollect.platform.sql import Query
-from recollect.transfer import exports
+from recollect.transfer import batches, exports
 from recollect.transfer import service as transfer
 from recollect.transfer.batches import read_batches
+from recollect.transfer.dry_run import SeenRecords, dry_run_items
 from recollect.transfer.formats import FORMATS, IMPORTED
 from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.formats.writer import Stage
@@ -174,6 +178,41 @@ def numbered(drawn: str) -> str:
 
 
 class TestThereAndBack:
+    @pytest.mark.parametrize("format_name", LOSSLESS)
+    async def test_more_tags_and_names_than_one_call_gives_come_back(
+        self, new_graph: Callable[[], Agent], format_name: str
+    ) -> None:
+        first, second = await ready(new_graph()), await ready(new_graph())
+        await first.create("Ada")
+        tags = [f"tag {number}" for number in range(1_001)]
+        former = [f"Ada {number}" for number in range(1_001)]
+        async with first.writing() as (tx, revision):
+            await labels.retag(tx, revision, [TagChange("Ada", add=tuple(tags))])
+            (ada,) = (await nodes.find_named(GraphView(tx, revision.graph), ["Ada"])).values()
+            await aliases.alias(tx, revision, {ada.id: former})
+        done = await imported(second, await exported(first, format_name), format_name)
+        assert (done.entities_created, done.problems) == (1, ())
+        (found,) = json.loads(await exported(second))["entities"]
+        assert (found["tags"], sorted(found["aliases"])) == (tags, sorted(former))
+
+    async def test_more_tags_than_the_database_can_index_are_refused(self, agent: Agent) -> None:
+        many = entity("Ada", tags=[f"{'w' * 100}{number}" for number in range(12_000)])
+        with pytest.raises(TooLarge) as refused:
+            await brought(agent, many)
+        assert refused.value.code is ErrorCode.REQUEST_TOO_LARGE
+
+    @pytest.mark.parametrize("format_name", IMPORTED)
+    async def test_a_text_that_a_merge_made_a_statement_comes_back(
+        self, new_graph: Callable[[], Agent], format_name: str
+    ) -> None:
+        first, second = await ready(new_graph()), await ready(new_graph())
+        long = ("words and words " * 6_250)[:100_000]
+        await first.create(NewEntity("Ada", "person", content="short"), NewEntity("A.L.", "person", content=long))
+        await first.merge(["Ada", "A.L."])
+        done = await imported(second, await exported(first, format_name), format_name)
+        assert (done.observations_added, done.problems) == (1, ())
+        assert json.loads(await exported(second))["entities"][0]["observations"] == [long]
+
     @pytest.mark.parametrize("format_name", LOSSLESS)
     async def test_everything_comes_back(self, new_graph: Callable[[], Agent], format_name: str) -> None:
         first, second = new_graph(), new_graph()
@@ -444,6 +483,23 @@ class TestStrategies:
         assert bare["observations"] == []
         await assert_laws(there)
 
+    @pytest.mark.parametrize(("before", "after"), [(1, True), (True, 1), (0, False), ([{"k": 0}], [{"k": False}])])
+    async def test_replace_puts_a_truth_in_place_of_a_number(self, agent: Agent, before: Any, after: Any) -> None:
+        for value in (before, after):
+            said = [ObservationRecord(metadata={"k": value})]
+            records = (
+                entity("Ada", metadata={"k": value}),
+                entity("Bob", "said", said=said),
+                FactRecord(text="fact", metadata={"k": value}),
+                relation("Ada", "Bob", metadata={"k": value}),
+            )
+            done = await brought(agent, *records, strategy=Strategy.REPLACE)
+        assert (done.entities_updated, done.facts_updated, done.relations_updated) == (2, 1, 1)
+        file = json.loads(await exported(agent))
+        ada, bob = file["entities"]
+        found = [ada, bob["said"][0], file["facts"][0], file["relations"][0]]
+        assert json.dumps([one["metadata"] for one in found]) == json.dumps([{"k": after}] * 4)
+
     async def test_fail_writes_nothing(self, there: Agent) -> None:
         before = await there.head()
         for place, records in ((0, self.NEW), (1, [entity("new"), self.NEW[2]]), (1, [entity("x"), entity("x")])):
@@ -522,6 +578,22 @@ class TestWhatCannotBeKept:
         assert [problem.where for problem in told.problems] == ["item 0.observations.0"]
         assert (told.entities_created, told.observations_added) == (1, 2)
 
+    @pytest.mark.parametrize("format_name", LOSSLESS)
+    async def test_an_empty_thread_is_none_and_loses_no_relation(
+        self, new_graph: Callable[[], Agent], format_name: str
+    ) -> None:
+        first, second = await ready(new_graph()), await ready(new_graph())
+        fact = {"text": "rain", "thread": "", "source": ""}
+        said = [{"thread": "", "source": ""}]
+        ada = {"name": "Ada", "entityType": "", "observations": ["sings"], "said": said, "thread": "", "source": ""}
+        edge = {"from": {"text": "rain", "thread": ""}, "to": "Ada", "relationType": "knows"}
+        await imported(first, json.dumps({"entities": [ada], "facts": [fact], "relations": [edge]}).encode())
+        done = await imported(second, await exported(first, format_name), format_name)
+        assert (done.facts_created, done.relations_created, done.problems) == (1, 1, ())
+        file = json.loads(await exported(second))
+        assert not {"thread", "source"} & {key for part in file.values() for item in part for key in item}
+        assert not {"thread", "source"} & file["entities"][0]["said"][0].keys()
+
     async def test_relations_of_facts_that_nobody_said(self, agent: Agent) -> None:
         await brought(agent, FactRecord(text="said", thread="one"))
         said = await brought(
@@ -584,10 +656,41 @@ class TestWhatCannotBeKept:
             strategy=strategy,
         )
         assert (said.entities_created, said.entities_skipped, said.facts_skipped) == (1, 1, 1)
-        assert said.problems == (ImportProblem("item 4", "no fact says this"),)
+        assert (said.relations_created, said.relations_skipped, said.problems) == (1, 1, ())
         found = json.loads(await exported(agent))
         assert [(e["name"], e["observations"]) for e in found["entities"]] == [("Ada", ["2"])]
         await assert_laws(agent)
+
+    @pytest.mark.parametrize("at_once", [1, 500])
+    @pytest.mark.parametrize("later_parents", [False, True])
+    async def test_what_hangs_on_what_has_expired_since_is_not_broken(
+        self, agent: Agent, monkeypatch: pytest.MonkeyPatch, at_once: int, later_parents: bool
+    ) -> None:
+        monkeypatch.setattr(batches, "BATCH_ITEMS", at_once)
+        past = (datetime.now(UTC) - timedelta(hours=1)).isoformat()
+        gone = {"name": "gone", "entityType": "", "observations": [], "expiresAt": past}
+        child = {"name": "child", "entityType": "", "observations": [], "parentId": "gone"}
+        orphan = {"name": "orphan", "entityType": "", "observations": [], "parentId": "nobody"}
+        file = {
+            "entities": [child, gone, orphan] if later_parents else [gone, child, orphan],
+            "facts": [{"text": "over", "expiresAt": past}],
+            "relations": [
+                {"from": {"text": "over"}, "to": "child", "relationType": "knows"},
+                {"from": {"text": "never said"}, "to": "child", "relationType": "knows"},
+            ],
+        }
+        chunks, tried, seen = [json.dumps(file).encode()], ImportResult(), SeenRecords()
+        for batch in read_batches("json", chunks):
+            async with agent.db.transaction(agent.caller) as tx:
+                tried += await dry_run_items(tx, None, batch.items, Strategy.MERGE, seen)
+            seen.note(batch.items)
+        done = await imported(agent, chunks[0])
+        assert (done.entities_created, done.entities_skipped, done.facts_skipped) == (2, 1, 1)
+        assert (done.relations_created, done.relations_skipped) == (0, 1)
+        broken = [("entities.2.parentId", "no entity has this name"), ("relations.1", "no fact says this")]
+        assert sorted((problem.where, problem.reason) for problem in done.problems) == broken
+        assert (tried.relations_created, tried.relations_skipped, len(tried.problems)) == (0, 1, 2)
+        assert [e["name"] for e in json.loads(await exported(agent))["entities"] if "parentId" in e] == []
 
     async def test_nobody_is_older_than_now(self, agent: Agent) -> None:
         await brought(agent, entity("a", created_at=datetime.now(UTC) + timedelta(days=5)))

@@ -89,6 +89,12 @@ class TestMem0:
         [fact] = facts(read_json("mem0", [{"memory": "x", "expiration_date": "2030-12-31"}]))
         assert fact.expires_at == datetime(2031, 1, 1, tzinfo=UTC)
 
+    def test_a_memory_that_holds_through_the_last_day_of_the_calendar_never_expires(self) -> None:
+        found = facts(
+            read_json("mem0", [{"memory": "x", "expiration_date": day} for day in ("9999-12-31", "9999-12-30")])
+        )
+        assert [fact.expires_at for fact in found] == [None, datetime(9999, 12, 31, tzinfo=UTC)]
+
     @pytest.mark.parametrize("user", [7, ["a"], "n" * 600])
     def test_a_user_that_is_no_name_leaves_out_the_memory_alone(self, user: object) -> None:
         found = read_json("mem0", [{"memory": "x", "user_id": user}, {"memory": "y"}])
@@ -213,7 +219,12 @@ class TestBoth:
 
 
 _VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.just("2026-01-01T00:00:00Z"),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from(["2026-01-01T00:00:00Z", "9999-12-31", "0001-01-01"]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=6,
 )

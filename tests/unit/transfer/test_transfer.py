@@ -22,10 +22,9 @@ from recollect.transfer.model import (
     MAX_NAME,
     MAX_OBSERVATIONS,
     MAX_RELATION_TYPE,
-    MAX_TEXT,
     UnreadableLine,
 )
-from recollect.transfer.records import EntityRecord, RelationRecord
+from recollect.transfer.records import MAX_CONTENT, EntityRecord, RelationRecord
 from recollect_cli.gateway import GatewayAddress, find_address
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -183,7 +182,10 @@ def test_why_a_line_cannot_be_read(raw: bytes, reason: str) -> None:
         ({**ENTITY, "entityType": "k" * (MAX_KIND + 1)}, "entityType: Expected `str` of length <= 256"),
         ({**ENTITY, "observations": "one"}, "observations: Expected `array`, got `str`"),
         ({**ENTITY, "observations": ["a", {}]}, "observations[1]: Expected `str`, got `object`"),
-        ({**ENTITY, "observations": ["a", "t" * (MAX_TEXT + 1)]}, "observations[1]: Expected `str` of length <= 10000"),
+        (
+            {**ENTITY, "observations": ["a", "t" * (MAX_CONTENT + 1)]},
+            "observations[1]: Expected `str` of length <= 100000",
+        ),
         ({**ENTITY, "observations": ["a", "\0"]}, "observations[1]: holds the character NUL, which cannot be stored"),
         ({**ENTITY, "name": "a\0"}, "name: holds the character NUL, which cannot be stored"),
         ({**ENTITY, "entityType": "\0"}, "entityType: holds the character NUL, which cannot be stored"),
@@ -201,7 +203,7 @@ def test_what_a_field_may_not_be(line: dict[str, Any], reason: str) -> None:
 
 
 def test_texts_may_be_as_long_as_their_bounds_and_are_counted_in_characters() -> None:
-    texts = ("🗼" * MAX_TEXT,)
+    texts = ("🗼" * MAX_CONTENT,)
     assert read_line(write_line(NewEntity("👩" * MAX_NAME, "é" * MAX_KIND, texts))).observations == texts  # type: ignore[union-attr]
 
 

@@ -1,8 +1,9 @@
 -- fragment: comparable
--- Whether a node n of a graph is a live entity that is not archived: these are compared with each other.
+-- Whether a node n of a graph is a live and active entity: these are compared with each other. One that is outdated or
+-- archived is not: merged with an active one, it would hide what that one says, or come back with what it said.
 n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.removed_revision IS NULL AND n.name IS NOT NULL
     AND NOT n.placeholder
-    AND n.status <> 'archived' AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+    AND n.status = 'active' AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
 
 -- fragment: profile
 -- What an entity n is compared by: all in lower case, observations by their hashes.
@@ -38,7 +39,7 @@ SELECT count(*) FROM (
 -- The same as it was at a revision (:as_of_revision) and its time (:as_of_time).
 SELECT count(*) FROM (
     SELECT 1 FROM nodes_at(:tenant_id, :graph_id, :as_of_revision)
-    WHERE name IS NOT NULL AND NOT placeholder AND status <> 'archived' AND (expires_at IS NULL OR expires_at > :as_of_time)
+    WHERE name IS NOT NULL AND NOT placeholder AND status = 'active' AND (expires_at IS NULL OR expires_at > :as_of_time)
     LIMIT :limit
 ) AS comparable;
 
@@ -60,7 +61,7 @@ CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(DISTINCT hashtextextended(lower(content), 0)), '{}') AS statements
     FROM statements_about(:tenant_id, :graph_id, n.node_id, :as_of_revision, :as_of_time)
 ) AS o
-WHERE n.name IS NOT NULL AND NOT n.placeholder AND n.status <> 'archived'
+WHERE n.name IS NOT NULL AND NOT n.placeholder AND n.status = 'active'
     AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
     AND (:kind::text IS NULL OR coalesce(n.kind, '') = :kind)
 ORDER BY coalesce(n.began_at, node_created_at(:tenant_id, n.node_id)), n.node_id;
@@ -95,29 +96,31 @@ WHERE tenant_id = :tenant_id AND graph_id = :graph_id
     AND (node_id = ANY (:node_ids::uuid[]) OR other_id = ANY (:node_ids::uuid[]));
 
 -- name: insert_duplicates
--- Store proposed pairs of entities that both live. Each is looked up by its key, whatever the planner expects.
+-- Store proposed pairs of entities that both live and are active. Each is looked up by its key, whatever the planner expects.
 INSERT INTO duplicates (tenant_id, graph_id, node_id, other_id, likeness, found_at)
 SELECT :tenant_id, :graph_id, i.node_id, i.other_id, i.likeness, :proposed_at
 FROM unnest(:node_ids::uuid[], :other_ids::uuid[], :likenesses::double precision[]) AS i (node_id, other_id, likeness)
 CROSS JOIN LATERAL (
-    SELECT 1 FROM nodes WHERE tenant_id = :tenant_id AND id = i.node_id AND coalesce(removed_revision, 0) = 0 OFFSET 0
+    SELECT 1 FROM nodes
+    WHERE tenant_id = :tenant_id AND id = i.node_id AND coalesce(removed_revision, 0) = 0 AND status = 'active' OFFSET 0
 ) AS n
 CROSS JOIN LATERAL (
-    SELECT 1 FROM nodes WHERE tenant_id = :tenant_id AND id = i.other_id AND coalesce(removed_revision, 0) = 0 OFFSET 0
+    SELECT 1 FROM nodes
+    WHERE tenant_id = :tenant_id AND id = i.other_id AND coalesce(removed_revision, 0) = 0 AND status = 'active' OFFSET 0
 ) AS o
 ON CONFLICT (tenant_id, graph_id, node_id, other_id)
 DO UPDATE SET likeness = excluded.likeness, found_at = excluded.found_at
 RETURNING node_id, other_id, likeness;
 
 -- name: list_duplicates
--- Proposed pairs whose entities are both live, not archived and still of one type, with a similarity of at least
+-- Proposed pairs whose entities are both live, active and still of one type, with a similarity of at least
 -- :min_likeness, the most similar first; at most :limit.
 SELECT d.node_id, d.other_id, d.likeness, n.name, o.name AS other, n.created_at, o.created_at AS other_created_at
 FROM duplicates d
 JOIN nodes n ON n.tenant_id = :tenant_id AND n.id = d.node_id AND n.removed_revision IS NULL
-    AND n.status <> 'archived' AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+    AND n.status = 'active' AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
 JOIN nodes o ON o.tenant_id = :tenant_id AND o.id = d.other_id AND o.removed_revision IS NULL
-    AND o.status <> 'archived' AND coalesce(o.kind, '') = coalesce(n.kind, '')
+    AND o.status = 'active' AND coalesce(o.kind, '') = coalesce(n.kind, '')
     AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp())
 WHERE d.tenant_id = :tenant_id AND d.graph_id = :graph_id AND d.likeness >= :min_likeness
 ORDER BY d.likeness DESC, d.node_id, d.other_id

@@ -25,7 +25,7 @@ from recollect.curation.undo.model import (
     fields_of,
 )
 from recollect.graph.graphs.model import Graph
-from recollect.graph.nodes.model import RestoredNode, unique
+from recollect.graph.nodes.model import NodeFields, RestoredNode, unique
 from recollect.graph.observations.model import Observation
 from recollect.graph.relations.model import Edge
 
@@ -79,8 +79,8 @@ def _plan_node(
 def _is_as_before(touched: TouchedNode, before: NodeBefore, siblings: Sequence[Sibling]) -> bool:
     stood = [fields_of(sibling) for sibling in siblings if sibling.stood]
     stands = [fields_of(sibling) for sibling in siblings if sibling.stands]
-    same = fields_of(before) == fields_of(touched) and before.began_at == touched.created_at
-    return touched.lives and same and stood == stands
+    same = fields_of(before).says(fields_of(touched)) and before.began_at == touched.created_at
+    return touched.lives and same and len(stood) == len(stands) and all(map(NodeFields.says, stood, stands))
 
 
 def _why_not(

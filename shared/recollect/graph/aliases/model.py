@@ -21,3 +21,4 @@ class FoundEntity(NamedEntity):
     """An entity found by its name. `silent`: it is by that alone, since nothing that lasts is told of it."""
 
     silent: bool
+    status: str

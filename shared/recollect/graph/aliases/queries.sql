@@ -42,7 +42,7 @@ WHERE NOT EXISTS (
 -- The entities of a graph with these names, and how they are known. Silent: found by their names alone, since nothing
 -- that lasts is told of them. Each is looked up by its name, whatever the planner knows: the range of one name, or id, in
 -- its order is read by the index.
-SELECT n.id, n.name, n.created_by, n.expires_at, (
+SELECT n.id, n.name, n.created_by, n.expires_at, n.status, (
     SELECT string_agg(a.name, ' ' ORDER BY a.name) FROM aliases a
     WHERE a.tenant_id = :tenant_id AND a.node_id = n.id AND a.removed_revision IS NULL
 ) AS aliases, coalesce((

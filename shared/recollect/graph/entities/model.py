@@ -53,23 +53,27 @@ def merged_fields(target: NodeHead, sources: Sequence[NodeHead], *, parent_id: U
     """The target's fields with what the others add.
 
     All tags and metadata, the greatest importance, and a kind, a text and a summary where it has none. It lasts as long
-    as the one that lasts longest.
+    as the one that lasts longest, and is active where any of them is. Text and summary are of one that has its status.
     """
     everyone = [target, *sources]
+    current = next((head for head in everyone if head.status == "active"), target)
+    alike = [head for head in everyone if head.status == current.status]
     longest = max(everyone, key=lambda head: (head.expires_at is None, head.expires_at or target.updated_at))
     # A text that ends before that is no text of the one that is left, but a statement that ends.
-    texts = [head.content for head in everyone if head.expires_at in (None, longest.expires_at)]
+    texts = [head.content for head in alike if head.expires_at in (None, longest.expires_at)]
     tags = unique_by(str.lower, (tag for head in everyone for tag in head.fields.tags))
     importances = [head.fields.importance for head in everyone if head.fields.importance is not None]
     return replace(
         target.fields,
         kind=next((head.kind for head in everyone if head.kind), target.kind),
         content=next((text for text in texts if text), None),
-        summary=next((head.summary for head in everyone if head.summary), None),
+        summary=next((head.summary for head in alike if head.summary), None),
         metadata={key: value for head in reversed(everyone) for key, value in head.metadata.items()},
         tags=tuple(tags),
         importance=max(importances, default=None),
         parent_id=parent_id,
+        status=current.status,
+        reason=current.reason,
         ttl_days=longest.ttl_days,
         expires_at=longest.expires_at,
     )

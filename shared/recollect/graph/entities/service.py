@@ -1,6 +1,6 @@
 """Use cases of entities: make them with their observations, open and list them, let one take over others."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
@@ -15,7 +15,7 @@ from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields, NodeHead, Rewrite, unique, unique_by
 from recollect.graph.observations import service as observations
-from recollect.graph.observations.model import NewObservation, Observation, count_active
+from recollect.graph.observations.model import NewObservation, Observation, count_active, own_texts
 from recollect.graph.passages import service as passages
 from recollect.graph.passages.model import IndexedText, Source
 from recollect.ids import new_id
@@ -118,13 +118,16 @@ async def merge_fields(
 ) -> tuple[int, int]:
     """Let an entity take over what others are: observations, tags, importance, age, names as aliases, and children.
 
-    What any of them said ends when it would have, and gains what others say beside the same text. `parent_id` is what
-    the entity stands under then. Answers how many observations the others had, and how many of them the target lacked.
+    What any of them said ends when it would have, and gains what others say beside the same text. What an outdated or
+    archived one said is outdated, where the entity has another status then. `parent_id` is what the entity stands under
+    then. Answers how many active observations the others had, and how many of them the target lacked.
     """
     ids = [source.id for source in sources]
     fields = merged_fields(target, sources, parent_id=parent_id)
-    theirs = [*await observations.list_observations(tx, ids), *_texts(sources, fields.content, revision.at)]
-    own = await _take_what_ends(tx, revision, target, fields)
+    lapsed = {head.id: head.reason for head in (target, *sources) if head.status not in ("active", fields.status)}
+    said = [*await observations.list_observations(tx, ids), *own_texts(sources, fields.content, revision.at)]
+    theirs = await each(said, lambda o: _still(o, lapsed))
+    own = await each(await _take_what_changes(tx, revision, target, fields, lapsed), lambda o: _still(o, lapsed))
     ends = {head.id: head.expires_at for head in (target, *sources)}
 
     def moved_to_target(o: Observation) -> Observation:
@@ -138,10 +141,11 @@ async def merge_fields(
         )
 
     moved = await each([*own, *theirs], moved_to_target)
-    # What several of them say lasts as long as it does by any.
+    # What several of them say lasts as long as it does by any: the first of them is attached.
     moved.sort(key=lambda o: (o.expires_at is None, o.expires_at or revision.at), reverse=True)
     added = await observations.attach(tx, revision, moved, across_threads=True)
-    await observations.enrich(tx, revision, moved)
+    new = {o.id for o in added}
+    await observations.enrich(tx, revision, [o for o in moved if o.id not in new])
     known = {o.content for o in own if o.is_active}
     await store.backdate_node(tx, target.id, min(source.created_at for source in sources))
     await nodes.rewrite(tx, revision, [Rewrite(target, fields)])
@@ -159,17 +163,27 @@ async def mark_compared(tx: Transaction, revision: Revision, node_ids: Sequence[
         await store.mark_compared(tx, revision.graph, node_ids, at)
 
 
-async def _take_what_ends(
-    tx: Transaction, revision: Revision, target: NodeHead, fields: NodeFields
+async def _take_what_changes(
+    tx: Transaction, revision: Revision, target: NodeHead, fields: NodeFields, lapsed: Mapping[UUID, str | None]
 ) -> list[Observation]:
-    """What an entity said that ends with it, taken from it where it will outlast itself."""
-    end = target.expires_at
-    if end is None or end == fields.expires_at:
+    """What an entity said that ends with it, taken from it where it will outlast itself, and the text that it loses.
+
+    What else it said is outdated from then on where the entity is among the `lapsed`.
+    """
+    end = None if target.expires_at == fields.expires_at else target.expires_at
+    if end is None and target.id not in lapsed:
         return []
     said = await observations.list_observations(tx, [target.id])
-    ending = [o for o in said if o.expires_at is None or o.expires_at > end]
-    await observations.remove_observations_by_id(tx, revision, [o.id for o in ending])
-    return [*ending, *_texts([target], fields.content, revision.at)]
+    ending = [o for o in said if end is not None and (o.expires_at is None or o.expires_at > end)]
+    gone = set(await observations.remove_observations_by_id(tx, revision, [o.id for o in ending]))
+    left = [o for o in said if o.id not in gone]
+    await observations.rewrite(tx, revision, left, await each(left, lambda o: _still(o, lapsed)))
+    return [*ending, *own_texts([target], fields.content, revision.at)]
+
+
+def _still(o: Observation, lapsed: Mapping[UUID, str | None]) -> Observation:
+    """What is said of an entity: outdated where this one is among the `lapsed`, for its reason."""
+    return o.as_outdated(lapsed[o.node_id]) if o.node_id in lapsed else o
 
 
 def _require_kinds(graph: Graph, entities: Sequence[NewEntity], new: Container[str], paths: Sequence[str]) -> None:
@@ -200,12 +214,3 @@ def _upserted(entity: NewEntity, created: bool, new: set[tuple[str, str]]) -> Up
     added = [content for content in unique(entity.observations) if (entity.name, content) in new]
     new.difference_update((entity.name, content) for content in added)
     return UpsertResult(entity.name, False, tuple(added))
-
-
-def _texts(heads: Sequence[NodeHead], known: str | None, at: datetime) -> list[Observation]:
-    """The texts that entities have of their own, but one that is known, as statements about them."""
-    return [
-        Observation(h.id, h.id, h.name or "", h.content, h.thread, h.said_at or at, h.expires_at, h.created_by)
-        for h in heads
-        if h.content and h.content != known
-    ]

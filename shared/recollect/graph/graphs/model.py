@@ -10,6 +10,7 @@ from uuid import UUID
 
 from recollect.accounts.quotas.model import Quotas
 from recollect.errors import ErrorCode, InvalidInput
+from recollect.json_values import same_json
 from recollect.platform.transactions import ExpectedGraph
 from recollect.times import from_milliseconds, storable, through
 
@@ -47,6 +48,10 @@ class Graph:
     def is_there(self) -> bool:
         """Whether this graph exists."""
         return self.id != _NOWHERE
+
+    def says(self, other: "Graph") -> bool:
+        """Whether this configuration says what the other one says: then it need not be written."""
+        return self == other and same_json(self.metadata, other.metadata)
 
     def require_kind(self, kind: str | None, path: str | None) -> None:
         """Raise InvalidInput where a whitelist leaves this kind out; `path` is the caller's own argument."""

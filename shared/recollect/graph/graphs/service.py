@@ -139,8 +139,10 @@ async def ensure_graph(tx: Transaction, new: NewGraph) -> tuple[Graph, bool]:
     graph = await open_graph(tx, new.name)
     if graph is None or graph.name != new.name:
         return await create_graph(tx, new), True
-    wanted = (new.conflict_policy, new.kind_whitelist, new.metadata or {})
-    if (graph.conflict_policy, graph.kind_whitelist, graph.metadata) != wanted:
+    wanted = replace(
+        graph, conflict_policy=new.conflict_policy, kind_whitelist=new.kind_whitelist, metadata=new.metadata or {}
+    )
+    if not wanted.says(graph):
         raise Conflict(
             f"There is a graph named {new.name!r} already, with another configuration.", code=ErrorCode.GRAPH_EXISTS
         )
@@ -170,7 +172,7 @@ async def configure_graph(
     async with write_graph(tx, name, operation) as revision:
         check(revision.graph)
         graph = patch.applied_to(revision.graph)
-        if graph != revision.graph:
+        if not graph.says(revision.graph):
             if not await store.update_graph(tx, graph):
                 raise Conflict(f"There is a graph named {graph.name!r} already.", code=ErrorCode.GRAPH_EXISTS)
             # Writers that wait for the lock have read the old configuration: a new head makes them begin again.

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from recollect.errors import ErrorCode, NotFound
+from recollect.json_values import same_json
 
 T = TypeVar("T")
 
@@ -136,16 +137,6 @@ class RememberedFact:
 
     id: UUID
     known: bool
-
-
-def same_json(one: Any, other: Any) -> bool:
-    """Whether two values are the same in JSON, where `true` is not `1`: Python takes those for equal."""
-    match one, other:
-        case dict(), dict():
-            return one.keys() == other.keys() and all(same_json(value, other[key]) for key, value in one.items())
-        case list(), list():
-            return len(one) == len(other) and all(map(same_json, one, other))
-    return one == other and isinstance(one, bool) is isinstance(other, bool)
 
 
 def unique(values: Iterable[T]) -> list[T]:

@@ -8,8 +8,9 @@ from typing import Any
 from uuid import UUID
 
 from recollect.graph.graphs.model import Revision
-from recollect.graph.nodes.model import unique_by
+from recollect.graph.nodes.model import NodeHead, unique_by
 from recollect.ids import new_id
+from recollect.json_values import same_json
 
 
 def each_tag_once(tags: Iterable[str]) -> tuple[str, ...]:
@@ -106,14 +107,40 @@ class Observation(Attributes):
         """Whether it is told, and counted, among what its entity says; an outdated one is kept."""
         return self.status == "active"
 
+    def says(self, other: "Observation") -> bool:
+        """Whether a version like this would say what one like `other` says: then it need not be written."""
+        return self == other and same_json(self.metadata, other.metadata)
+
+    def as_outdated(self, reason: str | None) -> "Observation":
+        """The statement as one that no longer holds, for this reason; one that is outdated already stays as it is."""
+        return replace(self, status="outdated", reason=reason) if self.is_active else self
+
     @property
     def key(self) -> "Key":
         """What makes it the same as another of the same status."""
         return self.node_id, self.content, self.thread
 
+    def united(self, other: "Observation") -> "Observation":
+        """The statement with what it lacks of another that says the same: attributes, and the time that it lasts."""
+        ends = (self.expires_at, other.expires_at)
+        later = None if None in ends else max(end for end in ends if end is not None)
+        return replace(self.with_attributes(self.enriched(other)), expires_at=later)
+
     def with_attributes(self, attributes: Attributes) -> "Observation":
         """The statement with these attributes, all of them."""
         return replace(self, **{name: getattr(attributes, name) for name in ATTRIBUTES})
+
+
+def own_texts(heads: Iterable[NodeHead], known: str | None, at: datetime) -> list[Observation]:
+    """The texts that entities have of their own, but one that is `known`, as statements about them under their ids.
+
+    `at`: when one was said of which nobody told that.
+    """
+    return [
+        Observation(h.id, h.id, h.name or "", h.content, h.thread, h.said_at or at, h.expires_at, h.created_by)
+        for h in heads
+        if h.content and h.content != known
+    ]
 
 
 Key = tuple[UUID, str, str | None]

@@ -10,9 +10,9 @@ from recollect.graph.aliases.model import NamedEntity
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import service as nodes
-from recollect.graph.nodes.model import unique, unique_by
+from recollect.graph.nodes.model import Rewrite, unique, unique_by
 from recollect.graph.observations import store
-from recollect.graph.observations.model import Key, NewObservation, Observation, count_active
+from recollect.graph.observations.model import Key, NewObservation, Observation, count_active, own_texts
 from recollect.graph.observations.store import RemovedObservation
 from recollect.graph.passages import service as passages
 from recollect.graph.passages.model import IndexedText, Source
@@ -28,21 +28,27 @@ async def add_observations(
     *,
     named: Sequence[str] | None = None,
     across_threads: bool = True,
+    revive: bool = True,
 ) -> list[Observation]:
     """Attach statements to entities that exist; those that they did not have yet, in order.
 
     `named`: the entities that must exist, those to which nothing is added too (default: those of `observations`).
     `across_threads`: an entity has a statement once, whichever thread it came from; else once a thread.
-    Raises NotFound naming the first entity that is not there.
+    `revive`: an outdated or archived entity is active again where something is told of it, and what it said before is
+    outdated. Raises NotFound naming the first entity that is not there.
     """
     wanted_names = unique(new.entity for new in observations) if named is None else named
     entities = await aliases.require_entities(tx, revision.graph, wanted_names)
     wanted = await each(observations, lambda new: new.on(entities[new.entity].id, revision))
     known_as = {entity.id: entity for entity in entities.values()}
+    lapsed = {i for i, entity in known_as.items() if entity.status != "active"} if revive else set[UUID]()
+    if lapsed:
+        await _revive(tx, revision, unique(o.node_id for o in wanted if o.node_id in lapsed))
     added = await attach(tx, revision, wanted, across_threads=across_threads, known_as=known_as)
     if added:
         touched = unique(observation.node_id for observation in added)
-        await passages.hide_names(tx, revision, [node_id for node_id in touched if known_as[node_id].silent])
+        named_alone = [node_id for node_id in touched if known_as[node_id].silent or node_id in lapsed]
+        await passages.hide_names(tx, revision, named_alone)
     return added
 
 
@@ -86,7 +92,7 @@ async def rewrite(
 
     `after` are those of `before`, in order, as they become: of the same entities.
     """
-    changed = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
+    changed = [(old, new) for old, new in zip(before, after, strict=True) if not new.says(old)]
     if not changed:
         return
     olds, news = [old for old, _ in changed], [new for _, new in changed]
@@ -105,14 +111,17 @@ async def rewrite_one(tx: Transaction, revision: Revision, old: Observation, new
     """Give a live observation a new version; what it then is.
 
     Where its entity says just that already, that one stays, gains what the new version says of itself beside its text,
-    and is answered: a statement is not told twice.
+    and is answered: a statement is not told twice. It ends with the new version where that has another end than before,
+    else with the one of both that lasts longer.
     """
     known = (await store.find_observations(tx, revision, [(new.node_id, new.content)])).get(new.key)
     if known is None or known.id == old.id or not new.is_active:
         await rewrite(tx, revision, [old], [new])
         return new
     await remove_observations_by_id(tx, revision, [old.id])
-    gained = known.with_attributes(new.enriched(known))
+    longer = known.united(new).expires_at
+    ends = longer if new.expires_at == old.expires_at else new.expires_at
+    gained = replace(known.with_attributes(new.enriched(known)), expires_at=ends)
     await rewrite(tx, revision, [known], [gained])
     return gained
 
@@ -120,17 +129,17 @@ async def rewrite_one(tx: Transaction, revision: Revision, old: Observation, new
 async def enrich(tx: Transaction, revision: Revision, told: Sequence[Observation]) -> list[Observation]:
     """Give active statements what others that say the same, in whichever thread, say beside it; those that changed.
 
-    `told` have nodes and contents, and need not be stored.
+    They last as long as the one that lasts longest. `told` have nodes and contents, and need not be stored.
     """
-    if not any(observation.given() for observation in told):
+    if not told:
         return []
     saying: dict[tuple[UUID, str], list[Observation]] = {}
     for observation in told:
         saying.setdefault((observation.node_id, observation.content), []).append(observation)
     known = list((await store.find_observations(tx, revision, list(saying))).values())
-    richer = await each(known, lambda one: reduce(_enriched, _active(saying[one.node_id, one.content]), one))
+    richer = await each(known, lambda one: reduce(Observation.united, _active(saying[one.node_id, one.content]), one))
     await rewrite(tx, revision, known, richer)
-    return [new for old, new in zip(known, richer, strict=True) if old != new]
+    return [new for old, new in zip(known, richer, strict=True) if not new.says(old)]
 
 
 async def remove_observations(tx: Transaction, revision: Revision, statements: Sequence[tuple[str, str]]) -> list[UUID]:
@@ -180,6 +189,23 @@ async def list_observations(tx: Transaction, node_ids: Sequence[UUID]) -> list[O
     return await store.list_observations(tx, node_ids)
 
 
+async def _revive(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
+    """Let entities be active again; what they said before is outdated, so that nothing forgotten comes back with them.
+
+    A text of its own becomes an outdated statement, and a summary, which has no status, stays in history.
+    """
+    heads = await nodes.read_heads(tx, revision.graph, node_ids)
+    said = await store.list_observations(tx, list(heads))
+    await rewrite(tx, revision, said, await each(said, lambda o: o.as_outdated(heads[o.node_id].reason)))
+    texts = own_texts(heads.values(), None, revision.at)
+    active = [
+        Rewrite(h, replace(h.fields, status="active", reason=None, content=None, summary=None)) for h in heads.values()
+    ]
+    await nodes.rewrite(tx, revision, active)
+    past = [replace(text, id=new_id()).as_outdated(heads[text.node_id].reason) for text in texts]
+    await attach(tx, revision, past, across_threads=False)
+
+
 async def _note_removed(tx: Transaction, revision: Revision, removed: Sequence[RemovedObservation]) -> None:
     """Observations leave search with this revision; where nothing else is told of them, their entities' names stay."""
     if removed:
@@ -215,10 +241,6 @@ def _memory(o: Observation, known: NamedEntity | None) -> IndexedText:
         o.importance,
         outdated=not o.is_active,
     )
-
-
-def _enriched(known: Observation, told: Observation) -> Observation:
-    return known.with_attributes(known.enriched(told))
 
 
 def _active(told: Iterable[Observation]) -> list[Observation]:

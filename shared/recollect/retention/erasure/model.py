@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -94,12 +95,21 @@ def redacted(fields: NodeFields, pattern: str) -> NodeFields:
 
 
 def _names(found: re.Pattern[str], value: Any) -> bool:
-    """Whether the pattern is found in a text inside a JSON value."""
+    """Whether the pattern is found in a text or a number inside a JSON value."""
     match value:
         case str():
             return found.search(value) is not None
+        case bool():
+            return False
+        case int() | float():
+            return found.search(_digits(value)) is not None
         case dict():
             return any(_names(found, item) for item in value.items())
         case list() | tuple():
             return any(_names(found, item) for item in value)
     return False
+
+
+def _digits(number: float) -> str:
+    """A number as PostgreSQL tells it of a JSON document, in which queries look for names: without an exponent."""
+    return format(Decimal(number if isinstance(number, int) else repr(number)), "f")

@@ -160,7 +160,7 @@ async def _take_away(tx: Transaction, revision: Revision, targets: ErasureTarget
     await relations.drop_orphaned_placeholders(tx, revision, ends - set(targets.node_ids))
     found = await nodes.read_heads(tx, revision.graph, await store.heads_about(tx, revision.graph, targets))
     rewrites = [Rewrite(head, redacted(head.fields, targets.pattern)) for head in found.values()]
-    changed = [rewrite for rewrite in rewrites if rewrite.fields != rewrite.head.fields]
+    changed = [rewrite for rewrite in rewrites if not rewrite.fields.says(rewrite.head.fields)]
     await nodes.rewrite(tx, revision, changed)
     return len(changed)
 

@@ -3,6 +3,7 @@
 import codecs
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -26,10 +27,14 @@ _COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x
 
 @dataclass(frozen=True, slots=True)
 class ParsedRecord:
-    """A record and its place in the file: `entities.3`, or `line 7`."""
+    """A record and its place in the file: `entities.3`, or `line 7`.
+
+    `until`: the first moment at which something that it refers to expires, as far as the file told; None: never.
+    """
 
     where: str
     record: AnyRecord
+    until: datetime | None = None
 
 
 Read = Iterator[ParsedRecord | ImportProblem]

@@ -28,7 +28,7 @@ from recollect.transfer.records import (
     Name,
     RelationRecord,
     RelationType,
-    Text,
+    Statement,
     without_faults,
 )
 
@@ -43,7 +43,7 @@ class EntityLine(Struct, tag_field="type", tag="entity", rename="camel", frozen=
 
     name: Name
     entity_type: Kind
-    observations: list[Text]
+    observations: list[Statement]
 
 
 class RelationLine(Struct, tag_field="type", tag="relation", rename="camel", frozen=True):

@@ -96,11 +96,13 @@ def _entity(where: str, name: Any, kind: str, met: set[int]) -> Found:
 
 
 def _end_of(day: Any) -> Any:
-    """When a memory expires that holds through a day."""
+    """When a memory expires that holds through a day; None: never, of which the last day of the calendar is told."""
     try:
         last = date.fromisoformat(day)
     except (TypeError, ValueError):
         return moment(day)
+    if last == date.max:
+        return None
     return moment(datetime.combine(last + timedelta(days=1), time()).isoformat())
 
 

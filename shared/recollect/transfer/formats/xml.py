@@ -11,7 +11,8 @@ FACT = "fact:"
 """The prefix of the ids of facts. An entity whose name has it gets its first letter escaped."""
 
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-_LOOKS_SO = re.compile(r"_(?=x[0-9A-F]{4}_)")
+_LOOKS_SO = re.compile(r"_(?=x[0-9A-F]{4})")
+"""Without the last `_`, which the escape of a character that follows begins with."""
 _ESCAPED = re.compile(r"_x(00[01][0-9A-F]|005F|0066|FFF[EF])_")
 
 

@@ -295,14 +295,14 @@ def _wanted(arguments: CreateNode | UpdateNode) -> NodePatch:
         fact_kind=arguments.kind,
         metadata=arguments.metadata,
         status=arguments.status,
-        source=arguments.source,
+        source=arguments.source or None,
         ttl_days=None if never else arguments.ttl_days,
         expires_at=_moment(arguments.expires_at),
         never_expires=never,
     )
     if isinstance(arguments, UpdateNode):
         return wanted
-    return replace(wanted, thread=arguments.thread, said_at=moment_of(arguments.at))
+    return replace(wanted, thread=arguments.thread or None, said_at=moment_of(arguments.at))
 
 
 def _fields(wanted: NodePatch) -> NodeFields:

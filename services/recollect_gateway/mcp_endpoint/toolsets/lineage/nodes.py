@@ -276,7 +276,7 @@ def draft_of(node: Any, lineage_id: UUID | None, *, path: str) -> Draft:
         tags=tuple(node.tags),
         metadata=node.metadata,
         freshness_at=utc(node.freshness_at, f"{path}freshness_at"),
-        thread=node.thread,
+        thread=node.thread or None,
         said_at=utc(node.at, f"{path}at"),
     )
     return Draft(fields, lineage_id, node.based_on_version, node.created_by, content_only=True)
