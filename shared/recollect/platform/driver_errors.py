@@ -39,9 +39,7 @@ def translate(error: BaseException) -> RecollectError | None:
             return Unavailable("The database takes no writes yet. Try again in a moment.")
         case asyncpg.CharacterNotInRepertoireError() | asyncpg.UntranslatableCharacterError():
             return InvalidInput("Text cannot hold the character U+0000")
-        case asyncpg.PostgresError(
-            sqlstate="54000"
-        ):  # Such as the words of one row's tags: a megabyte of them at most.
+        case asyncpg.ProgramLimitExceededError(sqlstate="54000"):  # Such as a megabyte of words of one row's tags.
             return TooLarge(
                 "One item holds more than the database can index. Give it fewer or shorter tags and names.",
                 code=ErrorCode.REQUEST_TOO_LARGE,
