@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
-from recollect.errors import Conflict, NotFound
+from recollect.errors import Conflict, NotFound, TooLarge
+from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.hierarchy import service as hierarchy
@@ -209,6 +210,30 @@ async def test_a_walk_is_one_statement_whatever_its_depth(agent: Agent) -> None:
                 await hierarchy.get_descendants(await graphs.view(tx, None), name, PageRequest())
             sent[name] = queries
     assert sent[NAMES[0]] == sent[NAMES[4]]
+
+
+async def test_who_says_much_is_asked_for_what_stands_around_it_now_and_then(agent: Agent) -> None:
+    """What the entity itself says counts only where it is answered, as in its subtree."""
+    await agent.create("top", "leaf", NewEntity("wordy", "thing", ("x" * 500,)))
+    for name, parent in (("wordy", "top"), ("leaf", "wordy")):
+        await move(agent, name, parent)
+    await agent.relate(("wordy", "to be made", "of"))
+    then = (await agent.head()).revision
+    for as_of in (None, str(then)):
+        async with agent.db.transaction(agent.caller, read_only=True, reply_bytes=400) as tx:
+            view, page = await graphs.view(tx, None, as_of), PageRequest()
+            above = await hierarchy.get_parent(view, "wordy")
+            assert above is not None
+            assert above.name == "top"
+            assert [e.name for e in (await hierarchy.get_ancestors(view, "wordy")).entities] == ["top"]
+            assert [e.name for e in (await hierarchy.get_children(view, "wordy", page)).entities] == ["leaf"]
+            assert [e.name for e in (await hierarchy.get_descendants(view, "wordy", page)).entities] == ["leaf"]
+            assert len(await hierarchy.subtree_ids(view, "wordy")) == 2
+            with pytest.raises(TooLarge):
+                await hierarchy.get_subtree(view, "wordy", page)
+            for name in ("to be made", "nobody"):
+                with pytest.raises(NotFound):
+                    await hierarchy.get_children(view, name, page)
 
 
 async def test_a_parent_is_an_entity_of_the_graph(agent: Agent) -> None:

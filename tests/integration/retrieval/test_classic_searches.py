@@ -26,6 +26,7 @@ from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields
 from recollect.platform.db import Database
 from recollect.platform.sql import Query
+from recollect.retention.expiry import service as expiry
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search import store
 from recollect.retrieval.search.boolean import Expression, SubstringTerm
@@ -186,6 +187,25 @@ async def test_an_expired_entity_does_not_count_as_a_document(agent: Agent) -> N
     agent = await filled(agent, [NewEntity("rare"), NewEntity("common"), NewEntity("other common")])
     [hit] = (await searched(agent, search.search_ranked, RankedQuery("rare"))).hits
     assert hit.score == pytest.approx(math.log(3 / 1))
+
+
+@pytest.mark.parametrize("gone", [0, 1, 3, 4, 5])
+async def test_what_expired_and_was_archived_is_left_out_once(agent: Agent, gone: int) -> None:
+    """Two of five live entities hold the word, one more is archived: however many expired, it weighs ln(4 / 2)."""
+    await agent.create(*[NewEntity(f"tea {n}") for n in range(2)], *[NewEntity(f"milk {n}") for n in range(2)])
+    async with agent.writing() as (tx, revision):
+        past = datetime.now(UTC) - timedelta(hours=1)
+        made = [NodeFields(name=f"meeting {n}", kind="event", expires_at=past) for n in range(gone)]
+        await nodes.create_nodes(tx, revision, [NodeFields(name="old", kind="thing", status="archived"), *made])
+        graph_id = revision.graph.id
+    query = RankedQuery("tea", archived=False)
+    before = await searched(agent, search.search_ranked, query)
+    assert [hit.score for hit in before.hits] == pytest.approx([math.log(4 / 2) / 2] * 2)  # one word of two
+    async with agent.db.transaction(agent.caller) as tx:
+        step = await expiry.archive_expired(tx, graph_id)
+    assert step.nodes == gone
+    assert await searched(agent, search.search_ranked, query) == before
+    assert await searched(agent, search.search_ranked, query, str((await agent.head()).revision)) == before
 
 
 async def test_pages_of_a_ranked_search(agent: Agent) -> None:

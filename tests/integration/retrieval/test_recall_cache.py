@@ -5,7 +5,7 @@ import os
 import random
 import signal
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -19,16 +19,21 @@ from hypothesis import strategies as st
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.graph.graphs.model import Graph
+from recollect.graph.passages import reembedding
+from recollect.graph.passages import service as passages
+from recollect.graph.passages import store as passages_store
 from recollect.memory import revising
 from recollect.memory.model import MemoryPatch, NewMemory, Target
 from recollect.platform import shared_cache
 from recollect.platform.db import Database
+from recollect.platform.operator_sessions import Operator
 from recollect.platform.shared_cache import MAX_BYTES
 from recollect.platform.transactions import Transaction
 from recollect.retrieval.recall import store
 from recollect.retrieval.recall.cache import decode, encode, key_material
 from recollect.retrieval.recall.model import Basis, GraphState, Question, RecallFilter
 from recollect.retrieval.recall.ranking import RankedPassage
+from recollect.retrieval.vector_indexes import store as vector_indexes
 from recollect.settings import Settings
 from recollect_local.valkey import LocalValkey
 from tests.conftest import NewTenant
@@ -38,6 +43,8 @@ from tests.support.memories import Agent, at_work, embedder
 from tests.support.recalls import RecallStack, stack
 
 FORESTS = ("the heron nests in the alder", "the owl sleeps in the oak", "a fox lives below the alder")
+
+EPOCH = "SELECT index_epoch FROM graph_indexes WHERE tenant_id = $1"
 
 
 @pytest.fixture(scope="module")
@@ -215,6 +222,63 @@ async def _write(agent: Agent, dice: random.Random) -> None:
             case _:
                 await agent.remember(NewMemory(f"sits in the alder, {number}", about=(f"Bird {number}",)))
         await asyncio.sleep(dice.choice([0, 0.005, 0.02]))
+
+
+async def lock_indexes(tx: Transaction, operator: Operator, graph_id: UUID) -> None:
+    claimed = await passages.claim_pending(tx, model=embedder().model, limit=10, lease_seconds=0)
+    assert await passages_store.lock_indexes(tx, [passage.id for passage in claimed], embedder().model)
+
+
+async def raise_index_epoch(tx: Transaction, operator: Operator, graph_id: UUID) -> None:
+    await passages.raise_index_epoch(tx, graph_id)
+
+
+async def recount_graph(tx: Transaction, operator: Operator, graph_id: UUID) -> None:
+    await passages.recount_graph(tx, graph_id)
+
+
+async def set_serving_model(tx: Transaction, operator: Operator, graph_id: UUID) -> None:
+    await reembedding.set_serving_model(tx, graph_id, model="another")
+
+
+async def note_index(tx: Transaction, operator: Operator, graph_id: UUID) -> None:
+    await vector_indexes.note_index(operator, tx.caller.tenant_id, graph_id, None, None)
+
+
+@pytest.mark.parametrize("raised_by", [lock_indexes, raise_index_epoch, recount_graph, set_serving_model, note_index])
+async def test_an_epoch_that_a_crash_took_back_is_not_given_again(
+    agent: Agent,
+    settings: Settings,
+    owner: asyncpg.Connection,
+    raised_by: Callable[[Transaction, Operator, UUID], Awaitable[None]],
+) -> None:
+    """Commits of workers wait for no disk: a crash may set the row back to what it was before them."""
+    await agent.remember(*FORESTS)
+    before = await owner.fetchrow("SELECT * FROM graph_indexes WHERE tenant_id = $1", agent.caller.tenant_id)
+    assert before is not None
+    given = [before["index_epoch"]]
+    async with Operator.connect(settings.migration_url, settings) as operator:
+        for _ in range(3):
+            async with agent.db.transaction(agent.caller) as tx:
+                await raised_by(tx, operator, before["graph_id"])
+            given.append(await owner.fetchval(EPOCH, agent.caller.tenant_id))
+            await owner.execute(
+                "UPDATE graph_indexes SET index_epoch = $2 WHERE tenant_id = $1", agent.caller.tenant_id, given[0]
+            )
+    assert given == sorted(set(given))
+
+
+async def test_epochs_rise_where_the_clock_does_not(agent: Agent, owner: asyncpg.Connection) -> None:
+    await agent.remember(*FORESTS)
+    ahead = int((datetime.now(UTC) + timedelta(days=1)).timestamp() * 1_000_000)
+    graph_id = await owner.fetchval(
+        "UPDATE graph_indexes SET index_epoch = $2 WHERE tenant_id = $1 RETURNING graph_id",
+        agent.caller.tenant_id,
+        ahead,
+    )
+    async with agent.db.transaction(agent.caller) as tx:
+        await passages.raise_index_epoch(tx, graph_id)
+    assert await owner.fetchval(EPOCH, agent.caller.tenant_id) == ahead + 1
 
 
 class TestRedis:

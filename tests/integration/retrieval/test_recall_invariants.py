@@ -179,28 +179,38 @@ async def test_what_comes_back_is_all_that_may_through_any_filter_and_as_it_was(
 ) -> None:
     """Neither deleted, expired, archived nor a placeholder: and nothing else is missing."""
     agent = replace(replaying, graph=f"recalled-{next(_graphs)}")
-    seen: dict[int, list[tuple[str | None, str]]] = {}
+    seen: dict[int, list[Living]] = {}
     for place, step in enumerate(history):
         await written(agent, step)
         if place == embedded:
             await agent.embed()
         found = await recalled(agent, RecallFilter(), words=place % 2 == 0)
-        assert keys(found) == once(eligible(await living(agent, owner), RecallFilter()))
-        seen[(await agent.head()).revision] = keys(found)
-    for revision, answer in seen.items():
-        assert keys(await recalled(agent, RecallFilter(), as_of=str(revision))) == answer, revision
+        memories = await living(agent, owner)
+        assert keys(found) == once(eligible(memories, RecallFilter()))
+        seen[(await agent.head()).revision] = memories
+    for (revision, memories), (only, bounds, under) in zip(seen.items(), itertools.cycle(filters), strict=False):
+        assert keys(await recalled(agent, RecallFilter(), as_of=str(revision))) == once(
+            eligible(memories, RecallFilter())
+        ), revision
+        await _finds_all_that_may(agent, memories, replace(bounded(only, memories, bounds), under=under), str(revision))
     await _grow_stale(agent, owner, freshness)
     memories = await living(agent, owner)
     for only, bounds, under in filters:
-        asked_for = replace(bounded(only, memories, bounds), under=under)
-        try:
-            found = await recalled(agent, asked_for)
-        except NotFound:
-            assert under is not None
-            continue
-        assert keys(found) == once(eligible(memories, asked_for))
-        scores = [hit.score for hit in found.hits]
-        assert scores == sorted(scores, reverse=True)
+        await _finds_all_that_may(agent, memories, replace(bounded(only, memories, bounds), under=under))
+
+
+async def _finds_all_that_may(
+    agent: Agent, memories: Sequence[Living], only: RecallFilter, as_of: str | None = None
+) -> None:
+    """A filter leaves of what lives, or lived then (`memories`), what it leaves in Python, best first."""
+    try:
+        found = await recalled(agent, only, as_of=as_of)
+    except NotFound:
+        assert only.under is not None
+        return
+    assert keys(found) == once(eligible(memories, only)), as_of
+    scores = [hit.score for hit in found.hits]
+    assert scores == sorted(scores, reverse=True)
 
 
 async def _grow_stale(agent: Agent, owner: asyncpg.Connection, hours: Sequence[int | None]) -> None:
@@ -217,6 +227,32 @@ async def _grow_stale(agent: Agent, owner: asyncpg.Connection, hours: Sequence[i
                 timedelta(hours=hour),
                 place,
             )
+
+
+@pytest.mark.parametrize("only", [{"tags": ("vip",)}, {"kinds": ("person",)}, {"min_importance": 5.0}, {}])
+async def test_a_name_of_which_more_is_told_hides_through_any_filter(agent: Agent, only: dict[str, Any]) -> None:
+    """What is told of it has tags, a kind and an importance of its own, which the filter leaves out.
+
+    It expires some day: only then is the passage of the name kept beside it.
+    """
+    await agent.create(NewEntity("Ada Tea", "person", tags=("vip",), importance=9), NewEntity("Eve Tea", "person"))
+    bare = (await agent.head()).revision
+    await agent.remember(
+        NewMemory("likes milk", about=("Ada Tea",), kind="note", tags=("food",), importance=1, ttl_days=3)
+    )
+    told = (await agent.head()).revision
+    assert "Ada Tea" in await _names_found(agent, only, bare)
+    assert await _names_found(agent, only, told) == await _names_found(agent, only)
+    assert "Ada Tea" not in await _names_found(agent, only)
+
+
+async def _names_found(agent: Agent, only: dict[str, Any], revision: int | None = None) -> set[str]:
+    """Names of entities that come back as memories."""
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        view = await graphs.view(tx, None, None if revision is None else str(revision))
+        question = Question("Tea", None, "none")
+        found = await recall.recall(view, [question], RecallFilter(**only), limit=9, token_budget=999)
+    return {hit.text for hit in found.hits if hit.text == hit.name}
 
 
 async def test_a_moment_is_told_in_the_words_of_then(agent: Agent) -> None:

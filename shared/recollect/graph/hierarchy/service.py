@@ -147,13 +147,11 @@ def _from_on_up(above: Mapping[UUID, UUID | None], node_id: UUID | None) -> dict
 
 
 async def _found(view: GraphView, name: str) -> UUID:
-    """The entity of that name; raises NotFound."""
-    if view.at is None:
-        return (await nodes.require_entities(view.tx, view.graph, [name]))[name].id
-    found = await entities.open_entities(view, [name])
-    if not found:
+    """The entity of that name, whatever is said of it; raises NotFound."""
+    named = (await nodes.find_named(view, [name])).get(name)
+    if named is None or named.placeholder:
         raise EntityNotFound(name)
-    return found[0].id
+    return named.id
 
 
 async def _page(view: GraphView, page: PageRequest, ids: Sequence[UUID]) -> EntityPage:

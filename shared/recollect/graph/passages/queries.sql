@@ -4,6 +4,12 @@
 held AS MATERIALIZED (
     SELECT 1 FROM graph_indexes WHERE tenant_id = :tenant_id AND graph_id = :graph_id FOR UPDATE;
 
+-- fragment: next_epoch
+-- What a graph's index_epoch is raised to: a number that it never was, microseconds since 1970 and at least one more than
+-- before. A crash may take it back, since commits of workers wait for no disk: counted by one it would be the same again
+-- beside other rows.
+greatest(index_epoch + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint);
+
 -- fragment: ended
 -- The vectors of passages that were just `removed` leave the vector indexes, and serve the past. What is live is said so
 -- that it calls for no index of all that is.
@@ -369,7 +375,7 @@ JOIN claimed c ON c.graph_id = h.graph_id;
 -- (LATERAL), and read in the order of an index where there is one: the planner expects two rows of what `settle` has worked
 -- out, and would compare each with all passages of the tenant; it expects one passage in a graph, and would read and sort
 -- all that it has.
-UPDATE graph_indexes i SET index_epoch = index_epoch + 1, model = coalesce(i.model, :model)
+UPDATE graph_indexes i SET model = coalesce(i.model, :model), index_epoch = -- include: next_epoch
 FROM (
     SELECT graph_id FROM graph_indexes
     WHERE tenant_id = :tenant_id
@@ -419,8 +425,9 @@ SELECT count(*) FROM passages WHERE tenant_id = :tenant_id AND graph_id = :graph
 
 -- name: set_serving_model
 -- Let a model serve a graph, with the graph's index in hand. The way back to the one before begins.
-UPDATE graph_indexes SET index_epoch = index_epoch + 1, model = :model,
-    others_since = CASE WHEN model IS DISTINCT FROM :model THEN statement_timestamp() ELSE others_since END
+UPDATE graph_indexes SET model = :model,
+    others_since = CASE WHEN model IS DISTINCT FROM :model THEN statement_timestamp() ELSE others_since END,
+    index_epoch = -- include: next_epoch
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id;
 
 -- name: note_other_models
@@ -477,7 +484,8 @@ WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND coalesce(p.removed
 
 -- name: raise_index_epoch
 -- Tell every search cache that what is derived of a graph changed.
-UPDATE graph_indexes SET index_epoch = index_epoch + 1 WHERE tenant_id = :tenant_id AND graph_id = :graph_id;
+UPDATE graph_indexes SET index_epoch = -- include: next_epoch
+WHERE tenant_id = :tenant_id AND graph_id = :graph_id;
 
 -- name: insert_embeddings
 -- Keep what passages mean by themselves, once a model, and what they are ranked by beside it, in the place of what other
@@ -709,7 +717,7 @@ WITH counted AS (
     DELETE FROM terms WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND lexeme NOT IN (SELECT lexeme FROM words)
 ), noted AS (
     UPDATE graph_indexes SET passages_counted = (SELECT count(*) * :every FROM counted), memories_counted = :memories,
-        index_epoch = index_epoch + 1
+        index_epoch = -- include: next_epoch
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id
 )
 INSERT INTO terms (tenant_id, graph_id, lexeme, passages)

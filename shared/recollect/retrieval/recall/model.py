@@ -120,7 +120,8 @@ class GraphState:
     """All that an answer depends on beside its question: the same state gives the same answer.
 
     Every write moves `revision`, and everything that a worker derives moves `index_epoch`. `at` is the revision's time:
-    a database that was set back to an earlier backup reaches the same revisions again, but not at the same times.
+    a database that was set back to an earlier backup reaches the same revisions again, but not at the same times. Nor
+    does it reach the same epochs, which are microseconds since 1970, also after a crash that took back some of them.
     `next_expiry` is when the next memory or node expires: until then the clock changes nothing. `passages_counted` is
     what the graph's term counts are of; `vector_model` and `vector_dimensions` are of its vector index, if it has one.
     `model` is whose vectors serve it.

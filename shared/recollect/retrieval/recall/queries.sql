@@ -254,11 +254,12 @@ WITH -- include: terms
 
 -- name: find_narrowed_candidates_at
 -- The same as find_narrowed_candidates in a graph as it was at revision :as_of_revision and its time :as_of_time, without
--- indexes; with what each was called then, whether it was outdated, and the other heads that it had.
+-- indexes; with what each was called then, whether it was outdated, and the other heads that it had. Whether anything but
+-- its name is told of an entity is asked of all that was told then, whatever the filter, and looked up by its key.
 WITH -- include: terms
 ), eligible AS MATERIALIZED (
     SELECT p.id, p.node_id, p.source, p.tsv, p.far, p.embedding_model, p.version_id, n.name, n.id AS head_id,
-        n.version, p.outdated AS memory_outdated, p.outdated OR n.status = 'outdated' AS outdated
+        n.version, p.outdated OR n.status = 'outdated' AS outdated
     FROM search_passages p
     CROSS JOIN LATERAL version_at(:tenant_id, p.node_id, :as_of_revision) n
     WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.added_revision <= :as_of_revision
@@ -298,7 +299,12 @@ WITH -- include: terms
     FROM eligible c
     WHERE c.id = ANY (ARRAY(SELECT id FROM lexical UNION ALL SELECT id FROM contextual UNION ALL SELECT id FROM compared))
         AND (c.source <> 'name' OR NOT EXISTS (
-            SELECT 1 FROM eligible o WHERE o.node_id = c.node_id AND o.source <> 'name' AND NOT o.memory_outdated))
+            SELECT 1 FROM search_passages o
+            WHERE o.tenant_id = :tenant_id AND o.node_id BETWEEN c.node_id AND c.node_id AND o.source <> 'name'
+                AND o.added_revision <= :as_of_revision
+                AND (o.removed_revision IS NULL OR o.removed_revision > :as_of_revision)
+                AND (o.expires_at IS NULL OR o.expires_at > :as_of_time) AND NOT o.outdated
+            ORDER BY o.node_id OFFSET 0))
 )
 SELECT p.id, p.memory_id, p.node_id, p.version_id, found.conflicts, found.name, p.text, p.said_at AS at, found.outdated,
     -- include: features

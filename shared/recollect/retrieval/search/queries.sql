@@ -154,7 +154,8 @@ SELECT ARRAY(
 -- name: search_ranked
 -- Entities that hold a word of the query, by TF-IDF, best first. :patterns: the words as patterns of ILIKE; :regexes: as
 -- regular expressions for small letters; :word: what a word is; :entities: how many entities there are to be found without
--- filters, null where that is not known. Words are counted in small letters over name, kind and observations.
+-- filters, archived ones too, null where that is not known. None of them has expired: of the archived ones only those that
+-- have not are taken off. Words are counted in small letters over name, kind and observations.
 WITH candidates AS (
     SELECT id FROM entities_of(:tenant_id, :graph_id, :as_of_revision,
         :as_of_time) WHERE name ILIKE ANY (:patterns::text[]) OR kind ILIKE ANY (:patterns::text[])
@@ -185,11 +186,10 @@ WITH candidates AS (
     ) ELSE :entities - CASE WHEN :archived THEN 0 ELSE (
         SELECT count(*) FROM search_nodes
         WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND status = 'archived' AND removed_revision IS NULL
-            AND name IS NOT NULL
-            AND NOT placeholder
+            AND name IS NOT NULL AND NOT placeholder AND coalesce(expires_at > statement_timestamp(), true)
     ) END END AS documents
 ), rarity AS MATERIALIZED (
-    SELECT c.place, ln(max(o.documents)::double precision / count(*)) AS idf
+    SELECT c.place, ln(greatest(max(o.documents), count(*))::double precision / count(*)) AS idf
     FROM counted c CROSS JOIN corpus o
     WHERE c.times > 0
     GROUP BY c.place

@@ -63,7 +63,8 @@ async def search_ranked(
 ) -> list[tuple[UUID, float]]:
     """Entities that hold one of these words, with their scores, best first; up to one more than the query's limit.
 
-    `entities`: how many live ones there are, expired ones too, where that is known and nothing is filtered.
+    `entities`: how many live ones there are, archived ones too and expired ones not, where that is known and nothing is
+    filtered.
     """
     rows = await view.fetch(
         queries.search_ranked,

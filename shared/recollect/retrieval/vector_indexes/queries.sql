@@ -107,11 +107,12 @@ CROSS JOIN LATERAL (
 WHERE i.tenant_id = :tenant_id AND i.graph_id = :graph_id;
 
 -- name: note_index
--- Let a graph's searches use its index (:model of :dimensions), or none; every cached search of it is void then. Not while
--- its tenant moves: then the rows of two cells are to be equal.
+-- Let a graph's searches use its index (:model of :dimensions), or none; every cached search of it is void then: its epoch is
+-- raised as `next_epoch` of passages raises it. Not while its tenant moves: then the rows of two cells are to be equal.
 WITH served AS MATERIALIZED (
     SELECT id FROM tenants WHERE id = :tenant_id AND place = 'here' FOR SHARE
 )
-UPDATE graph_indexes i SET vector_model = :model, vector_dimensions = :dimensions, index_epoch = i.index_epoch + 1
+UPDATE graph_indexes i SET vector_model = :model, vector_dimensions = :dimensions,
+    index_epoch = greatest(i.index_epoch + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
 FROM served
 WHERE i.tenant_id = served.id AND i.graph_id = :graph_id;
