@@ -237,7 +237,9 @@ class TestNodes:
     async def test_an_expiry_is_taken_away_by_0(self, client: FactsClient) -> None:
         node_id = await client.fact("Bees make honey", ttl_days=1)
         node = (await client.call("update_node", node_id=node_id, source="book", ttl_days=None))["node"]
-        assert node["ttl_days"] == 1
+        assert (node["ttl_days"], node["source"]) == (1, "book")
+        node = (await client.call("update_node", node_id=node_id, source=""))["node"]
+        assert node["source"] == "mcp"  # As of one that tells none.
         node = (await client.call("update_node", node_id=node_id, expires_at=0))["node"]
         assert ("ttl_days" in node, "expires_at" in node) == (False, False)
         assert (await client.refusal("update_node", node_id=node_id, ttl_days=0))[0] == "memory_validation_error"

@@ -194,7 +194,7 @@ def _changed(fields: NodeFields, wanted: NodePatch, now: datetime) -> NodeFields
         kind=wanted.kind or wanted.fact_kind or fields.kind,
         metadata=fields.metadata if wanted.metadata is None else wanted.metadata,
         status=status,
-        source=fields.source if wanted.source is None else wanted.source,
+        source=fields.source if wanted.source is None else wanted.source or None,
         ttl_days=None if wanted.never_expires else ttl_days,
         expires_at=None if wanted.never_expires else expires_at,
         reason=reason_of(fields.reason, wanted.reason, status_changes=status != fields.status),

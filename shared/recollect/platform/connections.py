@@ -1,6 +1,7 @@
 """Connections: the roles they act as, the settings they are started with, and the types they know."""
 
 import asyncio
+import ssl
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
@@ -69,6 +70,8 @@ def told_refusals(url: str, role: str | None, settings: Settings) -> Iterator[No
         raise Unavailable(
             f"The login of {name} may not connect to the database{f' as {role}' if role else ''}: {advice}."
         ) from error
+    except ssl.SSLCertVerificationError as error:  # A ValueError, too.
+        raise Unavailable(f"The certificate of the server at {name} cannot be verified.") from error
     except ValueError:  # Without its cause: that shows parts of the address, which may be of a password.
         raise Unavailable(f"{name}: {NO_DATABASE_ADDRESS}.") from None
 

@@ -6,13 +6,20 @@ the entity. So each item says until when there is what it refers to, as far as t
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.records import AnyRecord, EntityRecord, FactKey, FactRecord, Placement, RelationRecord
 
 LEAST = timedelta(minutes=1)
 """What expires sooner is not imported: it would be gone before all that belongs to it is there."""
+
+
+SOON = timedelta(days=1)
+"""What expires later is not over before what hangs on it was read and written."""
+
+MAX_NOTED = 100_000
+"""Records that are noted of one file at most, some 15 MB: a file is read without holding it."""
 
 
 def is_over(record: AnyRecord, now: datetime) -> bool:
@@ -32,7 +39,10 @@ def sooner(one: datetime | None, other: datetime | None) -> datetime | None:
 
 @dataclass(slots=True)
 class ExpiringRecords:
-    """When the entities and facts of a file expire that do, by hashes: a name or a text may be long."""
+    """When the entities and facts of a file expire that do soon, by hashes: a name or a text may be long.
+
+    Of a file of very many such, the first MAX_NOTED are known; what hangs on others is broken.
+    """
 
     ends: dict[int, datetime] = field(default_factory=dict)
 
@@ -41,9 +51,9 @@ class ExpiringRecords:
         if not isinstance(record, EntityRecord | FactRecord):
             return
         key = _key(record.name if isinstance(record, EntityRecord) else record.end)
-        if record.expires_at is None:
+        if record.expires_at is None or record.expires_at > datetime.now(UTC) + SOON:
             self.ends.pop(key, None)
-        else:
+        elif key in self.ends or len(self.ends) < MAX_NOTED:
             self.ends[key] = record.expires_at
 
     def dated(self, item: ParsedRecord) -> ParsedRecord:

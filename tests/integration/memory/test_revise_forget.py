@@ -14,7 +14,7 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
 from recollect.curation.undo import service as undoing
 from recollect.curation.undo.model import ChangeRange
-from recollect.errors import InvalidInput, NotFound
+from recollect.errors import InvalidInput, NotFound, TooLarge
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
@@ -229,6 +229,16 @@ async def test_what_is_told_of_an_entity_that_was_let_go_is_current_and_nothing_
         (e.id, e.status, e.content, e.observations) for e in before.entities
     ]
     assert await agent.recalled("green tea") == []
+
+
+async def test_an_entity_that_says_too_much_is_not_revived(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(observations, "MAX_REVIVED", 2)
+    await agent.create(NewEntity("Ada", "person", ("writes", "reads", "counts")))
+    await agent.let_go("Ada")
+    with pytest.raises(TooLarge, match="Make the entity active first"):
+        await agent.remember(NewMemory("likes tea", about=("Ada",)))
+    (ada,) = (await agent.read()).entities
+    assert (ada.status, ada.observations) == ("outdated", ("writes", "reads", "counts"))
 
 
 async def test_an_entity_that_was_let_go_stays_so_where_nothing_is_told_of_it(agent: Agent) -> None:

@@ -69,15 +69,16 @@ async def test_postgresql_is_who_its_certificate_says(
     for by, name in ((ours, "localhost"), (ours, "db.example.com"), (others, "localhost")):
         async with tls_front(socket, by.serving(name), is_postgresql=True) as port:
             url = f"postgresql://recollect_app@localhost:{port}/recollect?sslmode=verify-full&sslrootcert={trusted}"
-            found[by is ours, name] = await is_up(settings, url)
-    assert found == {(True, "localhost"): True, (True, "db.example.com"): False, (False, "localhost"): False}
+            found[by is ours, name] = await refusal(settings.model_copy(update={"database_url": url}))
+    told = "The certificate of the server at RECOLLECT_DATABASE_URL cannot be verified."
+    assert found == {(True, "localhost"): None, (True, "db.example.com"): told, (False, "localhost"): told}
 
 
-async def is_up(settings: Settings, url: str) -> bool:
-    """Whether the database answers."""
+async def refusal(settings: Settings) -> str | None:
+    """Why the database does not answer; None where it does."""
     try:
-        async with Database.connect(url, settings=settings) as db:
+        async with Database.connect(settings.database_url, settings=settings) as db:
             await db.ping()
-    except (Unavailable, OSError):
-        return False
-    return True
+    except Unavailable as error:
+        return str(error)
+    return None

@@ -56,6 +56,10 @@ WHERE tenant_id = :tenant_id AND id = :id AND :per_day::bigint > (
 )
 RETURNING id;
 
+-- name: release_invitation_mail
+-- Note that an invitation was not sent after all.
+UPDATE invitations SET mailed_at = NULL WHERE tenant_id = :tenant_id AND id = :id;
+
 -- name: list_invitations
 -- Invitations after an id, void ones too; at most :limit.
 SELECT id, email, role, created_at, created_by, expires_at, accepted_at, revoked_at

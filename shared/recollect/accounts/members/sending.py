@@ -53,7 +53,7 @@ async def invite_and_tell(
         if caller.is_operator:
             return SentInvitation(issued.invitation, link)
         async with db.transaction(caller) as tx:
-            await members.revoke_invitation(tx, issued.invitation.id)
+            await members.give_up_mail(tx, issued.invitation.id)
         raise Unavailable(
             "The invitation cannot be sent by mail now, and is void. Invite again in a while.",
             code=ErrorCode.MAIL_NOT_SENT,

@@ -101,9 +101,15 @@ async def invite(tx: Transaction, email: str, role: Role, *, pepper: bytes) -> I
 
 
 async def claim_mail(tx: Transaction, invitation_id: UUID, *, per_day: int) -> bool:
-    """Whether the tenant may send this invitation by mail; it then counts as sent, whatever becomes of it."""
+    """Whether the tenant may send this invitation by mail; it then counts as sent until it is told that it was not."""
     await store.lock_invitation_mails(tx)
     return await store.claim_invitation_mail(tx, invitation_id, per_day=per_day)
+
+
+async def give_up_mail(tx: Transaction, invitation_id: UUID) -> None:
+    """Make an invitation void that could not be sent; it counts as none that was. Raises NotFound."""
+    await store.release_invitation_mail(tx, invitation_id)
+    await revoke_invitation(tx, invitation_id)
 
 
 async def list_invitations(tx: Transaction, *, after: UUID | None = None, limit: int = 100) -> list[Invitation]:

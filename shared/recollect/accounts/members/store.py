@@ -92,6 +92,11 @@ async def claim_invitation_mail(tx: Transaction, invitation_id: UUID, *, per_day
     return claimed is not None
 
 
+async def release_invitation_mail(tx: Transaction, invitation_id: UUID) -> None:
+    """Note that an invitation was not sent after all."""
+    await tx.execute(queries.release_invitation_mail, id=invitation_id)
+
+
 async def list_invitations(tx: Transaction, *, after: UUID | None, limit: int) -> list[Invitation]:
     """The tenant's invitations after an id."""
     return [_invitation(row) for row in await tx.fetch(queries.list_invitations, after=after, limit=limit)]

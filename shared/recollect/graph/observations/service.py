@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import reduce
 from uuid import UUID
 
+from recollect.errors import TooLarge
 from recollect.graph.aliases import service as aliases
 from recollect.graph.aliases.model import NamedEntity
 from recollect.graph.graphs.model import Graph, Revision
@@ -19,6 +20,9 @@ from recollect.graph.passages.model import IndexedText, Source
 from recollect.ids import new_id
 from recollect.platform.computing import each
 from recollect.platform.transactions import Transaction
+
+MAX_REVIVED = 5_000
+"""Statements that one write outdates at most, of entities which it revives: some seconds under a graph's lock."""
 
 
 async def add_observations(
@@ -35,7 +39,7 @@ async def add_observations(
     `named`: the entities that must exist, those to which nothing is added too (default: those of `observations`).
     `across_threads`: an entity has a statement once, whichever thread it came from; else once a thread.
     `revive`: an outdated or archived entity is active again where something is told of it, and what it said before is
-    outdated. Raises NotFound naming the first entity that is not there.
+    outdated. Raises NotFound naming the first entity that is not there, TooLarge for more than MAX_REVIVED of these.
     """
     wanted_names = unique(new.entity for new in observations) if named is None else named
     entities = await aliases.require_entities(tx, revision.graph, wanted_names)
@@ -192,10 +196,16 @@ async def list_observations(tx: Transaction, node_ids: Sequence[UUID]) -> list[O
 async def _revive(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
     """Let entities be active again; what they said before is outdated, so that nothing forgotten comes back with them.
 
-    A text of its own becomes an outdated statement, and a summary, which has no status, stays in history.
+    A text of its own becomes an outdated statement, and a summary, which has no status, stays in history. Raises
+    TooLarge for entities that say very much: the graph's lock is held meanwhile.
     """
     heads = await nodes.read_heads(tx, revision.graph, node_ids)
-    said = await store.list_observations(tx, list(heads))
+    said = [o for o in await store.list_observations(tx, list(heads)) if o.status == "active"]
+    if len(said) > MAX_REVIVED:
+        raise TooLarge(
+            f"What was outdated or archived says more than {MAX_REVIVED} things, each of which would be outdated by "
+            "itself. Make the entity active first (revise, status), or tell it of another one."
+        )
     await rewrite(tx, revision, said, await each(said, lambda o: o.as_outdated(heads[o.node_id].reason)))
     texts = own_texts(heads.values(), None, revision.at)
     active = [
