@@ -132,6 +132,10 @@ LAWS = {
             AND later.added_revision > o.added_revision
         WHERE o.graph_id = :graph_id AND (o.removed_revision IS NULL OR o.removed_revision > later.added_revision
             OR o.node_id <> later.node_id)""",
+    "an entity says a thing once in a thread, and once as outdated": """
+        SELECT node_id FROM observations
+        WHERE graph_id = :graph_id AND removed_revision IS NULL AND (expires_at IS NULL OR expires_at > now())
+        GROUP BY node_id, content, thread, status HAVING count(*) > 1""",
     "a placeholder has a relation of its graph": """
         SELECT id FROM nodes WHERE graph_id = :graph_id AND placeholder AND removed_revision IS NULL
         EXCEPT (

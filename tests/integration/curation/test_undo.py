@@ -235,6 +235,19 @@ async def test_a_merge_comes_apart_again(agent: Agent) -> None:
     assert await agent.recalled("Lovelace") == []
 
 
+async def test_what_a_merge_said_again_has_its_own_id_once_that_comes_apart(agent: Agent) -> None:
+    """Ada would have ended, so that the merge takes what she says from her, and attaches what Babbage says instead."""
+    await agent.create(NewEntity("Ada", "person", ("writes",)), NewEntity("Babbage", "person", ("writes",)))
+    since = await revision_of(agent)
+    was = await state(agent, since)
+    async with agent.writing() as (tx, revision):
+        ada = (await nodes.find_named(GraphView(tx, revision.graph), ["Ada"]))["Ada"]
+        await revising.change(tx, revision, ada.id, revising.NodePatch(ttl_days=1))
+    await agent.merge(["Ada", "Babbage"])
+    await undo(agent, since)
+    assert await state(agent) == was
+
+
 async def test_undoing_is_undone_where_an_entity_gained_a_former_name_alone(agent: Agent) -> None:
     """Nothing else of that entity changes, so that the log does not have its id."""
     await agent.create("Ada", "Countess")

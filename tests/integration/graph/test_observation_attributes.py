@@ -62,6 +62,13 @@ async def forget(agent: Agent, *ids: UUID, reason: str | None = None, delete: bo
         return await revising.forget(tx, revision, [Target(id=i) for i in ids], reason=reason, delete=delete)
 
 
+async def kept(agent: Agent) -> list[tuple[str, str, str | None]]:
+    """All that is said of Ada, outdated or not: text, status and reason, oldest first."""
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        [ada] = (await agent.open("Ada")).entities
+        return [(o.content, o.status, o.reason) for o in await observations.list_observations(tx, [ada.id])]
+
+
 async def undo(agent: Agent, since: int, until: int | None = None) -> UndoPlan:
     async with agent.db.transaction(agent.caller) as tx:
         return await undoing.undo_changes(tx, None, "undo_changes", ChangeRange(since, until), dry_run=False)
@@ -274,6 +281,29 @@ class TestOutdated:
         assert (await revise(agent, tea.id, status="active")).id == again.id
         assert await observed(agent) == ("drinks tea",)
         assert [one.tags for one in await said(agent, again.id)] == [("Secret",)]
+
+    async def test_what_is_outdated_again_takes_the_place_of_what_was_before(self, agent: Agent) -> None:
+        [tea] = await agent.remember(TEA)
+        await forget(agent, tea.id, reason="gave it up")
+        [again] = await agent.remember(NewMemory("drinks tea", about=("Ada",)))
+        since = (await agent.head()).revision
+        was = await said(agent, tea.id, again.id)
+        assert await forget(agent, tea.id, again.id, reason="gave it up again") == [tea.id, again.id]
+        assert (await agent.head()).observations == 0
+        assert await kept(agent) == [("drinks tea", "outdated", "gave it up again")]
+        assert (await revise(agent, again.id, status="active")).id == again.id
+        await undo(agent, since)
+        assert await said(agent, tea.id, again.id) == was
+
+    async def test_a_revision_to_what_is_outdated_takes_its_place(self, agent: Agent) -> None:
+        tea, water = await agent.remember(TEA, NewMemory("drinks water", about=("Ada",)))
+        elsewhere, _ = await agent.remember(NewMemory("drinks tea", about=("Ada",), thread="t"), "drinks tea")
+        await forget(agent, tea.id, elsewhere.id)
+        assert (await revise(agent, water.id, text="drinks tea")).id == water.id
+        assert await kept(agent) == [("drinks tea", status, None) for status in ("outdated", "active", "outdated")]
+        assert (await revise(agent, water.id, status="outdated")).id == water.id
+        assert [one.thread for one in await said(agent, water.id, elsewhere.id)] == [None, "t"]
+        assert await kept(agent) == [("drinks tea", "outdated", None)] * 2
 
     async def test_deleting_really_removes_it(self, agent: Agent) -> None:
         [tea] = await agent.remember(TEA)

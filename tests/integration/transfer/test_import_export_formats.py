@@ -25,6 +25,8 @@ from recollect.graph.graphs.model import NewGraph
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import Rewrite
+from recollect.memory import revising
+from recollect.memory.model import NewMemory, Target
 from recollect.platform import computing
 from recollect.platform.db import Database
 from recollect.platform.sql import Query
@@ -114,6 +116,14 @@ def told(file: bytes) -> dict[str, Any]:
         edge.pop("lastModified")
     said["relations"] = list(reversed(edges.values()))
     return said
+
+
+async def there_and_back(first: Agent, second: Agent, format_name: str) -> list[str]:
+    """Import what one graph has, which is one entity, into another that is empty; which status each statement has."""
+    await imported(second, await exported(first, format_name), format_name)
+    assert told(await exported(second)) == told(await exported(first))
+    [one] = json.loads(await exported(second))["entities"]
+    return [said.get("status", "active") for said in one.get("said", [{}])]
 
 
 RICH: Sequence[AnyRecord] = (
@@ -212,6 +222,20 @@ class TestThereAndBack:
         done = await imported(second, await exported(first, format_name), format_name)
         assert (done.observations_added, done.problems) == (1, ())
         assert json.loads(await exported(second))["entities"][0]["observations"] == [long]
+
+    @pytest.mark.parametrize("format_name", LOSSLESS)
+    async def test_what_was_forgotten_and_told_again_comes_back(
+        self, new_graph: Callable[[], Agent], format_name: str
+    ) -> None:
+        first = await ready(new_graph())
+        seen = []
+        for _ in range(2):
+            [tea] = await first.remember(NewMemory("likes tea", about=("Ada",)))
+            seen.append(await there_and_back(first, await ready(new_graph()), format_name))
+            async with first.writing() as (tx, revision):
+                await revising.forget(tx, revision, [Target(id=tea.id)], reason="was wrong")
+            seen.append(await there_and_back(first, await ready(new_graph()), format_name))
+        assert seen == [["active"], ["outdated"], ["outdated", "active"], ["outdated"]]
 
     @pytest.mark.parametrize("format_name", LOSSLESS)
     async def test_everything_comes_back(self, new_graph: Callable[[], Agent], format_name: str) -> None:

@@ -242,7 +242,10 @@ def _plan_aliases(footprint: TouchedState, living: Collection[UUID], plan: UndoP
 def _without_pairs(
     found: Sequence[ObservationVersion],
 ) -> Generator[None, None, tuple[list[ObservationVersion], list[ObservationVersion]]]:
-    """What the changes added and what they removed, without pairs: what was removed and added again unchanged."""
+    """What the changes added and what they removed, without pairs: what was removed and added again unchanged.
+
+    What a merge took from an entity and attached to it again has another id since: it is no pair, and gets its id back.
+    """
     keyed: list[tuple[object, ObservationVersion]] = []
     for place, one in enumerate(found):
         if place % SLICE == 0:
@@ -257,10 +260,10 @@ def _without_pairs(
 
 
 def _observation_key(observation: Observation) -> object:
-    by = observation.created_by
-    said = *observation.key, observation.said_at, observation.expires_at, observation.status, observation.reason, by
+    written = observation.id, observation.created_by, observation.said_at, observation.expires_at
+    said = *observation.key, observation.status, observation.reason
     attributes = observation.kind, observation.tags, observation.importance, observation.source
-    return *said, *attributes, repr(sorted(observation.metadata.items()))
+    return *written, *said, *attributes, repr(sorted(observation.metadata.items()))
 
 
 def _relation_key(edge: Edge) -> object:

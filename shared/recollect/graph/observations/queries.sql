@@ -128,6 +128,21 @@ WHERE tenant_id = :tenant_id AND coalesce(removed_revision, 0) = 0 AND id = ANY 
 ))
 RETURNING id, node_id, status;
 
+-- name: remove_outdated
+-- Take outdated statements away by their node, content and thread; looked up as above.
+UPDATE observations SET removed_revision = :revision
+WHERE tenant_id = :tenant_id AND coalesce(removed_revision, 0) = 0 AND id = ANY (ARRAY(
+    SELECT o.id FROM unnest(:node_ids::uuid[], :contents::text[], :threads::text[]) AS i (node_id, content, thread)
+    CROSS JOIN LATERAL (
+        SELECT id FROM search_observations
+        WHERE tenant_id = :tenant_id AND node_id BETWEEN i.node_id AND i.node_id AND removed_revision IS NULL
+            AND hashtextextended(content, 0) = hashtextextended(i.content, 0) AND (content = i.content) IS TRUE
+            AND thread IS NOT DISTINCT FROM i.thread AND status = 'outdated'
+        ORDER BY node_id OFFSET 0
+    ) AS o
+))
+RETURNING id, node_id, status;
+
 -- name: remove_observations_by_id
 -- Take observations of a graph away, by id.
 UPDATE observations SET removed_revision = :revision

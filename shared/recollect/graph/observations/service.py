@@ -94,9 +94,12 @@ async def rewrite(
 ) -> None:
     """Give live observations new versions under their ids, each once; what they were stays in history.
 
-    `after` are those of `before`, in order, as they become: of the same entities.
+    `after` are those of `before`, in order, as they become: of the same entities. One that becomes outdated takes the
+    place of one that was and says the same: a statement is kept once.
     """
     changed = [(old, new) for old, new in zip(before, after, strict=True) if not new.says(old)]
+    replaced = await _remove_replaced(tx, revision, changed)
+    changed = [(old, new) for old, new in changed if new.id not in replaced]
     if not changed:
         return
     olds, news = [old for old, _ in changed], [new for _, new in changed]
@@ -191,6 +194,16 @@ async def nodes_of_observations(view: GraphView, ids: Sequence[UUID]) -> dict[UU
 async def list_observations(tx: Transaction, node_ids: Sequence[UUID]) -> list[Observation]:
     """Live observations of nodes, outdated ones too, oldest first."""
     return await store.list_observations(tx, node_ids)
+
+
+async def _remove_replaced(
+    tx: Transaction, revision: Revision, changed: Sequence[tuple[Observation, Observation]]
+) -> set[UUID]:
+    """Take away what was outdated before and says what one of the changed becomes as outdated; the ids."""
+    becoming = [new.key for old, new in changed if not new.is_active and (old.is_active or new.key != old.key)]
+    removed = await store.remove_outdated(tx, revision, becoming) if becoming else []
+    await _note_removed(tx, revision, removed)
+    return {observation.id for observation in removed}
 
 
 async def _revive(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:

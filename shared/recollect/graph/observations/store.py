@@ -100,6 +100,21 @@ async def remove_observations(
     return [RemovedObservation(**row) for row in rows]
 
 
+async def remove_outdated(tx: Transaction, revision: Revision, keys: Sequence[Key]) -> list[RemovedObservation]:
+    """Take outdated statements away from nodes, by content and thread; those that were there."""
+    removed = list[RemovedObservation]()
+    for some in tx.batches(keys, MAX_WRITTEN):
+        rows = await tx.fetch(
+            queries.remove_outdated,
+            revision=revision.number,
+            node_ids=[k[0] for k in some],
+            contents=[k[1] for k in some],
+            threads=[k[2] for k in some],
+        )
+        removed.extend(RemovedObservation(**row) for row in rows)
+    return removed
+
+
 async def remove_observations_by_id(
     tx: Transaction, revision: Revision, ids: Sequence[UUID]
 ) -> list[RemovedObservation]:
