@@ -213,7 +213,7 @@ async def _revive(tx: Transaction, revision: Revision, node_ids: Sequence[UUID])
     TooLarge for entities that say very much: the graph's lock is held meanwhile.
     """
     heads = await nodes.read_heads(tx, revision.graph, node_ids)
-    said = [o for o in await store.list_observations(tx, list(heads)) if o.status == "active"]
+    said = [o for o in await store.list_observations(tx, list(heads)) if o.is_active]
     if len(said) > MAX_REVIVED:
         raise TooLarge(
             f"What was outdated or archived says more than {MAX_REVIVED} things, each of which would be outdated by "
