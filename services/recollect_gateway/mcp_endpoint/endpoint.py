@@ -21,7 +21,7 @@ from litestar.types import Scope as AsgiScope
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
-from mcp_types import JSONRPCError
+from mcp_types import PARSE_ERROR, JSONRPCError
 from opentelemetry.trace import get_current_span
 
 from recollect.caller import Caller, Scope
@@ -163,7 +163,10 @@ class McpEndpoint:
         await self.sessions.handle_request(cast(Any, scope), cast(Any, _replayed(message, receive)), cast(Any, send))
 
     async def _whole(self, body: CountedBody) -> bytes | None:
-        """A request's body; None where the client left before its end. Raises TooLarge."""
+        """A request's body; None where the client left before its end.
+
+        Raises TooLarge, or MCPError for too long a number.
+        """
         whole, more = bytearray(), True
         while more:
             part = await body()
@@ -178,7 +181,10 @@ class McpEndpoint:
                 )
             more = part["more_body"]
         message = bytes(whole)
-        await require_quick_to_parse(message)
+        try:
+            await require_quick_to_parse(message)
+        except InvalidInput as error:
+            raise MCPError(PARSE_ERROR, f"Parse error: {error}") from None
         return message
 
     async def _admit(self, request: AnyRequest, body: CountedBody, stack: AsyncExitStack) -> McpRequest:

@@ -424,6 +424,7 @@ BAD_BODIES = {
     "params of another type": b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":"x"}',
     "no params": b'{"jsonrpc":"2.0","id":7,"method":"tools/call"}',
     "name of another type": b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":["x"]}}',
+    "long number": b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":' + b"7" * 4_000 + b"}}",
     "an answer": b'{"jsonrpc":"2.0","id":7,"result":{}}',
     "a method of the server": b'{"jsonrpc":"2.0","id":7,"method":"sampling/createMessage","params":{}}',
 }
@@ -455,7 +456,7 @@ class TestBadRequests:
         ("name", "code"),
         [
             *[("empty", -32700), ("not JSON", -32700), ("half", -32700), ("two", -32700), ("deep", -32700)],
-            *[("NaN", -32700), ("UTF-16", -32700), ("deeper arguments", -32700)],
+            *[("NaN", -32700), ("UTF-16", -32700), ("deeper arguments", -32700), ("long number", -32700)],
             *[("null", -32600), ("number", -32600), ("string", -32600), ("object", -32600), ("no version", -32600)],
             *[("batch of none", -32600), ("batch", -32600), ("version 1", -32600), ("id of another type", -32600)],
             *[("id null", -32600), ("method of another type", -32600), ("params of another type", -32600)],
