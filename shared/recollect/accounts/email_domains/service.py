@@ -66,9 +66,9 @@ async def verify_domain(db: Database, records: TextRecords, caller: Caller, doma
 
 async def change_role(tx: Transaction, domain_id: UUID, role: Role) -> EmailDomain:
     """Let people join as something else from now on. Raises NotFound, InvalidInput, or Forbidden as `claim_domain`."""
-    tx.caller.require_reach_of(joining_role(role))
     before = await store.lock_domain(tx, domain_id)
-    changed = await store.set_role(tx, domain_id, joining_role(role))
+    tx.caller.require_reach_of(joining_role(role))
+    changed = await store.set_role(tx, domain_id, role)
     if before is None or changed is None:
         raise _no_domain()
     if changed.role != before.role:
