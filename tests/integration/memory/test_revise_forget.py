@@ -14,7 +14,7 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
 from recollect.curation.undo import service as undoing
 from recollect.curation.undo.model import ChangeRange
-from recollect.errors import InvalidInput, NotFound, TooLarge
+from recollect.errors import ErrorCode, InvalidInput, NotFound, TooLarge
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
@@ -235,10 +235,15 @@ async def test_an_entity_that_says_too_much_is_not_revived(agent: Agent, monkeyp
     monkeypatch.setattr(observations, "MAX_REVIVED", 2)
     await agent.create(NewEntity("Ada", "person", ("writes", "reads", "counts")))
     await agent.let_go("Ada")
-    with pytest.raises(TooLarge, match="Make the entity active first"):
+    with pytest.raises(TooLarge, match="Make the entity active first") as refused:
         await agent.remember(NewMemory("likes tea", about=("Ada",)))
+    assert refused.value.code == ErrorCode.REQUEST_TOO_LARGE
     (ada,) = (await agent.read()).entities
     assert (ada.status, ada.observations) == ("outdated", ("writes", "reads", "counts"))
+    async with agent.writing() as (tx, revision):
+        await revising.revise(tx, revision, Target(id=ada.id), MemoryPatch(status="active"))
+    await agent.remember(NewMemory("likes tea", about=("Ada",)))
+    assert await agent.recalled("tea") == ["likes tea"]
 
 
 async def test_an_entity_that_was_let_go_stays_so_where_nothing_is_told_of_it(agent: Agent) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
 
@@ -61,7 +61,7 @@ async def _silent_server() -> AsyncIterator[int]:
 
 
 @pytest.mark.parametrize("asked", [mail, an_address, the_dns])
-async def test_its_slot_is_free_while_nobody_answers(asked: Callable[[], AsyncIterator[Ask]]) -> None:
+async def test_its_slot_is_free_while_nobody_answers(asked: Callable[[], AbstractAsyncContextManager[Ask]]) -> None:
     queue = FairQueue(1)
 
     async def call(ask: Ask) -> None:
@@ -72,7 +72,7 @@ async def test_its_slot_is_free_while_nobody_answers(asked: Callable[[], AsyncIt
     async def is_free() -> bool:
         return not queue.held("tenant")
 
-    async with asked() as ask:  # type: ignore[attr-defined]
+    async with asked() as ask:
         at_work = asyncio.Event()
         waiting = asyncio.create_task(call(ask))
         await at_work.wait()

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import reduce
 from uuid import UUID
 
-from recollect.errors import TooLarge
+from recollect.errors import ErrorCode, TooLarge
 from recollect.graph.aliases import service as aliases
 from recollect.graph.aliases.model import NamedEntity
 from recollect.graph.graphs.model import Graph, Revision
@@ -217,7 +217,8 @@ async def _revive(tx: Transaction, revision: Revision, node_ids: Sequence[UUID])
     if len(said) > MAX_REVIVED:
         raise TooLarge(
             f"What was outdated or archived says more than {MAX_REVIVED} things, each of which would be outdated by "
-            "itself. Make the entity active first (revise, status), or tell it of another one."
+            "itself. Make the entity active first (revise, status), or tell it of another one.",
+            code=ErrorCode.REQUEST_TOO_LARGE,
         )
     await rewrite(tx, revision, said, await each(said, lambda o: o.as_outdated(heads[o.node_id].reason)))
     texts = own_texts(heads.values(), None, revision.at)
