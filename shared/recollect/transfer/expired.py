@@ -14,7 +14,6 @@ from recollect.transfer.records import AnyRecord, EntityRecord, FactKey, FactRec
 LEAST = timedelta(minutes=1)
 """What expires sooner is not imported: it would be gone before all that belongs to it is there."""
 
-
 SOON = timedelta(days=1)
 """What expires later is not over before what hangs on it was read and written."""
 
