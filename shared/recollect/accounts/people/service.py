@@ -265,9 +265,9 @@ async def require_own_password(db: Database, signed_in: PersonSession, password:
 
 
 async def require_same_password(session: Session, person_id: UUID, password_changes: int) -> None:
-    """Raise InvalidInput where a person took another password after so many changes; none is taken until it ends.
+    """Raise InvalidInput where a person took another password after so many changes; else hold the one that they have.
 
-    `session`: the transaction that does what the password was asked for.
+    `session`: the transaction that does what the password was asked for. Until it ends, they take no other.
     """
     if not await store.hold_password(session, person_id, password_changes=password_changes):
         raise _not_of_now("password")
