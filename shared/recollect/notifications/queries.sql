@@ -11,7 +11,7 @@ WITH page AS (
 )
 SELECT p.revision, p.at, p.actor, p.operation, p.counts, p.ids[1:(:max_ids)] AS ids,
     cardinality(p.ids) > :max_ids AS cut,
-    CASE WHEN cardinality(p.ids) > :max_judged OR p.revision <= g.compacted_revision THEN true
+    CASE WHEN cardinality(p.ids) + gone.observations > :max_judged OR p.revision <= g.compacted_revision THEN true
     ELSE EXISTS (
         SELECT 1 FROM node_versions v
         WHERE v.tenant_id = :tenant_id AND v.graph_id = :graph_id AND v.node_id = ANY (ARRAY(
@@ -28,12 +28,18 @@ SELECT p.revision, p.at, p.actor, p.operation, p.counts, p.ids[1:(:max_ids)] AS 
                 SELECT 1 FROM unnest(v.tags) AS t (tag) JOIN unnest(:tags::text[]) AS w (tag)
                     ON lower(t.tag) = lower(w.tag)))
     ) OR EXISTS (
-        SELECT 1 FROM observations o
+        SELECT 1 FROM (
+            SELECT tenant_id, node_id, kind, tags FROM observations
+            WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND id = ANY (p.ids)
+                AND added_revision <= p.revision AND (removed_revision IS NULL OR removed_revision >= p.revision)
+            UNION ALL
+            SELECT tenant_id, node_id, kind, tags FROM observations
+            WHERE gone.observations > 0 AND tenant_id = :tenant_id AND graph_id = :graph_id
+                AND removed_revision BETWEEN p.revision AND p.revision
+        ) AS o
         JOIN node_versions v ON v.tenant_id = o.tenant_id AND v.node_id = o.node_id AND v.added_revision <= p.revision
             AND (v.superseded_revision IS NULL OR v.superseded_revision >= p.revision)
-        WHERE o.tenant_id = :tenant_id AND o.graph_id = :graph_id AND o.id = ANY (p.ids)
-            AND o.added_revision <= p.revision AND (o.removed_revision IS NULL OR o.removed_revision >= p.revision)
-            AND (:nodes::uuid[] IS NULL OR o.node_id = ANY (:nodes::uuid[]))
+        WHERE (:nodes::uuid[] IS NULL OR o.node_id = ANY (:nodes::uuid[]))
             AND (:kinds::text[] IS NULL OR v.kind = ANY (:kinds::text[]) OR o.kind = ANY (:kinds::text[]))
             AND (:tags::text[] IS NULL OR EXISTS (
                 SELECT 1 FROM unnest(v.tags || o.tags) AS t (tag) JOIN unnest(:tags::text[]) AS w (tag)
@@ -41,4 +47,12 @@ SELECT p.revision, p.at, p.actor, p.operation, p.counts, p.ids[1:(:max_ids)] AS 
     ) END AS wanted
 FROM page p
 JOIN graphs g ON g.tenant_id = :tenant_id AND g.id = :graph_id
+CROSS JOIN LATERAL (
+    SELECT count(*) AS observations FROM (
+        SELECT FROM observations
+        WHERE p.counts ? 'nodes_removed' AND tenant_id = :tenant_id AND graph_id = :graph_id
+            AND removed_revision BETWEEN p.revision AND p.revision
+        ORDER BY removed_revision LIMIT :max_judged + 1
+    ) AS o
+) AS gone
 ORDER BY p.revision;

@@ -135,6 +135,23 @@ class TestConfiguration:
         with pytest.raises(InvalidInput):
             await configure(agent, GraphPatch(name="papers\n"))
 
+    @pytest.mark.parametrize("renamed", [False, True])
+    async def test_a_name_that_another_takes_at_the_same_moment_is_taken(
+        self, agent: Agent, owner: asyncpg.Connection, renamed: bool
+    ) -> None:
+        await agent.create("Ada")
+        notes = await make(agent, NewGraph("notes"))
+        async with agent.db.transaction(agent.caller) as tx:
+            if renamed:
+                await graphs.configure_graph(tx, "notes", GraphPatch(name="papers"), "test")
+            else:
+                await graphs.create_graph(tx, NewGraph("papers"))
+            waiting = asyncio.create_task(configure(notes, GraphPatch(name="papers")))
+            await eventually(lambda: waits(owner))
+        with pytest.raises(Conflict) as refused:
+            await waiting
+        assert refused.value.code is ErrorCode.GRAPH_EXISTS
+
     async def test_a_writer_that_waits_for_it_is_bound_by_it(self, agent: Agent, owner: asyncpg.Connection) -> None:
         """Not by what the graph allowed when the writer came."""
         await agent.create("Ada")

@@ -15,6 +15,8 @@ from recollect.caller import Caller
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
+from recollect.memory.model import NewMemory
+from recollect.notifications import store
 from recollect.platform.db import Database
 from recollect.settings import Settings
 from tests.conftest import NewTenant
@@ -154,6 +156,30 @@ class TestFilters:
             page = (await http.get(f"/v1/graphs/default/changes{query}&limit=3&cursor=6")).json()
             assert [change["revision"] for change in page["items"]] == [each for each in expected if each > 6]
             assert (page["next_cursor"], page["last_revision"]) == (None, 7)
+
+    @pytest.mark.parametrize(("query", "expected"), [("?tag=Drinks", [2, 4]), ("?kind=taste", [2, 4]), ("?tag=x", [])])
+    async def test_what_a_memory_says_of_itself_is_told_when_it_goes_with_its_entity(
+        self, gateway: RunningGateway, key: str, agent: Agent, query: str, expected: list[int]
+    ) -> None:
+        await agent.create(NewEntity("Ann", "person"), NewEntity("Bob", "person", ("Bob is tall",)))
+        await agent.remember(NewMemory("Ann likes tea", ("Ann",), tags=("drinks",), kind="taste"))
+        await agent.delete("Bob")
+        await agent.delete("Ann")
+        async with gateway.http(key) as http:
+            page = (await http.get(f"/v1/graphs/default/changes{query}")).json()
+        assert [change["revision"] for change in page["items"]] == expected
+
+    async def test_where_much_went_with_an_entity_it_is_told_of_whatever_it_was(
+        self, gateway: RunningGateway, key: str, agent: Agent, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(store, "MAX_JUDGED_IDS", 3)
+        await agent.create(NewEntity("Ann", "person", ("is tall", "likes tea", "writes programs")))
+        await agent.create(NewEntity("Bob", "person", ("is tall",)))
+        await agent.delete("Bob")
+        await agent.delete("Ann")
+        async with gateway.http(key) as http:
+            page = (await http.get("/v1/graphs/default/changes?tag=x")).json()
+        assert [change["revision"] for change in page["items"]] == [1, 4]
 
     async def test_a_place_that_tells_of_nothing_is_gone_on_after(
         self, hasty: RunningGateway, key: str, written: Agent

@@ -4,6 +4,7 @@ import asyncio
 import unicodedata
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -41,6 +42,7 @@ from recollect.platform.sql import Query
 from recollect.retention.erasure import service as erasure
 from recollect.retention.erasure.model import REMAINS, Receipt, redacted
 from recollect.retention.erasure.name_patterns import pattern_of
+from recollect.retention.expiry import service as expiry
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres
 from recollect_workers.jobs import runner
@@ -350,6 +352,25 @@ async def test_who_has_the_name_in_ones_own_name_stays_and_is_told(agent: Agent)
     receipt = await erase(agent, "Ada")
     assert names(await agent.read()) == ["Ada Memorial Library", "Adamant"]
     assert receipt.kept == {"versions": 1}
+
+
+@pytest.mark.parametrize("archived", [False, True])
+async def test_what_has_expired_of_others_holds_nothing_of_a_person(
+    agent: Agent, owner: asyncpg.Connection, archived: bool
+) -> None:
+    """It stands in the tables until it is purged, and as long as a relation ties it to what lives."""
+    await agent.create(MARK)
+    async with agent.writing() as (tx, revision):
+        ended = revision.at - timedelta(seconds=1)
+        fields = NodeFields("Project", "project", f"led by {MARK}", metadata={"lead": MARK, "n": 1}, expires_at=ended)
+        await nodes.create_nodes(tx, revision, [fields])
+    if archived:
+        async with agent.db.transaction(agent.caller) as tx:
+            graph = await graphs.get_graph(tx, "default")
+            assert (await expiry.archive_expired(tx, graph.id)).nodes == 1
+    assert (await erase(agent, MARK)).kept == {}
+    assert await holding(owner, agent, MARK) == {}
+    await assert_laws(agent, whole=False)
 
 
 async def test_another_who_took_a_name_that_was_given_up_stays(agent: Agent) -> None:

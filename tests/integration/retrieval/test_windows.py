@@ -201,6 +201,18 @@ async def test_what_is_deleted_while_its_neighbours_are_settled_is_around_nothin
     await assert_windows(agent, owner)
 
 
+async def test_what_was_said_at_another_time_stands_no_longer_beside_what_it_stood_beside(
+    agent: Agent, owner: asyncpg.Connection
+) -> None:
+    texts = ["it rained", "the platypus left", "tea was cold", *(f"{LONG} {n}" for n in range(9))]
+    turns = [NewMemory(text, ("Ada",), "m", MONDAY + timedelta(n)) for n, text in enumerate(texts)]
+    await agent.remember(*turns)
+    await agent.embed()
+    await agent.remember(replace(turns[1], at=MONDAY + timedelta(20)))
+    await agent.embed()
+    await assert_windows(agent, owner)
+
+
 async def test_workers_and_writers_at_once_neither_wait_for_each_other_for_ever_nor_lose_anything(
     agent: Agent, owner: asyncpg.Connection
 ) -> None:

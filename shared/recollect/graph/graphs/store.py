@@ -123,14 +123,17 @@ async def insert_graph(tx: Transaction, new: NewGraph) -> Graph | None:
 
 async def update_graph(tx: Transaction, graph: Graph) -> bool:
     """Store a graph's configuration; False if its name is another graph's."""
-    updated = await tx.fetchval(
-        queries.update_graph,
-        graph_id=graph.id,
-        name=graph.name,
-        conflict_policy=graph.conflict_policy,
-        kind_whitelist=graph.kind_whitelist,
-        metadata=graph.metadata,
-    )
+    try:
+        updated = await tx.fetchval(
+            queries.update_graph,
+            graph_id=graph.id,
+            name=graph.name,
+            conflict_policy=graph.conflict_policy,
+            kind_whitelist=graph.kind_whitelist,
+            metadata=graph.metadata,
+        )
+    except asyncpg.UniqueViolationError:  # Another call has just given that name to a graph: this transaction is over.
+        return False
     return updated is not None
 
 

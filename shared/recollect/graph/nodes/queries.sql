@@ -109,12 +109,13 @@ WITH heads AS (
 SELECT DISTINCT node_id FROM superseded WHERE sibling;
 
 -- name: read_heads
--- Live nodes as they are now. Found by the primary key: no other index serves the other conditions.
+-- Live nodes as they are now; :expired_too: expired ones, too. Found by the primary key: no other index serves the other
+-- conditions.
 SELECT -- include: head
 FROM nodes
 WHERE tenant_id = :tenant_id AND (graph_id = :graph_id) IS TRUE AND id = ANY (:node_ids::uuid[])
     AND coalesce(removed_revision, 0) = 0
-    AND (expires_at IS NULL OR expires_at > statement_timestamp());
+    AND (:expired_too::boolean OR expires_at IS NULL OR expires_at > statement_timestamp());
 
 -- name: expired_heads
 -- The expired nodes that have these names: no read finds them, but they still hold their names.

@@ -112,9 +112,11 @@ async def reindex_page(tx: Transaction, revision: Revision, *, after: UUID, limi
     return node_ids
 
 
-async def read_heads(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> dict[UUID, NodeHead]:
-    """The live nodes of a graph among these ids, by id."""
-    return await store.read_heads(tx, graph, unique(node_ids)) if node_ids else {}
+async def read_heads(
+    tx: Transaction, graph: Graph, node_ids: Sequence[UUID], *, expired_too: bool = False
+) -> dict[UUID, NodeHead]:
+    """The live nodes of a graph among these ids, by id. `expired_too`: those that have expired, which no read finds."""
+    return await store.read_heads(tx, graph, unique(node_ids), expired_too=expired_too) if node_ids else {}
 
 
 async def require_entity_heads(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, NodeHead]:

@@ -97,9 +97,11 @@ async def append_versions(tx: Transaction, revision: Revision, appended: Sequenc
     return divided
 
 
-async def read_heads(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> dict[UUID, NodeHead]:
-    """The live nodes of a graph among these ids, by id."""
-    rows = await tx.fetch(queries.read_heads, graph_id=graph.id, node_ids=node_ids)
+async def read_heads(
+    tx: Transaction, graph: Graph, node_ids: Sequence[UUID], *, expired_too: bool
+) -> dict[UUID, NodeHead]:
+    """The live nodes of a graph among these ids, by id; `expired_too`: those that have expired, too."""
+    rows = await tx.fetch(queries.read_heads, graph_id=graph.id, node_ids=node_ids, expired_too=expired_too)
     return {head.id: head for head in await each(rows, _head)}
 
 

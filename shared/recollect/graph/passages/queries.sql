@@ -54,16 +54,16 @@ ended AS (
     SELECT :tenant_id, m.id, e.model, e.generation, e.tokens, e.dates FROM made m
     JOIN passage_evidence e ON e.tenant_id = :tenant_id AND e.passage_id = m.old_id
     WHERE m.said IS NOT DISTINCT FROM m.old_said
-)
-INSERT INTO passages (tenant_id, graph_id, id, node_id, memory_id, source, place, thread, sequence, said_at, expires_at,
-    text, tsv, speaker, dated, created_by, kind, tags, importance, outdated, version_id, added_revision, bulk,
-    embedding_model, near, far)
-SELECT :tenant_id, :graph_id, m.id, m.node_id, m.memory_id, m.source, m.place, m.thread, coalesce(md5(m.thread)::uuid,
-    m.node_id), m.said, m.expires_at, m.text,
-    to_tsvector('english', concat_ws(' ', m.about, m.text, to_char(m.said AT TIME ZONE 'UTC', 'FMDD FMMonth YYYY'))),
-    m.speaker, m.dated, m.created_by, m.kind, m.tags, m.importance, coalesce(m.outdated, false), m.version_id, :revision,
-        :bulk, m.embedding_model, m.near, m.far
-FROM made m;
+), written AS (
+    INSERT INTO passages (tenant_id, graph_id, id, node_id, memory_id, source, place, thread, sequence, said_at,
+        expires_at, text, tsv, speaker, dated, created_by, kind, tags, importance, outdated, version_id, added_revision,
+        bulk, embedding_model, near, far)
+    SELECT :tenant_id, :graph_id, m.id, m.node_id, m.memory_id, m.source, m.place, m.thread, coalesce(md5(m.thread)::uuid,
+        m.node_id), m.said, m.expires_at, m.text,
+        to_tsvector('english', concat_ws(' ', m.about, m.text, to_char(m.said AT TIME ZONE 'UTC', 'FMDD FMMonth YYYY'))),
+        m.speaker, m.dated, m.created_by, m.kind, m.tags, m.importance, coalesce(m.outdated, false), m.version_id,
+        :revision, :bulk, m.embedding_model, m.near, m.far
+    FROM made m;
 
 -- name: insert_passages
 -- Passages of memories that one revision adds, matched by whom they are about, by their own words and by their day; :bulk:
@@ -89,7 +89,8 @@ FROM (
 
 -- name: renew_passages
 -- The passages of changed observations (:renewed_memory_ids) made anew, as of revision :revision. What was there serves
--- the past, or nobody if it is of this revision. Here and below, what is changed is looked up first, one by one, in the order
+-- the past, or nobody if it is of this revision. Told are the passages of those that were said at another time: what stood
+-- beside them there does no longer. Here and below, what is changed is looked up first, one by one, in the order
 -- of an index, whatever the planner knows; and then found by the primary key: it takes no other index where none serves
 -- another condition.
 WITH -- include: held
@@ -116,6 +117,9 @@ WITH -- include: held
     SELECT id FROM superseded
 ), -- include: ended
 -- include: made
+)
+SELECT s.id FROM superseded s
+WHERE NOT EXISTS (SELECT FROM made m WHERE m.memory_id = s.memory_id AND m.said = s.said_at);
 
 -- name: rebuild_passages
 -- The passages of nodes (:rebuilt_node_ids) made anew, as of revision :revision. What was there serves the past, or nobody
@@ -141,6 +145,8 @@ WITH rebuilt AS MATERIALIZED (
     SELECT id FROM superseded
 ), -- include: ended
 -- include: made
+)
+SELECT id FROM removed;
 
 -- name: remove_passages_of_memories
 -- The passages of removed observations leave with them.

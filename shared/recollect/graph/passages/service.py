@@ -55,7 +55,7 @@ def without_needless_names(memories: Sequence[IndexedText]) -> list[IndexedText]
 async def renew_memories(tx: Transaction, revision: Revision, memories: Sequence[IndexedText]) -> None:
     """Rebuild the passages of changed observations; an unchanged text keeps its vectors."""
     if memories:
-        await store.renew_passages(tx, revision, memories)
+        await _unsettle_neighbours(tx, await store.renew_passages(tx, revision, memories))
         tx.wake(EMBED_PASSAGES)
 
 

@@ -52,20 +52,26 @@ async def insert_passages(tx: Transaction, revision: Revision, memories: Sequenc
         await tx.execute(queries.insert_passages, **revision.parameters, **columns, bulk=len(placed) > MAX_SMALL)
 
 
-async def renew_passages(tx: Transaction, revision: Revision, memories: Sequence[IndexedText]) -> None:
-    """Put the passages of these observations in the place of those that they have."""
+async def renew_passages(tx: Transaction, revision: Revision, memories: Sequence[IndexedText]) -> list[UUID]:
+    """Put the passages of these observations in the place of those that they have.
+
+    Answers the latter of those that were said at another time.
+    """
     placed = await _placed(memories)
     pieces: dict[UUID, list[_Placed]] = {memory.memory_id: [] for memory in memories}
     for piece in placed:
         pieces[piece[0].memory_id].append(piece)
+    moved: list[UUID] = []
     for some in batches(list(pieces), MAX_RENEWED):
-        await tx.execute(
+        rows = await tx.fetch(
             queries.renew_passages,
             **revision.parameters,
             **_columns([piece for memory_id in some for piece in pieces[memory_id]]),
             renewed_memory_ids=some,
             bulk=len(placed) > MAX_SMALL,
         )
+        moved += [row["id"] for row in rows]
+    return moved
 
 
 async def rebuild_passages(

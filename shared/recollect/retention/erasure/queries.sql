@@ -61,7 +61,7 @@ WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND from_node <> ALL (:nod
 ORDER BY id;
 
 -- name: heads_about
--- Live entities, other than the lineages :node_ids, in which :pattern is found.
+-- Live entities, expired ones too, other than the lineages :node_ids, in which :pattern is found.
 SELECT n.id FROM nodes n
 CROSS JOIN LATERAL (
     SELECT v AS version FROM node_versions v

@@ -158,7 +158,8 @@ async def _take_away(tx: Transaction, revision: Revision, targets: ErasureTarget
     for page in _pages([one.id for one in targets.lineages if one.lives]):
         await relations.delete_nodes(tx, revision, page)
     await relations.drop_orphaned_placeholders(tx, revision, ends - set(targets.node_ids))
-    found = await nodes.read_heads(tx, revision.graph, await store.heads_about(tx, revision.graph, targets))
+    about = await store.heads_about(tx, revision.graph, targets)
+    found = await nodes.read_heads(tx, revision.graph, about, expired_too=True)
     rewrites = [Rewrite(head, redacted(head.fields, targets.pattern)) for head in found.values()]
     changed = [rewrite for rewrite in rewrites if not rewrite.fields.says(rewrite.head.fields)]
     await nodes.rewrite(tx, revision, changed)
