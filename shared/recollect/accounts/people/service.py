@@ -206,8 +206,9 @@ async def end_session(
 
     async def asked(session: Session) -> ListedSession | None:
         ended = await store.revoke_session(session, person_id, session_id, within=within)
-        if ended is not None:
-            await acts.record(session, person_id, act, within=within)
+        if ended is None:
+            return await store.find_revoked_session(session, person_id, session_id, within=within)
+        await acts.record(session, person_id, act, within=within)
         return ended
 
     if within is None:

@@ -129,8 +129,16 @@ async def list_sessions(session: Session, person_id: UUID, *, within: UUID | Non
 async def revoke_session(
     session: Session, person_id: UUID, session_id: UUID, *, within: UUID | None
 ) -> ListedSession | None:
-    """End a session; None if the person has no such session. `within` as in `list_sessions`."""
+    """End a session; None if the person has no such session, or it was ended. `within` as in `list_sessions`."""
     row = await session.fetchrow(queries.revoke_session, person_id=person_id, id=session_id, within=within)
+    return ListedSession(**row) if row else None
+
+
+async def find_revoked_session(
+    session: Session, person_id: UUID, session_id: UUID, *, within: UUID | None
+) -> ListedSession | None:
+    """A session that was ended; None if the person has no such session. `within` as in `list_sessions`."""
+    row = await session.fetchrow(queries.find_revoked_session, person_id=person_id, id=session_id, within=within)
     return ListedSession(**row) if row else None
 
 
