@@ -101,6 +101,12 @@ async def test_where_one_cannot_be_sent_the_one_before_stands_and_where_it_can_i
         assert [(await theirs.get(link)).status_code for link in links] == [404, 200]
 
 
+async def test_an_address_to_which_no_mail_is_sent_is_refused_for_good(admin: httpx2.AsyncClient) -> None:
+    refused = await admin.post("/v1/invitations", json={"email": "jürgen@example.com"})
+    assert problem(refused, 400)["path"] == "email"
+    assert (await done(admin, "GET", "/v1/invitations"))["items"] == []
+
+
 async def test_one_that_could_not_be_sent_is_sent_under_the_same_idempotency_key_later(
     admin: httpx2.AsyncClient, mail: MailServer
 ) -> None:

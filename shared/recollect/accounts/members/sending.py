@@ -10,10 +10,11 @@ import anyio
 
 from recollect.accounts.members import service as members
 from recollect.accounts.members.model import Invitation
+from recollect.accounts.people.model import normalized_email
 from recollect.caller import Caller, Role
-from recollect.errors import ErrorCode, TooManyRequests, Unavailable
+from recollect.errors import ErrorCode, InvalidInput, TooManyRequests, Unavailable
 from recollect.platform.db import Database
-from recollect.platform.mail import Letter, Mailer, MailFailed
+from recollect.platform.mail import Letter, Mailer, MailFailed, is_sendable
 from recollect.settings import Settings
 
 RETRY_SECONDS = 3600
@@ -35,8 +36,11 @@ async def invite_and_tell(
 
     Earlier invitations of the address are void once this one is sent, or its link is there to show, and stand until
     then. It is shown to operators also where it is not sent. Others are told so: raises TooManyRequests for more than a
-    tenant may send in a day, Unavailable where it cannot be sent, and is void then; and as `members.invite` does.
+    tenant may send in a day, Unavailable where it cannot be sent, and is void then, InvalidInput where it never can be;
+    and as `members.invite` does.
     """
+    if mailer is not None and not caller.is_operator and not is_sendable(normalized_email(email)):
+        raise InvalidInput("Invitations go by mail, and to addresses of plain ASCII characters alone", path="email")
     pepper, per_day = settings.pepper, settings.invitation_mails_per_day
     async with db.transaction(caller) as tx:
         issued = await members.begin_invitation(tx, email, role, pepper=pepper)
