@@ -30,6 +30,15 @@ UPDATE people SET password_hash = :password_hash WHERE id = :person_id;
 INSERT INTO sessions (id, person_id, hash, expires_at, user_agent, address, confined_to, provider_id, password_changes)
 VALUES (:id, :person_id, :hash, :expires_at, :user_agent, :address, :confined_to, :provider_id, :password_changes);
 
+-- name: forget_sessions
+-- Of a person's sessions, those that ended longer ago than :kept; :limit at most.
+DELETE FROM sessions WHERE id = ANY (ARRAY(
+    SELECT s.id FROM sessions s
+    WHERE s.person_id = :person_id AND least(s.expires_at, s.revoked_at) < clock_timestamp() - :kept::interval
+    LIMIT :limit
+    FOR UPDATE SKIP LOCKED
+));
+
 -- name: count_password_changes
 -- How often a person took another password, whose account is here; nobody where it is not.
 SELECT password_changes FROM people WHERE id = :person_id AND provider_tenant_id IS NULL;

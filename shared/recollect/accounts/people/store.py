@@ -1,7 +1,7 @@
 """One function per query of `queries.sql`."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from recollect.accounts.people.model import Browser, Confinement, Credentials, ListedSession, Membership, Person
@@ -124,6 +124,11 @@ async def list_sessions(session: Session, person_id: UUID, *, within: UUID | Non
     """Sessions of a person that hold, the last used first; `within` a tenant those that are good for it alone."""
     rows = await session.fetch(queries.list_sessions, person_id=person_id, within=within, limit=limit)
     return [ListedSession(**row) for row in rows]
+
+
+async def forget_sessions(session: Session, person_id: UUID, *, kept: timedelta, limit: int) -> None:
+    """Delete sessions of a person that ended longer ago than they are kept, at most `limit`."""
+    await session.execute(queries.forget_sessions, person_id=person_id, kept=kept, limit=limit)
 
 
 async def revoke_session(
