@@ -41,6 +41,7 @@ TITLES = {
     409: "Conflict",
     412: "Precondition failed",
     413: "Too large",
+    415: "Not of a type that is taken",
     421: "Misdirected request",
     422: "Not to be done so",
     428: "Precondition required",
@@ -153,7 +154,8 @@ def _answer_to(error: Exception, request: Request[Any, Any, Any]) -> Response["P
         case RecollectError():
             return _problem(STATUS[error.kind], error.code, error.message, error.path)
         case ValidationException():
-            return _problem(400, ErrorCode.INVALID_INPUT, _validation(error, request), None)
+            detail, path = _validation(error, request)
+            return _problem(400, ErrorCode.INVALID_INPUT, detail, path)
         case MethodNotAllowedException():
             return _problem(405, ErrorCode.METHOD_NOT_ALLOWED, error.detail, None, {"Allow": _allowed(request)})
         case HTTPException() if error.status_code < 500:
@@ -183,17 +185,16 @@ def _allowed(request: Request[Any, Any, Any]) -> str:
     return ", ".join(sorted({method for route in here for method in route.methods}))
 
 
-def _validation(error: ValidationException, request: Request[Any, Any, Any]) -> str:
-    """What was wrong and where, as Litestar found it in query or body."""
+def _validation(error: ValidationException, request: Request[Any, Any, Any]) -> tuple[str, str | None]:
+    """What was wrong and where, as Litestar found it in query or body, and the first place."""
     parameters = request.route_handler.parsed_fn_signature.parameters
     places = [place for place in error.extra or [] if isinstance(place, dict)] if isinstance(error.extra, list) else []
+    named = [_name(place["key"], parameters) if "key" in place else None for place in places]
     said = [
-        f"{_name(place['key'], parameters)}: {plain_words(place['message'])}"
-        if "key" in place
-        else str(place.get("message", ""))
-        for place in places
+        f"{name}: {plain_words(place['message'])}" if name is not None else str(place.get("message", ""))
+        for name, place in zip(named, places, strict=True)
     ]
-    return "; ".join(said) or error.detail
+    return "; ".join(said) or error.detail, next(filter(None, named), None)
 
 
 def _name(key: str, parameters: Mapping[str, FieldDefinition]) -> str:

@@ -1,8 +1,9 @@
 """Requests under /v1 that may be sent again: the header `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header).
 
 The key is claimed in the transaction of the act (`Claim`, which takes part in what the route's database begins), and
-the answer is stored right after, before it is sent. What fails writes nothing and claims nothing: sent again, it is
-tried again. A request with a key is finished also where its client has left: it is one that will ask for the answer.
+the answer is stored right after, before it is sent. What fails writes nothing and claims nothing, or undoes what it did
+and lets go of the key (`Transaction.undo_act`): sent again, it is tried again. A request with a key is finished also
+where its client has left: it is one that will ask for the answer.
 """
 
 from dataclasses import dataclass, field
@@ -63,9 +64,13 @@ class Claim:
         if self.found is not None:
             raise Conflict("This act is done.", code=ErrorCode.IDEMPOTENCY_DONE)
 
-    def commit(self) -> None:
-        """The act is done."""
-        self.is_committed = True
+    async def withdraw(self, tx: Transaction) -> None:
+        """Let go of the key: sent again, the request is tried again."""
+        await idempotency.release(tx, self.request)
+
+    def commit(self, *, undone: bool) -> None:
+        """The act is done, or undone."""
+        self.is_committed = not undone
 
 
 @dataclass

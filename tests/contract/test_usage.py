@@ -349,6 +349,20 @@ class TestSeries:
         assert len(await self.series(http, **{"from": JANUARY, "to": "2026-02-01T00:00:00Z"})) == 744
         assert len(await self.series(http, per="day")) in (30, 31)
 
+    @pytest.mark.parametrize(
+        ("since", "until"),
+        [
+            ("0001-01-01T00:00:00Z", "0001-01-02T00:00:00Z"),
+            ("9999-12-31T00:00:00Z", "9999-12-31T23:59:59.999999Z"),
+        ],
+    )
+    async def test_it_ends_at_the_ends_of_the_calendar(self, http: httpx2.AsyncClient, since: str, until: str) -> None:
+        """The driver says infinity by these moments, and PostgreSQL would make points without an end."""
+        days = await self.series(http, **{"from": since, "to": until, "per": "day"})
+        assert [day[0] for day in days] == [since]
+        hours = await self.series(http, **{"from": since, "to": until, "per": "hour"})
+        assert (len(hours), hours[0][0]) == (24, since)
+
     async def test_another_tenants_calls_and_a_confined_keys_question(
         self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, new_tenant: NewTenant
     ) -> None:

@@ -118,6 +118,7 @@ ATTACKS = {
     "change another's name": "UPDATE people SET name = 'x' WHERE id = $1 RETURNING id",
     "change another's password": "UPDATE people SET password_hash = 'x' WHERE id = $1 RETURNING id",
     "end another's sessions": "UPDATE sessions SET revoked_at = now() WHERE person_id = $1 RETURNING id",
+    "forget another's sessions": "DELETE FROM sessions WHERE person_id = $1 RETURNING id",
 }
 REFUSED = {
     "read a password": "SELECT password_hash FROM people WHERE id = $1",

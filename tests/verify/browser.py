@@ -21,6 +21,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 """How Debian and others call it."""
 
 STEP_SECONDS = 60
+NARROW = 320
 MOST_TABS = 60
 """How often a person presses Tab before they give up. No page of ours has as many places to go to."""
 
@@ -83,6 +84,13 @@ class Chromium:
         found: list[str] = await self.do("axe")
         return found
 
+    async def narrow_width(self) -> int:
+        """How wide the page is in a window that is as wide as a small telephone."""
+        await self.do("page.setViewportSize", {"width": NARROW, "height": 640})
+        width: int = await self.do("page.evaluate", "document.documentElement.scrollWidth")
+        await self.do("page.setViewportSize", {"width": 1280, "height": 720})
+        return width
+
     async def press(self, *keys: str) -> None:
         for key in keys:
             await self.do("page.keyboard.press", key)
@@ -125,11 +133,15 @@ async def chromium() -> AsyncIterator[Chromium]:
 
 
 async def examine(page: Chromium) -> None:
-    """Fail unless the page has a title and no barriers, and nothing was complained of on the way to it."""
+    """Fail unless the page has a title and no barriers, and nothing was complained of on the way to it.
+
+    Nobody scrolls it sideways (WCAG 2.2, 1.4.10).
+    """
     title = await page.do("page.title")
     assert title.endswith(" · Recollect"), title
     barriers, faults = await page.barriers(), await page.faults()
     assert (barriers, faults) == ([], []), (title, barriers, faults)
+    assert await page.narrow_width() == NARROW, title
 
 
 @dataclass

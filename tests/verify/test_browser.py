@@ -13,7 +13,7 @@ from tests.support.gateway import answer
 from tests.support.oauth import HandClient, Wallet, client_document, oauth_client
 from tests.support.people import PASSWORD, new_email
 from tests.support.web_server import CertificateAuthority, plain, web_server
-from tests.verify.browser import Chromium, Keyboarder, examine
+from tests.verify.browser import NARROW, Chromium, Keyboarder, examine
 from tests.verify.processes import DeployedGateway
 
 ENTITY = {"name": "Ada", "entityType": "person", "observations": []}
@@ -95,7 +95,7 @@ async def test_a_person_ends_what_they_let_a_client_do(reaching: DeployedGateway
 async def test_somebody_opens_an_invitation_and_joins(
     reaching: DeployedGateway, page: Chromium, db: Database, caller: Caller, pepper: bytes
 ) -> None:
-    email = new_email()
+    email = f"a.{'long.' * 8}{new_email()}"
     async with db.transaction(caller) as tx:
         secret = (await members.invite(tx, email, Role.READER, pepper=pepper)).secret
     await page.open(f"{reaching.gateway.url}/join/{secret}")
@@ -155,13 +155,14 @@ async def test_the_description_of_the_api_complains_of_nothing(reaching: Deploye
 
 async def test_what_pages_do_wrong_is_seen(page: Chromium) -> None:
     """Else none of the tests above could fail."""
-    wrong = b"<p>none of it is named</p><input><script>1</script><script src=data:,></script>"
+    wrong = b"<p>none of it is named</p><input style=width:400px><script>1</script><script src=data:,></script>"
     policy = "Content-Security-Policy: script-src 'nonce-none'"
     async with web_server(plain(wrong, "Content-Type: text/html", policy)) as site:
         await page.open(f"http://127.0.0.1:{site.port}/")
     faults = await page.faults()
     assert any(fault.startswith("content security policy: script-src") for fault in faults), faults
     assert any(fault.startswith("console: ") for fault in faults), faults
+    assert await page.narrow_width() > NARROW
     barriers = {said.split(":")[0] for said in await page.barriers()}
     assert {"document-title", "html-has-lang", "label"} <= barriers
     await page.do("page.evaluate", "setTimeout(() => { throw new Error('out of order') })")

@@ -69,8 +69,11 @@ class Participant(Protocol):
     async def begin(self, tx: Transaction) -> None:
         """A transaction has begun; what this raises ends it."""
 
-    def commit(self) -> None:
-        """It has committed."""
+    async def withdraw(self, tx: Transaction) -> None:
+        """It is about to commit, and undoes the act for which the request came."""
+
+    def commit(self, *, undone: bool) -> None:
+        """It has committed; `undone` where it undoes the act."""
 
 
 class Database:
@@ -217,6 +220,8 @@ class Database:
                 if participant is not None:
                     await participant.begin(transaction)
                 yield transaction
+                if participant is not None and transaction.undoes_act:
+                    await participant.withdraw(transaction)
                 ended = await connection.execute(end_statements(keep, read_only, asks, self._several, durable=durable))
             except BaseException as error:
                 await roll_back(connection, within=self._rollback_seconds)
@@ -232,7 +237,7 @@ class Database:
             if ended != "COMMIT":  # An error was swallowed: PostgreSQL rolled back.
                 raise asyncpg.InFailedSQLTransactionError("a statement failed inside the transaction")
             if participant is not None:
-                participant.commit()
+                participant.commit(undone=transaction.undoes_act)
         if transaction.jobs and self._on_commit:
             self._on_commit(caller.tenant_id, frozenset(transaction.jobs))
         if transaction.written and self._on_written:

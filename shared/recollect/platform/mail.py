@@ -63,6 +63,11 @@ class Letter:
     text: str
 
 
+def is_sendable(address: str) -> bool:
+    """Whether mail is sent to such an address: one of plain ASCII, as every server takes."""
+    return _ADDRESS.fullmatch(address) is not None
+
+
 class Mailer:
     """Sends letters. One for a process: its bounds are those of all."""
 
@@ -118,7 +123,7 @@ class Mailer:
             client.close()  # Not as a context: that would wait for a farewell also when nobody waits any more.
 
     def _message(self, letter: Letter) -> EmailMessage:
-        if not _ADDRESS.fullmatch(letter.to):
+        if not is_sendable(letter.to):
             raise ValueError("no address to which mail can be sent")
         if controls(letter.subject) or len(letter.subject) > MAX_SUBJECT or len(letter.text) > MAX_TEXT:
             raise ValueError("no subject, or too long a text")

@@ -144,6 +144,7 @@ class Transaction(Session):
         self.jobs: set[str] = set()
         self.written: dict[UUID, int] = {}
         self.acted = False
+        self.undoes_act = False
 
     @property
     def tenant_id(self) -> UUID:
@@ -184,6 +185,13 @@ class Transaction(Session):
         `revision` 0: it was made or deleted.
         """
         self.written[graph_id] = max(revision, self.written.get(graph_id, 0))
+
+    def undo_act(self) -> None:
+        """What is written here says that the act was not done which was asked for, or takes it back.
+
+        So a request that comes again under its idempotency key is tried again.
+        """
+        self.undoes_act = True
 
     def change_callers(self) -> None:
         """Have callers of the tenant be looked up anew who are remembered, once this transaction has ended."""

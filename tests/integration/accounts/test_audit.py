@@ -112,6 +112,16 @@ class TestPeople:
             assert (entry.objects, entry.address) == ((me, f"session:{issued.id}"), THERE.address)
         assert await entries(db, third) == [("tenant.created", "operator")]
 
+    async def test_a_session_ends_once(self, db: Database, caller: Caller) -> None:
+        person = await joined(db, caller, Role.MEMBER, pepper=PEPPER)
+        issued = await people.sign_in(db, person.email, PASSWORD, THERE, pepper=PEPPER)
+        first, again = [
+            await people.end_session(db, person.id, issued.id, address=THERE.address, within=None) for _ in range(2)
+        ]
+        assert first == again
+        ended = await entries(db, caller, action=Action.SESSION_ENDED)
+        assert ended == [("session.ended", f"person:{person.id}")]
+
     async def test_a_refused_one_is_nobodys_act(self, db: Database, caller: Caller) -> None:
         person = await joined(db, caller, Role.MEMBER, pepper=PEPPER)
         for email in (person.email, person.email.upper(), "nobody@example.com", "no address"):

@@ -102,6 +102,22 @@ class TestSessions:
         with pytest.raises(Unauthenticated):
             await people.sign_in(db, person.email, "", BROWSER, pepper=PEPPER)
 
+    async def test_what_is_kept_of_it_goes_a_month_after_its_end(self, db: Database, owner: asyncpg.Connection) -> None:
+        """With the next sign-in of the same person, and of nobody else."""
+        ada, grace = [await people.register(db, new_email(), "Ada", PASSWORD) for _ in range(2)]
+        issued = [
+            (await people.begin_session(db, person.id, BROWSER, pepper=PEPPER)).id
+            for person in (ada, ada, ada, ada, grace)
+        ]
+        ended = "UPDATE sessions SET revoked_at = now() - $2::interval WHERE id = $1"
+        for session_id, ago in ((issued[0], 31), (issued[1], 29), (issued[4], 31)):
+            await owner.execute(ended, session_id, timedelta(days=ago))
+        expired = "UPDATE sessions SET expires_at = now() - interval '31 days' WHERE id = $1"
+        await owner.execute(expired, issued[2])
+        last = (await people.begin_session(db, ada.id, BROWSER, pepper=PEPPER)).id
+        left = await owner.fetch("SELECT id FROM sessions WHERE person_id = ANY ($1)", [ada.id, grace.id])
+        assert {row["id"] for row in left} == {issued[1], issued[3], issued[4], last}
+
     @pytest.mark.parametrize("column", ["expires_at", "last_used_at"])
     async def test_it_ends_by_itself(self, db: Database, owner: asyncpg.Connection, column: str) -> None:
         person = await people.register(db, new_email(), "Ada", PASSWORD)

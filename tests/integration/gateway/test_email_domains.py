@@ -113,6 +113,15 @@ class TestClaims:
         (listed,) = (await done(acme.admin, "GET", PATH))["items"]
         assert listed == verified.json()
 
+    async def test_what_proved_nothing_is_asked_again_under_the_same_idempotency_key(self, acme: Organization) -> None:
+        acme.dns.records[acme.claim["record_name"]] = []
+        path, headers = f"{PATH}/{acme.claim['id']}/verify", {"Idempotency-Key": "one"}
+        again = acme.admin.build_request("POST", path, headers=headers)
+        problem(await acme.admin.send(again), 409, "domain_not_verified")
+        acme.publish()
+        verified = await acme.admin.send(again)
+        assert (verified.status_code, (await acme.admin.send(again)).content) == (200, verified.content)
+
     async def test_it_is_one_tenants_at_a_time(
         self, acme: Organization, globex: Organization, owner: asyncpg.Connection
     ) -> None:

@@ -243,6 +243,21 @@ class TestAtomicity:
             async with db.taking_part(Claim(request_of(caller), VAULT)).transaction(caller):
                 pytest.fail("it began")
 
+    async def test_an_act_that_is_undone_lets_go_of_its_key(self, db: Database, caller: Caller) -> None:
+        """In the transaction that undoes it: one that is rolled back leaves the key."""
+        claim = Claim(request_of(caller), VAULT)
+        database = db.taking_part(claim)
+        async with database.transaction(caller) as tx:
+            await identity.create_key(tx, NewKey("laptop"), pepper=PEPPER)
+        async with database.transaction(caller, keep=False) as tx:
+            tx.undo_act()
+        with pytest.raises(Conflict):
+            await idempotency.find_answer(db, caller, claim.request, VAULT)
+        async with database.transaction(caller) as tx:
+            tx.undo_act()
+        assert not claim.is_committed
+        assert await idempotency.find_answer(db, caller, claim.request, VAULT) is None
+
     async def test_a_claim_that_finds_the_act_done_has_its_answer(self, db: Database, caller: Caller) -> None:
         request, answer = request_of(caller), KeptAnswer(201, [("content-type", "application/json")], b"{}")
         async with db.taking_part(Claim(request, VAULT)).transaction(caller):

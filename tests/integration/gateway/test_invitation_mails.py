@@ -1,8 +1,10 @@
 """Invitations by mail: sent where a server is set and else refused; without one, a link for who invites."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
+from typing import Any
 
 import httpx2
 import pytest
@@ -47,6 +49,12 @@ async def admin(mailing: RunningGateway, admin_key: str) -> AsyncIterator[httpx2
         yield http
 
 
+async def holding(admin: httpx2.AsyncClient) -> list[dict[str, Any]]:
+    """The invitations that are not void."""
+    listed = (await done(admin, "GET", "/v1/invitations"))["items"]
+    return [each for each in listed if each["revoked_at"] is None]
+
+
 async def test_who_is_invited_gets_the_link_and_nobody_else(
     mailing: RunningGateway, admin: httpx2.AsyncClient, mail: MailServer, caller: Caller
 ) -> None:
@@ -75,6 +83,54 @@ async def test_one_that_cannot_be_sent_is_void_and_its_link_is_not_shown(
     assert all(each["revoked_at"] for each in left)
     mail.refusal = None
     assert (await done(admin, "POST", "/v1/invitations", email=email))["sent"] is True  # It counts none of them.
+
+
+async def test_where_one_cannot_be_sent_the_one_before_stands_and_where_it_can_it_is_void(
+    mailing: RunningGateway, admin: httpx2.AsyncClient, mail: MailServer
+) -> None:
+    email = new_email()
+    first = await done(admin, "POST", "/v1/invitations", email=email, role="reader")
+    mail.refusal = "451 not now"
+    problem(await admin.post("/v1/invitations", json={"email": email, "role": "admin"}), 503, "mail_not_sent")
+    assert [each["id"] for each in await holding(admin)] == [first["id"]]
+    mail.refusal = None
+    second = await done(admin, "POST", "/v1/invitations", email=email, role="admin")
+    assert [each["id"] for each in await holding(admin)] == [second["id"]]
+    links = [re.findall(r"/join/\S+", each.get_content())[0] for each in mail.messages]
+    async with browser(mailing) as theirs:
+        assert [(await theirs.get(link)).status_code for link in links] == [404, 200]
+
+
+async def test_an_address_to_which_no_mail_is_sent_is_refused_for_good(admin: httpx2.AsyncClient) -> None:
+    refused = await admin.post("/v1/invitations", json={"email": "jürgen@example.com"})
+    assert problem(refused, 400)["path"] == "email"
+    assert (await done(admin, "GET", "/v1/invitations"))["items"] == []
+
+
+async def test_one_that_could_not_be_sent_is_sent_under_the_same_idempotency_key_later(
+    admin: httpx2.AsyncClient, mail: MailServer
+) -> None:
+    body, headers = {"email": new_email()}, {"Idempotency-Key": "one"}
+    mail.refusal = "451 not now"
+    for _ in range(2):
+        refused = await admin.post("/v1/invitations", json=body, headers=headers)
+        problem(refused, 503, "mail_not_sent")
+        assert "idempotency-replayed" not in refused.headers
+    mail.refusal = None
+    sent, replayed = [await admin.post("/v1/invitations", json=body, headers=headers) for _ in range(2)]
+    assert (sent.status_code, replayed.content, len(mail.messages)) == (201, sent.content, 1)
+
+
+async def test_of_invitations_of_one_address_at_once_one_stands(
+    gateway: RunningGateway, admin_key: str, admin: httpx2.AsyncClient
+) -> None:
+    """With mail, and without."""
+    async with gateway.http(admin_key) as http:
+        for client, count in ((http, 6), (admin, PER_DAY)):
+            body = {"email": new_email()}
+            made = await asyncio.gather(*(client.post("/v1/invitations", json=body) for _ in range(count)))
+            assert [each.status_code for each in made] == [201] * count
+            assert [each["email"] for each in await holding(client)].count(body["email"]) == 1
 
 
 async def test_a_tenant_sends_only_so_many_in_a_day(

@@ -22,6 +22,7 @@ from recollect.accounts.usage.model import Counter, Counts, Per, TenantUsage, Us
 from recollect.accounts.usage.tally import UsageTally
 from recollect.caller import Caller, Scope
 from recollect.errors import InvalidInput
+from recollect.times import FIRST, LAST
 from recollect_gateway.usage import UsageMiddleware
 from tests.support.measured import Measured
 from tests.support.timeouts import MAX_WAIT_SECONDS
@@ -152,6 +153,7 @@ class TestSpan:
     def test_any_end_has_a_day_before_it_or_the_beginning_of_time(self, until: datetime, per: Per) -> None:
         span = usage_span(None, until, per, now=NOW)
         assert timedelta(0) <= span.until - span.since < timedelta(days=1, hours=1)
+        assert FIRST <= span.since <= span.until <= LAST
 
 
 class TestCursor:

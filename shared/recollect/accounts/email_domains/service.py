@@ -113,18 +113,25 @@ async def _checked(db: Database, records: TextRecords, caller: Caller, claim: Em
     if said is None:
         return None
     async with db.transaction(caller) as tx:
-        proven = claim.record_value in said
-        if proven and not await store.release_domain(tx, claim.domain):
-            return None
-        before = await store.lock_domain(tx, claim.id)  # After the release, whose locks come first everywhere.
-        if before is None:
-            return None
-        if proven != (before.verified_at is not None):
-            await _record(tx, Action.DOMAIN_VERIFIED if proven else Action.DOMAIN_UNPROVEN, claim.id)
-        if proven:
-            return await store.note_proven(tx, claim.id)
-        await store.note_unproven(tx, claim.id)
+        noted = await _noted(tx, claim, proven=claim.record_value in said)
+        if noted is None:
+            tx.undo_act()
+        return noted
+
+
+async def _noted(tx: Transaction, claim: EmailDomain, *, proven: bool) -> EmailDomain | None:
+    """The claim as it is now, once it is noted what the DNS says; None where that proves nothing."""
+    if proven and not await store.release_domain(tx, claim.domain):
         return None
+    before = await store.lock_domain(tx, claim.id)  # After the release, whose locks come first everywhere.
+    if before is None:
+        return None
+    if proven != (before.verified_at is not None):
+        await _record(tx, Action.DOMAIN_VERIFIED if proven else Action.DOMAIN_UNPROVEN, claim.id)
+    if proven:
+        return await store.note_proven(tx, claim.id)
+    await store.note_unproven(tx, claim.id)
+    return None
 
 
 async def _record(tx: Transaction, action: Action, domain_id: UUID, **details: str) -> None:

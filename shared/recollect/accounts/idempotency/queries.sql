@@ -22,6 +22,10 @@ WITH locked AS MATERIALIZED (
 )
 SELECT held, is_there, EXISTS (SELECT 1 FROM claimed) AS claimed FROM locked, room;
 
+-- name: release_key
+-- A key whose act is not done after all is no key.
+DELETE FROM idempotency_keys WHERE tenant_id = :tenant_id AND key_hash = :key_hash AND request_hash = :request_hash;
+
 -- name: keep_answer
 -- The answer to the request that claimed a key, or that it is not kept.
 UPDATE idempotency_keys SET answer = :answer

@@ -61,6 +61,11 @@ async def claim(tx: Transaction, request: IdempotentRequest, vault: AnswerVault)
     )
 
 
+async def release(tx: Transaction, request: IdempotentRequest) -> None:
+    """Let go of a key that the request has claimed, in the transaction that says its act is not done after all."""
+    await store.release_key(tx, request)
+
+
 async def keep_answer(
     db: Database, caller: Caller, request: IdempotentRequest, answer: KeptAnswer | None, vault: AnswerVault
 ) -> None:

@@ -51,6 +51,11 @@ async def claim_key(tx: Transaction, request: IdempotentRequest, *, kept: timede
     return ClaimOutcome(**row)
 
 
+async def release_key(tx: Transaction, request: IdempotentRequest) -> None:
+    """Delete a request's key."""
+    await tx.execute(queries.release_key, key_hash=request.key, request_hash=request.content)
+
+
 async def keep_answer(tx: Transaction, request: IdempotentRequest, answer: bytes) -> None:
     """Store the answer to the request that claimed its key."""
     await tx.execute(queries.keep_answer, key_hash=request.key, request_hash=request.content, answer=answer)

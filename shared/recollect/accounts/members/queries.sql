@@ -34,17 +34,20 @@ UPDATE members SET role = :role WHERE tenant_id = :tenant_id AND person_id = :pe
 DELETE FROM members WHERE tenant_id = :tenant_id AND person_id = :person_id;
 
 -- name: insert_invitation
--- An invitation; those that the address has so far hold no more.
-WITH replaced AS (
-    UPDATE invitations SET revoked_at = clock_timestamp()
-    WHERE tenant_id = :tenant_id AND email = :email AND accepted_at IS NULL AND revoked_at IS NULL
-)
+-- An invitation.
 INSERT INTO invitations (tenant_id, id, email, role, hash, created_by, expires_at)
 VALUES (:tenant_id, :id, :email, :role, :hash, :subject, :expires_at)
 RETURNING id, email, role, created_at, created_by, expires_at, accepted_at, revoked_at;
 
--- name: lock_invitation_mails
--- Until this transaction ends, nobody else counts the tenant's mails.
+-- name: revoke_earlier_invitations
+-- Those of the address that were made before one hold no more.
+UPDATE invitations i SET revoked_at = clock_timestamp()
+FROM invitations n
+WHERE n.tenant_id = :tenant_id AND n.id = :id AND i.tenant_id = :tenant_id AND i.email = n.email
+    AND (i.created_at, i.id) < (n.created_at, n.id) AND i.accepted_at IS NULL AND i.revoked_at IS NULL;
+
+-- name: lock_invitations
+-- Until this transaction ends, nobody else of the tenant invites, and its mails are not counted by others.
 SELECT pg_advisory_xact_lock(hashtextextended('recollect.invitation_mails.' || (:tenant_id)::uuid::text, 0));
 
 -- name: claim_invitation_mail

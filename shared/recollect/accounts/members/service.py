@@ -84,14 +84,25 @@ async def remove_member(tx: Transaction, person_id: UUID, *, check: Check[Member
 async def invite(tx: Transaction, email: str, role: Role, *, pepper: bytes) -> IssuedInvitation:
     """Invite who reads mail at this address; the secret is in the answer and nowhere else.
 
-    Earlier invitations of the address are void. Raises InvalidInput, or Forbidden where the caller may not give the
-    role.
+    Earlier invitations of the address are void. Raises as `begin_invitation` does.
+    """
+    issued = await begin_invitation(tx, email, role, pepper=pepper)
+    await end_earlier_invitations(tx, issued.invitation.id)
+    return issued
+
+
+async def begin_invitation(tx: Transaction, email: str, role: Role, *, pepper: bytes) -> IssuedInvitation:
+    """Invite somebody, and let earlier invitations of the address stand until `end_earlier_invitations`.
+
+    Raises InvalidInput, or Forbidden where the caller may not give the role.
     """
     require_may_give(tx.caller, role)
+    email = normalized_email(email)
+    await store.lock_invitations(tx)  # Who invites at the same moment is earlier or later, and never neither.
     secret = secrets.token_urlsafe(32)
     invitation = await store.insert_invitation(
         tx,
-        email=normalized_email(email),
+        email=email,
         role=role,
         secret_hash=hash_secret(secret, pepper),
         expires_at=datetime.now(UTC) + INVITATION_LIFETIME,
@@ -100,9 +111,14 @@ async def invite(tx: Transaction, email: str, role: Role, *, pepper: bytes) -> I
     return IssuedInvitation(invitation, secret)
 
 
+async def end_earlier_invitations(tx: Transaction, invitation_id: UUID) -> None:
+    """Make void what the address of an invitation has from before it."""
+    await store.revoke_earlier_invitations(tx, invitation_id)
+
+
 async def claim_mail(tx: Transaction, invitation_id: UUID, *, per_day: int) -> bool:
     """Whether the tenant may send this invitation by mail; it then counts as sent until it is told that it was not."""
-    await store.lock_invitation_mails(tx)
+    await store.lock_invitations(tx)
     return await store.claim_invitation_mail(tx, invitation_id, per_day=per_day)
 
 

@@ -67,7 +67,7 @@ async def delete_member(tx: Transaction, person_id: UUID) -> None:
 async def insert_invitation(
     tx: Transaction, *, email: str, role: Role, secret_hash: bytes, expires_at: datetime
 ) -> Invitation:
-    """Store an invitation; earlier ones of the address are void."""
+    """Store an invitation."""
     row = await tx.fetchrow(
         queries.insert_invitation,
         id=new_id(),
@@ -81,9 +81,14 @@ async def insert_invitation(
     return _invitation(row)
 
 
-async def lock_invitation_mails(tx: Transaction) -> None:
-    """Let nobody else count the tenant's mails until the transaction ends."""
-    await tx.execute(queries.lock_invitation_mails)
+async def revoke_earlier_invitations(tx: Transaction, invitation_id: UUID) -> None:
+    """Make void what the address of an invitation has from before it."""
+    await tx.execute(queries.revoke_earlier_invitations, id=invitation_id)
+
+
+async def lock_invitations(tx: Transaction) -> None:
+    """Let nobody else of the tenant invite, or count its mails, until the transaction ends."""
+    await tx.execute(queries.lock_invitations)
 
 
 async def claim_invitation_mail(tx: Transaction, invitation_id: UUID, *, per_day: int) -> bool:

@@ -30,6 +30,15 @@ UPDATE people SET password_hash = :password_hash WHERE id = :person_id;
 INSERT INTO sessions (id, person_id, hash, expires_at, user_agent, address, confined_to, provider_id, password_changes)
 VALUES (:id, :person_id, :hash, :expires_at, :user_agent, :address, :confined_to, :provider_id, :password_changes);
 
+-- name: forget_sessions
+-- Of a person's sessions, those that ended longer ago than :kept; :limit at most.
+DELETE FROM sessions WHERE id = ANY (ARRAY(
+    SELECT s.id FROM sessions s
+    WHERE s.person_id = :person_id AND least(s.expires_at, s.revoked_at) < clock_timestamp() - :kept::interval
+    LIMIT :limit
+    FOR UPDATE SKIP LOCKED
+));
+
 -- name: count_password_changes
 -- How often a person took another password, whose account is here; nobody where it is not.
 SELECT password_changes FROM people WHERE id = :person_id AND provider_tenant_id IS NULL;
@@ -54,10 +63,17 @@ ORDER BY last_used_at DESC, id
 LIMIT :limit;
 
 -- name: revoke_session
--- End a session; one that has ended keeps its first time.
-UPDATE sessions SET revoked_at = coalesce(revoked_at, clock_timestamp())
-WHERE person_id = :person_id AND id = :id AND (:within::uuid IS NULL OR confined_to = :within)
+-- End a session that was not ended.
+UPDATE sessions SET revoked_at = clock_timestamp()
+WHERE person_id = :person_id AND id = :id AND revoked_at IS NULL AND (:within::uuid IS NULL OR confined_to = :within)
 RETURNING id, created_at, last_used_at, expires_at, revoked_at, user_agent, address;
+
+-- name: find_revoked_session
+-- A session of a person that was ended. One that was not and could not be either is a copy that a move left here.
+SELECT id, created_at, last_used_at, expires_at, revoked_at, user_agent, address
+FROM sessions
+WHERE person_id = :person_id AND id = :id AND revoked_at IS NOT NULL
+    AND (:within::uuid IS NULL OR confined_to = :within);
 
 -- name: revoke_other_sessions
 -- End all of a person's sessions but one.

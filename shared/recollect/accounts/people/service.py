@@ -35,6 +35,9 @@ from recollect.printable import printable
 SESSION_LIFETIME = timedelta(days=30)
 IDLE_LIFETIME = timedelta(days=7)
 TOUCH_EVERY = timedelta(minutes=1)
+KEPT_ENDED = timedelta(days=30)
+"""How long after its end a session is kept; then it goes with the person's next sign-in."""
+
 MAX_SESSIONS = 100
 """Sessions of a person that are listed, the last used first."""
 
@@ -118,6 +121,7 @@ async def begin_session(
             confinement=confinement,
             password_changes=counted,
         )
+        await store.forget_sessions(session, person_id, kept=KEPT_ENDED, limit=MAX_SESSIONS)
         started = acts.Act(Action.SESSION_STARTED, browser.address, (named("session", session_id),))
         await acts.record(session, person_id, started, within=within)
     await acts.record_elsewhere(db, person_id, started, within=within)
@@ -206,8 +210,9 @@ async def end_session(
 
     async def asked(session: Session) -> ListedSession | None:
         ended = await store.revoke_session(session, person_id, session_id, within=within)
-        if ended is not None:
-            await acts.record(session, person_id, act, within=within)
+        if ended is None:
+            return await store.find_revoked_session(session, person_id, session_id, within=within)
+        await acts.record(session, person_id, act, within=within)
         return ended
 
     if within is None:

@@ -1,7 +1,7 @@
 """One function per query of `queries.sql`."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from recollect.accounts.people.model import Browser, Confinement, Credentials, ListedSession, Membership, Person
@@ -126,11 +126,24 @@ async def list_sessions(session: Session, person_id: UUID, *, within: UUID | Non
     return [ListedSession(**row) for row in rows]
 
 
+async def forget_sessions(session: Session, person_id: UUID, *, kept: timedelta, limit: int) -> None:
+    """Delete sessions of a person that ended longer ago than they are kept, at most `limit`."""
+    await session.execute(queries.forget_sessions, person_id=person_id, kept=kept, limit=limit)
+
+
 async def revoke_session(
     session: Session, person_id: UUID, session_id: UUID, *, within: UUID | None
 ) -> ListedSession | None:
-    """End a session; None if the person has no such session. `within` as in `list_sessions`."""
+    """End a session; None if the person has no such session, or it was ended. `within` as in `list_sessions`."""
     row = await session.fetchrow(queries.revoke_session, person_id=person_id, id=session_id, within=within)
+    return ListedSession(**row) if row else None
+
+
+async def find_revoked_session(
+    session: Session, person_id: UUID, session_id: UUID, *, within: UUID | None
+) -> ListedSession | None:
+    """A session that was ended; None if the person has no such session. `within` as in `list_sessions`."""
+    row = await session.fetchrow(queries.find_revoked_session, person_id=person_id, id=session_id, within=within)
     return ListedSession(**row) if row else None
 
 

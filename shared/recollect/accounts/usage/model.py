@@ -6,7 +6,7 @@ from typing import Literal
 from uuid import UUID
 
 from recollect.errors import InvalidInput
-from recollect.times import NEEDED
+from recollect.times import FIRST, NEEDED, storable
 
 Kind = Literal["tool", "resource", "route", "work"]
 Per = Literal["hour", "day", "month", "all"]
@@ -127,7 +127,7 @@ def usage_span(
         return _parse_cursor(cursor, per, now=now)
     until = now if until is None else _utc(until, "to")
     since = max(until, datetime.min.replace(tzinfo=UTC) + DEFAULT_SPAN) - DEFAULT_SPAN if since is None else since
-    since = _utc(since, "from").replace(minute=0, second=0, microsecond=0)
+    since = max(_utc(since, "from").replace(minute=0, second=0, microsecond=0), FIRST)
     if until < since:
         raise InvalidInput("Lies before from", path="to")
     if until - since > MAX_SPAN:
@@ -152,7 +152,7 @@ def _utc(time: datetime, path: str) -> datetime:
     if time.tzinfo is None:
         raise InvalidInput(NEEDED, path=path)
     try:
-        return time.astimezone(UTC)
+        return storable(time)
     except OverflowError:
         raise InvalidInput("Outside the years 1 to 9999", path=path) from None
 
