@@ -12,7 +12,7 @@ from recollect.accounts.people import notices
 from recollect.accounts.people import service as people
 from recollect.errors import Conflict, InvalidInput, Unauthenticated
 from recollect_gateway.addresses import site_of_client
-from recollect_gateway.admission import by_address, take_for_account
+from recollect_gateway.admission import by_address, take_for_own_account
 from recollect_gateway.web.account import account_page
 from recollect_gateway.web.forms import cookie_name, field, read_form
 from recollect_gateway.web.notices import tell
@@ -76,7 +76,7 @@ class OwnPasskeyController(Controller):
         form, state, session = await read_form(request), request.app.state, await signed_in(request)
         if session is None:
             return go_to("/sign-in")
-        await take_for_account(request, session.email)
+        await take_for_own_account(request, session.person_id)
         try:
             password_changes = await people.require_own_password(state.db, session, field(form, "password"))
             await passkeys.add(
