@@ -125,6 +125,13 @@ class TestForms:
         assert (await send_form(http, foreign.text, "/sign-in", email="a@b.example", password="x")).status_code == 403
         assert (await http.post("/sign-in", data={"email": "a@b.example"})).status_code == 403
 
+    @pytest.mark.parametrize("value", ["%ff", "%ED%A0%80", "a%0Ab", "a b", "x" * 101, ""])
+    async def test_a_cookie_that_is_none_of_ours_gives_way_to_one(self, http: httpx2.AsyncClient, value: str) -> None:
+        """It came back with the page, which failed where no header can hold it."""
+        shown = await http.get("/sign-in", headers={"Cookie": f"recollect_form={value}"})
+        assert shown.status_code == 200
+        assert re.fullmatch(r"[\w-]{43}", http.cookies["recollect_form"])
+
     async def test_only_forms_of_a_bounded_size_are_read(self, http: httpx2.AsyncClient) -> None:
         await http.get("/sign-in")
         assert (await http.post("/sign-in", json={"email": "a"})).status_code == 400
