@@ -165,14 +165,28 @@ def by_address(what: str, per_minute: Callable[[Settings], int]) -> Guard:
     return within_rate
 
 
-async def take_for_account(request: AnyConnection, email: str) -> None:
+async def take_for_account(request: AnyConnection, email: str, *, browser: str | None = None) -> None:
     """Count one try to sign in to an account, wherever it comes from and whether or not it is there.
+
+    `browser`: one in which somebody signed in to it before, whose tries are counted apart: nobody else takes them.
+    Raises RateLimited.
+    """
+    counted = ("account", email) if browser is None else ("account-in-browser", f"{browser} {email}")
+    await _take_for_account(request, *counted)
+
+
+async def take_for_own_account(request: AnyConnection, person_id: UUID) -> None:
+    """Count one password that who is signed in tells; apart from tries to sign in, which anybody makes.
 
     Raises RateLimited.
     """
+    await _take_for_account(request, "own-account", str(person_id))
+
+
+async def _take_for_account(request: AnyConnection, what: str, whose: str) -> None:
     state = request.app.state
     limits: AddressLimits = state.address_limits
-    limit = limits.of("account", email, state.settings.sign_ins_per_minute)
+    limit = limits.of(what, whose, state.settings.sign_ins_per_minute)
     await take(state.limiter, request.scope, replace(limit, policy="account"))
 
 

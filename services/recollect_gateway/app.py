@@ -41,7 +41,7 @@ from recollect_gateway.access_log import note_route
 from recollect_gateway.admission import AddressLimits, Admission, by_address, tell_limits
 from recollect_gateway.calls import Services
 from recollect_gateway.credentials import Authenticator
-from recollect_gateway.departures import DepartureMiddleware
+from recollect_gateway.departures import DepartureMiddleware, WholeRequestMiddleware
 from recollect_gateway.draining import Drain
 from recollect_gateway.errands import Errands
 from recollect_gateway.errors import problem_response
@@ -169,7 +169,13 @@ def _management_api() -> list[Router]:
         },
         security=[{"apiKey": []}, {"session": [], "tenant": []}],
     )
-    open_to_all = Router("/v1", route_handlers=[report_key], guards=[known_parameters], security=[{}])
+    open_to_all = Router(
+        "/v1",
+        route_handlers=[report_key],
+        middleware=[WholeRequestMiddleware()],
+        guards=[known_parameters],
+        security=[{}],
+    )
     return [v1, open_to_all, documentation_router()]
 
 
@@ -194,6 +200,7 @@ def _pages() -> Router:
             passkey_script,
             icon,
         ],
+        middleware=[WholeRequestMiddleware()],
         exception_handlers={Exception: error_page},
     )
 
@@ -204,6 +211,7 @@ def _oauth() -> Router:
         "/",
         route_handlers=[DiscoveryController, TokenController, RegistrationController],
         request_max_body_size=MAX_FORM_BYTES,
+        middleware=[WholeRequestMiddleware()],
         guards=[by_address("oauth", lambda settings: settings.oauth_requests_per_minute)],
     )
 

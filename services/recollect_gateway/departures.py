@@ -76,6 +76,31 @@ class DepartureMiddleware(ASGIMiddleware):
                 watching.cancel()
 
 
+class WholeRequestMiddleware(ASGIMiddleware):
+    """Ends a request whose client leaves in the middle of what it sends; one that came whole is served to its end.
+
+    Of pages, and of what OAuth clients ask: nobody knows who asks, and whoever leaves so is no fault of ours.
+    """
+
+    scopes = (ScopeType.HTTP,)
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
+        """Serve a request as far as there is one."""
+        is_whole = False
+
+        async def received() -> Any:
+            nonlocal is_whole
+            message: Any = await receive()
+            if message["type"] == "http.disconnect" and not is_whole:
+                serving.cancel()
+                await anyio.lowlevel.checkpoint()
+            is_whole = not message.get("more_body")
+            return message
+
+        with anyio.CancelScope() as serving:
+            await next_app(scope, received, send)
+
+
 class WatchedClient:
     """The client of one request: what it sends and is sent, until it is answered or has left."""
 

@@ -20,6 +20,9 @@ from recollect.platform.outbound import Answer, Outbound, OutboundFailed
 from recollect_gateway.oauth.registration import require_codes, takes_refresh_tokens
 
 MAX_DOCUMENT_BYTES = 10 * 1024
+PEOPLE = "people"
+"""On whose behalf documents are read: a tenant has as many as it likes, and none of them asks for it."""
+
 FRESH = timedelta(minutes=5)
 """How long a document counts that does not say for how long it does."""
 
@@ -48,7 +51,7 @@ class KnownClients:
 
     async def _read(self, client_id: str, asked_by: Hashable) -> Client:
         try:
-            answer = await self.outbound.get(client_id, asked_by=asked_by, max_bytes=MAX_DOCUMENT_BYTES)
+            answer = await self.outbound.get(client_id, asked_by=asked_by, crowd=PEOPLE, max_bytes=MAX_DOCUMENT_BYTES)
         except OutboundFailed:
             raise NoClient("What the client says of itself cannot be read at the address that is its id.") from None
         if answer.status != 200 or not _is_json(answer.media_type):

@@ -13,6 +13,7 @@ from recollect.platform.mail import Mailer, MailFailed
 from recollect_gateway.addresses import site_of_client
 from recollect_gateway.admission import by_address, take_for_reset
 from recollect_gateway.web.forms import field, read_form
+from recollect_gateway.web.known_browsers import known_cookie
 from recollect_gateway.web.notices import tell
 from recollect_gateway.web.pages import go_to, page
 from recollect_gateway.web.sessions import no_session_cookie
@@ -76,6 +77,7 @@ class ResetController(Controller):
         tell(request, lambda mailer: notices.tell_of_password(mailer, reset.email, address=site_of_client(request)))
         answer = go_to("/sign-in")
         answer.set_cookie(no_session_cookie(request))
+        answer.set_cookie(known_cookie(request, reset.email))
         return answer
 
 

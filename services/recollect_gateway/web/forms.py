@@ -5,6 +5,7 @@ the hash; the public edge refuses its requests by their `Origin`, too.
 """
 
 import hmac
+import re
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
@@ -25,6 +26,9 @@ TENANT_HEADER = "x-recollect-tenant"
 TOKEN_FIELD = "form_token"  # noqa: S105 - a field's name
 MAX_FIELDS = 500
 MAX_COOKIE = 100
+_WRITTEN = re.compile(rf"[A-Za-z0-9_-]{{1,{MAX_COOKIE}}}")
+"""What `secrets.token_urlsafe` writes: what a browser sends otherwise is none of ours, and is not sent back to it."""
+
 _STALE = "This form is too old, or was not sent from our page. Go back, reload the page, and send it again."
 
 
@@ -52,10 +56,15 @@ def own_cookie(request: AnyRequest, name: str, value: str, *, max_age: int | Non
     )
 
 
+def random_cookie(request: AnyConnection, name: str) -> str | None:
+    """The random value of a cookie that the browser holds; None where it holds none that is ours."""
+    held = request.cookies.get(cookie_name(request, name), "")
+    return held if _WRITTEN.fullmatch(held) else None
+
+
 def form_cookie(request: AnyRequest) -> Cookie:
     """The cookie to which forms are bound: the browser's own, or a new one."""
-    held = request.cookies.get(cookie_name(request, "form"), "")
-    return own_cookie(request, "form", held if 0 < len(held) <= MAX_COOKIE else secrets.token_urlsafe(32))
+    return own_cookie(request, "form", random_cookie(request, "form") or secrets.token_urlsafe(32))
 
 
 def form_token(pepper: bytes, cookie: str) -> str:
@@ -69,9 +78,9 @@ async def read_form(request: AnyRequest, *, several: Collection[str] = ()) -> di
     Raises Forbidden for one that was not, InvalidInput for what is no form or too long.
     """
     fields = await form_parameters(request, most=MAX_FIELDS, several=several)
-    held = request.cookies.get(cookie_name(request, "form"), "")
+    held = random_cookie(request, "form")
     token = fields.get(TOKEN_FIELD, [""])[0]
-    if not held or not hmac.compare_digest(form_token(request.app.state.pepper, held).encode(), token.encode()):
+    if held is None or not hmac.compare_digest(form_token(request.app.state.pepper, held).encode(), token.encode()):
         raise Forbidden(_STALE)
     return fields
 

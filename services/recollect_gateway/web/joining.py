@@ -13,6 +13,7 @@ from recollect.errors import InvalidInput
 from recollect_gateway.addresses import site_of_client
 from recollect_gateway.admission import by_address
 from recollect_gateway.web.forms import field, read_form
+from recollect_gateway.web.known_browsers import known_cookie
 from recollect_gateway.web.pages import go_to, page
 from recollect_gateway.web.providers import offered_to
 from recollect_gateway.web.sessions import browser_of, session_cookie, signed_in, to_sign_in
@@ -58,6 +59,7 @@ class JoinController(Controller):
         answer = go_to("/account")
         issued = await people.begin_session(state.db, person.id, browser_of(request), pepper=state.pepper)
         answer.set_cookie(session_cookie(request, issued))
+        answer.set_cookie(known_cookie(request, invitation.email))
         return answer
 
 

@@ -12,9 +12,9 @@ from recollect.accounts.people import notices
 from recollect.accounts.people import service as people
 from recollect.errors import Conflict, InvalidInput, Unauthenticated
 from recollect_gateway.addresses import site_of_client
-from recollect_gateway.admission import by_address, take_for_account
+from recollect_gateway.admission import by_address, take_for_own_account
 from recollect_gateway.web.account import account_page
-from recollect_gateway.web.forms import cookie_name, field, read_form
+from recollect_gateway.web.forms import field, random_cookie, read_form
 from recollect_gateway.web.notices import tell
 from recollect_gateway.web.pages import go_to, next_place
 from recollect_gateway.web.sessions import browser_of, session_cookie, signed_in
@@ -76,7 +76,7 @@ class OwnPasskeyController(Controller):
         form, state, session = await read_form(request), request.app.state, await signed_in(request)
         if session is None:
             return go_to("/sign-in")
-        await take_for_account(request, session.email)
+        await take_for_own_account(request, session.person_id)
         try:
             password_changes = await people.require_own_password(state.db, session, field(form, "password"))
             await passkeys.add(
@@ -124,8 +124,7 @@ class OwnPasskeyController(Controller):
 
 def _browser(request: AnyRequest) -> bytes:
     """What tells this browser from others: the cookie to which its forms are bound, hashed."""
-    held = request.cookies.get(cookie_name(request, "form"), "")
-    return hash_secret(held, request.app.state.pepper)
+    return hash_secret(random_cookie(request, "form") or "", request.app.state.pepper)
 
 
 def _json(options: str) -> Response[str]:

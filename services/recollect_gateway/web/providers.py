@@ -33,7 +33,7 @@ from recollect.errors import NotFound
 from recollect_gateway.admission import by_address
 from recollect_gateway.oauth.resources import Resources
 from recollect_gateway.urlencoded import MalformedParameters, parameters
-from recollect_gateway.web.forms import MAX_COOKIE, MAX_FIELDS, cookie_name, field, own_cookie, read_form
+from recollect_gateway.web.forms import MAX_FIELDS, field, own_cookie, random_cookie, read_form
 from recollect_gateway.web.pages import go_to, next_place, page
 from recollect_gateway.web.sessions import browser_of, session_cookie, signed_in
 
@@ -63,7 +63,7 @@ class ProviderSignInController(Controller):
         state = request.app.state
         provider = await _chosen(request, field(form, "organization"), field(form, "provider"))
         purpose = await _purpose(request, form, provider)
-        cookie = _held(request) or secrets.token_urlsafe(32)
+        cookie = random_cookie(request, COOKIE) or secrets.token_urlsafe(32)
         journey = Journey(SignInSecrets.new(cookie, state.pepper), redirect_uri(request, provider.id))
         url = await providers.begin(state.db, state.relying_party, provider, purpose, journey)
         answer = page(request, "to_provider.html", url=url, name=provider.name)
@@ -76,7 +76,8 @@ class ProviderSignInController(Controller):
         told = _told(request)
         state, session = request.app.state, await signed_in(request)
         journey = Journey(
-            SignInSecrets(told.get("state", ""), _held(request) or "", state.pepper), redirect_uri(request, provider_id)
+            SignInSecrets(told.get("state", ""), random_cookie(request, COOKIE) or "", state.pepper),
+            redirect_uri(request, provider_id),
         )
         returned = Returned(told.get("code"), told.get("iss"))
         proven = await providers.finish(
@@ -155,11 +156,6 @@ async def _purpose(request: AnyRequest, form: dict[str, list[str]], provider: Of
             raise SignInRefused("Sign in with your password first, and then connect the provider.")
         return Purpose(next_place(None), person_id=session.person_id)
     return Purpose(place)
-
-
-def _held(request: AnyRequest) -> str | None:
-    held = request.cookies.get(cookie_name(request, COOKIE), "")
-    return held if 0 < len(held) <= MAX_COOKIE else None
 
 
 def _told(request: AnyRequest) -> dict[str, str]:

@@ -14,9 +14,10 @@ from recollect.accounts.people.model import MAX_EMAIL, Browser
 from recollect.errors import InvalidInput, RecollectError, Unauthenticated
 from recollect.platform.db import Database
 from recollect_gateway.addresses import site_of_client
-from recollect_gateway.admission import by_address, take_for_account
+from recollect_gateway.admission import by_address, take_for_account, take_for_own_account
 from recollect_gateway.web.account import account_page
 from recollect_gateway.web.forms import field, read_form
+from recollect_gateway.web.known_browsers import known_browser, known_cookie
 from recollect_gateway.web.notices import tell
 from recollect_gateway.web.pages import go_to, next_place, page
 from recollect_gateway.web.providers import offered_to, organization_meant
@@ -51,7 +52,7 @@ class SignInController(Controller):
         form = await read_form(request)
         place, email = next_place(field(form, "next")), field(form, "email")
         state = request.app.state
-        await take_for_account(request, email.strip().lower())
+        await take_for_account(request, email.strip().lower(), browser=known_browser(request, email))
         try:
             issued = await people.sign_in(
                 state.db, email, field(form, "password"), browser_of(request), pepper=state.pepper
@@ -62,6 +63,7 @@ class SignInController(Controller):
             return refused
         answer = go_to(place)
         answer.set_cookie(session_cookie(request, issued))
+        answer.set_cookie(known_cookie(request, email))
         return answer
 
     @post("/sign-out")
@@ -100,7 +102,7 @@ class AccountController(Controller):
         session = await signed_in(request)
         if session is None:
             return go_to("/sign-in")
-        await take_for_account(request, session.email)
+        await take_for_own_account(request, session.person_id)
         try:
             await people.change_password(
                 request.app.state.db,

@@ -13,6 +13,7 @@ import socket
 import ssl
 from collections.abc import Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Literal
 
@@ -38,11 +39,18 @@ AT_ONCE = 100
 AT_ONCE_EACH = 4
 """Those on behalf of one caller."""
 
+AT_ONCE_OF_A_CROWD = 50
+"""Those on behalf of a whole crowd: of callers of whom anybody may make any number, such as people. However large it
+is, others' requests go on, by which organisations have their people sign in."""
+
 LOOK_UPS = 16
 """Names that a process looks up at once, each in a thread: the system's resolver knows no other way."""
 
 LOOK_UPS_EACH = 2
 """Those on behalf of one caller. A look-up that nobody waits for any more counts until it ends."""
+
+LOOK_UPS_OF_A_CROWD = 8
+"""Those on behalf of a whole crowd, which count alike."""
 
 ADDRESSES = 2
 """Addresses of one name that are tried, each for its part of the time."""
@@ -94,6 +102,7 @@ class Outbound:
         self._seconds = settings.outbound_seconds
         self._tls = tls or httpx2.create_ssl_context()
         self._requests, self._requests_each = Shares(AT_ONCE), Shares(AT_ONCE_EACH)
+        self._requests_of_crowds = Shares(AT_ONCE_OF_A_CROWD)
         self._names = _Names()
 
     async def get(
@@ -101,16 +110,21 @@ class Outbound:
         url: str,
         *,
         asked_by: Hashable,
+        crowd: str | None = None,
         accept: str = "application/json",
         headers: Mapping[str, str] | None = None,
         max_bytes: int = MAX_BODY_BYTES,
     ) -> Answer:
-        """What is at the address. `asked_by`: on whose behalf, a tenant or a client's address, whose share it takes.
+        """What is at the address. `asked_by`: on whose behalf, such as a tenant, whose share it takes.
+
+        `crowd`: what those are called, such as people, of whom anybody may make any number: all of them together have a
+        share, too.
 
         Raises OutboundFailed for whatever goes wrong, an address that may not be reached included. Status and type of
         the answer are the caller's to check.
         """
-        return await self._request("GET", url, asked_by, {**(headers or {}), "Accept": accept}, None, max_bytes)
+        told = {**(headers or {}), "Accept": accept}
+        return await self._request("GET", url, _Asker(asked_by, crowd), told, None, max_bytes)
 
     async def post(
         self,
@@ -122,7 +136,7 @@ class Outbound:
         max_bytes: int = MAX_BODY_BYTES,
     ) -> Answer:
         """What the address answers to a body; `headers` tell its type. As `get` otherwise. It is sent once at most."""
-        return await self._request("POST", url, asked_by, headers, content, max_bytes)
+        return await self._request("POST", url, _Asker(asked_by), headers, content, max_bytes)
 
     def require_address(self, url: str, *, path: str) -> None:
         """Raise InvalidInput at `path` for what can be no address of ours by its form, wherever it leads."""
@@ -136,7 +150,7 @@ class Outbound:
         self,
         method: Literal["GET", "POST"],
         url: str,
-        asked_by: Hashable,
+        asker: "_Asker",
         headers: Mapping[str, str],
         content: bytes | None,
         max_bytes: int,
@@ -146,11 +160,12 @@ class Outbound:
             async with (
                 elsewhere(),
                 asyncio.timeout(self._seconds),
-                self._requests_each.held(asked_by, wait_seconds=wait),
+                self._requests_each.held(asker.name, wait_seconds=wait),
+                asker.within(self._requests_of_crowds, wait_seconds=wait),
                 self._requests.held(None, wait_seconds=wait),
             ):
                 target = self._read(url, "url")
-                addresses = await self._addresses(target, asked_by)
+                addresses = await self._addresses(target, asker)
                 request = httpx2.Request(method, target, headers=_own_headers(headers), content=content)
                 return await self._ask(request, addresses, max_bytes)
         except (httpx2.HTTPError, InvalidInput, _Refused, OSError, UnicodeError) as error:
@@ -181,9 +196,9 @@ class Outbound:
             ports = ", ".join(map(str, sorted(self._ports)))
             raise InvalidInput(f"An address begins with https:// and names no port but {ports}", path=path)
 
-    async def _addresses(self, url: httpx2.URL, asked_by: Hashable) -> list[str]:
+    async def _addresses(self, url: httpx2.URL, asker: "_Asker") -> list[str]:
         """The addresses that a host has; raises _Refused if there is one that may not be reached."""
-        found = await self._names.addresses(url.host, asked_by, wait_seconds=self._seconds)
+        found = await self._names.addresses(url.host, asker, wait_seconds=self._seconds)
         if not found or not all(address in self._networks for address in found):
             raise _Refused("it leads to addresses that are not of the public internet")
         if not all(map(is_loopback, found)):
@@ -224,20 +239,32 @@ class _Refused(Exception):
     """Why a request was not sent, or its answer not taken; for the log."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Asker:
+    """On whose behalf an address is asked, and of which crowd that is, if of any."""
+
+    name: Hashable
+    crowd: str | None = None
+
+    def within(self, shares: Shares, *, wait_seconds: float) -> AbstractAsyncContextManager[None]:
+        """A place among those of the crowd; whoever is of none needs none."""
+        return nullcontext() if self.crowd is None else shares.held(self.crowd, wait_seconds=wait_seconds)
+
+
 class _Names:
     """Looks names up, a few at a time."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(LOOK_UPS, thread_name_prefix="resolver")
-        self._each = Shares(LOOK_UPS_EACH)
+        self._each, self._of_crowds = Shares(LOOK_UPS_EACH), Shares(LOOK_UPS_OF_A_CROWD)
         self._under_way: set[asyncio.Task[list[str]]] = set()
 
-    async def addresses(self, host: str, asked_by: Hashable, *, wait_seconds: float) -> list[str]:
+    async def addresses(self, host: str, asker: _Asker, *, wait_seconds: float) -> list[str]:
         """All addresses of a host, in the order in which to try them.
 
-        Whoever stops waiting leaves the look-up behind: a thread cannot be ended, and its caller's share stays taken.
+        Whoever stops waiting leaves the look-up behind: a thread cannot be ended, and its caller's shares stay taken.
         """
-        task = asyncio.create_task(self._look_up(host, asked_by, wait_seconds))
+        task = asyncio.create_task(self._look_up(host, asker, wait_seconds))
         self._under_way.add(task)
         task.add_done_callback(self._forget)
         return await asyncio.shield(task)
@@ -245,8 +272,11 @@ class _Names:
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _look_up(self, host: str, asked_by: Hashable, wait_seconds: float) -> list[str]:
-        async with self._each.held(asked_by, wait_seconds=wait_seconds):
+    async def _look_up(self, host: str, asker: _Asker, wait_seconds: float) -> list[str]:
+        async with (
+            self._each.held(asker.name, wait_seconds=wait_seconds),
+            asker.within(self._of_crowds, wait_seconds=wait_seconds),
+        ):
             return await asyncio.get_running_loop().run_in_executor(self._threads, _system_addresses, host)
 
     def _forget(self, task: asyncio.Task[list[str]]) -> None:

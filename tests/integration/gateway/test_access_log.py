@@ -1,7 +1,9 @@
 """The access log, by a gateway that writes one: a line a request, with ids and words of ours alone."""
 
+import asyncio
 from collections.abc import Iterator, MutableMapping
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import UUID
 
 import pytest
@@ -11,6 +13,7 @@ from structlog.testing import capture_logs
 from recollect.caller import Caller
 from recollect.settings import Settings
 from recollect_gateway.access_log import AccessLog, note_trace
+from recollect_gateway.urlencoded import FORM
 from tests.support.gateway import RunningGateway, eventually, serving
 
 SECRET = "Zebulon-quixote"
@@ -102,3 +105,23 @@ async def test_a_line_tells_the_trace_of_its_request_and_one_of_a_client_that_le
     assert int(line["span_id"], 16) == span.get_span_context().span_id
     assert (line["code"], "status" in line) == ("cancelled", False)
     assert SECRET not in str(line)
+
+
+@pytest.mark.parametrize(
+    "path", ["/oauth/token", "/oauth/register", "/oauth/authorize", "/sign-in", "/account/password", "/v1/keys/report"]
+)
+async def test_whoever_leaves_in_the_middle_of_what_they_send_is_no_fault(
+    logging_gateway: RunningGateway, lines: Lines, path: str
+) -> None:
+    """Nobody has to hold a key for it: else anybody fills the log, and alarms who is told of faults."""
+    address = urlsplit(logging_gateway.url)
+    _, writer = await asyncio.open_connection(address.hostname, address.port)
+    headers = f"Host: localhost\r\nContent-Type: {FORM}\r\nContent-Length: 9\r\n"
+    writer.write(f"POST {path} HTTP/1.1\r\n{headers}\r\na=".encode())
+    await writer.drain()
+    await asyncio.sleep(0.3)  # It is being read.
+    writer.close()
+    await writer.wait_closed()
+    (line,) = await written(lines, 1)
+    assert (line["code"], line.get("status")) == ("cancelled", None)
+    assert [each["event"] for each in lines if each["log_level"] in ("error", "critical")] == []

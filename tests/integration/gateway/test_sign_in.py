@@ -125,6 +125,13 @@ class TestForms:
         assert (await send_form(http, foreign.text, "/sign-in", email="a@b.example", password="x")).status_code == 403
         assert (await http.post("/sign-in", data={"email": "a@b.example"})).status_code == 403
 
+    @pytest.mark.parametrize("value", ["%ff", "%ED%A0%80", "a%0Ab", "a b", "x" * 101, ""])
+    async def test_a_cookie_that_is_none_of_ours_gives_way_to_one(self, http: httpx2.AsyncClient, value: str) -> None:
+        """It came back with the page, which failed where no header can hold it."""
+        shown = await http.get("/sign-in", headers={"Cookie": f"recollect_form={value}"})
+        assert shown.status_code == 200
+        assert re.fullmatch(r"[\w-]{43}", http.cookies["recollect_form"])
+
     async def test_only_forms_of_a_bounded_size_are_read(self, http: httpx2.AsyncClient) -> None:
         await http.get("/sign-in")
         assert (await http.post("/sign-in", json={"email": "a"})).status_code == 400
@@ -218,6 +225,66 @@ class TestTries:
             async with few.http(**{"X-Forwarded-For": f"203.0.113.{site}"}) as http:
                 statuses.append((await sign_in(http, person.email.upper(), "wrong")).status_code)
         assert statuses == [401, 401, 401, 429, 429]
+
+    async def test_whoever_tries_an_account_keeps_nobody_out_who_signed_in_before(
+        self, few: RunningGateway, db: Database, caller: Caller, pepper: bytes
+    ) -> None:
+        """In a browser in which they did, or in which they are signed in: these have tries of their own."""
+        person = await joined(db, caller, Role.READER, pepper=pepper)
+        async with few.http(**{"X-Forwarded-For": "198.51.100.31"}) as known:
+            assert (await sign_in(known, person.email)).status_code == 303
+            async with few.http(**{"X-Forwarded-For": "203.0.113.31"}) as stranger:
+                statuses = [(await sign_in(stranger, person.email, "wrong")).status_code for _ in range(3)]
+            assert statuses == [401, 401, 429]
+            changed = await submit(known, "/account", "/account/password", old_password="wrong", password="x")
+            assert changed.status_code == 400
+            await submit(known, "/account", "/sign-out")
+            assert (await sign_in(known, f" {person.email.upper()}")).status_code == 303
+
+    async def test_a_browser_that_is_known_has_so_many_tries_of_that_account(
+        self, few: RunningGateway, db: Database, caller: Caller, pepper: bytes
+    ) -> None:
+        """And none more of another one."""
+        own, others = [await joined(db, caller, Role.READER, pepper=pepper) for _ in range(2)]
+        async with few.http(**{"X-Forwarded-For": "203.0.113.100"}) as http:
+
+            async def try_from(site: int, email: str) -> int:
+                http.headers["X-Forwarded-For"] = f"203.0.113.{site}"
+                return (await sign_in(http, email, "wrong")).status_code
+
+            await sign_in(http, own.email)
+            await submit(http, "/account", "/sign-out")
+            assert [await try_from(site, own.email) for site in range(101, 105)] == [401, 401, 401, 429]
+            assert [await try_from(site, others.email) for site in range(111, 115)] == [401, 401, 401, 429]
+            async with few.http(**{"X-Forwarded-For": "198.51.100.41"}) as unknown:
+                assert (await sign_in(unknown, others.email)).status_code == 429
+
+    async def test_a_browser_is_known_to_no_account_that_is_called_alike(
+        self, few: RunningGateway, db: Database, caller: Caller, pepper: bytes
+    ) -> None:
+        """Whoever may choose an address puts parts of another one into the cookie."""
+        victim = await joined(db, caller, Role.READER, pepper=pepper)
+        other = await joined(db, caller, Role.READER, pepper=pepper, email=f"x:{victim.email}")
+        async with few.http(**{"X-Forwarded-For": "203.0.113.61"}) as http:
+            statuses = [(await sign_in(http, victim.email, "wrong")).status_code for _ in range(3)]
+            assert statuses == [401, 401, 401]
+            http.headers["X-Forwarded-For"] = "203.0.113.62"
+            assert (await sign_in(http, other.email)).status_code == 303
+            number, _, proof = http.cookies["recollect_known"].partition(".")
+            await submit(http, "/account", "/sign-out")
+            for known in (f"{number}:x.{proof}", f"{number}.{proof}", f"{number}x:.{proof}"):
+                http.cookies.set("recollect_known", known)
+                assert (await sign_in(http, victim.email, "wrong")).status_code == 429
+
+    async def test_who_is_signed_in_tells_a_password_only_so_often(
+        self, few: RunningGateway, db: Database, caller: Caller, pepper: bytes
+    ) -> None:
+        person = await joined(db, caller, Role.READER, pepper=pepper)
+        async with few.http(**{"X-Forwarded-For": "198.51.100.51"}) as http:
+            await sign_in(http, person.email)
+            told = {"old_password": "wrong", "password": "x"}
+            answers = [await submit(http, "/account", "/account/password", **told) for _ in range(4)]
+            assert [answer.status_code for answer in answers] == [400, 400, 400, 429]
 
     async def test_sessions_are_not_made_up_for_long(self, settings: Settings) -> None:
         """Without asking the database for each, as keys are."""

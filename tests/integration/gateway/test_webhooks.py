@@ -1,5 +1,7 @@
 """/v1/webhooks: made, listed, changed, tested, replayed and deleted over HTTP, by whom they are for."""
 
+import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -155,6 +157,12 @@ async def test_a_tenant_has_so_many_only(http: httpx2.AsyncClient) -> None:
         await make(http)
     refused = await http.post("/v1/webhooks", json={"url": URL, "events": ["graph.changed"]})
     assert (refused.status_code, refused.json()["code"]) == (409, "too_many_webhooks")
+
+
+async def test_requests_at_once_make_no_more(http: httpx2.AsyncClient) -> None:
+    body = {"url": URL, "events": ["graph.changed"]}
+    answers = await asyncio.gather(*(http.post("/v1/webhooks", json=body) for _ in range(30)))
+    assert Counter(answer.status_code for answer in answers) == {201: 20, 409: 10}
 
 
 async def test_one_that_is_disabled_is_neither_tested_nor_replayed(http: httpx2.AsyncClient) -> None:

@@ -15,8 +15,20 @@ import pytest
 from structlog.testing import capture_logs
 
 from recollect.errors import InvalidInput
-from recollect.platform.outbound import AT_ONCE_EACH, LOOK_UPS_EACH, MAX_BODY_BYTES, Answer, Outbound, OutboundFailed
+from recollect.platform.outbound import (
+    AT_ONCE,
+    AT_ONCE_EACH,
+    AT_ONCE_OF_A_CROWD,
+    LOOK_UPS,
+    LOOK_UPS_EACH,
+    LOOK_UPS_OF_A_CROWD,
+    MAX_BODY_BYTES,
+    Answer,
+    Outbound,
+    OutboundFailed,
+)
 from recollect.settings import Settings
+from tests.support.gateway import until
 from tests.support.timeouts import MAX_WAIT_SECONDS
 from tests.support.web_server import CertificateAuthority, WebServer, plain, web_server
 
@@ -66,9 +78,11 @@ def resolver(monkeypatch: pytest.MonkeyPatch) -> Resolver:
     return resolver
 
 
-async def get(outbound: Outbound, server: WebServer, path: str = "/", *, host: str = NAME, by: str = "a") -> Answer:
+async def get(
+    outbound: Outbound, server: WebServer, path: str = "/", *, host: str = NAME, by: str = "a", crowd: str | None = None
+) -> Answer:
     async with asyncio.timeout(MAX_WAIT_SECONDS):
-        return await outbound.get(f"https://{host}:{server.port}{path}", asked_by=by)
+        return await outbound.get(f"https://{host}:{server.port}{path}", asked_by=by, crowd=crowd)
 
 
 async def failed(outbound: Outbound, url: str) -> str:
@@ -427,6 +441,49 @@ async def test_no_caller_holds_many(
         assert len(server.requests) == AT_ONCE_EACH + 2
         release.set()
         await asyncio.gather(*slow)
+
+
+async def test_no_crowd_of_callers_holds_all(
+    authority: CertificateAuthority, serving: ssl.SSLContext, resolver: Resolver
+) -> None:
+    """A tenant has as many people as it likes: by the documents of their clients they keep no organisation's provider
+    from being asked."""
+    release = asyncio.Event()
+
+    async def answer(head: bytes, writer: asyncio.StreamWriter) -> None:
+        if b"/slow" in head:
+            await release.wait()
+        await plain(b"")(head, writer)
+
+    async with web_server(answer, tls=serving) as server:
+        guarded = outbound(authority, HERE)
+        slow = [
+            asyncio.create_task(get(guarded, server, "/slow", by=f"person {number}", crowd="people"))
+            for number in range(AT_ONCE)
+        ]
+        await asyncio.wait_for(server.wait_for_requests(AT_ONCE_OF_A_CROWD), MAX_WAIT_SECONDS)
+        await get(guarded, server, by="tenant")
+        assert len(server.requests) == AT_ONCE_OF_A_CROWD + 1
+        release.set()
+        await asyncio.gather(*slow)
+
+
+async def test_no_crowd_of_callers_has_all_names_looked_up(
+    authority: CertificateAuthority, serving: ssl.SSLContext, resolver: Resolver
+) -> None:
+    resolver.slow["slow.example"] = release = threading.Event()
+    async with web_server(plain(b""), tls=serving) as server:
+        guarded = outbound(authority, HERE)
+        slow = [
+            asyncio.create_task(get(guarded, server, host="slow.example", by=f"person {number}", crowd="people"))
+            for number in range(LOOK_UPS)
+        ]
+        await until(lambda: len(resolver.asked) == LOOK_UPS_OF_A_CROWD)
+        await get(guarded, server, by="tenant")
+        assert resolver.asked == ["slow.example"] * LOOK_UPS_OF_A_CROWD + [NAME]
+        release.set()
+        await asyncio.gather(*slow, return_exceptions=True)
+        await guarded.close()
 
 
 async def test_look_up_that_nobody_waits_for_counts_on(

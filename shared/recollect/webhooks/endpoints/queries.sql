@@ -4,6 +4,10 @@ id, url, description, event_types, graph_ids, enabled, disabled_reason, disabled
     CASE WHEN previous_secret_ends_at > clock_timestamp() THEN previous_secret_ends_at END AS previous_secret_ends_at,
     created_at, created_by;
 
+-- name: lock_webhooks
+-- The webhooks of the tenant, to which nobody adds until this transaction ends.
+SELECT pg_advisory_xact_lock(hashtextextended('recollect.webhooks.made ' || :tenant_id::uuid::text, 0));
+
 -- name: insert_webhook
 -- A new webhook, unless the tenant has :max_webhooks already.
 INSERT INTO webhooks (tenant_id, id, url, description, event_types, graph_ids, secret, created_by)

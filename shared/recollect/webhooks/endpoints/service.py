@@ -40,6 +40,7 @@ async def create_webhook(tx: Transaction, new: NewWebhook, *, pepper: bytes) -> 
     _require_unconfined(tx.caller)
     new.require_valid()
     webhook_id, secret = new_id(), new_secret()
+    await store.lock_webhooks(tx)
     webhook = await store.insert_webhook(
         tx, webhook_id, new, secret=_encrypted(tx, webhook_id, secret, pepper), max_webhooks=MAX_WEBHOOKS
     )

@@ -12,6 +12,11 @@ from recollect.webhooks.endpoints.model import NewWebhook, Webhook
 queries = Queries(__package__)
 
 
+async def lock_webhooks(tx: Transaction) -> None:
+    """Let nobody add a webhook until the transaction ends."""
+    await tx.execute(queries.lock_webhooks)
+
+
 async def insert_webhook(
     tx: Transaction, webhook_id: UUID, new: NewWebhook, *, secret: bytes, max_webhooks: int
 ) -> Webhook | None:

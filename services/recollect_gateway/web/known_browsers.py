@@ -1,0 +1,42 @@
+"""Browsers in which somebody signed in to an account before: their tries of it are counted apart from everybody else's.
+
+Tries of an account are bounded wherever they come from, so whoever goes on trying takes them all. A browser that brings
+this cookie is not kept out by them; it has as many tries of its own. The cookie opens nothing, and is of no use for
+another account.
+"""
+
+import hmac
+import secrets
+from hashlib import sha256
+from typing import Any
+
+from litestar import Request
+from litestar.datastructures import Cookie
+
+from recollect.peppers import others_of
+from recollect_gateway.web.forms import MAX_COOKIE, cookie_name, own_cookie
+
+AnyRequest = Request[Any, Any, Any]
+COOKIE = "known"
+COOKIE_SECONDS = 365 * 24 * 3600
+NUMBER_BYTES = 9
+
+
+def known_cookie(request: AnyRequest, email: str) -> Cookie:
+    """What makes this browser one in which somebody has signed in to the account."""
+    number = secrets.token_urlsafe(NUMBER_BYTES)
+    value = f"{number}.{_proof(request.app.state.pepper, number, email)}"
+    return own_cookie(request, COOKIE, value, max_age=COOKIE_SECONDS)
+
+
+def known_browser(request: AnyRequest, email: str) -> str | None:
+    """Which browser this is, where somebody signed in to the account in it before."""
+    number, _, proof = request.cookies.get(cookie_name(request, COOKIE), "")[:MAX_COOKIE].partition(".")
+    pepper: bytes = request.app.state.pepper
+    proofs = [_proof(each, number, email) for each in (pepper, *others_of(pepper))]
+    return number if any(hmac.compare_digest(each.encode(), proof.encode()) for each in proofs) else None
+
+
+def _proof(pepper: bytes, number: str, email: str) -> str:
+    account = sha256(email.strip().lower().encode()).digest()  # Of one length: no other address and number read alike.
+    return hmac.new(pepper, b"known:" + account + number.encode(), sha256).hexdigest()
