@@ -32,6 +32,7 @@ from recollect.platform.transactions import (
     GraphChanged,
     Session,
     Transaction,
+    TransactionTerms,
     begin_statements,
     end_statements,
     roll_back,
@@ -203,7 +204,8 @@ class Database:
         Unavailable when PostgreSQL is away or busy, or the tenant's share of the connections is.
         """
         participant = self._participant if keep and not read_only else None
-        asks = not (read_only or also_suspended or caller.of_service)
+        must_be_writable = not (read_only or also_suspended or caller.of_service)
+        terms = TransactionTerms(read_only, must_be_writable, must_be_here=self._several)
         async with self._connection_of(caller.tenant_id) as connection:
             transaction = Transaction(
                 connection, caller, reply_bytes, gives_way=read_only, pooled=bool(self._local), keyed=keyed
@@ -212,12 +214,12 @@ class Database:
             try:
                 # Inside: whoever leaves while it begins or ends leaves no transaction open behind.
                 await connection.execute(
-                    begin_statements(caller.tenant_id, read_only, asks, self._local, self._several, expects, keyed)
+                    begin_statements(caller.tenant_id, terms, local=self._local, expects=expects, keyed=keyed)
                 )
                 if participant is not None:
                     await participant.begin(transaction)
                 yield transaction
-                ended = await connection.execute(end_statements(keep, read_only, asks, self._several, durable=durable))
+                ended = await connection.execute(end_statements(terms, keep=keep, durable=durable))
             except BaseException as error:
                 await roll_back(connection, within=self._rollback_seconds)
                 self._raise_suspended(error)
