@@ -82,7 +82,7 @@ from recollect_gateway.oauth.published_keys import PublishedKeys
 from recollect_gateway.oauth.registration import RegistrationController
 from recollect_gateway.oauth.resources import Resources
 from recollect_gateway.oauth.token import TokenController
-from recollect_gateway.readiness import Readiness, told_readiness
+from recollect_gateway.readiness import Readiness, reported_readiness
 from recollect_gateway.remembered import RememberedCallers, remembered_callers
 from recollect_gateway.streams import Streams
 from recollect_gateway.urlencoded import MAX_FORM_BYTES
@@ -226,7 +226,7 @@ async def _open(state: State, settings: Settings, offer: Offer, stack: AsyncExit
     state.db = await _database(redis, settings, callers, stack)
     state.readiness = Readiness(state.drain, (state.db, *state.db.others))
     if settings.tells_metrics:
-        await stack.enter_async_context(told_readiness(state.readiness))
+        await stack.enter_async_context(reported_readiness(state.readiness))
     state.settings = settings
     state.pepper = settings.pepper
     state.tally = UsageTally()
