@@ -119,7 +119,7 @@ class McpEndpoint:
                 with anyio.CancelScope() as arriving, departure_of(scope).ends(arriving.cancel):
                     arrival = await self._arrive(request, receive, send, stack)
                 if arriving.cancelled_caught or arrival is None:
-                    return  # Who left before the message was whole is owed no answer.
+                    return  # The client left before its message was whole: nobody waits for an answer.
             except RecollectError as error:
                 await self._problem(error, request)(scope, receive, send)
             except MCPError as error:

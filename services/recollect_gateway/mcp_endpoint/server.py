@@ -160,7 +160,7 @@ class McpHandlers:
 
 
 def _unknown(request: McpRequest, name: str, tool: ToolSpec | None) -> str:
-    """What is said of a tool that the request is not offered; where that is for want of its scope, which that is."""
+    """The message about a tool that the request is not offered; it names the scope where only that is missing."""
     sender = request.sender
     if tool is not None and isinstance(sender, Caller) and request.selection.reaches(tool, sender):
         return f"Unknown tool: {name}. It is for credentials that have the scope {tool.scope}"

@@ -143,7 +143,7 @@ class Cells(Database):
                 now = await self._cell_of(tenant_id)
             return now, await stack.enter_async_context(begin(now))
 
-    async def found(
+    async def find_in_any_cell(
         self,
         by: str,
         ask: Ask[T | None],
@@ -186,7 +186,7 @@ class Cells(Database):
                 self._places[tenant_id] = cell
         return found
 
-    async def joined(
+    async def list_from_all_cells(
         self,
         ask: Ask[list[T]],
         *,
@@ -222,7 +222,7 @@ class Cells(Database):
 
         return not any((await self._each(self.names, asked)).values())
 
-    async def elsewhere(self, person_id: UUID, do: Ask[object]) -> None:
+    async def do_in_other_cells(self, person_id: UUID, do: Ask[object]) -> None:
         """As of one database. A cell that is away, or too slow, is left out, and the log says so."""
         asking = {name: self._begin(name, do, person_id) for name in self._others}
         await asyncio.wait(asking.values(), timeout=ELSEWHERE_SECONDS)
