@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterable, AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 from uuid import UUID
 
 import anyio
@@ -241,6 +241,18 @@ class Transaction(Session):
         finally:
             self.jobs, self.written, self._keyed = jobs, written, keyed
         await self._connection.execute(_END_TRIAL)
+
+
+class TransactionOptions(TypedDict, total=False):
+    """How a tenant's transaction is opened: what `Database.transaction` takes by name, and says of each."""
+
+    read_only: bool
+    keep: bool
+    reply_bytes: int | None
+    also_suspended: bool
+    expects: ExpectedGraph | None
+    keyed: bool
+    durable: bool
 
 
 @dataclass(frozen=True, slots=True)
