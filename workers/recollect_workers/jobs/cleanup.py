@@ -52,10 +52,14 @@ async def delete_old_deliveries(context: WorkerContext) -> None:
 
 
 async def _delete(context: WorkerContext, tenants: list[UUID], step: Step, *, failed: str) -> None:
-    """Take the step for each tenant until it finds no more, each time in a transaction of its own."""
     for tenant_id in context.until_stopping(tenants):
         with Attempt(failed, tenant_id):
-            for _ in context.until_stopping(range(MAX_STEPS)):
-                async with context.database.transaction(worker_caller(tenant_id)) as tx:
-                    if not await step(tx):
-                        break
+            await _take_steps(context, tenant_id, step)
+
+
+async def _take_steps(context: WorkerContext, tenant_id: UUID, step: Step) -> None:
+    """Take the step until it finds no more, each time in a transaction of its own."""
+    for _ in context.until_stopping(range(MAX_STEPS)):
+        async with context.database.transaction(worker_caller(tenant_id)) as tx:
+            if not await step(tx):
+                return
