@@ -90,7 +90,7 @@ def log(*, subject: str | None = None, cell: str = HOME) -> None:
     found = asked(lambda api: api.all_of("/log", subject=subject, cell=beside_home))
     show(
         ("at", "actor", "action", "subject", "details"),
-        [(e["at"], e["actor"], e["action"], e["subject"], _told(e["details"])) for e in found],
+        [(e["at"], e["actor"], e["action"], e["subject"], _details(e["details"])) for e in found],
     )
 
 
@@ -140,5 +140,5 @@ def revoke(key_id: UUID) -> None:
     as_operator(lambda operator: operator_keys.revoke_key(operator, key_id))
 
 
-def _told(details: dict[str, object]) -> str:
+def _details(details: dict[str, object]) -> str:
     return ", ".join(f"{name}={value}" for name, value in details.items())

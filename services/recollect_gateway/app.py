@@ -82,7 +82,7 @@ from recollect_gateway.oauth.published_keys import PublishedKeys
 from recollect_gateway.oauth.registration import RegistrationController
 from recollect_gateway.oauth.resources import Resources
 from recollect_gateway.oauth.token import TokenController
-from recollect_gateway.readiness import Readiness, told_readiness
+from recollect_gateway.readiness import Readiness, reported_readiness
 from recollect_gateway.remembered import RememberedCallers, remembered_callers
 from recollect_gateway.streams import Streams
 from recollect_gateway.urlencoded import MAX_FORM_BYTES
@@ -217,24 +217,16 @@ def _oauth() -> Router:
 
 
 async def _open(state: State, settings: Settings, offer: Offer, stack: AsyncExitStack) -> None:
+    """Open what the application works with and keep it in `state`; the stack closes it, what was opened last first."""
     redis = connect_redis(settings)
     stack.push_async_callback(redis.aclose)
-    embedder = create_embedder(settings)
-    cached_embedder, recall_cache = _cached_embedder(embedder, settings), _recall_cache(redis, settings)
-    stack.push_async_callback((cached_embedder or embedder).close)
-    previous = create_previous_embedder(settings)
-    cached_previous = _cached_embedder(previous, settings) if previous else None
-    if previous is not None:
-        stack.push_async_callback((cached_previous or previous).close)
-    encoder = QuestionEncoder(embedder, cached_embedder, previous, cached_previous)
-    if recall_cache is not None:
-        stack.push_async_callback(recall_cache.shared.settle)
+    encoder, recall_cache = _question_encoder(settings, stack), _recall_cache(redis, settings, stack)
     bus = await _change_bus(settings, stack)
     callers = stack.enter_context(remembered_callers(bus, settings.remember_callers_seconds))
     state.db = await _database(redis, settings, callers, stack)
     state.readiness = Readiness(state.drain, (state.db, *state.db.others))
     if settings.tells_metrics:
-        await stack.enter_async_context(told_readiness(state.readiness))
+        await stack.enter_async_context(reported_readiness(state.readiness))
     state.settings = settings
     state.pepper = settings.pepper
     state.tally = UsageTally()
@@ -243,9 +235,9 @@ async def _open(state: State, settings: Settings, offer: Offer, stack: AsyncExit
     state.limiter = limiter = _rate_limiter(redis, settings)
     stack.push_async_callback(limiter.aclose)
     failed = FailedKeys(limiter, lambda site: limits.of("failed_keys", site, settings.failed_keys_per_minute))
-    state.outbound = outbound = Outbound(settings)
-    stack.push_async_callback(outbound.close)
-    state.issuers = Issuers(outbound)
+    state.outbound = Outbound(settings)
+    stack.push_async_callback(state.outbound.close)
+    state.issuers = Issuers(state.outbound)
     state.errands = Errands()
     stack.push_async_callback(state.errands.settle, settings.mail_seconds)
     state.authenticator = Authenticator(
@@ -256,20 +248,25 @@ async def _open(state: State, settings: Settings, offer: Offer, stack: AsyncExit
     state.admission = Admission(limiter, settings, presence)
     state.streams = Streams(bus, state.admission, settings)
     state.drain.end_streams = state.streams.drain
-    state.mailer = Mailer.of(settings)
-    state.resources = Resources(settings.base_url)
-    state.passkey_site = PasskeySite.of(settings.base_url)
-    state.vault, state.answer_vault = Vault.of(state.pepper), AnswerVault.of(state.pepper)
-    state.published_keys = PublishedKeys(state.db)
-    state.breached = BreachedPasswords.of(settings, outbound)
-    state.known_clients = KnownClients(state.db, outbound)
-    state.relying_party = RelyingParty(state.issuers, outbound)
-    state.text_records = TextRecords(settings)
+    state.answer_vault = AnswerVault.of(state.pepper)
+    _prepare_sign_in(state, settings)
     state.services = Services(state.db, encoder, settings, recall_cache, state.tally)
     state.mcp_endpoint = McpEndpoint(
         state.services, state.authenticator, state.admission, state.resources, state.streams, offer
     )
     await stack.enter_async_context(state.mcp_endpoint.sessions.run())
+
+
+def _prepare_sign_in(state: State, settings: Settings) -> None:
+    """What people sign in with, and OAuth clients on their behalf."""
+    state.mailer = Mailer.of(settings)
+    state.passkey_site = PasskeySite.of(settings.base_url)
+    state.breached = BreachedPasswords.of(settings, state.outbound)
+    state.relying_party = RelyingParty(state.issuers, state.outbound)
+    state.text_records = TextRecords(settings)
+    state.resources = Resources(settings.base_url)
+    state.vault, state.published_keys = Vault.of(state.pepper), PublishedKeys(state.db)
+    state.known_clients = KnownClients(state.db, state.outbound)
 
 
 async def _database(redis: Redis, settings: Settings, callers: RememberedCallers, stack: AsyncExitStack) -> Database:
@@ -312,6 +309,18 @@ def _rate_limiter(redis: Redis, settings: Settings) -> RateLimiter:
     )
 
 
+def _question_encoder(settings: Settings, stack: AsyncExitStack) -> QuestionEncoder:
+    """Of the configured embedder and, while a model is changed, the previous one."""
+    embedder, previous = create_embedder(settings), create_previous_embedder(settings)
+    cached_embedder = _cached_embedder(embedder, settings)
+    stack.push_async_callback((cached_embedder or embedder).close)
+    if previous is None:
+        return QuestionEncoder(embedder, cached_embedder)
+    cached_previous = _cached_embedder(previous, settings)
+    stack.push_async_callback((cached_previous or previous).close)
+    return QuestionEncoder(embedder, cached_embedder, previous, cached_previous)
+
+
 def _cached_embedder(embedder: Embedder, settings: Settings) -> CachedEmbedder | None:
     if not settings.cache_embeddings_enabled:
         return None
@@ -320,7 +329,7 @@ def _cached_embedder(embedder: Embedder, settings: Settings) -> CachedEmbedder |
     )
 
 
-def _recall_cache(redis: Redis, settings: Settings) -> RecallCache | None:
+def _recall_cache(redis: Redis, settings: Settings, stack: AsyncExitStack) -> RecallCache | None:
     if not settings.cache_search_enabled:
         return None
     shared = SharedCache(
@@ -331,6 +340,7 @@ def _recall_cache(redis: Redis, settings: Settings) -> RecallCache | None:
         ttl_seconds=settings.cache_search_ttl,
         wait_seconds=settings.cache_search_wait_seconds,
     )
+    stack.push_async_callback(shared.settle)
     return RecallCache(shared)
 
 

@@ -1,11 +1,16 @@
 """JSON bodies before they are parsed: a parser makes an object of each value, and holds the event loop meanwhile."""
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import anyio.to_thread
 import numpy as np
 from numpy.typing import NDArray
 
 from recollect.errors import ErrorCode, InvalidInput, TooLarge
 from recollect.numbers import MAX_DIGITS
+
+T = TypeVar("T")
 
 MAX_VALUES = 200_000
 """Values of one body at most: 20 ms of parsing. 4 MB could hold a million and more, none of them of any use."""
@@ -18,6 +23,13 @@ _DIGITS = bytes(ord("0") if byte in b"0123456789" else ord(" ") for byte in rang
 """What `bytes.translate` makes of each byte: a digit a zero, all else a space."""
 
 _LONG = b"0" * (MAX_DIGITS + 1)
+
+
+async def read_body(body: bytes, read: Callable[[bytes], T]) -> T:
+    """What `read` answers of a body; a large one is read in a thread, beside the event loop."""
+    if len(body) < LARGE:
+        return read(body)
+    return await anyio.to_thread.run_sync(read, body)
 
 
 async def require_quick_to_parse(body: bytes) -> None:

@@ -44,7 +44,7 @@ def tagged(request: AnyRequest, body: B, *, lasting: Callable[[B], Struct] | Non
     `lasting`: of what is told, what can be changed; None is all of it.
     """
     tag = _tag(request, body, lasting)
-    known = _told(request, "if-none-match", weak=True) if "if-none-match" in request.headers else set[str]()
+    known = _tags_in(request, "if-none-match", weak=True) if "if-none-match" in request.headers else set[str]()
     if known is None or tag in known:
         return Response(None, status_code=304, headers={"ETag": f'"{tag}"'})  # type: ignore[arg-type]  # no body
     return Response(body, headers={"ETag": f'"{tag}"'})
@@ -59,7 +59,7 @@ def unchanged(request: AnyRequest, lasting: Callable[[T], Struct], *, needed: bo
         if needed:
             raise PreconditionRequired("Say by If-Match what is replaced: the ETag of the answer that tells it")
         return lambda _: None
-    known = _told(request, "if-match", weak=False)
+    known = _tags_in(request, "if-match", weak=False)
 
     def check(thing: T) -> None:
         if known is not None and _half(request, lasting(thing)) not in {tag.partition("-")[0] for tag in known}:
@@ -78,7 +78,7 @@ def _half(request: AnyRequest, body: Struct) -> str:
     return hashed.hexdigest()
 
 
-def _told(request: AnyRequest, header: str, *, weak: bool) -> set[str] | None:
+def _tags_in(request: AnyRequest, header: str, *, weak: bool) -> set[str] | None:
     """The tags of a header; None is any (`*`). Weak ones match nothing, unless `weak`. Raises InvalidInput."""
     given, at, tags = ",".join(request.headers.getall(header)), 0, set[str]()
     if given.strip() == "*":

@@ -13,8 +13,8 @@ from recollect.platform.metrics import record_readiness
 from recollect.platform.schema.service import SchemaCheck, require_any_usable
 from recollect_gateway.draining import Drain
 
-TOLD_SECONDS = 10.0
-"""How often metrics are told of it: as often as most ask for them, or more."""
+REPORT_SECONDS = 10.0
+"""How often it is reported to the metrics: as often as most ask for them, or more."""
 
 log = structlog.get_logger(__name__)
 
@@ -34,18 +34,18 @@ class Readiness:
 
 
 @asynccontextmanager
-async def told_readiness(readiness: Readiness, seconds: float = TOLD_SECONDS) -> AsyncIterator[None]:
-    """Tell metrics every so many seconds, from the start on."""
-    telling = asyncio.create_task(_keep_telling(readiness, seconds), name="readiness")
+async def reported_readiness(readiness: Readiness, seconds: float = REPORT_SECONDS) -> AsyncIterator[None]:
+    """Report it to the metrics every `seconds`, from the start on."""
+    reporting = asyncio.create_task(_keep_reporting(readiness, seconds), name="readiness")
     try:
         yield
     finally:
-        telling.cancel()
+        reporting.cancel()
         with suppress(asyncio.CancelledError):
-            await telling
+            await reporting
 
 
-async def _keep_telling(readiness: Readiness, seconds: float) -> None:
+async def _keep_reporting(readiness: Readiness, seconds: float) -> None:
     with suppress_instrumentation():  # It is no part of what anybody called.
         while True:
             record_readiness(is_ready=await _is_ready(readiness))

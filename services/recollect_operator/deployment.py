@@ -27,18 +27,18 @@ class CellController(Controller):
     async def list_cells(self, request: AnyRequest, state: State) -> Page[CellBody]:
         """Every cell, home first, on one page: what is in it, whether it answers, and what migrations it lacks."""
         cells: OperatorCells = state.cells
-        return Page([await _told(cells, name, request.user) for name in cells.names], None)
+        return Page([await _describe(cells, name, request.user) for name in cells.names], None)
 
 
-async def _told(cells: OperatorCells, name: str, who: OperatorIdentity) -> CellBody:
+async def _describe(cells: OperatorCells, name: str, who: OperatorIdentity) -> CellBody:
     try:
         async with cells.at(name).session(who) as operator:
-            return await _measured(operator)
+            return await _measure(operator)
     except Unavailable:
         return CellBody(name, False, None, None, [])
 
 
-async def _measured(operator: Operator) -> CellBody:
+async def _measure(operator: Operator) -> CellBody:
     lacks = await directory.missing_migrations(operator)
     size = await directory.measure_cell(operator)
     return CellBody(operator.cell, True, size.tenants, size.bytes, lacks)

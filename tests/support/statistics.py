@@ -1,6 +1,7 @@
 """Databases of which PostgreSQL knows much or nothing when it plans: for tests of how many rows statements look at."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from urllib.parse import urlsplit, urlunsplit
 
@@ -40,11 +41,9 @@ ADDED_TO = {
 WORKING = "big"
 """The tenant at work, by its short name."""
 
-COPIES = 60_000
-"""Rows of others in each table: an index that keeps few entries of one tenant has fewer levels then than others."""
-
-COPIES_BESIDE = {"beside": COPIES, "beside less": COPIES // 5}
-"""Rows of the large tenant: of the fewer it is the primary key that has fewer levels than what is looked up by."""
+COPIES_BESIDE = {"beside": 30_000, "beside less": 12_000}
+"""Rows of the large tenant in each table: an index that keeps few entries of one tenant has fewer levels then than
+others; of the fewer rows it is the primary key that has fewer levels than what is looked up by."""
 
 AMONG, OF_EACH = 30_000, 12
 """Rows of thousands of tenants in each table, and of each of them."""
@@ -74,9 +73,39 @@ class Work:
 @pytest.fixture(params=STATES)
 async def work(request: pytest.FixtureRequest, postgres: LocalPostgres, settings: Settings) -> AsyncIterator[Work]:
     """In a database of its own, in which statistics are gathered when the test says so."""
-    server, name = postgres.url(), f"statistics_{_identifier(request.param)}"
-    await _copy(server, await _template(server, request.param, settings), name)
-    url = _database(server, name)
+    server = postgres.url()
+    async with _at_work(server, await _template(server, request.param, settings), settings) as work:
+        yield work
+
+
+@asynccontextmanager
+async def work_after(
+    fill: Callable[[Work], Awaitable[None]], state: str, server: str, settings: Settings
+) -> AsyncIterator[Work]:
+    """Work in a database in that state, in which `fill` has written: once, however many tests get a copy."""
+    template = f"statistics_of_{_identifier(state)}_{fill.__name__}"
+    if not await _exists(server, template):
+        await _copy(server, await _template(server, state, settings), template)
+        async with _working_in(_database(server, template), settings) as work:
+            await fill(work)
+    async with _at_work(server, template, settings) as work:
+        yield work
+
+
+@asynccontextmanager
+async def _at_work(server: str, template: str, settings: Settings) -> AsyncIterator[Work]:
+    """Work in a copy of a database, which is dropped behind it."""
+    name = f"{template}_copy"
+    await _copy(server, template, name)
+    try:
+        async with _working_in(_database(server, name), settings) as work:
+            yield work
+    finally:
+        await _administer(server, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@asynccontextmanager
+async def _working_in(url: str, settings: Settings) -> AsyncIterator[Work]:
     owner = await _connect(url)
     try:
         tenant = await tenants.find_tenant(Operator(owner), WORKING)
@@ -84,13 +113,12 @@ async def work(request: pytest.FixtureRequest, postgres: LocalPostgres, settings
             yield Work(Agent(db, operator_caller(tenant)), watch, owner)
     finally:
         await owner.close()
-        await _administer(server, f"DROP DATABASE {name} WITH (FORCE)")
 
 
 async def _template(server: str, state: str, settings: Settings) -> str:
     """The name of a database in that state, which is made once, and of which tests get copies."""
     template = f"statistics_of_{_identifier(state)}"
-    if not await _administer(server, "SELECT 1 FROM pg_database WHERE datname = $1", template):
+    if not await _exists(server, template):
         if state == "none":
             await _administer(server, f"CREATE DATABASE {template}")
             await _prepare(_database(server, template))
@@ -133,6 +161,10 @@ async def _fill(url: str, state: str, settings: Settings) -> None:
     if state != "unread":
         await owner.execute("ANALYZE")
     await owner.close()
+
+
+async def _exists(server: str, database: str) -> bool:
+    return bool(await _administer(server, "SELECT 1 FROM pg_database WHERE datname = $1", database))
 
 
 def _identifier(state: str) -> str:

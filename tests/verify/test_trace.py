@@ -9,7 +9,6 @@ from recollect.caller import Caller
 from recollect.settings import Settings
 from tests.e2e.test_trace import (
     CLIENT_SPAN,
-    DB_SYSTEMS,
     SECRET_TEXT,
     TRACE_ID,
     ancestors,
@@ -70,10 +69,6 @@ async def test_one_trace_from_the_client_to_the_job(
         assert span.start_time_unix_nano <= span.end_time_unix_nano
         assert span.status.code != span.status.STATUS_CODE_ERROR, span.name
     assert SECRET_TEXT not in collector.raw
-
-
-def is_redis(span: Span) -> bool:
-    return "redis" in {told(span).get(name) for name in DB_SYSTEMS}
 
 
 def received(collector: OpenTelemetryCollector) -> tuple[dict[str, Span], dict[str, str]]:

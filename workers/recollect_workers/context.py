@@ -26,8 +26,8 @@ class WorkerContext:
     """The parts of a running worker. Once `stopping` is set, a job finishes what it has in hand and returns.
 
     `kinds` are the kinds of tenants' jobs that it can do; `jobs_due` is set when one may have become due. `previous` is
-    the embedder of graphs that are not changed over yet; each embedder has a patience of its own, and when a wait for
-    either is over, or a wake-up left work to the sweep, `patience.due` is set. `woken` are the tenants whose wake-ups
+    the embedder of graphs that are not changed over yet; each embedder has a backoff of its own, and when a wait for
+    either is over, or a wake-up left work to the sweep, `backoff.due` is set. `woken` are the tenants whose wake-ups
     are being served, and whether another one came meanwhile. `links_due` is set when facts were embedded that may have
     to be related, `webhooks_due` when there may be something to be sent; a worker without `outbound` leaves that to
     others. `pace`: of what is done in bulk; without one it never rests.

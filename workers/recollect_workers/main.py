@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 
 import structlog
 from opentelemetry.instrumentation.utils import suppress_instrumentation
+from redis.asyncio import Redis
 
 from recollect.errors import RecollectError, Unavailable
 from recollect.jobs.model import FAULTS_OF_OURS
@@ -76,35 +77,8 @@ async def run(settings: Settings, stopping: asyncio.Event, more: Mapping[str, Ki
     settings = settings.of_cell(settings.cell)
     async with AsyncExitStack() as stack:
         redis = await stack.enter_async_context(connect_redis(settings))
-        wakeups = Wakeups(redis, settings.cell)
-        stack.push_async_callback(wakeups.aclose)
-        publisher = ChangePublisher(redis)
-        stack.push_async_callback(publisher.aclose)
-        database = await stack.enter_async_context(
-            Database.connect(
-                settings.database_url,
-                role=APP_ROLE,
-                settings=settings,
-                on_commit=wakeups.notify,
-                on_written=publisher.publish,
-                on_acted=telling(publisher),
-                replica=await stack.enter_async_context(replica_of(settings)),
-            )
-        )
-        embedder = create_embedder(settings)
-        stack.push_async_callback(embedder.close)
-        previous = create_previous_embedder(settings)
-        if previous is not None:
-            stack.push_async_callback(previous.close)
-        outbound = Outbound(settings)
-        stack.push_async_callback(outbound.close)
-        kinds = {**known_kinds(settings), **more}
-        begin_failed_jobs(kinds, FAULTS_OF_OURS)
-        pace = Pace(Presence(redis, settings.cell), settings.bulk_share_beside_calls, stopping)
-        context = WorkerContext(
-            settings, database, embedder, wakeups, stopping, kinds, previous=previous, outbound=outbound, pace=pace
-        )
-        log.info("worker started", embedder=embedder.model, cell=settings.cell)
+        context = await _open(settings, redis, stopping, more, stack)
+        log.info("worker started", embedder=context.embedder.model, cell=settings.cell)
         await wait_for_schema(context)
         # Looking for work is not traced, only the work: jobs start spans of their own.
         with suppress_instrumentation():
@@ -112,6 +86,40 @@ async def run(settings: Settings, stopping: asyncio.Event, more: Mapping[str, Ki
                 tasks.create_task(serve_wakeups(context, redis))
                 for regular in scheduled_jobs(context):
                     tasks.create_task(repeat(context, regular))
+
+
+async def _open(
+    settings: Settings, redis: Redis, stopping: asyncio.Event, more: Mapping[str, Kind], stack: AsyncExitStack
+) -> WorkerContext:
+    """The parts of a worker, which the stack closes: what was opened last is closed first."""
+    wakeups = Wakeups(redis, settings.cell)
+    stack.push_async_callback(wakeups.aclose)
+    publisher = ChangePublisher(redis)
+    stack.push_async_callback(publisher.aclose)
+    database = await stack.enter_async_context(
+        Database.connect(
+            settings.database_url,
+            role=APP_ROLE,
+            settings=settings,
+            on_commit=wakeups.notify,
+            on_written=publisher.publish,
+            on_acted=telling(publisher),
+            replica=await stack.enter_async_context(replica_of(settings)),
+        )
+    )
+    embedder = create_embedder(settings)
+    stack.push_async_callback(embedder.close)
+    previous = create_previous_embedder(settings)
+    if previous is not None:
+        stack.push_async_callback(previous.close)
+    outbound = Outbound(settings)
+    stack.push_async_callback(outbound.close)
+    kinds = {**known_kinds(settings), **more}
+    begin_failed_jobs(kinds, FAULTS_OF_OURS)
+    pace = Pace(Presence(redis, settings.cell), settings.bulk_share_beside_calls, stopping)
+    return WorkerContext(
+        settings, database, embedder, wakeups, stopping, kinds, previous=previous, outbound=outbound, pace=pace
+    )
 
 
 async def wait_for_schema(context: WorkerContext) -> None:

@@ -14,18 +14,16 @@ from recollect.errors import RecollectError
 from recollect.settings.cells import HOME
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import (
-    audit,
     backlog,
+    cleanup,
     compaction,
     duplicates,
     embedding,
     expiry,
-    idempotency,
     linking,
     runner,
     switches,
     tenant_erasure,
-    usage,
     vector_indexes,
     webhooks,
 )
@@ -60,14 +58,16 @@ def scheduled_jobs(context: WorkerContext) -> list[ScheduledJob]:
         ScheduledJob("sweep jobs", runner.sweep, settings.sweep_seconds, context.jobs_due),
         ScheduledJob("archive what has expired", expiry.archive, settings.sweep_seconds),
         ScheduledJob("delete what expired long ago", expiry.purge, PURGE_SECONDS),
-        ScheduledJob("delete usage from long ago", usage.forget, PURGE_SECONDS),
-        ScheduledJob("delete audit entries from long ago", audit.forget, PURGE_SECONDS),
-        ScheduledJob("delete idempotency keys that have expired", idempotency.forget, PURGE_SECONDS),
+        ScheduledJob("delete usage from long ago", cleanup.delete_old_usage, PURGE_SECONDS),
+        ScheduledJob("delete audit entries from long ago", cleanup.delete_old_audit_entries, PURGE_SECONDS),
+        ScheduledJob(
+            "delete idempotency keys that have expired", cleanup.delete_expired_idempotency_keys, PURGE_SECONDS
+        ),
         ScheduledJob("erase tenants that were deleted", tenant_erasure.erase, settings.sweep_seconds),
         ScheduledJob("compact what is beyond the retention", compaction.schedule, CHECK_SECONDS),
         ScheduledJob("look for duplicates", duplicates.schedule, settings.sweep_seconds),
         ScheduledJob("look for events of webhooks", webhooks.collect, settings.sweep_seconds),
-        ScheduledJob("delete deliveries from long ago", webhooks.forget, PURGE_SECONDS),
+        ScheduledJob("delete deliveries from long ago", cleanup.delete_old_deliveries, PURGE_SECONDS),
         *([sending] if context.outbound else []),
         *([ending] if settings.cells and settings.cell == HOME else []),
         *([ScheduledJob("measure what waits", backlog.tell, settings.sweep_seconds)] if settings.tells_metrics else []),

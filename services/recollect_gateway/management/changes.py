@@ -163,7 +163,7 @@ class ChangeStream:
         else:
             yield server_sent.reached(place)
         async for page in self.stream.follow(self._look):
-            yield server_sent.SILENCE if page is None else _told(self.graph_id, page)
+            yield server_sent.SILENCE if page is None else _events_of(self.graph_id, page)
         yield server_sent.event("end", {"reason": self.stream.ended or DRAINING})
 
     async def _look(self, caller: Caller) -> Look[FoundChanges]:
@@ -217,7 +217,7 @@ def _mark(graph_id: UUID) -> str:
     return graph_id.hex[-8:]
 
 
-def _told(graph_id: UUID, page: FoundChanges) -> bytes:
+def _events_of(graph_id: UUID, page: FoundChanges) -> bytes:
     places = [_event_id(graph_id, change.revision) for change in page.changes]
     told = zip(page.changes, places, strict=True)
     events = [server_sent.event("change", _change(change), place=place) for change, place in told]

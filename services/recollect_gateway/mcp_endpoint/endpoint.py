@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import anyio
-import anyio.to_thread
 from litestar import Request
 from litestar.datastructures import Headers
 from litestar.response.base import ASGIResponse
@@ -38,14 +37,14 @@ from recollect.errors import (
 )
 from recollect_gateway.access_log import note_caller, note_code
 from recollect_gateway.admission import Admission
-from recollect_gateway.bodies import LARGE, require_quick_to_parse
+from recollect_gateway.bodies import read_body, require_quick_to_parse
 from recollect_gateway.calls import Services
 from recollect_gateway.credentials import Authenticator
 from recollect_gateway.departures import departure_of
 from recollect_gateway.errors import problem_response
 from recollect_gateway.mcp_endpoint.messages import check_message
 from recollect_gateway.mcp_endpoint.offer import Offer
-from recollect_gateway.mcp_endpoint.plain_calls import PlainCall, answer_plainly, plain_call
+from recollect_gateway.mcp_endpoint.plain_calls import answer_plainly, plain_call
 from recollect_gateway.mcp_endpoint.request import SCOPE_KEY, McpRequest
 from recollect_gateway.mcp_endpoint.server import create_server
 from recollect_gateway.mcp_endpoint.step_up import missing_scope, needs_admin
@@ -73,6 +72,18 @@ class McpAddress:
 
     tenant: str | None
     toolset: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A request that is to be answered: its message is whole, and its caller may send it and has a turn.
+
+    `send` is the way of the answer, which gives way to other tenants.
+    """
+
+    request: McpRequest
+    message: bytes
+    send: Send
 
 
 class McpEndpoint:
@@ -103,52 +114,70 @@ class McpEndpoint:
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request; only POST, since no server-sent requests wait on a GET."""
         request: AnyRequest = Request(scope)
-        send_beside = send  # What is no part of the answer's work takes no turn.
         async with AsyncExitStack() as stack:
             try:
                 with anyio.CancelScope() as arriving, departure_of(scope).ends(arriving.cancel):
-                    mcp_request = await self._admit(request, body := CountedBody(receive), stack)
-                    message = await self._whole(body)
-                    if message is not None:
-                        send = await self._turn(mcp_request, receive, send, stack)
-                        await _check(message)
-                        mcp_request = await self._sure(request, mcp_request, message)
-                        await self._require_scope(mcp_request, message)
-                        mcp_request = await self._open(request, mcp_request, message, stack)
-                if arriving.cancelled_caught or message is None:
-                    return  # Who left before the message was whole is owed no answer.
+                    arrival = await self._arrive(request, receive, send, stack)
+                if arriving.cancelled_caught or arrival is None:
+                    return  # The client left before its message was whole: nobody waits for an answer.
             except RecollectError as error:
                 await self._problem(error, request)(scope, receive, send)
             except MCPError as error:
                 note_code(scope, str(error.error.code))
                 await _refusal(error)(scope, receive, send)
             else:
-                scope = cast(AsgiScope, {**scope, "headers": _trimmed(scope["headers"]), SCOPE_KEY: mcp_request})
-                call = None if mcp_request.stream is not None else await _plain(scope, receive, message)
-                if call is None:
-                    await self._hand_over(message, scope, receive, send)
-                else:
-                    seconds = self._silent_seconds
-                    await answer_plainly(self._server, call, send, send_beside, silent_seconds=seconds)
+                await self._answer(arrival, scope, receive, send)
 
-    async def _turn(self, mcp_request: McpRequest, receive: Receive, send: Send, stack: AsyncExitStack) -> Send:
+    async def _arrive(self, request: AnyRequest, receive: Receive, send: Send, stack: AsyncExitStack) -> Arrival | None:
+        """The request once it is admitted, read and has its turn; None where its client left before it was whole.
+
+        It keeps its place and its turn until the stack is left. Raises RecollectError, or MCPError for its message.
+        """
+        mcp_request = await self._admit(request, body := CountedBody(receive), stack)
+        message = await self._read_message(body)
+        if message is None:
+            return None
+        send = await self._wait_for_turn(mcp_request, receive, send, stack)
+        await read_body(message, check_message)
+        mcp_request = await self._look_up_admin(request, mcp_request, message)
+        await self._require_scope(mcp_request, message)
+        return Arrival(await self._open_stream(request, mcp_request, message, stack), message, send)
+
+    async def _answer(self, arrival: Arrival, scope: AsgiScope, receive: Receive, send_silence: Send) -> None:
+        """Answer a call that needs no stream at once, and have the SDK's transport answer all else.
+
+        `send_silence` takes no turns: to tell the client that the connection is there is no part of the work.
+        """
+        mcp_request, message = arrival.request, arrival.message
+        scope = cast(AsgiScope, {**scope, "headers": _trimmed(scope["headers"]), SCOPE_KEY: mcp_request})
+        call = None
+        if mcp_request.stream is None:
+            call = await read_body(message, lambda body: plain_call(scope, receive, body))
+        if call is None:
+            await self._hand_over(message, scope, receive, arrival.send)
+        else:
+            seconds = self._silent_seconds
+            await answer_plainly(self._server, call, arrival.send, send_silence, silent_seconds=seconds)
+
+    async def _wait_for_turn(
+        self, mcp_request: McpRequest, receive: Receive, send: Send, stack: AsyncExitStack
+    ) -> Send:
         """Wait for the turn of a call whose tenant is known, until the stack is left; the way of its answer."""
         if isinstance(mcp_request.sender, Unavailable):
             return send
         slot = await stack.enter_async_context(self._admission.at_work(mcp_request.sender))
         return PacedExchange(slot, receive, send).send
 
-    async def _open(
+    async def _open_stream(
         self, request: AnyRequest, mcp_request: McpRequest, message: bytes, stack: AsyncExitStack
     ) -> McpRequest:
         """The request with its stream, if it asks for one: then it gives its place among the calls back.
 
         Raises TooManyRequests.
         """
-        asks = listens(message) if len(message) < LARGE else await anyio.to_thread.run_sync(listens, message)
-        if not asks or isinstance(mcp_request.sender, Unavailable):
+        if isinstance(mcp_request.sender, Unavailable) or not await read_body(message, listens):
             return mcp_request
-        tenant = _address(request.scope["raw_path"].decode("latin-1")).tenant
+        tenant = _address_of(request).tenant
         resource = self._resources.of(tenant).uri
 
         async def renew() -> Caller:
@@ -162,8 +191,8 @@ class McpEndpoint:
         # The SDK types ASGI as Starlette does, Litestar more narrowly: the messages are the same.
         await self.sessions.handle_request(cast(Any, scope), cast(Any, _replayed(message, receive)), cast(Any, send))
 
-    async def _whole(self, body: CountedBody) -> bytes | None:
-        """A request's body; None where the client left before its end.
+    async def _read_message(self, body: CountedBody) -> bytes | None:
+        """The message that is a request's body; None where the client left before its end.
 
         Raises TooLarge, or MCPError for too long a number.
         """
@@ -189,7 +218,7 @@ class McpEndpoint:
 
     async def _admit(self, request: AnyRequest, body: CountedBody, stack: AsyncExitStack) -> McpRequest:
         """Who asks for what; a caller has its place among those of its tenant until the stack is left."""
-        address = _address(request.scope["raw_path"].decode("latin-1"))
+        address = _address_of(request)
         if request.method != "POST":
             raise MethodNotAllowed("MCP is served by POST; no server-sent requests wait on a GET.")
         self._admission.require_unrefused(request.scope)
@@ -201,26 +230,18 @@ class McpEndpoint:
         http_span = get_current_span().get_span_context()
         return McpRequest(caller, _selection(self._offer, address, request.headers), body, http_span)
 
-    async def _sure(self, request: AnyRequest, mcp_request: McpRequest, message: bytes) -> McpRequest:
+    async def _look_up_admin(self, request: AnyRequest, mcp_request: McpRequest, message: bytes) -> McpRequest:
         """The request, of a caller who is not remembered but looked up where the call is an admin's."""
         sender, tools = mcp_request.sender, self._offer.tools
         if isinstance(sender, Unavailable) or not sender.may(Scope.TENANT_ADMIN):
             return mcp_request
-        if len(message) < LARGE:
-            needed = needs_admin(sender, message, tools)
-        else:
-            needed = await anyio.to_thread.run_sync(needs_admin, sender, message, tools)
-        if not needed:
+        if not await read_body(message, lambda body: needs_admin(sender, body, tools)):
             return mcp_request
-        tenant = _address(request.scope["raw_path"].decode("latin-1")).tenant
-        return replace(mcp_request, sender=await self._caller(request, tenant, remembered=False))
+        return replace(mcp_request, sender=await self._caller(request, _address_of(request).tenant, remembered=False))
 
     async def _require_scope(self, request: McpRequest, message: bytes) -> None:
         """Raise InsufficientScope for a call of a tool that a step-up would allow."""
-        if len(message) < LARGE:
-            scope = missing_scope(request, message, self._offer.tools)
-        else:
-            scope = await anyio.to_thread.run_sync(missing_scope, request, message, self._offer.tools)
+        scope = await read_body(message, lambda body: missing_scope(request, body, self._offer.tools))
         if scope is not None:
             raise InsufficientScope(scope)
 
@@ -245,7 +266,7 @@ class McpEndpoint:
     def _challenge(self, error: RecollectError, request: AnyRequest) -> str | None:
         if not isinstance(error, Unauthenticated | InsufficientScope):
             return None
-        tenant = _address(request.scope["raw_path"].decode("latin-1")).tenant
+        tenant = _address_of(request).tenant
         if isinstance(error, InsufficientScope):
             return self._resources.challenge(tenant, error="insufficient_scope", scopes=[error.scope])
         presented = bool(request.headers.get("authorization"))
@@ -258,21 +279,6 @@ class InsufficientScope(Forbidden):
     def __init__(self, scope: Scope) -> None:
         super().__init__(f"This client was not given the scope {scope}. Ask for it.")
         self.scope = scope
-
-
-async def _check(message: bytes) -> None:
-    """Raise MCPError for a body that is no message; a large one is read beside the event loop."""
-    if len(message) < LARGE:
-        check_message(message)
-    else:
-        await anyio.to_thread.run_sync(check_message, message)
-
-
-async def _plain(scope: AsgiScope, receive: Receive, message: bytes) -> PlainCall | None:
-    """The call that is answered without a stream; a large one is read beside the event loop."""
-    if len(message) < LARGE:
-        return plain_call(scope, receive, message)
-    return await anyio.to_thread.run_sync(plain_call, scope, receive, message)
 
 
 def _replayed(message: bytes, receive: Receive) -> Receive:
@@ -296,7 +302,9 @@ def _trimmed(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]
     return [(name, value.strip(b" \t")) for name, value in headers]
 
 
-def _address(path: str) -> McpAddress:
+def _address_of(request: AnyRequest) -> McpAddress:
+    """What the address of a request says; raises NotFound where there is nothing at it."""
+    path = request.scope["raw_path"].decode("latin-1")
     match = _ADDRESS.match(path.split("?", 1)[0])
     if match is None:
         raise NotFound(

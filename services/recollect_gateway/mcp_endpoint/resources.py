@@ -64,6 +64,8 @@ MAX_GRAPHS = 1_000
 MAX_RELATIONS = 100
 """Relations that a node's resource tells, at most; `more_relations` says that there are others."""
 
+READ_METHOD = "resources/read"
+
 READERS = TOOLSETS - {"admin"}
 """Toolsets that read what is stored: a credential that reaches none of them reaches no graph by its address either."""
 
@@ -132,7 +134,8 @@ class ResourceSpec:
 class ResourceHandlers:
     """What the server answers of resources.
 
-    `same_for_all`: those that are no tenant's. `count` is told of each other that was read, and whether it failed.
+    `same_for_all`: those that are no tenant's. `count` is told of each other that was read, by which method, and
+    whether it failed.
     """
 
     def __init__(
@@ -140,7 +143,7 @@ class ResourceHandlers:
         services: Services,
         tools: Mapping[str, ToolSpec],
         same_for_all: tuple[ResourceSpec, ...],
-        count: Callable[[McpRequest, bool], None],
+        count: Callable[[McpRequest, str, bool], None],
     ) -> None:
         self._services, self._tools, self._same_for_all, self._count = services, tools, same_for_all, count
 
@@ -173,7 +176,7 @@ class ResourceHandlers:
         with as_protocol_errors():
             if uri.startswith(_TOOLS):
                 return _contents(uri, _schemas(request, uri, self._tools, self._services.settings))
-            call = Call(request.caller, self._services, "resources/read", read_only=True)
+            call = Call(request.caller, self._services, READ_METHOD, read_only=True)
             for spec in self._same_for_all:
                 if (contents := spec.read(uri)) is not None:
                     return contents
@@ -185,7 +188,7 @@ class ResourceHandlers:
             failed = False
             return contents
         finally:
-            self._count(request, failed)
+            self._count(request, READ_METHOD, failed)
 
     def _fixed(self, request: McpRequest) -> Iterator[Resource]:
         if reads_officially(request):

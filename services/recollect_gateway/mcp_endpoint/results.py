@@ -26,7 +26,7 @@ Answer = Reply | Listing | CallToolResult | InputRequiredResult
 """What a call is answered: a reply, one that is to fit a page, a result that is told as it is, or a question back."""
 
 
-async def told_result(
+async def render_result(
     request: McpRequest, tool: ToolSpec, answer: Answer, max_bytes: int | None = None
 ) -> CallToolResult | InputRequiredResult | dict[str, Any]:
     """What a tool answers as the protocol tells it; a large reply is made beside the event loop. Raises TooLarge.
@@ -40,8 +40,8 @@ async def told_result(
         return answer
     encoded = bounded(answer.structured, max_bytes)
     if len(encoded) < LARGE or isinstance(request.sender, Unavailable):
-        return _told(answer, encoded, spaced)
-    slices = in_one_slice(partial(_told, answer, encoded, spaced))
+        return _rendered(answer, encoded, spaced)
+    slices = in_one_slice(partial(_rendered, answer, encoded, spaced))
     return await compute(request.caller.tenant_id, slices, seconds=inf, advice="")
 
 
@@ -71,7 +71,7 @@ def _size(reply: Reply, *, spaced: bool) -> int:
     return max(len(encoded), sum(len(text.encode()) for text in _texts(reply, encoded, spaced)))
 
 
-def _told(reply: Reply, encoded: bytes, spaced: bool) -> dict[str, Any]:
+def _rendered(reply: Reply, encoded: bytes, spaced: bool) -> dict[str, Any]:
     result = CallToolResult(
         content=[TextContent(type="text", text=said) for said in _texts(reply, encoded, spaced)],
         structured_content=msgspec.to_builtins(reply.structured),

@@ -41,7 +41,7 @@ from recollect_gateway.mcp_endpoint.prompts import PromptHandlers
 from recollect_gateway.mcp_endpoint.request import Context, McpRequest, request_of
 from recollect_gateway.mcp_endpoint.request_state import sealed_state
 from recollect_gateway.mcp_endpoint.resources import ResourceHandlers
-from recollect_gateway.mcp_endpoint.results import Answer, told_result
+from recollect_gateway.mcp_endpoint.results import Answer, render_result
 from recollect_gateway.mcp_endpoint.rounds import Round, round_of
 from recollect_gateway.mcp_endpoint.schema import listed_schema, outline
 from recollect_gateway.mcp_endpoint.tasks.handlers import TaskHandlers
@@ -111,7 +111,7 @@ class McpHandlers:
             answer = await self._answer(request, tool, arguments, progress, round_of(context, params))
             max_bytes = self.services.settings.max_reply_bytes if tool.read_only else None
             begun = self.tasks.begun(context, answer)
-            result = await told_result(request, tool, answer, max_bytes) if begun is None else begun
+            result = await render_result(request, tool, answer, max_bytes) if begun is None else begun
             code = None
             return result
         except MCPError:
@@ -125,7 +125,7 @@ class McpHandlers:
             if code is not None:
                 get_current_span().set_attribute("recollect.error.code", code)
             record_tool(tool.name, time.perf_counter() - started, code)
-            self._count(request, "tool", tool.name, failed=code is not None)
+            self._tally(request, "tool", tool.name, failed=code is not None)
 
     async def _answer(
         self, request: McpRequest, tool: ToolSpec, arguments: Any, progress: Progress, round_: Round | None
@@ -143,20 +143,16 @@ class McpHandlers:
         """What the server answers of tasks."""
         return TaskHandlers(self.services, self.tools.values(), self.count)
 
-    def count_resource(self, request: McpRequest, failed: bool) -> None:
-        """Count a resource that was read, or was not."""
-        self.count(request, "resources/read", failed)
-
     def count(self, request: McpRequest, method: str, failed: bool) -> None:
         """Count a request that calls no tool."""
-        self._count(request, "resource", method, failed=failed)
+        self._tally(request, "resource", method, failed=failed)
 
     async def listen(self, context: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
         """Tell which resources were written, until the stream ends; raises MCPError."""
         self.count(request_of(context), subscriptions.METHOD, False)
         return await subscriptions.listen(self.services, self.tasks, self.tools.values(), context, params)
 
-    def _count(self, request: McpRequest, kind: Kind, name: str, *, failed: bool) -> None:
+    def _tally(self, request: McpRequest, kind: Kind, name: str, *, failed: bool) -> None:
         """Count a call for its tenant, where that is known: in memory, so that nobody waits."""
         if self.services.tally is not None and isinstance(request.sender, Caller):
             counts = Counts(calls=1, errors=int(failed), bytes_received=request.body.received)
@@ -164,7 +160,7 @@ class McpHandlers:
 
 
 def _unknown(request: McpRequest, name: str, tool: ToolSpec | None) -> str:
-    """What is said of a tool that the request is not offered; where that is for want of its scope, which that is."""
+    """The message about a tool that the request is not offered; it names the scope where only that is missing."""
     sender = request.sender
     if tool is not None and isinstance(sender, Caller) and request.selection.reaches(tool, sender):
         return f"Unknown tool: {name}. It is for credentials that have the scope {tool.scope}"
@@ -182,8 +178,8 @@ def create_server(services: Services, offer: Offer) -> Server[Any]:
     """The SDK's server over what is offered."""
     tools = offer.tools
     listed = {told: definition(told) for tool in tools.values() for told in (tool, *tool.dialects)}
-    answers = McpHandlers(services, tools, listed)
-    resources = ResourceHandlers(services, tools, offer.resources, answers.count_resource)
+    handlers = McpHandlers(services, tools, listed)
+    resources = ResourceHandlers(services, tools, offer.resources, handlers.count)
     prompts = PromptHandlers(offer.prompts, tools)
     completions = CompletionHandlers(services, offer.prompts)
     server: Server[Any] = Server(
@@ -193,17 +189,17 @@ def create_server(services: Services, offer: Offer) -> Server[Any]:
         instructions=INSTRUCTIONS,
         cache_hints=CACHE_HINTS,
         get_tool_input_schema=lambda name: listed[tools[name]].input_schema if name in tools else None,
-        on_list_tools=answers.list_tools,
+        on_list_tools=handlers.list_tools,
         on_list_resources=resources.list_resources,
         on_list_resource_templates=resources.list_resource_templates,
         on_read_resource=resources.read_resource,
         on_list_prompts=prompts.list_prompts,
         on_get_prompt=prompts.get_prompt,
         on_completion=completions.complete,
-        on_subscriptions_listen=answers.listen,
+        on_subscriptions_listen=handlers.listen,
     )
-    server.add_request_handler("tools/call", CallToolRequestParams, answers.call_tool)
-    answers.tasks.add_to(server)
+    server.add_request_handler("tools/call", CallToolRequestParams, handlers.call_tool)
+    handlers.tasks.add_to(server)
     server.extensions[EXTENSION_ID] = {}
     server.middleware.append(sealed_state(services.settings))
     server.middleware.append(observed)

@@ -34,7 +34,8 @@ SAID = {
     Scope.MEMORY_WRITE: "Remember, change and forget",
     Scope.TENANT_ADMIN: "Manage graphs, keys and members of the organisation",
 }
-ALLOW, DENY = "allow", "deny"
+ALLOW = "allow"
+"""The decision by which a client is allowed; any other denies."""
 
 
 @dataclass(frozen=True, slots=True)

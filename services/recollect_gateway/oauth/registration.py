@@ -1,4 +1,4 @@
-"""/oauth/register: clients that register themselves (RFC 7591), for want of a document of their own."""
+"""/oauth/register: clients that register themselves (RFC 7591), since they publish no document."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -32,6 +32,7 @@ from recollect.platform.transactions import (
     GraphChanged,
     Session,
     Transaction,
+    TransactionTerms,
     begin_statements,
     end_statements,
     roll_back,
@@ -206,7 +207,8 @@ class Database:
         Unavailable when PostgreSQL is away or busy, or the tenant's share of the connections is.
         """
         participant = self._participant if keep and not read_only else None
-        asks = not (read_only or also_suspended or caller.of_service)
+        must_be_writable = not (read_only or also_suspended or caller.of_service)
+        terms = TransactionTerms(read_only, must_be_writable, must_be_here=self._several)
         async with self._connection_of(caller.tenant_id) as connection:
             transaction = Transaction(
                 connection, caller, reply_bytes, gives_way=read_only, pooled=bool(self._local), keyed=keyed
@@ -215,14 +217,14 @@ class Database:
             try:
                 # Inside: whoever leaves while it begins or ends leaves no transaction open behind.
                 await connection.execute(
-                    begin_statements(caller.tenant_id, read_only, asks, self._local, self._several, expects, keyed)
+                    begin_statements(caller.tenant_id, terms, local=self._local, expects=expects, keyed=keyed)
                 )
                 if participant is not None:
                     await participant.begin(transaction)
                 yield transaction
                 if participant is not None and transaction.undoes_act:
                     await participant.withdraw(transaction)
-                ended = await connection.execute(end_statements(keep, read_only, asks, self._several, durable=durable))
+                ended = await connection.execute(end_statements(terms, keep=keep, durable=durable))
             except BaseException as error:
                 await roll_back(connection, within=self._rollback_seconds)
                 self._raise_suspended(error)
@@ -256,7 +258,7 @@ class Database:
             with translated_writes():
                 yield Session(connection)
 
-    async def found(
+    async def find_in_any_cell(
         self,
         by: str,
         ask: Ask[T | None],
@@ -265,16 +267,17 @@ class Database:
         held_as: Callable[[], list[bytes]] | None = None,
         slug: str | None = None,
     ) -> T | None:
-        """What `ask` finds before a tenant is known, in whichever cell that is, by a secret or a name (`by`).
+        """What `ask` finds in whichever cell has it, before a tenant is known; None where no cell has it.
 
-        It is asked without a tenant or, of a `person_id`, as `personal` is; of a tenant that is named (`slug`), in its
-        cell. Raises Unavailable where it is found nowhere and a cell that was asked is away, or this tenant, or the one
-        that has the credential (`held_as`: what it may be hashed to), is moving.
+        `by` is the secret or the name that is looked up, by which the cell is remembered. With `person_id` it is asked
+        in a transaction of that person (`personal`), else without a tenant; with `slug` in that tenant's cell alone.
+        `held_as` tells the hashes under which the secret may be stored. Raises Unavailable where nothing is found and a
+        cell that was asked is away, or the tenant that is named or has the secret is moving.
         """
         async with self.system() if person_id is None else self.personal(person_id) as session:
             return await ask(session)
 
-    async def joined(
+    async def list_from_all_cells(
         self,
         ask: Ask[list[T]],
         *,
@@ -283,10 +286,11 @@ class Database:
         sure: bool = False,
         at_home: Session | None = None,
     ) -> list[T]:
-        """What `ask` lists in all cells, those that are away left out; asked as by `found`, home by `at_home` if given.
+        """What `ask` lists in all cells together; cells that are away are left out.
 
-        Of tenants that are named (`slugs`), in their cells: raises Unavailable where one is away. `sure`: also where
-        nothing is listed and some cell is away.
+        It is asked as by `find_in_any_cell`; of the home cell by the session `at_home`, if that is given. With `slugs`
+        the cells of these tenants are asked, and Unavailable is raised where one is away; with `sure`, where some cell
+        is away and nothing is listed.
         """
         if at_home is not None:
             return await ask(at_home)
@@ -297,8 +301,8 @@ class Database:
         """Whether no cell has a tenant any more that was in one of several. Raises Unavailable where one is away."""
         return False
 
-    async def elsewhere(self, person_id: UUID, do: Ask[object]) -> None:
-        """Do this in each cell but home, as `personal` does, best effort: nothing where there is one cell."""
+    async def do_in_other_cells(self, person_id: UUID, do: Ask[object]) -> None:
+        """Do this in each cell but home, in a transaction of the person; a cell that is away is left out."""
 
     @asynccontextmanager
     async def personal(self, person_id: UUID, *, within: UUID | None = None) -> AsyncIterator[Session]:

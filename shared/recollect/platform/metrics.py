@@ -37,7 +37,7 @@ class Instruments:
     """Every instrument, by what it measures."""
 
     cache_requests: Counter
-    tool_seconds: Histogram
+    mcp_request_seconds: Histogram
     passages_embedded: Counter
     passages_refused: Counter
     passages_waiting: Histogram
@@ -49,7 +49,7 @@ class Instruments:
     gateway_ready: Gauge
     calls_waiting: UpDownCounter
     call_wait_seconds: Histogram
-    job_durations: Histogram
+    job_seconds: Histogram
     jobs_failed: Counter
     embedding_lag: Histogram
     queue_waiting: Gauge
@@ -63,7 +63,7 @@ class Instruments:
     connection_failures: Counter
     replica_reads: Counter
     job_steps: Counter
-    job_seconds: Histogram
+    job_step_seconds: Histogram
     webhook_attempts: Counter
     notifications: Counter
     notification_lags: Histogram
@@ -84,49 +84,79 @@ def instruments_of(meter: Meter) -> Instruments:
         return meter.create_histogram(name, "s", told, explicit_bucket_boundaries_advisory=bounds)
 
     return Instruments(
-        meter.create_counter("recollect.cache.requests", "{request}", "Look-ups in a cache"),
-        seconds("mcp.server.operation.duration", "How long requests of MCP take"),
-        meter.create_counter("recollect.passages.embedded", "{passage}", "Passages given their vectors"),
-        meter.create_counter("recollect.passages.refused", "{passage}", "Passages that the embedder does not take"),
-        meter.create_histogram(
+        cache_requests=meter.create_counter("recollect.cache.requests", "{request}", "Look-ups in a cache"),
+        mcp_request_seconds=seconds("mcp.server.operation.duration", "How long requests of MCP take"),
+        passages_embedded=meter.create_counter(
+            "recollect.passages.embedded", "{passage}", "Passages given their vectors"
+        ),
+        passages_refused=meter.create_counter(
+            "recollect.passages.refused", "{passage}", "Passages that the embedder does not take"
+        ),
+        passages_waiting=meter.create_histogram(
             "recollect.passages.waiting",
             "{passage}",
             "Passages without a vector in the graph that a recall searched",
             explicit_bucket_boundaries_advisory=_PASSAGES,
         ),
-        meter.create_histogram(
+        recall_audit=meter.create_histogram(
             "recollect.recall.audit",
             "1",
             "Share of the exact search's best k that the index found too, of sampled recalls",
             explicit_bucket_boundaries_advisory=_SHARES,
         ),
-        meter.create_counter("recollect.usage.uncounted", "{call}", "Calls that are missing from the usage of tenants"),
-        meter.create_counter("recollect.requests.refused", "{request}", "Requests beyond a limit"),
-        meter.create_counter("recollect.rate.fallbacks", "{fallback}", "Times that Redis was found away when counting"),
-        meter.create_gauge("recollect.redis.away", "{process}", "Processes that count requests without Redis"),
-        meter.create_gauge("recollect.gateway.ready", "{process}", "Gateways that may be given requests"),
-        meter.create_up_down_counter("recollect.calls.waiting", "{call}", "Calls that wait for their turn"),
-        seconds("recollect.call.wait.duration", "How long calls wait for their turn"),
-        seconds("recollect.job.duration", "How long jobs took from their first step to their end", _JOB_SECONDS),
-        meter.create_counter("recollect.jobs.failed", "{job}", "Jobs that failed"),
-        seconds("recollect.embedding.lag", "How long passages waited for their vectors", _LAG_SECONDS),
-        meter.create_gauge("recollect.queue.waiting", "{item}", "How much waits for workers"),
-        meter.create_gauge("recollect.queue.oldest.age", "s", "How long the oldest of what waits has waited"),
-        meter.create_gauge("recollect.moves", "{move}", "Moves of tenants that are under way"),
-        meter.create_gauge("recollect.move.step.age", "s", "How long the oldest move has been at a step"),
-        seconds("gen_ai.client.operation.duration", "How long the embedder takes"),
-        meter.create_up_down_counter("db.client.connection.count", "{connection}", "Connections in use"),
-        seconds("db.client.connection.wait_time", "How long calls wait for a connection"),
-        meter.create_counter("db.client.connection.timeouts", "{timeout}", "Waits for a connection that were in vain"),
-        meter.create_counter("recollect.database.failures", "{failure}", "Connections that could not be had"),
-        meter.create_counter("recollect.replica.reads", "{read}", "Reads that a replica might answer"),
-        meter.create_counter("recollect.job.steps", "{step}", "Steps of jobs"),
-        seconds("recollect.job.step.duration", "How long steps of jobs take", _STEP_SECONDS),
-        meter.create_counter("recollect.webhook.attempts", "{attempt}", "Requests to webhooks"),
-        meter.create_counter("recollect.notifications", "{notification}", "Graphs that were written, as streams tell"),
-        seconds("recollect.notification.lag", "How long Redis had known of a write when listeners were woken"),
-        meter.create_up_down_counter("recollect.streams.open", "{stream}", "Streams of change notifications"),
-        meter.create_counter("recollect.streams.ended", "{stream}", "Streams of change notifications that ended"),
+        calls_uncounted=meter.create_counter(
+            "recollect.usage.uncounted", "{call}", "Calls that are missing from the usage of tenants"
+        ),
+        requests_refused=meter.create_counter("recollect.requests.refused", "{request}", "Requests beyond a limit"),
+        rate_fallbacks=meter.create_counter(
+            "recollect.rate.fallbacks", "{fallback}", "Times that Redis was found away when counting"
+        ),
+        redis_away=meter.create_gauge(
+            "recollect.redis.away", "{process}", "Processes that count requests without Redis"
+        ),
+        gateway_ready=meter.create_gauge("recollect.gateway.ready", "{process}", "Gateways that may be given requests"),
+        calls_waiting=meter.create_up_down_counter(
+            "recollect.calls.waiting", "{call}", "Calls that wait for their turn"
+        ),
+        call_wait_seconds=seconds("recollect.call.wait.duration", "How long calls wait for their turn"),
+        job_seconds=seconds(
+            "recollect.job.duration", "How long jobs took from their first step to their end", _JOB_SECONDS
+        ),
+        jobs_failed=meter.create_counter("recollect.jobs.failed", "{job}", "Jobs that failed"),
+        embedding_lag=seconds("recollect.embedding.lag", "How long passages waited for their vectors", _LAG_SECONDS),
+        queue_waiting=meter.create_gauge("recollect.queue.waiting", "{item}", "How much waits for workers"),
+        queue_oldest=meter.create_gauge(
+            "recollect.queue.oldest.age", "s", "How long the oldest of what waits has waited"
+        ),
+        moves=meter.create_gauge("recollect.moves", "{move}", "Moves of tenants that are under way"),
+        move_step_ages=meter.create_gauge(
+            "recollect.move.step.age", "s", "How long the oldest move has been at a step"
+        ),
+        embedder_seconds=seconds("gen_ai.client.operation.duration", "How long the embedder takes"),
+        connections=meter.create_up_down_counter("db.client.connection.count", "{connection}", "Connections in use"),
+        connection_waits=seconds("db.client.connection.wait_time", "How long calls wait for a connection"),
+        connection_timeouts=meter.create_counter(
+            "db.client.connection.timeouts", "{timeout}", "Waits for a connection that were in vain"
+        ),
+        connection_failures=meter.create_counter(
+            "recollect.database.failures", "{failure}", "Connections that could not be had"
+        ),
+        replica_reads=meter.create_counter("recollect.replica.reads", "{read}", "Reads that a replica might answer"),
+        job_steps=meter.create_counter("recollect.job.steps", "{step}", "Steps of jobs"),
+        job_step_seconds=seconds("recollect.job.step.duration", "How long steps of jobs take", _STEP_SECONDS),
+        webhook_attempts=meter.create_counter("recollect.webhook.attempts", "{attempt}", "Requests to webhooks"),
+        notifications=meter.create_counter(
+            "recollect.notifications", "{notification}", "Graphs that were written, as streams tell"
+        ),
+        notification_lags=seconds(
+            "recollect.notification.lag", "How long Redis had known of a write when listeners were woken"
+        ),
+        open_streams=meter.create_up_down_counter(
+            "recollect.streams.open", "{stream}", "Streams of change notifications"
+        ),
+        ended_streams=meter.create_counter(
+            "recollect.streams.ended", "{stream}", "Streams of change notifications that ended"
+        ),
     )
 
 
@@ -169,13 +199,17 @@ class CacheTallies:
 def record_tool(tool: str, seconds: float, error: str | None) -> None:
     """One call of a tool, a name of the catalogue, and the code of its error, if it failed."""
     attributes = {"mcp.method.name": "tools/call", "gen_ai.tool.name": tool}
-    _instruments().tool_seconds.record(seconds, attributes if error is None else attributes | {"error.type": error})
+    _instruments().mcp_request_seconds.record(
+        seconds, attributes if error is None else attributes | {"error.type": error}
+    )
 
 
 def record_operation(method: str, seconds: float, error: str | None) -> None:
     """One request of MCP but for calls of tools: its method, a name of the protocol, and its error's code, if any."""
     attributes = {"mcp.method.name": method}
-    _instruments().tool_seconds.record(seconds, attributes if error is None else attributes | {"error.type": error})
+    _instruments().mcp_request_seconds.record(
+        seconds, attributes if error is None else attributes | {"error.type": error}
+    )
 
 
 def record_embedded(passages: int, lags: Iterable[float] = ()) -> None:
@@ -305,13 +339,13 @@ def record_job_step(kind: str, outcome: str, seconds: float) -> None:
     """One step of a job: its kind, a name of the code, and `done`, `finished`, `failed`, `put_off` or `lost`."""
     attributes = {"recollect.job.kind": kind, "recollect.job.outcome": outcome}
     _instruments().job_steps.add(1, attributes)
-    _instruments().job_seconds.record(seconds, attributes)
+    _instruments().job_step_seconds.record(seconds, attributes)
 
 
 def record_job(kind: str, status: str, seconds: float, error: str | None = None) -> None:
     """A job that has ended: its kind, `succeeded`, `failed` or `cancelled`, and the code of its error, if it failed."""
     attributes = {"recollect.job.kind": kind, "recollect.job.status": status}
-    _instruments().job_durations.record(seconds, attributes if error is None else attributes | {"error.type": error})
+    _instruments().job_seconds.record(seconds, attributes if error is None else attributes | {"error.type": error})
     if error is not None:
         _instruments().jobs_failed.add(1, {"recollect.job.kind": kind, "error.type": error})
 

@@ -1,6 +1,6 @@
 """Small values that gateways share through Redis, for a while.
 
-Nothing is ever wrong for want of it: a value that is not there, does not come in time or is not one of ours is a miss.
+Nothing is wrong without it: a value that is not there, does not come in time or is not one of ours is a miss.
 Values are sealed: who may write to Redis, but does not hold the secret, can neither make one nor move one to another
 key. Names of keys are keyed hashes, so that who may read Redis cannot try which questions were asked.
 """

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterable, AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 from uuid import UUID
 
 import anyio
@@ -251,43 +251,59 @@ class Transaction(Session):
         await self._connection.execute(_END_TRIAL)
 
 
+class TransactionOptions(TypedDict, total=False):
+    """How a tenant's transaction is opened: what `Database.transaction` takes by name, and says of each."""
+
+    read_only: bool
+    keep: bool
+    reply_bytes: int | None
+    also_suspended: bool
+    expects: ExpectedGraph | None
+    keyed: bool
+    durable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionTerms:
+    """What must hold of a tenant's transaction where it begins and where it would commit: else it fails.
+
+    `must_be_writable`: the tenant may write. `must_be_here`: of several cells, the tenant is in this one.
+    """
+
+    read_only: bool
+    must_be_writable: bool
+    must_be_here: bool
+
+
 def begin_statements(
-    tenant_id: UUID,
-    read_only: bool,
-    asks: bool,
-    local: str,
-    several: bool = False,
-    expects: ExpectedGraph | None = None,
-    keyed: bool = False,
+    tenant_id: UUID, terms: TransactionTerms, *, local: str, expects: ExpectedGraph | None, keyed: bool
 ) -> str:
     """What begins a transaction of this tenant, in one round trip.
 
-    `asks`: whether the tenant may write. `local`: settings of a connection that others share. `several`: there are
-    several cells, and the tenant must be in this one. `expects`: what its snapshot must show. `keyed`: all that is
+    `local`: settings of a connection that others share. `expects`: what its snapshot must show. `keyed`: all that is
     asked in it is looked up by keys.
     """
     # The id is a UUID, so that nothing can be smuggled into the text.
-    mode = "ISOLATION LEVEL REPEATABLE READ READ ONLY" if read_only else "ISOLATION LEVEL READ COMMITTED"
-    asked = f"; {_IS_WRITABLE.format('false')}" if asks else ""
-    here = f"; {_IS_HERE.format(str(not read_only).lower(), 'false')}" if several else ""
+    mode = "ISOLATION LEVEL REPEATABLE READ READ ONLY" if terms.read_only else "ISOLATION LEVEL READ COMMITTED"
+    writable = f"; {_IS_WRITABLE.format('false')}" if terms.must_be_writable else ""
+    here = f"; {_IS_HERE.format(str(not terms.read_only).lower(), 'false')}" if terms.must_be_here else ""
     tenant = f"SELECT set_config('recollect.tenant_id', '{UUID(str(tenant_id))}', true)"
     graph = f"; {_IS_SAME.format(UUID(str(expects.id)), int(expects.fingerprint))}" if expects else ""
     planned = f"; {_PLAN_ONCE}" if keyed else ""
-    return f"BEGIN {mode}; {local}{tenant}{here}{asked}{graph}{planned}"
+    return f"BEGIN {mode}; {local}{tenant}{here}{writable}{graph}{planned}"
 
 
-def end_statements(keep: bool, read_only: bool, asks: bool, several: bool = False, *, durable: bool = True) -> str:
+def end_statements(terms: TransactionTerms, *, keep: bool, durable: bool) -> str:
     """What ends it, in one round trip, so that nothing is done between a last question and COMMIT.
 
-    Where it `asks`, a tenant that may not write any more has it fail; with `several` cells, one that is here no more.
     What is not `durable` waits for no disk.
     """
     if not keep:
         return "ROLLBACK"
-    if read_only:
+    if terms.read_only:
         return "COMMIT"
-    here = [_IS_HERE.format("true", "true")] if several else []
-    writable = [_IS_WRITABLE.format("true")] if asks else []
+    here = [_IS_HERE.format("true", "true")] if terms.must_be_here else []
+    writable = [_IS_WRITABLE.format("true")] if terms.must_be_writable else []
     waits = [] if durable else [_WAIT_FOR_NO_DISK]
     return "; ".join([_PLAN_ONCE, *waits, *here, *writable, "COMMIT"])
 

@@ -23,7 +23,7 @@ from recollect.platform.db import Database
 from recollect.platform.operator_sessions import Operator
 from recollect.platform.sql import Query
 from recollect.settings import Settings
-from recollect_workers.jobs import audit as retention
+from recollect_workers.jobs import cleanup
 from tests.conftest import NewTenant
 from tests.support.jobs import employed
 from tests.support.people import BROWSER, PASSWORD, joined
@@ -208,7 +208,7 @@ class TestRetention:
             await grown(owner, each, days=range(100, 500, 10))
         kept = settings.model_copy(update={"audit_retention_days": 365})
         async with employed(kept, db) as context:
-            await retention.forget(context)
+            await cleanup.delete_old_audit_entries(context)
         for each in (caller, other):
             oldest = "SELECT min(at) > now() - interval '365 days' FROM audit_log WHERE tenant_id = $1"
             assert await owner.fetchval(oldest, each.tenant_id)

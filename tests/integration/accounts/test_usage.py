@@ -23,7 +23,7 @@ from recollect.platform.db import Database
 from recollect.platform.operator_sessions import Operator
 from recollect.platform.transactions import Transaction
 from recollect.settings import Settings
-from recollect_workers.jobs import usage as forgetting
+from recollect_workers.jobs import cleanup
 from tests.conftest import NewTenant
 from tests.support.gateway import NewApiKey, eventually
 from tests.support.jobs import employed
@@ -211,7 +211,7 @@ async def test_what_is_older_than_it_is_kept_goes_in_steps(
     assert oldest > datetime.now(UTC) - timedelta(days=17)
     brief = settings.model_copy(update={"usage_retention_days": 10.5})
     async with employed(brief, db) as context:
-        await forgetting.forget(context)
+        await cleanup.delete_old_usage(context)
     assert (await total(owner, caller), await total(owner, other)) == (10, 10)
 
 

@@ -20,6 +20,7 @@ from recollect.curation.undo import store
 from recollect.curation.undo.model import ChangeRange, Reason, UndoPlan
 from recollect.errors import ErrorCode, InvalidInput, TooLarge
 from recollect.graph.entities.model import NewEntity
+from recollect.graph.graphs import moments
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import GraphPatch, NewGraph
 from recollect.graph.graphs.view import GraphView
@@ -93,7 +94,7 @@ async def state(agent: Agent, as_of: int | None = None) -> Any:
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         shown = await reading.read_graph(await graphs.view(tx, agent.graph, moment), max_items=10_000)
         graph = await graphs.get_graph(tx, agent.graph or "default")
-        at = await graphs.moment(tx, graph, moment)
+        at = await moments.find_moment(tx, graph, moment)
         live, _ = await lineages.list_nodes(GraphView(tx, graph, at), VersionFilter(limit=1_000))
         revision = as_of if as_of is not None else 2**40
         edges = await tx.fetch(

@@ -11,6 +11,7 @@ from recollect.caller import Caller
 from recollect.curation.undo import service as undoing
 from recollect.curation.undo.model import ChangeRange, Reason, UndoPlan
 from recollect.errors import TooLarge
+from recollect.graph.graphs import moments
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import GraphPatch, NewGraph
 from recollect.graph.graphs.view import GraphView
@@ -73,7 +74,7 @@ async def heads(agent: Agent, as_of: int | None = None) -> list[Version]:
     """Every head of every node, the newest first."""
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         graph = await graphs.get_graph(tx, agent.graph or "")
-        at = await graphs.moment(tx, graph, None if as_of is None else str(as_of))
+        at = await moments.find_moment(tx, graph, None if as_of is None else str(as_of))
         return (await lineages.list_nodes(GraphView(tx, graph, at), VersionFilter()))[0]
 
 

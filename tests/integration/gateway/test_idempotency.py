@@ -30,7 +30,7 @@ from recollect.platform.db import Database
 from recollect.settings import Settings
 from recollect_gateway.idempotency import Claim, IdempotencyMiddleware
 from recollect_gateway.web.forms import TENANT_HEADER
-from recollect_workers.jobs import idempotency as retention
+from recollect_workers.jobs import cleanup
 from tests.conftest import NewTenant
 from tests.support.gateway import RunningGateway
 from tests.support.jobs import employed
@@ -394,10 +394,10 @@ class TestBounds:
         assert (await make_key(http)).content == second.content
         left = "SELECT count(*) FROM idempotency_keys WHERE tenant_id = $1"
         async with employed(settings, db) as context:
-            await retention.forget(context)
+            await cleanup.delete_expired_idempotency_keys(context)
             assert await owner.fetchval(left, caller.tenant_id) == 1
             await owner.execute(expire, caller.tenant_id)
-            await retention.forget(context)
+            await cleanup.delete_expired_idempotency_keys(context)
         assert await owner.fetchval(left, caller.tenant_id) == 0
 
 

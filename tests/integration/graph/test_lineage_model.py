@@ -17,6 +17,7 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
 from recollect.errors import Conflict, InvalidInput, NotFound, RecollectError
 from recollect.graph.entities.model import NewEntity
+from recollect.graph.graphs import moments
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
 from recollect.graph.graphs.view import GraphView
@@ -209,19 +210,19 @@ async def _assert_as_modelled(agent: Agent, node_id: UUID, lineage: Lineage) -> 
             if version.deleted:
                 with pytest.raises(NotFound):
                     await lineages.get_past_version(
-                        GraphView(tx, graph, await graphs.moment_of(tx, graph, expected.at)), node_id
+                        GraphView(tx, graph, await moments.moment_at(tx, graph, expected.at)), node_id
                     )
             else:
                 assert (
                     await lineages.get_past_version(
-                        GraphView(tx, graph, await graphs.moment_of(tx, graph, expected.at)), node_id
+                        GraphView(tx, graph, await moments.moment_at(tx, graph, expected.at)), node_id
                     )
                     == version
                 )
         with pytest.raises(NotFound):
             await lineages.get_node(
                 GraphView(
-                    tx, graph, await graphs.moment_of(tx, graph, lineage.versions[0].at - timedelta(microseconds=1))
+                    tx, graph, await moments.moment_at(tx, graph, lineage.versions[0].at - timedelta(microseconds=1))
                 ),
                 node_id,
             )
@@ -351,7 +352,7 @@ async def test_nobody_writes_or_reads_another_graphs_or_tenants_lineage(agent: A
                     lineages.history(tx, graph, node_id),
                     lineages.get_version(tx, graph, version_id),
                     lineages.get_past_version(
-                        GraphView(tx, graph, await graphs.moment_of(tx, graph, datetime.now(UTC))), node_id
+                        GraphView(tx, graph, await moments.moment_at(tx, graph, datetime.now(UTC))), node_id
                     ),
                 ):
                     with pytest.raises(NotFound):

@@ -14,6 +14,7 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller
 from recollect.errors import NotFound
+from recollect.graph.graphs import moments
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.replicas import read_beside, read_graph, replicated
 from recollect.graph.graphs.view import GraphView
@@ -209,7 +210,7 @@ async def test_a_past_that_is_compacted_away_meanwhile_is_read_where_it_still_is
     async with agent.db.transaction(resident, read_only=True) as tx, AsyncExitStack() as stack:
         view = await graphs.view(tx, None, "1")
         async with agent.db.transaction(resident) as compacting:
-            horizon = await graphs.raise_horizon(compacting, view.graph, datetime.now(UTC))
+            horizon = await moments.raise_horizon(compacting, view.graph, datetime.now(UTC))
         assert horizon.revision == 2
         await pair.catch_up()
         assert await replicated(view, stack) is None

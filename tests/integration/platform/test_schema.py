@@ -15,7 +15,7 @@ from recollect.platform.schema import service
 from recollect.platform.schema.service import SchemaCheck, require_any_usable
 from recollect.settings import Settings
 from recollect_gateway.draining import Drain
-from recollect_gateway.readiness import Readiness, told_readiness
+from recollect_gateway.readiness import Readiness, reported_readiness
 from recollect_local.postgres import LocalPostgres
 from tests.support.gateway import eventually, serving
 from tests.support.measured import Measured
@@ -97,10 +97,10 @@ async def test_metrics_tell_whether_a_gateway_is_ready_though_nobody_asks(
 
     with monkeypatch.context() as newer:
         newer.setattr(service, "migrations", lambda: [*migrations(), Migration("9999_of_tomorrow", "")])
-        async with told_readiness(Readiness(Drain(), [db])):
+        async with reported_readiness(Readiness(Drain(), [db])):
             await eventually(lambda: is_told(0))
     drain = Drain()
-    async with told_readiness(Readiness(drain, [db]), seconds=0.01):
+    async with reported_readiness(Readiness(drain, [db]), seconds=0.01):
         await eventually(lambda: is_told(1))
         drain.begin()
         await eventually(lambda: is_told(0))

@@ -40,7 +40,11 @@ async def test_one_that_is_cancelled_while_it_begins_leaves_none_open(
     alarms: list[str] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: alarms.append(context["message"]))
     waiting = f"; SELECT pg_advisory_lock({LOCK})"
-    monkeypatch.setattr("recollect.platform.db.begin_statements", lambda *told: begin_statements(*told) + waiting)
+
+    def begin_and_wait(*arguments: Any, **named: Any) -> str:
+        return begin_statements(*arguments, **named) + waiting
+
+    monkeypatch.setattr("recollect.platform.db.begin_statements", begin_and_wait)
 
     async def call() -> None:
         async with one_connection.transaction(caller):

@@ -73,6 +73,8 @@ STORED = {
 }
 """Names, and what is said with them in other forms, or in scripts without spaces."""
 
+LIVE_NAMES = Query.compile("SELECT name FROM nodes WHERE tenant_id = :tenant_id AND removed_revision IS NULL")
+
 
 async def holding(owner: asyncpg.Connection, agent: Agent, word: str) -> dict[str, int]:
     """How many of the tenant's rows hold a word in any column, by table; bytes are looked through, too."""
@@ -211,11 +213,15 @@ async def test_nothing_is_left_of_a_name_in_any_of_its_forms(
 
 @pytest.mark.parametrize("name", STORED, ids=range(len(STORED)))
 async def test_a_name_is_known_by_any_of_its_forms(agent: Agent, name: str) -> None:
+    """In a trial run: an erasure that is kept reads many tables for new statistics."""
     forms = {name, name.upper(), name.lower(), *(unicodedata.normalize(form, name) for form in ("NFC", "NFD"))}
+    await agent.create("Grace", name)
     for form in sorted(forms):
-        await agent.create("Grace", name)
-        assert name in (await erase(agent, form)).names
-        assert names(await agent.read()) == ["Grace"]
+        async with agent.db.transaction(agent.caller, keep=False) as tx:
+            receipt = await erasure.erase_person(tx, "default", form, dry_run=True)
+            left = await tx.fetch(LIVE_NAMES)
+        assert name in receipt.names
+        assert [row["name"] for row in left] == ["Grace"]
 
 
 async def test_no_reader_finds_half_of_it_done(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,12 +55,15 @@ async def crowd(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]:
         yield agent
 
 
-async def gather_statistics(postgres: LocalPostgres, *, known: bool) -> None:
-    """Let PostgreSQL know what is in the tables that are searched, or nothing of it, as after a large import."""
+@pytest.fixture(scope="module", params=[True, False], ids=["with statistics", "without"])
+async def known(crowd: Agent, postgres: LocalPostgres, request: pytest.FixtureRequest) -> bool:
+    """Whether PostgreSQL knows what is in the tables that are searched, or nothing of it, as after a large import."""
+    del crowd  # It is there.
+    is_known: bool = request.param
     superuser = await asyncpg.connect(postgres.url(), server_settings={"search_path": "recollect, public"})
     try:
         await superuser.execute("ANALYZE nodes, observations")
-        if not known:
+        if not is_known:
             await superuser.execute(
                 "DELETE FROM pg_statistic WHERE starelid IN ('nodes'::regclass, 'observations'::regclass) "
                 "OR starelid IN (SELECT indexrelid FROM pg_index WHERE indrelid IN ('nodes'::regclass, "
@@ -68,6 +71,10 @@ async def gather_statistics(postgres: LocalPostgres, *, known: bool) -> None:
             )
     finally:
         await superuser.close()
+    return is_known
+
+
+with_statistics = pytest.mark.parametrize("known", [True], ids=["with statistics"], indirect=True)
 
 
 Search = tuple[str, dict[str, Any]]
@@ -155,53 +162,51 @@ COMMON = {
 """Searches that must look at a whole graph."""
 
 
+@with_statistics
 @pytest.mark.parametrize("search", RARE)
-async def test_what_is_rare_is_found_by_its_index(crowd: Agent, postgres: LocalPostgres, search: str) -> None:
+@pytest.mark.usefixtures("known")
+async def test_what_is_rare_is_found_by_its_index(crowd: Agent, search: str) -> None:
     (query, arguments), index = RARE[search]
-    await gather_statistics(postgres, known=True)
     done = await plan(crowd, query, arguments)
     assert index in indexes(done)
     assert looked_at(done) < SIZE / 10
 
 
-@pytest.mark.parametrize("known", [True, False], ids=["with statistics", "without"])
 @pytest.mark.parametrize("search", [*RARE, *COMMON])
-async def test_no_search_compares_everything_with_everything(
-    crowd: Agent, postgres: LocalPostgres, search: str, known: bool
-) -> None:
+@pytest.mark.usefixtures("known")
+async def test_no_search_compares_everything_with_everything(crowd: Agent, search: str) -> None:
     """Each row is looked at some times: the dearest takes about 40 passes over the graph, the square would be 10,000.
 
     How many passes exactly depends on the plan, of which several are as good: 100 is far from both.
     """
     query, arguments = COMMON[search] if search in COMMON else RARE[search][0]
-    await gather_statistics(postgres, known=known)
     assert looked_at(await plan(crowd, query, arguments)) < 100 * SIZE
 
 
-async def test_what_is_common_is_found_without_a_look_at_each(crowd: Agent, postgres: LocalPostgres) -> None:
+@with_statistics
+@pytest.mark.usefixtures("known")
+async def test_what_is_common_is_found_without_a_look_at_each(crowd: Agent) -> None:
     """Half of what looking up each match would take, which every entity has."""
-    await gather_statistics(postgres, known=True)
     few = looked_at(await plan(crowd, *common_substring("likes tea")))
     query, arguments = substring("likes tea")
     each = looked_at(await plan(crowd, query, {**arguments, "gathered": SIZE}))
     assert few < each / 2
 
 
-async def test_few_names_are_compared_with_a_fuzzy_query(crowd: Agent, postgres: LocalPostgres) -> None:
+@with_statistics
+@pytest.mark.usefixtures("known")
+async def test_few_names_are_compared_with_a_fuzzy_query(crowd: Agent) -> None:
     """Whether an index or a scan of the graph finds them is for the planner to say; most names are about as long."""
     query, arguments = fuzzy("entities", "name of 58420")
     similarity = bounds(len("name of 58420"), 14, 0.9).similarity
     assert similarity is not None
-    await gather_statistics(postgres, known=True)
     candidates = (await plan(crowd, query, arguments, similarity=similarity))["Actual Rows"]
     everything = (await plan(crowd, query, arguments, similarity=0))["Actual Rows"]
     assert 0 < candidates < everything / 10
 
 
-@pytest.mark.parametrize("known", [True, False], ids=["with statistics", "without"])
-async def test_labels_are_found_by_their_index(crowd: Agent, postgres: LocalPostgres, known: bool) -> None:
+async def test_labels_are_found_by_their_index(crowd: Agent, known: bool) -> None:
     asked = LabelQuery(("tag4300",), 0.4)
-    await gather_statistics(postgres, known=known)
     async with crowd.db.transaction(crowd.caller, read_only=True) as tx:
         graph = await graphs.get_graph(tx, "default")
         told = await tx.fetchval(

@@ -7,6 +7,7 @@ from recollect.curation.archiving.model import ArchiveCriteria
 from recollect.curation.labels import service as labels
 from recollect.curation.labels.model import TagChange
 from recollect.graph.entities.model import NewEntity
+from recollect.graph.graphs import moments
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
@@ -24,7 +25,7 @@ async def found(agent: Agent, tag: str) -> dict[str, list[str | None]]:
         graph = await graphs.get_graph(tx, "default")
         only = VersionFilter(tags=(tag,))
         now, _ = await lineages.list_nodes(GraphView(tx, graph), only)
-        past, _ = await lineages.list_nodes(GraphView(tx, graph, await graphs.moment(tx, graph, "3")), only)
+        past, _ = await lineages.list_nodes(GraphView(tx, graph, await moments.find_moment(tx, graph, "3")), only)
         kept = await archiving.archive_entities(tx, "default", "archive", ArchiveCriteria(tags=(tag,)), dry_run=True)
         export = await exports.open_export(tx, "default", "jsonl", only=ExportSelection(tags=(tag,)))
         file = await exports.export_whole(tx, export, max_bytes=10_000, max_pages=10) or ""

@@ -3,6 +3,7 @@
 Each is called with its example, about an entity of which much is known, in a graph that has much of all else as well.
 """
 
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any
 from uuid import UUID
@@ -18,9 +19,10 @@ from recollect.settings import Settings
 from recollect_gateway.calls import Call, Services
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
+from recollect_local.postgres import LocalPostgres
 from tests.contract.examples import EXAMPLES
 from tests.support.memories import embedder
-from tests.support.statistics import BATCH, Work, entities_of
+from tests.support.statistics import BATCH, Work, entities_of, work_after
 from tests.support.worst_calls import on_graph
 
 HUB = "hub"
@@ -77,8 +79,8 @@ READING_FIRST = sorted(CATALOGUE, key=lambda tool: not tool.read_only)
 """What changes the graph comes last: deletions leave little to look at."""
 
 
-async def fill(work: Work) -> UUID:
-    """A thousand entities, five hundred relations of one, as many memories of it and others; the one's id."""
+async def fill(work: Work) -> None:
+    """Write a thousand entities, five hundred relations of one, as many memories of it and others."""
     agent = work.agent
     for part in ("early", "late"):
         await agent.create(*entities_of(part, BATCH))
@@ -88,8 +90,13 @@ async def fill(work: Work) -> UUID:
     await agent.remember(*(NewMemory(f"fact {n} of the hub", thread="talk", about=(HUB,)) for n in range(BATCH)))
     await agent.remember(*(NewMemory(f"said {n}", thread="talk") for n in range(BATCH)))
     await agent.embed()
-    [hub] = (await agent.open(HUB)).entities
-    return hub.id
+
+
+@pytest.fixture
+async def work(request: pytest.FixtureRequest, postgres: LocalPostgres, settings: Settings) -> AsyncIterator[Work]:
+    """Work in a graph that has all of this."""
+    async with work_after(fill, request.param, postgres.url(), settings) as work:
+        yield work
 
 
 async def call_tool(work: Work, services: Services, tool: ToolSpec, hub: UUID) -> None:
@@ -102,12 +109,12 @@ async def call_tool(work: Work, services: Services, tool: ToolSpec, hub: UUID) -
 
 @pytest.mark.parametrize("work", ["unread", "among", "beside"], indirect=True)
 async def test_no_tool_compares_everything_with_everything(work: Work, settings: Settings) -> None:
-    hub = await fill(work)
+    [hub] = (await work.agent.open(HUB)).entities
     services = Services(work.agent.db, QuestionEncoder(embedder()), settings)
     found: dict[str, float] = {}
     for tool in READING_FIRST:
         work.watch.clear()
-        await call_tool(work, services, tool, hub)
+        await call_tool(work, services, tool, hub.id)
         found |= {f"{tool.name}: {query}": rows for query, rows in work.watch.rows.items()}
     assert len({name.partition(":")[0] for name in found}) > 0.9 * len(CATALOGUE)
     assert {name: rows for name, rows in found.items() if rows > MAX_ROWS} == {}
@@ -115,7 +122,6 @@ async def test_no_tool_compares_everything_with_everything(work: Work, settings:
 
 @pytest.mark.parametrize("work", ["unread", "among", "beside"], indirect=True)
 async def test_what_is_looked_up_by_keys_looks_at_little_beside(work: Work, settings: Settings) -> None:
-    await fill(work)
     await work.agent.create(SILENT)
     [entity] = (await work.agent.open(NAME)).entities
     services = Services(work.agent.db, QuestionEncoder(embedder()), settings)
@@ -133,7 +139,6 @@ async def test_what_is_looked_up_by_keys_looks_at_little_beside(work: Work, sett
 @pytest.mark.parametrize("work", ["among", "beside less"], indirect=True)
 async def test_the_past_is_read_with_as_little(work: Work, settings: Settings) -> None:
     """By whichever tool tells it: what it is asked by keys is looked up, and nothing is gone through for each of it."""
-    await fill(work)
     [entity] = (await work.agent.open(NAME)).entities
     async with work.agent.db.transaction(work.agent.caller, read_only=True) as tx:
         then = (await graphs.head_of(await graphs.view(tx, None))).revision
@@ -156,7 +161,6 @@ async def test_the_past_is_read_with_as_little(work: Work, settings: Settings) -
 
 @pytest.mark.parametrize("work", ["unread", "among", "beside"], indirect=True)
 async def test_what_is_looked_up_beside_a_search_looks_at_little(work: Work, settings: Settings) -> None:
-    await fill(work)
     services = Services(work.agent.db, QuestionEncoder(embedder()), settings)
     found: dict[str, float] = {}
     for tool in [tool for tool in CATALOGUE if tool.name in SEARCHING]:

@@ -21,6 +21,7 @@ from recollect.platform.transactions import Transaction
 from recollect.settings import Settings
 from recollect.webhooks.deliveries.model import MAX_CHANGES, MAX_IDS
 from recollect.webhooks.events.model import EventType
+from recollect_workers.jobs import cleanup
 from recollect_workers.jobs import webhooks as worker
 from tests.support.people import joined
 from tests.support.webhooks import Receiver, WebhookDesk
@@ -327,7 +328,7 @@ class TestRoom:
         await desk.owner.execute(
             "UPDATE webhook_deliveries SET created_at = now() - interval '15 days' WHERE id <> $1", young.id
         )
-        await worker.forget(desk.worker)
+        await cleanup.delete_old_deliveries(desk.worker)
         assert [delivery.id for delivery in await desk.deliveries(made.webhook.id)] == [young.id]
 
 

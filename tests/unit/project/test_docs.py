@@ -35,6 +35,16 @@ def test_every_link_leads_somewhere(page: Path) -> None:
             assert anchor in anchors_of(file), link
 
 
+@pytest.mark.parametrize(
+    "folder", ["shared/recollect", "services/recollect_gateway", "services/recollect_gateway/mcp_endpoint"]
+)
+def test_the_layout_names_every_module(folder: str) -> None:
+    layout = (ROOT / "docs" / "architecture.md").read_text().partition("## Layout")[2]
+    found = [path.stem for path in (ROOT / folder).iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()]
+    modules = {name for name in found if not name.startswith("__")}
+    assert modules - set(re.findall(r"\w+", layout)) == set()
+
+
 def test_the_law_for_names_is_linked_where_newcomers_begin() -> None:
     for page in ("README.md", "CONTRIBUTING.md", "docs/architecture.md"):
         assert any(link.endswith("glossary.md") for link in links_of(ROOT / page)), page

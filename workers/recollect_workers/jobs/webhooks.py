@@ -1,4 +1,4 @@
-"""Tell webhooks of events: find what is new, send what is due, let go of what is old.
+"""Tell webhooks of events: find what is new, send what is due.
 
 A turn is a few requests of one tenant, sent at once; then the tenant waits behind the others. So a tenant with a
 thousand deliveries, or whose addresses answer slowly, delays no other tenant. No transaction is open while something is
@@ -23,9 +23,6 @@ from recollect.webhooks.events import service as events
 from recollect_workers.attempts import Attempt
 from recollect_workers.context import WorkerContext
 from recollect_workers.turns import Turns, take_turns
-
-MAX_STEPS = 100
-"""Steps of one tenant in one round, at most: what is left waits for the next."""
 
 RECORDING = timedelta(seconds=60)
 """How long a lease lasts beyond the longest request: for recording how it went."""
@@ -53,21 +50,6 @@ async def send(context: WorkerContext) -> None:
     """
     turns = Turns(context.settings.webhook_tenants_at_once)
     await take_turns(turns, partial(_start_round, context, turns), due=context.webhooks_due, stopping=context.stopping)
-
-
-async def forget(context: WorkerContext) -> None:
-    """Delete deliveries that are older than they are kept. Raises Unavailable when the database is away."""
-    kept = timedelta(days=context.settings.webhook_retention_days)
-    for tenant_id in context.until_stopping(await deliveries.tenants_with_old(context.database, kept=kept)):
-        with Attempt("deliveries not deleted", tenant_id):
-            await _forget(context, tenant_id, kept)
-
-
-async def _forget(context: WorkerContext, tenant_id: UUID, kept: timedelta) -> None:
-    for _ in context.until_stopping(range(MAX_STEPS)):
-        async with context.database.transaction(worker_caller(tenant_id)) as tx:
-            if not await deliveries.remove_old(tx, kept=kept):
-                return
 
 
 async def _start_round(context: WorkerContext, turns: Turns) -> bool:

@@ -19,7 +19,7 @@ from recollect.transfer import file_jobs
 from recollect_gateway.calls import Call, Services
 from recollect_gateway.mcp_endpoint.errors import as_protocol_errors
 from recollect_gateway.mcp_endpoint.request import Context, McpRequest, request_of
-from recollect_gateway.mcp_endpoint.results import dumped, told_result
+from recollect_gateway.mcp_endpoint.results import dumped, render_result
 from recollect_gateway.mcp_endpoint.tasks.wire import (
     EXTENSION,
     TaskParams,
@@ -108,7 +108,7 @@ class TaskHandlers:
             return told | {"result": dumped(result)}
         try:
             call = Call(caller, self.services, GET, read_only=True)
-            answer = await told_result(request, tool, await tool.work.tell(call, job))
+            answer = await render_result(request, tool, await tool.work.tell(call, job))
             return told | {"result": answer if isinstance(answer, dict) else dumped(answer)}
         except MCPError as error:
             failed = {"status": "failed", "statusMessage": error.error.message}

@@ -226,7 +226,7 @@ async def _find(db: Database, secret: str, pepper: bytes) -> KeyRecord | None:
     async def asked(session: Session) -> KeyRecord | None:
         return await found_under(pepper, lambda each: store.find_key(session, model.hash_secret(secret, each)))
 
-    return await db.found(
+    return await db.find_in_any_cell(
         secret, asked, held_as=lambda: hashes_under(pepper, lambda each: model.hash_secret(secret, each))
     )
 

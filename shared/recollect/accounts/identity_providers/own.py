@@ -23,7 +23,7 @@ MAX_OWN_IDENTITIES = 200
 
 async def list_own_identities(db: Database, person_id: UUID) -> list[OwnIdentity]:
     """What a person who has signed in is at providers, in all their tenants."""
-    return await db.joined(
+    return await db.list_from_all_cells(
         lambda session: store.list_own_identities(session, most=MAX_OWN_IDENTITIES), person_id=person_id
     )
 
@@ -90,7 +90,7 @@ async def _all_ways(db: Database, person: PersonSession) -> AsyncIterator[Sessio
 
 async def _identities_of(db: Database, home: Session, person_id: UUID) -> list[OwnIdentity]:
     """What a person is at providers, of home as this session of theirs sees it."""
-    return await db.joined(
+    return await db.list_from_all_cells(
         lambda session: store.list_own_identities(session, most=MAX_OWN_IDENTITIES), person_id=person_id, at_home=home
     )
 

@@ -118,7 +118,7 @@ async def offered(db: Database, slugs: Sequence[str]) -> list[OfferedProvider]:
     """The providers of these tenants, of which none may be there, as a page offers them. Raises Unavailable."""
     if not slugs:
         return []
-    return await db.joined(lambda session: store.find_offered(session, slugs), slugs=slugs)
+    return await db.list_from_all_cells(lambda session: store.find_offered(session, slugs), slugs=slugs)
 
 
 async def begin(
@@ -149,7 +149,9 @@ async def finish(
     `signed_in`: who is in this browser already, whom it must be who connects the provider.
     """
     state = journey.secrets.hash
-    tenant_id = await db.found(state.hex(), lambda session: store.find_sign_in(session, state), held_as=lambda: [state])
+    tenant_id = await db.find_in_any_cell(
+        state.hex(), lambda session: store.find_sign_in(session, state), held_as=lambda: [state]
+    )
     if tenant_id is None:
         raise SignInRefused(OVER)
     caller = _at_work(tenant_id)

@@ -158,7 +158,7 @@ async def open_invitation(db: Database, secret: str, *, pepper: bytes) -> OpenIn
         async def asked(session: Session) -> InvitationRecord | None:
             return await found_under(pepper, lambda each: store.find_invitation(session, hash_secret(secret, each)))
 
-        record = await db.found(
+        record = await db.find_in_any_cell(
             secret, asked, held_as=lambda: hashes_under(pepper, lambda each: hash_secret(secret, each))
         )
     if (

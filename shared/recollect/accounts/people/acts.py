@@ -35,7 +35,7 @@ async def record(session: Session, person_id: UUID, act: Act, *, within: UUID | 
 async def record_elsewhere(db: Database, person_id: UUID, act: Act, *, within: UUID | None = None) -> None:
     """Record it in the logs of their tenants in cells other than home, best effort; not of a session `within` one."""
     if within is None:
-        await db.elsewhere(person_id, lambda session: record(session, person_id, act))
+        await db.do_in_other_cells(person_id, lambda session: record(session, person_id, act))
 
 
 async def end_sessions_elsewhere(db: Database, person_id: UUID, act: Act) -> None:
@@ -45,4 +45,4 @@ async def end_sessions_elsewhere(db: Database, person_id: UUID, act: Act) -> Non
         await store.revoke_sessions(session, person_id)
         await record(session, person_id, act)
 
-    await db.elsewhere(person_id, ended)
+    await db.do_in_other_cells(person_id, ended)

@@ -161,7 +161,9 @@ async def session_of(db: Database, secret: str, *, pepper: bytes) -> PersonSessi
     async def asked(session: Session) -> SessionRecord | None:
         return await found_under(pepper, lambda each: store.find_session(session, hash_secret(secret, each)))
 
-    record = await db.found(secret, asked, held_as=lambda: hashes_under(pepper, lambda each: hash_secret(secret, each)))
+    record = await db.find_in_any_cell(
+        secret, asked, held_as=lambda: hashes_under(pepper, lambda each: hash_secret(secret, each))
+    )
     now = datetime.now(UTC)
     if record is None or record.revoked_at is not None:
         return None
@@ -193,7 +195,7 @@ async def list_sessions(db: Database, person_id: UUID, *, within: UUID | None) -
         return await store.list_sessions(session, person_id, within=within, limit=MAX_SESSIONS)
 
     if within is None:
-        found = await db.joined(asked, person_id=person_id)
+        found = await db.list_from_all_cells(asked, person_id=person_id)
         return sorted(found, key=lambda each: each.last_used_at, reverse=True)[:MAX_SESSIONS]
     async with db.personal(person_id, within=within) as session:
         return await asked(session)
@@ -216,7 +218,7 @@ async def end_session(
         return ended
 
     if within is None:
-        ended = await db.found(str(session_id), asked, person_id=person_id)
+        ended = await db.find_in_any_cell(str(session_id), asked, person_id=person_id)
     else:
         async with db.personal(person_id, within=within) as session:
             ended = await asked(session)
@@ -296,7 +298,7 @@ async def list_memberships(
     `sure`: raises Unavailable rather than to say that there is none while a cell is away.
     """
     if within is None:
-        found = await db.joined(store.list_memberships, person_id=person_id, sure=sure)
+        found = await db.list_from_all_cells(store.list_memberships, person_id=person_id, sure=sure)
         return sorted(found, key=lambda each: each.tenant)
     async with db.personal(person_id, within=within) as session:
         return [each for each in await store.list_memberships(session) if each.tenant_id == within]
@@ -309,7 +311,7 @@ async def find_membership(db: Database, person_id: UUID, tenant: str, *, within:
         return next((each for each in await store.list_memberships(session) if each.tenant == tenant), None)
 
     if within is None:
-        return await db.found(f"member {tenant}", asked, person_id=person_id, slug=tenant)
+        return await db.find_in_any_cell(f"member {tenant}", asked, person_id=person_id, slug=tenant)
     async with db.personal(person_id, within=within) as session:
         found = await asked(session)
     return found if found is not None and found.tenant_id == within else None

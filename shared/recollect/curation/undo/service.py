@@ -19,6 +19,7 @@ from recollect.curation.undo.model import (
 from recollect.curation.undo.plan import plan_undo
 from recollect.errors import InvalidInput, TooLarge
 from recollect.graph.aliases import service as aliases
+from recollect.graph.graphs import moments
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import ARCHIVE_EXPIRED, Graph, Revision
 from recollect.graph.nodes import service as nodes
@@ -60,7 +61,7 @@ async def undo_changes(
 
 
 async def _plan(tx: Transaction, graph: Graph, span: ChangeRange) -> UndoPlan:
-    await graphs.require_kept(tx, graph, span.since, path="since_revision")
+    await moments.require_kept(tx, graph, span.since, path="since_revision")
     _require_within(span, newest=await graphs.newest_revision(tx, graph))
     count = await store.count_touched(tx, graph, span)
     if count > MAX_UNDONE:

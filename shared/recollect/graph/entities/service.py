@@ -118,14 +118,35 @@ async def merge_fields(
 ) -> tuple[int, int]:
     """Let an entity take over what others are: observations, tags, importance, age, names as aliases, and children.
 
-    What any of them said ends when it would have, and gains what others say beside the same text. What an outdated or
-    archived one said is outdated, where the entity has another status then. `parent_id` is what the entity stands under
-    then. Answers how many active observations the others had, and how many of them the target lacked.
+    `parent_id` is what the entity stands under then. Answers how many active observations the others had, and how many
+    of them the target lacked.
     """
     ids = [source.id for source in sources]
     fields = merged_fields(target, sources, parent_id=parent_id)
+    counts = await _merge_observations(tx, revision, target, sources, fields)
+    await store.backdate_node(tx, target.id, min(source.created_at for source in sources))
+    await nodes.rewrite(tx, revision, [Rewrite(target, fields)])
+    await aliases.inherit_names(tx, revision, target.id, ids)
+    await nodes.reindex(tx, revision, [target.id])
+    children = await store.find_children_of(tx, ids)
+    heads = await nodes.read_heads(tx, revision.graph, [i for i in children if i != target.id and i not in ids])
+    await nodes.rewrite(tx, revision, [Rewrite(h, replace(h.fields, parent_id=target.id)) for h in heads.values()])
+    return counts
+
+
+async def _merge_observations(
+    tx: Transaction, revision: Revision, target: NodeHead, sources: Sequence[NodeHead], fields: NodeFields
+) -> tuple[int, int]:
+    """Attach to an entity, which gets these fields, what others say; the counts that `merge_fields` answers.
+
+    What any of them said ends when it would have, and gains what others say beside the same text. What an outdated or
+    archived one said is outdated, where the entity has another status then.
+    """
     lapsed = {head.id: head.reason for head in (target, *sources) if head.status not in ("active", fields.status)}
-    said = [*await observations.list_observations(tx, ids), *own_texts(sources, fields.content, revision.at)]
+    said = [
+        *await observations.list_observations(tx, [source.id for source in sources]),
+        *own_texts(sources, fields.content, revision.at),
+    ]
     theirs = await each(said, lambda o: _still(o, lapsed))
     own = await each(await _take_what_changes(tx, revision, target, fields, lapsed), lambda o: _still(o, lapsed))
     ends = {head.id: head.expires_at for head in (target, *sources)}
@@ -147,13 +168,6 @@ async def merge_fields(
     new = {o.id for o in added}
     await observations.enrich(tx, revision, [o for o in moved if o.id not in new])
     known = {o.content for o in own if o.is_active}
-    await store.backdate_node(tx, target.id, min(source.created_at for source in sources))
-    await nodes.rewrite(tx, revision, [Rewrite(target, fields)])
-    await aliases.inherit_names(tx, revision, target.id, ids)
-    await nodes.reindex(tx, revision, [target.id])
-    children = await store.find_children_of(tx, ids)
-    heads = await nodes.read_heads(tx, revision.graph, [i for i in children if i != target.id and i not in ids])
-    await nodes.rewrite(tx, revision, [Rewrite(h, replace(h.fields, parent_id=target.id)) for h in heads.values()])
     return count_active(theirs), sum(o.is_active and o.content not in known for o in added)
 
 

@@ -17,20 +17,18 @@ from recollect.accounts.identity import service as identity
 from recollect.accounts.quotas import service as quotas
 from recollect.accounts.quotas.model import TenantTotals
 from recollect.caller import Check, unconditional
-from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, Unavailable
-from recollect.graph.graphs import store
+from recollect.errors import Conflict, ErrorCode, Forbidden, NotFound, Unavailable
+from recollect.graph.graphs import moments, store
 from recollect.graph.graphs.model import (
     Change,
     Graph,
     GraphHead,
     GraphPatch,
     KnownGraph,
-    Moment,
     NewGraph,
     Revision,
     graph_name,
     new_graph_name,
-    parse_as_of,
     spelled_id,
 )
 from recollect.graph.graphs.view import GraphView
@@ -80,7 +78,7 @@ async def view_of(
     if known is None:
         return GraphView(tx, Graph.absent(name or tx.caller.default_graph))
     tx.caller.require_graph(known.graph.id)
-    return GraphView(tx, known.graph, await moment(tx, known.graph, as_of))
+    return GraphView(tx, known.graph, await moments.find_moment(tx, known.graph, as_of))
 
 
 def require_there(view: GraphView) -> None:
@@ -224,58 +222,6 @@ async def newest_revision(tx: Transaction, graph: Graph) -> int:
     return (await store.find_head(tx, graph.id)).revision
 
 
-async def moment(tx: Transaction, graph: Graph, as_of: str | datetime | None) -> Moment | None:
-    """The past state that `as_of` (a revision or a time) names; None for now.
-
-    Raises InvalidInput, also where compaction has removed what was then.
-    """
-    if as_of is None:
-        return None
-    wanted = parse_as_of(as_of) if isinstance(as_of, str) else as_of
-    if isinstance(wanted, datetime):
-        return await moment_of(tx, graph, wanted)
-    await require_kept(tx, graph, wanted, path="as_of")
-    at = graph.created_at if wanted == 0 else await store.find_change(tx, graph, wanted)
-    if at is None:
-        newest = (await store.find_head(tx, graph.id)).revision
-        raise InvalidInput(f"The graph's newest revision is {newest}", path="as_of")
-    return Moment(wanted, at)
-
-
-async def require_kept(tx: Transaction, graph: Graph, revision: int, *, path: str) -> None:
-    """Raise InvalidInput where compaction has removed what was at a revision."""
-    horizon = await store.find_horizon(tx, graph)
-    if revision < horizon.revision:
-        raise _compacted(horizon, path)
-
-
-async def moment_of(tx: Transaction, graph: Graph, at: datetime) -> Moment:
-    """The state of a graph at a time; raises InvalidInput where compaction has removed what was then."""
-    horizon = await store.find_horizon(tx, graph)
-    if horizon.revision and at < horizon.at:
-        raise _compacted(horizon, "as_of")
-    newest = await store.find_revision_at(tx, graph, at)
-    return Moment(newest.revision if newest else 0, at)
-
-
-async def horizon_at(tx: Transaction, graph: Graph, before: datetime) -> Moment:
-    """The oldest state that can be read once a graph was compacted up to a time; revision 0: all of them."""
-    horizon, newest = await store.find_horizon(tx, graph), await store.find_revision_at(tx, graph, before)
-    return newest if newest is not None and newest.revision > horizon.revision else horizon
-
-
-async def horizon_of(tx: Transaction, graph: Graph) -> Moment:
-    """The oldest state of a graph that can be read; revision 0: all of them."""
-    return await store.find_horizon(tx, graph)
-
-
-async def raise_horizon(tx: Transaction, graph: Graph, before: datetime) -> Moment:
-    """Let nothing be read any more that was over before a time; the oldest state that can be. It never moves back."""
-    horizon = await horizon_at(tx, graph, before)
-    await store.raise_horizon(tx, graph, horizon)
-    return horizon
-
-
 async def hold_graph(tx: Transaction, graph_id: UUID) -> Revision:
     """Take a graph's write lock to make anew what is derived from it, as of its newest revision: none is made.
 
@@ -355,15 +301,6 @@ async def _record(tx: Transaction, revision: Revision, *, made: bool = False) ->
     quotas.require_nodes(tx, written.quotas, nodes=written.nodes, added=revision.nodes_added)
     stored = 0 if revision.takes_away else written.stored_bytes - revision.stored_bytes
     await quotas.require_room(tx, written.quotas, TenantTotals(int(made), revision.deltas["observations"], stored))
-
-
-def _compacted(horizon: Moment, path: str) -> InvalidInput:
-    return InvalidInput(
-        f"The past can be read back to revision {horizon.revision} ({horizon.at:%Y-%m-%dT%H:%M:%S.%fZ}): compaction "
-        "removed what was before",
-        code=ErrorCode.COMPACTED,
-        path=path,
-    )
 
 
 async def _locked_by_id(tx: Transaction, graph_id: UUID, operation: str) -> Revision:

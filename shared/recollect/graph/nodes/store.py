@@ -138,7 +138,7 @@ async def restore_heads(tx: Transaction, revision: Revision, restored: Sequence[
     """Give lineages, deleted ones too, the fields that they had and a new version number."""
     for some in tx.batches(restored, MAX_WRITTEN):
         rows = [
-            {"id": r.id, "version_id": new_id(), "began_at": r.began_at, "below": len(r.siblings), **_told(r.fields)}
+            {"id": r.id, "version_id": new_id(), "began_at": r.began_at, "below": len(r.siblings), **_columns(r.fields)}
             for r in some
         ]
         await tx.execute(queries.restore_heads, graph_id=revision.graph.id, revision_time=revision.at, heads=rows)
@@ -165,7 +165,7 @@ async def insert_nodes(
 
     def row_of(node: tuple[NodeFields, str | None, datetime | None]) -> dict[str, Any]:
         fields, actor, began_at = node
-        return {"id": new_id(), "version_id": new_id(), "actor": actor, "began_at": began_at, **_told(fields)}
+        return {"id": new_id(), "version_id": new_id(), "actor": actor, "began_at": began_at, **_columns(fields)}
 
     rows = await each(nodes, row_of)
     made = dict[UUID, asyncpg.Record]()
@@ -223,7 +223,7 @@ def _stamp(tx: Transaction, revision: Revision) -> dict[str, Any]:
     return {**revision.parameters, "subject": tx.caller.subject}
 
 
-def _told(fields: NodeFields) -> dict[str, Any]:
+def _columns(fields: NodeFields) -> dict[str, Any]:
     return {name: getattr(fields, name) for name in FIELD_NAMES}
 
 
@@ -238,7 +238,7 @@ def _rewrite_row(rewrite: Rewrite) -> dict[str, Any]:
         "based_on": rewrite.based_on,
         "beside_heads": rewrite.beside_heads,
         "actor": rewrite.actor,
-        **_told(rewrite.fields),
+        **_columns(rewrite.fields),
     }
 
 

@@ -97,7 +97,7 @@ class Language:
         """The first MAX_RANGES times that a text tells."""
         found: list[ToldTime] = []
         for match in self._pattern.finditer(text):
-            if (told := self._told(match)) is not None:
+            if (told := self._read_match(match)) is not None:
                 found.append(told)
             if len(found) == MAX_RANGES:
                 break
@@ -113,7 +113,7 @@ class Language:
 
         return f"(?P<p{place}>{re.sub('{([a-z]+)}', group, pattern)})"
 
-    def _told(self, match: re.Match[str]) -> ToldTime | None:
+    def _read_match(self, match: re.Match[str]) -> ToldTime | None:
         """None where a word of the table is not meant: without regard to case, a dotless i is an i to a pattern."""
         groups = {name: value for name, value in match.groupdict().items() if value is not None}
         place = next(int(name[1:]) for name in groups if "_" not in name)

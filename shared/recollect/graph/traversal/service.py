@@ -8,6 +8,7 @@ from uuid import UUID
 
 from recollect.errors import TooLarge
 from recollect.graph.entities import service as entities
+from recollect.graph.graphs import moments
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import service as nodes
@@ -91,7 +92,7 @@ async def view_of_paths(tx: Transaction, searched: PathSearch) -> GraphView:
     view = GraphView(tx, searched.graph, searched.at)
     if view.at is not None or (await graphs.head_of(view)).revision == searched.revision:
         return view
-    return replace(view, at=await graphs.moment(tx, searched.graph, str(searched.revision)))
+    return replace(view, at=await moments.find_moment(tx, searched.graph, str(searched.revision)))
 
 
 async def name_paths(tx: Transaction, searched: PathSearch, found: Paths) -> NamedPaths:

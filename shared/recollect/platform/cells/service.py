@@ -7,7 +7,7 @@ where it found a tenant or a credential; what it remembers may be old: the cell 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, Unpack
 from uuid import UUID
 
 import structlog
@@ -24,7 +24,7 @@ from recollect.platform.db import Ask, Database, OnWritten
 from recollect.platform.queue import Wakeups
 from recollect.platform.replicas import replica_of
 from recollect.platform.schema.service import SchemaCheck
-from recollect.platform.transactions import ExpectedGraph, Session, Transaction
+from recollect.platform.transactions import Session, Transaction, TransactionOptions
 from recollect.settings import Settings
 from recollect.settings.cells import HOME
 
@@ -88,31 +88,11 @@ class Cells(Database):
         return self._places.get(tenant_id)
 
     @asynccontextmanager
-    async def transaction(
-        self,
-        caller: Caller,
-        *,
-        read_only: bool = False,
-        keep: bool = True,
-        reply_bytes: int | None = None,
-        also_suspended: bool = False,
-        expects: ExpectedGraph | None = None,
-        keyed: bool = False,
-        durable: bool = True,
-    ) -> AsyncIterator[Transaction]:
+    async def transaction(self, caller: Caller, **options: Unpack[TransactionOptions]) -> AsyncIterator[Transaction]:
         """As of one database, in the tenant's cell. Raises TenantMoving while it is in none, or leaving."""
-        asked = {
-            "read_only": read_only,
-            "keep": keep,
-            "reply_bytes": reply_bytes,
-            "also_suspended": also_suspended,
-            "expects": expects,
-            "keyed": keyed,
-            "durable": durable,
-        }
         async with AsyncExitStack() as stack:
             cell, tx = await self._entered(
-                stack, caller.tenant_id, lambda name: self._transaction_at(name, caller, **asked)
+                stack, caller.tenant_id, lambda name: self._transaction_at(name, caller, **options)
             )
             tx.at_home = cell == HOME
             yield tx
@@ -143,7 +123,7 @@ class Cells(Database):
                 now = await self._cell_of(tenant_id)
             return now, await stack.enter_async_context(begin(now))
 
-    async def found(
+    async def find_in_any_cell(
         self,
         by: str,
         ask: Ask[T | None],
@@ -186,7 +166,7 @@ class Cells(Database):
                 self._places[tenant_id] = cell
         return found
 
-    async def joined(
+    async def list_from_all_cells(
         self,
         ask: Ask[list[T]],
         *,
@@ -222,7 +202,7 @@ class Cells(Database):
 
         return not any((await self._each(self.names, asked)).values())
 
-    async def elsewhere(self, person_id: UUID, do: Ask[object]) -> None:
+    async def do_in_other_cells(self, person_id: UUID, do: Ask[object]) -> None:
         """As of one database. A cell that is away, or too slow, is left out, and the log says so."""
         asking = {name: self._begin(name, do, person_id) for name in self._others}
         await asyncio.wait(asking.values(), timeout=ELSEWHERE_SECONDS)
@@ -276,16 +256,18 @@ class Cells(Database):
             raise _unanswered() from None
 
     @asynccontextmanager
-    async def _transaction_at(self, cell: str, caller: Caller, **asked: Any) -> AsyncIterator[Transaction]:
+    async def _transaction_at(
+        self, cell: str, caller: Caller, **options: Unpack[TransactionOptions]
+    ) -> AsyncIterator[Transaction]:
         if cell == HOME:
-            async with super().transaction(caller, **asked) as tx:
+            async with super().transaction(caller, **options) as tx:
                 yield tx
             return
         await self._schemas[cell].require_current()
         other = self._others[cell]
         if self._participant is not None:
             other = other.taking_part(self._participant)
-        async with other.transaction(caller, **asked) as tx:
+        async with other.transaction(caller, **options) as tx:
             yield tx
 
     @asynccontextmanager

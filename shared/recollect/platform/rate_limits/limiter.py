@@ -32,7 +32,7 @@ log = structlog.get_logger(__name__)
 
 
 class RateLimiter:
-    """Counts requests. No caller ever meets an error, or a wait beyond `wait_seconds`, for want of Redis.
+    """Counts requests. No caller meets an error because Redis is away, or waits for it longer than `wait_seconds`.
 
     While Redis is away, this process counts by itself, a `local_share` of each limit, and tries Redis again in the
     background until it is back, whether requests come meanwhile or not: what metrics tell of it holds. Who has nothing

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from recollect.accounts.tenants import service as tenants
 from recollect.errors import Conflict
+from recollect.graph.graphs import moments
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.passages import reembedding
@@ -37,7 +38,7 @@ CHECK_EVERY = timedelta(days=1)
 
 async def preview(tx: Transaction, graph: Graph, *, before: datetime) -> Compaction:
     """What a compaction of all that was deleted or superseded before a time would remove."""
-    horizon = await graphs.horizon_at(tx, graph, before)
+    horizon = await moments.horizon_at(tx, graph, before)
     freed = await store.count_compactable(tx, graph, horizon.revision) if horizon.revision else FreedRows()
     replaced = await reembedding.count_replaced(tx, graph.id, before=before, horizon=horizon.revision)
     return Compaction(horizon if horizon.revision else None, freed + FreedRows(vectors=replaced))
@@ -51,7 +52,7 @@ async def compact(tx: Transaction, graph_id: UUID, *, before: datetime, limit: i
     refused. Raises NotFound, Forbidden.
     """
     revision = await graphs.hold_graph(tx, graph_id)
-    horizon = await graphs.raise_horizon(tx, revision.graph, before)
+    horizon = await moments.raise_horizon(tx, revision.graph, before)
     await tx.delete_much()
     await passages.raise_index_epoch(tx, graph_id)  # A worker that settles passages of this graph waits for it.
     freed = await _remove(tx, revision, horizon.revision, limit) if horizon.revision else FreedRows()

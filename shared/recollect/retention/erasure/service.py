@@ -68,7 +68,7 @@ async def erase_person(
     number = None if revision.is_empty else revision.number
     left_out = () if dry_run else await _end_with_statistics(tx, revision.graph.id)
     await idempotency.forget_answers(tx)
-    await audit.record(tx, Action.PERSON_ERASED, named("graph", revision.graph.id), erased=_told(erased))
+    await audit.record(tx, Action.PERSON_ERASED, named("graph", revision.graph.id), erased=_without_zeros(erased))
     return Receipt(number, targets.names, erased, {table: count for table, count in kept.items() if count}, left_out)
 
 
@@ -90,7 +90,7 @@ async def erase_graph(
     kept = await store.count_of_graph(tx, graph.id)
     left_out = await _end_with_statistics(tx, None)
     await idempotency.forget_answers(tx)
-    await audit.record(tx, Action.GRAPH_ERASED, named("graph", graph.id), erased=_told(counts))
+    await audit.record(tx, Action.GRAPH_ERASED, named("graph", graph.id), erased=_without_zeros(counts))
     return Receipt(None, (), counts, {table: count for table, count in kept.items() if count}, left_out)
 
 
@@ -166,8 +166,8 @@ async def _take_away(tx: Transaction, revision: Revision, targets: ErasureTarget
     return len(changed)
 
 
-def _told(erased: Mapping[str, int]) -> dict[str, int]:
-    """What was erased, as the audit log tells it: rows by table."""
+def _without_zeros(erased: Mapping[str, int]) -> dict[str, int]:
+    """The rows that were erased, by table; tables that lost none are left out."""
     return {table: count for table, count in erased.items() if count}
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from recollect.accounts.tenants import service as tenants
+from recollect.graph.graphs import moments
 from recollect.graph.graphs import service as graphs
 from recollect.jobs import service as jobs
 from recollect.jobs.kinds import COMPACT_GRAPH
@@ -67,7 +68,7 @@ async def compacted(call: Call, job: Job) -> Reply:
     assert job.graph_id is not None, "one graph is compacted at a time"
     freed = FreedRows(**job.cursor.get("call", {})) + FreedRows(**job.result or {})
     async with call.transaction() as tx:
-        horizon = await graphs.horizon_of(tx, await graphs.graph_of(tx, job.graph_id))
+        horizon = await moments.horizon_of(tx, await graphs.graph_of(tx, job.graph_id))
     return Reply(_compacted(Compaction(horizon, freed), dry_run=False))
 
 

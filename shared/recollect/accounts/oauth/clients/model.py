@@ -4,7 +4,6 @@ All are public clients (RFC 6749, 2.1): they have no secret, and prove by PKCE t
 of itself, its name above all, nobody has checked.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from ipaddress import ip_address
@@ -106,11 +105,6 @@ def is_loopback(uri: str) -> bool:
     """Whether an address leads to the machine that the browser runs on."""
     parts = _split(uri)
     return parts is not None and _is_loopback_host(parts.hostname or "")
-
-
-def only_loopback(uris: Iterable[str]) -> bool:
-    """Whether all of these do: then any program of that machine may pass for the client."""
-    return all(is_loopback(uri) for uri in uris)
 
 
 def _may_be_redirected_to(uri: str) -> bool:

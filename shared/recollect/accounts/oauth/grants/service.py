@@ -89,7 +89,9 @@ async def find_tenant(db: Database, secret: str, *, pepper: bytes) -> UUID | Non
     async def asked(session: Session) -> UUID | None:
         return await found_under(pepper, lambda each: store.find_tenant(session, hash_secret(secret, each)))
 
-    return await db.found(secret, asked, held_as=lambda: hashes_under(pepper, lambda each: hash_secret(secret, each)))
+    return await db.find_in_any_cell(
+        secret, asked, held_as=lambda: hashes_under(pepper, lambda each: hash_secret(secret, each))
+    )
 
 
 async def present_code(tx: Transaction, code: str, client_id: str, *, pepper: bytes) -> PresentedCode | None:
@@ -154,7 +156,9 @@ async def authenticate(db: Database, secret: str, *, resource: str | None, peppe
     async def asked(session: Session) -> AccessRecord | None:
         return await found_under(pepper, lambda each: store.find_access_token(session, hash_secret(secret, each)))
 
-    record = await db.found(secret, asked, held_as=lambda: hashes_under(pepper, lambda each: hash_secret(secret, each)))
+    record = await db.find_in_any_cell(
+        secret, asked, held_as=lambda: hashes_under(pepper, lambda each: hash_secret(secret, each))
+    )
     if record is None or record.revoked_at is not None or record.expires_at <= datetime.now(UTC):
         raise Unauthenticated(REFUSAL)
     if record.resource != resource:
@@ -209,7 +213,7 @@ async def list_own_grants(db: Database, person_id: UUID, *, within: UUID | None)
         return await store.list_own_grants(session, most=MAX_OWN_GRANTS)
 
     if within is None:
-        found = await db.joined(asked, person_id=person_id)
+        found = await db.list_from_all_cells(asked, person_id=person_id)
         return sorted(found, key=lambda each: each.last_used_at or each.created_at, reverse=True)[:MAX_OWN_GRANTS]
     async with db.personal(person_id, within=within) as session:
         return [each for each in await asked(session) if each.tenant_id == within]

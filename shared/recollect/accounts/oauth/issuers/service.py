@@ -109,7 +109,7 @@ async def trusted_addresses(db: Database, tenant: str) -> list[str]:
     async def asked(session: Session) -> list[str] | None:
         return await store.list_addresses(session, tenant) or None
 
-    return await db.found(f"issuers {tenant}", asked, slug=tenant) or []
+    return await db.find_in_any_cell(f"issuers {tenant}", asked, slug=tenant) or []
 
 
 async def authenticate(db: Database, issuers: Issuers, presented: PresentedToken) -> Caller:
@@ -117,7 +117,7 @@ async def authenticate(db: Database, issuers: Issuers, presented: PresentedToken
     try:
         address = _said_issuer(presented.secret)
         by = f"issuer {presented.tenant} {address}"
-        record = await db.found(
+        record = await db.find_in_any_cell(
             by, lambda session: store.find_issuer(session, presented.tenant, address), slug=presented.tenant
         )
         if record is None:

@@ -1,0 +1,65 @@
+"""Delete what is kept for a time only: usage, entries of the audit log, idempotency keys, deliveries of webhooks.
+
+Any number of workers do so at once: each takes rows that no other has in hand.
+"""
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from functools import partial
+from uuid import UUID
+
+from recollect.accounts.audit import service as audit
+from recollect.accounts.idempotency import service as idempotency
+from recollect.accounts.identity.model import worker_caller
+from recollect.accounts.usage import service as usage
+from recollect.platform.transactions import Transaction
+from recollect.webhooks.deliveries import service as deliveries
+from recollect_workers.attempts import Attempt
+from recollect_workers.context import WorkerContext
+
+MAX_STEPS = 100
+"""Steps of one tenant in one sweep, at most: what is left waits for the next."""
+
+Step = Callable[[Transaction], Awaitable[bool]]
+"""Deletes a bounded number of a tenant's rows; returns whether another step may find more."""
+
+
+async def delete_old_usage(context: WorkerContext) -> None:
+    """Delete usage that is older than it is kept. Raises Unavailable when the database is away."""
+    kept = timedelta(days=context.settings.usage_retention_days)
+    tenants = await usage.tenants_with_old_usage(context.database, kept=kept)
+    await _delete(context, tenants, partial(usage.forget_old, kept=kept), failed="usage not deleted")
+
+
+async def delete_old_audit_entries(context: WorkerContext) -> None:
+    """Delete entries that are older than they are kept. Raises Unavailable when the database is away."""
+    kept = timedelta(days=context.settings.audit_retention_days)
+    tenants = await audit.tenants_with_old_audit(context.database, kept=kept)
+    await _delete(context, tenants, partial(audit.forget_old, kept=kept), failed="audit log not shortened")
+
+
+async def delete_expired_idempotency_keys(context: WorkerContext) -> None:
+    """Delete keys that have expired. Raises Unavailable when the database is away."""
+    tenants = await idempotency.tenants_with_expired_keys(context.database)
+    await _delete(context, tenants, idempotency.forget_expired, failed="idempotency keys not deleted")
+
+
+async def delete_old_deliveries(context: WorkerContext) -> None:
+    """Delete deliveries that are older than they are kept. Raises Unavailable when the database is away."""
+    kept = timedelta(days=context.settings.webhook_retention_days)
+    tenants = await deliveries.tenants_with_old(context.database, kept=kept)
+    await _delete(context, tenants, partial(deliveries.remove_old, kept=kept), failed="deliveries not deleted")
+
+
+async def _delete(context: WorkerContext, tenants: list[UUID], step: Step, *, failed: str) -> None:
+    for tenant_id in context.until_stopping(tenants):
+        with Attempt(failed, tenant_id):
+            await _take_steps(context, tenant_id, step)
+
+
+async def _take_steps(context: WorkerContext, tenant_id: UUID, step: Step) -> None:
+    """Take the step until it finds no more, each time in a transaction of its own."""
+    for _ in context.until_stopping(range(MAX_STEPS)):
+        async with context.database.transaction(worker_caller(tenant_id)) as tx:
+            if not await step(tx):
+                return
