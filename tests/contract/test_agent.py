@@ -263,6 +263,15 @@ class TestForget:
         assert await agent("read_graph") == {"entities": [], "relations": []}
         assert await agent.recalled("anvil", include_outdated=True) == []
 
+    async def test_why_a_node_was_deleted_stands_in_its_history(self, agent: ToolAgent) -> None:
+        fact, entity = await agent.remember("Bees make honey"), await agent.remember("likes tea", about=["Ada"])
+        await agent("forget", ids=[fact["id"]], reason="not now")
+        await agent("forget", ids=[fact["id"]], names=["Ada"], mode="delete", reason="it was a test")
+        for node, why in ((fact["node"], "not now"), (entity["node"], None)):
+            gone, before, *_ = (await agent("history", lineage_id=node))["versions"]
+            assert (gone["deleted"], gone["reason"]) == (True, "it was a test")
+            assert before.get("reason") == why
+
     async def test_an_outdated_statement_is_kept_untold_and_comes_back(self, agent: ToolAgent) -> None:
         memory = await agent.remember("likes tea", about=["Ada"], at="2026-01-31T12:00:00Z")
         await agent.remember("plays chess", about=["Ada"])

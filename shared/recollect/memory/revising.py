@@ -83,7 +83,7 @@ async def forget(
     heads = await nodes.read_heads(tx, revision.graph, wanted)
     gone = list(heads.values()) if delete else [head for head in heads.values() if not head.fields.placeholder]
     if delete:
-        await relations.delete_nodes(tx, revision, [head.id for head in gone])
+        await relations.delete_nodes(tx, revision, [head.id for head in gone], reason=reason)
     else:
         rewrites = [Rewrite(head, _amended(head.fields, outdated, revision.at)) for head in gone]
         await nodes.rewrite(
