@@ -185,7 +185,7 @@ def create_server(services: Services, offer: Offer) -> Server[Any]:
     answers = McpHandlers(services, tools, listed)
     resources = ResourceHandlers(services, tools, offer.resources, answers.count_resource)
     prompts = PromptHandlers(offer.prompts, tools)
-    completions = CompletionHandlers(services, offer.prompts)
+    completions = CompletionHandlers(services, offer.prompts, tools)
     server: Server[Any] = Server(
         "recollect",
         version=__version__,
