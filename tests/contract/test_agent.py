@@ -172,6 +172,15 @@ class TestRevise:
         [then] = (await agent("open_nodes", names=["Ada"], as_of=before))["entities"]
         assert then["observations"] == ["Ada lives in Oslo"]
 
+    @pytest.mark.parametrize("about", [[], ["Ada"]])
+    async def test_a_tag_is_kept_once_whatever_its_case(self, agent: ToolAgent, about: list[str]) -> None:
+        memory = await agent.remember("likes tea", about=about, tags=["Tea", "tea"])
+        for tags, kept in ((None, ["Tea"]), (["Cup", "cup", "pot"], ["Cup", "pot"])):
+            if tags is not None:
+                await agent("revise", id=memory["id"], tags=tags)
+            [found] = (await agent("recall", query="tea"))["memories"]
+            assert found["tags"] == kept
+
     async def test_a_statement_s_own_attributes_are_revised_under_its_id(self, agent: ToolAgent) -> None:
         memory = await agent.remember("likes tea", about=["Ada"], tags=["old"], source="diary", metadata={"page": 1})
         revised = await agent("revise", id=memory["id"], tags=["new"], importance=7, ttl_days=30)
