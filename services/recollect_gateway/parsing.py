@@ -1,13 +1,13 @@
 """What callers send, as structs: parsed, checked for what cannot be stored, and told whole where it is wrong."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import cache, partial
 from itertools import islice
 from math import inf, isfinite
 from types import NoneType, UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from uuid import UUID
 
 import msgspec
@@ -50,10 +50,50 @@ def parse(type_: type[T], arguments: Any) -> T:
     raise found[0] if len(found) == 1 else InvalidInputs(found[:MAX_FAULTS], more=len(found) > MAX_FAULTS)
 
 
-async def parse_beside(tenant_id: UUID, type_: type[T], arguments: Any) -> T:
+def parse_told(type_: type[T], arguments: Any) -> T:
+    """The same of what a model sends: null is as good as leaving out what may be left out, and 5.0 is as good as 5.
+
+    Many models fill in every argument, and some know no other numbers. To JSON Schema, 5.0 is an integer.
+    """
+    try:
+        return parse(type_, arguments)
+    except InvalidInput:
+        if any(_overlong(type_, arguments)):
+            raise
+    return parse(type_, _meant(type_, arguments))
+
+
+async def parse_beside(tenant_id: UUID, type_: type[T], arguments: Any, how: Callable[..., T] = parse) -> T:
     """The same of what is large, beside the event loop. What it takes is bounded by what a body may hold."""
-    slices = in_one_slice(partial(parse, type_, arguments))
+    slices = in_one_slice(partial(how, type_, arguments))
     return await compute(tenant_id, slices, seconds=inf, advice="")
+
+
+def _meant(type_: Any, value: Any) -> Any:
+    """A value without nulls for what may be left out and is not null itself, and with whole numbers for integers."""
+    inner, _ = _unwrapped(type_)
+    if isinstance(value, dict) and isinstance(inner, type) and issubclass(inner, msgspec.Struct):
+        fields = {field.encode_name: field for field in msgspec.structs.fields(inner)}
+        return {
+            name: _meant(fields[name].type, part) if name in fields else part
+            for name, part in value.items()
+            if part is not None or name not in fields or fields[name].required or _takes(fields[name].type, NoneType)
+        }
+    if isinstance(value, list) and get_origin(inner) is list:
+        (element,) = get_args(inner)
+        return [_meant(element, item) for item in value]
+    if isinstance(value, float) and value.is_integer() and _takes(type_, int) and not _takes(type_, float):
+        return int(value)
+    return value
+
+
+def _takes(type_: Any, wanted: type) -> bool:
+    """Whether a type is this one, or may be."""
+    while get_origin(type_) is Annotated:
+        type_ = get_args(type_)[0]
+    if get_origin(type_) in (Union, UnionType):
+        return any(_takes(option, wanted) for option in get_args(type_))
+    return type_ is wanted
 
 
 def _overlong(type_: type[msgspec.Struct], arguments: Any) -> Iterator[InvalidInput]:
@@ -91,7 +131,7 @@ def _faults(type_: Any, value: Any, path: str) -> Iterator[InvalidInput]:
         yield fault
         return
     except msgspec.ValidationError as error:
-        itself = _invalid(str(error), path)
+        itself = _invalid(str(error), path, choices=_choices(type_))
     parts = _faults_of_parts(type_, value, path)
     yield next(parts, itself)
     yield from parts
@@ -204,8 +244,14 @@ def utc_through(time: datetime | None, path: str) -> datetime | None:
     return None if moment is None else through(moment)
 
 
-def _invalid(message: str, under: str) -> InvalidInput:
-    """What the parser says of a value at `under`, with the path inside it."""
+def _choices(type_: Any) -> str:
+    """The words that a type is one of, in order; empty for any other type."""
+    inner, _ = _unwrapped(type_)
+    return ", ".join(sorted(get_args(inner))) if get_origin(inner) is Literal else ""
+
+
+def _invalid(message: str, under: str, *, choices: str = "") -> InvalidInput:
+    """What the parser says of a value at `under`, with the path inside it, and what it may be one of."""
     at = _AT.search(message)
     path = re.sub(r"\[(\d+)\]", r".\1", at["path"] if at else "").replace("[...]", "").lstrip(".")
     path = _under(under, path) if path else under
@@ -213,4 +259,5 @@ def _invalid(message: str, under: str) -> InvalidInput:
     for pattern, said in ((_MISSING, "Required"), (_UNKNOWN, "Unknown argument")):
         if field := pattern.match(text):
             return InvalidInput(said, path=_under(path, field["field"][:MAX_NAME]))
-    return InvalidInput(plain_words(text), path=path or None)
+    said = plain_words(text)
+    return InvalidInput(f"{said}; there are: {choices}" if choices else said, path=path or None)

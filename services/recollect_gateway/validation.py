@@ -54,4 +54,6 @@ async def read_json(request: Request[Any, Any, Any]) -> Any:
     try:
         return msgspec.json.decode(await request.body())
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        raise InvalidInput("The body is not JSON, or is nested too deep") from None
+        raise InvalidInput(
+            "The body is not JSON, is nested too deep, or holds half a character (such as \\ud83d alone)"
+        ) from None

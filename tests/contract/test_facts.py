@@ -445,7 +445,8 @@ class TestLimits:
             (
                 "create_node",
                 {"text": 1, "node_type": "Thing", "links": [{"node_id": "x"}]},
-                "text: Expected `str | null`, got `int`\nnode_type: Invalid enum value 'Thing'\n"
+                "text: Expected `str | null`, got `int`\n"
+                "node_type: Invalid enum value 'Thing'; there are: Entity, Fact\n"
                 "links.0.node_type: Required\nlinks.0.relation_type: Required",
             ),
             ("create_node", {"text": "x", "expires_at": 1}, "expires_at: Lies in the past"),

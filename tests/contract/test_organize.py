@@ -180,8 +180,10 @@ class TestHierarchy:
         assert await revision_of(db, caller) == before + 1
         assert await names(client, "get_ancestors", entityName="Intern") == ["Dev", "CTO", "CFO", "CEO"]
         assert await names(client, "get_descendants", entityName="CEO") == ["CFO", "CTO", "Dev", "Intern", "Ops"]
-        freed = await answer(client, "set_entity_parent", entityName="CTO", parentName=None)
-        assert "parentId" not in freed
+        for nobody in ("", None):
+            await answer(client, "set_entity_parent", entityName="CTO", parentName="CFO")
+            freed = await answer(client, "set_entity_parent", entityName="CTO", parentName=nobody)
+            assert "parentId" not in freed
         assert await names(client, "get_root_entities") == ["CEO", "CTO"]
         assert await names(client, "get_descendants", entityName="CEO") == ["CFO"]
 

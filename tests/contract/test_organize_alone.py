@@ -117,6 +117,14 @@ class TestTheDialect:
         )
         assert (code, text) == ("entity_not_found", "Error: Entity 'Nobody' not found")
 
+    async def test_so_is_one_of_merge_entities(self, client: Client, gateway: RunningGateway, key: str) -> None:
+        await made(client)
+        for merged in ({"entityNames": ["Team", "Nobody"]}, {"source": "Nobody", "target": "Team"}):
+            code, text = await refused(client, "merge_entities", **merged)
+            assert (code, text) == ("entity_not_found", "Error: Entity 'Nobody' not found")
+            async with gateway.client(key, "/mcp/x/memory,organize") as official:
+                assert (await refused(official, "merge_entities", **merged))[1] == "Entity with name Nobody not found"
+
     async def test_a_parent_that_is_not_there_makes_nothing(self, client: Client, db: Any, caller: Caller) -> None:
         code, text = await refused(client, "create_entities", entities=[{**TEAM, "parentId": "Nobody"}])
         assert (code, text) == ("entity_not_found", "Error: Entity 'Nobody' not found")
@@ -155,7 +163,7 @@ class TestWhatIsChosen:
                 same = (dialect.name, dialect.read_only, dialect.destructive, dialect.idempotent)
                 assert same == (tool.name, tool.read_only, tool.destructive, tool.idempotent)
                 assert dialect.toolsets < tool.toolsets
-        assert {tool.name for tool in CATALOGUE if tool.dialects} == set(NINE)
+        assert {tool.name for tool in CATALOGUE if tool.dialects} == {*NINE, "merge_entities"}
 
 
 class TestTheArchive:

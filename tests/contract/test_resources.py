@@ -235,6 +235,12 @@ class TestCompletion:
         found = await client.complete(PromptReference(name="end_of_session"), {"name": "graph", "value": "TE"})
         assert found.completion.values == ["Tea", "tee"]
 
+    async def test_names_of_tools_that_are_offered(self, gateway: RunningGateway, key: str) -> None:
+        async with gateway.client(key, "/mcp") as client:
+            found = await client.complete(ResourceTemplateReference(uri=TOOL_TEMPLATE), {"name": "tool", "value": "RE"})
+        assert sorted(found.completion.values) == ["recall", "relate", "remember", "revise"]
+        assert (found.completion.total, found.completion.has_more) == (4, False)
+
     @pytest.mark.parametrize(
         ("ref", "argument", "value"),
         [

@@ -112,7 +112,7 @@ def _resources() -> Iterator[str]:
         "`memory://knowledge-graph` comes with the toolset `memory`. "
         "`resources/list` has the graphs, too, a hundred a page. What stands in braces is percent-encoded. A graph "
         "that the credential does not reach is as unknown as one that is not there. `completion/complete` completes "
-        "names of graphs and nodes, whatever their case.",
+        "names of graphs, nodes and tools, whatever their case.",
         "",
     )
     yield from ("| address | what it tells |", "|---|---|")

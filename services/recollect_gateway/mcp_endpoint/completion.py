@@ -1,6 +1,6 @@
-"""Completion: names of graphs and nodes that begin with what a person has typed."""
+"""Completion: names of graphs, nodes and tools that begin with what a person has typed."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from mcp_types import (
     CompleteRequestParams,
@@ -19,9 +19,13 @@ from recollect_gateway.calls import Call, Services, read_by_replica
 from recollect_gateway.mcp_endpoint.errors import as_protocol_errors
 from recollect_gateway.mcp_endpoint.prompts import GRAPH, PromptSpec
 from recollect_gateway.mcp_endpoint.request import Context, request_of
-from recollect_gateway.mcp_endpoint.resource_uris import GRAPH_TEMPLATE, NODE_TEMPLATE
+from recollect_gateway.mcp_endpoint.resource_uris import GRAPH_TEMPLATE, NODE_TEMPLATE, TOOL_TEMPLATE
 from recollect_gateway.mcp_endpoint.resources import may_read_graphs
+from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_gateway.parsing import check_text
+
+TOOL = "tool"
+"""The argument of a template that names a tool."""
 
 MAX_VALUES = 100
 """Values of one answer, at most, as MCP has it."""
@@ -35,17 +39,22 @@ NOTHING = Completion(values=[], total=0, has_more=False)
 class CompletionHandlers:
     """What the server answers to `completion/complete`."""
 
-    def __init__(self, services: Services, prompts: Mapping[str, PromptSpec]) -> None:
-        self._services, self._prompts = services, prompts
+    def __init__(self, services: Services, prompts: Mapping[str, PromptSpec], tools: Mapping[str, ToolSpec]) -> None:
+        self._services, self._prompts, self._tools = services, prompts, tools
 
     async def complete(self, context: Context, params: CompleteRequestParams) -> CompleteResult:
         """Names that begin so; raises MCPError for a template or prompt that is not there, or too long a text."""
         with as_protocol_errors():
-            caller, typed = request_of(context).caller, params.argument.value
+            request, typed = request_of(context), params.argument.value
+            caller = request.caller
             self._require_known(params.ref, params.argument.name)
             if len(typed) > MAX_TYPED:
                 raise InvalidInput(f"Longer than a name: {MAX_TYPED} characters at most", path="argument.value")
             check_text(typed, "argument.value")
+            if params.argument.name == TOOL:
+                return CompleteResult(
+                    completion=_begun((n for n, t in self._tools.items() if request.offers(t)), typed)
+                )
             if not may_read_graphs(caller):
                 return CompleteResult(completion=NOTHING)
             call = Call(caller, self._services, "completion/complete", read_only=True)
@@ -60,7 +69,7 @@ class CompletionHandlers:
             prompt = self._prompts.get(ref.name)
             known = prompt is not None and argument in {one.name for one in prompt.arguments}
         else:
-            known = ref.uri in (GRAPH_TEMPLATE, NODE_TEMPLATE) and f"{{{argument}}}" in ref.uri
+            known = ref.uri in (GRAPH_TEMPLATE, NODE_TEMPLATE, TOOL_TEMPLATE) and f"{{{argument}}}" in ref.uri
         if not known:
             raise InvalidInput("There is no such argument of a prompt or resource template to complete", path="ref")
 
@@ -74,8 +83,12 @@ def _graph_of(context: CompletionContext | None) -> str | None:
 async def _graphs(call: Call, typed: str) -> Completion:
     async with call.transaction() as tx:
         found = await graphs.list_graphs(tx, limit=graphs.MAX_GRAPHS)
-    names = [graph.name for graph in found if graph.name.lower().startswith(typed.lower())]
-    return Completion(values=names[:MAX_VALUES], total=len(names), has_more=len(names) > MAX_VALUES)
+    return _begun((graph.name for graph in found), typed)
+
+
+def _begun(names: Iterable[str], typed: str) -> Completion:
+    found = [name for name in names if name.lower().startswith(typed.lower())]
+    return Completion(values=found[:MAX_VALUES], total=len(found), has_more=len(found) > MAX_VALUES)
 
 
 async def _nodes(call: Call, graph: str | None, typed: str) -> Completion:

@@ -118,6 +118,7 @@ class RememberedMemories(Struct, frozen=True):
 class RecalledMemory(Struct, frozen=True, omit_defaults=True):
     """One memory that was found, with what it says of itself.
 
+    `part`: the memory is longer, and `text` the part of it that was found.
     `outdated`: it no longer holds. `conflicts`: the other versions that stand beside it, unsettled; `version`: its own,
     where it is not the newest. `reason`: why it was last changed, where that was told. `why`: the terms of its score,
     each from 0 to 1, where asked for.
@@ -127,6 +128,7 @@ class RecalledMemory(Struct, frozen=True, omit_defaults=True):
     node: str
     text: str
     score: float
+    part: bool = False
     name: str | None = None
     at: datetime | None = None
     outdated: bool = False
@@ -185,13 +187,14 @@ def _remembered(one: Remembered) -> RememberedMemory:
     return RememberedMemory(str(one.id), str(one.node_id), one.outcome, close)
 
 
-def _recalled(hit: Hit, own: MemoryAttributes, explain: bool) -> RecalledMemory:
+def _recalled(hit: Hit, own: MemoryAttributes, explain: bool, *, part: bool) -> RecalledMemory:
     why = {name: round(value, 4) for name, value in hit.terms.items()} if explain else None
     return RecalledMemory(
         str(hit.memory_id),
         str(hit.node_id),
         hit.text,
         round(hit.score, 4),
+        part=part,
         name=hit.name,
         at=hit.at,
         outdated=hit.outdated,
@@ -244,5 +247,8 @@ def remembered_body(remembered: Sequence[Remembered]) -> RememberedMemories:
 
 def recalled_body(recalled: Recalled, *, explain: bool) -> RecalledMemories:
     """What was found, as tool and route tell it."""
-    found = [_recalled(hit, recalled.attributes[hit.memory_id], explain) for hit in recalled.hits]
+    found = [
+        _recalled(hit, recalled.attributes[hit.memory_id], explain, part=hit.key in recalled.parts)
+        for hit in recalled.hits
+    ]
     return RecalledMemories(found, recalled.more, recalled.waiting)

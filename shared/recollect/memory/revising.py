@@ -83,7 +83,7 @@ async def forget(
     heads = await nodes.read_heads(tx, revision.graph, wanted)
     gone = list(heads.values()) if delete else [head for head in heads.values() if not head.fields.placeholder]
     if delete:
-        await relations.delete_nodes(tx, revision, [head.id for head in gone])
+        await relations.delete_nodes(tx, revision, [head.id for head in gone], reason=reason)
     else:
         rewrites = [Rewrite(head, _amended(head.fields, outdated, revision.at)) for head in gone]
         await nodes.rewrite(
@@ -156,7 +156,7 @@ def _amended(fields: NodeFields, amendment: MemoryPatch, now: datetime) -> NodeF
     return replace(
         fields,
         content=fields.content if amendment.text is None else amendment.text,
-        tags=fields.tags if amendment.tags is None else amendment.tags,
+        tags=fields.tags if amendment.tags is None else each_tag_once(amendment.tags),
         importance=fields.importance if amendment.importance is None else amendment.importance,
         status=status,
         ttl_days=fields.ttl_days if amendment.ttl_days is None else amendment.ttl_days or None,

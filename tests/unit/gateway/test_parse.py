@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from recollect.errors import InvalidInput, InvalidInputs
 from recollect_gateway import parsing
 from recollect_gateway.mcp_endpoint.catalogue import TOOLS
-from recollect_gateway.parsing import MAX_FAULTS, parse
+from recollect_gateway.parsing import MAX_FAULTS, parse, parse_told
 
 
 def faults(tool: str, arguments: dict[str, Any]) -> list[str]:
@@ -76,3 +77,63 @@ def test_a_list_is_refused_by_its_length_before_its_elements_are_looked_at(monke
 def test_what_is_sound_is_parsed_as_before() -> None:
     parsed = parse(TOOLS["read_graph"].arguments, {"as_of": 3, "limit": 5})
     assert (parsed.as_of, parsed.limit) == ("3", 5)  # type: ignore[attr-defined]
+
+
+class TestWhatModelsSend:
+    """Null for what they leave out, and 5.0 for 5."""
+
+    @staticmethod
+    def told(tool: str, arguments: dict[str, Any]) -> Any:
+        return parse_told(TOOLS[tool].arguments, arguments)
+
+    def outcome(self, tool: str, arguments: dict[str, Any]) -> Any:
+        """The arguments as they are taken, or all that is wrong with them."""
+        try:
+            return self.told(tool, arguments)
+        except InvalidInput as error:
+            return str(error)
+
+    @pytest.mark.parametrize("tool", TOOLS)
+    def test_null_is_as_good_as_nothing_for_every_argument_that_may_be_left_out(self, tool: str) -> None:
+        """And no argument is complained of for it beside another that is wrong."""
+        nulls = {field.encode_name: None for field in structs.fields(TOOLS[tool].arguments) if not field.required}
+        assert self.outcome(tool, nulls) == self.outcome(tool, {})
+
+    def test_so_it_is_inside_of_lists(self) -> None:
+        bare = {"name": "A", "entityType": "t", "observations": []}
+        nulls = {"tags": None, "importance": None, "content": None}
+        assert self.told("create_entities", {"entities": [bare | nulls]}) == self.told(
+            "create_entities", {"entities": [bare]}
+        )
+
+    def test_what_is_needed_is_not_null_unless_it_says_so(self) -> None:
+        with pytest.raises(InvalidInput, match="entities: Expected `array`, got `null`"):
+            self.told("create_entities", {"entities": None})
+        assert self.told("set_entity_parent", {"entityName": "A", "parentName": None}).parent_name is None
+        with pytest.raises(InvalidInput, match="parentName: Required"):
+            self.told("set_entity_parent", {"entityName": "A"})
+
+    def test_a_whole_number_may_have_a_point(self) -> None:
+        found = self.told("recall", {"query": "x", "limit": 5.0, "token_budget": 200.0, "as_of": 3.0})
+        assert (found.limit, found.token_budget, found.as_of) == (5, 200, "3")
+        assert type(self.told("set_importance", {"entityName": "A", "importance": 5.0}).importance) is float
+
+    @pytest.mark.parametrize(
+        ("limit", "said"), [(5.5, "Expected"), ("5", "Expected"), (True, "Expected"), (1e9, "less")]
+    )
+    def test_no_other_number_is(self, limit: object, said: str) -> None:
+        with pytest.raises(InvalidInput, match=f"^limit: .*{said}") as error:
+            self.told("recall", {"query": "x", "limit": limit, "tags": None})
+        assert "tags" not in str(error.value)
+
+    def test_what_is_kept_as_it_is_sent_is_not_looked_into(self) -> None:
+        metadata = {"none": None, "one": 1.0, "many": [None, 2.0]}
+        [item] = self.told("remember", {"items": [{"text": "x", "metadata": metadata, "tags": None}]}).items
+        assert item.metadata == metadata
+        assert type(item.metadata["one"]) is float
+
+
+def test_of_words_to_choose_from_each_is_told() -> None:
+    assert faults("export_graph", {"format": "xml"}) == [
+        "format: Invalid enum value 'xml'; there are: csv, dot, gexf, graphml, json, jsonl, markdown, mermaid"
+    ]

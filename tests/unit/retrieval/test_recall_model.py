@@ -12,10 +12,12 @@ from msgspec import structs
 from recollect.graph.passages.model import is_dated, speaker
 from recollect.retrieval.recall.model import (
     FEW,
+    MAX_WHOLE,
     GraphState,
     fuse,
     near_best,
     overlap_at_k,
+    told_whole,
     within_budget,
     without_repeats,
 )
@@ -112,6 +114,40 @@ def test_the_best_that_fit_are_kept_and_the_best_always(lengths: list[int], limi
     costs = [length // 4 + 1 for length in lengths]
     assert len(kept) <= 1 or sum(costs[: len(kept)]) <= budget
     assert len(kept) == min(limit, len(hits)) or sum(costs[: len(kept) + 1]) > budget
+
+
+class TestToldWhole:
+    CODE = "def f(x):\n    return x + 1"
+
+    def told(self, passage: str, text: str | None, budget: int = 1_500) -> tuple[str, bool]:
+        found = hit(1, passage)
+        [one], parts = told_whole([found], {found.memory_id: text}, token_budget=budget)
+        return one.text, one.key in parts
+
+    def test_what_is_one_passage_comes_as_it_was_written(self) -> None:
+        passage = " ".join(self.CODE.split())
+        assert self.told(passage, self.CODE) == (self.CODE, False)
+        assert self.told(passage, self.CODE, budget=5) == (passage, False), "its spaces do not fit"
+
+    def test_a_longer_one_comes_whole_where_it_fits_and_else_as_a_part(self) -> None:
+        text = "Ants make hills.\n" + "Bees make honey. " * 40
+        assert self.told("Ants make hills.", text) == (text, False)
+        assert self.told("Ants make hills.", text, budget=150) == ("Ants make hills.", True)
+        assert self.told("Bees make honey.", "x " * MAX_WHOLE + "Bees", budget=50_000) == ("Bees make honey.", True)
+
+    def test_a_script_of_wide_characters_leaves_the_others_their_place(self) -> None:
+        assert self.told("蜂", "蜂" * 5_000) == ("蜂", True)
+
+    def test_the_best_come_whole_first(self) -> None:
+        long = {UUID(int=number): f"{number} " + "word " * 100 for number in (1, 2)}
+        (first, second), parts = told_whole([hit(1, "1"), hit(2, "2")], long, token_budget=150)
+        assert (first.text, second.text, parts) == (long[UUID(int=1)], "2", {second.key})
+
+    def test_what_says_something_else_stays(self) -> None:
+        assert self.told("another text", "Ants make hills") == ("another text", False)
+        assert self.told("of nothing", None) == ("of nothing", False)
+        sibling = structs.replace(hit(1, "Ants"), version_id=UUID(int=2))
+        assert told_whole([sibling], {UUID(int=1): "Ants make hills"}, token_budget=100) == ([sibling], set())
 
 
 def candidate(number: int, **known: object) -> Candidate:

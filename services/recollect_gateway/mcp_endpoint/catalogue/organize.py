@@ -2,6 +2,7 @@
 
 from recollect.jobs.kinds import DEDUPLICATE, EXPORT_GRAPH, IMPORT_GRAPH
 from recollect_gateway.mcp_endpoint import confirmation
+from recollect_gateway.mcp_endpoint.catalogue.organized import ORGANIZED
 from recollect_gateway.mcp_endpoint.tool import LongWork, ToolSpec
 from recollect_gateway.mcp_endpoint.toolsets.jobs import JobOut, ended
 from recollect_gateway.mcp_endpoint.toolsets.organize import curation, hierarchy, maintenance, search, shapes, transfer
@@ -187,6 +188,7 @@ ORGANIZE: tuple[ToolSpec, ...] = (
         ask=confirmation.MERGE_ENTITIES,
         destructive=True,
         idempotent=True,
+        dialects=(ORGANIZED["merge_entities"],),
     ),
     ToolSpec(
         name="find_duplicates",

@@ -1,14 +1,14 @@
-"""The official server's nine tools as the enhanced one tells them: where `organize` is chosen, and `memory` is not.
+"""Tools that others have, too, as the enhanced server tells them: where `organize` is chosen, and `memory` is not.
 
-They stand as dialects in the catalogue of toolset `memory`, by whose names they go. What is chosen decides the shapes,
-and the schema that is listed is that of what is answered.
+They stand as dialects in the catalogues, by whose names they go: the official server's nine in that of `memory`. What
+is chosen decides the shapes, and the schema that is listed is that of what is answered.
 """
 
 from recollect_gateway.mcp_endpoint import confirmation
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_gateway.mcp_endpoint.toolsets.memory import entities as official_entities
 from recollect_gateway.mcp_endpoint.toolsets.memory import graph, observations, relations, shapes
-from recollect_gateway.mcp_endpoint.toolsets.organize import entities, search
+from recollect_gateway.mcp_endpoint.toolsets.organize import curation, entities, search
 from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import organize_error
 
 _ALONE = frozenset({"organize"})
@@ -117,6 +117,20 @@ _ALL: tuple[ToolSpec, ...] = (
         result=search.FoundGraph,
         handler=search.open_nodes,
         read_only=True,
+        idempotent=True,
+        render_error=organize_error,
+    ),
+    ToolSpec(
+        name="merge_entities",
+        title="Merge Entities",
+        description="Make several entities one, which takes over observations, tags and relations. What the others "
+        "were stays in history.",
+        toolsets=_ALONE,
+        arguments=curation.MergeEntities,
+        result=curation.MergedEntities,
+        handler=curation.merge_entities,
+        ask=confirmation.MERGE_ENTITIES,
+        destructive=True,
         idempotent=True,
         render_error=organize_error,
     ),

@@ -48,9 +48,14 @@ async def create_facts(
     return remembered
 
 
-async def remove_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
-    """Delete live nodes with their observations and passages. The caller removes their relations first."""
-    removed = await store.remove_nodes(tx, revision, node_ids)
+async def remove_nodes(
+    tx: Transaction, revision: Revision, node_ids: Sequence[UUID], *, reason: str | None = None
+) -> None:
+    """Delete live nodes with their observations and passages. The caller removes their relations first.
+
+    `reason`: why, kept with the version that says so; else it keeps the one before.
+    """
+    removed = await store.remove_nodes(tx, revision, node_ids, reason)
     if not removed:
         return
     ids = [node.id for node in removed]

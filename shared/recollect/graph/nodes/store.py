@@ -186,12 +186,16 @@ async def memories_of_nodes(tx: Transaction, node_ids: Sequence[UUID]) -> list[I
     return await each(rows, lambda row: IndexedText(**row))
 
 
-async def remove_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> list[RemovedNode]:
-    """Delete live nodes of the graph with their observations."""
+async def remove_nodes(
+    tx: Transaction, revision: Revision, node_ids: Sequence[UUID], reason: str | None
+) -> list[RemovedNode]:
+    """Delete live nodes of the graph with their observations, for this reason, if any."""
     removed: list[RemovedNode] = []
     for some in tx.batches(node_ids, MAX_WRITTEN):
         version_ids = [new_id() for _ in some]
-        rows = await tx.fetch(queries.remove_nodes, **revision.parameters, node_ids=some, version_ids=version_ids)
+        rows = await tx.fetch(
+            queries.remove_nodes, **revision.parameters, node_ids=some, version_ids=version_ids, reason=reason
+        )
         removed += [RemovedNode(**row) for row in rows]
     return removed
 

@@ -62,11 +62,13 @@ async def delete_relations(tx: Transaction, revision: Revision, triples: Sequenc
     await drop_orphaned_placeholders(tx, revision, await _record_removed(revision, removed))
 
 
-async def delete_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
+async def delete_nodes(
+    tx: Transaction, revision: Revision, node_ids: Sequence[UUID], *, reason: str | None = None
+) -> None:
     """Delete nodes with their relations, observations and passages. Orphaned placeholders are removed, too."""
     removed = await store.remove_touching(tx, revision, node_ids)
     ends = await _record_removed(revision, removed)
-    await nodes.remove_nodes(tx, revision, node_ids)
+    await nodes.remove_nodes(tx, revision, node_ids, reason=reason)
     await drop_orphaned_placeholders(tx, revision, ends - set(node_ids))
 
 

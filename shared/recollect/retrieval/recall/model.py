@@ -1,6 +1,6 @@
 """What a recall asks for, and what it finds."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from itertools import chain
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.observations.model import Attributes
 from recollect.platform.embedding import UNMEASURED, SimilarityThresholds
-from recollect.retrieval.recall.ranking import Hit
+from recollect.retrieval.recall.ranking import Hit, HitKey
 from recollect.retrieval.search import fusion
 
 MIN_NEAR_DUPLICATE_SIMILARITY = 0.75
@@ -50,6 +50,9 @@ FEW = 10
 
 CHARACTERS_PER_TOKEN = 4
 """Of English, roughly; a budget needs no more precision."""
+
+MAX_WHOLE = 10_000
+"""Characters of a memory that is told whole, at most: as many as `remember` takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,22 +194,28 @@ class SearchScope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryAttributes(Attributes):
-    """A memory's attributes, and the reason of its last change, if one was given."""
+    """A memory's attributes, and the reason of its last change, if one was given.
+
+    `text`: what it says, or the beginning of that.
+    """
 
     reason: str | None = None
+    text: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
     """What recall answers: hits, best first, whether there were more, and how many passages wait for a vector.
 
-    `attributes`: what each memory says of itself, by its id, where that was asked for.
+    `attributes`: what each memory says of itself, by its id, where that was asked for; `parts`: the keys of hits whose
+    memories say more than is told, then.
     """
 
     hits: list[Hit]
     more: bool
     waiting: int
     attributes: Mapping[UUID, MemoryAttributes] = field(default_factory=dict)
+    parts: Set[HitKey] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,8 +284,41 @@ def within_budget(hits: Sequence[Hit], *, limit: int, token_budget: int) -> list
     kept: list[Hit] = []
     spent = 0
     for hit in hits[:limit]:
-        spent += len(hit.text) // CHARACTERS_PER_TOKEN + 1
+        spent += _tokens(hit.text)
         if kept and spent > token_budget:
             break
         kept.append(hit)
     return kept
+
+
+def told_whole(
+    hits: Sequence[Hit], said: Mapping[UUID, str | None], *, token_budget: int
+) -> tuple[list[Hit], set[HitKey]]:
+    """The hits with the texts of their memories in place of passages, best first, as far as the budget allows.
+
+    And the keys of those of which a part is told. `said`: by memory its text, of which more than MAX_WHOLE characters
+    are too many. What is one passage comes as it was written, with its line breaks. Siblings of a head stay as they
+    are: theirs are other texts.
+    """
+    room = token_budget - sum(_tokens(hit.text) for hit in hits)
+    told: list[Hit] = []
+    parts: set[HitKey] = set()
+    for hit in hits:
+        text = said.get(hit.memory_id)
+        if text is None or text == hit.text or hit.version_id is not None:
+            told.append(hit)
+            continue
+        # By bytes, of which most scripts take several a character: what is told whole leaves the others their place.
+        words, more = " ".join(text.split()), len(text.encode()) // CHARACTERS_PER_TOKEN - _tokens(hit.text) + 1
+        if len(text) <= MAX_WHOLE and more <= room and hit.text in words:
+            room -= more
+            told.append(structs.replace(hit, text=text))
+            continue
+        told.append(hit)
+        if words != hit.text and (len(text) > MAX_WHOLE or hit.text in words):
+            parts.add(hit.key)
+    return told, parts
+
+
+def _tokens(text: str) -> int:
+    return len(text) // CHARACTERS_PER_TOKEN + 1

@@ -555,9 +555,10 @@ CROSS JOIN LATERAL (
 ORDER BY i.place, c.score DESC, c.id;
 
 -- name: attributes_of
--- What observations and nodes (:memory_ids) of a graph say of themselves, and why they were last changed. Each is looked
--- up by its id, whatever the planner knows.
-SELECT i.id, coalesce(o.kind, n.kind) AS kind, coalesce(o.tags, n.tags) AS tags,
+-- What observations and nodes (:memory_ids) of a graph say, its first :characters, and of themselves, and why they were last
+-- changed. Each is looked up by its id, whatever the planner knows.
+SELECT i.id, left(coalesce(o.content, n.content, n.name), :characters) AS text,
+    coalesce(o.kind, n.kind) AS kind, coalesce(o.tags, n.tags) AS tags,
     coalesce(o.importance, n.importance) AS importance, coalesce(o.source, n.source) AS source,
     coalesce(o.metadata, n.metadata) AS metadata, coalesce(o.reason, n.reason) AS reason
 FROM unnest(:memory_ids::uuid[]) AS i (id)
@@ -571,7 +572,8 @@ LEFT JOIN LATERAL (SELECT * FROM nodes WHERE tenant_id = :tenant_id AND id = i.i
 
 -- name: attributes_of_at
 -- The same as it was at revision :as_of_revision.
-SELECT i.id, coalesce(o.kind, n.kind) AS kind, coalesce(o.tags, n.tags) AS tags,
+SELECT i.id, left(coalesce(o.content, n.content, n.name), :characters) AS text,
+    coalesce(o.kind, n.kind) AS kind, coalesce(o.tags, n.tags) AS tags,
     coalesce(o.importance, n.importance) AS importance, coalesce(o.source, n.source) AS source,
     coalesce(o.metadata, n.metadata) AS metadata, coalesce(o.reason, n.reason) AS reason
 FROM unnest(:memory_ids::uuid[]) AS i (id)

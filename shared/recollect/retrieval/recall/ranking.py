@@ -99,6 +99,10 @@ class Candidate(Struct, frozen=True):  # A hundred to a question: a dataclass ta
         return max(self.meaning, self.own_similarity)
 
 
+HitKey = tuple[UUID, UUID | None]
+"""A memory and, of a sibling of its head, the version."""
+
+
 class RankedPassage(Struct, frozen=True):
     """A hit without its text, as the cache keeps it. `score`, `meaning`, `terms`: as in Hit."""
 
@@ -109,7 +113,7 @@ class RankedPassage(Struct, frozen=True):
 
 
 class Hit(Struct, frozen=True):
-    """A memory that was found: its best passage, and why.
+    """A memory that was found: its best passage, or all that it says, and why.
 
     `version_id` and `conflicts`: as of Candidate.
     `score` lies between 0 and 1 and compares only within one answer; `terms` are its parts, each scaled, by the names
@@ -130,7 +134,7 @@ class Hit(Struct, frozen=True):
     conflicts: Sequence[UUID] = ()
 
     @property
-    def key(self) -> tuple[UUID, UUID | None]:
+    def key(self) -> HitKey:
         """What is different for any two hits of an answer. Sibling heads are one memory, but each is a hit."""
         return self.memory_id, self.version_id
 

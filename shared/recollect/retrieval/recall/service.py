@@ -20,9 +20,11 @@ from recollect.retrieval.recall.cache import Lookup
 from recollect.retrieval.recall.matching import match_windows, named_times, score_dates
 from recollect.retrieval.recall.model import (
     FEW,
+    MAX_WHOLE,
     AskedWords,
     Basis,
     GraphState,
+    MemoryAttributes,
     NearDuplicate,
     Question,
     Recalled,
@@ -31,11 +33,12 @@ from recollect.retrieval.recall.model import (
     fuse,
     near_best,
     overlap_at_k,
+    told_whole,
     within_budget,
     without_repeats,
 )
 from recollect.retrieval.recall.question_analysis import ExpectedAnswer
-from recollect.retrieval.recall.ranking import Candidate, Hit, Term, rank, weighted_terms
+from recollect.retrieval.recall.ranking import Candidate, Hit, HitKey, Term, rank, weighted_terms
 
 MAX_RECALLED = 100
 """Hits of one recall at most."""
@@ -66,9 +69,9 @@ async def recall(
 
     `cached` is what RecallCache knows of these very questions, asked of the present; it learns what it did not know.
     `exact`: without the vector index, if the graph has one; `audited`: with it, and measured against the exact answer.
-    `described`: with what each memory says of itself. `only_near_best`: where one question is asked of all there is,
-    without what scores far less than the best. `last_search`: whatever its transaction asks afterwards is looked up by
-    keys. Raises NotFound for an entity `only.under` that is not there.
+    `described`: with what each memory says of itself, and whole as far as the budget allows. `only_near_best`: where
+    one question is asked of all there is, without what scores far less than the best. `last_search`: whatever its
+    transaction asks afterwards is looked up by keys. Raises NotFound for an entity `only.under` that is not there.
     """
     if not view.is_there:
         return Recalled([], more=False, waiting=0)
@@ -91,11 +94,17 @@ async def recall(
     hits = list(islice(ranked, max(limit, FEW) + 1))
     near = near_best(hits) if only_near_best and len(questions) == 1 and not only.narrows else hits
     kept = within_budget(near, limit=limit, token_budget=token_budget)
-    attributes = await store.attributes_of(view, [hit.memory_id for hit in kept]) if described else {}
+    attributes: dict[UUID, MemoryAttributes] = {}
+    parts: set[HitKey] = set()
+    if described:
+        ids = [hit.memory_id for hit in kept]
+        attributes = await store.attributes_of(view, ids, characters=MAX_WHOLE + 1)
+        said = {memory_id: one.text for memory_id, one in attributes.items()}
+        kept, parts = told_whole(kept, said, token_budget=token_budget)
     if not last_search:
         await view.tx.search()
     record_waiting(basis.waiting)
-    return Recalled(kept, more=len(hits) > len(kept), waiting=basis.waiting, attributes=attributes)
+    return Recalled(kept, more=len(hits) > len(kept), waiting=basis.waiting, attributes=attributes, parts=parts)
 
 
 def _asked_in(view: GraphView, question: Question) -> Question:

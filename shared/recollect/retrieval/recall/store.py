@@ -205,9 +205,11 @@ async def find_similar_entities(
     return [(row["fact_id"], row["entity_id"]) for row in rows]
 
 
-async def attributes_of(view: GraphView, memory_ids: Sequence[UUID]) -> dict[UUID, MemoryAttributes]:
-    """What memories say of themselves, by their ids."""
-    rows = await view.fetch(queries.attributes_of, memory_ids=memory_ids)
+async def attributes_of(
+    view: GraphView, memory_ids: Sequence[UUID], *, characters: int
+) -> dict[UUID, MemoryAttributes]:
+    """What memories say, the first `characters` of it, and what they say of themselves, by their ids."""
+    rows = await view.fetch(queries.attributes_of, memory_ids=memory_ids, characters=characters)
     return {
         row["id"]: MemoryAttributes(
             kind=row["kind"],
@@ -216,6 +218,7 @@ async def attributes_of(view: GraphView, memory_ids: Sequence[UUID]) -> dict[UUI
             source=row["source"],
             metadata=row["metadata"] or {},
             reason=row["reason"],
+            text=row["text"],
         )
         for row in rows
     }

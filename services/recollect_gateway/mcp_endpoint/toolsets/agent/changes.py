@@ -10,6 +10,7 @@ from recollect.memory import revising
 from recollect.memory.model import MemoryPatch, Target
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
+from recollect_gateway.mcp_endpoint.toolsets.agent.lines import under_its_line
 from recollect_gateway.shapes import MAX_ITEMS, Importance, Name, Reason, Tag, Ttl
 
 
@@ -75,8 +76,8 @@ async def revise(call: Call, arguments: Revise) -> Reply:
     answer = RevisedMemory(
         str(revised.id), str(revised.node_id), status, revised.text, revised.version, list(revised.conflict)
     )
-    other = "".join(f"\n  beside: {text}" for text in revised.conflict)
-    return Reply(answer, f"{status} {revised.id}: {revised.text or ''}{other}")
+    other = "".join(f"\n  beside: {under_its_line(text)}" for text in revised.conflict)
+    return Reply(answer, f"{status} {revised.id}: {under_its_line(revised.text or '')}{other}")
 
 
 async def forget(call: Call, arguments: Forget) -> Reply:

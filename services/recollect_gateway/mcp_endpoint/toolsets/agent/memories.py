@@ -9,6 +9,7 @@ from recollect.retrieval.recall.model import Recalled
 from recollect.retrieval.recall.ranking import Hit
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Listing, Reply
+from recollect_gateway.mcp_endpoint.toolsets.agent.lines import in_one_line, under_its_line
 from recollect_gateway.operations.memories import (
     DEFAULT_LIMIT,
     DEFAULT_TOKENS,
@@ -57,12 +58,14 @@ def _remembered_text(remembered: Sequence[Remembered]) -> str:
     lines = []
     for one in remembered:
         lines.append(f"{one.outcome} {one.id}")
-        lines.extend(f"  close ({older.score:.2f}) {older.memory_id}: {older.text}" for older in one.close)
+        lines.extend(f"  close ({older.score:.2f}) {older.memory_id}: {in_one_line(older.text)}" for older in one.close)
     return "\n".join(lines)
 
 
 def _recalled_text(recalled: Recalled, explain: bool) -> str:
-    lines = [_line(hit, explain) for hit in recalled.hits] or ["Nothing found."]
+    lines = [_line(hit, explain, hit.key in recalled.parts) for hit in recalled.hits] or ["Nothing found."]
+    if any(hit.key in recalled.parts for hit in recalled.hits):
+        lines.append("Of a memory that is longer its best part is told: raise token_budget to have it whole.")
     if recalled.more:
         lines.append("More was found: raise limit or token_budget, or narrow the question.")
     if recalled.waiting:
@@ -71,11 +74,12 @@ def _recalled_text(recalled: Recalled, explain: bool) -> str:
     return "\n".join(lines)
 
 
-def _line(hit: Hit, explain: bool) -> str:
+def _line(hit: Hit, explain: bool, part: bool) -> str:
     about = f"{hit.name}: " if hit.name and not hit.text.startswith(hit.name) else ""
     notes = [f"{hit.at:%Y-%m-%d}"] if hit.at else []
+    notes += ["part"] if part else []
     notes += ["outdated"] if hit.outdated else []
     notes += [f"one of {len(hit.conflicts) + 1} versions in conflict"] if hit.conflicts else []
     noted = f" ({', '.join(notes)})" if notes else ""
     score = f" {hit.score:.2f}" if explain else ""
-    return f"- {about}{hit.text}{noted} [{hit.memory_id}{score}]"
+    return f"- {under_its_line(about + hit.text)}{noted} [{hit.memory_id}{score}]"

@@ -14,6 +14,7 @@ from recollect.memory.model import Explored, NeighbourNode, Target
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import CUT, cut_short
 from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, ReadArguments, Reply
+from recollect_gateway.mcp_endpoint.toolsets.agent.lines import in_one_line
 from recollect_gateway.shapes import MAX_ITEMS, Name, RelationType, check_metadata
 
 MAX_NODES = 30
@@ -99,8 +100,8 @@ async def relate(call: Call, arguments: Relate) -> Reply:
     async with call.writing(arguments.graph) as (tx, revision):
         put = await relations.upsert_relations(tx, revision, wanted)
     answer = [RelatedTriple(r.source, r.type, r.target, _status(one)) for r, one in zip(wanted, put, strict=True)]
-    lines = "\n".join(f"{one.status} {one.subject} -{one.predicate}-> {one.object}" for one in answer)
-    return Reply(RelatedTriples(answer), lines)
+    lines = (f"{one.status} {one.subject} -{one.predicate}-> {one.object}" for one in answer)
+    return Reply(RelatedTriples(answer), "\n".join(map(in_one_line, lines)))
 
 
 async def explore(call: Call, arguments: Explore) -> Reply | Listing:
@@ -172,6 +173,7 @@ def _explored_text(found: ExploredGraph) -> str:
     lines += [
         f"- {node.name or node.id}{f' ({node.kind})' if node.kind else ''}: {node.text or ''}" for node in found.nodes
     ]
+    lines = [in_one_line(line) for line in lines]
     if found.cut == CUT:
         lines.append("Not everything: a page is full. Narrow predicates, start farther out, or give max_nodes.")
     elif found.cut:

@@ -20,14 +20,14 @@ from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import (
     organized,
     organized_relation,
 )
-from recollect_gateway.shapes import Name
+from recollect_gateway.shapes import SoughtName
 
 
 class SetEntityParent(Arguments, frozen=True):
     """Arguments of `set_entity_parent`."""
 
     entity_name: EntityName
-    parent_name: Annotated[Name, Meta(description="The entity to put it under; null makes it a root")] | None
+    parent_name: Annotated[SoughtName, Meta(description="The entity to put it under; null, or empty: a root")] | None
 
 
 class OfEntity(ReadArguments, frozen=True):
@@ -75,7 +75,7 @@ class Subtree(Struct, rename="camel", omit_defaults=True, frozen=True):
 async def set_entity_parent(call: Call, arguments: SetEntityParent) -> Reply:
     """Move an entity with all that is below it."""
     async with call.writing(arguments.graph) as (tx, revision):
-        entity = await hierarchy.set_parent(tx, revision, arguments.entity_name, arguments.parent_name)
+        entity = await hierarchy.set_parent(tx, revision, arguments.entity_name, arguments.parent_name or None)
     return Reply(organized(entity))
 
 
