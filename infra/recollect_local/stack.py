@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -70,8 +70,8 @@ def run_local(options: LocalOptions) -> int:
 def _run(options: LocalOptions, stopping: threading.Event) -> None:
     settings = _settings()
     folder = DataFolder(options.data_dir or settings.data_dir)
-    with folder.locked() as lock, Supervisor(_say) as supervisor:
-        with claimed_port(options.host, options.port) as port:
+    with folder.locked() as lock, ExitStack() as claim, Supervisor(_say) as supervisor:
+        with claimed_port(options.host, options.port, until=claim) as port:
             address = local_url(options.host, port)
             lock.sign(address)
             _clear(options.ready_file)
