@@ -12,7 +12,8 @@ import asyncpg
 import pytest
 from structlog.testing import capture_logs
 
-from recollect.errors import ErrorCode, Unavailable
+from recollect.errors import ErrorCode, InvalidInput, Unavailable
+from recollect.platform.cache import connect_redis
 from recollect.platform.connections import OPERATOR_ROLE
 from recollect.platform.db import Database
 from recollect.platform.operator_sessions import Operator
@@ -234,6 +235,31 @@ async def test_why_there_is_no_connection_is_logged_once(settings: Settings, pos
             "answer": 'role "nobody_at_all" does not exist',
         }
     ]
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("http://127.0.0.1:6379/0", "It must be a redis://, rediss:// or unix:// address"),
+        ("redis://127.0.0.1:port/0", "It must be a redis://, rediss:// or unix:// address"),
+        (
+            "rediss://:7hunder@127.0.0.1:6379/0?ssl_ca_cert=/ca.crt",
+            "It has an option behind the `?` that the client does not take",
+        ),
+        (
+            "rediss://:7hunder@127.0.0.1:6379/0?ssl_cert_reqs=7hunder",
+            "It has an option behind the `?` that the client does not take",
+        ),
+    ],
+)
+async def test_an_address_of_redis_that_cannot_be_used_is_refused_at_start(
+    settings: Settings, url: str, told: str
+) -> None:
+    """Not by each call: the client reads its options where it connects first."""
+    with pytest.raises(InvalidInput) as refused:
+        connect_redis(settings.model_copy(update={"redis_url": url}))
+    assert str(refused.value) == f"RECOLLECT_REDIS_URL: {told}"
+    assert "7hun" not in "".join(traceback.format_exception(refused.value))
 
 
 async def refusal(settings: Settings) -> str:
