@@ -16,13 +16,12 @@ from types import FrameType
 from typing import TextIO
 from urllib.parse import urlsplit
 
-from pydantic import SecretStr, ValidationError
-from pydantic_settings import SettingsError
+from pydantic import SecretStr
 
-from recollect.errors import InvalidInput, RecollectError, Unavailable
+from recollect.errors import RecollectError, Unavailable
 from recollect.printable import printable
 from recollect.public_url import local_url
-from recollect.settings import Settings
+from recollect.settings import Settings, wrong_setting
 from recollect_local.address import Endpoint, claimed_port
 from recollect_local.command import CommandServer
 from recollect_local.data_folder import DataFolder
@@ -206,12 +205,8 @@ def _serve(
 def _settings() -> Settings:
     try:
         return Settings()
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = "_".join(str(part) for part in first["loc"]).upper()
-        raise InvalidInput(f"RECOLLECT_{name}: {first['msg']}.") from error
-    except SettingsError as error:  # a list that is not JSON
-        raise InvalidInput(f"{error}.") from error
+    except ValueError as error:
+        raise wrong_setting(error) or error from None
 
 
 def _clear(ready_file: Path | None) -> None:
