@@ -22,11 +22,12 @@ class Endpoint:
 
 
 @contextmanager
-def claimed_port(host: str, port: int) -> Iterator[int]:
+def claimed_port(host: str, port: int, *, until: ExitStack | None = None) -> Iterator[int]:
     """Hold `host:port` (0: any free one) for the gateway, and yield the port. Nobody else claims it meanwhile.
 
     It is bound but not listened on, so that a client that is too early is refused, and not left waiting.
-    Raises InvalidInput, naming the option, if the address cannot be had.
+    `until`: on Linux nobody else claims it before that ends, so that none does between our letting go and the gateway's
+    listening. Raises InvalidInput, naming the option, if the address cannot be had.
     """
     family, address = _resolve(host, port)
     with socket.socket(family, socket.SOCK_STREAM) as claim, ExitStack() as held:
@@ -34,7 +35,7 @@ def claimed_port(host: str, port: int) -> Iterator[int]:
         try:
             claim.bind(address)
             if sys.platform == "linux":
-                held.enter_context(_sole_claim(*claim.getsockname()[:2]))
+                (until or held).enter_context(_sole_claim(*claim.getsockname()[:2]))
         except OSError as error:
             raise InvalidInput(_refusal(error, host, port)) from error
         yield claim.getsockname()[1]

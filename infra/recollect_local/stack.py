@@ -9,20 +9,19 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import TextIO
 from urllib.parse import urlsplit
 
-from pydantic import SecretStr, ValidationError
-from pydantic_settings import SettingsError
+from pydantic import SecretStr
 
-from recollect.errors import InvalidInput, RecollectError, Unavailable
+from recollect.errors import RecollectError, Unavailable
 from recollect.printable import printable
 from recollect.public_url import local_url
-from recollect.settings import Settings
+from recollect.settings import Settings, wrong_setting
 from recollect_local.address import Endpoint, claimed_port
 from recollect_local.command import CommandServer
 from recollect_local.data_folder import DataFolder
@@ -70,8 +69,8 @@ def run_local(options: LocalOptions) -> int:
 def _run(options: LocalOptions, stopping: threading.Event) -> None:
     settings = _settings()
     folder = DataFolder(options.data_dir or settings.data_dir)
-    with folder.locked() as lock, Supervisor(_say) as supervisor:
-        with claimed_port(options.host, options.port) as port:
+    with folder.locked() as lock, ExitStack() as claim, Supervisor(_say) as supervisor:
+        with claimed_port(options.host, options.port, until=claim) as port:
             address = local_url(options.host, port)
             lock.sign(address)
             _clear(options.ready_file)
@@ -206,12 +205,8 @@ def _serve(
 def _settings() -> Settings:
     try:
         return Settings()
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = "_".join(str(part) for part in first["loc"]).upper()
-        raise InvalidInput(f"RECOLLECT_{name}: {first['msg']}.") from error
-    except SettingsError as error:  # a list that is not JSON
-        raise InvalidInput(f"{error}.") from error
+    except ValueError as error:
+        raise wrong_setting(error) or error from None
 
 
 def _clear(ready_file: Path | None) -> None:

@@ -1,6 +1,7 @@
 """The `recollect` command's root: every subcommand, and how errors are told."""
 
 import sys
+from typing import NoReturn
 
 from cyclopts import App
 
@@ -42,11 +43,22 @@ def main() -> None:
     try:
         app()
     except RecollectError as error:
-        from rich.console import Console
+        _tell(error)
+    except ValueError as error:
+        from recollect.settings import wrong_setting  # As everything that takes long to load.
 
-        told = printable(f"recollect: {error}", lines=True)
-        Console(stderr=True).print(told, style="red", markup=False, highlight=False, soft_wrap=True)
-        sys.exit(1)
+        told = wrong_setting(error)
+        if told is None:
+            raise
+        _tell(told)
+
+
+def _tell(error: RecollectError) -> NoReturn:
+    from rich.console import Console
+
+    told = printable(f"recollect: {error}", lines=True)
+    Console(stderr=True).print(told, style="red", markup=False, highlight=False, soft_wrap=True)
+    sys.exit(1)
 
 
 if __name__ == "__main__":

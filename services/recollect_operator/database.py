@@ -9,6 +9,7 @@ from recollect.platform.caller_changes import told_at_the_end
 from recollect.platform.connections import connecting, session_settings
 from recollect.platform.driver_errors import translated_errors
 from recollect.platform.operator_sessions import Operator
+from recollect.platform.schema.service import told_outdated
 from recollect.settings import Settings
 from recollect.settings.cells import HOME
 from recollect_operator.identity import OperatorIdentity
@@ -49,6 +50,10 @@ class OperatorDatabase:
             self._pool.acquire(timeout=self._settings.database_acquire_seconds) as connection,
         ):
             if who is None:
-                yield Operator(connection, on_acted=on_acted, cell=self._cell)
+                operator = Operator(connection, on_acted=on_acted, cell=self._cell)
             else:
-                yield Operator(connection, on_acted=on_acted, actor=who.actor, address=who.address, cell=self._cell)
+                operator = Operator(
+                    connection, on_acted=on_acted, actor=who.actor, address=who.address, cell=self._cell
+                )
+            async with told_outdated(operator):
+                yield operator

@@ -270,15 +270,9 @@ class TestRefusal:
     def test_unknown_host_names_the_option(self, tmp_path: Path) -> None:
         assert "--host" in refusal(tmp_path, "--port", "0", "--host", "192.0.2.1")
 
-    @pytest.mark.parametrize(
-        ("variable", "named"),
-        [
-            ("RECOLLECT_DATABASE_POOL_SIZE", "RECOLLECT_DATABASE_POOL_SIZE"),
-            ("RECOLLECT_ALLOWED_HOSTS", "allowed_hosts"),
-        ],
-    )
-    def test_wrong_setting_is_named(self, tmp_path: Path, variable: str, named: str) -> None:
-        assert named in refusal(tmp_path, "--port", "0", environment={variable: "none"})
+    @pytest.mark.parametrize("variable", ["RECOLLECT_DATABASE_POOL_SIZE", "RECOLLECT_ALLOWED_HOSTS"])
+    def test_wrong_setting_is_named(self, tmp_path: Path, variable: str) -> None:
+        assert variable in refusal(tmp_path, "--port", "0", environment={variable: "none"})
 
     def test_unusable_data_folder_is_named(self, tmp_path: Path) -> None:
         (tmp_path / "data").write_text("a file")

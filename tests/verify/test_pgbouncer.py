@@ -50,6 +50,6 @@ async def test_without_the_setting_it_does_not_work(settings: Settings) -> None:
     with pgbouncer(settings.database_url, connections=2) as url:
         direct = settings.model_copy(update={"database_url": url})
         async with Database.connect(url, settings=direct) as db:
-            with pytest.raises(Unavailable) as raised:
+            with pytest.raises(Unavailable, match="set RECOLLECT_DATABASE_POOLED") as raised:
                 await db.ping()
     assert "unsupported startup parameter" in str(raised.value.__cause__)

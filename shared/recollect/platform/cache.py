@@ -1,6 +1,7 @@
 """The Redis (or Valkey) client. Redis speeds things up and wakes things up; it may be away at any time."""
 
 from redis.asyncio import BlockingConnectionPool, Redis
+from redis.exceptions import RedisError
 
 from recollect.errors import InvalidInput
 from recollect.settings import Settings
@@ -29,8 +30,12 @@ def connect_redis(settings: Settings, *, block_seconds: float = 0.0, connections
             socket_connect_timeout=seconds,
             **named,
         )
+        # It connects nowhere, and reads the options of the address, which the pool only hands on.
+        pool.make_connection()  # type: ignore[no-untyped-call]
     except ValueError:  # Its text may hold the password.
+        raise InvalidInput("It must be a redis://, rediss:// or unix:// address", path="RECOLLECT_REDIS_URL") from None
+    except (TypeError, RedisError):
         raise InvalidInput(
-            "RECOLLECT_REDIS_URL must be a redis://, rediss:// or unix:// address.", path="RECOLLECT_REDIS_URL"
+            "It has an option behind the `?` that the client does not take", path="RECOLLECT_REDIS_URL"
         ) from None
     return Redis.from_pool(pool)

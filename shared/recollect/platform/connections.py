@@ -1,17 +1,23 @@
 """Connections: the roles they act as, the settings they are started with, and the types they know."""
 
 import asyncio
+import math
+import os
+import socket
 import ssl
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import asyncpg
 import msgspec
+import structlog
 from pgvector.asyncpg import register_vector
 
-from recollect.errors import ErrorCode, Unavailable
+from recollect.errors import ErrorCode, RecollectError, Unavailable
+from recollect.platform.driver_errors import DRIVER_ERRORS
 from recollect.platform.metrics import record_unanswered
 from recollect.settings import Settings
 from recollect.settings.storage import NO_DATABASE_ADDRESS
@@ -26,6 +32,14 @@ Connect = Callable[..., Coroutine[Any, Any, asyncpg.Connection]]
 
 UNANSWERED_SECONDS = 1.0
 """A server that has not answered for so long counts as one that does not, once nobody waits for it any more."""
+
+SAID_AGAIN_SECONDS = 60.0
+"""How often it is logged of a pool why it has no connection, while that stays the same."""
+
+FILES_OF_ADDRESSES = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
+"""Parameters of an address of PostgreSQL that name files."""
+
+log = structlog.get_logger(__name__)
 
 
 def session_settings(role: str, settings: Settings) -> dict[str, str]:
@@ -70,28 +84,81 @@ def told_refusals(url: str, role: str | None, settings: Settings) -> Iterator[No
         raise Unavailable(
             f"The login of {name} may not connect to the database{f' as {role}' if role else ''}: {advice}."
         ) from error
+    except asyncpg.InvalidParameterValueError as error:
+        if role and role in str(error):  # Whatever the language that the server says it in.
+            never = f"The database was never migrated: its server has no role `{role}`. Run `recollect migrate`."
+            raise Unavailable(never, code=ErrorCode.SCHEMA_OUTDATED) from error
+        raise _refused_option(name) from error
+    except (asyncpg.UndefinedObjectError, asyncpg.CantChangeRuntimeParamError) as error:
+        raise _refused_option(name) from error
+    except asyncpg.ProtocolViolationError as error:
+        if "startup parameter" not in str(error):
+            raise
+        may_be_pooled = url in (settings.database_url, settings.replica_database_url)
+        advice = "set RECOLLECT_DATABASE_POOLED, or connect directly" if may_be_pooled else "it has to lead past that"
+        raise Unavailable(
+            f"What answers at {name} takes no settings of a session, as PgBouncer does not: {advice}."
+        ) from error
+    except socket.gaierror as error:
+        raise Unavailable(f"The host of {name} is not found.") from error
     except ssl.SSLCertVerificationError as error:  # A ValueError, too.
         raise Unavailable(f"The certificate of the server at {name} cannot be verified.") from error
-    except ValueError:  # Without its cause: that shows parts of the address, which may be of a password.
+    except ssl.SSLError as error:
+        raise Unavailable(f"TLS with the server at {name} fails: check its sslmode and its files.") from error
+    except ConnectionError as error:
+        if "rejected SSL" not in str(error):  # asyncpg's own words.
+            raise
+        raise Unavailable(f"The server at {name} speaks no TLS: check its sslmode.") from error
+    except OSError as error:
+        if (parameter := _unreadable_file(url)) is None:  # Such as the socket of a server that is away.
+            raise
+        raise Unavailable(f"{name}: the file that its {parameter} names cannot be read.") from error
+    except ValueError as error:  # Without its cause: that shows parts of the address, which may be of a password.
+        if str(error).startswith("root certificate file"):  # asyncpg's own words, of a file that nobody named.
+            raise Unavailable(
+                f"{name}: its sslmode needs an sslrootcert, the file of the server's authority."
+            ) from None
         raise Unavailable(f"{name}: {NO_DATABASE_ADDRESS}.") from None
 
 
-def connecting(role: str, settings: Settings) -> Connect:
-    """`asyncpg.connect` for a pool of this role; it raises what `told_refusals` does."""
+def _refused_option(name: str) -> Unavailable:
+    return Unavailable(f"The server refuses a setting of the session that {name} asks for: check its options.")
+
+
+def _unreadable_file(url: str) -> str | None:
+    """Which parameter of an address names a file that we cannot read."""
+    named = parse_qsl(urlsplit(url).query)
+    return next((name for name, file in named if name in FILES_OF_ADDRESSES and not os.access(file, os.R_OK)), None)
+
+
+def connecting(role: str, settings: Settings, local: str = "") -> Connect:
+    """`asyncpg.connect` for a pool of this role; it raises what `told_refusals` does.
+
+    `local`: settings that are sent with each transaction, the role among them, since others share the connection. They
+    are tried once, so that a login that may not become its role is told as where the session has it from the start.
+    """
 
     async def connect(url: str, **options: Any) -> asyncpg.Connection:
         with told_refusals(url, role, settings):
-            return await asyncpg.connect(url, **options)
+            connection: asyncpg.Connection = await asyncpg.connect(url, **options)
+            if local:
+                try:
+                    await connection.execute(f"BEGIN; {local}ROLLBACK")
+                except BaseException:
+                    connection.terminate()
+                    raise
+            return connection
 
     return connect
 
 
 def counted(connecting: Connect, pool: str, settings: Settings) -> Connect:
-    """The same for a pool of this name, with what servers did not answer in time counted.
+    """The same for a pool of this name, with what servers did not answer in time counted, and what they said logged.
 
     To whoever waits for the pool it is a wait in vain, as where all connections are in use.
     """
     patience = min(UNANSWERED_SECONDS, settings.database_acquire_seconds / 2)
+    failures = _Failures(pool, settings)
 
     async def connect(*arguments: Any, **options: Any) -> asyncpg.Connection:
         began = time.monotonic()
@@ -100,9 +167,30 @@ def counted(connecting: Connect, pool: str, settings: Settings) -> Connect:
         except (TimeoutError, asyncio.CancelledError):
             if time.monotonic() - began >= patience:  # Else whoever asked has left.
                 record_unanswered(pool, settings.measured_cell)
+                failures.say("the server does not answer")
+            raise
+        except (RecollectError, *DRIVER_ERRORS) as error:
+            failures.say(str(error), str(error.__cause__ or ""))
             raise
 
     return connect
+
+
+class _Failures:
+    """Why a pool has no connection, logged once a minute: callers are told in general words, and by each call."""
+
+    def __init__(self, pool: str, settings: Settings) -> None:
+        self._named = {"pool": pool} | ({"cell": settings.measured_cell} if settings.measured_cell else {})
+        self._said, self._at = "", -math.inf
+
+    def say(self, reason: str, answer: str = "") -> None:
+        """Log it, with what the server answered, unless that was said within the last minute."""
+        now = time.monotonic()
+        if reason == self._said and now - self._at < SAID_AGAIN_SECONDS:
+            return
+        self._said, self._at = reason, now
+        answered = {"answer": answer} if answer else {}
+        log.warning("no connection to PostgreSQL", **self._named, reason=reason, **answered)
 
 
 async def register_types(connection: asyncpg.Connection) -> None:

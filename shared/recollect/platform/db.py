@@ -128,11 +128,12 @@ class Database:
         """
         of_session = session_settings(role, settings)
         pooled = settings.database_pooled
+        local = local_settings(of_session) if pooled else ""
 
         def pool_of(size: int, name: str) -> asyncpg.Pool:
             return asyncpg.create_pool(
                 url,
-                connect=counted(connecting(role, settings), name, settings),
+                connect=counted(connecting(role, settings, local), name, settings),
                 min_size=0,
                 max_size=size,
                 init=register_types,
@@ -143,8 +144,6 @@ class Database:
                 command_timeout=answer_seconds,
                 server_settings={"application_name": of_session["application_name"]} if pooled else of_session,
             )
-
-        local = local_settings(of_session) if pooled else ""
 
         async with (
             pool_of(settings.database_pool_size, cls.pool_name) as pool,

@@ -5,10 +5,16 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 import asyncpg
+import structlog
 
 from recollect.errors import ErrorCode, InvalidInput, RecollectError, TenantMoving, TooLarge, Unavailable
 
 DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
+
+OUT_OF_ROOM = (asyncpg.DiskFullError, asyncpg.OutOfMemoryError)
+"""Of the server's disk or memory. What it said is logged: it is for whoever runs it, and callers are told less."""
+
+log = structlog.get_logger(__name__)
 
 
 @asynccontextmanager
@@ -20,6 +26,8 @@ async def translated_errors() -> AsyncIterator[None]:
         translated = translate(error)
         if translated is None:
             raise
+        if isinstance(error, OUT_OF_ROOM):
+            log.warning("PostgreSQL is out of room", reason=str(error))
         raise translated from error
 
 
@@ -32,6 +40,12 @@ def translate(error: BaseException) -> RecollectError | None:
             return Unavailable("Another write holds this graph. Try again.", code=ErrorCode.BUSY)
         case asyncpg.QueryCanceledError() | asyncpg.TooManyConnectionsError() | asyncio.TimeoutError():
             return Unavailable("The database is busy. Try again in a moment.", code=ErrorCode.BUSY)
+        case asyncpg.DiskFullError():
+            return Unavailable("The database has no room left on its disk: nothing was written. Try again later.")
+        case asyncpg.OutOfMemoryError():
+            return Unavailable(
+                "The database is out of memory, or of room for locks (max_locks_per_transaction). Try again later."
+            )
         case asyncpg.PostgresConnectionError() | asyncpg.OperatorInterventionError() | OSError():
             return Unavailable("The database is away. Try again in a moment.")
         case asyncpg.TargetServerAttributeNotMatched():

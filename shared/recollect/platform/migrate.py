@@ -85,6 +85,7 @@ async def migrate(url: str, *, lock_timeout_seconds: float = 10.0) -> list[str]:
     """
     async with _locked_connection(url, lock_timeout_seconds) as connection:
         _require_postgresql(connection.get_server_version().major)
+        await _require_every_script(connection)
         await _prepare(connection)
         await _require_pgvector(connection)
         await _forbid_temporary(connection)
@@ -98,7 +99,10 @@ async def _locked_connection(url: str, lock_timeout_seconds: float) -> AsyncIter
     try:
         connection = await asyncpg.connect(url, timeout=10, server_settings={"application_name": "recollect-migrate"})
     except (OSError, asyncpg.PostgresError, TimeoutError) as error:
-        raise Unavailable("Cannot reach the database for migrations: check RECOLLECT_OWNER_DATABASE_URL.") from error
+        why = str(error) or "it does not answer"
+        raise Unavailable(
+            f"Cannot reach the database for migrations ({why}): check RECOLLECT_OWNER_DATABASE_URL."
+        ) from error
     except ValueError:  # Without its cause: that shows parts of the address, which may be of a password.
         raise InvalidInput(NO_DATABASE_ADDRESS, path="RECOLLECT_OWNER_DATABASE_URL") from None
     try:
@@ -146,6 +150,19 @@ async def _prepare(connection: asyncpg.Connection) -> None:
 def _require_postgresql(major: int) -> None:
     if major < OLDEST_POSTGRESQL:
         raise MigrationFailed(f"PostgreSQL {OLDEST_POSTGRESQL} or newer is needed; this server is {major}.")
+
+
+async def _require_every_script(connection: asyncpg.Connection) -> None:
+    """Raise MigrationFailed where a database that is empty yet could not hold texts of every script, or fold them.
+
+    One that has been ours goes on as it is: what it holds had a place.
+    """
+    encoding: str = await connection.fetchval("SHOW server_encoding")
+    if encoding != "UTF8" and await connection.fetchval("SELECT to_regnamespace('recollect') IS NULL"):
+        raise MigrationFailed(
+            f"The database has the encoding {encoding}, which has no place for texts of every script. Make it anew: "
+            "CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0;"
+        )
 
 
 async def _require_pgvector(connection: asyncpg.Connection) -> None:

@@ -10,6 +10,7 @@ from recollect.caller import OPERATOR, Caller
 from recollect.platform.caller_changes import OnActed, told_at_the_end
 from recollect.platform.connections import OWNER_ROLE, session_settings, told_refusals
 from recollect.platform.driver_errors import translated_errors
+from recollect.platform.schema.service import told_outdated
 from recollect.platform.transactions import AnyConnection, Session, Transaction
 from recollect.settings import Settings
 from recollect.settings.cells import HOME
@@ -51,8 +52,10 @@ class Operator(Session):
                 connection = await asyncpg.connect(
                     url, timeout=settings.database_acquire_seconds, server_settings=of_session
                 )
+            operator = cls(connection, on_acted=on_acted)
             try:
-                yield cls(connection, on_acted=on_acted)
+                async with told_outdated(operator):
+                    yield operator
             finally:
                 await connection.close()
 

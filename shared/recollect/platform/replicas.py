@@ -141,6 +141,8 @@ def outcome_of(error: BaseException) -> ReplicaOutcome | None:
             return ReplicaOutcome.CONFLICT  # What it replays removed what was read, or locked it.
         case TimeoutError() | asyncpg.TooManyConnectionsError():
             return ReplicaOutcome.AWAY
+        case asyncpg.DiskFullError() | asyncpg.OutOfMemoryError():
+            return ReplicaOutcome.FAILED  # By what this one read takes, and not by all.
     meant = error if isinstance(error, RecollectError) else translate(error)
     if isinstance(meant, Unavailable) and meant.code in (ErrorCode.DATABASE_UNAVAILABLE, ErrorCode.SCHEMA_OUTDATED):
         return ReplicaOutcome.AWAY

@@ -4,12 +4,19 @@ They are grouped by what they are of, a module for each group; whoever reads the
 """
 
 import os
+import re
 from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, model_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SecretsSettingsSource, SettingsConfigDict
+from pydantic import Field, ValidationError, model_validator
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SecretsSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+)
 
 from recollect.errors import InvalidInput
 from recollect.public_url import local_url
@@ -144,3 +151,17 @@ class Settings(
     def migration_url(self) -> str:
         """The address that migrations and operator commands use."""
         return self.owner_database_url or self.database_url
+
+
+def wrong_setting(error: ValueError) -> InvalidInput | None:
+    """The first variable that `Settings()` could not take, and why, for whoever set it; None for any other error."""
+    match error:
+        case ValidationError() if error.title == Settings.__name__:
+            first = error.errors(include_url=False, include_input=False)[0]
+            place = [str(part) for part in first["loc"]]
+            why = first["msg"].removeprefix("Value error, ")
+            told = f"{'.'.join(place[1:])}: {why}" if place[1:] else why
+            return InvalidInput(told, path=f"RECOLLECT_{place[0].upper()}" if place else None)
+        case SettingsError() if named := re.search(r'field "(\w+)"', str(error)):
+            return InvalidInput("It is not the JSON that docs/settings.md shows", path=f"RECOLLECT_{named[1].upper()}")
+    return None

@@ -66,9 +66,11 @@ class StorageSettings(BaseSettings):
     database_acquire_seconds: float = Field(
         default=5.0, gt=0, description="How long a call waits for a free connection before it is told to try again."
     )
-    statement_timeout_seconds: float = Field(default=30.0, gt=0, description="Longest run of one SQL statement.")
+    statement_timeout_seconds: float = Field(
+        default=30.0, gt=0, le=86_400, description="Longest run of one SQL statement."
+    )
     lock_timeout_seconds: float = Field(
-        default=10.0, gt=0, description="How long a write waits for other writers of the same graph."
+        default=10.0, gt=0, le=86_400, description="How long a write waits for other writers of the same graph."
     )
     redis_url: str = Field(
         default="redis://127.0.0.1:6379/0",

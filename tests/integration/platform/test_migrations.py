@@ -47,10 +47,10 @@ NewDatabase = Callable[..., Awaitable[str]]
 async def new_database(cluster: LocalPostgres) -> NewDatabase:
     """Makes empty databases; their names."""
 
-    async def make(owner: str = "postgres") -> str:
+    async def make(owner: str = "postgres", encoding: str = "ENCODING UTF8") -> str:
         name = f"database_{next(_serial)}"
         async with connected(cluster.url()) as connection:
-            await connection.execute(f"CREATE DATABASE {name} TEMPLATE template0 OWNER {owner}")
+            await connection.execute(f"CREATE DATABASE {name} TEMPLATE template0 OWNER {owner} {encoding}")
         return name
 
     return make
@@ -230,6 +230,20 @@ async def test_a_login_without_rights_is_told_what_to_do(
         await migrate(url_of(cluster, database, login))
 
 
+async def test_a_new_database_that_cannot_hold_every_script_is_refused(
+    cluster: LocalPostgres, new_database: NewDatabase
+) -> None:
+    """As one of a cluster that was made where no locale was set: it takes bytes, and folds the letters of ASCII."""
+    narrow = url_of(cluster, await new_database(encoding="ENCODING SQL_ASCII LOCALE_PROVIDER libc LOCALE 'C'"))
+    with pytest.raises(MigrationFailed, match=r"encoding SQL_ASCII.*ENCODING 'UTF8' TEMPLATE template0"):
+        await migrate(narrow)
+    async with connected(narrow) as connection:
+        assert await connection.fetchval("SELECT to_regnamespace('recollect') IS NULL")
+        await connection.execute("CREATE SCHEMA recollect")  # As where an older version has begun: that goes on.
+    with pytest.raises(MigrationFailed, match="pgvector"):
+        await migrate(narrow)
+
+
 async def test_a_migration_that_was_changed_is_refused(empty: str) -> None:
     await migrate(empty)
     async with connected(empty) as connection:
@@ -309,6 +323,11 @@ async def test_a_server_that_is_away_is_told_without_its_address(tmp_path: Path)
     with pytest.raises(Unavailable, match="Cannot reach the database for migrations") as refused:
         await migrate(f"postgresql://somebody:secret@/recollect?host={tmp_path}")
     assert "secret" not in str(refused.value)
+
+
+async def test_what_the_server_says_is_told(cluster: LocalPostgres) -> None:
+    with pytest.raises(Unavailable, match=r'\(database "of_nobody" does not exist\): check RECOLLECT_OWNER'):
+        await migrate(url_of(cluster, "of_nobody"))
 
 
 @pytest.mark.parametrize("url", ["7hunder", "postgresql://recollect_owner:7hun/der@127.0.0.1/recollect"])

@@ -8,15 +8,20 @@ import asyncpg
 import pytest
 from structlog.testing import capture_logs
 
+from recollect.accounts.tenants import service as tenants
 from recollect.errors import ErrorCode, Unavailable
+from recollect.platform.connections import OPERATOR_ROLE
 from recollect.platform.db import Database
 from recollect.platform.migrate import Migration, migrations
+from recollect.platform.operator_sessions import Operator
 from recollect.platform.schema import service
 from recollect.platform.schema.service import SchemaCheck, require_any_usable
+from recollect.platform.sql import Query
 from recollect.settings import Settings
 from recollect_gateway.draining import Drain
 from recollect_gateway.readiness import Readiness, reported_readiness
 from recollect_local.postgres import LocalPostgres
+from recollect_operator.database import OperatorDatabase
 from tests.support.gateway import eventually, serving
 from tests.support.measured import Measured
 from tests.support.workers import working
@@ -75,6 +80,27 @@ async def test_one_that_was_never_migrated_will_not(postgres: LocalPostgres, set
         assert [line["lacking"] for line in logged] == [NAMES[-1]]
     await administrator.execute("DROP DATABASE never_migrated WITH (FORCE)")
     await administrator.close()
+
+
+async def test_operators_are_told_so_by_what_they_ask(
+    postgres: LocalPostgres, settings: Settings, operator: Operator
+) -> None:
+    """Commands and the operator API check nothing before: what is not there tells them."""
+    administrator = await asyncpg.connect(postgres.url())
+    await administrator.execute("CREATE DATABASE never_asked TEMPLATE template0")
+    url = postgres.url().replace("/recollect?", "/never_asked?")
+    with pytest.raises(Unavailable, match="runs `recollect migrate`") as of_command:
+        async with Operator.connect(url, settings) as empty:
+            await tenants.list_tenants(empty)
+    with pytest.raises(Unavailable, match="runs `recollect migrate`") as of_api:
+        async with OperatorDatabase.connect(url, OPERATOR_ROLE, settings) as db, db.session() as empty:
+            await tenants.list_tenants(empty)
+    assert of_command.value.code is of_api.value.code is ErrorCode.SCHEMA_OUTDATED
+    await administrator.execute("DROP DATABASE never_asked WITH (FORCE)")
+    await administrator.close()
+    with pytest.raises(asyncpg.UndefinedTableError):  # Of a database that has all, it is a fault of ours.
+        async with service.told_outdated(operator):
+            await operator.fetch(Query.compile("SELECT 1 FROM of_no_migration"))
 
 
 async def test_a_gateway_is_not_ready_before(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,13 +7,14 @@ from typing import Any
 
 import asyncpg
 import pytest
+from structlog.testing import capture_logs
 
 from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action
 from recollect.accounts.identity.model import worker_caller
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller
-from recollect.errors import TenantMoving, TenantReadOnly, TenantSuspended
+from recollect.errors import ErrorCode, TenantMoving, TenantReadOnly, TenantSuspended, Unavailable
 from recollect.platform.db import Database
 from recollect.platform.operator_sessions import Operator
 from recollect.platform.sql import Query
@@ -212,3 +213,27 @@ async def test_what_deletes_much_finds_it_at_once(one_connection: Database, call
         await tx.delete_much()
         with pytest.raises(asyncpg.ForeignKeyViolationError):
             await tx.execute(NOWHERE)
+
+
+@pytest.mark.parametrize(
+    ("sqlstate", "told"),
+    [
+        ("53100", "The database has no room left on its disk: nothing was written. Try again later."),
+        (
+            "53200",
+            "The database is out of memory, or of room for locks (max_locks_per_transaction). Try again later.",
+        ),
+    ],
+)
+async def test_a_server_without_room_is_no_fault_of_ours(
+    db: Database, caller: Caller, sqlstate: str, told: str
+) -> None:
+    """What it said is logged once, for whoever runs it."""
+    failing = f"DO $$ BEGIN RAISE EXCEPTION 'No space left on device' USING ERRCODE = '{sqlstate}'; END $$"
+    with capture_logs() as logs, pytest.raises(Unavailable) as raised:
+        async with db.transaction(caller) as tx:
+            await tx.execute(Query.compile(failing))
+    assert (raised.value.code, raised.value.message) == (ErrorCode.DATABASE_UNAVAILABLE, told)
+    assert [(line["event"], line["reason"]) for line in logs] == [
+        ("PostgreSQL is out of room", "No space left on device")
+    ]

@@ -1,14 +1,19 @@
 """Addresses of a database that is not there, or whose login may not what it has to: each is told by its setting."""
 
 import asyncio
+import struct
 import traceback
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
+from uuid import uuid4
 
 import asyncpg
 import pytest
+from structlog.testing import capture_logs
 
-from recollect.errors import ErrorCode, Unavailable
+from recollect.errors import ErrorCode, InvalidInput, Unavailable
+from recollect.platform.cache import connect_redis
 from recollect.platform.connections import OPERATOR_ROLE
 from recollect.platform.db import Database
 from recollect.platform.operator_sessions import Operator
@@ -49,7 +54,7 @@ async def stranger(postgres: LocalPostgres) -> AsyncIterator[None]:
     await administrator.close()
 
 
-WRONG = [
+WRONG: list[tuple[Wrong, str]] = [
     (nowhere, "The server has no database of that name: check RECOLLECT_DATABASE_URL."),
     (
         of_stranger,
@@ -132,3 +137,157 @@ async def test_an_address_that_cannot_be_read_is_told_without_any_of_it(settings
         async with Database.connect(url, settings=own) as db:
             await db.ping()
     assert "7hun" not in "".join(traceback.format_exception(refused.value))
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        (
+            "sslmode=verify-full&sslrootcert=/nowhere/ca.crt",
+            "RECOLLECT_DATABASE_URL: the file that its sslrootcert names cannot be read.",
+        ),
+        (
+            f"sslmode=verify-full&sslrootcert={__file__}",
+            "TLS with the server at RECOLLECT_DATABASE_URL fails: check its sslmode and its files.",
+        ),
+        (
+            "sslmode=verify-full",
+            "RECOLLECT_DATABASE_URL: its sslmode needs an sslrootcert, the file of the server's authority.",
+        ),
+        (
+            "colour=blue",
+            "The server refuses a setting of the session that RECOLLECT_DATABASE_URL asks for: check its options.",
+        ),
+    ],
+)
+async def test_what_an_address_asks_in_vain_is_told(
+    settings: Settings, postgres: LocalPostgres, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, option: str, told: str
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))  # Where the driver looks for an authority that nobody names.
+    url = f"{postgres.url('recollect_app')}&{option}"
+    assert await refusal(settings.model_copy(update={"database_url": url})) == told
+
+
+async def test_a_host_that_is_not_found_is_told(settings: Settings) -> None:
+    url = "postgresql://recollect_app@nowhere.invalid/recollect"
+    assert await refusal(settings.model_copy(update={"database_url": url})) == (
+        "The host of RECOLLECT_DATABASE_URL is not found."
+    )
+
+
+async def test_a_server_without_tls_is_told(settings: Settings) -> None:
+    async with answering(b"N") as port:
+        url = f"postgresql://recollect_app@127.0.0.1:{port}/recollect?sslmode=require"
+        assert await refusal(settings.model_copy(update={"database_url": url})) == (
+            "The server at RECOLLECT_DATABASE_URL speaks no TLS: check its sslmode."
+        )
+
+
+async def test_a_pooler_that_takes_no_settings_is_told(settings: Settings) -> None:
+    """As PgBouncer answers where `RECOLLECT_DATABASE_POOLED` is not set."""
+    async with answering(error_response("08P01", "unsupported startup parameter: role")) as port:
+        url = f"postgresql://recollect_app@127.0.0.1:{port}/recollect?sslmode=disable"
+        assert await refusal(settings.model_copy(update={"database_url": url})) == (
+            "What answers at RECOLLECT_DATABASE_URL takes no settings of a session, as PgBouncer does not: "
+            "set RECOLLECT_DATABASE_POOLED, or connect directly."
+        )
+
+
+@pytest.mark.usefixtures("stranger")
+async def test_a_login_behind_a_pooler_is_told_as_one_that_connects(
+    settings: Settings, postgres: LocalPostgres
+) -> None:
+    """Its role is chosen by each transaction, and tried where it connects."""
+    told = next(told for wrong, told in WRONG if wrong is of_stranger)
+    pooled = settings.model_copy(update={"database_url": of_stranger(postgres), "database_pooled": True})
+    assert await refusal(pooled) == told
+    async with Database.connect(pooled.database_url, settings=pooled) as db:
+        with pytest.raises(Unavailable, match="may not connect"):
+            async with db.personal(uuid4()):
+                pass
+
+
+@pytest.mark.parametrize("is_pooled", [False, True])
+async def test_a_server_without_our_roles_was_never_migrated(
+    settings: Settings, postgres: LocalPostgres, is_pooled: bool
+) -> None:
+    own = settings.model_copy(update={"database_url": postgres.url(), "database_pooled": is_pooled})
+    async with Database.connect(own.database_url, role="no_role_at_all", settings=own) as db:
+        with pytest.raises(Unavailable, match="never migrated: its server has no role `no_role_at_all`") as refused:
+            await db.ping()
+    assert refused.value.code is ErrorCode.SCHEMA_OUTDATED
+
+
+async def test_why_there_is_no_connection_is_logged_once(settings: Settings, postgres: LocalPostgres) -> None:
+    """Callers are told by each call, and whoever runs it by the log: also what the server said."""
+    own = settings.model_copy(update={"database_url": of_nobody(postgres)})
+    with capture_logs() as logs:
+        async with Database.connect(own.database_url, settings=own) as db:
+            for _ in range(3):
+                with pytest.raises(Unavailable):
+                    await db.ping()
+    assert logs == [
+        {
+            "event": "no connection to PostgreSQL",
+            "log_level": "warning",
+            "pool": "reserved",
+            "reason": "The database refuses our login: check RECOLLECT_DATABASE_URL.",
+            "answer": 'role "nobody_at_all" does not exist',
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("http://127.0.0.1:6379/0", "It must be a redis://, rediss:// or unix:// address"),
+        ("redis://127.0.0.1:port/0", "It must be a redis://, rediss:// or unix:// address"),
+        (
+            "rediss://:7hunder@127.0.0.1:6379/0?ssl_ca_cert=/ca.crt",
+            "It has an option behind the `?` that the client does not take",
+        ),
+        (
+            "rediss://:7hunder@127.0.0.1:6379/0?ssl_cert_reqs=7hunder",
+            "It has an option behind the `?` that the client does not take",
+        ),
+    ],
+)
+async def test_an_address_of_redis_that_cannot_be_used_is_refused_at_start(
+    settings: Settings, url: str, told: str
+) -> None:
+    """Not by each call: the client reads its options where it connects first."""
+    with pytest.raises(InvalidInput) as refused:
+        connect_redis(settings.model_copy(update={"redis_url": url}))
+    assert str(refused.value) == f"RECOLLECT_REDIS_URL: {told}"
+    assert "7hun" not in "".join(traceback.format_exception(refused.value))
+
+
+async def refusal(settings: Settings) -> str:
+    """What whoever asks the database of these settings is told."""
+    async with Database.connect(settings.database_url, settings=settings) as db:
+        with pytest.raises(Unavailable) as refused:
+            await db.ping()
+    assert refused.value.code is ErrorCode.DATABASE_UNAVAILABLE
+    return refused.value.message
+
+
+def error_response(sqlstate: str, message: str) -> bytes:
+    """As a server of PostgreSQL's protocol refuses a connection."""
+    said = ((b"S", "FATAL"), (b"C", sqlstate), (b"M", message))
+    fields = b"".join(code + text.encode() + b"\0" for code, text in said)
+    return b"E" + struct.pack("!i", len(fields) + 5) + fields + b"\0"
+
+
+@asynccontextmanager
+async def answering(answer: bytes) -> AsyncIterator[int]:
+    """The port of a server that answers the first words of whoever connects so, and hangs up."""
+
+    async def answer_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1000)
+        writer.write(answer)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer_once, "127.0.0.1", 0)
+    async with server:
+        yield server.sockets[0].getsockname()[1]

@@ -1,6 +1,8 @@
 """The address that is held for the gateway while everything else starts."""
 
 import socket
+import sys
+from contextlib import ExitStack
 
 import pytest
 
@@ -16,6 +18,19 @@ def test_a_port_is_claimed_by_one_at_a_time() -> None:
             pytest.fail("it was claimed twice")
         with claimed_port(HOST, 0) as another:
             assert another != port
+    with claimed_port(HOST, port) as again:
+        assert again == port
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere two sockets are not bound to one address")
+def test_a_port_stays_claimed_while_the_gateway_begins_to_listen() -> None:
+    with ExitStack() as serving:
+        with claimed_port(HOST, 0, until=serving) as port:
+            pass
+        with pytest.raises(InvalidInput, match=f"Port {port} on {HOST} is taken"), claimed_port(HOST, port):
+            pytest.fail("it was claimed in between")
+        with socket.create_server((HOST, port)):
+            pass
     with claimed_port(HOST, port) as again:
         assert again == port
 

@@ -45,6 +45,7 @@ def test_few_positions_are_kept_however_many_ask() -> None:
         (asyncpg.TooManyConnectionsError(), ReplicaOutcome.AWAY),
         (asyncpg.SerializationError(), ReplicaOutcome.CONFLICT),
         (asyncpg.UndefinedColumnError(), ReplicaOutcome.FAILED),
+        (asyncpg.DiskFullError("no room"), ReplicaOutcome.FAILED),
         (asyncpg.QueryCanceledError(), None),
         (asyncpg.CharacterNotInRepertoireError(), None),
     ],

@@ -5,7 +5,8 @@ start again. It may not be older: a query would meet columns that are not there.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
 import asyncpg
 
@@ -14,6 +15,15 @@ from recollect.platform.db import Database
 from recollect.platform.migrate import migrations
 from recollect.platform.schema import store
 from recollect.platform.schema.model import outdated
+from recollect.platform.transactions import Session
+
+UNDEFINED = (
+    asyncpg.UndefinedTableError,
+    asyncpg.UndefinedColumnError,
+    asyncpg.UndefinedFunctionError,
+    asyncpg.InvalidSchemaNameError,
+)
+"""What a query of this version meets in a database that lacks a migration, or that was never migrated."""
 
 ANSWERED_WITHIN = 1.0
 """Seconds within which a cell answers to be counted as usable, where there are several."""
@@ -24,7 +34,7 @@ class SchemaCheck:
 
     def __init__(self, db: Database, wanted: list[str] | None = None) -> None:
         self._db = db
-        self._wanted = [migration.name for migration in migrations()] if wanted is None else wanted
+        self._wanted = _all_migrations() if wanted is None else wanted
         self._is_known = False
 
     async def require_current(self) -> None:
@@ -42,10 +52,32 @@ class SchemaCheck:
 
     async def _missing(self) -> list[str]:
         async with self._db.system() as session:
-            try:
-                return await store.missing_migrations(session, wanted=self._wanted)
-            except (asyncpg.UndefinedFunctionError, asyncpg.InvalidSchemaNameError):
-                return self._wanted[-1:]  # It is older than the function, or was never migrated.
+            return await _missing_of(session, self._wanted)
+
+
+@asynccontextmanager
+async def told_outdated(session: Session) -> AsyncIterator[None]:
+    """For what asks without a check before: raise Unavailable where it met what is not there, since a migration lacks.
+
+    Nothing is asked unless something fails, which then has left no transaction open in this session.
+    """
+    try:
+        yield
+    except UNDEFINED as error:
+        if lacks := await _missing_of(session, _all_migrations()):
+            raise outdated(lacks[0]) from error
+        raise
+
+
+def _all_migrations() -> list[str]:
+    return [migration.name for migration in migrations()]
+
+
+async def _missing_of(session: Session, wanted: list[str]) -> list[str]:
+    try:
+        return await store.missing_migrations(session, wanted=wanted)
+    except UNDEFINED:
+        return wanted[-1:]  # It is older than the function, or was never migrated.
 
 
 async def require_any_usable(home: SchemaCheck, others: Sequence[SchemaCheck]) -> None:
