@@ -50,7 +50,7 @@ def parse(type_: type[T], arguments: Any) -> T:
     raise found[0] if len(found) == 1 else InvalidInputs(found[:MAX_FAULTS], more=len(found) > MAX_FAULTS)
 
 
-def parse_told(type_: type[T], arguments: Any) -> T:
+def parse_leniently(type_: type[T], arguments: Any) -> T:
     """The same of what a model sends: null is as good as leaving out what may be left out, and 5.0 is as good as 5.
 
     Many models fill in every argument, and some know no other numbers. To JSON Schema, 5.0 is an integer.

@@ -46,7 +46,7 @@ from recollect_gateway.mcp_endpoint.rounds import Round, round_of
 from recollect_gateway.mcp_endpoint.schema import listed_schema, outline
 from recollect_gateway.mcp_endpoint.tasks.handlers import TaskHandlers
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
-from recollect_gateway.parsing import parse_beside, parse_told
+from recollect_gateway.parsing import parse_beside, parse_leniently
 from recollect_gateway.tracing import forget_tool_name
 
 INSTRUCTIONS = (
@@ -170,8 +170,8 @@ def _unknown(request: McpRequest, name: str, tool: ToolSpec | None) -> str:
 async def _parsed(request: McpRequest, tool: ToolSpec, arguments: dict[str, Any]) -> Any:
     """The arguments as the tool takes them; those of a large body are checked beside the event loop."""
     if request.body.received < LARGE or isinstance(request.sender, Unavailable):
-        return parse_told(tool.arguments, arguments)
-    return await parse_beside(request.caller.tenant_id, tool.arguments, arguments, parse_told)
+        return parse_leniently(tool.arguments, arguments)
+    return await parse_beside(request.caller.tenant_id, tool.arguments, arguments, parse_leniently)
 
 
 def create_server(services: Services, offer: Offer) -> Server[Any]:

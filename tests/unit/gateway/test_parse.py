@@ -10,7 +10,7 @@ from msgspec import structs
 from recollect.errors import InvalidInput, InvalidInputs
 from recollect_gateway import parsing
 from recollect_gateway.mcp_endpoint.catalogue import TOOLS
-from recollect_gateway.parsing import MAX_FAULTS, parse, parse_told
+from recollect_gateway.parsing import MAX_FAULTS, parse, parse_leniently
 
 
 def faults(tool: str, arguments: dict[str, Any]) -> list[str]:
@@ -84,7 +84,7 @@ class TestWhatModelsSend:
 
     @staticmethod
     def told(tool: str, arguments: dict[str, Any]) -> Any:
-        return parse_told(TOOLS[tool].arguments, arguments)
+        return parse_leniently(TOOLS[tool].arguments, arguments)
 
     def outcome(self, tool: str, arguments: dict[str, Any]) -> Any:
         """The arguments as they are taken, or all that is wrong with them."""

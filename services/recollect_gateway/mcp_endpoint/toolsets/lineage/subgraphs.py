@@ -33,7 +33,7 @@ from recollect_gateway.mcp_endpoint.toolsets.lineage.nodes import (
     draft_of,
 )
 from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import CreatedBy, Kind, Offset, require_small
-from recollect_gateway.parsing import parse, parse_told
+from recollect_gateway.parsing import parse, parse_leniently
 
 MAX_NODES = 50
 MAX_EDGES = 100
@@ -258,7 +258,7 @@ async def list_tags(call: Call, arguments: ListTags) -> Reply | Listing:
 def _read(item: Any, type_: type[ItemIn], spec_of: Callable[[ItemIn], Spec]) -> Spec | RecollectError:
     """What an item asks for, or why it cannot be read."""
     try:
-        return spec_of(parse_told(type_, item))
+        return spec_of(parse_leniently(type_, item))
     except RecollectError as error:
         return error
 
