@@ -38,5 +38,21 @@ BEGIN
     RETURN 'gone';
 END $$;
 
-REVOKE ALL ON FUNCTION delete_account() FROM PUBLIC;
+-- Whom a tenant's identity provider brought is a person of that tenant alone and has no account to delete: they go, with their
+-- sessions, when they are a member no more, as who they are at the provider does. Whoever comes again is somebody new.
+CREATE FUNCTION forget_brought_person()
+RETURNS trigger
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = recollect, pg_temp
+AS $$
+BEGIN
+    DELETE FROM people p WHERE p.id = OLD.person_id AND p.provider_tenant_id = OLD.tenant_id;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER brought_people AFTER DELETE ON members FOR EACH ROW EXECUTE FUNCTION forget_brought_person();
+
+-- Those who are none since before; of a tenant that is moving, those who are not served here may be members elsewhere.
+DELETE FROM people p USING tenants_here t
+WHERE t.id = p.provider_tenant_id AND NOT EXISTS (SELECT FROM members m WHERE m.person_id = p.id);
+
+REVOKE ALL ON FUNCTION delete_account(), forget_brought_person() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION delete_account() TO recollect_app;

@@ -46,7 +46,8 @@ async def delete_account(db: Database, person_id: UUID, *, password_changes: int
             raise NotFound("There is no such account.")
         if password_changes is not None:
             await people.require_same_password(home, person_id, password_changes)
-        require_no_member(await db.list_from_all_cells(store.list_memberships, person_id=person_id, sure=True, at_home=home))
+        ask = store.list_memberships
+        require_no_member(await db.list_from_all_cells(ask, person_id=person_id, sure=True, at_home=home))
         email, name = locked
 
         async def delete_copy(session: Session) -> None:
