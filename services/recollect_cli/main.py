@@ -23,7 +23,7 @@ COMMANDS = {
     "domains": ("domains:app", "List, claim, verify and drop the e-mail domains by which people join a tenant."),
     "issuers": ("issuers:app", "List, trust, change and delete issuers whose access tokens a tenant accepts."),
     "audit": ("audit:app", "List and export who administered what of a tenant, and when."),
-    "people": ("people:app", "Help people who cannot sign in."),
+    "people": ("people:app", "Help people who cannot sign in, and delete accounts."),
     "jobs": ("jobs:app", "List, watch and cancel jobs: exports, imports, searches for duplicates."),
     "webhooks": ("webhooks:app", "List, make and delete webhooks, and replay what was sent to them."),
     "import": ("transfer:import_file", "Import a file into a graph, which is made where it is not there."),

@@ -8,7 +8,9 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller
 from recollect.errors import Unavailable
+from recollect.platform.cache import connect_redis
 from recollect.platform.caller_changes import told_at_the_end
+from recollect.platform.cells.service import Cells
 from recollect.platform.db import Database
 from recollect.platform.directory import service as directory
 from recollect.platform.operator_sessions import Operator
@@ -64,6 +66,23 @@ def as_system(work: Callable[[Database], Awaitable[T]]) -> T:
             Database.connect(settings.database_url, settings=settings, on_acted=on_acted) as db,
         ):
             return await work(db)
+
+    return _run_or_exit(run)
+
+
+def as_all_cells(work: Callable[[Database], Awaitable[T]]) -> T:
+    """Run `work` on all cells as one database, as the gateway reaches them, for nobody's tenant."""
+    settings = Settings()
+    if not settings.cells:
+        return as_system(work)
+
+    async def run() -> T:
+        async with (
+            connect_redis(settings) as redis,
+            told_at_the_end(settings) as on_acted,
+            Cells.open(settings, redis, lambda *_: None, on_acted) as cells,
+        ):
+            return await work(cells)
 
     return _run_or_exit(run)
 

@@ -1,14 +1,20 @@
 """`recollect people …`: those who sign in, whichever tenants they are members of."""
 
-from cyclopts import App
+from typing import Annotated
 
-from recollect.accounts.people import resets
+from cyclopts import App, Parameter
+
+from recollect.accounts.people import deletion, notices, resets
+from recollect.accounts.people import service as people
+from recollect.accounts.people.model import Credentials
 from recollect.errors import NotFound
 from recollect.platform.db import Database
+from recollect.platform.mail import Mailer
 from recollect.settings import Settings
-from recollect_cli.operations import as_system, pepper
+from recollect_cli.operations import as_all_cells, as_system, pepper
+from recollect_cli.running import run_to_end
 
-app = App(name="people", help="Help people who cannot sign in.")
+app = App(name="people", help="Help people who cannot sign in, and delete accounts.")
 
 
 @app.command
@@ -22,9 +28,45 @@ def reset_password(email: str) -> None:
     """
 
     async def work(db: Database) -> str:
-        account = await resets.find_account(db, email)
-        if account is None:
-            raise NotFound("There is no account with this address.")
+        account = await _account(db, email)
         return await resets.begin_reset(db, account.id, pepper=pepper())
 
     print(f"{Settings().base_url}/reset/{as_system(work)}")
+
+
+@app.command
+def delete(email: str, *, yes: Annotated[bool, Parameter(negative=())] = False) -> None:
+    """Delete the account of somebody who cannot do so themselves, and the invitations to their address.
+
+    Refused for who is a member of an organisation still: `recollect members remove` lets them be none. Where mail is
+    set up, they are told.
+
+    Parameters
+    ----------
+    email
+        The address of the account.
+    yes
+        Do it: nothing brings it back.
+    """
+
+    async def work(db: Database) -> Credentials:
+        account = await _account(db, email)
+        if yes:
+            await deletion.delete_account(db, account.id)
+        else:
+            deletion.require_no_member(await people.list_memberships(db, account.id, within=None, sure=True))
+        return account
+
+    account = as_all_cells(work)
+    if not yes:
+        raise SystemExit(f"This deletes the account of {account.email!r} for good. Say --yes.")
+    mailer = Mailer.of(Settings())
+    if mailer is not None:
+        run_to_end(notices.tell_of_deletion(mailer, account.email, address=None))
+
+
+async def _account(db: Database, email: str) -> Credentials:
+    account = await resets.find_account(db, email)
+    if account is None:
+        raise NotFound("There is no account with this address.")
+    return account

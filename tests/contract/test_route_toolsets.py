@@ -31,6 +31,7 @@ from tests.support.workers import environment
 DESCRIPTION = "GET /v1/openapi.json"
 PAGES = {
     "GET /account",
+    "POST /account/delete",
     "POST /account/grants/{grant_id}/end",
     "POST /account/organisations/{tenant}/leave",
     "POST /account/passkeys",

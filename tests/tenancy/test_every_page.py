@@ -97,6 +97,7 @@ NOBODYS = {
     "GET /.well-known/oauth-protected-resource/mcp",
     "GET /.well-known/openid-configuration",
     "GET /account",
+    "POST /account/delete",
     "POST /account/passkeys",
     "POST /account/passkeys/options",
     "POST /account/password",

@@ -118,6 +118,8 @@ ATTACKS = {
     "change another's name": "UPDATE people SET name = 'x' WHERE id = $1 RETURNING id",
     "change another's password": "UPDATE people SET password_hash = 'x' WHERE id = $1 RETURNING id",
     "end another's sessions": "UPDATE sessions SET revoked_at = now() WHERE person_id = $1 RETURNING id",
+    "have nobody delete another's account": "SELECT id FROM people WHERE id = $1 FOR KEY SHARE",
+    "lock another's account": "SELECT id FROM people WHERE id = $1 FOR UPDATE",
     "forget another's sessions": "DELETE FROM sessions WHERE person_id = $1 RETURNING id",
 }
 REFUSED = {
@@ -135,9 +137,18 @@ REFUSED = {
     "hand a session over": "UPDATE sessions SET person_id = $1",
     "revive a session": "UPDATE sessions SET expires_at = now() + interval '1 year' WHERE person_id <> $1",
     "delete a person": "DELETE FROM people WHERE id = $1",
+    "delete an invitation": "DELETE FROM invitations WHERE tenant_id <> $1",
     "make a session of another": """INSERT INTO sessions (id, person_id, hash, expires_at, user_agent, address)
         VALUES (gen_random_uuid(), $1, 'x', now() + interval '1 day', '', '')""",
 }
+
+
+THEIRS = """
+    SELECT to_jsonb(x) FROM people x WHERE id = $1
+    UNION ALL SELECT to_jsonb(x) FROM sessions x WHERE person_id = $1
+    UNION ALL SELECT to_jsonb(x) FROM password_resets x WHERE person_id = $1
+    UNION ALL SELECT to_jsonb(x) FROM passkeys x WHERE person_id = $1
+    UNION ALL SELECT to_jsonb(x) FROM invitations x WHERE email = $2"""
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -158,6 +169,25 @@ async def test_what_nobody_may_is_refused(
     await attacker.execute(f"SET recollect.person_id = '{mine.person.id}'")
     with pytest.raises(asyncpg.InsufficientPrivilegeError):
         await attacker.execute(REFUSED[attack], other.person.id)
+
+
+async def test_whoever_deletes_an_account_deletes_their_own(
+    attacker: asyncpg.Connection, db: Database, both: tuple[SignedIn, SignedIn], owner: asyncpg.Connection
+) -> None:
+    """It takes no id and no address: it deletes nothing of who is nobody or a member, and never what is another's."""
+    mine, other = both
+    async with db.transaction(other.caller) as tx:
+        await members.invite(tx, other.person.email, Role.READER, pepper=PEPPER)
+    before = await owner.fetch(THEIRS, other.person.id, other.person.email)
+    await attacker.execute(f"SET recollect.tenant_id = '{other.caller.tenant_id}'")
+    assert await attacker.fetchval("SELECT recollect.delete_account()") == "nobody"
+    await attacker.execute(f"SET recollect.person_id = '{mine.person.id}'")
+    assert await attacker.fetchval("SELECT recollect.delete_account()") == "member"
+    await owner.execute("DELETE FROM members WHERE person_id = $1", mine.person.id)
+    assert await attacker.fetchval("SELECT recollect.delete_account()") == "gone"
+    assert await owner.fetch(THEIRS, mine.person.id, mine.person.email) == []
+    assert await owner.fetch(THEIRS, other.person.id, other.person.email) == before
+    assert len(before) == 6, "an account, a session, a link, a passkey, and two invitations"
 
 
 @pytest.mark.parametrize("hostile", [None, b"", b"\x00" * 32, b"%", b"' OR true --"], ids=repr)

@@ -8,10 +8,10 @@ from litestar.background_tasks import BackgroundTask
 from litestar.params import FromQuery
 from litestar.response import Redirect
 
-from recollect.accounts.people import notices
+from recollect.accounts.people import deletion, notices
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import MAX_EMAIL, Browser
-from recollect.errors import InvalidInput, RecollectError, Unauthenticated
+from recollect.errors import Conflict, InvalidInput, RecollectError, Unauthenticated
 from recollect.platform.db import Database
 from recollect_gateway.addresses import site_of_client
 from recollect_gateway.admission import by_address, take_for_account, take_for_own_account
@@ -24,6 +24,8 @@ from recollect_gateway.web.providers import offered_to, organization_meant
 from recollect_gateway.web.sessions import browser_of, no_session_cookie, session_cookie, signed_in, to_sign_in
 
 AnyRequest = Request[Any, Any, Any]
+
+DELETED = "You are signed out everywhere, and your address, your name and how you signed in are gone from here."
 
 log = structlog.get_logger(__name__)
 
@@ -118,6 +120,24 @@ class AccountController(Controller):
         return await account_page(
             request, session, done="Your password is changed, and your other sessions have ended."
         )
+
+    @post("/delete", status_code=200)
+    async def delete(self, request: AnyRequest) -> Response[str] | Redirect:
+        """Delete one's account, once one is a member nowhere. Who has a password tells it."""
+        form, session = await read_form(request), await signed_in(request)
+        if session is None:
+            return go_to("/sign-in")
+        await take_for_own_account(request, session.person_id)
+        try:
+            await deletion.delete_own_account(request.app.state.db, session, field(form, "password"))
+        except InvalidInput as error:
+            return await account_page(request, session, status=400, fault=error.message)
+        except Conflict as error:
+            return await account_page(request, session, status=409, fault=error.message)
+        tell(request, lambda mailer: notices.tell_of_deletion(mailer, session.email, address=site_of_client(request)))
+        answer = page(request, "message.html", title="Your account is deleted", said=DELETED)
+        answer.set_cookie(no_session_cookie(request))
+        return answer
 
     @post("/sessions/{session_id:uuid}/end")
     async def end_session(self, request: AnyRequest) -> Redirect:

@@ -93,7 +93,8 @@ async def put_people(context: MoveContext) -> None:
     tenant_id = context.move.id
     if context.move.target != HOME:
         members = await store.list_members(context.source, tenant_id)
-        await store.put_people(context.target, await store.read_people(context.home, members))
+        async with context.home.transaction():  # Whoever deletes an account meanwhile finds this copy of it.
+            await store.put_people(context.target, await store.read_people(context.home, members))
     await store.put_people(context.target, await store.read_own_people(context.source, tenant_id))
     await store.put_sessions(context.target, tenant_id, await store.read_sessions(context.source, tenant_id))
 

@@ -300,8 +300,11 @@ class Database:
         """Whether no cell has a tenant any more that was in one of several. Raises Unavailable where one is away."""
         return False
 
-    async def do_in_other_cells(self, person_id: UUID, do: Ask[object]) -> None:
-        """Do this in each cell but home, in a transaction of the person; a cell that is away is left out."""
+    async def do_in_other_cells(self, person_id: UUID, do: Ask[object], *, sure: bool = False) -> None:
+        """Do this in each cell but home, in a transaction of the person; a cell that is away is left out.
+
+        With `sure`, Unavailable is raised where one is away or too slow; the others may have done it.
+        """
 
     @asynccontextmanager
     async def personal(self, person_id: UUID, *, within: UUID | None = None) -> AsyncIterator[Session]:

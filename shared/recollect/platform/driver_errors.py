@@ -7,7 +7,20 @@ from contextlib import asynccontextmanager, contextmanager
 import asyncpg
 import structlog
 
-from recollect.errors import ErrorCode, InvalidInput, RecollectError, TenantMoving, TooLarge, Unavailable
+from recollect.errors import (
+    ErrorCode,
+    InvalidInput,
+    RecollectError,
+    TenantMoving,
+    TooLarge,
+    Unauthenticated,
+    Unavailable,
+)
+
+_OF_ACCOUNTS = frozenset(
+    f"{table}_person_id_fkey" for table in ("members", "sessions", "password_resets", "passkeys", "passkey_challenges")
+)
+"""By these a row refers to a person, whose account may be deleted in the moment in which it is written."""
 
 DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 
@@ -36,6 +49,8 @@ def translate(error: BaseException) -> RecollectError | None:
     match error:
         case asyncpg.PostgresError(sqlstate="RC003"):
             return TenantMoving()
+        case asyncpg.ForeignKeyViolationError() if error.constraint_name in _OF_ACCOUNTS:
+            return Unauthenticated("There is no such account any more.")
         case asyncpg.LockNotAvailableError() | asyncpg.DeadlockDetectedError() | asyncpg.SerializationError():
             return Unavailable("Another write holds this graph. Try again.", code=ErrorCode.BUSY)
         case asyncpg.QueryCanceledError() | asyncpg.TooManyConnectionsError() | asyncio.TimeoutError():

@@ -101,6 +101,21 @@ async def test_whose_account_it_is_hears_of_another_password_and_of_a_passkey(
         assert "://" not in told
 
 
+async def test_whose_account_it_was_hears_that_it_is_deleted(
+    http: httpx2.AsyncClient, mail: MailServer, db: Database
+) -> None:
+    person = await people.register(db, new_email(), "Ada", PASSWORD)
+    await sign_in(http, person.email)
+    for password in ("not the password", PASSWORD):
+        await submit(http, "/account", "/account/delete", password=password)
+    await mail.wait_for_messages(1)
+    [message] = mail.messages
+    assert (message["To"], message["Subject"]) == (person.email, "Your account was deleted on Recollect")
+    told = message.get_content()
+    assert "127.0.0.1" in told
+    assert "://" not in told
+
+
 async def test_who_has_no_account_gets_nothing_and_the_same_answer(
     http: httpx2.AsyncClient, mail: MailServer, db: Database, caller: Caller, pepper: bytes
 ) -> None:

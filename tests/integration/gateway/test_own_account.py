@@ -20,10 +20,11 @@ from recollect.platform.db import Database
 from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.support.gateway import RunningGateway
-from tests.support.people import browser, joined, sign_in
+from tests.support.people import PASSWORD, browser, joined, sign_in, submit
 
 RESOURCE = "https://memory.example.com/mcp"
 CLIENT = "https://client.example.com/oauth.json"
+DELETE = "/account/delete"
 
 
 @pytest.fixture
@@ -169,6 +170,44 @@ class TestLeaving:
         foreign = await post(http, f"/account/organisations/{other_caller.tenant}/leave")
         unknown = await post(http, "/account/organisations/nowhere/leave")
         assert (foreign.status_code, foreign.text) == (404, unknown.text)
+
+
+class TestDeleting:
+    async def test_who_is_a_member_nowhere_deletes_their_account_by_their_password(
+        self, http: httpx2.AsyncClient, gateway: RunningGateway, db: Database, caller: Caller, person: Person
+    ) -> None:
+        async with browser(gateway) as elsewhere:
+            await sign_in(elsewhere, person.email)
+            await post(http, f"/account/organisations/{caller.tenant}/leave")
+            wrong = await submit(http, "/account", DELETE, password="violet tractor under grass")
+            assert (wrong.status_code, "not the password of now" in wrong.text) == (400, True)
+            deleted = await submit(http, "/account", DELETE, password=PASSWORD)
+            assert (deleted.status_code, "Your account is deleted" in deleted.text) == (200, True)
+            for each in (http, elsewhere):
+                assert (await each.get("/account")).headers["location"].startswith("/sign-in"), "signed out everywhere"
+        assert "session" not in " ".join(http.cookies)
+        assert (await sign_in(http, person.email)).status_code == 401
+        again = await joined(db, caller, Role.READER, pepper=b"pepper", email=person.email)
+        assert (await sign_in(http, person.email)).status_code == 303
+        assert again.id != person.id
+
+    async def test_a_member_is_told_to_leave_first(
+        self, http: httpx2.AsyncClient, db: Database, caller: Caller, person: Person
+    ) -> None:
+        shown = (await http.get("/account")).text
+        assert "First leave every organisation" in shown
+        assert DELETE not in shown
+        refused = await submit(http, "/account", DELETE, password=PASSWORD)
+        assert (refused.status_code, f"({caller.tenant})" in refused.text) == (409, True)
+        assert await people.is_known(db, person.email)
+
+    async def test_a_form_of_another_site_deletes_nothing(
+        self, http: httpx2.AsyncClient, db: Database, caller: Caller, person: Person
+    ) -> None:
+        await post(http, f"/account/organisations/{caller.tenant}/leave")
+        forged = await http.post(DELETE, data={"form_token": "0" * 64, "password": PASSWORD})
+        assert forged.status_code == 403
+        assert await people.is_known(db, person.email)
 
 
 async def test_no_table_has_an_empty_heading(http: httpx2.AsyncClient) -> None:

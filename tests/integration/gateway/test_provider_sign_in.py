@@ -232,6 +232,25 @@ class TestSignIn:
         http.cookies.clear()
         assert (await sign_in_by(http, acme.idp, acme.page)).status_code == 403
 
+    async def test_nothing_stays_of_who_leaves_whom_it_brought(
+        self, http: httpx2.AsyncClient, acme: Organization, owner: asyncpg.Connection
+    ) -> None:
+        """They have no account of their own to delete. Who has one, and connected the provider, keeps it."""
+        ada = await joined(acme.db, acme.caller, Role.MEMBER, pepper=acme.pepper)
+        grace = await acme.join(http)
+        stored = "SELECT p.id FROM people p WHERE p.email = $1"
+        grace_id = await owner.fetchval(stored, grace.email)
+        left = await submit(http, "/account", f"/account/organisations/{acme.caller.tenant}/leave")
+        assert left.status_code == 303, left.text
+        assert not await is_signed_in(http)
+        assert await owner.fetchval(stored, grace.email) is None
+        assert await owner.fetchval("SELECT count(*) FROM sessions WHERE person_id = $1", grace_id) == 0
+        async with acme.db.transaction(acme.caller) as tx:
+            await members.remove_member(tx, ada.id)
+        assert await owner.fetchval(stored, ada.email) == ada.id
+        assert (await sign_in_by(http, acme.idp, await acme.invite(grace.email))).status_code == 303
+        assert await owner.fetchval(stored, grace.email) not in (None, grace_id)
+
 
 class TestUserInfo:
     """A provider whose ID tokens say no address is asked for it at its userinfo endpoint, as OpenID Connect has it."""

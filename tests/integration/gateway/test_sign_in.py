@@ -286,6 +286,15 @@ class TestTries:
             answers = [await submit(http, "/account", "/account/password", **told) for _ in range(4)]
             assert [answer.status_code for answer in answers] == [400, 400, 400, 429]
 
+    async def test_nor_one_by_which_to_delete_the_account(
+        self, few: RunningGateway, db: Database, caller: Caller, pepper: bytes
+    ) -> None:
+        person = await joined(db, caller, Role.READER, pepper=pepper)
+        async with few.http(**{"X-Forwarded-For": "203.0.113.77"}) as http:
+            await sign_in(http, person.email)
+            tried = [await submit(http, "/account", "/account/delete", password="wrong") for _ in range(4)]
+        assert [answer.status_code for answer in tried] == [400, 400, 400, 429]
+
     async def test_sessions_are_not_made_up_for_long(self, settings: Settings) -> None:
         """Without asking the database for each, as keys are."""
         update = {

@@ -180,15 +180,17 @@ async def join(
     """Make who was invited a member, once. `address`: where they are, for the tenant's audit log.
 
     Raises Forbidden for a person of another address, NotFound where it was used or revoked meanwhile, Conflict for who
-    is a member already: then the invitation is not used up.
+    is a member already, Unauthenticated for one whose account is deleted meanwhile: then it is not used up.
     """
     if person.email != invitation.email:
         raise Forbidden(f"This invitation is for {invitation.email}. Sign in with that address.")
     if isinstance(person, PersonSession) and person.confined_to is not None:
         raise Forbidden("You signed in by an organisation's provider, which is good for that organisation only.")
     person_id = person.id if isinstance(person, Person) else person.person_id
-    async with db.transaction(_joining(invitation, person_id, address)) as tx:
-        if not tx.at_home:
+    async with people.account_held(db, person_id), db.transaction(_joining(invitation, person_id, address)) as tx:
+        if tx.at_home:
+            await people.hold_account(tx, person_id)
+        else:
             await people.copy_person(tx, person_id, person.email, person.name)
         await _accept(tx, invitation.id, person_id)
 

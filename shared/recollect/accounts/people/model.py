@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from uuid import UUID
 
 from recollect.caller import Rates, Role
@@ -41,6 +42,14 @@ class Credentials:
     name: str
     password_hash: str | None
     password_changes: int
+
+
+class Deletion(StrEnum):
+    """What a cell says where somebody's account is to be deleted."""
+
+    NOBODY = "nobody"
+    MEMBER = "member"
+    GONE = "gone"
 
 
 @dataclass(frozen=True, slots=True)

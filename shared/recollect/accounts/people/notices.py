@@ -4,33 +4,52 @@ from datetime import UTC, datetime
 
 from recollect.platform.mail import Letter, Mailer, MailFailed
 
+SOMEBODY_ELSE = (
+    "If not, somebody else is in your account: take another password, end all sessions, and remove passkeys\n"
+    "that are not yours, on your account page. Then tell whoever runs your organisation's memory.\n"
+)
+AFTER_DELETION = (
+    "If not, somebody else was in your account: tell whoever runs your organisation's memory. Nothing brings it\n"
+    "back. What organisations remember stays with them, and a new invitation to this address makes a new account.\n"
+)
+
 
 async def tell_of_password(mailer: Mailer, email: str, *, address: str | None) -> None:
     """Tell a person that their account has another password. One that cannot be sent is in the log."""
-    await _send(mailer, email, "Your password was changed", "The password of your account was changed", address)
+    await _send(mailer, email, "Your password was changed", "The password of your account was changed", _from(address))
 
 
 async def tell_of_passkey(mailer: Mailer, email: str, *, address: str | None) -> None:
     """Tell a person that their account has another passkey. One that cannot be sent is in the log."""
-    await _send(mailer, email, "A passkey was added", "A passkey was added to your account", address)
+    await _send(mailer, email, "A passkey was added", "A passkey was added to your account", _from(address))
 
 
-async def _send(mailer: Mailer, email: str, subject: str, act: str, address: str | None) -> None:
+async def tell_of_deletion(mailer: Mailer, email: str, *, address: str | None) -> None:
+    """Tell a person that their account is no more; `address` None where an operator deleted it."""
+    origin = f"from {address}" if address else "by whoever runs it"
+    await _send(mailer, email, "Your account was deleted", "Your account was deleted", origin, otherwise=AFTER_DELETION)
+
+
+async def _send(
+    mailer: Mailer, email: str, subject: str, act: str, origin: str, *, otherwise: str = SOMEBODY_ELSE
+) -> None:
     try:
-        await mailer.send(notice(email, subject, act, address=address, at=datetime.now(UTC)))
+        await mailer.send(notice(email, subject, act, origin=origin, at=datetime.now(UTC), otherwise=otherwise))
     except MailFailed:
         return  # The log tells.
 
 
-def notice(email: str, subject: str, act: str, *, address: str | None, at: datetime) -> Letter:
+def notice(email: str, subject: str, act: str, *, origin: str, at: datetime, otherwise: str = SOMEBODY_ELSE) -> Letter:
     """What the person reads. Nothing in it was chosen by whoever did it, and no link is to be followed."""
     return Letter(
         to=email,
         subject=f"{subject} on Recollect",
         text=(
-            f"{act} on Recollect on {at:%Y-%m-%d} at {at:%H:%M} UTC, from {address or 'an unknown address'}.\n\n"
-            "If that was you, there is nothing to do.\n"
-            "If not, somebody else is in your account: take another password, end all sessions, and remove passkeys\n"
-            "that are not yours, on your account page. Then tell whoever runs your organisation's memory.\n"
+            f"{act} on Recollect on {at:%Y-%m-%d} at {at:%H:%M} UTC, {origin}.\n\n"
+            f"If that was you, there is nothing to do.\n{otherwise}"
         ),
     )
+
+
+def _from(address: str | None) -> str:
+    return f"from {address or 'an unknown address'}"

@@ -17,6 +17,18 @@ SELECT set_config('recollect.person_id', :person_id::uuid::text, true);
 -- Who somebody is whose account is in another cell; nothing where that is stored.
 INSERT INTO people (id, email, name) VALUES (:person_id, :email, :name) ON CONFLICT DO NOTHING;
 
+-- name: hold_account
+-- Until this transaction, at home, ends, nobody deletes the account of this person; nobody where there is none.
+SELECT id FROM people WHERE id = :person_id AND provider_tenant_id IS NULL FOR KEY SHARE;
+
+-- name: lock_account
+-- Until this transaction, at home, ends, this person becomes no member, and begins no session; nobody where there is none.
+SELECT email, name FROM people WHERE id = :person_id AND provider_tenant_id IS NULL FOR UPDATE;
+
+-- name: delete_account
+-- Delete the person who has signed in, with what is theirs alone and all invitations of this cell to their address.
+SELECT delete_account();
+
 -- name: hold_password
 -- Until this transaction ends, this person takes no other password; nobody where they did after so many changes.
 SELECT id FROM people WHERE id = :person_id AND password_changes = :password_changes FOR NO KEY UPDATE;

@@ -4,7 +4,8 @@ A session ends after `SESSION_LIFETIME`, and earlier where nobody used it for `I
 """
 
 import secrets
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -321,3 +322,31 @@ async def copy_person(tx: Transaction, person_id: UUID, email: str, name: str) -
     """Have a person in the cell of this tenant as well, so that its members refer to them; never with a password."""
     await store.act_as_person(tx, person_id)
     await store.copy_person(tx, person_id, email=email, name=name)
+
+
+@asynccontextmanager
+async def account_held(db: Database, person_id: UUID) -> AsyncIterator[None]:
+    """Have nobody delete a person's account while they become a member of a tenant, in whichever cell that is.
+
+    Within one cell `hold_account` does. Raises Unauthenticated where the account is deleted.
+    """
+    if not db.is_several:
+        yield
+        return
+    async with db.several_connections, db.personal(person_id) as home:
+        await _hold(home, person_id)
+        yield
+
+
+async def hold_account(tx: Transaction, person_id: UUID) -> None:
+    """Have nobody delete a person's account until this transaction, at home, ends.
+
+    Ask for it before anything is changed that goes with the account. Raises Unauthenticated where that is deleted.
+    """
+    await store.act_as_person(tx, person_id)
+    await _hold(tx, person_id)
+
+
+async def _hold(home: Session, person_id: UUID) -> None:
+    if not await store.hold_account(home, person_id):
+        raise Unauthenticated("There is no such account any more.")

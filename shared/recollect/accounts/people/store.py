@@ -4,7 +4,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from recollect.accounts.people.model import Browser, Confinement, Credentials, ListedSession, Membership, Person
+from recollect.accounts.people.model import (
+    Browser,
+    Confinement,
+    Credentials,
+    Deletion,
+    ListedSession,
+    Membership,
+    Person,
+)
 from recollect.caller import Role
 from recollect.ids import new_id
 from recollect.platform.sql import Queries
@@ -55,14 +63,30 @@ async def insert_person(
     return Person(**row) if row else None
 
 
+async def hold_account(home: Session, person_id: UUID) -> bool:
+    """Have nobody delete a person's account until the transaction ends; False where there is none."""
+    return await home.fetchval(queries.hold_account, person_id=person_id) is not None
+
+
+async def lock_account(home: Session, person_id: UUID) -> tuple[str, str] | None:
+    """Have a person become no member until the transaction ends; their address and name, or None for nobody."""
+    row = await home.fetchrow(queries.lock_account, person_id=person_id)
+    return (row["email"], row["name"]) if row else None
+
+
+async def delete_account(session: Session) -> Deletion:
+    """Delete who has signed in, or the copy of them that is in this cell, unless they are a member of a tenant here."""
+    return Deletion(await session.fetchval(queries.delete_account))
+
+
 async def act_as_person(tx: Transaction, person_id: UUID) -> None:
     """Until the transaction ends, the rows of this person may be written as well."""
     await tx.execute(queries.act_as_person, person_id=person_id)
 
 
-async def copy_person(tx: Transaction, person_id: UUID, *, email: str, name: str) -> None:
+async def copy_person(session: Session, person_id: UUID, *, email: str, name: str) -> None:
     """Store who somebody is whose account is at home; nothing where that is stored."""
-    await tx.execute(queries.copy_person, person_id=person_id, email=email, name=name)
+    await session.execute(queries.copy_person, person_id=person_id, email=email, name=name)
 
 
 async def hold_password(session: Session, person_id: UUID, *, password_changes: int) -> bool:

@@ -202,14 +202,16 @@ class Cells(Database):
 
         return not any((await self._each(self.names, asked)).values())
 
-    async def do_in_other_cells(self, person_id: UUID, do: Ask[object]) -> None:
+    async def do_in_other_cells(self, person_id: UUID, do: Ask[object], *, sure: bool = False) -> None:
         """As of one database. A cell that is away, or too slow, is left out, and the log says so."""
         asking = {name: self._begin(name, do, person_id) for name in self._others}
-        await asyncio.wait(asking.values(), timeout=ELSEWHERE_SECONDS)
+        await asyncio.wait(asking.values(), timeout=self._acquire_seconds if sure else ELSEWHERE_SECONDS)
         for name, task in asking.items():
             try:
                 _answer(task)
             except Unavailable as error:
+                if sure:
+                    raise
                 log.warning("a cell is away: what a person did is not noted there", cell=name, reason=str(error))
 
     async def _places_of(self, slugs: Sequence[str] | None, hashes: Sequence[bytes]) -> dict[str, list[str]]:

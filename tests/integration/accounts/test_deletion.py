@@ -1,0 +1,352 @@
+"""The end of an account: nothing of it stays in any cell, and no member is without one, whatever happens beside it."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+import asyncpg
+import pytest
+
+from recollect.accounts.identity.model import operator_caller
+from recollect.accounts.members import service as members
+from recollect.accounts.members.model import OpenInvitation
+from recollect.accounts.passkeys import store as passkeys
+from recollect.accounts.passkeys.model import MAX_PASSKEYS
+from recollect.accounts.people import deletion, resets, store
+from recollect.accounts.people import service as people
+from recollect.accounts.people.model import Deletion, Person, PersonSession
+from recollect.caller import Caller, Role
+from recollect.errors import Conflict, Forbidden, InvalidInput, NotFound, TenantMoving, Unauthenticated, Unavailable
+from recollect.moves import store as moves
+from recollect.platform.cells.service import Cells
+from recollect.platform.connections import OWNER_ROLE
+from recollect.platform.db import Database
+from recollect.platform.transactions import Session
+from recollect.settings import Settings
+from recollect.settings.cells import HOME, CellUrls
+from recollect_operator.cells import OperatorCells
+from tests.conftest import NewTenant
+from tests.support.cells import OTHER, opened
+from tests.support.gateway import eventually
+from tests.support.people import BROWSER, PASSWORD, beside_another_password, joined, new_email
+
+PEPPER = b"pepper"
+AWAY = CellUrls(database_url="postgresql://nobody@127.0.0.1:9/nowhere")
+WAITS = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE cardinality(pg_blocking_pids(pid)) > 0)"
+
+
+async def tables_that_hold(owner: asyncpg.Connection, said: str) -> set[str]:
+    """The tables of which a row has this anywhere."""
+    names = await owner.fetch("SELECT tablename FROM pg_tables WHERE schemaname = 'recollect'")
+    found = set()
+    for (name,) in names:
+        if await owner.fetchval(f'SELECT EXISTS (SELECT FROM "{name}" x WHERE position($1 IN x::text) > 0)', said):
+            found.add(name)
+    return found
+
+
+async def invited(db: Database, caller: Caller, email: str) -> OpenInvitation:
+    async with db.transaction(caller) as tx:
+        issued = await members.invite(tx, email, Role.MEMBER, pepper=PEPPER)
+    return await members.open_invitation(db, issued.secret, pepper=PEPPER)
+
+
+async def leave(db: Database, caller: Caller, person: Person) -> None:
+    async with db.transaction(caller) as tx:
+        await members.remove_member(tx, person.id)
+
+
+async def signed_in(db: Database, person: Person) -> PersonSession:
+    issued = await people.begin_session(db, person.id, BROWSER, pepper=PEPPER)
+    session = await people.session_of(db, issued.secret, pepper=PEPPER)
+    assert session is not None
+    return session
+
+
+@pytest.fixture
+async def other_caller(new_tenant: NewTenant) -> Caller:
+    """Of another tenant."""
+    return operator_caller(await new_tenant())
+
+
+@pytest.fixture
+async def person(db: Database) -> Person:
+    """Somebody with an account who is a member nowhere."""
+    return await people.register(db, new_email(), "Ada", PASSWORD)
+
+
+class TestWhatGoes:
+    async def test_no_table_has_the_address_any_more_and_none_but_logs_the_id(
+        self, db: Database, caller: Caller, other_caller: Caller, owner: asyncpg.Connection
+    ) -> None:
+        """And the address opens another account, by another invitation."""
+        ada = await joined(db, caller, Role.MEMBER, pepper=PEPPER)
+        await resets.begin_reset(db, ada.id, pepper=PEPPER)
+        async with db.personal(ada.id) as session:
+            await passkeys.insert_passkey(
+                session,
+                ada.id,
+                credential_id=ada.id.bytes,
+                public_key=b"x",
+                sign_count=0,
+                name="Laptop",
+                most=MAX_PASSKEYS,
+            )
+        _revoked, expired, _open = [await invited(db, other_caller, ada.email) for _ in range(3)]
+        await owner.execute("UPDATE invitations SET expires_at = now(), revoked_at = NULL WHERE id = $1", expired.id)
+        session_of_hers = await signed_in(db, ada)
+        neighbour = await joined(db, other_caller, Role.OWNER, pepper=PEPPER)
+        with pytest.raises(Conflict, match=rf"\({caller.tenant}\)"):
+            await deletion.delete_own_account(db, session_of_hers, PASSWORD)
+        await leave(db, caller, ada)
+        assert await tables_that_hold(owner, ada.email) == {"people", "invitations"}
+        theirs = await tables_that_hold(owner, neighbour.email), await tables_that_hold(owner, str(neighbour.id))
+        await deletion.delete_own_account(db, session_of_hers, PASSWORD)
+        assert await tables_that_hold(owner, ada.email) == set()
+        assert await tables_that_hold(owner, str(ada.id)) == {"audit_log"}
+        assert await tables_that_hold(owner, ada.id.hex) == set()
+        assert theirs == (
+            await tables_that_hold(owner, neighbour.email),
+            await tables_that_hold(owner, str(neighbour.id)),
+        )
+        again = await joined(db, caller, Role.READER, pepper=PEPPER, email=ada.email)
+        assert again.id != ada.id
+        assert (await people.sign_in(db, ada.email, PASSWORD, BROWSER, pepper=PEPPER)).person_id == again.id
+
+    async def test_who_is_nobody_is_told_so(self, db: Database, person: Person) -> None:
+        await deletion.delete_account(db, person.id)
+        with pytest.raises(NotFound):
+            await deletion.delete_account(db, person.id)
+
+    async def test_an_organisation_of_which_one_is_a_member_is_named_and_nothing_goes(
+        self, db: Database, caller: Caller, owner: asyncpg.Connection
+    ) -> None:
+        """Also where it is suspended."""
+        ada = await joined(db, caller, Role.MEMBER, pepper=PEPPER)
+        await owner.execute("UPDATE tenants SET status = 'suspended' WHERE id = $1", caller.tenant_id)
+        with pytest.raises(Conflict, match=caller.tenant):
+            await deletion.delete_account(db, ada.id)
+        assert await people.is_known(db, ada.email)
+        assert await tables_that_hold(owner, ada.email) == {"people", "invitations"}
+
+    @pytest.mark.parametrize("invited_only", [True, False])
+    async def test_while_a_tenant_that_knows_them_is_between_two_cells_nothing_goes(
+        self, db: Database, caller: Caller, owner: asyncpg.Connection, invited_only: bool
+    ) -> None:
+        """Its rows are in both, and one of them would stay."""
+        if invited_only:
+            ada = await people.register(db, new_email(), "Ada", PASSWORD)
+            await invited(db, caller, ada.email)
+        else:
+            ada = await joined(db, caller, Role.MEMBER, pepper=PEPPER)
+        for place in ("leaving", "departed", "arriving"):
+            await owner.execute(
+                "UPDATE tenants SET place = $2, held_until = now() + interval '1 hour' WHERE id = $1",
+                caller.tenant_id,
+                place,
+            )
+            refused = Conflict if place == "leaving" and not invited_only else TenantMoving
+            with pytest.raises(refused):
+                await deletion.delete_account(db, ada.id)
+            assert await tables_that_hold(owner, ada.email) == {"people", "invitations"}, "and may be tried again"
+
+
+class TestPasswords:
+    async def test_who_has_one_tells_it(self, db: Database, person: Person) -> None:
+        session = await signed_in(db, person)
+        for wrong in ("", "violet tractor under grass"):
+            with pytest.raises(InvalidInput, match="not the password of now"):
+                await deletion.delete_own_account(db, session, wrong)
+        assert await people.is_known(db, person.email)
+
+    async def test_who_has_none_tells_none(self, db: Database) -> None:
+        person = await people.register(db, new_email(), "Ada", None)
+        await deletion.delete_own_account(db, await signed_in(db, person), "")
+        assert not await people.is_known(db, person.email)
+
+    async def test_one_that_changes_meanwhile_deletes_nothing(
+        self, db: Database, person: Person, owner: asyncpg.Connection
+    ) -> None:
+        session = await signed_in(db, person)
+        with pytest.raises(InvalidInput, match="not the password of now"):
+            await beside_another_password(owner, person, deletion.delete_own_account(db, session, PASSWORD))
+        assert await people.is_known(db, person.email)
+
+    async def test_who_came_by_a_provider_deletes_nothing(self, db: Database, person: Person, caller: Caller) -> None:
+        session = await signed_in(db, person)
+        with pytest.raises(Forbidden):
+            await deletion.delete_own_account(db, replace(session, confined_to=caller.tenant_id), PASSWORD)
+
+
+async def waiting(owner: asyncpg.Connection, act: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+    """What waits for a lock of another."""
+    doing = asyncio.create_task(act)
+
+    async def waits() -> bool:
+        return doing.done() or bool(await owner.fetchval(WAITS))
+
+    await eventually(waits)
+    assert not doing.done(), doing
+    return doing
+
+
+class TestRaces:
+    @pytest.mark.parametrize("act", ["join", "sign in", "sign in otherwise", "forget the password"])
+    async def test_what_refers_to_an_account_that_goes_meanwhile_is_refused(
+        self, db: Database, person: Person, caller: Caller, owner: asyncpg.Connection, act: str
+    ) -> None:
+        invitation = await invited(db, caller, person.email)
+        acts: dict[str, Callable[[], Coroutine[Any, Any, Any]]] = {
+            "join": lambda: members.join(db, invitation, person),
+            "sign in": lambda: people.sign_in(db, person.email, PASSWORD, BROWSER, pepper=PEPPER),
+            "sign in otherwise": lambda: people.begin_session(db, person.id, BROWSER, pepper=PEPPER),
+            "forget the password": lambda: resets.begin_reset(db, person.id, pepper=PEPPER),
+        }
+        async with db.personal(person.id) as session:
+            assert await store.lock_account(session, person.id) is not None
+            doing = await waiting(owner, acts[act]())
+            assert await store.delete_account(session) is Deletion.GONE
+        with pytest.raises((Unauthenticated, NotFound)):
+            await doing
+        assert await tables_that_hold(owner, str(person.id)) == set()
+
+    async def test_who_becomes_a_member_first_stays_one(
+        self, db: Database, person: Person, caller: Caller, owner: asyncpg.Connection
+    ) -> None:
+        async with db.transaction(caller) as tx:
+            await members.add_member(tx, person.id, Role.READER)
+            doing = await waiting(owner, deletion.delete_account(db, person.id))
+        with pytest.raises(Conflict, match=caller.tenant):
+            await doing
+        assert await people.is_known(db, person.email)
+
+
+class TestCells:
+    @pytest.fixture
+    async def ada(self, cells: Cells, native: Caller, resident: Caller, owner_b: asyncpg.Connection) -> Person:
+        """Who was a member of a tenant in either cell, and is invited by both again."""
+        ada = await joined(cells, native, Role.MEMBER, pepper=PEPPER)
+        await members.join(cells, await invited(cells, resident, ada.email), ada)
+        for caller in (native, resident):
+            await leave(cells, caller, ada)
+            await invited(cells, caller, ada.email)
+        assert await tables_that_hold(owner_b, ada.email) == {"people", "invitations"}
+        return ada
+
+    async def test_nothing_stays_in_any_cell(
+        self, cells: Cells, ada: Person, resident: Caller, owner: asyncpg.Connection, owner_b: asyncpg.Connection
+    ) -> None:
+        await deletion.delete_own_account(cells, await signed_in(cells, ada), PASSWORD)
+        for cell in (owner, owner_b):
+            assert await tables_that_hold(cell, ada.email) == set()
+            assert await tables_that_hold(cell, str(ada.id)) == {"audit_log"}
+        again = await joined(cells, resident, Role.READER, pepper=PEPPER, email=ada.email)
+        assert await tables_that_hold(owner_b, str(again.id)) == {"people", "members", "audit_log"}
+
+    async def test_nor_an_invitation_in_one_that_never_had_a_copy(
+        self, cells: Cells, resident: Caller, owner_b: asyncpg.Connection
+    ) -> None:
+        person = await people.register(cells, new_email(), "Ada", PASSWORD)
+        await invited(cells, resident, person.email)
+        await deletion.delete_account(cells, person.id)
+        assert await tables_that_hold(owner_b, person.email) == set()
+
+    async def test_a_member_in_another_cell_is_one(
+        self, cells: Cells, resident: Caller, owner: asyncpg.Connection
+    ) -> None:
+        ada = await joined(cells, resident, Role.MEMBER, pepper=PEPPER)
+        with pytest.raises(Conflict, match=resident.tenant):
+            await deletion.delete_account(cells, ada.id)
+        assert await tables_that_hold(owner, ada.email) == {"people"}
+
+    async def test_while_a_cell_is_away_nothing_goes(
+        self, celled: Settings, ada: Person, owner: asyncpg.Connection, owner_b: asyncpg.Connection
+    ) -> None:
+        without = celled.model_copy(update={"cells": {OTHER: AWAY}, "database_acquire_seconds": 2.0})
+        async with opened(without) as gateway:
+            with pytest.raises(Unavailable):
+                await deletion.delete_account(gateway, ada.id)
+        for cell in (owner, owner_b):
+            assert await tables_that_hold(cell, ada.email) == {"people", "invitations"}
+
+    async def test_what_fails_in_between_is_done_by_doing_it_again(
+        self,
+        cells: Cells,
+        ada: Person,
+        owner: asyncpg.Connection,
+        owner_b: asyncpg.Connection,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """The copy is gone, and the account is there."""
+        original, done = store.delete_account, []
+
+        async def failing(session: Session) -> Deletion:
+            done.append(await original(session))
+            if len(done) == 2:  # At home, which is the last.
+                raise Unavailable("The database is away.")
+            return done[-1]
+
+        monkeypatch.setattr(store, "delete_account", failing)
+        with pytest.raises(Unavailable):
+            await deletion.delete_account(cells, ada.id)
+        assert done == [Deletion.GONE, Deletion.GONE]
+        assert await people.is_known(cells, ada.email)
+        assert await tables_that_hold(owner_b, ada.email) == set()
+        await deletion.delete_account(cells, ada.id)
+        assert await tables_that_hold(owner, ada.email) == set()
+
+    @pytest.mark.parametrize("first", ["join", "delete"])
+    async def test_who_joins_in_another_cell_meanwhile_is_no_member_without_an_account(
+        self,
+        cells: Cells,
+        ada: Person,
+        resident: Caller,
+        owner: asyncpg.Connection,
+        owner_b: asyncpg.Connection,
+        monkeypatch: pytest.MonkeyPatch,
+        first: str,
+    ) -> None:
+        """As two gateways do it: whoever is second waits at home for whoever is first."""
+        other = copy(cells)
+        other.several_connections = asyncio.Lock()
+        invitation = await invited(cells, resident, ada.email)
+        module, name = (members, "_accept") if first == "join" else (store, "copy_person")
+        original, reached, go_on = getattr(module, name), asyncio.Event(), asyncio.Event()
+
+        async def slow(*arguments: Any, **more: Any) -> Any:
+            reached.set()
+            await go_on.wait()
+            return await original(*arguments, **more)
+
+        monkeypatch.setattr(module, name, slow)
+        acts = {"join": members.join(cells, invitation, ada), "delete": deletion.delete_account(other, ada.id)}
+        leading = asyncio.create_task(acts.pop(first))
+        await reached.wait()
+        monkeypatch.undo()
+        second = await waiting(owner, *acts.values())
+        go_on.set()
+        await leading
+        with pytest.raises(Conflict if first == "join" else Unauthenticated):
+            await second
+        kept = first == "join"
+        assert await people.is_known(cells, ada.email) == kept
+        assert ("members" in await tables_that_hold(owner_b, str(ada.id))) == kept
+
+    async def test_a_move_that_copies_people_leaves_no_copy_of_who_is_deleted_meanwhile(
+        self, celled: Settings, cells: Cells, ada: Person, owner: asyncpg.Connection, owner_b: asyncpg.Connection
+    ) -> None:
+        await owner_b.execute("DELETE FROM people WHERE id = $1", ada.id)
+        async with (
+            OperatorCells.connect(celled, OWNER_ROLE, lambda its: its.migration_url) as operators,
+            operators.at(HOME).session() as home,
+            operators.at(OTHER).session() as target,
+        ):
+            async with home.transaction():
+                read = await moves.read_people(home, [ada.id])
+                doing = await waiting(owner, deletion.delete_account(cells, ada.id))
+                await moves.put_people(target, read)
+            await doing
+            assert await moves.read_people(home, [ada.id]) == "[]"
+        assert await tables_that_hold(owner_b, ada.email) == set()
