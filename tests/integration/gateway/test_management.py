@@ -360,6 +360,7 @@ class TestRefusals:
             ("PUT", "/v1/graphs", "GET, OPTIONS, POST"),
             ("PUT", "/v1/graphs/default", "DELETE, GET, OPTIONS, PATCH"),
             ("PUT", "/v1/keys/00000000-0000-0000-0000-000000000000", "DELETE, GET, OPTIONS"),
+            ("GET", "/v1/keys/report", "OPTIONS, POST"),
             ("POST", "/health/live", "GET, OPTIONS"),
         ],
     )
@@ -367,7 +368,16 @@ class TestRefusals:
         response = await admin.request(method, path)
         problem(response, 405)
         assert response.headers["Allow"] == allowed
-        assert (await admin.options(path)).status_code == 204
+        told = await admin.options(path)
+        assert (told.status_code, told.headers["Allow"]) == (204, allowed)
+
+    async def test_the_methods_of_each_path_are_told(self, admin: httpx2.AsyncClient) -> None:
+        document = (await admin.get("/v1/openapi.json")).json()
+        for path, operations in document["paths"].items():
+            address = re.sub(r"\{[a-z]+_id\}", str(uuid4()), path.replace("{name}", "default"))
+            allowed = {method.upper() for method in operations} | {"OPTIONS"}
+            told = await admin.options(address)
+            assert (told.status_code, set(told.headers["Allow"].split(", "))) == (204, allowed), path
 
     async def test_no_credential(self, gateway: RunningGateway) -> None:
         async with gateway.http() as http:

@@ -6,6 +6,7 @@ import json
 from datetime import timedelta
 from secrets import token_hex
 from typing import Any
+from uuid import UUID
 
 import asyncpg
 import httpx2
@@ -160,6 +161,16 @@ async def test_plans_are_made_and_changed(operating: httpx2.AsyncClient) -> None
     assert await code_of(operating, "PUT", "/plans/of-the-api", {"graph": 1}) == (400, "invalid_input")
     [entry] = (await done(operating, "GET", "/log", params={"subject": "plan:of-the-api", "limit": 1}))["items"]
     assert (entry["action"], entry["details"]) == ("plan.set", {"limits": {"graphs": None}})
+
+
+async def test_the_methods_of_each_path_are_told(operating: httpx2.AsyncClient) -> None:
+    document = await done(operating, "GET", "/openapi.json")
+    for path, operations in document["paths"].items():
+        filled = path.format(slug="nobody", name="free", tenant_id=UUID(int=1), receipt_id=UUID(int=1))
+        told = await operating.options(filled.removeprefix("/operator/v1"))
+        assert told.status_code in (204, 404), path  # Where it is about a tenant, it is looked up first.
+        if told.is_success:
+            assert set(told.headers["Allow"].split(", ")) == {method.upper() for method in operations} | {"OPTIONS"}
 
 
 class TestCredentials:
