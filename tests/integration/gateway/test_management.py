@@ -202,10 +202,13 @@ class TestKeys:
             tools = rpc_answer((await http.post("/mcp", json=LIST_TOOLS)).text)["result"]["tools"]
             assert [tool["name"] for tool in tools] == ["recall", "explore"]
 
-    async def test_a_key_may_be_born_void(self, gateway: RunningGateway, admin: httpx2.AsyncClient) -> None:
-        issued = await done(admin, "POST", "/v1/keys", name="old", expires_at="2020-01-01T00:00:00Z")
-        async with gateway.http(issued["secret"]) as http:
-            problem(await http.get("/v1/graphs"), 401)
+    @pytest.mark.parametrize("over", [timedelta(seconds=1), timedelta(days=366)])
+    async def test_no_key_is_made_that_is_over_already(self, admin: httpx2.AsyncClient, over: timedelta) -> None:
+        body = {"name": "old", "expires_at": (datetime.now(UTC) - over).isoformat()}
+        refused = await admin.post("/v1/keys", json=body)
+        problem(refused, 400)
+        assert refused.json()["path"] == "expires_at"
+        assert [key["name"] for key in (await done(admin, "GET", "/v1/keys"))["items"]] == ["test"]
 
     async def test_a_key_may_hold_to_the_end_of_the_calendar(
         self, gateway: RunningGateway, admin: httpx2.AsyncClient

@@ -91,6 +91,9 @@ async def create_key(tx: Transaction, new: NewKey, *, pepper: bytes) -> IssuedKe
 
     Raises InvalidInput, or Forbidden where it would reach further than its maker: in scopes, graphs, toolsets or time.
     """
+    new = _checked(new)
+    if new.expires_at is not None and new.expires_at <= datetime.now(UTC):
+        raise InvalidInput("This time is over: the key could never be used", path="expires_at")
     issued = await _issue(tx, new, pepper=pepper)
     key = issued.key
     await audit.record(tx, Action.KEY_CREATED, named("key", key.id), kind=key.kind, scopes=list(key.scopes))
@@ -99,7 +102,6 @@ async def create_key(tx: Transaction, new: NewKey, *, pepper: bytes) -> IssuedKe
 
 async def _issue(tx: Transaction, new: NewKey, *, pepper: bytes) -> IssuedKey:
     scopes = _scopes(new)
-    new = _checked(new)
     for scope in scopes:
         tx.caller.require(Scope(scope))
     _require_end(tx.caller, new)
