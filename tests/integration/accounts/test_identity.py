@@ -147,6 +147,18 @@ async def test_every_refusal_looks_alike(
     assert await identity.authenticate(db, changed.secret, pepper=PEPPER)
 
 
+async def test_a_name_is_kept_without_white_space_around_it(
+    db: Database, caller: Caller, owner: asyncpg.Connection
+) -> None:
+    """One that was blank before that was looked at can be rotated still."""
+    named = await issue(db, caller, NewKey("  laptop of Ada "))
+    assert named.key.name == "laptop of Ada"
+    await owner.execute("UPDATE api_keys SET name = ' ' WHERE id = $1", named.key.id)
+    async with db.transaction(caller) as tx:
+        rotated = await identity.rotate_key(tx, named.key.id, overlap=timedelta(0), pepper=PEPPER)
+    assert rotated.key.name == " "
+
+
 async def test_a_key_expires_at_its_time(db: Database, caller: Caller, owner: asyncpg.Connection) -> None:
     soon = datetime.now(UTC) + timedelta(hours=1)
     lasting, ended = [await issue(db, caller, NewKey("k", expires_at=soon)) for _ in range(2)]
@@ -234,6 +246,7 @@ async def test_a_key_that_never_was_is_not_found(db: Database, caller: Caller, k
     ("change", "path"),
     [
         ({"name": ""}, "name"),
+        ({"name": " \u3000 "}, "name"),
         ({"name": "x" * 201}, "name"),
         ({"kind": "owner"}, "kind"),
         ({"expires_at": datetime(2030, 1, 1)}, "expires_at"),

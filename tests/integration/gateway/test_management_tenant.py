@@ -64,6 +64,7 @@ class TestTenant:
         ("body", "path"),
         [
             ({"name": ""}, "name"),
+            ({"name": " \u3000 "}, "name"),
             ({"name": None}, "name"),
             ({"name": "a\tb"}, "name"),
             ({"name": "a" * 201}, "name"),
@@ -102,6 +103,9 @@ class TestTenant:
             assert (await changed(http, name="theirs", settings={"retention_days": 1})).status_code == 200
             assert (await done(http, "GET", "/v1/tenant"))["id"] == str(other.id)
         assert await done(admin, "GET", "/v1/tenant") == before
+
+    async def test_a_name_is_kept_without_white_space_around_it(self, admin: httpx2.AsyncClient) -> None:
+        assert (await changed(admin, name="  Acme Ltd ")).json()["name"] == "Acme Ltd"
 
 
 class TestSessions:

@@ -26,10 +26,8 @@ from recollect.errors import (
 from recollect.peppers import found_under, hashes_under, others_of
 from recollect.platform.db import Database
 from recollect.platform.transactions import Session, Transaction
-from recollect.printable import controls
 from recollect.times import storable
 
-MAX_NAME = 200
 KEY_SUBJECT = "key:"
 PERSON_SUBJECT = "person:"
 GRANT_SUBJECT = "grant:"
@@ -297,10 +295,7 @@ def _scopes(new: NewKey) -> list[str]:
 
 
 def _checked(new: NewKey) -> NewKey:
-    if not 1 <= len(new.name) <= MAX_NAME:
-        raise InvalidInput(f"A key's name has 1 to {MAX_NAME} characters", path="name")
-    if controls(new.name):
-        raise InvalidInput("A key's name has no control characters, such as tabs or ends of lines", path="name")
+    name = model.key_name(new.name)
     if new.expires_at is not None and new.expires_at.tzinfo is None:
         raise InvalidInput("A time with its offset is needed, such as 2027-01-31T00:00:00Z", path="expires_at")
     if new.requests_per_minute is not None and new.requests_per_minute < 1:
@@ -308,6 +303,6 @@ def _checked(new: NewKey) -> NewKey:
     if new.graph_ids is not None and new.default_graph_id not in (None, *new.graph_ids):
         raise InvalidInput("The default graph must be one of the allowed graphs", path="default_graph")
     try:
-        return replace(new, expires_at=storable(new.expires_at) if new.expires_at else None)
+        return replace(new, name=name, expires_at=storable(new.expires_at) if new.expires_at else None)
     except OverflowError:
         raise InvalidInput("Outside the years 1 to 9999", path="expires_at") from None
