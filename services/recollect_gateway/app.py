@@ -75,6 +75,7 @@ from recollect_gateway.management.usage import UsageController
 from recollect_gateway.management.webhooks import DeliveryController, WebhookController
 from recollect_gateway.mcp_endpoint.endpoint import McpEndpoint
 from recollect_gateway.mcp_endpoint.offer import RECOLLECT, Offer
+from recollect_gateway.methods import tell_methods
 from recollect_gateway.oauth.authorization import AuthorizationController
 from recollect_gateway.oauth.discovery import DiscoveryController
 from recollect_gateway.oauth.documents import KnownClients
@@ -119,7 +120,7 @@ def create_app(settings: Settings, *, offer: Offer = RECOLLECT, on_start: Callab
         route_handlers=[mcp, HealthController, *_management_api(), _pages(), _oauth()],
         lifespan=[lifespan],
         exception_handlers={Exception: lambda request, error: problem_response(error, request)},
-        before_send=[tell_limits, note_route],
+        before_send=[tell_limits, tell_methods, note_route],
         request_max_body_size=settings.max_request_bytes,
         openapi_config=document_config(),
         logging_config=None,

@@ -1,6 +1,5 @@
 """How errors leave through HTTP: one place. Problem details as of RFC 9457."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,7 +7,6 @@ import structlog
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, MethodNotAllowedException, ValidationException
 from litestar.openapi.datastructures import ResponseSpec
-from litestar.routes import HTTPRoute
 from litestar.typing import FieldDefinition
 from msgspec import Struct
 
@@ -157,7 +155,7 @@ def _answer_to(error: Exception, request: Request[Any, Any, Any]) -> Response["P
             detail, path = _validation(error, request)
             return _problem(400, ErrorCode.INVALID_INPUT, detail, path)
         case MethodNotAllowedException():
-            return _problem(405, ErrorCode.METHOD_NOT_ALLOWED, error.detail, None, {"Allow": _allowed(request)})
+            return _problem(405, ErrorCode.METHOD_NOT_ALLOWED, error.detail, None, {"Allow": _allowed(error)})
         case HTTPException() if error.status_code < 500:
             code = CODES.get(error.status_code, ErrorCode.INVALID_INPUT)
             return _problem(error.status_code, code, error.detail, None)
@@ -177,12 +175,10 @@ def _problem(
     )
 
 
-def _allowed(request: Request[Any, Any, Any]) -> str:
-    """The methods of the routes at a request's address: the framework's 405 does not tell them."""
-    path = request.scope["path"].rstrip("/")
-    routes = [route for route in request.app.routes if isinstance(route, HTTPRoute)]
-    here = [route for route in routes if re.fullmatch(re.sub(r"\{[^}]+\}", "[^/]+", route.path_format), path)]
-    return ", ".join(sorted({method for route in here for method in route.methods}))
+def _allowed(error: MethodNotAllowedException) -> str:
+    """The methods of the routes at the address."""
+    told = (error.headers or {}).get("allow", "")
+    return ", ".join(sorted(method.strip() for method in told.split(",")))
 
 
 def _validation(error: ValidationException, request: Request[Any, Any, Any]) -> tuple[str, str | None]:

@@ -35,6 +35,9 @@ OPT = "idempotency"
 TAKES_NO_KEY = {OPT: "none"}
 """Of a route whose body may be of any length: it is not held to compare it."""
 
+NEEDS_NO_KEY = {OPT: "not looked at"}
+"""Of a route that changes nothing of the tenant, where a key is kept, and nothing at all when it is asked again."""
+
 KEEPS_NO_ANSWER = {OPT: "no answer"}
 """Of a route whose answer holds what nobody may keep."""
 
@@ -114,11 +117,11 @@ class IdempotencyMiddleware(ASGIMiddleware):
 
     async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
         """Raises InvalidInput, TooLarge, Conflict or Unprocessable."""
-        given = _header(scope)
-        if given is None or (method := _method(scope)) not in _METHODS:
+        given, opt = _header(scope), scope["route_handler"].opt.get(OPT)
+        if given is None or opt == NEEDS_NO_KEY[OPT] or (method := _method(scope)) not in _METHODS:
             await next_app(scope, receive, send)
             return
-        key, opt, state = idempotency_key(given), scope["route_handler"].opt.get(OPT), scope["litestar_app"].state
+        key, state = idempotency_key(given), scope["litestar_app"].state
         if opt == TAKES_NO_KEY[OPT]:
             raise InvalidInput("This route takes no key: its body may be of any length", path=HEADER)
         body = await _body(receive, state.settings.max_request_bytes)

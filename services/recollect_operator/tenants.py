@@ -12,7 +12,7 @@ from msgspec import structs
 
 from recollect.accounts.deletions import service as deletions
 from recollect.accounts.identity import service as identity
-from recollect.accounts.identity.model import NewKey, operator_caller
+from recollect.accounts.identity.model import NewKey, key_name, operator_caller
 from recollect.accounts.members import service as members
 from recollect.accounts.plans import service as plans
 from recollect.accounts.tenants import service as tenants
@@ -189,6 +189,6 @@ async def _first_credentials(
         issued = await members.invite(tx, asked.owner_email, Role.OWNER, pepper=state.pepper)
         link = f"{state.settings.base_url}/join/{issued.secret}"
     if asked.admin_key is not None:
-        new = NewKey(asked.admin_key, kind="admin")
+        new = NewKey(key_name(asked.admin_key, path="admin_key"), kind="admin")
         key = (await identity.create_key(tx, new, pepper=state.pepper)).secret
     return link, key

@@ -20,8 +20,9 @@ from recollect.caller import Caller
 from recollect.errors import ErrorCode, NotFound
 from recollect.platform.db import Database
 from recollect_gateway.addresses import site_of_client
-from recollect_gateway.errors import DOING, RESPONSES
+from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import BY_SCOPE
+from recollect_gateway.idempotency import NEEDS_NO_KEY
 from recollect_gateway.management.pages import Limit, Page, page_of
 from recollect_gateway.web.sessions import signed_in
 
@@ -63,7 +64,13 @@ class SessionController(Controller):
         rest = [session for session in newest if cursor is None or session.id < cursor]
         return page_of(rest, limit, lambda session: _body(session, own), lambda session: str(session.id))
 
-    @delete("/{session_id:uuid}", responses=DOING, summary="End one of one's sessions", status_code=200)
+    @delete(
+        "/{session_id:uuid}",
+        responses=RESPONSES,
+        summary="End one of one's sessions",
+        opt=BY_SCOPE | NEEDS_NO_KEY,
+        status_code=200,
+    )
     async def end_session(
         self, request: AnyRequest, db: NamedDependency[Database], session_id: FromPath[UUID]
     ) -> SessionBody:

@@ -188,6 +188,8 @@ class Outbound:
             raise InvalidInput(f"A port is a number from 1 to {MAX_PORT}", path=path)
         if not self._networks.loopback_allowed:
             self._require_https(read, path)
+        elif read.scheme not in ("https", "http"):
+            raise InvalidInput("An address begins with https://, or with http:// on this machine", path=path)
         return read
 
     def _require_https(self, url: httpx2.URL, path: str) -> None:

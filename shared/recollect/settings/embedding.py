@@ -1,7 +1,9 @@
 """Settings of the model that gives memories their vectors, and what is cached."""
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings
+
+from recollect.web_url import read_web_url
 
 
 class EmbeddingSettings(BaseSettings):
@@ -52,3 +54,8 @@ class EmbeddingSettings(BaseSettings):
     cache_search_wait_seconds: float = Field(
         default=0.05, gt=0, description="How long a recall waits for Redis before it searches without the cache."
     )
+
+    @field_validator("embedding_url")
+    @classmethod
+    def _embedding_service(cls, url: str) -> str:
+        return read_web_url(url)

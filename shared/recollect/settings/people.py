@@ -8,6 +8,7 @@ from pydantic_settings import BaseSettings
 
 from recollect.mail_url import read_mail_url
 from recollect.printable import controls
+from recollect.web_url import read_web_url
 
 
 class PeopleSettings(BaseSettings):
@@ -86,6 +87,11 @@ class PeopleSettings(BaseSettings):
         if url is not None:
             read_mail_url(url.get_secret_value())
         return url
+
+    @field_validator("breached_passwords_url")
+    @classmethod
+    def _range_service(cls, url: str | None) -> str | None:
+        return None if url is None else read_web_url(url)
 
     @model_validator(mode="after")
     def _sender(self) -> Self:

@@ -1,7 +1,9 @@
 """Settings of what processes tell of themselves."""
 
-from pydantic import Field
+from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings
+
+from recollect.web_url import read_web_url
 
 
 class TelemetrySettings(BaseSettings):
@@ -36,6 +38,11 @@ class TelemetrySettings(BaseSettings):
     )
     log_format: str = Field(default="console", pattern="^(console|json)$", description="`console` or `json`.")
     log_level: str = Field(default="INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="Least level logged.")
+
+    @field_validator("otlp_endpoint")
+    @classmethod
+    def _collector(cls, url: str | None) -> str | None:
+        return None if url is None else read_web_url(url)
 
     @property
     def tells_metrics(self) -> bool:

@@ -1,7 +1,7 @@
 """Keys on a real database: who a key stands for, and that every refusal looks alike."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from uuid import UUID, uuid4
 
 import asyncpg
@@ -147,10 +147,22 @@ async def test_every_refusal_looks_alike(
     assert await identity.authenticate(db, changed.secret, pepper=PEPPER)
 
 
-async def test_a_key_expires_at_its_time(db: Database, caller: Caller) -> None:
-    now = datetime.now(UTC)
-    lasting = await issue(db, caller, NewKey("k", expires_at=now + timedelta(hours=1)))
-    ended = await issue(db, caller, NewKey("k", expires_at=now))
+async def test_a_name_is_kept_without_white_space_around_it(
+    db: Database, caller: Caller, owner: asyncpg.Connection
+) -> None:
+    """One that was blank before that was looked at can be rotated still."""
+    named = await issue(db, caller, NewKey("  laptop of Ada "))
+    assert named.key.name == "laptop of Ada"
+    await owner.execute("UPDATE api_keys SET name = ' ' WHERE id = $1", named.key.id)
+    async with db.transaction(caller) as tx:
+        rotated = await identity.rotate_key(tx, named.key.id, overlap=timedelta(0), pepper=PEPPER)
+    assert rotated.key.name == " "
+
+
+async def test_a_key_expires_at_its_time(db: Database, caller: Caller, owner: asyncpg.Connection) -> None:
+    soon = datetime.now(UTC) + timedelta(hours=1)
+    lasting, ended = [await issue(db, caller, NewKey("k", expires_at=soon)) for _ in range(2)]
+    await owner.execute("UPDATE api_keys SET expires_at = $2 WHERE id = $1", ended.key.id, datetime.now(UTC))
     assert await identity.authenticate(db, lasting.secret, pepper=PEPPER)
     await refusal(db, ended.secret)
 
@@ -234,9 +246,13 @@ async def test_a_key_that_never_was_is_not_found(db: Database, caller: Caller, k
     ("change", "path"),
     [
         ({"name": ""}, "name"),
+        ({"name": " \u3000 "}, "name"),
         ({"name": "x" * 201}, "name"),
         ({"kind": "owner"}, "kind"),
         ({"expires_at": datetime(2030, 1, 1)}, "expires_at"),
+        ({"expires_at": datetime(2020, 1, 1, tzinfo=UTC)}, "expires_at"),
+        ({"expires_at": datetime.now(UTC)}, "expires_at"),
+        ({"expires_at": datetime.max.replace(tzinfo=timezone(-timedelta(hours=1)))}, "expires_at"),
         ({"graph_ids": (), "default_graph_id": uuid4()}, "default_graph"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

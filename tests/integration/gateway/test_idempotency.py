@@ -432,4 +432,9 @@ async def test_each_route_that_does_something_says_that_it_takes_a_key(http: htt
                 assert ("If-Match" in names) == ("412" in told["responses"])
                 if "Idempotency-Key" not in names:
                     without.add(f"{method} {path}")
-    assert without == {"post /v1/keys/report", "post /v1/graphs/{name}/imports", "post /v1/graphs/{name}/recall"}
+    assert without == {
+        "post /v1/keys/report",
+        "delete /v1/sessions/{session_id}",
+        "post /v1/graphs/{name}/imports",
+        "post /v1/graphs/{name}/recall",
+    }

@@ -202,10 +202,13 @@ class TestKeys:
             tools = rpc_answer((await http.post("/mcp", json=LIST_TOOLS)).text)["result"]["tools"]
             assert [tool["name"] for tool in tools] == ["recall", "explore"]
 
-    async def test_a_key_may_be_born_void(self, gateway: RunningGateway, admin: httpx2.AsyncClient) -> None:
-        issued = await done(admin, "POST", "/v1/keys", name="old", expires_at="2020-01-01T00:00:00Z")
-        async with gateway.http(issued["secret"]) as http:
-            problem(await http.get("/v1/graphs"), 401)
+    @pytest.mark.parametrize("over", [timedelta(seconds=1), timedelta(days=366)])
+    async def test_no_key_is_made_that_is_over_already(self, admin: httpx2.AsyncClient, over: timedelta) -> None:
+        body = {"name": "old", "expires_at": (datetime.now(UTC) - over).isoformat()}
+        refused = await admin.post("/v1/keys", json=body)
+        problem(refused, 400)
+        assert refused.json()["path"] == "expires_at"
+        assert [key["name"] for key in (await done(admin, "GET", "/v1/keys"))["items"]] == ["test"]
 
     async def test_a_key_may_hold_to_the_end_of_the_calendar(
         self, gateway: RunningGateway, admin: httpx2.AsyncClient
@@ -360,6 +363,7 @@ class TestRefusals:
             ("PUT", "/v1/graphs", "GET, OPTIONS, POST"),
             ("PUT", "/v1/graphs/default", "DELETE, GET, OPTIONS, PATCH"),
             ("PUT", "/v1/keys/00000000-0000-0000-0000-000000000000", "DELETE, GET, OPTIONS"),
+            ("GET", "/v1/keys/report", "OPTIONS, POST"),
             ("POST", "/health/live", "GET, OPTIONS"),
         ],
     )
@@ -367,7 +371,16 @@ class TestRefusals:
         response = await admin.request(method, path)
         problem(response, 405)
         assert response.headers["Allow"] == allowed
-        assert (await admin.options(path)).status_code == 204
+        told = await admin.options(path)
+        assert (told.status_code, told.headers["Allow"]) == (204, allowed)
+
+    async def test_the_methods_of_each_path_are_told(self, admin: httpx2.AsyncClient) -> None:
+        document = (await admin.get("/v1/openapi.json")).json()
+        for path, operations in document["paths"].items():
+            address = re.sub(r"\{[a-z]+_id\}", str(uuid4()), path.replace("{name}", "default"))
+            allowed = {method.upper() for method in operations} | {"OPTIONS"}
+            told = await admin.options(address)
+            assert (told.status_code, set(told.headers["Allow"].split(", "))) == (204, allowed), path
 
     async def test_no_credential(self, gateway: RunningGateway) -> None:
         async with gateway.http() as http:

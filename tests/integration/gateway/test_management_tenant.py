@@ -64,6 +64,7 @@ class TestTenant:
         ("body", "path"),
         [
             ({"name": ""}, "name"),
+            ({"name": " \u3000 "}, "name"),
             ({"name": None}, "name"),
             ({"name": "a\tb"}, "name"),
             ({"name": "a" * 201}, "name"),
@@ -103,6 +104,9 @@ class TestTenant:
             assert (await done(http, "GET", "/v1/tenant"))["id"] == str(other.id)
         assert await done(admin, "GET", "/v1/tenant") == before
 
+    async def test_a_name_is_kept_without_white_space_around_it(self, admin: httpx2.AsyncClient) -> None:
+        assert (await changed(admin, name="  Acme Ltd ")).json()["name"] == "Acme Ltd"
+
 
 class TestSessions:
     async def test_a_person_sees_and_ends_ones_own(
@@ -122,6 +126,24 @@ class TestSessions:
             assert (await here.delete(f"/v1/sessions/{listed[1]['id']}")).json() == ended
             problem(await there.get("/v1/sessions"), 401)
             assert [session["id"] for session in await everything(here, "/v1/sessions", 50)] == [listed[0]["id"]]
+
+    async def test_one_is_ended_whatever_idempotency_key_comes_with_it(
+        self, gateway: RunningGateway, db: Database, caller: Caller, pepper: bytes
+    ) -> None:
+        """A key would be kept with a tenant, and a session is of none: the document offers no key either."""
+        person = await joined(db, caller, Role.READER, pepper=pepper)
+        async with browser(gateway) as here, browser(gateway) as there, browser(gateway) as elsewhere:
+            for http in (elsewhere, there, here):
+                await sign_in(http, person.email)
+                http.headers["X-Recollect-Tenant"] = caller.tenant
+            listed = await everything(here, "/v1/sessions", 50)
+            for session in (listed[1], listed[2], listed[1]):
+                ended = await here.delete(f"/v1/sessions/{session['id']}", headers={"Idempotency-Key": "one"})
+                assert (ended.status_code, ended.json()["id"]) == (200, session["id"])
+            document = (await here.get("/v1/openapi.json")).json()
+        told = document["paths"]["/v1/sessions/{session_id}"]["delete"]
+        assert "Idempotency-Key" not in [parameter["name"] for parameter in told["parameters"]]
+        assert "422" not in told["responses"]
 
     async def test_nobody_elses_are_seen_or_ended_not_by_an_owner_of_the_same_tenant(
         self, gateway: RunningGateway, db: Database, caller: Caller, pepper: bytes

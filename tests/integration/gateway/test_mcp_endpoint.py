@@ -283,14 +283,22 @@ class TestTenancy:
 class TestCredentials:
     @pytest.fixture
     async def refused(
-        self, issue: NewApiKey, caller: Caller, other: Caller, db: Database, operator: Operator
+        self,
+        issue: NewApiKey,
+        caller: Caller,
+        other: Caller,
+        db: Database,
+        operator: Operator,
+        owner: asyncpg.Connection,
     ) -> dict[str, str | None]:
         """Authorization headers that must not be let in."""
         good = (await issue(caller)).secret
         revoked = await issue(caller)
         async with db.transaction(caller) as tx:
             await identity.revoke_key(tx, revoked.key.id)
-        expired = await issue(caller, expires_at=datetime.now(UTC) - timedelta(seconds=1))
+        now = datetime.now(UTC)
+        expired = await issue(caller, expires_at=now + timedelta(hours=1))
+        await owner.execute("UPDATE api_keys SET expires_at = $2 WHERE id = $1", expired.key.id, now)
         suspended = await issue(other)
         await tenants.suspend_tenant(operator, other.tenant)
         wrong_end = "0" if good[-1] != "0" else "1"

@@ -131,6 +131,7 @@ async def test_its_secret_is_rotated_with_an_overlap(http: httpx2.AsyncClient) -
         ({"url": "https://user:pass@example.com/", "events": ["graph.changed"]}, "url"),
         ({"url": "https://example.com/#here", "events": ["graph.changed"]}, "url"),
         ({"url": "/here", "events": ["graph.changed"]}, "url"),
+        ({"url": "ftp://127.0.0.1/", "events": ["graph.changed"]}, "url"),
         ({"url": "https://" + "a" * 3_000, "events": ["graph.changed"]}, "url"),
     ],
 )

@@ -6,15 +6,18 @@ import json
 from datetime import timedelta
 from secrets import token_hex
 from typing import Any
+from uuid import UUID
 
 import asyncpg
 import httpx2
+import pytest
 from pydantic import SecretStr
 
 from recollect.accounts.identity.model import generate_secret
 from recollect.accounts.operator_keys import service as operator_keys
 from recollect.accounts.operator_keys.model import KIND
 from recollect.accounts.tenants.model import Tenant
+from recollect.errors import InvalidInput
 from recollect.platform.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect_gateway.management.document import handlers_of
@@ -160,6 +163,26 @@ async def test_plans_are_made_and_changed(operating: httpx2.AsyncClient) -> None
     assert await code_of(operating, "PUT", "/plans/of-the-api", {"graph": 1}) == (400, "invalid_input")
     [entry] = (await done(operating, "GET", "/log", params={"subject": "plan:of-the-api", "limit": 1}))["items"]
     assert (entry["action"], entry["details"]) == ("plan.set", {"limits": {"graphs": None}})
+
+
+async def test_no_name_is_blank(operating: httpx2.AsyncClient, operator: Operator) -> None:
+    for blank in ("name", "admin_key"):
+        slug = new_slug()
+        refused = await operating.post("/tenants", json={"slug": slug, blank: "  "})
+        assert (refused.status_code, refused.json()["path"]) == (400, blank)
+        assert await code_of(operating, "GET", f"/tenants/{slug}") == (404, "tenant_not_found")
+    with pytest.raises(InvalidInput, match="name"):
+        await operator_keys.create_key(operator, " ", lifetime=timedelta(hours=1), pepper=b"pepper")
+
+
+async def test_the_methods_of_each_path_are_told(operating: httpx2.AsyncClient) -> None:
+    document = await done(operating, "GET", "/openapi.json")
+    for path, operations in document["paths"].items():
+        filled = path.format(slug="nobody", name="free", tenant_id=UUID(int=1), receipt_id=UUID(int=1))
+        told = await operating.options(filled.removeprefix("/operator/v1"))
+        assert told.status_code in (204, 404), path  # Where it is about a tenant, it is looked up first.
+        if told.is_success:
+            assert set(told.headers["Allow"].split(", ")) == {method.upper() for method in operations} | {"OPTIONS"}
 
 
 class TestCredentials:

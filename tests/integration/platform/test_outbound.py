@@ -291,6 +291,15 @@ async def test_form_of_an_address(authority: CertificateAuthority, resolver: Res
     assert resolver.asked == []
 
 
+@pytest.mark.parametrize("scheme", ["ftp", "ws", "file", "h2", ""])
+async def test_no_scheme_is_another_also_on_this_machine(authority: CertificateAuthority, scheme: str) -> None:
+    guarded, url = outbound(authority, HERE), f"{scheme}://{HERE}/"
+    with pytest.raises(InvalidInput, match="https://") as error:
+        guarded.require_address(url, path="webhook.url")
+    assert error.value.path == "webhook.url"
+    await failed(guarded, url)
+
+
 @pytest.mark.parametrize("port", [0, 65_536, 99_999])
 async def test_no_port_is_one_that_is_none(authority: CertificateAuthority, port: int) -> None:
     """Also where addresses of this machine may be asked, whatever their ports."""

@@ -17,10 +17,13 @@ from uuid import UUID
 
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import OPERATOR, Caller, Scope
+from recollect.errors import InvalidInput
+from recollect.printable import controls
 
 ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
 RANDOM_LENGTH = 32
 CRC_LENGTH = 6
+MAX_NAME = 200
 KIND_SCOPES = {
     "agent": frozenset({Scope.MEMORY_READ, Scope.MEMORY_WRITE}),
     "admin": frozenset(Scope),
@@ -77,6 +80,15 @@ class IssuedKey:
 
     key: ApiKey
     secret: str
+
+
+def key_name(name: str, *, path: str = "name") -> str:
+    """The name, if a key may be called so, without white space around it; raises InvalidInput at `path`."""
+    if not 1 <= len(name.strip()) <= MAX_NAME:
+        raise InvalidInput(f"A key's name has 1 to {MAX_NAME} characters", path=path)
+    if controls(name):
+        raise InvalidInput("A key's name has no control characters, such as tabs or ends of lines", path=path)
+    return name.strip()
 
 
 def alike(key: ApiKey) -> NewKey:

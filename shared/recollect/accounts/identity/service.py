@@ -26,10 +26,8 @@ from recollect.errors import (
 from recollect.peppers import found_under, hashes_under, others_of
 from recollect.platform.db import Database
 from recollect.platform.transactions import Session, Transaction
-from recollect.printable import controls
 from recollect.times import storable
 
-MAX_NAME = 200
 KEY_SUBJECT = "key:"
 PERSON_SUBJECT = "person:"
 GRANT_SUBJECT = "grant:"
@@ -91,6 +89,9 @@ async def create_key(tx: Transaction, new: NewKey, *, pepper: bytes) -> IssuedKe
 
     Raises InvalidInput, or Forbidden where it would reach further than its maker: in scopes, graphs, toolsets or time.
     """
+    new = _checked(new)
+    if new.expires_at is not None and new.expires_at <= datetime.now(UTC):
+        raise InvalidInput("This time is over: the key could never be used", path="expires_at")
     issued = await _issue(tx, new, pepper=pepper)
     key = issued.key
     await audit.record(tx, Action.KEY_CREATED, named("key", key.id), kind=key.kind, scopes=list(key.scopes))
@@ -99,7 +100,6 @@ async def create_key(tx: Transaction, new: NewKey, *, pepper: bytes) -> IssuedKe
 
 async def _issue(tx: Transaction, new: NewKey, *, pepper: bytes) -> IssuedKey:
     scopes = _scopes(new)
-    new = _checked(new)
     for scope in scopes:
         tx.caller.require(Scope(scope))
     _require_end(tx.caller, new)
@@ -295,10 +295,7 @@ def _scopes(new: NewKey) -> list[str]:
 
 
 def _checked(new: NewKey) -> NewKey:
-    if not 1 <= len(new.name) <= MAX_NAME:
-        raise InvalidInput(f"A key's name has 1 to {MAX_NAME} characters", path="name")
-    if controls(new.name):
-        raise InvalidInput("A key's name has no control characters, such as tabs or ends of lines", path="name")
+    name = model.key_name(new.name)
     if new.expires_at is not None and new.expires_at.tzinfo is None:
         raise InvalidInput("A time with its offset is needed, such as 2027-01-31T00:00:00Z", path="expires_at")
     if new.requests_per_minute is not None and new.requests_per_minute < 1:
@@ -306,6 +303,6 @@ def _checked(new: NewKey) -> NewKey:
     if new.graph_ids is not None and new.default_graph_id not in (None, *new.graph_ids):
         raise InvalidInput("The default graph must be one of the allowed graphs", path="default_graph")
     try:
-        return replace(new, expires_at=storable(new.expires_at) if new.expires_at else None)
+        return replace(new, name=name, expires_at=storable(new.expires_at) if new.expires_at else None)
     except OverflowError:
         raise InvalidInput("Outside the years 1 to 9999", path="expires_at") from None

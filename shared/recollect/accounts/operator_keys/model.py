@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 KIND = "operator"
-MAX_NAME = 200
 MAX_LIFETIME = timedelta(days=366)
 """How long a key holds at most: none holds for ever."""
 

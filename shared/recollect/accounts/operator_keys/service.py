@@ -3,16 +3,15 @@
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from recollect.accounts.identity.model import fingerprint_of, generate_secret, hash_secret, hint_of, kind_of
+from recollect.accounts.identity.model import fingerprint_of, generate_secret, hash_secret, hint_of, key_name, kind_of
 from recollect.accounts.operator_keys import store
-from recollect.accounts.operator_keys.model import KIND, MAX_LIFETIME, MAX_NAME, SUBJECT, OperatorKey
+from recollect.accounts.operator_keys.model import KIND, MAX_LIFETIME, SUBJECT, OperatorKey
 from recollect.accounts.operator_log import service as log
 from recollect.accounts.operator_log.model import OperatorAction
 from recollect.errors import ErrorCode, InvalidInput, NotFound, Unauthenticated
 from recollect.peppers import found_under
 from recollect.platform.operator_sessions import Operator
 from recollect.platform.transactions import Session
-from recollect.printable import controls
 
 REFUSAL = "A valid operator's key is needed: Authorization: Bearer rcl_operator_…"
 """What is told for every credential that does not hold: no hint why."""
@@ -20,8 +19,7 @@ REFUSAL = "A valid operator's key is needed: Authorization: Bearer rcl_operator_
 
 async def create_key(operator: Operator, name: str, *, lifetime: timedelta, pepper: bytes) -> tuple[OperatorKey, str]:
     """Make a key that holds so long; its secret is in the answer and nowhere else. Raises InvalidInput."""
-    if not 1 <= len(name) <= MAX_NAME or controls(name):
-        raise InvalidInput(f"A key's name has 1 to {MAX_NAME} characters, none of them a control", path="name")
+    name = key_name(name)
     if not timedelta(0) < lifetime <= MAX_LIFETIME:
         raise InvalidInput(f"A key holds up to {MAX_LIFETIME.days} days", path="days")
     secret = generate_secret(KIND)

@@ -52,12 +52,12 @@ class TenantPatch:
 
 
 def tenant_name(name: str) -> str:
-    """The name, if a tenant may be called so; raises InvalidInput."""
-    if not 1 <= len(name) <= MAX_NAME:
+    """The name, if a tenant may be called so, without white space around it; raises InvalidInput."""
+    if not 1 <= len(name.strip()) <= MAX_NAME:
         raise InvalidInput(f"A tenant's name has 1 to {MAX_NAME} characters", path="name")
     if controls(name):
         raise InvalidInput("A tenant's name has no control characters, such as tabs or ends of lines", path="name")
-    return name
+    return name.strip()
 
 
 def tenant_slug(slug: str) -> str:

@@ -1,5 +1,6 @@
 """Use cases of tenants: operators create, list, suspend and resume them; a tenant reads and changes itself."""
 
+from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
@@ -78,7 +79,7 @@ async def change_own_tenant(tx: Transaction, patch: TenantPatch, *, check: Check
     """
     tx.caller.require_graph(None)
     if patch.name is not None:
-        tenant_name(patch.name)
+        patch = replace(patch, name=tenant_name(patch.name))
     if patch.retention_days is not None and not 1 <= patch.retention_days <= MAX_RETENTION_DAYS:
         raise InvalidInput(f"A retention has 1 to {MAX_RETENTION_DAYS} days", path="settings.retention_days")
     await store.lock_writes_shared(tx)

@@ -1,0 +1,49 @@
+"""Addresses of services that are asked over HTTP: what is none is refused where settings are read."""
+
+import traceback
+
+import pytest
+from pydantic import ValidationError
+
+from recollect.settings import Settings
+from recollect.web_url import read_web_url
+
+WRONG = "ftp://user:secret@h"
+SETTINGS = ("breached_passwords_url", "embedding_url", "otlp_endpoint")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "h",
+        "h:4318",
+        "ftp://user:secret@h",
+        "grpc://h:4317",
+        "https://",
+        "https:///range",
+        "http:h",
+        "http://h:port",
+        "http://h:0",
+        "http://h:99999",
+        "http://[::1",
+        "http://h\n",
+        "http://user:sécret@h",
+    ],
+)
+def test_what_is_none_is_refused_without_repeating_it(text: str) -> None:
+    with pytest.raises(ValueError, match="it") as refusal:
+        read_web_url(text)
+    assert "secret" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("text", ["http://127.0.0.1:4318", "https://user:secret@h/v1", "HTTPS://h", "http://[::1]:9/x"])
+def test_it_stays_as_it_is(text: str) -> None:
+    assert read_web_url(text) == text
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_each_setting_is_refused_by_its_name(name: str) -> None:
+    with pytest.raises(ValidationError, match=name) as refusal:
+        Settings.model_validate({name: WRONG})
+    assert "secret" not in "".join(traceback.format_exception(refusal.value))
