@@ -120,11 +120,18 @@ def test_words_rank_the_turn_that_holds_the_rarest_of_them_first() -> None:
     assert rank("submarine") == []
 
 
-@pytest.mark.parametrize("setting", ["owner_database_url", "maintenance_database_url", "otlp_endpoint"])
+@pytest.mark.parametrize(
+    ("setting", "address"),
+    [
+        ("owner_database_url", "postgresql://admin@db.internal/recollect"),
+        ("maintenance_database_url", "postgresql://admin@db.internal/recollect"),
+        ("otlp_endpoint", "http://collector.internal:4318"),
+    ],
+)
 def test_servers_that_are_measured_reach_nothing_of_the_machine_s(
-    monkeypatch: pytest.MonkeyPatch, setting: str
+    monkeypatch: pytest.MonkeyPatch, setting: str, address: str
 ) -> None:
-    monkeypatch.setenv(f"RECOLLECT_{setting.upper()}", "postgresql://admin@db.internal/recollect")
+    monkeypatch.setenv(f"RECOLLECT_{setting.upper()}", address)
     measured = Settings(database_url="postgresql:///measured", redis_url="unix:///measured")
     with monkeypatch.context() as machine:
         for name, value in _environment(measured).items():
