@@ -192,7 +192,7 @@ WRITING = {
     "take_passkey_challenge": "the same",
     "add_signing_key": "signing keys, which are nobody's: test_oauth.py",
     "delete_account": "away with the transaction's own person, who is a member nowhere: test_people.py",
-    "forget_brought_person": "away with whom a provider brought, when they are a member no more: test_provider_sign_in.py",
+    "forget_brought_person": "away with whom a provider brought and who is a member no more: test_provider_sign_in.py",
 }
 """Those that write, and what."""
 
