@@ -104,7 +104,8 @@ SELECT plan FROM tenants WHERE id = :id;
 SELECT person_id FROM members WHERE tenant_id = :id ORDER BY person_id;
 
 -- name: read_people
--- People who sign in at home, as a JSON array, without their passwords; nobody deletes their accounts until this transaction ends.
+-- People who sign in at home, as a JSON array, without their passwords; nobody deletes their accounts until this transaction
+-- ends.
 SELECT coalesce(jsonb_agg(to_jsonb(p) - 'password_hash' - 'password_changed_at'), '[]') AS people FROM (
     SELECT h.* FROM people h WHERE h.id = ANY (:ids::uuid[]) AND h.provider_tenant_id IS NULL ORDER BY h.id FOR KEY SHARE
 ) p;

@@ -16,7 +16,7 @@ from recollect.accounts.passkeys import store as passkeys
 from recollect.accounts.passkeys.model import MAX_PASSKEYS
 from recollect.accounts.people import deletion, resets, store
 from recollect.accounts.people import service as people
-from recollect.accounts.people.model import Deletion, Person, PersonSession
+from recollect.accounts.people.model import DeletionOutcome, Person, PersonSession
 from recollect.caller import Caller, Role
 from recollect.errors import Conflict, Forbidden, InvalidInput, NotFound, TenantMoving, Unauthenticated, Unavailable
 from recollect.moves import store as moves
@@ -207,7 +207,7 @@ class TestRaces:
         async with db.personal(person.id) as session:
             assert await store.lock_account(session, person.id) is not None
             doing = await waiting(owner, acts[act]())
-            assert await store.delete_account(session) is Deletion.GONE
+            assert await store.delete_account(session) is DeletionOutcome.GONE
         with pytest.raises((Unauthenticated, NotFound)):
             await doing
         assert await tables_that_hold(owner, str(person.id)) == set()
@@ -282,7 +282,7 @@ class TestCells:
         """The copy is gone, and the account is there."""
         original, done = store.delete_account, []
 
-        async def failing(session: Session) -> Deletion:
+        async def failing(session: Session) -> DeletionOutcome:
             done.append(await original(session))
             if len(done) == 2:  # At home, which is the last.
                 raise Unavailable("The database is away.")
@@ -291,7 +291,7 @@ class TestCells:
         monkeypatch.setattr(store, "delete_account", failing)
         with pytest.raises(Unavailable):
             await deletion.delete_account(cells, ada.id)
-        assert done == [Deletion.GONE, Deletion.GONE]
+        assert done == [DeletionOutcome.GONE, DeletionOutcome.GONE]
         assert await people.is_known(cells, ada.email)
         assert await tables_that_hold(owner_b, ada.email) == set()
         await deletion.delete_account(cells, ada.id)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from recollect.accounts.people import service as people
 from recollect.accounts.people import store
-from recollect.accounts.people.model import Deletion, Membership, PersonSession
+from recollect.accounts.people.model import DeletionOutcome, Membership, PersonSession
 from recollect.errors import Conflict, ErrorCode, Forbidden, NotFound
 from recollect.platform.db import Database
 from recollect.platform.transactions import Session
@@ -51,6 +51,7 @@ async def delete_account(db: Database, person_id: UUID, *, password_changes: int
         email, name = locked
 
         async def delete_copy(session: Session) -> None:
+            # Also where there is no copy: by its row the address is known, whose invitations go, and who joins waits.
             await store.copy_person(session, person_id, email=email, name=name)
             _require_gone(await store.delete_account(session))
 
@@ -66,9 +67,9 @@ def require_no_member(memberships: list[Membership]) -> None:
         raise _still_member(f"of {', '.join(named[:NAMED])}{more}")
 
 
-def _require_gone(said: Deletion) -> None:
+def _require_gone(outcome: DeletionOutcome) -> None:
     """Raise Conflict for who is a member."""
-    if said is Deletion.MEMBER:
+    if outcome is DeletionOutcome.MEMBER:
         raise _still_member("of an organisation")
 
 

@@ -44,7 +44,7 @@ class Credentials:
     password_changes: int
 
 
-class Deletion(StrEnum):
+class DeletionOutcome(StrEnum):
     """What a cell says where somebody's account is to be deleted."""
 
     NOBODY = "nobody"

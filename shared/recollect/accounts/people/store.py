@@ -8,7 +8,7 @@ from recollect.accounts.people.model import (
     Browser,
     Confinement,
     Credentials,
-    Deletion,
+    DeletionOutcome,
     ListedSession,
     Membership,
     Person,
@@ -74,9 +74,9 @@ async def lock_account(home: Session, person_id: UUID) -> tuple[str, str] | None
     return (row["email"], row["name"]) if row else None
 
 
-async def delete_account(session: Session) -> Deletion:
+async def delete_account(session: Session) -> DeletionOutcome:
     """Delete who has signed in, or the copy of them that is in this cell, unless they are a member of a tenant here."""
-    return Deletion(await session.fetchval(queries.delete_account))
+    return DeletionOutcome(await session.fetchval(queries.delete_account))
 
 
 async def act_as_person(tx: Transaction, person_id: UUID) -> None:

@@ -290,7 +290,8 @@ ORDER BY m.memory_id, m.version_id NULLS FIRST;
 -- name: remove_nodes
 -- Delete nodes of a graph with their observations and aliases. Returns what each node was, and how many of its removed
 -- observations were active. append_versions then adds the versions. Nothing is joined with the deleted rows: the planner
--- would expect one row of them. :reason, where it is told, is that of the version to come. IS TRUE around the check of the graph keeps it from any index but that of the ids.
+-- would expect one row of them. :reason, where it is told, is that of the version to come. IS TRUE around the check of the
+-- graph keeps it from any index but that of the ids.
 WITH removed AS (
     UPDATE nodes n SET removed_revision = :revision, version = n.version + 1, version_id = i.version_id,
         updated_at = :revision_time, reason = coalesce(:reason::text, n.reason)
