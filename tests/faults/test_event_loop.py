@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 import httpx2
+import msgspec
 import pytest
 
 from recollect.accounts.identity.model import operator_caller
@@ -33,6 +34,7 @@ from tests.contract.test_openapi_fuzz import DOCUMENT, OPERATIONS
 from tests.support.gateway import NewApiKey, RunningGateway, eventually, rpc_headers
 from tests.support.memories import Agent
 from tests.support.routes import stand_ins
+from tests.support.tasks import TaskClient
 from tests.support.watched_gateway import held, watched_gateway
 from tests.support.worst_calls import STAND_IN, RouteRequest, on_graph, worst_call, worst_requests
 
@@ -51,6 +53,7 @@ MAX_TAKEN_BY_REFUSED = 60 * 2**20
 """The same of a call whose answer no reply holds: it is refused before what it asks for is read."""
 
 CLIQUE, ALIKE, CHAIN, TALKERS, SPOKES = 120, 4_000, 9_000, 50, 4_000
+NUMBERED = 19
 BATCH = 1_000
 COMPUTE_SECONDS = 1.0
 STATEMENT_SECONDS = 15.0
@@ -124,6 +127,17 @@ async def texts(db: Database, tenant_caller: Caller) -> str:
     said = tuple(f"{'x' * 9_900}{n}" for n in range(20))
     await agent.create(*(NewEntity(f"talker {n}", "talker", said) for n in range(TALKERS)))
     return "texts"
+
+
+@pytest.fixture(scope="module")
+async def numbers(watched: RunningGateway, http: httpx2.AsyncClient) -> list[str]:
+    """The ids of nodes with as many numbers in their metadata as it holds: a reply of theirs is a million values."""
+    ids = []
+    for n in range(NUMBERED):
+        arguments = {"graph": "numbers", "kind": "note", "content": f"note {n}", "metadata": {"some": [0] * 49_000}}
+        put = await watched.call(http, "put_node", arguments, path="/mcp/x/all")
+        ids.append(put["structuredContent"]["node"]["lineage_id"])
+    return ids
 
 
 @pytest.fixture(scope="module")
@@ -349,6 +363,37 @@ class TestReplies:
         async with unheld(http, MAX_TAKEN_BY_REFUSED):
             result = await watched.call(http, tool, {"graph": texts, **arguments}, path="/mcp/x/all")
         assert result["_meta"][ERROR_META]["code"] in ("reply_too_large", "too_costly"), result
+
+    @pytest.mark.usefixtures("numbers")
+    async def test_a_million_values_are_told(self, watched: RunningGateway, http: httpx2.AsyncClient) -> None:
+        arguments = {"graph": "numbers", "limit": NUMBERED}
+        async with unheld(http):
+            plain = await watched.call(http, "list_nodes", arguments, path="/mcp/x/all")
+        call = {"name": "list_nodes", "arguments": arguments, "_meta": {"progressToken": "here"}}
+        async with unheld(http):
+            streamed = (await watched.post(http, "tools/call", call, path="/mcp/x/all"))["result"]
+        async with unheld(http):
+            modern = await TaskClient(http).call("list_nodes", **arguments)
+        for told in (plain, streamed, modern):
+            listed = told["structuredContent"]["nodes"]
+            assert [len(node["metadata"]["some"]) for node in listed] == [49_000] * NUMBERED
+            assert msgspec.json.decode(told["content"][0]["text"]) == told["structuredContent"]
+
+    async def test_a_resource_of_many_values_is_read(self, http: httpx2.AsyncClient, numbers: list[str]) -> None:
+        uri = f"recollect://graphs/numbers/nodes/{numbers[0]}"
+        async with unheld(http):
+            read = await TaskClient(http).send("resources/read", uri, uri=uri)
+        [contents] = read.json()["result"]["contents"]
+        assert msgspec.json.decode(contents["text"])["node"]["metadata"] == {"some": [0] * 49_000}
+
+    async def test_a_whole_neighbourhood_is_told_to_clients_of_today(
+        self, http: httpx2.AsyncClient, clique: str, db: Database, tenant_caller: Caller
+    ) -> None:
+        [member] = (await Agent(db, tenant_caller, clique).open("member 1")).entities
+        arguments = {"owner_id": clique, "node_id": str(member.id), "depth": 6, "max_nodes": 200}
+        async with unheld(http):
+            told = await TaskClient(http).call("get_context", **arguments)
+        assert len(told["structuredContent"]["nodes"]) == CLIQUE + 3
 
 
 class TestMuch:

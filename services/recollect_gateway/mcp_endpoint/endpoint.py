@@ -150,14 +150,14 @@ class McpEndpoint:
         """
         mcp_request, message = arrival.request, arrival.message
         scope = cast(AsgiScope, {**scope, "headers": _trimmed(scope["headers"]), SCOPE_KEY: mcp_request})
-        call = None
+        send, call = mcp_request.parts.put_back_in(arrival.send), None
         if mcp_request.stream is None:
             call = await read_body(message, lambda body: plain_call(scope, receive, body))
         if call is None:
-            await self._hand_over(message, scope, receive, arrival.send)
+            await self._hand_over(message, scope, receive, send)
         else:
             seconds = self._silent_seconds
-            await answer_plainly(self._server, call, arrival.send, send_silence, silent_seconds=seconds)
+            await answer_plainly(self._server, call, send, send_silence, silent_seconds=seconds)
 
     async def _wait_for_turn(
         self, mcp_request: McpRequest, receive: Receive, send: Send, stack: AsyncExitStack

@@ -1,6 +1,6 @@
 """One request to the MCP endpoint: who sent it, and what it is offered. It travels in the ASGI scope."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mcp.server.context import ServerRequestContext
@@ -8,6 +8,7 @@ from opentelemetry.trace import SpanContext
 
 from recollect.caller import Caller
 from recollect.errors import Unavailable
+from recollect_gateway.mcp_endpoint.encoded_parts import EncodedParts
 from recollect_gateway.mcp_endpoint.tool import Selection, ToolSpec
 from recollect_gateway.streams import Stream
 from recollect_gateway.usage import CountedBody
@@ -25,6 +26,7 @@ class McpRequest:
 
     `sender` is the error that authentication met where the database could not be asked: nothing of a tenant is answered
     then. `http_span`: the span of the HTTP request, where there is one. `stream`: of a request whose answer stays open.
+    `parts`: those of its answer that the SDK only handles stand-ins of.
     """
 
     sender: Caller | Unavailable
@@ -32,6 +34,7 @@ class McpRequest:
     body: CountedBody
     http_span: SpanContext | None = None
     stream: Stream | None = None
+    parts: EncodedParts = field(default_factory=EncodedParts)
 
     @property
     def caller(self) -> Caller:

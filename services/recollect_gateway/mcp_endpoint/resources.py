@@ -43,8 +43,9 @@ from recollect_gateway.mcp_endpoint.resource_uris import (
     graph_uri,
     parse_address,
 )
+from recollect_gateway.mcp_endpoint.results import render_document
 from recollect_gateway.mcp_endpoint.schema import json_schema
-from recollect_gateway.mcp_endpoint.tool import ToolSpec, bounded
+from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_gateway.mcp_endpoint.toolsets.lineage.graphs import Graphs
 from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import graph_out
 from recollect_gateway.mcp_endpoint.toolsets.lineage.subgraphs import described
@@ -175,7 +176,8 @@ class ResourceHandlers:
         request, uri, failed = request_of(context), str(params.uri), True
         with as_protocol_errors():
             if uri.startswith(_TOOLS):
-                return _contents(uri, _schemas(request, uri, self._tools, self._services.settings))
+                schemas = _schemas(request, uri, self._tools, self._services.settings)
+                return _contents(uri, msgspec.json.format(schemas, indent=2).decode())
             call = Call(request.caller, self._services, READ_METHOD, read_only=True)
             for spec in self._same_for_all:
                 if (contents := spec.read(uri)) is not None:
@@ -184,7 +186,7 @@ class ResourceHandlers:
         try:
             with as_protocol_errors():
                 structured = await read_by_replica(call, lambda calling: _read(calling, uri, address))
-                contents = _contents(uri, bounded(structured, call.settings.max_reply_bytes))
+                contents = _contents(uri, await render_document(request, structured, call.settings.max_reply_bytes))
             failed = False
             return contents
         finally:
@@ -223,8 +225,7 @@ def unknown(uri: str) -> MCPError:
     return MCPError(INVALID_PARAMS, f"Unknown resource: {uri}", {"uri": uri})
 
 
-def _contents(uri: str, encoded: bytes) -> ReadResourceResult:
-    text = msgspec.json.format(encoded, indent=2).decode()
+def _contents(uri: str, text: str) -> ReadResourceResult:
     return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=JSON, text=text)])
 
 

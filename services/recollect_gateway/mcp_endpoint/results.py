@@ -1,26 +1,27 @@
 """Replies as the protocol tells them: the structured content, and beside it the text."""
 
-from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from math import inf
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import msgspec
-from mcp_types import CallToolResult, InputRequiredResult, TextContent
+from mcp_types import CallToolResult, InputRequiredResult
 
-from recollect.errors import Unavailable
 from recollect.platform.computing import compute, in_one_slice
 from recollect_gateway.bodies import LARGE
+from recollect_gateway.mcp_endpoint.encoded_parts import EncodedParts
 from recollect_gateway.mcp_endpoint.pages import fitted
 from recollect_gateway.mcp_endpoint.request import McpRequest
-from recollect_gateway.mcp_endpoint.tool import Listing, Reply, ToolSpec, bounded
+from recollect_gateway.mcp_endpoint.tool import Listing, Reply, ToolSpec, require_within
 
 SPACED = "memory"
 """The toolset whose texts are indented, as the official memory server's: white space is a third of such a text."""
 
 MAX_ITEMS_ON_LOOP = 500
 """Rows, and what comes with them, that the event loop makes a reply of."""
+
+T = TypeVar("T", covariant=True)
 
 Answer = Reply | Listing | CallToolResult | InputRequiredResult
 """What a call is answered: a reply, one that is to fit a page, a result that is told as it is, or a question back."""
@@ -31,52 +32,70 @@ async def render_result(
 ) -> CallToolResult | InputRequiredResult | dict[str, Any]:
     """What a tool answers as the protocol tells it; a large reply is made beside the event loop. Raises TooLarge.
 
-    A reply is given as its result dumps: the SDK would dump it on the loop, before it validates it there.
+    What a reply says is encoded here, once: the SDK is handed stand-ins for it. It drops what a revision does not have.
     """
-    spaced = SPACED in tool.toolsets
-    if isinstance(answer, Listing):
-        answer = await _fitted(request, answer, spaced)
-    if not isinstance(answer, Reply):
+    if not isinstance(answer, Reply | Listing):
         return answer
-    encoded = bounded(answer.structured, max_bytes)
-    if len(encoded) < LARGE or isinstance(request.sender, Unavailable):
-        return _rendered(answer, encoded, spaced)
-    slices = in_one_slice(partial(_rendered, answer, encoded, spaced))
-    return await compute(request.caller.tenant_id, slices, seconds=inf, advice="")
+    render = partial(_rendered, request.parts, answer, spaced=SPACED in tool.toolsets, max_bytes=max_bytes)
+    items = answer.rows + answer.related_items if isinstance(answer, Listing) else 0
+    return await _beside_loop_if_large(request, render, items)
 
 
-async def _fitted(request: McpRequest, listing: Listing, spaced: bool) -> Reply:
-    """The rows that fit a page; beside the event loop where they come with much, or one of them is large."""
-    size = partial(_size, spaced=spaced)
-    if listing.rows + listing.related_items <= MAX_ITEMS_ON_LOOP:
-        with suppress(_LargeError):
-            return fitted(listing, partial(_small_size, size))
-    slices = in_one_slice(partial(fitted, listing, size))
-    return await compute(request.caller.tenant_id, slices, seconds=inf, advice="")
+async def render_document(request: McpRequest, structured: msgspec.Struct, max_bytes: int) -> str:
+    """A text of indented JSON; a large one is made beside the event loop. Raises TooLarge."""
+
+    def render(most: float = inf) -> str:
+        encoded = _encoded(structured, most)
+        require_within(encoded, max_bytes)
+        return request.parts.text(msgspec.json.encode(msgspec.json.format(encoded, indent=2).decode()))
+
+    return await _beside_loop_if_large(request, render)
+
+
+class _Render(Protocol[T]):
+    """Makes an answer; raises _LargeError once what it encodes takes more than `most` bytes."""
+
+    def __call__(self, most: float = inf) -> T: ...
 
 
 class _LargeError(Exception):
-    """A reply is too large to be measured again and again on the event loop."""
+    """An answer is too large to be made on the event loop."""
 
 
-def _small_size(size: Callable[[Reply], int], reply: Reply) -> int:
-    if (found := size(reply)) >= LARGE:
+async def _beside_loop_if_large(request: McpRequest, render: _Render[T], items: int = 0) -> T:
+    """What is rendered of so many items, on the event loop unless that holds it for long."""
+    if items <= MAX_ITEMS_ON_LOOP:
+        with suppress(_LargeError):
+            return render(LARGE)
+    return await compute(request.caller.tenant_id, in_one_slice(render), seconds=inf, advice="")
+
+
+def _encoded(structured: Any, most: float) -> bytes:
+    encoded = msgspec.json.encode(structured)
+    if len(encoded) > most:
         raise _LargeError
-    return found
+    return encoded
 
 
-def _size(reply: Reply, *, spaced: bool) -> int:
-    """Bytes of the text, or of the structured content where that takes more: most clients pass on one of them."""
-    encoded = msgspec.json.encode(reply.structured)
-    return max(len(encoded), sum(len(text.encode()) for text in _texts(reply, encoded, spaced)))
+def _rendered(
+    parts: EncodedParts, answer: Reply | Listing, most: float = inf, *, spaced: bool, max_bytes: int | None
+) -> dict[str, Any]:
+    def size(reply: Reply) -> int:
+        """Bytes of the text, or of the structured content where that takes more: most clients pass on one of them."""
+        encoded = _encoded(reply.structured, most)
+        return max(len(encoded), sum(len(text.encode()) for text in _texts(reply, encoded, spaced)))
 
-
-def _rendered(reply: Reply, encoded: bytes, spaced: bool) -> dict[str, Any]:
-    result = CallToolResult(
-        content=[TextContent(type="text", text=said) for said in _texts(reply, encoded, spaced)],
-        structured_content=msgspec.to_builtins(reply.structured),
-    )
-    return dumped(result)
+    reply = fitted(answer, size) if isinstance(answer, Listing) else answer
+    encoded = _encoded(reply.structured, most)
+    require_within(encoded, max_bytes)
+    texts = [_encoded(text, most) for text in _texts(reply, encoded, spaced)]
+    content = [{"type": "text", "text": parts.text(text)} for text in texts]
+    return {
+        "content": content,
+        "structuredContent": parts.object(encoded),
+        "isError": False,
+        "resultType": "complete",
+    }
 
 
 def dumped(result: CallToolResult | InputRequiredResult) -> dict[str, Any]:

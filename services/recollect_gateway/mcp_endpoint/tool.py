@@ -53,14 +53,12 @@ class Reply:
     job: Job | None = None
 
 
-def bounded(structured: msgspec.Struct, max_bytes: int | None) -> bytes:
-    """What is answered as JSON; raises TooLarge for more than one reply may take, None being no bound."""
-    encoded = msgspec.json.encode(structured)
+def require_within(encoded: bytes, max_bytes: int | None) -> None:
+    """Raise TooLarge for an answer, as JSON, of more bytes than one reply may take; None is no bound."""
     if max_bytes is not None and len(encoded) > max_bytes:
         raise TooLarge(
             f"The answer takes {len(encoded)} bytes, more than one reply may ({max_bytes}). Ask for less: limit"
         )
-    return encoded
 
 
 @dataclass(frozen=True, slots=True)

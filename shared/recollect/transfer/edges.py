@@ -28,6 +28,8 @@ async def import_relations(
     One of a fact that has expired since is skipped.
     """
     records = [(item, item.record) for item in items if isinstance(item.record, RelationRecord)]
+    if not records:
+        return ImportResult()
     ends = unique(end for _, record in records for end in (record.from_, record.to))
     facts = [end for end in ends if isinstance(end, FactKey)]
     said = await store.find_facts(tx, revision.graph, facts) if facts else {}
