@@ -6,6 +6,7 @@ to is the client's own, an error is a page, and no browser is sent anywhere.
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from litestar import Controller, Request, Response, get, post
 from litestar.datastructures import State
@@ -59,6 +60,7 @@ class AuthorizationController(Controller):
 
 
 async def _answered(request: AnyRequest, state: State, form: Mapping[str, list[str]] | None) -> Response[Any]:
+    person = None
     try:
         parameters = read_query(request)
         person = await signed_in(request)
@@ -66,16 +68,16 @@ async def _answered(request: AnyRequest, state: State, form: Mapping[str, list[s
             return await _signed_out(request, state, parameters)
         asked = await _request(state, parameters, person)
         if "none" in asked.prompts:
-            return _back(_endpoint(state).denied(asked, "consent_required", "A person has to be asked."))
+            raise _endpoint(state).unasked(asked, "consent_required", "A person has to be asked.")
         return await _asked_of(request, state, parameters, person, asked, form)
     except RedirectedError as error:
-        return _back(error.location)
+        return await _refused(request, state, person, error)
     except (Unanswerable, NoClient, MalformedParameters) as error:
         return page(request, "message.html", status=400, title="This cannot be done", said=str(error))
 
 
 async def _signed_out(request: AnyRequest, state: State, parameters: Mapping[str, str]) -> Response[Any]:
-    """Sign in; or the client is told that nobody has, where it asks for no page to be shown."""
+    """Sign in; raises RedirectedError where the client asks for no page to be shown."""
     if "none" not in parameters.get("prompt", "").split():
         return to_sign_in(request)
     client = await clients.find_client(state.db, parameters.get("client_id", ""))
@@ -83,7 +85,22 @@ async def _signed_out(request: AnyRequest, state: State, parameters: Mapping[str
         raise Unanswerable("No client has this id.")
     endpoint = _endpoint(state)
     asked = endpoint.check(parameters, client, lambda named: _resource(state, named))
-    return _back(endpoint.denied(asked, "login_required", "Nobody is signed in."))
+    raise endpoint.unasked(asked, "login_required", "Nobody is signed in.")
+
+
+async def _refused(
+    request: AnyRequest, state: State, person: PersonSession | None, error: RedirectedError
+) -> Response[Any]:
+    """Back to a client whose request is refused: by itself where it acts for the person already, else if they wish.
+
+    Anybody may register a client: its address would else be one to which links to this server lead (RFC 9700, 4.11.2).
+    """
+    if person is not None:
+        held = await grants.list_own_grants(state.db, person.person_id, within=person.confined_to)
+        if any(grant.client_id == error.client.id for grant in held):
+            return _back(error.location)
+    goes_to = urlsplit(error.location).netloc
+    return page(request, "refused.html", status=400, error=error, goes_to=goes_to)
 
 
 async def _request(state: State, parameters: Mapping[str, str], person: PersonSession) -> AuthorizationRequest:
@@ -100,7 +117,7 @@ async def _asked_of(
     form: Mapping[str, list[str]] | None,
 ) -> Response[Any]:
     if form is not None and field(form, "decision") != ALLOW:
-        return _back(_endpoint(state).denied(asked, "access_denied", "The person said no."))
+        return _back(_endpoint(state).denied(asked))
     memberships = await _memberships(state, person, asked, parameters.get("tenant"))
     if len(memberships) > 1:
         return ask_where(request, asked, memberships)

@@ -29,11 +29,11 @@ class AuthorizationRequest:
 
 
 class RedirectedError(Exception):
-    """The request is refused, and its client may be told: the browser is sent to `location`."""
+    """The request is refused, and no person was asked. Its client is told by the browser that goes to `location`."""
 
-    def __init__(self, location: str) -> None:
-        super().__init__(location)
-        self.location = location
+    def __init__(self, client: Client, location: str, description: str) -> None:
+        super().__init__(description)
+        self.client, self.location = client, location
 
 
 class Unanswerable(Exception):
@@ -55,10 +55,10 @@ class AuthorizationEndpoint:
         redirect_uri = str(grant.redirect_uri)
         resource = of_resource(given.get("resource"))
         if resource is None:
-            raise self.redirected(redirect_uri, given.get("state"), InvalidTarget())
+            raise self._refused(client, redirect_uri, given.get("state"), InvalidTarget())
         scopes = tuple(server.request.scope.split())
         if not scopes:
-            raise self.redirected(redirect_uri, given.get("state"), InvalidScopeError())
+            raise self._refused(client, redirect_uri, given.get("state"), InvalidScopeError())
         return AuthorizationRequest(
             client,
             redirect_uri,
@@ -74,14 +74,20 @@ class AuthorizationEndpoint:
         """Where the browser takes the code."""
         return self._with(request.redirect_uri, {"code": code, "state": request.state})
 
-    def denied(self, request: AuthorizationRequest, error: str, description: str) -> str:
-        """Where the browser takes an error."""
-        said = {"error": error, "error_description": description, "state": request.state}
+    def denied(self, request: AuthorizationRequest) -> str:
+        """Where the browser takes a person's no."""
+        said = {"error": "access_denied", "error_description": "The person said no.", "state": request.state}
         return self._with(request.redirect_uri, said)
 
-    def redirected(self, redirect_uri: str, state: str | None, error: OAuth2Error) -> RedirectedError:
-        """An error of a client whose address is known to be its own."""
-        return RedirectedError(self._with(redirect_uri, {**dict(error.get_body()), "state": state}))
+    def unasked(self, request: AuthorizationRequest, code: str, description: str) -> RedirectedError:
+        """The error of a request that no person may be asked about, as its client wants it."""
+        error = OAuth2Error(description, error=code)
+        return self._refused(request.client, request.redirect_uri, request.state, error)
+
+    def _refused(self, client: Client, redirect_uri: str, state: str | None, error: OAuth2Error) -> RedirectedError:
+        said = dict(error.get_body())
+        location = self._with(redirect_uri, {**said, "state": state})
+        return RedirectedError(client, location, said.get("error_description") or said["error"])
 
     def _grant(self, parameters: Mapping[str, str], client: Client) -> tuple[RequestServer, Any]:
         server = RequestServer(parameters, client, method="GET")
@@ -97,7 +103,7 @@ class AuthorizationEndpoint:
                 )
             return server, server.get_consent_grant()
         except OAuth2Error as error:
-            raise self.redirected(redirect_uri, given.get("state"), error) from None
+            raise self._refused(client, redirect_uri, given.get("state"), error) from None
 
     def _with(self, redirect_uri: str, said: Mapping[str, str | None]) -> str:
         parameters = {**said, "iss": self.issuer}

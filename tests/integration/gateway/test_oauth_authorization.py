@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator
+from html import unescape
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
@@ -74,6 +75,13 @@ def told(location: str) -> dict[str, str]:
     return {name: values[0] for name, values in parse_qs(urlsplit(location).query).items()}
 
 
+def way_back(answer: httpx2.Response) -> str:
+    """The address of a client that a page offers to go back to; nobody is sent there."""
+    assert (answer.status_code, answer.headers.get("location")) == (400, None), answer.text
+    (link,) = re.findall(r'<a href="([^"]*)" rel="noreferrer">', answer.text)
+    return unescape(link)
+
+
 async def shown(http: httpx2.AsyncClient, address: str) -> str:
     """A page that answers to this address, and nothing else."""
     answer = await http.get(address)
@@ -97,12 +105,13 @@ class TestWhoIsAsked:
             assert answer.status_code == 303
             assert answer.headers["location"] == "/sign-in?next=" + quote(address.removeprefix(gateway.url), safe="")
 
-    async def test_a_client_that_wants_no_page_is_told_that_nobody_is_signed_in(
-        self, gateway: RunningGateway, client: HandClient
+    async def test_a_client_that_wants_no_page_is_told_that_nobody_is_signed_in_if_who_is_there_wishes(
+        self, gateway: RunningGateway, visitor: Visitor, client: HandClient
     ) -> None:
+        await client.code(visitor)
         async with browser(gateway) as stranger:
             answer = await stranger.get(client.request(prompt="none"))
-        assert told(answer.headers["location"])["error"] == "login_required"
+        assert told(way_back(answer))["error"] == "login_required"
 
     async def test_of_several_organisations_one_is_chosen(
         self,
@@ -285,14 +294,36 @@ class TestTheWayBack:
         assert await granted(db, caller) == []
 
     @pytest.mark.parametrize(("changed", "error"), REFUSALS)
-    async def test_a_client_is_told_what_was_wrong_with_its_request(
-        self, http: httpx2.AsyncClient, client: HandClient, gateway: RunningGateway, changed: Any, error: str
+    async def test_a_client_that_acts_for_the_person_is_told_what_was_wrong_with_its_request(
+        self, visitor: Visitor, client: HandClient, gateway: RunningGateway, changed: Any, error: str
     ) -> None:
-        answer = await http.get(client.request(**changed))
+        await client.code(visitor)
+        answer = await visitor.http.get(client.request(**changed))
         assert answer.status_code == 303, answer.text
         assert answer.headers["location"].startswith(f"{CALLBACK}?")
         said = told(answer.headers["location"])
         assert (said["error"], said["state"], said["iss"]) == (error, "the state", gateway.url)
+
+    @pytest.mark.parametrize(("changed", "error"), REFUSALS)
+    async def test_of_another_the_person_is_asked_whether_to_go_there(
+        self, http: httpx2.AsyncClient, client: HandClient, gateway: RunningGateway, changed: Any, error: str
+    ) -> None:
+        """Whoever registers a client would else send browsers anywhere by a link to this server."""
+        answer = await http.get(client.request(**changed))
+        location = way_back(answer)
+        assert "127.0.0.1:3000" in re.sub(r'href="[^"]*"', "", answer.text)
+        assert location.startswith(f"{CALLBACK}?")
+        said = told(location)
+        assert (said["error"], said["state"], said["iss"]) == (error, "the state", gateway.url)
+
+    async def test_nor_is_anybody_sent_to_a_client_that_acts_for_others(
+        self, gateway: RunningGateway, visitor: Visitor, client: HandClient, db: Database, caller: Caller, pepper: bytes
+    ) -> None:
+        await client.code(visitor)
+        other = await joined(db, caller, Role.MEMBER, pepper=pepper)
+        async with browser(gateway) as http:
+            await sign_in(http, other.email)
+            assert told(way_back(await http.get(client.request(prompt="none"))))["error"] == "consent_required"
 
     @pytest.mark.parametrize(
         "changed",
