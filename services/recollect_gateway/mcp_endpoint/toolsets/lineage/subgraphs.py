@@ -216,7 +216,7 @@ async def put_subgraph(call: Call, arguments: PutSubgraph) -> Reply:
 async def describe_schema(call: Call, arguments: DescribeSchema) -> Reply | Listing:
     """Show which kinds and tags a graph uses: of each as many as a page takes."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        found = await described(view)
+        found = await graph_schema(view)
 
     def reply(shown: list[int], cut: str | None) -> Reply:
         most = len(shown)
@@ -227,7 +227,7 @@ async def describe_schema(call: Call, arguments: DescribeSchema) -> Reply | List
     return cut_short(range(max(len(found.kinds), len(found.tag_prefixes), len(found.tags))), reply, limit=None)
 
 
-async def described(view: GraphView) -> DescribedSchema:
+async def graph_schema(view: GraphView) -> DescribedSchema:
     """The kinds and tags that a graph uses; nothing of one that is not there."""
     found = await lineages.describe_schema(view)
     return DescribedSchema(
