@@ -20,7 +20,7 @@ from recollect.platform.transactions import Transaction
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import paged
 from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, Reply
-from recollect_gateway.mcp_endpoint.toolsets.jobs import JobOut, OutputOut, begun, job_out
+from recollect_gateway.mcp_endpoint.toolsets.jobs import JobOut, OutputOut, job_out, started_job
 
 MAX_WAIT_SECONDS = 60.0
 POLL_SECONDS = 0.5
@@ -130,14 +130,14 @@ async def cancel_job(call: Call, arguments: CancelJob) -> Reply:
 async def reindex(call: Call, arguments: Reindex) -> Reply:
     """Start a job that makes the passages of a graph anew."""
     async with call.transaction() as tx:
-        return begun(await rebuild_jobs.start_reindex(tx, call.graph_name(arguments.graph)))
+        return started_job(await rebuild_jobs.start_reindex(tx, call.graph_name(arguments.graph)))
 
 
 async def reembed(call: Call, arguments: Reembed) -> Reply:
     """Start a job that gives a graph vectors of another model."""
     name, model = call.graph_name(arguments.graph), arguments.model
     async with call.transaction() as tx:
-        return begun(await rebuild_jobs.start_reembed(tx, name, model=model, drop_old=arguments.drop_old))
+        return started_job(await rebuild_jobs.start_reembed(tx, name, model=model, drop_old=arguments.drop_old))
 
 
 _FRAME = 100

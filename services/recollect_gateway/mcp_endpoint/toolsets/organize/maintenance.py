@@ -181,7 +181,7 @@ async def propose_duplicates(call: Call, arguments: ProposeDuplicates) -> Reply:
     async with call.transaction() as tx:
         name = call.graph_name(arguments.graph)
         job = await deduplication.start_pass(tx, name, RequestedPass("propose", arguments.threshold))
-    return jobs.begun(job, note=f"{jobs.waiting(job)}, then find_duplicates tells what is alike.")
+    return jobs.started_job(job, note=f"{jobs.wait_hint(job)}, then find_duplicates tells what is alike.")
 
 
 async def compress_graph(call: Call, arguments: CompressGraph) -> Reply:
@@ -192,7 +192,7 @@ async def compress_graph(call: Call, arguments: CompressGraph) -> Reply:
             job = await deduplication.start_pass(
                 tx, call.graph_name(arguments.graph), RequestedPass("merge", arguments.threshold)
             )
-            return Reply(_by_job(job), note=f"{jobs.waiting(job)}.", job=job)
+            return Reply(_by_job(job), note=f"{jobs.wait_hint(job)}.", job=job)
         searched = await duplicates.open_search(view, threshold=arguments.threshold, proposed=False)
     groups = await call.compute(searched.groups(), advice=f"Raise the threshold, or {STEP_BY_STEP}.")
     async with call.changing(arguments.graph, keep=not arguments.dry_run) as tx:

@@ -19,7 +19,7 @@ from recollect.transfer.formats.decoding import in_chunks
 from recollect.transfer.model import ELSEWHERE, ExportSelection, ImportResult, Strategy
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments, Reply
-from recollect_gateway.mcp_endpoint.toolsets.jobs import JobOut, after, begun, job_out
+from recollect_gateway.mcp_endpoint.toolsets.jobs import JobOut, job_out, output_hint, started_job
 from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import moment
 from recollect_gateway.shapes import Tag
 
@@ -139,7 +139,7 @@ async def start_export(call: Call, arguments: StartExport) -> Reply:
             tx, name, arguments.format, only=_only(arguments.filter), as_of=arguments.as_of
         )
         job = await file_jobs.start_export(tx, export, JobBounds.of(call.settings))
-    return begun(job, note=after(job))
+    return started_job(job, note=output_hint(job))
 
 
 async def import_graph(call: Call, arguments: ImportGraph) -> Reply:
@@ -179,7 +179,7 @@ async def _start_import(call: Call, arguments: ImportGraph) -> Reply:
         await jobs.append_input(tx, job.id, chunks, bounds)
         job = await jobs.start(tx, job.id)
     nothing = structs.replace(_imported(ImportResult(), arguments.dry_run), job=job_out(job))
-    return Reply(nothing, note=after(job), job=job)
+    return Reply(nothing, note=output_hint(job), job=job)
 
 
 async def imported(call: Call, job: Job) -> Reply:
