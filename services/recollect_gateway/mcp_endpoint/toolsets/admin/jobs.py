@@ -26,10 +26,10 @@ MAX_WAIT_SECONDS = 60.0
 POLL_SECONDS = 0.5
 
 MAX_LISTED = 20
-"""Jobs of a list, where nobody says how many."""
+"""Jobs of a list, at most, if the caller gives no limit."""
 
 MAX_PIECE = 1_000_000
-"""Bytes of a job's output that one call answers, at most; less where they take more than one reply may."""
+"""Bytes of a job's output that one call answers, at most; fewer where they would exceed the bound of a reply."""
 
 JobId = Annotated[UUID, Meta(description="The job's id")]
 

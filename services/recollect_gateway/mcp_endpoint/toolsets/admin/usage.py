@@ -17,7 +17,7 @@ from recollect_gateway.operations import plan
 from recollect_gateway.operations.plan import PlanBody
 
 MAX_STORED = 20
-"""Graphs whose contents are told, at most: a page is to hold rows, too. `GET /v1/usage/stored` has pages."""
+"""Graphs whose stored counts are listed, at most: a page has rows, too. `GET /v1/usage/stored` lists them in pages."""
 
 Time = Annotated[datetime, Meta(tz=True)]
 

@@ -1,4 +1,4 @@
-"""How the service is."""
+"""Checks of the service: database, embedder and caches."""
 
 from msgspec import Struct
 from msgspec.structs import replace

@@ -1,4 +1,4 @@
-"""Facts and entities by id: make, read, change and delete them."""
+"""Facts and entities by id: create, read, change and delete them."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -45,10 +45,10 @@ START_OF_TIME = -62_135_596_800_000
 END_OF_TIME = 253_402_300_799_999
 """The last millisecond of the year 9999."""
 NEVER = 0
-"""The `expires_at` of what never expires: null stands for what a call does not speak of."""
+"""The `expires_at` of a node that never expires; null means that the call leaves it as it is."""
 
 Text = str
-"""How long one may be is a setting; the contract has words for one that is longer."""
+"""Its length is bounded by a setting, and not here: the contract has an error message of its own for that."""
 FactKind = Annotated[str, Meta(min_length=1, max_length=256)]
 Source = Annotated[str, Meta(max_length=256)]
 Milliseconds = Annotated[

@@ -28,10 +28,10 @@ from recollect_gateway.mcp_endpoint.toolsets.facts.shapes import (
 )
 
 MAX_SIMILAR = 10
-"""Similar facts, where nobody says how many: the contract's default."""
+"""Similar facts, if the caller gives no limit: the contract's default."""
 
 MAX_FOUND = 100
-"""What a search answers on all its pages, at most."""
+"""Nodes that a search answers on all its pages together, at most."""
 
 Passed = Annotated[int, Meta(ge=0, le=MAX_FOUND, description="How many to pass over")]
 

@@ -1,4 +1,4 @@
-"""Walks along relations: what lies around a node, and the paths between two."""
+"""Walks along relations: the surroundings of a node, and the paths between two nodes."""
 
 from itertools import pairwise
 from typing import Annotated
@@ -24,7 +24,7 @@ from recollect_gateway.mcp_endpoint.toolsets.facts.shapes import (
 )
 
 MAX_PATHS = 5
-"""Paths, where nobody says how many: the contract's default."""
+"""Paths, if the caller gives no limit: the contract's default."""
 
 
 class GetContext(OwnedReadArguments, frozen=True, rename=None):

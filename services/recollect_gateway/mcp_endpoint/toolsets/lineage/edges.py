@@ -1,4 +1,4 @@
-"""Edges between lineages: make, delete, follow them."""
+"""Edges between lineages: create, delete and follow them."""
 
 from collections.abc import Iterable
 from itertools import zip_longest
@@ -39,7 +39,7 @@ EdgeLimit = Annotated[int, Meta(ge=1, le=1_000, description="Edges at most")]
 
 
 MAX_NODES = 50
-"""Nodes of a walk, where nobody says how many: the memgraph package's default."""
+"""Nodes of a walk, if the caller gives no limit: the memgraph package's default."""
 
 
 class PutEdge(Arguments, frozen=True, rename=None):

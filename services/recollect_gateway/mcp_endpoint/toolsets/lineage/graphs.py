@@ -1,7 +1,8 @@
-"""Graphs: list, make, configure and delete them.
+"""Graphs: list, create, configure and delete them.
 
-They need the scope memory:write and no more: the first write to a name makes a graph anyway, and who may write to one
-may empty it. A key that an allow-list confines to some graphs can do none of it: it uses them as they are configured.
+The tools that create, configure and delete need the scope memory:write and no more: the first write to a name creates a
+graph anyway, and a caller that may write to a graph may empty it. A key confined to some graphs by an allow-list may
+use none of the three: it uses its graphs as they are configured.
 """
 
 from typing import Annotated, Any, Literal

@@ -92,7 +92,7 @@ class ListNodes(ReadArguments, frozen=True, rename=None):
 
 
 MAX_HITS = 20
-"""Nodes of a search, where nobody says how many: the memgraph package's default."""
+"""Nodes of a search, if the caller gives no limit: the memgraph package's default."""
 
 
 class SearchGraph(ReadArguments, frozen=True, rename=None):

@@ -1,4 +1,4 @@
-"""What every tool of the toolset takes and answers: graphs, nodes and edges, as they are told."""
+"""Arguments and answers that the tools of the toolset share: graphs, nodes and edges."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime

@@ -38,7 +38,7 @@ from recollect_gateway.parsing import parse, parse_leniently
 MAX_NODES = 50
 MAX_EDGES = 100
 MAX_TAGS = 100
-"""Those of the memgraph package."""
+"""The bounds of the memgraph package."""
 
 Ref = Annotated[str, Meta(min_length=1, max_length=128)]
 NodeRef = Annotated[Ref, Meta(description="A name of your own, by which edges of this call mean the node")]

@@ -31,13 +31,13 @@ Threshold = Annotated[
 DryRun = Annotated[bool, Meta(description="Only say what would be done")]
 
 STEP_BY_STEP = "let propose_duplicates compare step by step"
-"""What to do where one call would compare for too long."""
+"""The advice where one call would compare entities for too long."""
 
 ERRORS = {
     "orphaned_relation": "Relation of an entity that does not exist",
     "missing_parent": "Entity under a parent that does not exist",
 }
-"""What makes a graph invalid, and how it is said."""
+"""Kinds of issues that make a graph invalid, with their messages."""
 
 WARNINGS = {
     "missing_type": "Entity without a type",

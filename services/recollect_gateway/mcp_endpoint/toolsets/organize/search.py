@@ -1,7 +1,7 @@
-"""Handlers and shapes of what is read: the graph, entities by name, and what searches find.
+"""Handlers and shapes of reads: the graph, entities by name, and searches.
 
-Archived entities are not found and not listed, as in the enhanced memory server, whose archive is another file. By name
-they are opened still, with their status; so are the relations that lead to them.
+Searches and lists leave out archived entities, as in the enhanced memory server, whose archive is another file. By name
+they can still be opened, with their status and the relations that lead to them.
 """
 
 from typing import Annotated, Any
