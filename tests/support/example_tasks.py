@@ -28,8 +28,8 @@ from recollect.platform.transactions import Transaction
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.rounds import Round
 from recollect_gateway.mcp_endpoint.tasks.wire import EXTENSION
-from recollect_gateway.mcp_endpoint.tool import Asker, Handler, JobTeller, LongWork, Reply, ToolSpec
-from recollect_gateway.mcp_endpoint.toolsets.jobs import begun
+from recollect_gateway.mcp_endpoint.tool import Asker, Handler, JobRenderer, LongWork, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.toolsets.jobs import started_job
 from recollect_workers.context import Kind
 from recollect_workers.main import main
 
@@ -70,7 +70,7 @@ async def _answer_at_once(_: Call, __: Any) -> CallToolResult:
 
 async def _start(call: Call, kind: str, **arguments: Any) -> Reply:
     async with call.transaction() as tx:
-        return begun(await jobs.schedule(tx, NewJob(kind, arguments=arguments, unique=False)))
+        return started_job(await jobs.schedule(tx, NewJob(kind, arguments=arguments, unique=False)))
 
 
 async def _compute(call: Call, arguments: Computation) -> Reply | CallToolResult:
@@ -127,7 +127,7 @@ def task_tools(toolset: str) -> list[ToolSpec]:
         *,
         arguments: type[Struct] = Anything,
         properties: Mapping[str, str] = {},
-        work: tuple[str, JobTeller] | None = None,
+        work: tuple[str, JobRenderer] | None = None,
         ask: Asker | None = None,
     ) -> ToolSpec:
         told = f"For the conformance suite: {name}"

@@ -1,7 +1,7 @@
-"""MCP Apps (`io.modelcontextprotocol/ui`): pages that a client shows beside what a tool answers.
+"""MCP Apps (`io.modelcontextprotocol/ui`): pages that a client shows beside a tool's answer.
 
-A page is one document that asks for nothing: what it shows is handed to it by the client that frames it. It is the same
-for everybody and holds nothing of any tenant. Clients that show no pages tell the tool's text, as before.
+A page is one document that sends no requests: the client that frames it hands it the answer. It is the same for
+everybody and holds nothing of any tenant. Clients that show no pages show the tool's text.
 """
 
 from base64 import b64encode
@@ -23,15 +23,15 @@ _NOWHERE: dict[str, list[str]] = {"connectDomains": [], "resourceDomains": [], "
 
 
 def may_show_apps(context: Context) -> bool:
-    """Whether the client shows pages, as far as that can be known.
+    """Whether the client may be able to show pages.
 
-    Before 2026-07-28 a client says so when it begins a session, and we keep none: it may.
+    Before 2026-07-28 a client says so when it begins a session. We keep no sessions, so any such client may be.
     """
     return context.session.client_capabilities is None or client_supports_apps(context)
 
 
 def read_app(uri: str) -> ReadResourceResult | None:
-    """The page of an address, None for an address of something else."""
+    """Read the page at an address; None for an address of something else."""
     if uri != GRAPH_VIEW:
         return None
     meta = {"ui": {"csp": _NOWHERE, "prefersBorder": True}}
@@ -43,7 +43,8 @@ def read_app(uri: str) -> ReadResourceResult | None:
 def graph_page() -> str:
     """The page that draws what `explore` found, as one document.
 
-    Its policy is its own, whatever the client's is: this style and this script by their hashes, and nothing else.
+    Its own content security policy, beside the client's, allows this style and this script by their hashes, and nothing
+    else.
     """
     style, script = _asset("style.css"), "\n".join(map(_asset, _SCRIPTS))
     policy = f"default-src 'none'; script-src {_source(script)}; style-src {_source(style)}; base-uri 'none'"
@@ -60,4 +61,4 @@ def _asset(name: str) -> str:
 
 
 GRAPH_APP = ResourceSpec(None, read_app)
-"""Tools name its address: it is no resource that a person would choose from a list."""
+"""It is in no list, since tools name its address and no person would choose it."""

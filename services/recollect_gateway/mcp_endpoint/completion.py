@@ -25,77 +25,76 @@ from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_gateway.parsing import check_text
 
 TOOL = "tool"
-"""The argument of a template that names a tool."""
+"""The argument of a resource template that names a tool."""
 
 MAX_VALUES = 100
-"""Values of one answer, at most, as MCP has it."""
+"""Values of one answer, at most, as MCP requires."""
 
 MAX_TYPED = 512
-"""Characters of what is completed, at most: no name is longer."""
+"""Characters of the typed prefix, at most: no name is longer."""
 
 NOTHING = Completion(values=[], total=0, has_more=False)
 
 
 class CompletionHandlers:
-    """What the server answers to `completion/complete`."""
+    """The handler of `completion/complete`."""
 
     def __init__(self, services: Services, prompts: Mapping[str, PromptSpec], tools: Mapping[str, ToolSpec]) -> None:
         self._services, self._prompts, self._tools = services, prompts, tools
 
     async def complete(self, context: Context, params: CompleteRequestParams) -> CompleteResult:
-        """Names that begin so; raises MCPError for a template or prompt that is not there, or too long a text."""
+        """Names with the typed prefix; raises MCPError for an unknown template or prompt, or too long a prefix."""
         with as_protocol_errors():
-            request, typed = request_of(context), params.argument.value
+            request, prefix = request_of(context), params.argument.value
             caller = request.caller
             self._require_known(params.ref, params.argument.name)
-            if len(typed) > MAX_TYPED:
+            if len(prefix) > MAX_TYPED:
                 raise InvalidInput(f"Longer than a name: {MAX_TYPED} characters at most", path="argument.value")
-            check_text(typed, "argument.value")
+            check_text(prefix, "argument.value")
             if params.argument.name == TOOL:
-                return CompleteResult(
-                    completion=_begun((n for n, t in self._tools.items() if request.offers(t)), typed)
-                )
+                names = (name for name, tool in self._tools.items() if request.offers(tool))
+                return CompleteResult(completion=_with_prefix(names, prefix))
             if not may_read_graphs(caller):
                 return CompleteResult(completion=NOTHING)
             call = Call(caller, self._services, "completion/complete", read_only=True)
             if params.argument.name == GRAPH:
-                return CompleteResult(completion=await _graphs(call, typed))
+                return CompleteResult(completion=await _complete_graph(call, prefix))
             graph = _graph_of(params.context)
-            names = await read_by_replica(call, lambda calling: _nodes(calling, graph, typed))
-            return CompleteResult(completion=names)
+            completion = await read_by_replica(call, lambda attempt: _complete_node(attempt, graph, prefix))
+            return CompleteResult(completion=completion)
 
     def _require_known(self, ref: ResourceTemplateReference | PromptReference, argument: str) -> None:
         if isinstance(ref, PromptReference):
             prompt = self._prompts.get(ref.name)
-            known = prompt is not None and argument in {one.name for one in prompt.arguments}
+            is_known = prompt is not None and argument in {known.name for known in prompt.arguments}
         else:
-            known = ref.uri in (GRAPH_TEMPLATE, NODE_TEMPLATE, TOOL_TEMPLATE) and f"{{{argument}}}" in ref.uri
-        if not known:
+            is_known = ref.uri in (GRAPH_TEMPLATE, NODE_TEMPLATE, TOOL_TEMPLATE) and f"{{{argument}}}" in ref.uri
+        if not is_known:
             raise InvalidInput("There is no such argument of a prompt or resource template to complete", path="ref")
 
 
 def _graph_of(context: CompletionContext | None) -> str | None:
-    """The graph that was chosen before, if any; raises InvalidInput for what names none."""
-    chosen = ((context and context.arguments) or {}).get(GRAPH)
-    return graph_name(chosen) if chosen else None
+    """The graph that was filled in before, if any; raises InvalidInput for a name that no graph can have."""
+    name = ((context and context.arguments) or {}).get(GRAPH)
+    return graph_name(name) if name else None
 
 
-async def _graphs(call: Call, typed: str) -> Completion:
+async def _complete_graph(call: Call, prefix: str) -> Completion:
     async with call.transaction() as tx:
         found = await graphs.list_graphs(tx, limit=graphs.MAX_GRAPHS)
-    return _begun((graph.name for graph in found), typed)
+    return _with_prefix((graph.name for graph in found), prefix)
 
 
-def _begun(names: Iterable[str], typed: str) -> Completion:
-    found = [name for name in names if name.lower().startswith(typed.lower())]
+def _with_prefix(names: Iterable[str], prefix: str) -> Completion:
+    found = [name for name in names if name.lower().startswith(prefix.lower())]
     return Completion(values=found[:MAX_VALUES], total=len(found), has_more=len(found) > MAX_VALUES)
 
 
-async def _nodes(call: Call, graph: str | None, typed: str) -> Completion:
-    """A graph out of the credential's reach has no names, as one that is not there."""
+async def _complete_node(call: Call, graph: str | None, prefix: str) -> Completion:
+    """Names of nodes; none for a graph out of the credential's reach, as for one that does not exist."""
     try:
         async with call.reading(graph) as view:
-            names, more = await search.complete_names(view, typed, limit=MAX_VALUES)
+            names, more = await search.complete_names(view, prefix, limit=MAX_VALUES)
     except Forbidden:
         return NOTHING
     return Completion(values=names, total=None if more else len(names), has_more=more)

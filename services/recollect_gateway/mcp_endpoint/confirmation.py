@@ -1,7 +1,7 @@
-"""Confirmation: what removes much at once asks a person first, where the client can ask one.
+"""Confirmation: a call that removes much at once asks a person first, where the client can ask one.
 
-The question goes out with the number that was told. A yes holds for no more than that: where there is more by then, the
-question is asked anew. Clients that cannot ask are served as they always were.
+The request's state holds the number that the question named. A yes holds for no more than that: if the call would
+remove more by then, the question is asked anew. For clients that cannot ask, the call is done without a question.
 """
 
 from collections.abc import Awaitable, Callable
@@ -21,41 +21,41 @@ from recollect_gateway.mcp_endpoint.toolsets.lineage.graphs import DeleteGraph
 from recollect_gateway.mcp_endpoint.toolsets.memory.entities import DeleteEntities
 from recollect_gateway.mcp_endpoint.toolsets.organize.curation import MergeEntities
 
-UNASKED = 100
-"""Nodes, or entries of other kinds, that a call removes or changes back without a question, at most."""
+MAX_UNCONFIRMED = 100
+"""Nodes, or entries of other kinds, that a call removes or undoes without a question, at most."""
 
 QUESTION = "confirm"
 
-Size = Callable[[Call, Any], Awaitable[int]]
-"""How much a call would take, at most."""
+Counter = Callable[[Call, Any], Awaitable[int]]
+"""Counts the nodes or entries that a call would remove or undo, at most."""
 
 
-def confirmed(what: str, size: Size, *, unasked: int = UNASKED) -> Asker:
-    """What asks for a yes to more than so many. `what` completes "This …", with {size} and {graph} filled in.
+def confirm(effect: str, counter: Counter, *, max_unconfirmed: int = MAX_UNCONFIRMED) -> Asker:
+    """An asker that wants a yes for more than `max_unconfirmed`, and raises Forbidden for a no.
 
-    It raises Forbidden for a no.
+    `effect` completes the sentence "This …", with {size} and {graph} filled in.
     """
 
     async def ask(call: Call, arguments: Any, round_: Round) -> InputRequiredResult | None:
         if not _can_ask(round_):
             return None
-        count = await size(call, arguments)
-        if count <= unasked:
+        count = await counter(call, arguments)
+        if count <= max_unconfirmed:
             return None
         if QUESTION in round_.answers and round_.state is not None and count <= int(round_.state):
             _require_yes(round_.answers[QUESTION])
             return None
-        told = what.format(size=f"{count:,}", graph=call.graph_name(arguments.graph))
-        asked = {QUESTION: _question(f"This {told}. Go on?")}
-        return InputRequiredResult(input_requests=dict(asked), request_state=str(count))
+        sentence = effect.format(size=f"{count:,}", graph=call.graph_name(arguments.graph))
+        question = _question(f"This {sentence}. Go on?")
+        return InputRequiredResult(input_requests={QUESTION: question}, request_state=str(count))
 
     return ask
 
 
 def _can_ask(round_: Round) -> bool:
-    """Whether the client shows forms to somebody; one that names no kind of elicitation does."""
-    elicits = round_.capabilities.elicitation
-    return elicits is not None and (elicits.form is not None or elicits.url is None)
+    """Whether the client can show a form to a person; a client that names no kind of elicitation can."""
+    elicitation = round_.capabilities.elicitation
+    return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
 
 
 def _question(message: str) -> ElicitRequest:
@@ -65,31 +65,31 @@ def _question(message: str) -> ElicitRequest:
 
 
 def _require_yes(answer: Any) -> None:
-    agreed = isinstance(answer, ElicitResult) and answer.action == "accept" and (answer.content or {}).get(QUESTION)
-    if agreed is not True:
+    is_yes = isinstance(answer, ElicitResult) and answer.action == "accept" and (answer.content or {}).get(QUESTION)
+    if is_yes is not True:
         raise Forbidden("Nothing was changed: it was not confirmed", code=ErrorCode.NOT_CONFIRMED)
 
 
-async def _forgotten(_: Call, arguments: changes.Forget) -> int:
-    """What is only outdated is still there."""
+async def _count_forgotten(_: Call, arguments: changes.Forget) -> int:
+    """Count what is deleted; a memory that becomes outdated is not removed."""
     return len(arguments.ids) + len(arguments.names) if arguments.mode == "delete" else 0
 
 
-async def _deleted(_: Call, arguments: DeleteEntities) -> int:
+async def _count_deleted(_: Call, arguments: DeleteEntities) -> int:
     return len(arguments.entity_names)
 
 
-async def _merged(_: Call, arguments: MergeEntities) -> int:
+async def _count_merged(_: Call, arguments: MergeEntities) -> int:
     return len(arguments.entity_names)
 
 
-async def _in_graph(call: Call, arguments: DeleteGraph) -> int:
+async def _count_nodes(call: Call, arguments: DeleteGraph) -> int:
     async with call.transaction() as tx:
         head = await graphs.head_of(await graphs.view(tx, arguments.graph))
     return head.entities + head.facts
 
 
-async def _freed(call: Call, arguments: compaction.Compact) -> int:
+async def _count_compacted(call: Call, arguments: compaction.Compact) -> int:
     if arguments.dry_run:
         return 0
     reply = await compaction.compact(call, structs.replace(arguments, dry_run=True))
@@ -97,21 +97,23 @@ async def _freed(call: Call, arguments: compaction.Compact) -> int:
     return sum(structs.astuple(reply.structured.freed))
 
 
-async def _undone(call: Call, arguments: history.UndoChanges) -> int:
+async def _count_undone(call: Call, arguments: history.UndoChanges) -> int:
     if arguments.dry_run:
         return 0
     reply = await history.undo_changes(call, structs.replace(arguments, dry_run=True))
     plan = reply.structured
     assert isinstance(plan, history.Undone)
-    nodes, said = plan.nodes_restored + plan.nodes_removed, plan.observations_restored + plan.observations_removed
-    return nodes + said + plan.relations_restored + plan.relations_removed
+    restored = plan.nodes_restored + plan.observations_restored + plan.relations_restored
+    return restored + plan.nodes_removed + plan.observations_removed + plan.relations_removed
 
 
-FORGET = confirmed("deletes up to {size} memories and nodes of the graph {graph}", _forgotten)
-DELETE_ENTITIES = confirmed(
-    "deletes up to {size} entities of the graph {graph}, with all that is said of them", _deleted
+FORGET = confirm("deletes up to {size} memories and nodes of the graph {graph}", _count_forgotten)
+DELETE_ENTITIES = confirm(
+    "deletes up to {size} entities of the graph {graph}, with all that is said of them", _count_deleted
 )
-MERGE_ENTITIES = confirmed("makes one of {size} entities of the graph {graph}", _merged)
-COMPACT = confirmed("removes {size} entries of the past of the graph {graph} for good", _freed)
-UNDO_CHANGES = confirmed("undoes changes of {size} nodes, observations and relations of the graph {graph}", _undone)
-DELETE_GRAPH = confirmed("deletes the graph {graph} for good, with {size} nodes and its history", _in_graph, unasked=0)
+MERGE_ENTITIES = confirm("makes one of {size} entities of the graph {graph}", _count_merged)
+COMPACT = confirm("removes {size} entries of the past of the graph {graph} for good", _count_compacted)
+UNDO_CHANGES = confirm("undoes changes of {size} nodes, observations and relations of the graph {graph}", _count_undone)
+DELETE_GRAPH = confirm(
+    "deletes the graph {graph} for good, with {size} nodes and its history", _count_nodes, max_unconfirmed=0
+)

@@ -1,8 +1,8 @@
-"""The ASGI application in front of the SDK: it makes the Caller, and decides what the request is offered.
+"""The ASGI application in front of the SDK: it authenticates callers, and selects the tools that a request is offered.
 
-Addresses: `/mcp` takes the tenant from the credential; `/t/{tenant}/mcp` is the same with the tenant in the address,
-which must be the credential's, and each is an OAuth resource of its own. `/x/{toolset}` after either, or the headers
-`X-MCP-Toolsets` and `X-MCP-Readonly`, choose what is offered.
+Addresses: `/mcp` takes the tenant from the credential; `/t/{tenant}/mcp` names the tenant, which must be the
+credential's. Each of them is an OAuth resource of its own. `/x/{toolset}` after either, or the headers
+`X-MCP-Toolsets` and `X-MCP-Readonly`, choose the tools.
 """
 
 import re
@@ -58,27 +58,27 @@ from recollect_gateway.usage import CountedBody
 _ADDRESS = re.compile(r"^(?:/t/(?P<tenant>[^/]+))?/mcp(?:/x/(?P<toolset>[^/]+))?/?$")
 
 FALSE_WORDS = frozenset({"0", "false", "no", "off"})
-"""Values of `X-MCP-Readonly` that mean no. Whatever else it says means yes: a mistake must not let anything write."""
+"""Values of `X-MCP-Readonly` that mean no. Any other value means yes: a misspelt value must not permit writes."""
 
-_CHECKED_BEFORE = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-"""Host and Origin are the public edge's to check (`public_edge.py`), for every address alike."""
+_SECURITY_SETTINGS = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+"""The public edge checks Host and Origin (`public_edge.py`), for every address alike."""
 
 AnyRequest = Request[Any, Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class McpAddress:
-    """What an MCP address says: the tenant and the toolset, where it names them."""
+    """An MCP address: the tenant and the toolset, where it names them."""
 
     tenant: str | None
     toolset: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
-    """A request that is to be answered: its message is whole, and its caller may send it and has a turn.
+class ReadyRequest:
+    """A request that can be answered now: its message is complete and permitted, and its caller has a turn.
 
-    `send` is the way of the answer, which gives way to other tenants.
+    `send` sends the answer, and gives way to other tenants between its parts.
     """
 
     request: McpRequest
@@ -101,37 +101,40 @@ class McpEndpoint:
         self._authenticator, self._admission, self._resources = authenticator, admission, resources
         self._streams, self._offer = streams, offer
         self._server = create_server(services, offer)
-        self._silent_seconds = services.settings.stream_keep_alive_seconds
+        self._keep_alive_seconds = services.settings.stream_keep_alive_seconds
         self.sessions = StreamableHTTPSessionManager(
             self._server,
             stateless=True,
             json_response=False,
-            security_settings=_CHECKED_BEFORE,
+            security_settings=_SECURITY_SETTINGS,
             max_request_body_size=services.settings.max_request_bytes,
         )
         self._max_bytes = services.settings.max_request_bytes
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
-        """Serve one HTTP request; only POST, since no server-sent requests wait on a GET."""
+        """Serve one HTTP request; only POST, since the server sends no requests of its own over GET."""
         request: AnyRequest = Request(scope)
         async with AsyncExitStack() as stack:
             try:
-                with anyio.CancelScope() as arriving, departure_of(scope).ends(arriving.cancel):
-                    arrival = await self._arrive(request, receive, send, stack)
-                if arriving.cancelled_caught or arrival is None:
-                    return  # The client left before its message was whole: nobody waits for an answer.
+                with anyio.CancelScope() as preparing, departure_of(scope).ends(preparing.cancel):
+                    ready = await self._prepare(request, receive, send, stack)
+                if preparing.cancelled_caught or ready is None:
+                    return  # The client left before its message was complete: nobody waits for an answer.
             except RecollectError as error:
                 await self._problem(error, request)(scope, receive, send)
             except MCPError as error:
                 note_code(scope, str(error.error.code))
-                await _refusal(error)(scope, receive, send)
+                await _error_response(error)(scope, receive, send)
             else:
-                await self._answer(arrival, scope, receive, send)
+                await self._answer(ready, scope, receive, send)
 
-    async def _arrive(self, request: AnyRequest, receive: Receive, send: Send, stack: AsyncExitStack) -> Arrival | None:
-        """The request once it is admitted, read and has its turn; None where its client left before it was whole.
+    async def _prepare(
+        self, request: AnyRequest, receive: Receive, send: Send, stack: AsyncExitStack
+    ) -> ReadyRequest | None:
+        """Admit the request, read its message and wait for its turn; None if its client left before the message ended.
 
-        It keeps its place and its turn until the stack is left. Raises RecollectError, or MCPError for its message.
+        The request keeps its place and its turn until the stack is closed. Raises RecollectError, or MCPError where
+        the message is at fault.
         """
         mcp_request = await self._admit(request, body := CountedBody(receive), stack)
         message = await self._read_message(body)
@@ -141,28 +144,31 @@ class McpEndpoint:
         await read_body(message, check_message)
         mcp_request = await self._look_up_admin(request, mcp_request, message)
         await self._require_scope(mcp_request, message)
-        return Arrival(await self._open_stream(request, mcp_request, message, stack), message, send)
+        return ReadyRequest(await self._open_stream(request, mcp_request, message, stack), message, send)
 
-    async def _answer(self, arrival: Arrival, scope: AsgiScope, receive: Receive, send_silence: Send) -> None:
-        """Answer a call that needs no stream at once, and have the SDK's transport answer all else.
+    async def _answer(self, ready: ReadyRequest, scope: AsgiScope, receive: Receive, send_keep_alive: Send) -> None:
+        """Answer a call that needs no stream directly, and any other message by the SDK's transport.
 
-        `send_silence` takes no turns: to tell the client that the connection is there is no part of the work.
+        `send_keep_alive` takes no turns: keeping the connection open is no part of the work.
         """
-        mcp_request, message = arrival.request, arrival.message
+        mcp_request, message = ready.request, ready.message
         scope = cast(AsgiScope, {**scope, "headers": _trimmed(scope["headers"]), SCOPE_KEY: mcp_request})
-        send, call = mcp_request.parts.put_back_in(arrival.send), None
+        send, call = mcp_request.parts.put_back_in(ready.send), None
         if mcp_request.stream is None:
             call = await read_body(message, lambda body: plain_call(scope, receive, body))
         if call is None:
-            await self._hand_over(message, scope, receive, send)
+            await self._answer_by_transport(message, scope, receive, send)
         else:
-            seconds = self._silent_seconds
-            await answer_plainly(self._server, call, send, send_silence, silent_seconds=seconds)
+            seconds = self._keep_alive_seconds
+            await answer_plainly(self._server, call, send, send_keep_alive, keep_alive_seconds=seconds)
 
     async def _wait_for_turn(
         self, mcp_request: McpRequest, receive: Receive, send: Send, stack: AsyncExitStack
     ) -> Send:
-        """Wait for the turn of a call whose tenant is known, until the stack is left; the way of its answer."""
+        """Wait for the call's turn, which it keeps until the stack is closed; return how to send its answer.
+
+        A call whose tenant is unknown does not wait.
+        """
         if isinstance(mcp_request.sender, Unavailable):
             return send
         slot = await stack.enter_async_context(self._admission.at_work(mcp_request.sender))
@@ -171,7 +177,7 @@ class McpEndpoint:
     async def _open_stream(
         self, request: AnyRequest, mcp_request: McpRequest, message: bytes, stack: AsyncExitStack
     ) -> McpRequest:
-        """The request with its stream, if it asks for one: then it gives its place among the calls back.
+        """Add a stream to the request if it asks for one, and give back its place among the calls then.
 
         Raises TooManyRequests.
         """
@@ -186,30 +192,30 @@ class McpEndpoint:
         await stack.aclose()
         return replace(mcp_request, stream=stack.enter_context(self._streams.opened(mcp_request.sender, renew, "mcp")))
 
-    async def _hand_over(self, message: bytes, scope: AsgiScope, receive: Receive, send: Send) -> None:
+    async def _answer_by_transport(self, message: bytes, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Have the SDK's transport answer."""
         # The SDK types ASGI as Starlette does, Litestar more narrowly: the messages are the same.
         await self.sessions.handle_request(cast(Any, scope), cast(Any, _replayed(message, receive)), cast(Any, send))
 
     async def _read_message(self, body: CountedBody) -> bytes | None:
-        """The message that is a request's body; None where the client left before its end.
+        """Read a request's body, which is its message; None where the client left before the end.
 
-        Raises TooLarge, or MCPError for too long a number.
+        Raises TooLarge, or MCPError for a number of too many digits.
         """
-        whole, more = bytearray(), True
+        received, more = bytearray(), True
         while more:
-            part = await body()
-            if part["type"] != "http.request":
+            event = await body()
+            if event["type"] != "http.request":
                 return None
-            whole += part["body"]
-            if len(whole) > self._max_bytes:
+            received += event["body"]
+            if len(received) > self._max_bytes:
                 raise TooLarge(
                     f"A request takes {self._max_bytes} bytes at most. Send less in one call; "
                     "POST /v1/graphs/{graph}/imports takes a large file",
                     code=ErrorCode.REQUEST_TOO_LARGE,
                 )
-            more = part["more_body"]
-        message = bytes(whole)
+            more = event["more_body"]
+        message = bytes(received)
         try:
             await require_quick_to_parse(message)
         except InvalidInput as error:
@@ -217,7 +223,10 @@ class McpEndpoint:
         return message
 
     async def _admit(self, request: AnyRequest, body: CountedBody, stack: AsyncExitStack) -> McpRequest:
-        """Who asks for what; a caller has its place among those of its tenant until the stack is left."""
+        """Find out who calls and what the request is offered.
+
+        The caller keeps a place among the calls of its tenant until the stack is closed.
+        """
         address = _address_of(request)
         if request.method != "POST":
             raise MethodNotAllowed("MCP is served by POST; no server-sent requests wait on a GET.")
@@ -231,7 +240,7 @@ class McpEndpoint:
         return McpRequest(caller, _selection(self._offer, address, request.headers), body, http_span)
 
     async def _look_up_admin(self, request: AnyRequest, mcp_request: McpRequest, message: bytes) -> McpRequest:
-        """The request, of a caller who is not remembered but looked up where the call is an admin's."""
+        """Look the caller up anew, rather than trust the cached one, where the call needs an admin."""
         sender, tools = mcp_request.sender, self._offer.tools
         if isinstance(sender, Unavailable) or not sender.may(Scope.TENANT_ADMIN):
             return mcp_request
@@ -240,7 +249,7 @@ class McpEndpoint:
         return replace(mcp_request, sender=await self._caller(request, _address_of(request).tenant, remembered=False))
 
     async def _require_scope(self, request: McpRequest, message: bytes) -> None:
-        """Raise InsufficientScope for a call of a tool that a step-up would allow."""
+        """Raise InsufficientScope for a call that the token does not allow and a step-up would."""
         scope = await read_body(message, lambda body: missing_scope(request, body, self._offer.tools))
         if scope is not None:
             raise InsufficientScope(scope)
@@ -248,7 +257,7 @@ class McpEndpoint:
     async def _caller(
         self, request: AnyRequest, tenant: str | None, *, remembered: bool = True
     ) -> Caller | Unavailable:
-        """Who calls, or why that cannot be found out now: each tool says so in its dialect, and does nothing else."""
+        """The caller, or the error that keeps us from finding out: each tool then answers that error in its dialect."""
         try:
             resource = self._resources.of(tenant).uri
             return await self._authenticator.caller(request, tenant, resource=resource, remembered=remembered)
@@ -256,7 +265,7 @@ class McpEndpoint:
             return error
 
     def _problem(self, error: RecollectError, request: AnyRequest) -> ASGIApp:
-        """An error as problem details; where other credentials would help, a challenge says which."""
+        """An error as problem details, with a challenge where other credentials would help."""
         problem = problem_response(error, request)
         challenge = self._challenge(error, request)
         if challenge is not None:
@@ -282,19 +291,19 @@ class InsufficientScope(Forbidden):
 
 
 def _replayed(message: bytes, receive: Receive) -> Receive:
-    """What gives a body that was read already, then what the client sends next."""
-    waiting: list[ReceiveMessage] = [{"type": "http.request", "body": message, "more_body": False}]
+    """An ASGI `receive` that yields a body which was read already, then what the client sends next."""
+    pending: list[ReceiveMessage] = [{"type": "http.request", "body": message, "more_body": False}]
 
-    async def again() -> ReceiveMessage:
-        return waiting.pop() if waiting else await receive()
+    async def replay() -> ReceiveMessage:
+        return pending.pop() if pending else await receive()
 
-    return again
+    return replay
 
 
-def _refusal(error: MCPError) -> ASGIResponse:
-    """The answer to a body that is no message, whose id nobody knows."""
-    said = JSONRPCError(jsonrpc="2.0", id=None, error=error.error).model_dump_json(by_alias=True, exclude_unset=True)
-    return ASGIResponse(body=said.encode(), status_code=400, media_type="application/json")
+def _error_response(error: MCPError) -> ASGIResponse:
+    """The response to a body that is not a message. Its `id` is null, since such a body has none."""
+    body = JSONRPCError(jsonrpc="2.0", id=None, error=error.error).model_dump_json(by_alias=True, exclude_unset=True)
+    return ASGIResponse(body=body.encode(), status_code=400, media_type="application/json")
 
 
 def _trimmed(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
@@ -303,7 +312,7 @@ def _trimmed(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]
 
 
 def _address_of(request: AnyRequest) -> McpAddress:
-    """What the address of a request says; raises NotFound where there is nothing at it."""
+    """Parse the address of a request; raises NotFound for an address that does not exist."""
     path = request.scope["raw_path"].decode("latin-1")
     match = _ADDRESS.match(path.split("?", 1)[0])
     if match is None:
@@ -314,17 +323,17 @@ def _address_of(request: AnyRequest) -> McpAddress:
 
 
 def _selection(offer: Offer, address: McpAddress, headers: Headers) -> Selection:
-    named = address.toolset or headers.get("x-mcp-toolsets") or ""
-    chosen = frozenset(name.strip() for name in named.split(",") if name.strip()) or offer.default_toolsets
+    names = address.toolset or headers.get("x-mcp-toolsets") or ""
+    chosen = frozenset(name.strip() for name in names.split(",") if name.strip()) or offer.default_toolsets
     toolsets = offer.toolsets
     if unknown := sorted(chosen - toolsets - {"all"}):
         raise InvalidInput(
             f"Unknown toolset {unknown[0]!r}; there are: {', '.join(sorted(toolsets))}, all", path="toolset"
         )
-    return Selection(toolsets if "all" in chosen else chosen, _reads_only(headers))
+    return Selection(toolsets if "all" in chosen else chosen, _is_read_only(headers))
 
 
-def _reads_only(headers: Headers) -> bool:
-    """Whether tools that write are left out: unless the header is missing, or says plainly that they are not."""
-    said = headers.getall("x-mcp-readonly", [])
-    return any(word.strip(" \t").lower() not in FALSE_WORDS for word in said)
+def _is_read_only(headers: Headers) -> bool:
+    """Whether tools that write are left out: if the header is there, unless all its values mean no."""
+    values = headers.getall("x-mcp-readonly", [])
+    return any(value.strip(" \t").lower() not in FALSE_WORDS for value in values)

@@ -1,8 +1,8 @@
-"""How errors leave through MCP: one place.
+"""The one place where errors become answers of MCP.
 
-What a tool refuses is a tool error, so that a model reads it and mends its call; the code and the path travel in
-`_meta`, all `paths` where there are several, and `retry_after` (seconds) where the call may be sent again. What is no
-tool call is answered by an error of the protocol. Faults of ours are logged whole and told as one plain sentence.
+A refused tool call gets a tool error, which a model can read to correct its call. Its `_meta` holds the code and the
+path, `paths` where there are several, and `retry_after` (seconds) where the call may be sent again. Any other request
+gets an error of the protocol. Faults of ours are logged in full and answered by one plain sentence.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ def tool_error(error: Exception) -> CallToolResult:
 
 
 def protocol_error(error: Exception) -> MCPError:
-    """An error as the answer to what is no tool call. The SDK would tell any other's own words."""
+    """An error as the answer to a request that is no tool call. The SDK would send the text of any other exception."""
     if isinstance(error, MCPError):
         return error
     if isinstance(error, RecollectError):
@@ -46,7 +46,7 @@ def protocol_error(error: Exception) -> MCPError:
 
 @contextmanager
 def as_protocol_errors() -> Iterator[None]:
-    """Turn what is raised inside into errors of the protocol."""
+    """Turn exceptions inside into errors of the protocol."""
     try:
         yield
     except Exception as error:
@@ -54,7 +54,7 @@ def as_protocol_errors() -> Iterator[None]:
 
 
 def error_code(error: Exception) -> str:
-    """The stable code of an error, whatever the dialect that tells it."""
+    """The stable code of an error, in whichever dialect it is answered."""
     return str(error.code if isinstance(error, RecollectError) else ErrorCode.INTERNAL)
 
 
@@ -63,7 +63,7 @@ def _faults(error: RecollectError) -> Sequence[RecollectError]:
 
 
 def _retry_after(error: RecollectError) -> int | None:
-    """In how many seconds the same call may be sent again; None where that would change nothing."""
+    """The seconds after which the same call may be sent again; None where that would not help."""
     match error:
         case TooManyRequests():
             return error.seconds

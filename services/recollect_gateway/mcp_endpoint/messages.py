@@ -1,4 +1,4 @@
-"""What a POST to the endpoint must hold: one JSON-RPC message. Of other bodies the SDK tells in its library's words."""
+"""Checks that a POST to the endpoint holds one JSON-RPC message: the SDK would answer others in its library's words."""
 
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ NO_MESSAGE = (
 
 
 class _Request(Struct):
-    """A request, or without `id` a notification."""
+    """A request, or a notification where there is no `id`."""
 
     jsonrpc: Literal["2.0"]
     method: str
@@ -25,42 +25,42 @@ class _Request(Struct):
 
 
 class _Result(Struct):
-    """What a client answers to a request of the server's."""
+    """A client's successful response to a request of the server."""
 
     jsonrpc: Literal["2.0"]
     id: int | str
     result: dict[str, Any]
 
 
-class _Fault(Struct):
-    """What went wrong with such a request."""
+class _ErrorBody(Struct):
+    """What an error response says went wrong."""
 
     code: int
     message: str
 
 
 class _Error(Struct):
-    """A client's answer that something went wrong."""
+    """A client's error response to a request of the server."""
 
     jsonrpc: Literal["2.0"]
     id: int | str | None
-    error: _Fault
+    error: _ErrorBody
 
 
 def check_message(body: bytes) -> None:
-    """Raise MCPError for a body that is not one message of JSON-RPC. What its parameters hold is left to the SDK."""
+    """Raise MCPError for a body that is not one JSON-RPC message. The SDK checks the parameters."""
     try:
-        from_json(body)  # As the SDK reads it, which goes less deep, and takes NaN, which is no JSON.
+        from_json(body)  # The SDK's parser: it takes less depth than the next one, but NaN, which is no JSON.
         msgspec.json.decode(body, type=Raw)
-        if not any(_is(body, kind) for kind in (_Request, _Result, _Error)):
+        if not any(_matches(body, type_) for type_ in (_Request, _Result, _Error)):
             raise MCPError(INVALID_REQUEST, NO_MESSAGE)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         raise MCPError(PARSE_ERROR, NO_JSON) from None
 
 
-def _is(body: bytes, kind: type[Struct]) -> bool:
+def _matches(body: bytes, type_: type[Struct]) -> bool:
     try:
-        message = msgspec.json.decode(body, type=kind)
+        message = msgspec.json.decode(body, type=type_)
     except msgspec.ValidationError:
         return False
     params = getattr(message, "params", UNSET)

@@ -1,7 +1,7 @@
-"""What spans and metrics tell of each message: OpenTelemetry's conventions for MCP, without what clients made up.
+"""Spans and metrics of each message, by OpenTelemetry's conventions for MCP, without any text that a client made up.
 
-The SDK's own span stands around this, named after whatever a client sent. Here it gets names that the protocol and the
-catalogue have, the tenant, and a link to the HTTP request where a `traceparent` in `_meta` gave it another parent.
+The SDK opens a span around this, named after whatever the client sent. Here the span gets names that the protocol and
+the catalogue know, the tenant, and a link to the HTTP request where a `traceparent` in `_meta` gave it another parent.
 """
 
 import time
@@ -49,33 +49,33 @@ METHODS = frozenset(
         CALL,
     }
 )
-"""What a client may send by some revision of MCP."""
+"""The methods that some revision of MCP lets a client send."""
 
 
 async def observed(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-    """Middleware of the SDK's server, within its own of OpenTelemetry."""
+    """Middleware of the SDK's server, inside its tracing: describes the span, and measures the message."""
     method = ctx.method if ctx.method in METHODS else UNKNOWN
     describe(get_current_span(), method, ctx)
-    if method == CALL:  # Measured where its error's own code is known.
+    if method == CALL:  # Measured in `server.py`, where the code of a tool's error is known.
         return await call_next(ctx)
-    began, code = time.perf_counter(), "cancelled"
+    started, code = time.perf_counter(), "cancelled"
     try:
-        answer = await call_next(ctx)
+        result = await call_next(ctx)
         code = ""
-        return answer
+        return result
     except MCPError as error:
-        told = error.error.data
-        code = str(told["code"]) if isinstance(told, dict) and "code" in told else str(error.error.code)
+        data = error.error.data
+        code = str(data["code"]) if isinstance(data, dict) and "code" in data else str(error.error.code)
         raise
     except Exception:
         code = str(ErrorCode.INTERNAL)
         raise
     finally:
-        record_operation(method, time.perf_counter() - began, code or None)
+        record_operation(method, time.perf_counter() - started, code or None)
 
 
 def describe(span: Span, method: str, context: ServerRequestContext[Any, Any]) -> None:
-    """Name the SDK's span, and say whose it is."""
+    """Name the SDK's span, and set its attributes and link."""
     if not span.is_recording():
         return
     target, attribute = _target(method, context.params)
@@ -83,14 +83,14 @@ def describe(span: Span, method: str, context: ServerRequestContext[Any, Any]) -
     span.set_attribute("mcp.method.name", method)
     if attribute is not None:
         span.set_attribute(attribute, target or UNKNOWN)
-    if isinstance(context.request_id, str):  # A text of the client's, and ours is what numbers are for.
+    if isinstance(context.request_id, str):  # A client may write anything into a text; numbers are kept.
         span.set_attribute("jsonrpc.request.id", UNKNOWN)
     span.set_attribute("network.protocol.name", "http")
     if context.request is not None:
-        _place(span, request_of(context))
+        _add_tenant_and_link(span, request_of(context))
 
 
-def _place(span: Span, request: McpRequest) -> None:
+def _add_tenant_and_link(span: Span, request: McpRequest) -> None:
     if isinstance(request.sender, Caller):
         span.set_attribute("recollect.tenant.id", str(request.sender.tenant_id))
     parent = getattr(span, "parent", None)
@@ -99,7 +99,7 @@ def _place(span: Span, request: McpRequest) -> None:
 
 
 def _target(method: str, params: Any) -> tuple[str | None, str | None]:
-    """What a message is about, where it is one of a few, and the attribute that tells it."""
+    """The known tool or prompt that a message names, and the span attribute for it."""
     name = params.get("name") if params else None
     if method == CALL:
         return (name if isinstance(name, str) and name in TOOLS else None), "gen_ai.tool.name"

@@ -1,4 +1,4 @@
-"""What an endpoint offers, as one value that the composition root passes."""
+"""All that an endpoint offers, as one value that the composition root passes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from recollect_gateway.mcp_endpoint.tool import ToolSpec
 class Offer:
     """Tools and prompts by name, and resources beside those of graphs.
 
-    `default_toolsets`: what a request is offered that names none.
+    `default_toolsets`: those offered to a request that names none.
     """
 
     tools: Mapping[str, ToolSpec]
@@ -25,7 +25,7 @@ class Offer:
 
     @cached_property
     def toolsets(self) -> frozenset[str]:
-        """Every toolset that a tool stands in."""
+        """Every toolset that has a tool."""
         return frozenset().union(*(tool.toolsets for tool in self.tools.values()))
 
 

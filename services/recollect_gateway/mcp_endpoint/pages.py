@@ -1,7 +1,7 @@
-"""Pages: how much a list answers where its caller does not say how many, whichever tool it is.
+"""Pages: how much of a list any tool answers where the caller gives no limit.
 
 A model pays for every reply, and most clients cut or refuse a long one. So a page ends with the last row that fits, and
-tells where the next begins. Whoever gives a limit gets so many rows, up to the bound on any reply.
+says where the next begins. A caller that gives a limit gets that many rows, up to the bound on any reply.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,13 +12,13 @@ from recollect.graph.relations.model import Relation, Subgraph
 from recollect_gateway.mcp_endpoint.tool import Listing, Reply
 
 PAGE_BYTES = 16_000
-"""Of a page, at most, of its text and of its structured content: about 4,000 tokens."""
+"""Bytes of a page's text, and of its structured content, at most: about 4,000 tokens."""
 
 PAGE_ROWS = 100
-"""Rows of it, at most."""
+"""Rows of a page, at most."""
 
 CUT = "size"
-"""What `cut` says where a page had no room for what was found."""
+"""The value of `cut` where a page had no room for all that was found."""
 
 Row = TypeVar("Row")
 
@@ -31,15 +31,15 @@ def paged(
     offset: int = 0,
     next_offset: int | None = None,
 ) -> Listing:
-    """As many of these rows as fill a page, or all of them where a limit was given.
+    """List the rows that fit a page, or all of them where a limit was given.
 
-    `reply` makes an answer of some rows and of where the next page begins: `next_offset` after the last of them.
+    `reply` renders some rows and the offset of the next page, which is `next_offset` after the last of all rows.
     """
 
-    def first(count: int) -> Reply:
+    def render(count: int) -> Reply:
         return reply(list(rows[:count]), next_offset if count == len(rows) else offset + count)
 
-    return Listing(len(rows), first, pages=_pages(limit))
+    return Listing(len(rows), render, pages=_pages(limit))
 
 
 def cut_short(
@@ -50,16 +50,16 @@ def cut_short(
     cut: str | None = None,
     related_items: int = 0,
 ) -> Listing:
-    """As many of what was found, nearest or best first, as fill a page, or all of it where a number was given.
+    """List the rows, nearest or best first, that fit a page, or all of them where a limit was given.
 
-    For what is not read in pages. `reply` makes an answer of some, and of what left others out: `cut` of all of them.
-    `related_items`: how many relations or the like come with all of them.
+    For lists without further pages. `reply` renders some rows and the bound that left others out: CUT, or `cut` where
+    all rows fit. `related_items`: how many relations or the like come with all rows.
     """
 
-    def first(count: int) -> Reply:
+    def render(count: int) -> Reply:
         return reply(list(rows[:count]), cut if count == len(rows) else CUT)
 
-    return Listing(len(rows), first, pages=_pages(limit), related_items=related_items)
+    return Listing(len(rows), render, pages=_pages(limit), related_items=related_items)
 
 
 def paged_graph(
@@ -70,46 +70,46 @@ def paged_graph(
     offset: int = 0,
     within: bool = False,
 ) -> Listing:
-    """The same of entities with the relations of each: those that touch one, or (`within`) those between two of them.
+    """List the entities that fit a page, with the relations that touch one, or (`within`) that join two of them.
 
-    An entity that hundreds touch may fill a page alone: then the oldest of its relations are told, and that they are
-    cut.
+    An entity with hundreds of relations may fill a page alone: then the page holds the oldest of them, and `cut` says
+    so.
     """
 
-    def shown(count: int) -> Subgraph:
+    def first_entities(count: int) -> Subgraph:
         if count == len(found.entities):
             return found
         names = {entity.name for entity in found.entities[:count]}
-        told = [relation for relation in found.relations if _is_of(relation, names, within)]
-        return Subgraph(found.entities[:count], told, offset + count)
+        relations = [relation for relation in found.relations if _is_of(relation, names, within)]
+        return Subgraph(found.entities[:count], relations, offset + count)
 
-    alone = shown(min(1, len(found.entities)))
+    first = first_entities(min(1, len(found.entities)))
     return Listing(
         len(found.entities),
-        lambda count: reply(shown(count), None),
-        len(alone.relations),
-        lambda count: reply(replace(alone, relations=alone.relations[:count]), "relations"),
+        lambda count: reply(first_entities(count), None),
+        len(first.relations),
+        lambda count: reply(replace(first, relations=first.relations[:count]), "relations"),
         _pages(limit),
         len(found.relations),
     )
 
 
-def fitted(listing: Listing, size: Callable[[Reply], int]) -> Reply:
-    """The reply with as many rows as fit, the first of them in any case; `size` tells what a reply takes, in bytes."""
+def fit_page(listing: Listing, size: Callable[[Reply], int]) -> Reply:
+    """The reply with as many rows as fit, and the first row in any case; `size` is the size of a reply in bytes."""
     if listing.pages is None:
-        return listing.first(listing.rows)
-    room = PAGE_BYTES * listing.pages
-    count = _most(listing.rows, lambda count: size(listing.first(count)) <= room)
-    if count == 0 < listing.rows:
+        return listing.render(listing.row_count)
+    max_bytes = PAGE_BYTES * listing.pages
+    count = _largest(listing.row_count, lambda count: size(listing.render(count)) <= max_bytes)
+    if count == 0 < listing.row_count:
         count = 1
-        if listing.attached and listing.clipped is not None:
-            clipped = listing.clipped
-            return clipped(_most(listing.attached, lambda attached: size(clipped(attached)) <= room))
-    return listing.first(count)
+        if listing.attached_count and listing.render_first_row is not None:
+            render = listing.render_first_row
+            return render(_largest(listing.attached_count, lambda attached: size(render(attached)) <= max_bytes))
+    return listing.render(count)
 
 
 def _pages(limit: int | None) -> int | None:
-    """How many pages are filled: one, or as many as it takes where a limit was given."""
+    """How many pages may be filled: one, or any number (None) where a limit was given."""
     return 1 if limit is None else None
 
 
@@ -118,8 +118,8 @@ def _is_of(relation: Relation, names: set[str], within: bool) -> bool:
     return all(ends) if within else any(ends)
 
 
-def _most(count: int, fits: Callable[[int], bool]) -> int:
-    """The largest number up to `count` that fits, 0 where 1 does not. It tries none of twice that size or more."""
+def _largest(count: int, fits: Callable[[int], bool]) -> int:
+    """The largest number up to `count` that fits, 0 where 1 does not. It tries 1, and none above twice the result."""
     if count == 0:
         return 0
     least, beyond = 0, 1

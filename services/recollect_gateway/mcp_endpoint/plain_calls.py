@@ -1,11 +1,12 @@
-"""A tool's call that needs no stream, of clients of 2025-11-25 and older: one request, and one answer of JSON.
+"""Tool calls that need no stream, from clients of 2025-11-25 and older: one request, and one JSON answer.
 
-The SDK's stateless transport makes of each of them a session with memory streams, tasks and server-sent events, which
-takes more than twice what the call itself takes there (measured; docs/benchmarks.md). Who asks for no progress is sent
-nothing but the answer, so that such a call is handed to the SDK's dispatch for single exchanges (`serve_one`), which
-checks, traces and shapes it as it does those of 2026-07-28. Whatever is not clearly such a call goes to the transport.
+The SDK's stateless transport opens a session for each call, with memory streams, tasks and server-sent events, which
+takes more than twice what the call itself takes there (measured; docs/benchmarks.md). A client that asks for no
+progress is sent nothing but the answer, so its call goes to the SDK's dispatch for single exchanges (`serve_one`),
+which checks, traces and shapes it as it does calls of 2026-07-28. Any other message goes to the transport.
 
-Where an answer takes long, server-sent events begin, that say nothing: proxies close a connection that is silent.
+If an answer takes long, the response becomes server-sent events that begin with empty comments: proxies close a
+connection that is silent.
 """
 
 import asyncio
@@ -52,7 +53,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class PlainCall:
-    """A request to call a tool, whose client asks for nothing but the answer."""
+    """A request to call a tool, whose client expects nothing but the answer."""
 
     scope: AsgiScope
     request: Request
@@ -63,7 +64,7 @@ class PlainCall:
 
 @dataclass(slots=True)
 class _Exchange:
-    """What the SDK's dispatch is told of a request, and may send beside its answer: nothing."""
+    """A request as the SDK's dispatch sees it, which can send the client nothing but the answer."""
 
     request_id: RequestId
     message_metadata: ServerMessageMetadata
@@ -74,74 +75,74 @@ class _Exchange:
     async def send_raw_request(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
     ) -> dict[str, Any]:
-        """Refused: an answer to it could not come back."""
+        """Refused: the client's answer could not come back."""
         raise NoBackChannelError(method)
 
     async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
-        """Dropped: the client asked for none."""
+        """Dropped: the client expects no notifications."""
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Dropped, likewise."""
+        """Dropped: the client asked for no progress."""
 
 
 def plain_call(scope: AsgiScope, receive: Receive, message: bytes) -> PlainCall | None:
-    """The call that a message of JSON-RPC is; None where the transport is to look at it."""
+    """Parse a JSON-RPC message as a plain call; None where the transport must handle it."""
     # The SDK types ASGI as Starlette does, Litestar more narrowly: the messages are the same.
     request = Request(cast(Any, scope), cast(Any, receive))
     version = request.headers.get(MCP_PROTOCOL_VERSION_HEADER, DEFAULT_NEGOTIATED_VERSION)
     sends_json = request.headers.get("content-type", "").partition(";")[0].strip() == JSON
     if version not in HANDSHAKE_PROTOCOL_VERSIONS or not (sends_json and all(check_accept_headers(request))):
         return None
-    said = from_json(message)
-    if not isinstance(said, dict) or said.get("method") != METHOD:
+    body = from_json(message)
+    if not isinstance(body, dict) or body.get("method") != METHOD:
         return None
-    request_id, params = as_request_id(said.get("id")), said.get("params")
+    request_id, params = as_request_id(body.get("id")), body.get("params")
     if request_id is None or not isinstance(params, dict) or progress_token_from_params(params) is not None:
         return None
     return PlainCall(scope, request, request_id, params, version)
 
 
 async def answer_plainly(
-    server: Server[Any], call: PlainCall, send: Send, send_silence: Send, *, silent_seconds: float
+    server: Server[Any], call: PlainCall, send: Send, send_keep_alive: Send, *, keep_alive_seconds: float
 ) -> None:
     """Answer a call, unless its client leaves before.
 
-    `send_silence` takes what is sent while the call is at work: every `silent_seconds` that it is there.
+    While the call is at work, an empty comment goes to `send_keep_alive` every `keep_alive_seconds`.
     """
     with anyio.CancelScope() as serving, departure_of(call.scope).ends(serving.cancel):
-        silence = _Silence(send_silence, silent_seconds)
+        keep_alive = _KeepAlive(send_keep_alive, keep_alive_seconds)
         try:
-            reply = await _reply(server, call)
+            response = await _respond(server, call)
         finally:
-            await silence.end()
-        await (_send_event if silence.has_begun else _send_json)(send, reply)
+            await keep_alive.stop()
+        await (_send_event if keep_alive.has_begun else _send_json)(send, response)
 
 
-class _Silence:
-    """Tells the client of an answer that takes long, now and then, that the connection is there."""
+class _KeepAlive:
+    """Sends empty comments while an answer takes long, so that no proxy closes the connection."""
 
     def __init__(self, send: Send, seconds: float) -> None:
         self._send, self._seconds = send, seconds
         self._timer = asyncio.get_running_loop().call_later(seconds, self._begin)
-        self._telling: asyncio.Task[None] | None = None
+        self._sending: asyncio.Task[None] | None = None
         self._is_over = asyncio.Event()
 
     @property
     def has_begun(self) -> bool:
-        """Whether server-sent events have, of which the answer is to be one then."""
-        return self._telling is not None
+        """Whether the response has begun as server-sent events: the answer must be one of them then."""
+        return self._sending is not None
 
-    async def end(self) -> None:
-        """Say nothing more. What is being sent is sent first, since the answer follows it."""
+    async def stop(self) -> None:
+        """Send no more comments. One that is being sent is sent to its end, since the answer follows it."""
         self._timer.cancel()
         self._is_over.set()
-        if self._telling is not None:
-            await self._telling
+        if self._sending is not None:
+            await self._sending
 
     def _begin(self) -> None:
-        self._telling = asyncio.create_task(self._tell())
+        self._sending = asyncio.create_task(self._send_comments())
 
-    async def _tell(self) -> None:
+    async def _send_comments(self) -> None:
         await self._send({"type": "http.response.start", "status": 200, "headers": _EVENT_HEADERS})
         while not self._is_over.is_set():
             await self._send({"type": "http.response.body", "body": server_sent.SILENCE, "more_body": True})
@@ -149,27 +150,27 @@ class _Silence:
                 await asyncio.wait_for(self._is_over.wait(), self._seconds)
 
 
-async def _reply(server: Server[Any], call: PlainCall) -> dict[str, Any]:
-    """The message that answers: a result, or what went wrong, without anything of the service's inside."""
+async def _respond(server: Server[Any], call: PlainCall) -> dict[str, Any]:
+    """The JSON-RPC response: a result, or an error that discloses nothing of the service's internals."""
     exchange = _Exchange(call.id, ServerMessageMetadata(request_context=call.request))
     connection = Connection.from_envelope(call.version, None, None)
     try:
         result = await serve_one(server, exchange, METHOD, call.params, connection=connection, lifespan_state={})
     except Exception as error:
-        told = handler_exception_to_error_data(error)
-        if told is None:
+        error_data = handler_exception_to_error_data(error)
+        if error_data is None:
             logger.exception("a call failed outside of its tool")
-            told = ErrorData(code=INTERNAL_ERROR, message="Internal server error")
-        return {"jsonrpc": "2.0", "id": call.id, "error": told.model_dump(mode="json", exclude_none=True)}
+            error_data = ErrorData(code=INTERNAL_ERROR, message="Internal server error")
+        return {"jsonrpc": "2.0", "id": call.id, "error": error_data.model_dump(mode="json", exclude_none=True)}
     return {"jsonrpc": "2.0", "id": call.id, "result": result}
 
 
-async def _send_json(send: Send, reply: dict[str, Any]) -> None:
-    body = msgspec.json.encode(reply)
+async def _send_json(send: Send, response: dict[str, Any]) -> None:
+    body = msgspec.json.encode(response)
     headers = [(b"content-type", JSON.encode()), (b"content-length", b"%d" % len(body))]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
-async def _send_event(send: Send, reply: dict[str, Any]) -> None:
-    await send({"type": "http.response.body", "body": server_sent.event("message", reply), "more_body": False})
+async def _send_event(send: Send, response: dict[str, Any]) -> None:
+    await send({"type": "http.response.body", "body": server_sent.event("message", response), "more_body": False})

@@ -17,16 +17,16 @@ SCOPE_KEY = "recollect.request"
 """Where the endpoint leaves its `McpRequest` in the ASGI scope."""
 
 Context = ServerRequestContext[Any, Any]
-"""What the SDK hands to whoever answers."""
+"""What the SDK passes to a handler."""
 
 
 @dataclass(frozen=True, slots=True)
 class McpRequest:
     """Who sent an HTTP request to the MCP endpoint, what it is offered, and its body as far as it was read.
 
-    `sender` is the error that authentication met where the database could not be asked: nothing of a tenant is answered
-    then. `http_span`: the span of the HTTP request, where there is one. `stream`: of a request whose answer stays open.
-    `parts`: those of its answer that the SDK only handles stand-ins of.
+    `sender` is an error where the database could not be asked who it is: the answer holds nothing of any tenant then.
+    `http_span`: the span of the HTTP request, where there is one. `stream`: for a request whose answer stays open.
+    `parts`: the encoded parts of the answer; the SDK handles stand-ins for them.
     """
 
     sender: Caller | Unavailable
@@ -38,7 +38,7 @@ class McpRequest:
 
     @property
     def caller(self) -> Caller:
-        """Who sent it; raises Unavailable where that could not be found out."""
+        """The caller; raises Unavailable where the database could not be asked who it is."""
         if isinstance(self.sender, Unavailable):
             raise self.sender
         return self.sender
@@ -48,17 +48,17 @@ class McpRequest:
         return self.selection.offers(tool, self.caller)
 
     def knows(self, tool: ToolSpec) -> bool:
-        """Whether the tool may be called, or is asked for while nobody knows who calls: its name is no secret."""
+        """Whether a call of the tool is answered; while the caller is unknown, by an error: its name is no secret."""
         return self.selection.chooses(tool) if isinstance(self.sender, Unavailable) else self.offers(tool)
 
     def dialect_of(self, tool: ToolSpec) -> ToolSpec:
-        """A tool in the dialect of the toolsets that were chosen."""
-        unknown = isinstance(self.sender, Unavailable)
-        return tool.dialect_for(self.selection.toolsets if unknown else self.selection.chosen(self.caller))
+        """The tool in the dialect of the selected toolsets."""
+        is_unknown = isinstance(self.sender, Unavailable)
+        return tool.dialect_for(self.selection.toolsets if is_unknown else self.selection.chosen(self.caller))
 
 
 def request_of(context: Context) -> McpRequest:
-    """The request that is answered."""
+    """The request that a handler answers."""
     assert context.request is not None, "served over HTTP only"
     request: McpRequest = context.request.scope[SCOPE_KEY]
     return request

@@ -1,7 +1,7 @@
-"""The state that a client is handed when it is asked back, and hands back with its answers.
+"""The state that a client is sent with a question, and sends back with its answers.
 
-What a client hands back is whatever it likes: so the state is sealed, expires, and holds for one caller, one method,
-one name and the same arguments. Anything else is refused before a handler runs.
+A client may send back anything. So the state is sealed, expires, and is valid for one caller, one method, one name and
+the same arguments. Any other state is refused before a handler runs.
 """
 
 from cryptography.hazmat.primitives import hashes
@@ -18,7 +18,7 @@ AUDIENCE = "recollect"
 
 
 def sealed_state(settings: Settings) -> RequestStateBoundary:
-    """What seals each state that goes out, and opens each that comes back: on any gateway with the same secret."""
+    """Middleware that seals each state sent out and opens each that comes back, on any gateway with the same secret."""
     secret = settings.pepper
     key = HKDF(hashes.SHA256(), length=32, salt=None, info=b"recollect request state").derive(secret)
     security = RequestStateSecurity(keys=[key], ttl=STATE_SECONDS, bind_principal=_principal)
@@ -26,6 +26,6 @@ def sealed_state(settings: Settings) -> RequestStateBoundary:
 
 
 def _principal(context: Context) -> str:
-    """Whose state it is; raises Unavailable where nobody can tell, and the state is refused."""
+    """Whose state it is; raises Unavailable where the caller is unknown, so that the state is refused."""
     caller = request_of(context).caller
     return f"{caller.tenant_id}/{caller.subject}"

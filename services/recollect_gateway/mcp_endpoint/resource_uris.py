@@ -1,7 +1,7 @@
-"""The addresses of resources: written, and read, in one place.
+"""The addresses of resources, formatted and parsed in one place.
 
-What a person chose stands in them percent-encoded (RFC 3986), so that a name may hold any character. The address of a
-graph may end in `?kind=…&tag=…`, each repeatable: what is of such a kind or has such a tag, for who listens to that.
+Names stand in them percent-encoded (RFC 3986), so that a name may hold any character. For subscriptions, the address of
+a graph may end in `?kind=…&tag=…`, each repeatable: the nodes of such a kind or with such a tag.
 """
 
 import re
@@ -10,25 +10,25 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 KNOWLEDGE_GRAPH = "memory://knowledge-graph"
-"""Where the official memory server has the whole graph."""
+"""The address at which the official memory server has the whole graph."""
 
 GRAPHS = "recollect://graphs"
 GRAPH_TEMPLATE = "recollect://graphs/{graph}"
 NODE_TEMPLATE = "recollect://graphs/{graph}/nodes/{name_or_id}"
 TOOL_TEMPLATE = "recollect://tools/{tool}"
-"""RFC 6570, as clients fill them in."""
+"""URI templates (RFC 6570), which clients fill in."""
 
 GRAPH_VIEW = "ui://recollect/graph"
 """The page that draws what `explore` found."""
 
 MAX_LENGTH = 8_192
-"""Characters of an address, at most: a name of 512 characters, of four bytes each, each written in three characters."""
+"""Characters of an address, at most: of a name, 512 characters of four bytes, each written as three characters."""
 
 MAX_CHOICES = 50
 """Kinds and tags of an address, at most."""
 
 _ADDRESS = re.compile(r"recollect://graphs(?:/(?P<graph>[^/?#]+)(?:/nodes/(?P<node>[^?#]+)|(?:\?(?P<query>[^#]*))?))?")
-"""A `/` in a node's name is read encoded or not: some clients fill templates in by plain substitution."""
+"""A `/` in a node's name may be encoded or not: some clients fill in templates by plain substitution."""
 _BROKEN = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
@@ -43,19 +43,19 @@ class ResourceAddress:
 
     @property
     def is_part(self) -> bool:
-        """Whether it names what is of some kinds and tags only."""
+        """Whether it names a part of a graph: the nodes of some kinds or tags."""
         return bool(self.kinds or self.tags)
 
     @property
     def uri(self) -> str:
-        """How it is written."""
+        """The address as a text."""
         if self.graph is None:
             return GRAPHS
         graph = f"{GRAPHS}/{quote(self.graph, safe='')}"
         if self.node is not None:
             return f"{graph}/nodes/{quote(self.node, safe='')}"
-        chosen = [("kind", kind) for kind in self.kinds] + [("tag", tag) for tag in self.tags]
-        return f"{graph}?{urlencode(chosen)}" if chosen else graph
+        choices = [("kind", kind) for kind in self.kinds] + [("tag", tag) for tag in self.tags]
+        return f"{graph}?{urlencode(choices)}" if choices else graph
 
 
 def graph_uri(graph: str) -> str:
@@ -69,25 +69,25 @@ def node_uri(graph: str, node: str) -> str:
 
 
 def parse_address(uri: str) -> ResourceAddress | None:
-    """What an address names; None for one that is not ours, or not well-formed."""
+    """Parse an address; None for one that is not ours or is malformed."""
     match = _ADDRESS.fullmatch(uri) if len(uri) <= MAX_LENGTH and not _BROKEN.search(uri) else None
     if match is None:
         return None
     try:
-        graph, node = _decoded(match["graph"]), _decoded(match["node"])
-        chosen = parse_qsl(match["query"] or "", strict_parsing=bool(match["query"]), errors="strict")
+        graph, node = _decode(match["graph"]), _decode(match["node"])
+        choices = parse_qsl(match["query"] or "", strict_parsing=bool(match["query"]), errors="strict")
     except ValueError:
         return None
-    if len(chosen) > MAX_CHOICES or any(name not in ("kind", "tag") or "\0" in value for name, value in chosen):
+    if len(choices) > MAX_CHOICES or any(name not in ("kind", "tag") or "\0" in value for name, value in choices):
         return None
     if "\0" in f"{graph}{node}":
         return None
-    return ResourceAddress(graph, node, _named("kind", chosen), _named("tag", chosen))
+    return ResourceAddress(graph, node, _values("kind", choices), _values("tag", choices))
 
 
-def _decoded(part: str | None) -> str | None:
+def _decode(part: str | None) -> str | None:
     return None if part is None else unquote(part, errors="strict")
 
 
-def _named(wanted: str, chosen: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    return tuple(value for name, value in chosen if name == wanted)
+def _values(name: str, choices: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    return tuple(value for key, value in choices if key == name)

@@ -1,6 +1,6 @@
 """Resources: the graphs that the caller may read, each graph's schema, each node, and the official server's one graph.
 
-A resource that is not there, one that is another tenant's and one that the request is not offered are answered alike.
+A resource that does not exist, one of another tenant and one that the request is not offered get the same answer.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -48,7 +48,7 @@ from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_gateway.mcp_endpoint.toolsets.lineage.graphs import Graphs
 from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import graph_out
-from recollect_gateway.mcp_endpoint.toolsets.lineage.subgraphs import described
+from recollect_gateway.mcp_endpoint.toolsets.lineage.subgraphs import graph_schema
 from recollect_gateway.mcp_endpoint.toolsets.memory import graph as memory_graph
 from recollect_gateway.operations.nodes import NodeBody, node_body
 from recollect_gateway.operations.relations import RelationBody, told_relations
@@ -57,18 +57,18 @@ JSON = "application/json"
 _TOOLS = TOOL_TEMPLATE.removesuffix("{tool}")
 
 PAGE = 100
-"""Graphs of one page of `resources/list`."""
+"""Graphs on one page of `resources/list`."""
 
 MAX_GRAPHS = 1_000
-"""Graphs that `recollect://graphs` tells, at most; `more` says that there are others."""
+"""Graphs that `recollect://graphs` lists, at most; `more` says that there are others."""
 
 MAX_RELATIONS = 100
-"""Relations that a node's resource tells, at most; `more_relations` says that there are others."""
+"""Relations that a node's resource holds, at most; `more_relations` says that there are others."""
 
 READ_METHOD = "resources/read"
 
-READERS = TOOLSETS - {"admin"}
-"""Toolsets that read what is stored: a credential that reaches none of them reaches no graph by its address either."""
+READING_TOOLSETS = TOOLSETS - {"admin"}
+"""Toolsets that read memories: a credential that reaches none of them may not read a graph by its address either."""
 
 OFFICIAL = Resource(
     uri=KNOWLEDGE_GRAPH,
@@ -123,9 +123,9 @@ class ReadNode(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ResourceSpec:
-    """A resource, or a template of some, that says the same to everybody. `read`: None for an address not its own.
+    """A resource, or a template of resources, with the same content for everybody.
 
-    `listed` None: it stands in no list.
+    `read` reads an address; it returns None for an address of something else. `listed` None: it is in no list.
     """
 
     listed: Resource | ResourceTemplate | None
@@ -133,23 +133,23 @@ class ResourceSpec:
 
 
 class ResourceHandlers:
-    """What the server answers of resources.
+    """Handlers of requests about resources.
 
-    `same_for_all`: those that are no tenant's. `count` is told of each other that was read, by which method, and
-    whether it failed.
+    `shared`: the resources that belong to no tenant. `count` counts each read of any other resource, with the method
+    and whether it failed.
     """
 
     def __init__(
         self,
         services: Services,
         tools: Mapping[str, ToolSpec],
-        same_for_all: tuple[ResourceSpec, ...],
+        shared: tuple[ResourceSpec, ...],
         count: Callable[[McpRequest, str, bool], None],
     ) -> None:
-        self._services, self._tools, self._same_for_all, self._count = services, tools, same_for_all, count
+        self._services, self._tools, self._shared, self._count = services, tools, shared, count
 
     async def list_resources(self, context: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
-        """What the request may read: in the first page the fixed ones, then graphs by name."""
+        """The resources that the request may read: the fixed ones on the first page, then graphs by name."""
         request, after = request_of(context), (params and params.cursor) or ""
         with as_protocol_errors():
             fixed = list(self._fixed(request)) if not after else []
@@ -158,34 +158,34 @@ class ResourceHandlers:
             call = Call(request.caller, self._services, "resources/list", read_only=True)
             async with call.transaction() as tx:
                 found = await graphs.list_graphs(tx, after=graph_name(after) if after else "", limit=PAGE + 1)
-        shown = found[:PAGE]
-        cursor = shown[-1].name if len(found) > PAGE else None
-        return ListResourcesResult(resources=[*fixed, *map(_listed, shown)], next_cursor=cursor)
+        page = found[:PAGE]
+        cursor = page[-1].name if len(found) > PAGE else None
+        return ListResourcesResult(resources=[*fixed, *map(_graph_resource, page)], next_cursor=cursor)
 
     async def list_resource_templates(
         self, context: Context, _: PaginatedRequestParams | None
     ) -> ListResourceTemplatesResult:
-        """The forms of the addresses of graphs, nodes and tools."""
+        """The templates of the addresses of graphs, nodes and tools."""
         with as_protocol_errors():
             offered = TEMPLATES if may_read_graphs(request_of(context).caller) else ()
-        others = [spec.listed for spec in self._same_for_all if isinstance(spec.listed, ResourceTemplate)]
-        return ListResourceTemplatesResult(resource_templates=[*offered, TOOL, *others])
+        shared = [spec.listed for spec in self._shared if isinstance(spec.listed, ResourceTemplate)]
+        return ListResourceTemplatesResult(resource_templates=[*offered, TOOL, *shared])
 
     async def read_resource(self, context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
-        """A resource; raises MCPError for one that is not there, not offered, or beyond a reply's bounds."""
+        """Read a resource; raises MCPError for one that does not exist, is not offered, or is too large for a reply."""
         request, uri, failed = request_of(context), str(params.uri), True
         with as_protocol_errors():
             if uri.startswith(_TOOLS):
                 schemas = _schemas(request, uri, self._tools, self._services.settings)
                 return _contents(uri, msgspec.json.format(schemas, indent=2).decode())
             call = Call(request.caller, self._services, READ_METHOD, read_only=True)
-            for spec in self._same_for_all:
+            for spec in self._shared:
                 if (contents := spec.read(uri)) is not None:
                     return contents
-            address = self._offered(request, uri)
+            address = self._parse_offered(request, uri)
         try:
             with as_protocol_errors():
-                structured = await read_by_replica(call, lambda calling: _read(calling, uri, address))
+                structured = await read_by_replica(call, lambda attempt: _read(attempt, uri, address))
                 contents = _contents(uri, await render_document(request, structured, call.settings.max_reply_bytes))
             failed = False
             return contents
@@ -193,35 +193,35 @@ class ResourceHandlers:
             self._count(request, READ_METHOD, failed)
 
     def _fixed(self, request: McpRequest) -> Iterator[Resource]:
-        if reads_officially(request):
+        if offers_official_graph(request):
             yield OFFICIAL
         if may_read_graphs(request.caller):
             yield ALL_GRAPHS
-        yield from (spec.listed for spec in self._same_for_all if isinstance(spec.listed, Resource))
+        yield from (spec.listed for spec in self._shared if isinstance(spec.listed, Resource))
 
-    def _offered(self, request: McpRequest, uri: str) -> ResourceAddress | None:
-        """The graph or node of an address that is offered, None for a fixed one; raises MCPError for others."""
-        if uri == KNOWLEDGE_GRAPH and reads_officially(request):
+    def _parse_offered(self, request: McpRequest, uri: str) -> ResourceAddress | None:
+        """Parse the address of an offered resource; None for the official graph. Raises MCPError for any other."""
+        if uri == KNOWLEDGE_GRAPH and offers_official_graph(request):
             return None
         address = parse_address(uri)
         if address is None or address.is_part or not may_read_graphs(request.caller):
-            raise unknown(uri)
+            raise unknown_resource(uri)
         return address
 
 
 def may_read_graphs(caller: Caller) -> bool:
     """Whether this credential may read graphs by their address."""
-    return caller.may(Scope.MEMORY_READ) and (caller.toolsets is None or bool(caller.toolsets & READERS))
+    return caller.may(Scope.MEMORY_READ) and (caller.toolsets is None or bool(caller.toolsets & READING_TOOLSETS))
 
 
-def reads_officially(request: McpRequest) -> bool:
+def offers_official_graph(request: McpRequest) -> bool:
     """Whether a request is offered the tool that reads the graph in the official shape."""
     tool = TOOLS["read_graph"]
     return request.offers(tool) and request.dialect_of(tool) is tool
 
 
-def unknown(uri: str) -> MCPError:
-    """The error of a resource that is not there, or not offered: the two look alike."""
+def unknown_resource(uri: str) -> MCPError:
+    """The error for a resource that does not exist or is not offered: clients cannot tell the two apart."""
     return MCPError(INVALID_PARAMS, f"Unknown resource: {uri}", {"uri": uri})
 
 
@@ -230,16 +230,16 @@ def _contents(uri: str, text: str) -> ReadResourceResult:
 
 
 def _schemas(request: McpRequest, uri: str, tools: Mapping[str, ToolSpec], settings: Settings) -> bytes:
-    """The schemas of a tool that the request is offered, with the defaults that are set."""
+    """The schemas of a tool that the request is offered, with defaults as this service is configured."""
     tool = tools.get(uri.removeprefix(_TOOLS))
     if tool is None or not request.offers(tool):
-        raise unknown(uri)
-    told = request.dialect_of(tool)
+        raise unknown_resource(uri)
+    tool = request.dialect_of(tool)
     schemas = {
-        "name": told.name,
-        "description": told.description,
-        "inputSchema": json_schema(told.arguments, settings=settings),
-        "outputSchema": json_schema(told.result),
+        "name": tool.name,
+        "description": tool.description,
+        "inputSchema": json_schema(tool.arguments, settings=settings),
+        "outputSchema": json_schema(tool.result),
     }
     return msgspec.json.encode(schemas)
 
@@ -264,29 +264,29 @@ async def _read_graphs(call: Call) -> Struct:
 async def _read_graph(call: Call, name: str) -> Struct:
     async with call.reading(name) as view:
         graphs.require_there(view)
-        return await described(view)
+        return await graph_schema(view)
 
 
-async def _read_node(call: Call, graph: str, called: str) -> Struct:
+async def _read_node(call: Call, graph: str, name_or_id: str) -> Struct:
     async with call.reading(graph) as view:
         graphs.require_there(view)
-        node_id = await reading.node_called(view, called)
-        node, said = await reading.get_node(view, node_id)
+        node_id = await reading.node_called(view, name_or_id)
+        node, observations = await reading.get_node(view, node_id)
         edges = await exploring.edges_at(view, node_id, Walk(Direction.BOTH, ()), limit=MAX_RELATIONS)
         relations = await told_relations(view, node_id, edges.links)
-    return ReadNode(view.graph.name, node_body(node, said), relations, edges.more)
+    return ReadNode(view.graph.name, node_body(node, observations), relations, edges.more)
 
 
 @contextmanager
 def _unknown_if_missing(uri: str) -> Iterator[None]:
-    """Tell a graph out of the credential's reach, and what can name nothing, as one that is not there."""
+    """Answer a graph out of the credential's reach, and an invalid name, like a graph that does not exist."""
     try:
         yield
     except (NotFound, Forbidden, InvalidInput):
-        raise unknown(uri) from None
+        raise unknown_resource(uri) from None
 
 
-def _listed(graph: Graph) -> Resource:
+def _graph_resource(graph: Graph) -> Resource:
     return Resource(
         uri=graph_uri(graph.name),
         name=graph.name,

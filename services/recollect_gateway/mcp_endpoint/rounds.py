@@ -1,6 +1,6 @@
-"""Requests of several rounds: a client is asked back, and sends its request again with the answers and our state.
+"""Requests of several rounds: the server asks its client, which sends the request again with the answers and our state.
 
-At 2026-07-28 that is how a server asks anything of a client.
+At 2026-07-28 a server asks its client in this way only.
 """
 
 from collections.abc import Mapping
@@ -14,9 +14,9 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One round of a request: what its client can be asked, what it answered, and the state that it was handed.
+    """One round of a request: the client's capabilities, its answers, and the state that it sent back.
 
-    `state` is ours: it was handed to this caller for this request, and has not expired.
+    `state` is ours: it was sent to this caller for this request, and has not expired.
     """
 
     capabilities: ClientCapabilities
@@ -25,7 +25,7 @@ class Round:
 
 
 def round_of(context: ServerRequestContext[Any, Any], params: InputResponseRequestParams) -> Round | None:
-    """The round that is answered; None at a revision where nobody can be asked back."""
+    """The round of a request; None at a revision that has no rounds."""
     if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
         return None
     capabilities = context.session.client_capabilities or ClientCapabilities()

@@ -1,4 +1,4 @@
-"""msgspec types as the JSON Schemas that MCP carries."""
+"""The JSON Schemas of msgspec types, as MCP carries them."""
 
 from functools import cache
 from typing import Any
@@ -8,16 +8,16 @@ import msgspec
 from recollect.settings import Settings
 from recollect_gateway.shapes import plain_pattern
 
-UNSAID = frozenset(
+UNLISTED_KEYWORDS = frozenset(
     {
         *("minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum", "exclusiveMinimum", "pattern"),
         *("additionalProperties", "default"),
     }
 )
-"""What a listed schema leaves unsaid. It holds all the same: a call that breaks it is told how."""
+"""Keywords that a listed schema leaves out. The rules hold all the same: the error of a bad call names the rule."""
 
-SHARED = frozenset({"graph", "as_of", "owner_id", "limit", "offset", "cursor"})
-"""Arguments that mean the same everywhere: the server's instructions say once what."""
+SHARED_ARGUMENTS = frozenset({"graph", "as_of", "owner_id", "limit", "offset", "cursor"})
+"""Arguments that mean the same everywhere: the server's instructions describe them once."""
 
 
 _DEFAULT = "x-default-setting"
@@ -31,26 +31,26 @@ def default_of(setting: str) -> dict[str, str]:
 def json_schema(type_: type[msgspec.Struct], *, settings: Settings | None = None) -> dict[str, Any]:
     """The JSON Schema of a struct, self-contained: references resolved, titles and null defaults left out.
 
-    Null is still accepted where a field may be left out: models send it. Defaults that are settings are told as
-    `settings` has them, or as they are where nothing is set.
+    Null is still accepted where a field may be left out: models send it. Defaults that are settings come from
+    `settings` or, if that is None, are the defaults of the settings.
     """
-    told: dict[str, Any] = _with_defaults(_inlined(type_), settings)
-    return told
+    schema: dict[str, Any] = _with_defaults(_inlined(type_), settings)
+    return schema
 
 
 def listed_schema(type_: type[msgspec.Struct]) -> dict[str, Any]:
-    """The same as `tools/list` tells it, in few words: every token of it is paid for in every conversation.
+    """The JSON Schema of a struct as `tools/list` has it: short, since its tokens are paid for in every conversation.
 
-    Bounds, defaults and what shared arguments mean are left out.
+    Bounds, defaults and the descriptions of shared arguments are left out.
     """
-    schema: dict[str, Any] = _without(json_schema(type_), UNSAID)
-    for name in SHARED & schema.get("properties", {}).keys() - set(schema.get("required", ())):
+    schema: dict[str, Any] = _without(json_schema(type_), UNLISTED_KEYWORDS)
+    for name in SHARED_ARGUMENTS & schema.get("properties", {}).keys() - set(schema.get("required", ())):
         schema["properties"][name].pop("description", None)
     return schema
 
 
 def outline(type_: type[msgspec.Struct]) -> dict[str, Any]:
-    """The JSON Schema of a struct one level deep: which fields there are, and of what type."""
+    """The JSON Schema of a struct one level deep: its fields and their types."""
     fields = json_schema(type_)["properties"]
     return {
         "type": "object",
@@ -59,13 +59,13 @@ def outline(type_: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def items_schema(type_: type[msgspec.Struct]) -> dict[str, Any]:
-    """What a list of `read_one_by_one` says of its items, which are these structs."""
+    """The schema of a list in `read_one_by_one`, whose items are these structs."""
     return {"items": json_schema(type_)}
 
 
 @cache
 def _inlined(type_: type[msgspec.Struct]) -> Any:
-    """What does not depend on settings; it is not to be changed. All tools together take 0.2 s of a core."""
+    """The part that does not depend on settings, cached: callers must not change it. All tools take 0.2 s of a core."""
     (schema,), components = msgspec.json.schema_components([type_], ref_template="{name}")
     return _inline(schema, components)
 
@@ -75,11 +75,11 @@ def _with_defaults(schema: Any, settings: Settings | None) -> Any:
         return [_with_defaults(item, settings) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    told = {key: _with_defaults(value, settings) for key, value in schema.items() if key != _DEFAULT}
+    result = {key: _with_defaults(value, settings) for key, value in schema.items() if key != _DEFAULT}
     if _DEFAULT in schema:
         name = schema[_DEFAULT]
-        told["default"] = getattr(settings, name) if settings else Settings.model_fields[name].default
-    return told
+        result["default"] = getattr(settings, name) if settings else Settings.model_fields[name].default
+    return result
 
 
 def _inline(schema: Any, components: dict[str, Any]) -> Any:
@@ -91,21 +91,23 @@ def _inline(schema: Any, components: dict[str, Any]) -> Any:
         return _inline(components[schema["$ref"]] | {k: v for k, v in schema.items() if k != "$ref"}, components)
     if isinstance(schema.get("pattern"), str):
         schema = schema | {"pattern": plain_pattern(schema["pattern"])}
-    if "properties" in schema:  # A struct's docstring speaks to us, not to a model.
+    if "properties" in schema:  # A struct's docstring is for developers, not for models.
         schema = {key: value for key, value in schema.items() if key != "description"}
-    kept = {
+    untitled = {
         key: _inline(value, components) for key, value in schema.items() if key != "title" or isinstance(value, dict)
     }
-    return _without_null(kept)
+    return _without_null(untitled)
 
 
-def _without(schema: Any, unsaid: frozenset[str]) -> Any:
+def _without(schema: Any, keywords: frozenset[str]) -> Any:
     if isinstance(schema, list):
-        return [_without(item, unsaid) for item in schema]
+        return [_without(item, keywords) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    properties = {name: _without(field, unsaid) for name, field in schema.get("properties", {}).items()}
-    rest = {key: _without(value, unsaid) for key, value in schema.items() if key not in unsaid and key != "properties"}
+    properties = {name: _without(field, keywords) for name, field in schema.get("properties", {}).items()}
+    rest = {
+        key: _without(value, keywords) for key, value in schema.items() if key not in keywords and key != "properties"
+    }
     if rest.get("required") == []:
         del rest["required"]
     if options := rest.get("anyOf"):

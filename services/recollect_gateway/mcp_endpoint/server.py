@@ -1,4 +1,4 @@
-"""The MCP server: lists and calls the catalogue's tools for whoever the request's credential stands for."""
+"""The MCP server: lists and calls the catalogue's tools on behalf of the request's caller."""
 
 import time
 from collections.abc import Mapping
@@ -59,59 +59,60 @@ INSTRUCTIONS = (
 )
 LIST_TTL_MS = 60_000
 
-_LISTED = CacheHint(ttl_ms=LIST_TTL_MS, scope="private")
+_LIST_HINT = CacheHint(ttl_ms=LIST_TTL_MS, scope="private")
 CACHE_HINTS: dict[CacheableMethod, CacheHint] = {
-    "tools/list": _LISTED,
-    "prompts/list": _LISTED,
-    "resources/list": _LISTED,
-    "resources/templates/list": _LISTED,
+    "tools/list": _LIST_HINT,
+    "prompts/list": _LIST_HINT,
+    "resources/list": _LIST_HINT,
+    "resources/templates/list": _LIST_HINT,
     "resources/read": CacheHint(ttl_ms=0, scope="private"),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class McpHandlers:
-    """What the server answers, a method for each request of the protocol.
+    """Handlers of the protocol's requests, a method for each.
 
-    `tools`: by name. `listed`: every tool, in each of its dialects, as it is listed.
+    `tools`: by name. `definitions`: how each tool is listed, in each of its dialects.
     """
 
     services: Services
     tools: Mapping[str, ToolSpec]
-    listed: Mapping[ToolSpec, Tool]
+    definitions: Mapping[ToolSpec, Tool]
 
     async def list_tools(self, context: Context, _: PaginatedRequestParams | None) -> ListToolsResult:
         """The tools that the request is offered."""
         request = request_of(context)
         with as_protocol_errors():
-            offered = [tool for tool in self.tools.values() if request.offers(tool)]
-            told = [request.dialect_of(tool) for tool in offered]
-            listed = {tool: self.listed[tool] for tool in told}
+            tools = [request.dialect_of(tool) for tool in self.tools.values() if request.offers(tool)]
+            definitions = {tool: self.definitions[tool] for tool in tools}
             if not may_show_apps(context):
-                listed |= {tool: listed[tool].model_copy(update={"meta": None}) for tool in told if tool.view}
-            return ListToolsResult(tools=list(listed.values()))
+                definitions |= {
+                    tool: definitions[tool].model_copy(update={"meta": None}) for tool in tools if tool.view
+                }
+            return ListToolsResult(tools=list(definitions.values()))
 
     async def call_tool(
         self, context: Context, params: CallToolRequestParams
     ) -> CallToolResult | InputRequiredResult | dict[str, Any]:
-        """What a tool answers or asks back, the task that does its work, or its error.
+        """Call a tool: return its result, its question to the client, the handle of a task, or its error.
 
         Raises MCPError for a tool that the request is not offered.
         """
         request, tool = request_of(context), self.tools.get(params.name)
         if tool is None or not request.knows(tool):
             forget_tool_name()
-            raise MCPError(INVALID_PARAMS, _unknown(request, params.name, tool))
+            raise MCPError(INVALID_PARAMS, _unknown_tool_message(request, params.name, tool))
         tool = request.dialect_of(tool)
         started = time.perf_counter()
         code: str | None = "cancelled"
         try:
-            arguments = await _parsed(request, tool, params.arguments or {})
+            arguments = await _parse_arguments(request, tool, params.arguments or {})
             progress = context.session.report_progress
             answer = await self._answer(request, tool, arguments, progress, round_of(context, params))
             max_bytes = self.services.settings.max_reply_bytes if tool.read_only else None
-            begun = self.tasks.begun(context, answer)
-            result = await render_result(request, tool, answer, max_bytes) if begun is None else begun
+            task = self.tasks.task_for(context, answer)
+            result = await render_result(request, tool, answer, max_bytes) if task is None else task
             code = None
             return result
         except MCPError:
@@ -125,7 +126,7 @@ class McpHandlers:
             if code is not None:
                 get_current_span().set_attribute("recollect.error.code", code)
             record_tool(tool.name, time.perf_counter() - started, code)
-            self._tally(request, "tool", tool.name, failed=code is not None)
+            self._count_use(request, "tool", tool.name, failed=code is not None)
 
     async def _answer(
         self, request: McpRequest, tool: ToolSpec, arguments: Any, progress: Progress, round_: Round | None
@@ -133,52 +134,52 @@ class McpHandlers:
         if isinstance(request.sender, Unavailable) and tool.substitute is not None:
             return await tool.substitute(self.services)
         call = Call(request.caller, self.services, tool.name, tool.read_only, progress)
-        asked = await tool.ask(call, arguments, round_) if tool.ask is not None and round_ is not None else None
-        if asked is not None:
-            return asked
-        return await read_by_replica(call, lambda calling: tool.handler(calling, arguments))
+        question = await tool.ask(call, arguments, round_) if tool.ask is not None and round_ is not None else None
+        if question is not None:
+            return question
+        return await read_by_replica(call, lambda attempt: tool.handler(attempt, arguments))
 
     @property
     def tasks(self) -> TaskHandlers:
-        """What the server answers of tasks."""
+        """The handlers of requests about tasks."""
         return TaskHandlers(self.services, self.tools.values(), self.count)
 
     def count(self, request: McpRequest, method: str, failed: bool) -> None:
         """Count a request that calls no tool."""
-        self._tally(request, "resource", method, failed=failed)
+        self._count_use(request, "resource", method, failed=failed)
 
     async def listen(self, context: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
-        """Tell which resources were written, until the stream ends; raises MCPError."""
+        """Notify the client of written resources until the stream ends; raises MCPError."""
         self.count(request_of(context), subscriptions.METHOD, False)
         return await subscriptions.listen(self.services, self.tasks, self.tools.values(), context, params)
 
-    def _tally(self, request: McpRequest, kind: Kind, name: str, *, failed: bool) -> None:
-        """Count a call for its tenant, where that is known: in memory, so that nobody waits."""
+    def _count_use(self, request: McpRequest, kind: Kind, name: str, *, failed: bool) -> None:
+        """Count a call for its tenant, if that is known: in memory, so that the call does not wait."""
         if self.services.tally is not None and isinstance(request.sender, Caller):
             counts = Counts(calls=1, errors=int(failed), bytes_received=request.body.received)
             self.services.tally.count(request.sender.tenant_id, kind, name, counts)
 
 
-def _unknown(request: McpRequest, name: str, tool: ToolSpec | None) -> str:
-    """The message about a tool that the request is not offered; it names the scope where only that is missing."""
+def _unknown_tool_message(request: McpRequest, name: str, tool: ToolSpec | None) -> str:
+    """The message for a tool that the request is not offered; it names the scope where only that is missing."""
     sender = request.sender
     if tool is not None and isinstance(sender, Caller) and request.selection.reaches(tool, sender):
         return f"Unknown tool: {name}. It is for credentials that have the scope {tool.scope}"
     return f"Unknown tool: {name}"
 
 
-async def _parsed(request: McpRequest, tool: ToolSpec, arguments: dict[str, Any]) -> Any:
-    """The arguments as the tool takes them; those of a large body are checked beside the event loop."""
+async def _parse_arguments(request: McpRequest, tool: ToolSpec, arguments: dict[str, Any]) -> Any:
+    """Parse the arguments into the tool's struct; those of a large body are parsed beside the event loop."""
     if request.body.received < LARGE or isinstance(request.sender, Unavailable):
         return parse_leniently(tool.arguments, arguments)
     return await parse_beside(request.caller.tenant_id, tool.arguments, arguments, parse_leniently)
 
 
 def create_server(services: Services, offer: Offer) -> Server[Any]:
-    """The SDK's server over what is offered."""
+    """Make the SDK's server with handlers for all that is offered."""
     tools = offer.tools
-    listed = {told: definition(told) for tool in tools.values() for told in (tool, *tool.dialects)}
-    handlers = McpHandlers(services, tools, listed)
+    definitions = {dialect: definition(dialect) for tool in tools.values() for dialect in (tool, *tool.dialects)}
+    handlers = McpHandlers(services, tools, definitions)
     resources = ResourceHandlers(services, tools, offer.resources, handlers.count)
     prompts = PromptHandlers(offer.prompts, tools)
     completions = CompletionHandlers(services, offer.prompts, tools)
@@ -188,7 +189,7 @@ def create_server(services: Services, offer: Offer) -> Server[Any]:
         title="Recollect",
         instructions=INSTRUCTIONS,
         cache_hints=CACHE_HINTS,
-        get_tool_input_schema=lambda name: listed[tools[name]].input_schema if name in tools else None,
+        get_tool_input_schema=lambda name: definitions[tools[name]].input_schema if name in tools else None,
         on_list_tools=handlers.list_tools,
         on_list_resources=resources.list_resources,
         on_list_resource_templates=resources.list_resource_templates,
@@ -207,7 +208,7 @@ def create_server(services: Services, offer: Offer) -> Server[Any]:
 
 
 def definition(tool: ToolSpec) -> Tool:
-    """A tool as MCP lists it: briefly, since every conversation pays for it."""
+    """A tool as MCP lists it: briefly, since its tokens are paid for in every conversation."""
     if tool.listed is not None:
         return tool.listed
     return Tool(
@@ -222,7 +223,7 @@ def definition(tool: ToolSpec) -> Tool:
 
 
 def _hints(tool: ToolSpec) -> ToolAnnotations:
-    """What a client should know before it calls, without what MCP takes for granted where nothing is said."""
+    """The tool's annotations, without those that equal MCP's defaults."""
     if tool.read_only:
         return ToolAnnotations(read_only_hint=True, open_world_hint=False)
     return ToolAnnotations(

@@ -1,9 +1,8 @@
-"""What a call needs beyond a known caller: step-up, and to be sure of who calls.
+"""Checks that some calls need beyond a known caller: step-up, and a caller looked up anew.
 
-Step-up is for a tool that a client's token is too narrow for, and that its person may let it call.
-
-The specification asks for HTTP 403 with a challenge then, before anything else of the request is looked at. Tools that
-an API key does not reach stay unknown to it.
+Step-up: the client's token is too narrow for a tool, but the person behind it may grant the missing scope. The
+specification asks for HTTP 403 with a challenge then, before anything else of the request is looked at. Tools that an
+API key does not reach stay unknown to it.
 """
 
 from collections.abc import Mapping
@@ -22,36 +21,36 @@ class _Params(Struct):
 
 
 class _Call(Struct):
-    """What of a message tells which tool it calls."""
+    """The parts of a message that say which tool it calls."""
 
     method: Any = None
     params: _Params | None = None
 
 
 def missing_scope(request: McpRequest, message: bytes, tools: Mapping[str, ToolSpec]) -> Scope | None:
-    """The scope that a call needs, the token lacks and the person's role holds; None where there is none."""
+    """The scope that a call needs, the token lacks and the person's role includes; None where no scope is missing."""
     caller = request.sender
     if not isinstance(caller, Caller) or caller.role is None or ROLE_SCOPES[caller.role] <= caller.scopes:
         return None
-    tool = _called(message, tools)
+    tool = _called_tool(message, tools)
     if tool is None or not request.selection.reaches(tool, caller):
         return None
-    grantable = tool.scope in ROLE_SCOPES[caller.role] and not caller.may(tool.scope)
-    return tool.scope if grantable else None
+    is_grantable = tool.scope in ROLE_SCOPES[caller.role] and not caller.may(tool.scope)
+    return tool.scope if is_grantable else None
 
 
 def needs_admin(caller: Caller, message: bytes, tools: Mapping[str, ToolSpec]) -> bool:
-    """Whether somebody calls a tool that only an admin may."""
+    """Whether an admin calls a tool that only admins may call."""
     if not caller.may(Scope.TENANT_ADMIN):
         return False
-    tool = _called(message, tools)
+    tool = _called_tool(message, tools)
     return tool is not None and tool.scope is Scope.TENANT_ADMIN
 
 
-def _called(message: bytes, tools: Mapping[str, ToolSpec]) -> ToolSpec | None:
+def _called_tool(message: bytes, tools: Mapping[str, ToolSpec]) -> ToolSpec | None:
     try:
         call = msgspec.json.decode(message, type=_Call)
     except (msgspec.MsgspecError, RecursionError):
         return None
-    named = call.params.name if call.method == "tools/call" and call.params else None
-    return tools.get(named) if isinstance(named, str) else None
+    name = call.params.name if call.method == "tools/call" and call.params else None
+    return tools.get(name) if isinstance(name, str) else None

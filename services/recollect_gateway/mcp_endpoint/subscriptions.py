@@ -1,7 +1,8 @@
 """`subscriptions/listen`: one request whose answer stays open and tells which resources were written.
 
-What a client asks for is authorised before it is acknowledged: what it may not read, or nobody could tell of, is left
-out of the acknowledgement, and what is not there looks the same. Each notification says "read it again" and no more.
+What a client asks for is authorised before it is acknowledged. The acknowledgement leaves out resources that the client
+may not read, that do not exist, or that have no notifications, without saying which it is. A notification says "read it
+again" and no more.
 """
 
 from collections.abc import Collection, Sequence
@@ -38,7 +39,7 @@ from recollect_gateway.calls import Call, Services
 from recollect_gateway.mcp_endpoint.errors import as_protocol_errors
 from recollect_gateway.mcp_endpoint.request import Context, McpRequest, request_of
 from recollect_gateway.mcp_endpoint.resource_uris import GRAPHS, KNOWLEDGE_GRAPH, MAX_LENGTH, parse_address
-from recollect_gateway.mcp_endpoint.resources import may_read_graphs, reads_officially
+from recollect_gateway.mcp_endpoint.resources import may_read_graphs, offers_official_graph
 from recollect_gateway.mcp_endpoint.tasks.handlers import TaskHandlers
 from recollect_gateway.mcp_endpoint.tasks.watching import FIELD, TaskStatus, WatchedTasks, watched_tasks
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
@@ -66,7 +67,7 @@ def listens(message: bytes) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What one look found: the addresses of what was written, and how all is now."""
+    """What one look found: the addresses of written resources, and the present state of all that is watched."""
 
     updated: tuple[str, ...]
     seen: tuple[Seen, ...]
@@ -75,11 +76,11 @@ class News:
 
 @dataclass(slots=True)
 class Subscription:
-    """What one stream listens to, and how that was when it was looked at last.
+    """What one stream listens to, and its state at the last look.
 
-    `catalogue`: every tool there is. `watched`: parts of graphs, by their address; `seen` is of the same order.
-    `list_uris`: addresses of the list of graphs. `tools`, `lists`: whether the lists of tools and of resources are
-    listened to. `tasks`: those that are.
+    `catalogue`: every tool there is. `watched`: parts of graphs, by their address; `seen` has their states in the same
+    order. `list_uris`: addresses of the list of graphs. `tools`, `lists`: whether the stream listens to the lists of
+    tools and of resources. `tasks`: the tasks that it listens to.
     """
 
     services: Services
@@ -95,40 +96,40 @@ class Subscription:
     offered: frozenset[str] = frozenset()
 
     async def begin(self, caller: Caller) -> None:
-        """See how everything is now, and listen no more to what the caller may not use."""
+        """Read the present state of everything, and drop what the caller may not use."""
         seen, self.names = await self._state(caller)
-        allowed = [(uri, each, now) for (uri, each), now in zip(self.watched.items(), seen, strict=True) if now]
-        self.watched = {uri: each for uri, each, _ in allowed}
+        allowed = [(uri, part, now) for (uri, part), now in zip(self.watched.items(), seen, strict=True) if now]
+        self.watched = {uri: part for uri, part, _ in allowed}
         self.seen = [now for _, _, now in allowed]
         self.offered = self._offered(caller)
 
     @property
     def honored(self) -> SubscriptionFilter:
-        """What is listened to, as it is acknowledged."""
-        told = SubscriptionFilter(
+        """What the stream listens to, as the acknowledgement says it."""
+        honored = SubscriptionFilter(
             tools_list_changed=self.tools or None,
             resources_list_changed=self.lists or None,
             resource_subscriptions=[*self.watched, *self.list_uris] or None,
         )
         tasks = [str(job_id) for job_id in self.tasks.graphs]
-        return told.model_copy(update={FIELD: tasks}) if tasks else told
+        return honored.model_copy(update={FIELD: tasks}) if tasks else honored
 
     @property
     def graphs(self) -> frozenset[UUID] | None:
-        """The graphs of which something is listened to; None: one that is not there yet, or the list of them."""
-        known = [*(now.graph_id for now in self.seen), *self.tasks.graphs.values()]
-        if self.list_uris or self.lists or None in known:
+        """The graphs that concern the stream; None: any, since it listens to their list or to one not made yet."""
+        graph_ids = [*(now.graph_id for now in self.seen), *self.tasks.graphs.values()]
+        if self.list_uris or self.lists or None in graph_ids:
             return None
-        return frozenset(graph_id for graph_id in known if graph_id)
+        return frozenset(graph_id for graph_id in graph_ids if graph_id)
 
     async def look(self, caller: Caller) -> Look[list[ServerEvent | TaskStatus]]:
-        """What is to be told. Raises Forbidden where the caller may not read any more what is listened to."""
+        """Find the events to send. Raises Forbidden where the caller may no longer read graphs that are listened to."""
         if (self.watched or self._wants_names) and not may_read_graphs(caller):
             raise Forbidden("This credential may not read graphs any more.")
         stream = self.request.stream
         assert stream is not None, "looks are a stream's"
-        asked = (tuple(self.watched.items()), tuple(self.seen), self.names, self._wants_names)
-        news = await stream.shared(asked, partial(self._news, caller))
+        key = (tuple(self.watched.items()), tuple(self.seen), self.names, self._wants_names)
+        news = await stream.shared(key, partial(self._news, caller))
         events: list[ServerEvent | TaskStatus] = [ResourceUpdated(uri) for uri in news.updated]
         events += await self._task_news(caller)
         if news.names != self.names:
@@ -146,14 +147,14 @@ class Subscription:
             seen = tuple(now or Seen(None) for now in found)
             updated = [
                 uri
-                for (uri, each), before, now in zip(self.watched.items(), self.seen, seen, strict=True)
-                if await notifications.has_changed(tx, each, before, now)
+                for (uri, part), before, now in zip(self.watched.items(), self.seen, seen, strict=True)
+                if await notifications.has_changed(tx, part, before, now)
             ]
             names = await notifications.graph_names(tx) if self._wants_names else self.names
         return News(tuple(updated), seen, names)
 
     async def _task_news(self, caller: Caller) -> list[TaskStatus]:
-        if not self.tasks.told:
+        if not self.tasks.reported:
             return []
         async with self._reading(caller) as tx:
             found = await self.tasks.look(tx)
@@ -183,12 +184,12 @@ async def listen(
     context: Context,
     params: SubscriptionsListenRequestParams,
 ) -> SubscriptionsListenResult:
-    """Acknowledge what is listened to, then tell what changes until the client leaves or the stream is ended."""
+    """Acknowledge the subscription, then notify of changes until the client leaves or the stream ends."""
     request, meta = request_of(context), {SUBSCRIPTION_ID_META_KEY: context.request_id}
     stream = request.stream
     with as_protocol_errors():
         caller = request.caller
-        assert stream is not None, "the endpoint opens one for each such request"
+        assert stream is not None, "the endpoint opens a stream for each such request"
         watched = watched_tasks(tasks, context, request, params.notifications)
         subscription = subscription_of(services, catalogue, request, params.notifications, watched)
         await subscription.begin(caller)
@@ -208,23 +209,23 @@ def subscription_of(
     services: Services,
     catalogue: Collection[ToolSpec],
     request: McpRequest,
-    asked: SubscriptionFilter,
+    requested: SubscriptionFilter,
     tasks: WatchedTasks,
 ) -> Subscription:
-    """What of all that is asked for there is to listen to; raises MCPError for too much."""
-    uris = list(dict.fromkeys(asked.resource_subscriptions or ()))
+    """The subscription to what was requested, as far as it can be listened to; raises MCPError for too many URIs."""
+    uris = list(dict.fromkeys(requested.resource_subscriptions or ()))
     if len(uris) > MAX_URIS or any(len(uri) > MAX_LENGTH for uri in uris):
         raise MCPError(INVALID_PARAMS, f"One stream takes {MAX_URIS} URIs of {MAX_LENGTH} characters at most")
-    reads = may_read_graphs(request.caller)
+    may_read = may_read_graphs(request.caller)
     return Subscription(
         services,
         request,
         catalogue,
         tasks,
-        _watched(request, uris) if reads else {},
-        tuple(uri for uri in uris if uri == GRAPHS) if reads else (),
-        lists=bool(asked.resources_list_changed) and reads,
-        tools=bool(asked.tools_list_changed),
+        _watched(request, uris) if may_read else {},
+        tuple(uri for uri in uris if uri == GRAPHS) if may_read else (),
+        lists=bool(requested.resources_list_changed) and may_read,
+        tools=bool(requested.tools_list_changed),
     )
 
 
@@ -237,7 +238,7 @@ def _notification(event: ServerEvent | TaskStatus, meta: dict[str, Any]) -> Any:
 def _watched(request: McpRequest, uris: Sequence[str]) -> dict[str, Watched]:
     watched = {}
     for uri in uris:
-        if uri == KNOWLEDGE_GRAPH and reads_officially(request):
+        if uri == KNOWLEDGE_GRAPH and offers_official_graph(request):
             watched[uri] = Watched(request.caller.default_graph)
         elif (address := parse_address(uri)) is not None and address.graph is not None:
             watched[uri] = Watched(address.graph, address.node, address.kinds, address.tags)

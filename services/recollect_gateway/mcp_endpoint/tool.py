@@ -1,4 +1,4 @@
-"""Tools as data: what one is, and what its handler is handed."""
+"""Tools as data: the specification of a tool, its arguments and its answers."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -17,9 +17,9 @@ from recollect_gateway.shapes import AsOf, GraphChoice, as_text
 
 
 class Arguments(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """Base of a tool's arguments; unknown ones are told rather than ignored.
+    """Base of a tool's arguments; unknown ones are refused rather than ignored.
 
-    `read_one_by_one`: lists of items that the handler parses, so that one which is wrong fails alone.
+    `read_one_by_one`: lists whose items the handler parses, so that a malformed item fails alone.
     """
 
     read_one_by_one: ClassVar[frozenset[str]] = frozenset()
@@ -42,8 +42,8 @@ class ReadArguments(Arguments, kw_only=True, frozen=True):
 class Reply:
     """What a tool answers: structured content, and the text beside it (default: the structured content as JSON).
 
-    `bare`: only its first field, an array, is the text. `note` is a second text, so that the first stays what clients
-    parse: what was left out, and how to get it. `job` does what is not done yet.
+    `bare`: the text is the first field alone, an array. `note`: a second text, which says what was left out and how to
+    get it; the first stays as clients parse it. `job`: the job that does the rest of the work.
     """
 
     structured: msgspec.Struct
@@ -54,7 +54,7 @@ class Reply:
 
 
 def require_within(encoded: bytes, max_bytes: int | None) -> None:
-    """Raise TooLarge for an answer, as JSON, of more bytes than one reply may take; None is no bound."""
+    """Raise TooLarge for an answer, encoded as JSON, of more bytes than `max_bytes`; None is no bound."""
     if max_bytes is not None and len(encoded) > max_bytes:
         raise TooLarge(
             f"The answer takes {len(encoded)} bytes, more than one reply may ({max_bytes}). Ask for less: limit"
@@ -63,48 +63,49 @@ def require_within(encoded: bytes, max_bytes: int | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A reply that may leave out its last rows. `first` tells so many of its `rows`, 1 at least where there are any.
+    """A reply that may leave out its last rows.
 
-    `clipped` tells the first row with so many of the `attached` that come with it, for a row that fills more than a
-    page by these. `pages`: how many pages it may fill; None where all is told. `related_items`: how many things of
-    other kinds come with all of its rows, such as their relations.
+    `render` makes the reply with the first rows: with so many, at least one if there are any. `render_first_row` makes
+    the reply with the first row alone and some of the `attached_count` items that belong to it, for a row that is
+    larger than a page with all of them. `pages`: how many pages the reply may fill; None: any number. `related_items`:
+    how many items of other kinds, such as relations, come with all rows.
     """
 
-    rows: int
-    first: Callable[[int], Reply]
-    attached: int = 0
-    clipped: Callable[[int], Reply] | None = None
+    row_count: int
+    render: Callable[[int], Reply]
+    attached_count: int = 0
+    render_first_row: Callable[[int], Reply] | None = None
     pages: int | None = 1
     related_items: int = 0
 
 
 Handler = Callable[[Call, Any], Awaitable[Reply | Listing | CallToolResult]]
-"""Answers a call with given arguments; a result that holds more than text and structure is told as it is."""
+"""Answers a call with its arguments; a CallToolResult, which may hold more than text and structure, is sent as is."""
 
 Asker = Callable[[Call, Any, Round], Awaitable[InputRequiredResult | None]]
-"""What is to be asked of the client before a tool does anything; None: nothing, or it has been answered."""
+"""Makes the question that a client must answer before a tool does anything; None: there is none, or it is answered."""
 
-JobTeller = Callable[[Call, Job], Awaitable[Reply | CallToolResult]]
-"""What a tool answers once the job has succeeded that it started."""
+JobRenderer = Callable[[Call, Job], Awaitable[Reply | CallToolResult]]
+"""Makes a tool's answer once the job that it started has succeeded."""
 
 ErrorRenderer = Callable[[Exception], CallToolResult]
 Substitute = Callable[[Services], Awaitable[Reply]]
-"""Answers in a tool's place while the database is away and nobody knows who calls: with nothing of any tenant."""
+"""Answers in a tool's place while the database is away and the caller is unknown: with nothing of any tenant."""
 
 
 @dataclass(frozen=True, slots=True)
 class LongWork:
-    """The jobs that a tool starts, and how it tells what came of one.
+    """The jobs that a tool starts, and how it renders the result of one.
 
-    `mode`: of a kind that several tools start, those whose arguments have this mode.
+    `mode`: where several tools start jobs of the kind, this tool's are those whose arguments have this mode.
     """
 
     kind: str
-    tell: JobTeller
+    render: JobRenderer
     mode: str | None = None
 
     def starts(self, job: Job) -> bool:
-        """Whether a job is such a one, whoever started it."""
+        """Whether the tool starts such jobs, even if this one was started in another way."""
         return job.kind == self.kind and self.mode in (None, job.arguments.get("mode"))
 
 
@@ -112,13 +113,13 @@ class LongWork:
 class ToolSpec:
     """One tool of the catalogue.
 
-    Its scope follows from whether it writes, unless it `needs` another: as the route does that does the same.
+    Its scope follows from whether it writes, unless it `needs` another: the one of the route that does the same.
 
-    `render_error` is how the dialect of its toolset tells errors; `substitute` answers where a tool tells that the
-    database is away by a result that is no error. `dialects`: how toolsets that it stands in as a guest tell it, each
-    where none of its own toolsets is chosen beside. `ask` comes before the handler, at revisions where clients can be
-    asked back. `work`: of a tool that may start a job. `listed` is how the tool is listed where that does not follow
-    from its types. `view`: the address of the page that shows what it answers, for clients that show pages.
+    `render_error` renders errors in the dialect of its toolset. `substitute`: for a tool that reports an unavailable
+    database by a result that is no error. `dialects`: the tool as other toolsets offer it, in which it is a guest; each
+    applies where none of the tool's own toolsets is selected. `ask` runs before the handler, at revisions where a
+    server can ask its client. `work`: for a tool that may start a job. `listed`: how the tool is listed where that does
+    not follow from its types. `view`: the address of the page that shows its answer, for clients that show pages.
     """
 
     name: str
@@ -141,9 +142,9 @@ class ToolSpec:
     listed: Tool | None = field(default=None, compare=False)
 
     def dialect_for(self, chosen: frozenset[str]) -> "ToolSpec":
-        """The tool as these toolsets tell it: its own shapes wherever one of its own toolsets is among them."""
-        guests = frozenset[str]().union(*(dialect.toolsets for dialect in self.dialects))
-        if (self.toolsets - guests) & chosen:
+        """The tool in the dialect of the chosen toolsets: its own if one of its own toolsets is among them."""
+        guest_toolsets = frozenset[str]().union(*(dialect.toolsets for dialect in self.dialects))
+        if (self.toolsets - guest_toolsets) & chosen:
             return self
         return next((dialect for dialect in self.dialects if dialect.toolsets & chosen), self)
 
@@ -161,7 +162,7 @@ class Selection:
     read_only: bool = False
 
     def chooses(self, tool: ToolSpec) -> bool:
-        """Whether the request asks for the tool, whoever sends it."""
+        """Whether the request selects the tool, whatever its caller may do."""
         return bool(tool.toolsets & self.toolsets) and (tool.read_only or not self.read_only)
 
     def offers(self, tool: ToolSpec, caller: Caller) -> bool:
@@ -169,9 +170,9 @@ class Selection:
         return self.reaches(tool, caller) and caller.may(tool.scope)
 
     def reaches(self, tool: ToolSpec, caller: Caller) -> bool:
-        """Whether the tool is offered to this caller, or would be if their scopes allowed it."""
+        """Whether the tool is offered to this caller, or would be if the caller's scopes allowed it."""
         return self.chooses(tool) and bool(tool.toolsets & self.chosen(caller))
 
     def chosen(self, caller: Caller) -> frozenset[str]:
-        """The toolsets that were asked for and that the credential reaches."""
+        """The selected toolsets, as far as the credential reaches them."""
         return self.toolsets if caller.toolsets is None else self.toolsets & caller.toolsets

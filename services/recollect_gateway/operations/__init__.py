@@ -1,1 +1,1 @@
-"""What tools and routes do alike: the shapes of a request and of its answer, and the use case between them."""
+"""Operations that tools and routes share: the types of the request and of its answer, and the use case between them."""

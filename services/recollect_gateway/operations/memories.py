@@ -1,4 +1,4 @@
-"""Keep memories and find them again, by tool or by route."""
+"""Remember and recall, by tool or by route."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -32,7 +32,7 @@ MAX_QUERIES = 8
 
 DEFAULT_LIMIT = 10
 DEFAULT_TOKENS = 1_500
-"""Memories that are recalled, and the tokens of their texts, where nobody says how many."""
+"""Memories that are recalled, and tokens of their texts, at most, if the caller does not say how many."""
 
 Query = Annotated[str, Meta(min_length=1, max_length=1_000)]
 
@@ -151,14 +151,14 @@ class RecalledMemories(Struct, frozen=True):
     waiting: int
 
 
-def _item(item: RememberItem, place: int, max_metadata_size: int) -> NewMemory:
-    check_metadata(item.metadata, f"items.{place}.metadata", max_metadata_size)
+def _new_memory(item: RememberItem, index: int, max_metadata_size: int) -> NewMemory:
+    check_metadata(item.metadata, f"items.{index}.metadata", max_metadata_size)
     names = [*([item.name] if item.name else []), *item.about]
     return NewMemory(
         item.text,
         about=tuple(dict.fromkeys(names)),
         thread=item.thread or None,
-        at=utc(item.at, f"items.{place}.at"),
+        at=utc(item.at, f"items.{index}.at"),
         kind=item.kind,
         tags=tuple(item.tags),
         importance=item.importance,
@@ -182,73 +182,73 @@ def _filter(body: RecallBody) -> RecallFilter:
     )
 
 
-def _remembered(one: Remembered) -> RememberedMemory:
-    close = [CloseMemory(str(older.memory_id), older.text, round(older.score, 3)) for older in one.close]
-    return RememberedMemory(str(one.id), str(one.node_id), one.outcome, close)
+def _remembered_memory(memory: Remembered) -> RememberedMemory:
+    close = [CloseMemory(str(older.memory_id), older.text, round(older.score, 3)) for older in memory.close]
+    return RememberedMemory(str(memory.id), str(memory.node_id), memory.outcome, close)
 
 
-def _recalled(hit: Hit, own: MemoryAttributes, explain: bool, *, part: bool) -> RecalledMemory:
+def _recalled_memory(hit: Hit, attributes: MemoryAttributes, explain: bool, *, is_part: bool) -> RecalledMemory:
     why = {name: round(value, 4) for name, value in hit.terms.items()} if explain else None
     return RecalledMemory(
         str(hit.memory_id),
         str(hit.node_id),
         hit.text,
         round(hit.score, 4),
-        part=part,
+        part=is_part,
         name=hit.name,
         at=hit.at,
         outdated=hit.outdated,
         version=None if hit.version_id is None else str(hit.version_id),
         conflicts=[str(other) for other in hit.conflicts],
         why=why,
-        kind=own.kind,
-        tags=list(own.tags),
-        importance=own.importance,
-        source=own.source,
-        metadata=own.metadata,
-        reason=own.reason,
+        kind=attributes.kind,
+        tags=list(attributes.tags),
+        importance=attributes.importance,
+        source=attributes.source,
+        metadata=attributes.metadata,
+        reason=attributes.reason,
     )
 
 
 async def remember(call: Call, graph: str | None, body: RememberBody) -> list[Remembered]:
-    """Keep memories; what became of each, and what is close to it."""
-    items = [_item(item, place, call.settings.max_metadata_size) for place, item in enumerate(body.items)]
-    questions = await call.statements([item.text for item in items])
+    """Keep memories; return the outcome of each, and older memories close to it."""
+    memories = [_new_memory(item, index, call.settings.max_metadata_size) for index, item in enumerate(body.items)]
+    statements = await call.statements([memory.text for memory in memories])
     async with call.writing(graph) as (tx, revision):
-        return await remembering.remember(tx, revision, items, questions)
+        return await remembering.remember(tx, revision, memories, statements)
 
 
 async def recall(call: Call, graph: str | None, body: RecallBody) -> Recalled:
-    """Find memories by words and meaning. Raises InvalidInput for no question, or more than MAX_QUERIES."""
-    asked = [*([body.query] if body.query else []), *body.queries]
-    if not 1 <= len(asked) <= MAX_QUERIES:
+    """Find memories by words and meaning. Raises InvalidInput for no query, or more than MAX_QUERIES."""
+    queries = [*([body.query] if body.query else []), *body.queries]
+    if not 1 <= len(queries) <= MAX_QUERIES:
         raise InvalidInput(f"Give query, or queries with 1 to {MAX_QUERIES} entries", path="query")
-    questions = await call.questions(asked)
-    only = _filter(body)
-    async with call.recalling(graph, questions, only, as_of=body.as_of) as (view, cached):
+    questions = await call.questions(queries)
+    filter_ = _filter(body)
+    async with call.recalling(graph, questions, filter_, as_of=body.as_of) as (view, cached):
         return await recalling.recall(
             view,
             questions,
-            only,
+            filter_,
             limit=body.most,
             only_near_best=body.limit is None,
             token_budget=body.token_budget,
             cached=cached,
             described=True,
             last_search=True,
-            audited=random() < call.settings.recall_audit_share,  # noqa: S311 - a sample keeps no secret
+            audited=random() < call.settings.recall_audit_share,  # noqa: S311 - sampling needs no secure randomness
         )
 
 
 def remembered_body(remembered: Sequence[Remembered]) -> RememberedMemories:
-    """What became of each item, as tool and route tell it."""
-    return RememberedMemories([_remembered(one) for one in remembered])
+    """The outcome of each item, as tool and route answer it."""
+    return RememberedMemories([_remembered_memory(memory) for memory in remembered])
 
 
 def recalled_body(recalled: Recalled, *, explain: bool) -> RecalledMemories:
-    """What was found, as tool and route tell it."""
-    found = [
-        _recalled(hit, recalled.attributes[hit.memory_id], explain, part=hit.key in recalled.parts)
+    """The memories that were found, as tool and route answer them."""
+    memories = [
+        _recalled_memory(hit, recalled.attributes[hit.memory_id], explain, is_part=hit.key in recalled.parts)
         for hit in recalled.hits
     ]
-    return RecalledMemories(found, recalled.more, recalled.waiting)
+    return RecalledMemories(memories, recalled.more, recalled.waiting)

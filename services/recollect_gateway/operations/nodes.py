@@ -1,4 +1,4 @@
-"""Nodes as clients are told of them, over `/v1` and as MCP resources: in a list, one by itself, one of its versions."""
+"""Nodes in answers of `/v1` and as MCP resources: as items of a list, alone, and as versions."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -9,7 +9,7 @@ from msgspec import Struct
 from recollect.graph.lineages.model import Version
 
 EXCERPT = 500
-"""Characters of a node's text that a list tells, at most."""
+"""Characters of a node's text in a list, at most."""
 
 
 class NodeItemBody(Struct, frozen=True, kw_only=True):
@@ -81,7 +81,7 @@ class NodeBody(VersionBody, frozen=True, kw_only=True):
 
 
 def node_item(node: Version) -> NodeItemBody:
-    """A node as it is listed."""
+    """A node as an item of a list."""
     text = node.summary or node.content or ""
     return NodeItemBody(
         id=str(node.node_id),
@@ -94,7 +94,7 @@ def node_item(node: Version) -> NodeItemBody:
         status=node.status,
         stale=node.is_stale(datetime.now(UTC)),
         version=node.version,
-        conflicts=[str(other) for other in node.conflicts],
+        conflicts=[str(version_id) for version_id in node.conflicts],
         created_at=node.began_at,
         updated_at=node.created_at,
         updated_by=node.created_by,
@@ -102,7 +102,7 @@ def node_item(node: Version) -> NodeItemBody:
 
 
 def node_body(node: Version, observations: Iterable[str]) -> NodeBody:
-    """A node by itself."""
+    """A node alone, with all its fields and observations."""
     return NodeBody(
         **_fields(node),
         created_at=node.began_at,
@@ -117,11 +117,11 @@ def version_body(version: Version) -> VersionBody:
 
 
 def _fields(version: Version) -> dict[str, Any]:
-    same = (
+    names = (
         "version name kind content summary importance metadata status source thread said_at freshness_at ttl_days "
         "expires_at reason based_on deleted"
     )
-    return {name: getattr(version, name) for name in same.split()} | {
+    return {name: getattr(version, name) for name in names.split()} | {
         "id": str(version.node_id),
         "version_id": str(version.id),
         "tags": list(version.tags),
@@ -130,5 +130,5 @@ def _fields(version: Version) -> dict[str, Any]:
         "written_at": version.created_at,
         "written_by": version.created_by,
         "superseded_by": None if version.superseded_by is None else str(version.superseded_by),
-        "conflicts": [str(other) for other in version.conflicts],
+        "conflicts": [str(version_id) for version_id in version.conflicts],
     }

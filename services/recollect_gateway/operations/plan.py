@@ -1,4 +1,4 @@
-"""What a tenant's plan allows and how much of it is used, as tool and route tell it."""
+"""A tenant's plan and how much of it is used, as tool and route answer it."""
 
 from datetime import datetime
 
@@ -33,11 +33,11 @@ class PlanBody(Struct, frozen=True):
 
 
 async def read_plan(tx: Transaction, now: datetime) -> PlanBody:
-    """What the plan allows the caller, and how much of it is used now."""
-    plan, found = await quotas.list_use(tx, now)
+    """The plan's quotas and rates for the caller, and how much of the quotas is used now."""
+    plan, uses = await quotas.list_use(tx, now)
     rates = tx.caller.rates
     return PlanBody(
         plan,
-        [QuotaBody(one.name, one.limit, one.used) for one in found],
+        [QuotaBody(use.name, use.limit, use.used) for use in uses],
         RatesBody(rates.requests_per_minute, rates.key_requests_per_minute, rates.concurrent_calls),
     )

@@ -1,4 +1,4 @@
-"""Relations as clients are told of them, over `/v1` and as MCP resources."""
+"""Relations in answers of `/v1` and in MCP resources."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -37,13 +37,13 @@ class RelationBody(Struct, frozen=True, kw_only=True):
 
 
 async def told_relations(view: GraphView, node_id: UUID, links: Sequence[NamedEdge]) -> list[RelationBody]:
-    """What starts or ends at a node, each with the names of both its ends."""
-    ends = {end for link in links for end in (link.edge.from_node, link.edge.to_node)}
-    names = await nodes.names_of(view, list(ends))
-    return [_relation(link, node_id, names) for link in links]
+    """The relations that start or end at a node, with the names of both ends."""
+    node_ids = {end for link in links for end in (link.edge.from_node, link.edge.to_node)}
+    names = await nodes.names_of(view, list(node_ids))
+    return [_relation_body(link, node_id, names) for link in links]
 
 
-def _relation(link: NamedEdge, node_id: UUID, names: dict[UUID, str]) -> RelationBody:
+def _relation_body(link: NamedEdge, node_id: UUID, names: dict[UUID, str]) -> RelationBody:
     edge = link.edge
     return RelationBody(
         id=str(edge.id),

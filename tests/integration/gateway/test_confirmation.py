@@ -14,11 +14,11 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
 from recollect.platform.db import Database
 from recollect_gateway.mcp_endpoint import request_state
-from recollect_gateway.mcp_endpoint.confirmation import UNASKED
+from recollect_gateway.mcp_endpoint.confirmation import MAX_UNCONFIRMED
 from tests.conftest import NewTenant
 from tests.support.gateway import MODERN, NewApiKey, RunningGateway, revision_of, rpc_answer, rpc_headers
 
-MANY = [f"e{n}" for n in range(UNASKED + 1)]
+MANY = [f"e{n}" for n in range(MAX_UNCONFIRMED + 1)]
 DELETE_MANY = ("delete_entities", {"entityNames": MANY})
 YES: dict[str, Any] = {"action": "accept", "content": {"confirm": True}}
 ELICITS: dict[str, Any] = {"elicitation": {}}
@@ -67,7 +67,7 @@ def confirming(state: str, said: dict[str, Any] = YES) -> dict[str, Any]:
 class TestQuestions:
     async def test_nothing_is_done_before_a_yes(self, http: httpx2.AsyncClient, db: Database, caller: Caller) -> None:
         question, state = await asked(http, *DELETE_MANY)
-        assert f"{UNASKED + 1} entities of the graph default" in question
+        assert f"{MAX_UNCONFIRMED + 1} entities of the graph default" in question
         assert await revision_of(db, caller) == 1
         done = await answer(http, *DELETE_MANY, **confirming(state))
         assert not done["result"]["isError"]

@@ -21,7 +21,7 @@ from recollect.platform.db import Database
 from recollect.retention.compaction import service as compaction
 from recollect.settings import Settings
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
-from recollect_gateway.mcp_endpoint.confirmation import UNASKED
+from recollect_gateway.mcp_endpoint.confirmation import MAX_UNCONFIRMED
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from recollect_gateway.mcp_endpoint.tasks.watching import MAX_TASKS
 from recollect_gateway.mcp_endpoint.tasks.wire import EXTENSION, POLL_MS
@@ -181,7 +181,7 @@ class TestEachTool:
         caller: Caller,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        names = [f"entity {n}" for n in range(UNASKED)]
+        names = [f"entity {n}" for n in range(MAX_UNCONFIRMED)]
         await client.call("create_entities", entities=[{**ENTITY, "name": name} for name in names])
         await client.call("delete_entities", entityNames=names)
         await age(owner, caller)
@@ -197,7 +197,7 @@ class TestEachTool:
         await runner.sweep(context)
         done = (await client.get(handle["taskId"]))["result"]["structuredContent"]
         assert done == {**told, "dry_run": False}
-        assert done["freed"]["nodes"] == UNASKED
+        assert done["freed"]["nodes"] == MAX_UNCONFIRMED
 
     async def test_what_needs_no_job_is_answered_at_once(self, client: TaskClient) -> None:
         for tool in ("compress_graph", "compact"):

@@ -9,7 +9,7 @@ from msgspec import Struct, json
 
 from recollect.graph.entities.model import Entity
 from recollect.graph.relations.model import Relation, Subgraph
-from recollect_gateway.mcp_endpoint.pages import CUT, PAGE_BYTES, cut_short, fitted, paged, paged_graph
+from recollect_gateway.mcp_endpoint.pages import CUT, PAGE_BYTES, cut_short, fit_page, paged, paged_graph
 from recollect_gateway.mcp_endpoint.tool import Listing, Reply
 
 NOW = datetime(2027, 1, 31, tzinfo=UTC)
@@ -30,7 +30,7 @@ def size(reply: Reply) -> int:
 
 def answer(given: Reply | Listing) -> Rows:
     """What is answered; where no limit was given, as far as it fits."""
-    reply = fitted(given, size) if isinstance(given, Listing) else given
+    reply = fit_page(given, size) if isinstance(given, Listing) else given
     assert isinstance(reply.structured, Rows)
     return reply.structured
 

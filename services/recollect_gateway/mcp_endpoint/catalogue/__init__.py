@@ -1,4 +1,4 @@
-"""The catalogue: every tool, once, as data. What is listed and what may be called both follow from it."""
+"""The catalogue: every tool, once, as data. It decides both which tools are listed and which may be called."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ TOOLSETS = frozenset().union(*(tool.toolsets for tool in CATALOGUE))
 
 
 def known_toolsets(names: Sequence[str]) -> tuple[str, ...]:
-    """These toolsets, each once; raises InvalidInput for one that is not there."""
+    """The named toolsets, without repetitions; raises InvalidInput for one that does not exist."""
     for place, name in enumerate(names):
         if name not in TOOLSETS:
             known = ", ".join(sorted(TOOLSETS))

@@ -4,7 +4,7 @@ from recollect.jobs.kinds import COMPACT_GRAPH, REEMBED_PASSAGES, REINDEX_PASSAG
 from recollect_gateway.mcp_endpoint import confirmation
 from recollect_gateway.mcp_endpoint.tool import LongWork, ToolSpec
 from recollect_gateway.mcp_endpoint.toolsets.admin import compaction, history, jobs, usage
-from recollect_gateway.mcp_endpoint.toolsets.jobs import JobOut, ended
+from recollect_gateway.mcp_endpoint.toolsets.jobs import JobOut, succeeded_job
 
 ADMIN: tuple[ToolSpec, ...] = (
     ToolSpec(
@@ -16,7 +16,7 @@ ADMIN: tuple[ToolSpec, ...] = (
         arguments=jobs.Reindex,
         result=JobOut,
         handler=jobs.reindex,
-        work=LongWork(REINDEX_PASSAGES, ended),
+        work=LongWork(REINDEX_PASSAGES, succeeded_job),
         idempotent=True,
     ),
     ToolSpec(
@@ -28,7 +28,7 @@ ADMIN: tuple[ToolSpec, ...] = (
         arguments=jobs.Reembed,
         result=JobOut,
         handler=jobs.reembed,
-        work=LongWork(REEMBED_PASSAGES, ended),
+        work=LongWork(REEMBED_PASSAGES, succeeded_job),
         idempotent=True,
     ),
     ToolSpec(

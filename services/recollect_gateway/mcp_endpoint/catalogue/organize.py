@@ -4,7 +4,7 @@ from recollect.jobs.kinds import DEDUPLICATE, EXPORT_GRAPH, IMPORT_GRAPH
 from recollect_gateway.mcp_endpoint import confirmation
 from recollect_gateway.mcp_endpoint.catalogue.organized import ORGANIZED
 from recollect_gateway.mcp_endpoint.tool import LongWork, ToolSpec
-from recollect_gateway.mcp_endpoint.toolsets.jobs import JobOut, ended
+from recollect_gateway.mcp_endpoint.toolsets.jobs import JobOut, succeeded_job
 from recollect_gateway.mcp_endpoint.toolsets.organize import curation, hierarchy, maintenance, search, shapes, transfer
 from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import organize_error
 
@@ -212,7 +212,7 @@ ORGANIZE: tuple[ToolSpec, ...] = (
         arguments=maintenance.ProposeDuplicates,
         result=JobOut,
         handler=maintenance.propose_duplicates,
-        work=LongWork(DEDUPLICATE, ended, mode="propose"),
+        work=LongWork(DEDUPLICATE, succeeded_job, mode="propose"),
         idempotent=True,
     ),
     ToolSpec(
@@ -275,7 +275,7 @@ ORGANIZE: tuple[ToolSpec, ...] = (
         arguments=transfer.StartExport,
         result=JobOut,
         handler=transfer.start_export,
-        work=LongWork(EXPORT_GRAPH, ended),
+        work=LongWork(EXPORT_GRAPH, succeeded_job),
         idempotent=True,
     ),
     ToolSpec(

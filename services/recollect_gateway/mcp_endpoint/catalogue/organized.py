@@ -1,7 +1,7 @@
-"""Tools that others have, too, as the enhanced server tells them: where `organize` is chosen, and `memory` is not.
+"""Tools of other toolsets in the enhanced server's dialect, for requests that select `organize` and not `memory`.
 
-They stand as dialects in the catalogues, by whose names they go: the official server's nine in that of `memory`. What
-is chosen decides the shapes, and the schema that is listed is that of what is answered.
+They are dialects of tools in the other catalogues, under the same names: the official server's nine are in that of
+`memory`. The selected toolsets decide the shapes, and the listed schema is the one that answers follow.
 """
 
 from recollect_gateway.mcp_endpoint import confirmation

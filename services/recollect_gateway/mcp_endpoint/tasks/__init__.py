@@ -1,1 +1,1 @@
-"""The extension `io.modelcontextprotocol/tasks`: long work is answered by a handle, which its client asks after."""
+"""The extension `io.modelcontextprotocol/tasks`: a call that takes long is answered by a handle that clients poll."""

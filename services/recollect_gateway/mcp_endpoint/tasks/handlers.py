@@ -1,4 +1,4 @@
-"""`tasks/get`, `tasks/update` and `tasks/cancel`: a task is looked at and ended as its job is by any other way."""
+"""`tasks/get`, `tasks/update` and `tasks/cancel`: a task is read and cancelled by the rules that hold for its job."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -19,14 +19,14 @@ from recollect.transfer import file_jobs
 from recollect_gateway.calls import Call, Services
 from recollect_gateway.mcp_endpoint.errors import as_protocol_errors
 from recollect_gateway.mcp_endpoint.request import Context, McpRequest, request_of
-from recollect_gateway.mcp_endpoint.results import dumped, render_result
+from recollect_gateway.mcp_endpoint.results import dump_result, render_result
 from recollect_gateway.mcp_endpoint.tasks.wire import (
     EXTENSION,
     TaskParams,
     UpdateTaskParams,
     declares_tasks,
     may_have_tasks,
-    require_named,
+    require_name_header,
     require_tasks,
     task_of,
 )
@@ -37,28 +37,28 @@ GET, UPDATE, CANCEL = "tasks/get", "tasks/update", "tasks/cancel"
 NO_TASK = "There is no such task. One that has finished is removed after a while."
 
 Count = Callable[[McpRequest, str, bool], None]
-"""Counts a request for its tenant: of which method, and whether it failed."""
+"""Counts a request for its tenant, with its method and whether it failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskHandlers:
-    """What the server answers of tasks. `tools`: those that start jobs are told of among them."""
+    """Handlers of requests about tasks. `tools`: every tool, of which some start jobs."""
 
     services: Services
     tools: Iterable[ToolSpec]
     count: Count
 
     def add_to(self, server: Server[Any]) -> None:
-        """Serve the methods of tasks, and tell clients so."""
+        """Serve the methods of tasks, and announce the extension to clients."""
         server.extensions[EXTENSION] = {}
         server.add_request_handler(GET, TaskParams, self.get)
         server.add_request_handler(UPDATE, UpdateTaskParams, self.update)
         server.add_request_handler(CANCEL, TaskParams, self.cancel)
 
-    def begun(self, context: Context, answer: object) -> dict[str, Any] | None:
-        """The handle that stands in place of a tool's result, where a job does its work and the client knows tasks.
+    def task_for(self, context: Context, answer: object) -> dict[str, Any] | None:
+        """The handle of a task, in place of a tool's result, if a job does the work and the client knows tasks.
 
-        None where a client could not look at it, which is told what everybody is told.
+        None where the caller may not read jobs: the client gets the tool's ordinary answer.
         """
         if not isinstance(answer, Reply) or answer.job is None or not declares_tasks(context):
             return None
@@ -67,23 +67,23 @@ class TaskHandlers:
         return {"resultType": "task", **self._task(answer.job)}
 
     async def get(self, context: Context, params: TaskParams) -> dict[str, Any]:
-        """How a task is, and what came of it; raises MCPError."""
-        with self._answering(context, params) as request:
+        """The state of a task, and its result once it has one; raises MCPError."""
+        with self._handling(context, params) as request:
             call = Call(request.caller, self.services, GET, read_only=True)
             async with call.transaction() as tx:
                 job = await self._find(tx, params.task_id)
             return await self.detailed(request, request.caller, job)
 
     async def update(self, context: Context, params: UpdateTaskParams) -> dict[str, Any]:
-        """Nothing: no task of ours asks anything, and answers to what was not asked are ignored. Raises MCPError."""
-        with self._answering(context, params) as request:
+        """Ignore the client's input, since no task of ours asks for any. Raises MCPError."""
+        with self._handling(context, params) as request:
             async with Call(request.caller, self.services, UPDATE, read_only=True).transaction() as tx:
                 await self._find(tx, params.task_id)
             return {}
 
     async def cancel(self, context: Context, params: TaskParams) -> dict[str, Any]:
-        """Ask a task to end, as `POST /v1/jobs/{id}/cancel` does; one that has ended is left. Raises MCPError."""
-        with self._answering(context, params) as request:
+        """Ask a task to end, as `POST /v1/jobs/{id}/cancel` does, unless it has ended already. Raises MCPError."""
+        with self._handling(context, params) as request:
             if request.selection.read_only:
                 raise Forbidden("This request is for reading only, and this would end a task.")
             async with Call(request.caller, self.services, CANCEL).transaction() as tx:
@@ -92,30 +92,30 @@ class TaskHandlers:
             return {}
 
     async def find_all(self, tx: Transaction, job_ids: Iterable[UUID]) -> dict[UUID, Job]:
-        """Those of these that are tasks which the caller may look at."""
+        """The jobs, of those with these ids, that are tasks and that the caller may read."""
         if not may_have_tasks(tx.caller):
             return {}
         found = await jobs.find_jobs(tx, list(job_ids))
         return {job_id: job for job_id, job in found.items() if self._tool_of(job) is not None}
 
     async def detailed(self, request: McpRequest, caller: Caller, job: Job) -> dict[str, Any]:
-        """A task with what came of it: its tool's result, or the error that the protocol would have answered."""
-        told, tool = self._task(job), self._tool_of(job)
+        """A task with its outcome: the tool's result, or the error with which the call would have been answered."""
+        task, tool = self._task(job), self._tool_of(job)
         if tool is None or tool.work is None or job.status not in ("succeeded", "failed"):
-            return told
+            return task
         if job.status == "failed":
             result = tool.render_error(_failure(job))
-            return told | {"result": dumped(result)}
+            return task | {"result": dump_result(result)}
         try:
             call = Call(caller, self.services, GET, read_only=True)
-            answer = await render_result(request, tool, await tool.work.tell(call, job))
-            return told | {"result": answer if isinstance(answer, dict) else dumped(answer)}
+            answer = await render_result(request, tool, await tool.work.render(call, job))
+            return task | {"result": answer if isinstance(answer, dict) else dump_result(answer)}
         except MCPError as error:
             failed = {"status": "failed", "statusMessage": error.error.message}
-            return told | failed | {"error": error.error.model_dump(mode="json", exclude_none=True)}
+            return task | failed | {"error": error.error.model_dump(mode="json", exclude_none=True)}
 
     async def _find(self, tx: Transaction, task_id: str) -> Job:
-        """The job of a task; raises NotFound, alike for whatever it is that is not there for the caller."""
+        """The job of a task; raises the same NotFound whether there is none or the caller may not read it."""
         job_id = spelled_id(task_id)
         found = {} if job_id is None else await self.find_all(tx, [job_id])
         if job_id not in found:
@@ -126,17 +126,17 @@ class TaskHandlers:
         return task_of(job, JobBounds.of(self.services.settings).retention)
 
     def _tool_of(self, job: Job) -> ToolSpec | None:
-        """The tool that starts such jobs."""
+        """The tool that starts jobs like this one."""
         return next((tool for tool in self.tools if tool.work is not None and tool.work.starts(job)), None)
 
     @contextmanager
-    def _answering(self, context: Context, params: TaskParams) -> Iterator[McpRequest]:
-        """The request, where it may ask after tasks at all. What is raised inside becomes errors of the protocol."""
+    def _handling(self, context: Context, params: TaskParams) -> Iterator[McpRequest]:
+        """Check that the request may use tasks, and count it. Exceptions inside become errors of the protocol."""
         request, failed = request_of(context), True
         try:
             with as_protocol_errors():
                 require_tasks(context)
-                require_named(context, params.task_id)
+                require_name_header(context, params.task_id)
                 yield request
             failed = False
         finally:
@@ -144,6 +144,6 @@ class TaskHandlers:
 
 
 def _failure(job: Job) -> RecollectError:
-    """Why a job failed, as the error that its tool would have told."""
+    """Why a job failed, as the error that its tool would have raised."""
     code = next((code for code in ErrorCode if code == job.error_code), None)
     return RecollectError(job.error_message or "", code=code)

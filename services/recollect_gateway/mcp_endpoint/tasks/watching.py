@@ -1,4 +1,4 @@
-"""Tasks that a stream of `subscriptions/listen` tells of: each as it is at first, and whenever that has changed."""
+"""Tasks that a stream of `subscriptions/listen` reports: the state of each at first, and whenever it has changed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -23,41 +23,46 @@ MAX_TASKS = 100
 
 
 class TaskStatus(Notification[dict[str, Any], Literal["notifications/tasks"]]):
-    """What is told of a task: all that `tasks/get` would answer."""
+    """The notification of a task's state: all that `tasks/get` would answer."""
 
 
 @dataclass(slots=True)
 class WatchedTasks:
-    """The tasks of one stream that have not ended, or were not told of since. `told`: how each was when it was."""
+    """The tasks of one stream, until each has ended and its end was reported.
+
+    `requested`: the ids that the client asked for. `reported`: the state of each task that was reported last.
+    """
 
     handlers: TaskHandlers
     request: McpRequest
-    asked: Sequence[UUID]
+    requested: Sequence[UUID]
     graphs: dict[UUID, UUID | None] = field(default_factory=dict)
-    told: dict[UUID, tuple[str, str | None] | None] = field(default_factory=dict)
+    reported: dict[UUID, tuple[str, str | None] | None] = field(default_factory=dict)
 
     async def begin(self, tx: Transaction) -> None:
-        """Leave out what is no task that the caller may look at."""
-        found = await self.handlers.find_all(tx, self.asked) if self.asked else {}
-        self.graphs = {job_id: found[job_id].graph_id for job_id in self.asked if job_id in found}
-        self.told = dict.fromkeys(self.graphs)
+        """Drop ids that are of no task, or of one that the caller may not read."""
+        found = await self.handlers.find_all(tx, self.requested) if self.requested else {}
+        self.graphs = {job_id: found[job_id].graph_id for job_id in self.requested if job_id in found}
+        self.reported = dict.fromkeys(self.graphs)
 
     async def look(self, tx: Transaction) -> list[Job | None]:
-        """Of each that has not ended: how it is now; None where it is gone."""
-        found = await self.handlers.find_all(tx, self.told) if self.told else {}
-        return [found.get(job_id) for job_id in self.told]
+        """The job of each watched task as it is now; None where it is gone."""
+        found = await self.handlers.find_all(tx, self.reported) if self.reported else {}
+        return [found.get(job_id) for job_id in self.reported]
 
     async def news(self, caller: Caller, found: Sequence[Job | None]) -> list[TaskStatus]:
-        """What is told of those that are otherwise than they were told of, for the last time of one that has ended."""
-        changed = [job for job, before in zip(found, self.told.values(), strict=True) if job and before != _state(job)]
-        told = [await self.handlers.detailed(self.request, caller, job) for job in changed]
-        # What raises before this is told at the next look.
-        for job_id, job in zip(list(self.told), found, strict=True):
+        """The notifications of tasks whose state has changed; one that has ended is no longer watched after that."""
+        changed = [
+            job for job, before in zip(found, self.reported.values(), strict=True) if job and before != _state(job)
+        ]
+        payloads = [await self.handlers.detailed(self.request, caller, job) for job in changed]
+        # If anything above raises, the next look reports the change.
+        for job_id, job in zip(list(self.reported), found, strict=True):
             if job is None or job.is_finished:
-                del self.told[job_id], self.graphs[job_id]
+                del self.reported[job_id], self.graphs[job_id]
             else:
-                self.told[job_id] = _state(job)
-        return [TaskStatus(method="notifications/tasks", params=each) for each in told]
+                self.reported[job_id] = _state(job)
+        return [TaskStatus(method="notifications/tasks", params=payload) for payload in payloads]
 
 
 def _state(job: Job) -> tuple[str, str | None]:
@@ -65,14 +70,15 @@ def _state(job: Job) -> tuple[str, str | None]:
 
 
 def watched_tasks(
-    handlers: TaskHandlers, context: Context, request: McpRequest, asked: SubscriptionFilter
+    handlers: TaskHandlers, context: Context, request: McpRequest, requested: SubscriptionFilter
 ) -> WatchedTasks:
-    """The tasks that a stream is asked to tell of; raises MCPError for too many, or for a client that knows none."""
-    given = (asked.model_extra or {}).get(FIELD)
-    if given is None:
+    """The tasks that a client asked to watch; raises MCPError for too many, or if the client does not know tasks."""
+    task_ids = (requested.model_extra or {}).get(FIELD)
+    if task_ids is None:
         return WatchedTasks(handlers, request, ())
     require_tasks(context)
-    if not isinstance(given, list) or len(given) > MAX_TASKS or any(not isinstance(each, str) for each in given):
+    is_list = isinstance(task_ids, list)
+    if not is_list or len(task_ids) > MAX_TASKS or any(not isinstance(task_id, str) for task_id in task_ids):
         raise MCPError(INVALID_PARAMS, f"{FIELD} is a list of {MAX_TASKS} ids at most")
-    ids = dict.fromkeys(spelled_id(each) for each in given)
-    return WatchedTasks(handlers, request, [each for each in ids if each is not None])
+    job_ids = dict.fromkeys(spelled_id(task_id) for task_id in task_ids)
+    return WatchedTasks(handlers, request, [job_id for job_id in job_ids if job_id is not None])

@@ -1,7 +1,8 @@
-"""What of the extension stands on the wire: who declares it, and a job as its task.
+"""The extension on the wire: which clients declare it, and the task that represents a job.
 
-A task is a job, by its id, for whoever may read that job by `get_job`; nothing more is stored of it. The specification
-is the extension's own (modelcontextprotocol/ext-tasks), of which the SDK has nothing but the means to build it.
+A task is a job, under its id, for callers that may read that job by `get_job`; nothing more is stored for it. The
+specification is the extension's own (modelcontextprotocol/ext-tasks); the SDK does not implement it, but has the means
+to do so.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -20,7 +21,7 @@ from recollect_gateway.mcp_endpoint.request import Context
 EXTENSION = "io.modelcontextprotocol/tasks"
 
 POLL_MS = 1_000
-"""How long a client is asked to wait between two looks at a task."""
+"""How long a client is asked to wait between two polls of a task."""
 
 STATUSES = {
     "queued": "working",
@@ -29,7 +30,7 @@ STATUSES = {
     "failed": "completed",
     "cancelled": "cancelled",
 }
-"""The status of a task, by that of its job. One that failed is completed by an error of its tool: `failed` is kept for
+"""The status of a task, by that of its job. A failed job is a task completed by a tool error: `failed` is kept for
 errors of the protocol."""
 
 _MILLISECOND = timedelta(milliseconds=1)
@@ -48,7 +49,7 @@ class UpdateTaskParams(TaskParams):
 
 
 def declares_tasks(context: Context) -> bool:
-    """Whether the request says that its client knows tasks, at a revision that has them."""
+    """Whether the client declares the extension, at a revision that has it."""
     if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
         return False
     capabilities = context.session.client_capabilities
@@ -64,32 +65,32 @@ def require_tasks(context: Context) -> None:
         raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, f"This needs a client that declares {EXTENSION}", needed)
 
 
-def require_named(context: Context, task_id: str) -> None:
-    """Raise MCPError unless the header says which task it is, too: whoever routes requests reads nothing else."""
-    named = context.request.headers.get(MCP_NAME_HEADER) if context.request is not None else None
-    if named is None or decode_header_value(named) != task_id:
+def require_name_header(context: Context, task_id: str) -> None:
+    """Raise MCPError unless the name header holds the task's id too: proxies that route requests read only headers."""
+    header = context.request.headers.get(MCP_NAME_HEADER) if context.request is not None else None
+    if header is None or decode_header_value(header) != task_id:
         raise MCPError(HEADER_MISMATCH, f"{MCP_NAME_HEADER} header does not match the parameter 'taskId'")
 
 
 def may_have_tasks(caller: Caller) -> bool:
     """Whether the caller may read jobs, by the rule that holds for `get_job` and its route."""
-    allowed = caller.toolsets is None or bool(caller.toolsets & TOOLS["get_job"].toolsets)
-    return allowed and caller.may(Scope.MEMORY_READ)
+    is_reached = caller.toolsets is None or bool(caller.toolsets & TOOLS["get_job"].toolsets)
+    return is_reached and caller.may(Scope.MEMORY_READ)
 
 
 def task_of(job: Job, retention: timedelta) -> dict[str, Any]:
-    """A job as its task, without what came of it."""
-    told = {
+    """The task that represents a job, without its result."""
+    task = {
         "taskId": str(job.id),
         "status": STATUSES[job.status],
         "createdAt": _time(job.created_at),
         "lastUpdatedAt": _time(job.finished_at or job.started_at or job.created_at),
-        # A job that is under way is kept until it has ended, and so long after that.
+        # A job is kept until it has ended, and for `retention` after that.
         "ttlMs": ((job.expires_at or datetime.now(UTC) + retention) - job.created_at) // _MILLISECOND,
     }
     if message := status_message(job):
-        told["statusMessage"] = message
-    return told if job.is_finished else told | {"pollIntervalMs": POLL_MS}
+        task["statusMessage"] = message
+    return task if job.is_finished else task | {"pollIntervalMs": POLL_MS}
 
 
 def status_message(job: Job) -> str | None:

@@ -1,1 +1,1 @@
-"""The toolsets: a package for each vocabulary. Each parses, calls one use case, renders."""
+"""The toolsets: a package for each vocabulary. Each tool parses its arguments, calls one use case, and renders."""

@@ -1,4 +1,4 @@
-"""What the tools that start jobs, of whichever toolset, and those that watch them answer alike."""
+"""Answers that the tools which start jobs, of any toolset, share with those that watch jobs."""
 
 from datetime import datetime
 from typing import Any
@@ -51,25 +51,25 @@ class JobOut(Struct, frozen=True, omit_defaults=True):
     output: OutputOut | None = None
 
 
-def waiting(job: Job) -> str:
-    """How to go on where a job was started."""
+def wait_hint(job: Job) -> str:
+    """How to wait for a job that was started."""
     return f"Wait for it: get_job with id {job.id} and wait_seconds"
 
 
-def after(job: Job) -> str:
-    """How to go on where a job was started that leaves something to be read."""
-    return f"{waiting(job)}; output_offset 0 answers what it left, too."
+def output_hint(job: Job) -> str:
+    """How to wait for a job that was started, and to read its output then."""
+    return f"{wait_hint(job)}; output_offset 0 answers what it left, too."
 
 
-def begun(job: Job, note: str | None = None) -> Reply:
-    """The answer of a tool that does its work by a job alone."""
+def started_job(job: Job, note: str | None = None) -> Reply:
+    """The answer of a tool whose work is all done by the job."""
     return Reply(job_out(job), note=note, job=job)
 
 
-async def ended(_: Call, job: Job) -> Reply:
-    """The same, once the job has succeeded."""
-    left = f"get_job with id {job.id} and output_offset 0 answers what it left." if job.output_bytes else None
-    return Reply(job_out(job), note=left)
+async def succeeded_job(_: Call, job: Job) -> Reply:
+    """The answer of such a tool once the job has succeeded."""
+    note = f"get_job with id {job.id} and output_offset 0 answers what it left." if job.output_bytes else None
+    return Reply(job_out(job), note=note)
 
 
 def job_out(job: Job) -> JobOut:

@@ -1,1 +1,1 @@
-"""Toolset `admin`: what operators' agents use to watch over a memory. A module for each of its parts."""
+"""Toolset `admin`: tools by which operators' agents watch over a memory, a module for each part."""

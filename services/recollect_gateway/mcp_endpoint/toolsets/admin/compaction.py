@@ -46,7 +46,7 @@ class Compacted(Struct, frozen=True):
 
 
 async def compact(call: Call, arguments: Compact) -> Reply:
-    """Remove what was deleted or superseded beyond the retention; what is too much for one call follows as a job."""
+    """Remove rows deleted or superseded longer ago than the retention; what one call cannot remove follows by a job."""
     async with call.transaction() if arguments.dry_run else call.changing(arguments.graph) as tx:
         graph = await graphs.open_graph(tx, arguments.graph)
         if graph is None:
@@ -55,16 +55,16 @@ async def compact(call: Call, arguments: Compact) -> Reply:
         before = datetime.now(UTC) - retention
         if arguments.dry_run:
             return Reply(_compacted(await compaction.preview(tx, graph, before=before), dry_run=True))
-        done = await compaction.compact(tx, graph.id, before=before)
-        kept = {"retention_days": retention / timedelta(days=1)}
-        new = NewJob(COMPACT_GRAPH, graph.id, kept, cursor={"call": asdict(done.freed)})
-        job = await jobs.schedule(tx, new) if done.more else None
+        result = await compaction.compact(tx, graph.id, before=before)
+        job_arguments = {"retention_days": retention / timedelta(days=1)}
+        new_job = NewJob(COMPACT_GRAPH, graph.id, job_arguments, cursor={"call": asdict(result.freed)})
+        job = await jobs.schedule(tx, new_job) if result.more else None
     note = "This is the beginning: the job does the rest." if job else None
-    return Reply(_compacted(done, dry_run=arguments.dry_run, job=str(job.id) if job else None), note=note, job=job)
+    return Reply(_compacted(result, dry_run=arguments.dry_run, job=str(job.id) if job else None), note=note, job=job)
 
 
 async def compacted(call: Call, job: Job) -> Reply:
-    """What a call freed together with the job that did the rest of it."""
+    """The rows freed by a call together with those freed by the job that did its rest."""
     assert job.graph_id is not None, "one graph is compacted at a time"
     freed = FreedRows(**job.cursor.get("call", {})) + FreedRows(**job.result or {})
     async with call.transaction() as tx:
@@ -72,8 +72,8 @@ async def compacted(call: Call, job: Job) -> Reply:
     return Reply(_compacted(Compaction(horizon, freed), dry_run=False))
 
 
-def _compacted(done: Compaction, *, dry_run: bool, job: str | None = None) -> Compacted:
-    freed = done.freed
+def _compacted(result: Compaction, *, dry_run: bool, job: str | None = None) -> Compacted:
+    freed = result.freed
     counts = FreedOut(
         freed.nodes,
         freed.versions,
@@ -83,4 +83,4 @@ def _compacted(done: Compaction, *, dry_run: bool, job: str | None = None) -> Co
         freed.passages,
         freed.vectors,
     )
-    return Compacted(dry_run, counts, done.horizon.revision if done.horizon else 0, job)
+    return Compacted(dry_run, counts, result.horizon.revision if result.horizon else 0, job)

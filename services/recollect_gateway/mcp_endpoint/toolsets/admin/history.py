@@ -82,7 +82,7 @@ class Undone(Struct, frozen=True):
 
 
 MAX_SKIPPED = 1_000
-"""What is left alone is told one by one up to so many."""
+"""Items left alone that are listed, at most; the others are counted only."""
 
 
 async def recent_changes(call: Call, arguments: RecentChanges) -> Reply | Listing:
@@ -92,20 +92,20 @@ async def recent_changes(call: Call, arguments: RecentChanges) -> Reply | Listin
         found, more = await graphs.recent_changes(tx, arguments.graph, since=arguments.since_revision, limit=limit)
     return paged(
         [_change(change) for change in found],
-        lambda rows, following: Reply(Changes(rows, following is not None)),
+        lambda rows, next_offset: Reply(Changes(rows, next_offset is not None)),
         limit=arguments.limit,
         next_offset=limit if more else None,
     )
 
 
 async def undo_changes(call: Call, arguments: UndoChanges) -> Reply:
-    """Bring back what was before somebody's changes."""
+    """Undo the changes of a range of revisions, of one actor or of all."""
     span = ChangeRange(arguments.since_revision, arguments.until_revision, arguments.actor)
     if span.until is not None and span.until < span.since:
         raise InvalidInput("Lies before since_revision", path="until_revision")
     async with call.transaction() if arguments.dry_run else call.changing(arguments.graph) as tx:
-        done = await undoing.undo_changes(tx, arguments.graph, call.operation, span, dry_run=arguments.dry_run)
-    return Reply(_undone(done, arguments.dry_run))
+        plan = await undoing.undo_changes(tx, arguments.graph, call.operation, span, dry_run=arguments.dry_run)
+    return Reply(_undone(plan, arguments.dry_run))
 
 
 def _change(change: Change) -> ChangeOut:
@@ -115,20 +115,20 @@ def _change(change: Change) -> ChangeOut:
         change.actor,
         change.operation,
         change.counts,
-        [str(i) for i in change.ids],
+        [str(id_) for id_ in change.ids],
         change.cut,
     )
 
 
-def _undone(done: UndoPlan, dry_run: bool) -> Undone:
+def _undone(plan: UndoPlan, dry_run: bool) -> Undone:
     return Undone(
         dry_run,
-        nodes_restored=len(done.restored),
-        nodes_removed=len(done.deleted),
-        observations_restored=len(done.restored_observations),
-        observations_removed=len(done.removed_observations),
-        relations_restored=len(done.restored_relations) + len(done.rewritten_relations),
-        relations_removed=len(done.removed_relations),
-        skipped=[SkippedOut(str(one.id), one.reason) for one in done.skipped[:MAX_SKIPPED]],
-        skipped_count=len(done.skipped),
+        nodes_restored=len(plan.restored),
+        nodes_removed=len(plan.deleted),
+        observations_restored=len(plan.restored_observations),
+        observations_removed=len(plan.removed_observations),
+        relations_restored=len(plan.restored_relations) + len(plan.rewritten_relations),
+        relations_removed=len(plan.removed_relations),
+        skipped=[SkippedOut(str(skipped.id), skipped.reason) for skipped in plan.skipped[:MAX_SKIPPED]],
+        skipped_count=len(plan.skipped),
     )

@@ -1,4 +1,4 @@
-"""Handlers and shapes of jobs: list, watch and cancel them, and start one that makes the search index anew."""
+"""Handlers and shapes of jobs: list, watch and cancel jobs, and start those that rebuild passages and vectors."""
 
 import asyncio
 import codecs
@@ -20,16 +20,16 @@ from recollect.platform.transactions import Transaction
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import paged
 from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, Reply
-from recollect_gateway.mcp_endpoint.toolsets.jobs import JobOut, OutputOut, begun, job_out
+from recollect_gateway.mcp_endpoint.toolsets.jobs import JobOut, OutputOut, job_out, started_job
 
 MAX_WAIT_SECONDS = 60.0
 POLL_SECONDS = 0.5
 
 MAX_LISTED = 20
-"""Jobs of a list, where nobody says how many."""
+"""Jobs of a list, at most, if the caller gives no limit."""
 
 MAX_PIECE = 1_000_000
-"""Bytes of a job's output that one call answers, at most; less where they take more than one reply may."""
+"""Bytes of a job's output that one call answers, at most; fewer where they would exceed the bound of a reply."""
 
 JobId = Annotated[UUID, Meta(description="The job's id")]
 
@@ -98,26 +98,27 @@ async def list_jobs(call: Call, arguments: ListJobs) -> Reply | Listing:
         graph = None if arguments.graph is None else await graphs.open_graph(tx, arguments.graph)
         if arguments.graph is not None and graph is None:
             return Reply(Jobs([], more=False))
-        wanted = JobFilter(graph.id if graph else None, kind, arguments.status)
-        found = await jobs.list_jobs(tx, wanted, before=arguments.before, limit=limit + 1)
+        filter_ = JobFilter(graph.id if graph else None, kind, arguments.status)
+        found = await jobs.list_jobs(tx, filter_, before=arguments.before, limit=limit + 1)
     return paged(
         [*map(job_out, found[:limit])],
-        lambda rows, following: Reply(Jobs(rows, following is not None)),
+        lambda rows, next_offset: Reply(Jobs(rows, next_offset is not None)),
         limit=arguments.limit,
         next_offset=limit if len(found) > limit else None,
     )
 
 
 async def get_job(call: Call, arguments: GetJob) -> Reply:
-    """Show a job, if asked after waiting for its end."""
-    job = await _watched(call, arguments)
-    shown = job_out(job)
-    if arguments.output_offset is None or shown.output is None:
-        return Reply(shown)
+    """Show a job, with a piece of its output if asked for; `wait_seconds`: first wait for the job's end."""
+    job = await _wait_for_end(call, arguments)
+    out = job_out(job)
+    if arguments.output_offset is None or out.output is None:
+        return Reply(out)
     async with call.transaction() as tx:
         piece = await jobs.read_output_piece(tx, job, arguments.output_offset, arguments.output_limit)
-    room = call.settings.max_reply_bytes - len(msgspec.json.encode(shown)) - _FRAME
-    return Reply(structs.replace(shown, output=_shown(shown.output, piece, arguments.output_offset, job, room)))
+    max_bytes = call.settings.max_reply_bytes - len(msgspec.json.encode(out)) - _FRAME
+    output = _output_piece(out.output, piece, arguments.output_offset, job, max_bytes)
+    return Reply(structs.replace(out, output=output))
 
 
 async def cancel_job(call: Call, arguments: CancelJob) -> Reply:
@@ -128,57 +129,57 @@ async def cancel_job(call: Call, arguments: CancelJob) -> Reply:
 
 
 async def reindex(call: Call, arguments: Reindex) -> Reply:
-    """Start a job that makes the passages of a graph anew."""
+    """Start a job that rebuilds the passages of a graph."""
     async with call.transaction() as tx:
-        return begun(await rebuild_jobs.start_reindex(tx, call.graph_name(arguments.graph)))
+        return started_job(await rebuild_jobs.start_reindex(tx, call.graph_name(arguments.graph)))
 
 
 async def reembed(call: Call, arguments: Reembed) -> Reply:
-    """Start a job that gives a graph vectors of another model."""
+    """Start a job that embeds a graph by another model."""
     name, model = call.graph_name(arguments.graph), arguments.model
     async with call.transaction() as tx:
-        return begun(await rebuild_jobs.start_reembed(tx, name, model=model, drop_old=arguments.drop_old))
+        return started_job(await rebuild_jobs.start_reembed(tx, name, model=model, drop_old=arguments.drop_old))
 
 
 _FRAME = 100
-"""Bytes that a piece of text takes beside itself."""
+"""Bytes that the fields of a piece of output take beside its text."""
 
 
-def _shown(output: OutputOut, piece: bytes, start: int, job: Job, room: int) -> OutputOut:
-    """The piece as whole characters that take no more than so many bytes of JSON, and where the next begins."""
-    text, left = _whole_characters(piece)
-    while len(msgspec.json.encode(text)) > room and len(piece) > 4:
+def _output_piece(output: OutputOut, piece: bytes, start: int, job: Job, max_bytes: int) -> OutputOut:
+    """A piece of output as whole characters of at most `max_bytes` bytes of JSON, and the offset of the next piece."""
+    text, incomplete = _decode_whole(piece)
+    while len(msgspec.json.encode(text)) > max_bytes and len(piece) > 4:
         piece = piece[: len(piece) // 2]
-        text, left = _whole_characters(piece)
-    ends = start + len(piece) - left
-    return structs.replace(output, text=text, next_offset=ends if start < ends < job.output_bytes else None)
+        text, incomplete = _decode_whole(piece)
+    end = start + len(piece) - incomplete
+    return structs.replace(output, text=text, next_offset=end if start < end < job.output_bytes else None)
 
 
-def _whole_characters(piece: bytes) -> tuple[str, int]:
-    """The text, and how many bytes at its end begin a character that goes on behind."""
+def _decode_whole(piece: bytes) -> tuple[str, int]:
+    """Decode the whole characters of UTF-8; also return how many bytes at the end are part of an incomplete one."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     return decoder.decode(piece), len(decoder.getstate()[0])
 
 
-async def _watched(call: Call, arguments: GetJob) -> Job:
-    """The job when it has ended or the wait is over. Each look is a transaction of its own, none is open between."""
-    gives_up = time.monotonic() + arguments.wait_seconds
-    told = -1
+async def _wait_for_end(call: Call, arguments: GetJob) -> Job:
+    """The job once it has ended or the wait is over. Each poll is a transaction; none is open in between."""
+    deadline = time.monotonic() + arguments.wait_seconds
+    last_progress = -1
     while True:
         async with call.transaction() as tx:
             job = await _find(tx, arguments.id, arguments.graph)
-        if job.done > told:  # Progress must rise with each notification.
+        if job.done > last_progress:  # Progress must rise with each notification.
             await call.progress(job.done, job.total)
-            told = job.done
-        left = gives_up - time.monotonic()
-        if job.is_finished or left <= 0:
+            last_progress = job.done
+        remaining = deadline - time.monotonic()
+        if job.is_finished or remaining <= 0:
             return job
         async with elsewhere():
-            await asyncio.sleep(min(POLL_SECONDS, left))
+            await asyncio.sleep(min(POLL_SECONDS, remaining))
 
 
 async def _find(tx: Transaction, job_id: UUID, graph: str | None) -> Job:
-    """The job, which must be of the graph where one is named; raises NotFound."""
+    """The job, which must belong to the graph if one is named; raises NotFound."""
     job = await jobs.get_job(tx, job_id)
     if graph is not None and job.graph != await graphs.name_of(tx, graph):
         raise NotFound(f"There is no such job of the graph {graph!r}.", code=ErrorCode.JOB_NOT_FOUND)

@@ -17,7 +17,7 @@ from recollect_gateway.operations import plan
 from recollect_gateway.operations.plan import PlanBody
 
 MAX_STORED = 20
-"""Graphs whose contents are told, at most: a page is to hold rows, too. `GET /v1/usage/stored` has pages."""
+"""Graphs whose stored counts are listed, at most: a page has rows, too. `GET /v1/usage/stored` lists them in pages."""
 
 Time = Annotated[datetime, Meta(tz=True)]
 
@@ -47,25 +47,25 @@ class UsageReport(Struct, frozen=True):
 
 
 async def read_usage(call: Call, arguments: Usage) -> Reply | Listing:
-    """Tell what was called and, on the first page, what is stored and what the plan leaves."""
+    """Report calls and, on the first page, stored counts and the plan."""
     now, cursor, limit = datetime.now(UTC), arguments.cursor, arguments.limit or PAGE_ROWS
     span = usage_span(arguments.since, arguments.until, arguments.per, now=now, cursor=cursor)
     async with call.transaction() as tx:
         found, more = await usage.read_usage(tx, span, limit=limit)
-        stored, others, allowed = list[StoredCounts](), False, None
+        stored, stored_more, plan_body = list[StoredCounts](), False, None
         if cursor is None:
-            stored, others = await _stored(tx, arguments.graph)
-            allowed = await plan.read_plan(tx, now)
+            stored, stored_more = await _stored(tx, arguments.graph)
+            plan_body = await plan.read_plan(tx, now)
 
-    def reply(rows: list[UsageRow], following: int | None) -> Reply:
-        behind = None if following is None else cursor_of(span, rows[-1])
-        return Reply(UsageReport(rows, behind, stored, others, allowed))
+    def reply(rows: list[UsageRow], next_offset: int | None) -> Reply:
+        next_cursor = None if next_offset is None else cursor_of(span, rows[-1])
+        return Reply(UsageReport(rows, next_cursor, stored, stored_more, plan_body))
 
     return paged(found, reply, limit=arguments.limit, next_offset=limit if more else None)
 
 
 async def _stored(tx: Transaction, graph: str | None) -> tuple[list[StoredCounts], bool]:
-    """What the graphs hold, or one of them; of a graph that is not there, nothing."""
+    """The stored counts of all graphs or of one; none for a graph that does not exist. Also whether there are more."""
     if graph is None:
         return await usage.list_stored(tx, limit=MAX_STORED)
     graph_id = (await graphs.find_graph_ids(tx, [graph])).get(graph)

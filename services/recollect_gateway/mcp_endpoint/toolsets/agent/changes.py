@@ -1,4 +1,4 @@
-"""Revise memories and nodes, or let them go."""
+"""Revise or forget memories and nodes."""
 
 from typing import Annotated, Literal
 from uuid import UUID
@@ -58,10 +58,10 @@ class ForgottenMemories(Struct, frozen=True):
 
 
 async def revise(call: Call, arguments: Revise) -> Reply:
-    """Change one memory or node; a conflict answers with both texts."""
+    """Change one memory or node; in a conflict, answer both texts."""
     if (arguments.id is None) == (arguments.name is None):
         raise InvalidInput("Give id or name, one of them", path="id")
-    amendment = MemoryPatch(
+    patch = MemoryPatch(
         text=arguments.text,
         tags=None if arguments.tags is None else tuple(arguments.tags),
         importance=arguments.importance,
@@ -71,20 +71,21 @@ async def revise(call: Call, arguments: Revise) -> Reply:
         based_on=arguments.based_on_version,
     )
     async with call.writing(arguments.graph) as (tx, revision):
-        revised = await revising.revise(tx, revision, Target(arguments.id, arguments.name), amendment)
+        revised = await revising.revise(tx, revision, Target(arguments.id, arguments.name), patch)
     status = "conflict" if revised.conflict else "unchanged" if revised.unchanged else "revised"
-    answer = RevisedMemory(
+    result = RevisedMemory(
         str(revised.id), str(revised.node_id), status, revised.text, revised.version, list(revised.conflict)
     )
-    other = "".join(f"\n  beside: {under_its_line(text)}" for text in revised.conflict)
-    return Reply(answer, f"{status} {revised.id}: {under_its_line(revised.text or '')}{other}")
+    conflicts = "".join(f"\n  beside: {under_its_line(text)}" for text in revised.conflict)
+    return Reply(result, f"{status} {revised.id}: {under_its_line(revised.text or '')}{conflicts}")
 
 
 async def forget(call: Call, arguments: Forget) -> Reply:
-    """Let memories or nodes go."""
+    """Mark memories or nodes outdated, or delete them."""
     if not arguments.ids and not arguments.names:
         raise InvalidInput("Give ids or names", path="ids")
-    targets = [*(Target(id=i) for i in arguments.ids), *(Target(name=name) for name in arguments.names)]
+    targets = [*(Target(id=id_) for id_ in arguments.ids), *(Target(name=name) for name in arguments.names)]
+    should_delete = arguments.mode == "delete"
     async with call.writing(arguments.graph) as (tx, revision):
-        gone = await revising.forget(tx, revision, targets, reason=arguments.reason, delete=arguments.mode == "delete")
-    return Reply(ForgottenMemories([str(i) for i in gone]), f"forgotten: {len(gone)} of {len(targets)}")
+        ids = await revising.forget(tx, revision, targets, reason=arguments.reason, delete=should_delete)
+    return Reply(ForgottenMemories([str(id_) for id_ in ids]), f"forgotten: {len(ids)} of {len(targets)}")

@@ -1,7 +1,7 @@
-"""Texts that others wrote, in answers of lines: no text begins a line of its own and looks like what it is not."""
+"""Stored texts in answers that consist of lines: no text begins a line of its own, where it could pass for our own."""
 
 INDENT = "    "
-"""Before every line of a text but its first."""
+"""What precedes every line of a text but its first."""
 
 
 def in_one_line(text: str) -> str:
@@ -10,5 +10,5 @@ def in_one_line(text: str) -> str:
 
 
 def under_its_line(text: str) -> str:
-    """The text with its line breaks, and what follows one indented."""
+    """The text with its line breaks, and each line after the first indented."""
     return f"\n{INDENT}".join(text.splitlines())

@@ -36,29 +36,31 @@ class Recall(RecallBody, frozen=True):
 
 
 async def remember_items(call: Call, arguments: Remember) -> Reply:
-    """Keep memories; answer what became of each, and what is close to it."""
+    """Keep memories; answer the outcome of each, and older memories close to it."""
     remembered = await remember(call, arguments.graph, arguments)
     return Reply(remembered_body(remembered), _remembered_text(remembered))
 
 
 async def recall_memories(call: Call, arguments: Recall) -> Reply | Listing:
-    """Find memories by words and meaning; whoever asks for more than the defaults gets as many pages more."""
+    """Find memories by words and meaning; a call that asks for more than the defaults may fill as many pages more."""
     recalled = await recall(call, arguments.graph, arguments)
 
-    def first(count: int) -> Reply:
+    def render(count: int) -> Reply:
         more = recalled.more or count < len(recalled.hits)
-        told = replace(recalled, hits=recalled.hits[:count], more=more)
-        return Reply(recalled_body(told, explain=arguments.explain), _recalled_text(told, arguments.explain))
+        page = replace(recalled, hits=recalled.hits[:count], more=more)
+        return Reply(recalled_body(page, explain=arguments.explain), _recalled_text(page, arguments.explain))
 
     pages = ceil(max(arguments.most / DEFAULT_LIMIT, arguments.token_budget / DEFAULT_TOKENS))
-    return Listing(len(recalled.hits), first, pages=pages)
+    return Listing(len(recalled.hits), render, pages=pages)
 
 
 def _remembered_text(remembered: Sequence[Remembered]) -> str:
     lines = []
-    for one in remembered:
-        lines.append(f"{one.outcome} {one.id}")
-        lines.extend(f"  close ({older.score:.2f}) {older.memory_id}: {in_one_line(older.text)}" for older in one.close)
+    for memory in remembered:
+        lines.append(f"{memory.outcome} {memory.id}")
+        lines.extend(
+            f"  close ({older.score:.2f}) {older.memory_id}: {in_one_line(older.text)}" for older in memory.close
+        )
     return "\n".join(lines)
 
 
@@ -74,12 +76,12 @@ def _recalled_text(recalled: Recalled, explain: bool) -> str:
     return "\n".join(lines)
 
 
-def _line(hit: Hit, explain: bool, part: bool) -> str:
-    about = f"{hit.name}: " if hit.name and not hit.text.startswith(hit.name) else ""
+def _line(hit: Hit, explain: bool, is_part: bool) -> str:
+    prefix = f"{hit.name}: " if hit.name and not hit.text.startswith(hit.name) else ""
     notes = [f"{hit.at:%Y-%m-%d}"] if hit.at else []
-    notes += ["part"] if part else []
+    notes += ["part"] if is_part else []
     notes += ["outdated"] if hit.outdated else []
     notes += [f"one of {len(hit.conflicts) + 1} versions in conflict"] if hit.conflicts else []
-    noted = f" ({', '.join(notes)})" if notes else ""
+    suffix = f" ({', '.join(notes)})" if notes else ""
     score = f" {hit.score:.2f}" if explain else ""
-    return f"- {under_its_line(about + hit.text)}{noted} [{hit.memory_id}{score}]"
+    return f"- {under_its_line(prefix + hit.text)}{suffix} [{hit.memory_id}{score}]"

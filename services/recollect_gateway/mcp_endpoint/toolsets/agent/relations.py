@@ -18,10 +18,10 @@ from recollect_gateway.mcp_endpoint.toolsets.agent.lines import in_one_line
 from recollect_gateway.shapes import MAX_ITEMS, Name, RelationType, check_metadata
 
 MAX_NODES = 30
-"""Nodes of an exploration, where nobody says how many."""
+"""Nodes of an exploration, at most, if the caller does not say how many."""
 
-MAX_GIST = 300
-"""Characters of what is told of a node that was met on the way."""
+MAX_EXCERPT = 300
+"""Characters of the excerpt of a node's text, at most."""
 
 
 class Triple(Struct, forbid_unknown_fields=True, frozen=True):
@@ -93,15 +93,18 @@ class ExploredGraph(Struct, frozen=True):
 
 
 async def relate(call: Call, arguments: Relate) -> Reply:
-    """Keep relations; answer which were new, and which have other metadata now."""
+    """Keep relations; answer which are new, and whose metadata has changed."""
     for place, triple in enumerate(arguments.triples):
         check_metadata(triple.metadata, f"triples.{place}.metadata", call.settings.max_metadata_size)
-    wanted = [NewRelation(t.subject, t.object, t.predicate, t.metadata) for t in arguments.triples]
+    new_relations = [NewRelation(t.subject, t.object, t.predicate, t.metadata) for t in arguments.triples]
     async with call.writing(arguments.graph) as (tx, revision):
-        put = await relations.upsert_relations(tx, revision, wanted)
-    answer = [RelatedTriple(r.source, r.type, r.target, _status(one)) for r, one in zip(wanted, put, strict=True)]
-    lines = (f"{one.status} {one.subject} -{one.predicate}-> {one.object}" for one in answer)
-    return Reply(RelatedTriples(answer), "\n".join(map(in_one_line, lines)))
+        upserts = await relations.upsert_relations(tx, revision, new_relations)
+    triples = [
+        RelatedTriple(relation.source, relation.type, relation.target, _status(upsert))
+        for relation, upsert in zip(new_relations, upserts, strict=True)
+    ]
+    lines = (f"{triple.status} {triple.subject} -{triple.predicate}-> {triple.object}" for triple in triples)
+    return Reply(RelatedTriples(triples), "\n".join(map(in_one_line, lines)))
 
 
 async def explore(call: Call, arguments: Explore) -> Reply | Listing:
@@ -111,28 +114,28 @@ async def explore(call: Call, arguments: Explore) -> Reply | Listing:
         found = await _paths(call, arguments, start, _target(arguments.to), walk)
     else:
         async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
-            most = arguments.max_nodes or MAX_NODES
-            found = await exploring.explore(view, start, walk, depth=arguments.depth, max_nodes=most)
+            max_nodes = arguments.max_nodes or MAX_NODES
+            found = await exploring.explore(view, start, walk, depth=arguments.depth, max_nodes=max_nodes)
 
-    def reply(shown: list[NeighbourNode], cut: str | None) -> Reply:
-        answer = _explored(found, shown, cut)
-        return Reply(answer, _explored_text(answer))
+    def reply(nodes: list[NeighbourNode], cut: str | None) -> Reply:
+        explored = _explored_graph(found, nodes, cut)
+        return Reply(explored, _explored_text(explored))
 
     return cut_short(found.nodes, reply, limit=arguments.max_nodes, cut=found.cut, related_items=len(found.edges))
 
 
 async def _paths(call: Call, arguments: Explore, start: Target, to: Target, walk: Walk) -> Explored:
     async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
-        searched = await exploring.open_paths(view, start, to, walk, depth=arguments.depth)
-    paths = await call.compute(searched.all_paths(), advice="Narrow predicates or depth.")
+        search = await exploring.open_paths(view, start, to, walk, depth=arguments.depth)
+    paths = await call.compute(search.all_paths(), advice="Narrow predicates or depth.")
     async with call.transaction(keyed=True) as tx:
-        return await exploring.explored_paths(tx, searched, paths)
+        return await exploring.explored_paths(tx, search, paths)
 
 
-def _status(put: EdgeUpsert) -> str:
-    if put.created:
+def _status(upsert: EdgeUpsert) -> str:
+    if upsert.created:
         return "new"
-    return "updated" if put.updated else "known"
+    return "updated" if upsert.updated else "known"
 
 
 def _target(text: str) -> Target:
@@ -143,11 +146,11 @@ def _target(text: str) -> Target:
         return Target(name=text)
 
 
-def _explored(found: Explored, shown: Sequence[NeighbourNode], cut: str | None) -> ExploredGraph:
-    """What was met, of nodes those that are shown, with the relations that lead to no other of them."""
-    left_out = {node.id for node in found.nodes[len(shown) :]}
+def _explored_graph(found: Explored, nodes: Sequence[NeighbourNode], cut: str | None) -> ExploredGraph:
+    """The first nodes of what was found, with the relations that touch none of the nodes left out."""
+    left_out = {node.id for node in found.nodes[len(nodes) :]}
     return ExploredGraph(
-        [ExploredNode(str(node.id), node.name, node.kind, _gist(node)) for node in shown],
+        [ExploredNode(str(node.id), node.name, node.kind, _excerpt(node)) for node in nodes],
         [
             ExploredEdge(found.labels[edge.from_node], edge.type, found.labels[edge.to_node], edge.created_at)
             for edge in found.edges
@@ -160,22 +163,23 @@ def _explored(found: Explored, shown: Sequence[NeighbourNode], cut: str | None) 
     )
 
 
-def _gist(node: NeighbourNode) -> str | None:
+def _excerpt(node: NeighbourNode) -> str | None:
     text = "; ".join([*([node.content] if node.content else []), *node.observations])
-    return (text if len(text) <= MAX_GIST else f"{text[: MAX_GIST - 1]}…") or None
+    return (text if len(text) <= MAX_EXCERPT else f"{text[: MAX_EXCERPT - 1]}…") or None
 
 
-def _explored_text(found: ExploredGraph) -> str:
-    lines = [" → ".join(path) for path in found.paths]
+def _explored_text(explored: ExploredGraph) -> str:
+    lines = [" → ".join(path) for path in explored.paths]
     lines += [
-        f"{edge.subject} -{edge.predicate}-> {edge.object} ({edge.created_at:%Y-%m-%d})" for edge in found.relations
+        f"{edge.subject} -{edge.predicate}-> {edge.object} ({edge.created_at:%Y-%m-%d})" for edge in explored.relations
     ]
     lines += [
-        f"- {node.name or node.id}{f' ({node.kind})' if node.kind else ''}: {node.text or ''}" for node in found.nodes
+        f"- {node.name or node.id}{f' ({node.kind})' if node.kind else ''}: {node.text or ''}"
+        for node in explored.nodes
     ]
     lines = [in_one_line(line) for line in lines]
-    if found.cut == CUT:
+    if explored.cut == CUT:
         lines.append("Not everything: a page is full. Narrow predicates, start farther out, or give max_nodes.")
-    elif found.cut:
-        lines.append(f"Not everything: the bound on {found.cut} was reached. Narrow predicates or depth.")
+    elif explored.cut:
+        lines.append(f"Not everything: the bound on {explored.cut} was reached. Narrow predicates or depth.")
     return "\n".join(lines) or "Nothing found."

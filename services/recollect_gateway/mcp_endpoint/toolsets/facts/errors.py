@@ -1,4 +1,4 @@
-"""How the graph-memory contract tells errors: an envelope, with its codes."""
+"""Errors as the graph-memory contract renders them: an envelope, with its codes."""
 
 import msgspec
 from mcp_types import CallToolResult, TextContent
@@ -16,15 +16,15 @@ CODES = {
 
 
 def render_error(error: Exception) -> CallToolResult:
-    """An error as the contract's envelope; our own code and the path travel in `_meta`, as for every tool."""
-    told = tool_error(error)
+    """An error as the contract's envelope; our own code and the path are in `_meta`, as for every tool."""
+    result = tool_error(error)
     code = _code(error)
-    message = "".join(content.text for content in told.content if isinstance(content, TextContent))
+    message = "".join(content.text for content in result.content if isinstance(content, TextContent))
     # The contract spells the code's key both ways.
     envelope = {"success": False, "error": message, "error_code": code, "code": code}
     text = msgspec.json.format(msgspec.json.encode(envelope), indent=2).decode()
     return CallToolResult(
-        content=[TextContent(type="text", text=text)], structured_content=envelope, is_error=True, _meta=told.meta
+        content=[TextContent(type="text", text=text)], structured_content=envelope, is_error=True, _meta=result.meta
     )
 
 

@@ -1,4 +1,4 @@
-"""How the service is."""
+"""Checks of the service: database, embedder and caches."""
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -65,30 +65,38 @@ class Health(Struct, frozen=True):
 
 
 async def test_connection(call: Call, arguments: CheckHealth) -> Reply:
-    """Say that the database answers."""
+    """Check that the database answers."""
     await call.services.db.ping()
     return Reply(Connection(True, "The database answers."))
 
 
 async def health_check(call: Call, arguments: CheckHealth) -> Reply:
-    """Say what answers and what does not; that something is away is no error."""
-    database, vectors, refused = await _database(call)
+    """Check which services answer; a service that is away is no error."""
+    database, vectors, refused = await _check_database(call)
     return Reply(
-        Health(True, database, await _embeddings(call.services.encoder.embedder), vectors, refused, await _caches(call))
+        Health(
+            True,
+            database,
+            await _check_embeddings(call.services.encoder.embedder),
+            vectors,
+            refused,
+            await _caches(call),
+        )
     )
 
 
 async def without_database(services: Services) -> Reply:
-    """What `health_check` says while the database is away. What the caches hold is told to known callers only.
+    """The answer of `health_check` while the database is away; it leaves out the counts of caches.
 
-    The embedder is asked through its cache: nobody can send it more than that by keys which cannot be checked.
+    Those are for known callers only. The embedder is asked through its cache, so that keys which cannot be checked now
+    do not cause work there.
     """
     cached = services.encoder.cached
     embedder = cached.of(NOBODY) if cached else services.encoder.embedder
-    return Reply(Health(True, False, await _embeddings(embedder), False, None, _bounds(services)))
+    return Reply(Health(True, False, await _check_embeddings(embedder), False, None, _cache_bounds(services)))
 
 
-def _bounds(services: Services) -> Caches:
+def _cache_bounds(services: Services) -> Caches:
     embedder, cache = services.encoder.cached, services.recall_cache
     embeddings, searches = EmbeddingCache(False, 0, 0, 0.0), SearchCache(False, 0, 0, 0, 0.0)
     if embedder is not None:
@@ -98,8 +106,8 @@ def _bounds(services: Services) -> Caches:
     return Caches(embeddings, searches)
 
 
-async def _database(call: Call) -> tuple[bool, bool, int | None]:
-    """Whether the database answers, whether it can compare vectors, and how many passages are set aside, if it does."""
+async def _check_database(call: Call) -> tuple[bool, bool, int | None]:
+    """Whether the database answers and can compare vectors and, if it answers, how many passages are set aside."""
     try:
         async with call.transaction() as tx:
             return True, await recall.vectors_ready(tx), await passages.count_refused(tx)
@@ -109,8 +117,8 @@ async def _database(call: Call) -> tuple[bool, bool, int | None]:
 
 async def _caches(call: Call) -> Caches:
     tenant_id = call.caller.tenant_id
-    embedder, cache, told = call.services.encoder.cached, call.services.recall_cache, _bounds(call.services)
-    embeddings, searches = told.embeddings, told.search
+    embedder, cache, bounds = call.services.encoder.cached, call.services.recall_cache, _cache_bounds(call.services)
+    embeddings, searches = bounds.embeddings, bounds.search
     if embedder is not None:
         hit_rate = round(embedder.tallies.of(tenant_id).hit_rate, 3)
         embeddings = replace(embeddings, size=embedder.recent.size(tenant_id), hit_rate=hit_rate)
@@ -120,7 +128,7 @@ async def _caches(call: Call) -> Caches:
     return Caches(embeddings, searches)
 
 
-async def _embeddings(embedder: Embedder) -> bool:
+async def _check_embeddings(embedder: Embedder) -> bool:
     try:
         await embedder.embed(["health"])
     except Unavailable:

@@ -63,7 +63,7 @@ async def get_node_change_history(call: Call, arguments: GetNodeChangeHistory) -
         found, more = await reading.history(view, node_id(arguments.node_id), offset=offset, limit=limit)
     return paged(
         [*map(_version_out, found)],
-        lambda rows, following: Reply(Versions(True, rows, following)),
+        lambda rows, next_offset: Reply(Versions(True, rows, next_offset)),
         limit=arguments.limit,
         offset=offset,
         next_offset=offset + limit if more else None,

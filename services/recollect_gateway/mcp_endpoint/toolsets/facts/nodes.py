@@ -1,4 +1,4 @@
-"""Facts and entities by id: make, read, change and delete them."""
+"""Facts and entities by id: create, read, change and delete them."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -45,10 +45,10 @@ START_OF_TIME = -62_135_596_800_000
 END_OF_TIME = 253_402_300_799_999
 """The last millisecond of the year 9999."""
 NEVER = 0
-"""The `expires_at` of what never expires: null stands for what a call does not speak of."""
+"""The `expires_at` of a node that never expires; null means that the call leaves it as it is."""
 
 Text = str
-"""How long one may be is a setting; the contract has words for one that is longer."""
+"""Its length is bounded by a setting, and not here: the contract has an error message of its own for that."""
 FactKind = Annotated[str, Meta(min_length=1, max_length=256)]
 Source = Annotated[str, Meta(max_length=256)]
 Milliseconds = Annotated[
@@ -172,44 +172,44 @@ class CreatedNode(Struct, frozen=True, omit_defaults=True):
 
 
 async def create_node(call: Call, arguments: CreateNode) -> Reply:
-    """Make a fact or an entity, or give a known one what is said of it anew."""
+    """Create a fact or an entity, or update one that is known already."""
     graph = graph_of(arguments)
     require_none(_create_faults(arguments, call.settings))
     text = arguments.text or ""
-    given = [
-        RequestedLink(node_id(one.node_id), one.relation_type, one.node_type == "Entity")
-        for one in arguments.links or []
+    links = [
+        RequestedLink(node_id(link.node_id), link.relation_type, link.node_type == "Entity")
+        for link in arguments.links or []
     ]
-    wanted = _wanted(arguments)
-    fields = _fields(wanted)
+    patch = _patch(arguments)
+    fields = _fields(patch)
     async with call.writing(graph) as (tx, revision):
         if arguments.node_type == "Entity":
-            kept = await writing.create_entity(tx, revision, text, fields, given, restated=wanted)
+            created = await writing.create_entity(tx, revision, text, fields, links, restated=patch)
         else:
-            kept = await writing.create_fact(
+            created = await writing.create_fact(
                 tx,
                 revision,
                 _fact(text, fields),
-                given,
-                restated=wanted,
+                links,
+                restated=patch,
                 auto_link=arguments.auto_link,
                 threshold=arguments.semantic_threshold,
             )
-    return Reply(CreatedNode(True, node_out(kept.node, revision.graph.name), kept.updated))
+    return Reply(CreatedNode(True, node_out(created.node, revision.graph.name), created.updated))
 
 
 async def get_node(call: Call, arguments: GetNode) -> Reply:
     """Read a fact or an entity."""
     graph = graph_of(arguments)
-    wanted = node_id(arguments.node_id)
+    id_ = node_id(arguments.node_id)
     async with call.reading(graph, arguments.as_of, keyed=True) as view:
-        node, said = await reading.get_node(view, wanted)
+        node, observations = await reading.get_node(view, id_)
         owner_id = await graphs.name_of(view.tx, graph)
-    return Reply(DescribedNode(True, WholeNode(**node_fields(node, owner_id), observations=list(said))))
+    return Reply(DescribedNode(True, WholeNode(**node_fields(node, owner_id), observations=list(observations))))
 
 
 async def update_node(call: Call, arguments: UpdateNode) -> Reply:
-    """Change a fact or an entity; the new version's number only where versioning is asked for."""
+    """Change a fact or an entity; answer the new version's number only if versioning is asked for."""
     graph = graph_of(arguments)
     text = arguments.text
     require_none(
@@ -219,10 +219,10 @@ async def update_node(call: Call, arguments: UpdateNode) -> Reply:
             _ttl_fault(arguments.ttl_days, call.settings),
         ]
     )
-    wanted = replace(_wanted(arguments), text=text)
+    patch = replace(_patch(arguments), text=text)
     async with call.writing(graph) as (tx, revision):
-        node = await revising.change(tx, revision, node_id(arguments.node_id), wanted)
-        return await _one(tx, graph, node, versioned=arguments.versioning)
+        node = await revising.change(tx, revision, node_id(arguments.node_id), patch)
+        return await _one_node(tx, graph, node, versioned=arguments.versioning)
 
 
 async def delete_node(call: Call, arguments: DeleteNode) -> Reply:
@@ -233,39 +233,39 @@ async def delete_node(call: Call, arguments: DeleteNode) -> Reply:
 
 
 async def mark_outdated(call: Call, arguments: MarkOutdated) -> Reply:
-    """Say that a fact no longer holds."""
+    """Mark a fact as no longer true."""
     graph = graph_of(arguments)
-    outdated = NodePatch(status="outdated", reason=arguments.reason)
+    patch = NodePatch(status="outdated", reason=arguments.reason)
     async with call.writing(graph) as (tx, revision):
-        node = await revising.change(tx, revision, node_id(arguments.fact_id), outdated)
-        return await _one(tx, graph, node)
+        node = await revising.change(tx, revision, node_id(arguments.fact_id), patch)
+        return await _one_node(tx, graph, node)
 
 
 async def create_summary_fact(call: Call, arguments: CreateSummaryFact) -> Reply:
-    """Make a fact that sums up others."""
+    """Create a fact that sums up others."""
     graph = graph_of(arguments)
     text = arguments.summary_text
     require_none([_text_fault(text, "summary_text", call.settings)])
-    summed = [node_id(one) for one in arguments.fact_ids]
+    ids = [node_id(fact_id) for fact_id in arguments.fact_ids]
+    summary = NewFact(text, kind=arguments.kind, source=DEFAULT_SOURCE)
     async with call.writing(graph) as (tx, revision):
-        made = await writing.summarize(tx, revision, summed, NewFact(text, kind=arguments.kind, source=DEFAULT_SOURCE))
-        return await _one(tx, graph, made)
+        return await _one_node(tx, graph, await writing.summarize(tx, revision, ids, summary))
 
 
 def _create_faults(arguments: CreateNode, settings: Settings) -> list[InvalidInput | None]:
-    """All that is wrong with a node to make."""
-    fact = arguments.node_type == "Fact"
+    """All errors in the arguments of a new node."""
+    is_fact = arguments.node_type == "Fact"
     return [
         _text_fault(arguments.text, "text", settings),
         metadata_fault(arguments.metadata, "metadata", settings),
         _ttl_fault(arguments.ttl_days, settings),
-        InvalidInput("A fact has no entity type", path="entity_type") if fact and arguments.entity_type else None,
-        None if fact or not arguments.kind else InvalidInput("An entity's kind is its entity_type", path="kind"),
+        InvalidInput("A fact has no entity type", path="entity_type") if is_fact and arguments.entity_type else None,
+        None if is_fact or not arguments.kind else InvalidInput("An entity's kind is its entity_type", path="kind"),
     ]
 
 
 def _text_fault(text: str | None, path: str, settings: Settings) -> InvalidInput | None:
-    """What is wrong with a text that must say something and must not be too long."""
+    """The error for a text that is blank or too long."""
     if text is None or not text.strip():
         return InvalidInput("Text cannot be empty", path=path)
     if len(text) > settings.max_text_length:
@@ -274,7 +274,7 @@ def _text_fault(text: str | None, path: str, settings: Settings) -> InvalidInput
 
 
 def _ttl_fault(ttl_days: float | None, settings: Settings) -> InvalidInput | None:
-    """What is wrong with the days until something expires."""
+    """The error for a lifetime outside the configured bounds."""
     if ttl_days is None or settings.min_ttl_days < ttl_days <= settings.max_ttl_days:
         return None
     return InvalidInput(
@@ -282,40 +282,40 @@ def _ttl_fault(ttl_days: float | None, settings: Settings) -> InvalidInput | Non
     )
 
 
-def _moment(expires_at: int | None) -> datetime | None:
-    """When something expires; None where nothing is said of it, or that it never does."""
+def _expiry(expires_at: int | None) -> datetime | None:
+    """The time when a node expires; None where it is not given, or the node never expires."""
     return None if expires_at == NEVER else moment_of(expires_at)
 
 
-def _wanted(arguments: CreateNode | UpdateNode) -> NodePatch:
-    """What is said of a node beside its text."""
-    never = arguments.expires_at == NEVER
-    wanted = NodePatch(
+def _patch(arguments: CreateNode | UpdateNode) -> NodePatch:
+    """The values that the arguments give to a node beside its text."""
+    never_expires = arguments.expires_at == NEVER
+    patch = NodePatch(
         kind=arguments.entity_type,
         fact_kind=arguments.kind,
         metadata=arguments.metadata,
         status=arguments.status,
         source=arguments.source,
-        ttl_days=None if never else arguments.ttl_days,
-        expires_at=_moment(arguments.expires_at),
-        never_expires=never,
+        ttl_days=None if never_expires else arguments.ttl_days,
+        expires_at=_expiry(arguments.expires_at),
+        never_expires=never_expires,
     )
     if isinstance(arguments, UpdateNode):
-        return wanted
-    return replace(wanted, thread=arguments.thread or None, said_at=moment_of(arguments.at))
+        return patch
+    return replace(patch, thread=arguments.thread or None, said_at=moment_of(arguments.at))
 
 
-def _fields(wanted: NodePatch) -> NodeFields:
-    """What a new node is made of."""
+def _fields(patch: NodePatch) -> NodeFields:
+    """The fields of a new node, with their defaults."""
     return NodeFields(
-        kind=wanted.kind or wanted.fact_kind,
-        metadata=wanted.metadata or {},
-        status=wanted.status or "active",
-        source=wanted.source or DEFAULT_SOURCE,
-        ttl_days=wanted.ttl_days,
-        expires_at=wanted.expires_at,
-        thread=wanted.thread,
-        said_at=wanted.said_at,
+        kind=patch.kind or patch.fact_kind,
+        metadata=patch.metadata or {},
+        status=patch.status or "active",
+        source=patch.source or DEFAULT_SOURCE,
+        ttl_days=patch.ttl_days,
+        expires_at=patch.expires_at,
+        thread=patch.thread,
+        said_at=patch.said_at,
     )
 
 
@@ -333,5 +333,5 @@ def _fact(text: str, fields: NodeFields) -> NewFact:
     )
 
 
-async def _one(tx: Transaction, graph: str | None, node: Version, *, versioned: bool = False) -> Reply:
+async def _one_node(tx: Transaction, graph: str | None, node: Version, *, versioned: bool = False) -> Reply:
     return Reply(OneNode(True, node_out(node, await graphs.name_of(tx, graph), versioned=versioned)))

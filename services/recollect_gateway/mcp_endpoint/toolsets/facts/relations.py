@@ -109,36 +109,40 @@ class OneRelation(Struct, frozen=True, omit_defaults=True):
 
 
 async def create_triplet(call: Call, arguments: CreateTriplet) -> Reply:
-    """Relate two entities by name, or put other metadata to their relation."""
+    """Relate two entities by name, or replace the metadata of their relation."""
     graph = graph_of(arguments)
     metadata = checked_metadata(arguments.metadata, "metadata", call.settings)
     triplet = NewRelation(arguments.subject, arguments.object_value, arguments.predicate, metadata)
     fact_id = None if arguments.fact_id is None else node_id(arguments.fact_id)
     kinds = arguments.subject_type, arguments.object_type
     async with call.writing(graph) as (tx, revision):
-        upserted, kept = await relating.create_triplet(tx, revision, triplet, fact_id, kinds)
-    said = None if kept is None else str(kept)
-    told = _triplet_out(upserted.edge, triplet.source, triplet.target, revision.graph.name, said)
-    return Reply(OneTriplet(True, told, upserted.updated))
+        upserted, stated_by = await relating.create_triplet(tx, revision, triplet, fact_id, kinds)
+    stated_by_id = None if stated_by is None else str(stated_by)
+    out = _triplet_out(upserted.edge, triplet.source, triplet.target, revision.graph.name, stated_by_id)
+    return Reply(OneTriplet(True, out, upserted.updated))
 
 
 async def search_triplets(call: Call, arguments: SearchTriplets) -> Reply | Listing:
     """Find relations between names."""
     graph = graph_of(arguments)
-    only = RelationFilter(arguments.subject, arguments.object_value, arguments.predicate)
+    filter_ = RelationFilter(arguments.subject, arguments.object_value, arguments.predicate)
     offset, limit = arguments.offset, arguments.limit or PAGE_ROWS
     async with call.reading(graph, arguments.as_of) as view:
-        found, more = await relating.search_triplets(view, only, offset=offset, limit=limit)
+        found, more = await relating.search_triplets(view, filter_, offset=offset, limit=limit)
         owner_id = await graphs.name_of(view.tx, graph)
     triplets = [
         _triplet_out(
-            one.edge, one.named.source, one.named.target, owner_id, None if one.fact_id is None else str(one.fact_id)
+            triplet.edge,
+            triplet.named.source,
+            triplet.named.target,
+            owner_id,
+            None if triplet.fact_id is None else str(triplet.fact_id),
         )
-        for one in found
+        for triplet in found
     ]
     return paged(
         triplets,
-        lambda rows, following: Reply(Triplets(True, rows, following)),
+        lambda rows, next_offset: Reply(Triplets(True, rows, next_offset)),
         limit=arguments.limit,
         offset=offset,
         next_offset=offset + limit if more else None,
@@ -146,17 +150,17 @@ async def search_triplets(call: Call, arguments: SearchTriplets) -> Reply | List
 
 
 async def create_relation(call: Call, arguments: CreateRelation) -> Reply:
-    """Relate two nodes by id, or put other properties to their relation."""
+    """Relate two nodes by id, or replace the properties of their relation."""
     metadata = checked_metadata(arguments.properties, "properties", call.settings)
     edge = NewEdge(node_id(arguments.from_id), node_id(arguments.to_id), arguments.relation_type, metadata=metadata)
     async with call.writing(graph_of(arguments)) as (tx, revision):
         upserted = await relating.relate(tx, revision, edge)
-    made = upserted.edge
-    return Reply(OneRelation(True, made.type, str(made.id), milliseconds(made.created_at), upserted.updated))
+    stored = upserted.edge
+    return Reply(OneRelation(True, stored.type, str(stored.id), milliseconds(stored.created_at), upserted.updated))
 
 
 async def delete_relation(call: Call, arguments: DeleteRelation) -> Reply:
-    """Take relations between two nodes away; what is not there is passed over."""
+    """Delete relations between two nodes; succeeds where there are none."""
     graph = graph_of(arguments)
     try:
         ends = node_id(arguments.from_id), node_id(arguments.to_id)

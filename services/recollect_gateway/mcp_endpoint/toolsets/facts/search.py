@@ -28,10 +28,10 @@ from recollect_gateway.mcp_endpoint.toolsets.facts.shapes import (
 )
 
 MAX_SIMILAR = 10
-"""Similar facts, where nobody says how many: the contract's default."""
+"""Similar facts, if the caller gives no limit: the contract's default."""
 
 MAX_FOUND = 100
-"""What a search answers on all its pages, at most."""
+"""Nodes that a search answers on all its pages together, at most."""
 
 Passed = Annotated[int, Meta(ge=0, le=MAX_FOUND, description="How many to pass over")]
 
@@ -95,63 +95,63 @@ async def search(call: Call, arguments: Search) -> Reply | Listing:
     """Find facts and entities by words, meaning and name."""
     graph = graph_of(arguments)
     types = set(arguments.node_types or ())
-    only = RecallFilter(
+    filter_ = RecallFilter(
         status=arguments.status,
         include_outdated=arguments.include_outdated,
         named=None if len(types) != 1 else types == {"Entity"},
     )
     offset, limit = arguments.offset, arguments.limit or call.settings.search_default_limit
-    ends = min(offset + limit, MAX_FOUND)
+    end = min(offset + limit, MAX_FOUND)
     (question,) = await call.questions([arguments.query])
-    async with call.recalling(graph, [question], only, as_of=arguments.as_of) as (view, cached):
+    async with call.recalling(graph, [question], filter_, as_of=arguments.as_of) as (view, cached):
         found = await searching.find(
             view,
             question,
-            only,
-            limit=ends + 1,
+            filter_,
+            limit=end + 1,
             threshold=arguments.similarity_threshold,
             cached=cached,
         )
         owner_id = await graphs.name_of(view.tx, graph)
     return paged(
-        [_found_out(one, owner_id) for one in found[offset:ends]],
-        lambda rows, following: Reply(_split(rows, following)),
+        [_found_out(match, owner_id) for match in found[offset:end]],
+        lambda rows, next_offset: Reply(_search_results(rows, next_offset)),
         limit=arguments.limit,
         offset=offset,
-        next_offset=ends if len(found) > ends < MAX_FOUND else None,
+        next_offset=end if len(found) > end < MAX_FOUND else None,
     )
 
 
 async def find_similar(call: Call, arguments: FindSimilar) -> Reply | Listing:
     """Find facts that mean nearly the same."""
     offset, limit = arguments.offset, arguments.limit or MAX_SIMILAR
-    ends = min(offset + limit, MAX_FOUND)
+    end = min(offset + limit, MAX_FOUND)
     graph = graph_of(arguments)
     async with call.reading(graph, arguments.as_of) as view:
         found = await searching.find_similar(
             view,
             node_id(arguments.fact_id),
             threshold=call.settings.similarity_threshold if arguments.threshold is None else arguments.threshold,
-            limit=ends + 1,
+            limit=end + 1,
             edges=arguments.include_relations,
         )
         owner_id = await graphs.name_of(view.tx, graph)
     return paged(
-        [await _similar_out(one, owner_id) for one in found[offset:ends]],
-        lambda rows, following: Reply(SimilarNodes(True, rows, following)),
+        [await _similar_out(similar, owner_id) for similar in found[offset:end]],
+        lambda rows, next_offset: Reply(SimilarNodes(True, rows, next_offset)),
         limit=arguments.limit,
         offset=offset,
-        next_offset=ends if len(found) > ends < MAX_FOUND else None,
+        next_offset=end if len(found) > end < MAX_FOUND else None,
     )
 
 
-def _found_out(found: NodeMatch, owner_id: str) -> FoundNode:
-    """A node that a search found, with why."""
+def _found_out(match: NodeMatch, owner_id: str) -> FoundNode:
+    """A node that a search found, with its scores and matching statements."""
     return FoundNode(
-        **node_fields(found.node, owner_id),
-        score=round(found.score, 4),
-        similarity=round(found.similarity, 4),
-        matches=list(found.matches),
+        **node_fields(match.node, owner_id),
+        score=round(match.score, 4),
+        similarity=round(match.similarity, 4),
+        matches=list(match.matches),
     )
 
 
@@ -161,7 +161,8 @@ async def _similar_out(similar: SimilarFact, owner_id: str) -> SimilarNode:
     return SimilarNode(**node_fields(similar.node, owner_id), score=round(similar.score, 4), relations=relations)
 
 
-def _split(found: Sequence[FoundNode], next_offset: int | None) -> SearchResults:
-    """What a search found, whole and by type."""
-    facts = [node for node in found if node.node_type == "Fact"]
-    return SearchResults(True, list(found), facts, [node for node in found if node.node_type == "Entity"], next_offset)
+def _search_results(nodes: Sequence[FoundNode], next_offset: int | None) -> SearchResults:
+    """The nodes that a search found, all of them and by type."""
+    facts = [node for node in nodes if node.node_type == "Fact"]
+    entities = [node for node in nodes if node.node_type == "Entity"]
+    return SearchResults(True, list(nodes), facts, entities, next_offset)

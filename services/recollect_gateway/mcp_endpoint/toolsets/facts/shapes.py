@@ -1,6 +1,6 @@
-"""What every tool of the graph-memory contract takes and answers: graphs, nodes and edges, as they are told.
+"""Arguments and answers that the tools of the graph-memory contract share: graphs, nodes and edges.
 
-Times are integer milliseconds since 1970; vectors stay inside.
+Times are integer milliseconds since 1970; vectors are not part of answers.
 """
 
 from collections.abc import Iterable
@@ -96,7 +96,7 @@ def graph_of(arguments: OwnedArguments | OwnedReadArguments) -> str | None:
 
 
 def node_id(text: str) -> UUID:
-    """A node's id; raises NotFound for a text that is none: no node has it."""
+    """Parse a node's id; raises NotFound for a text that is no id, since no node has it."""
     try:
         return UUID(text)
     except ValueError:
@@ -104,7 +104,7 @@ def node_id(text: str) -> UUID:
 
 
 def metadata_fault(metadata: dict[str, Any] | None, path: str, settings: Settings) -> InvalidInput | None:
-    """What is said of metadata that is too large; None where it is not."""
+    """The error for metadata that is too large; None where it is not."""
     try:
         check_metadata(metadata, path, settings.max_metadata_size)
     except InvalidInput as fault:
@@ -113,14 +113,14 @@ def metadata_fault(metadata: dict[str, Any] | None, path: str, settings: Setting
 
 
 def checked_metadata(metadata: dict[str, Any] | None, path: str, settings: Settings) -> dict[str, Any] | None:
-    """Metadata that is not too large; None where none is given. Raises InvalidInput."""
+    """Return the metadata; raises InvalidInput where it is too large."""
     require_none([metadata_fault(metadata, path, settings)])
     return metadata
 
 
-def moment_of(told: int | None) -> datetime | None:
-    """The moment that the contract tells in milliseconds since 1970."""
-    return None if told is None else from_milliseconds(told)
+def moment_of(timestamp: int | None) -> datetime | None:
+    """A time of the contract, which is in milliseconds since 1970."""
+    return None if timestamp is None else from_milliseconds(timestamp)
 
 
 def node_out(node: Version, owner_id: str, *, versioned: bool = False) -> NodeOut:
@@ -138,7 +138,7 @@ def _edge_out(e: Edge) -> EdgeOut:
 
 
 def node_fields(node: Version, owner_id: str) -> dict[str, Any]:
-    """The fields of a NodeOut but `version`, for it and for what extends it."""
+    """The fields of a NodeOut but `version`, for NodeOut and the structs that extend it."""
     return {
         "id": str(node.node_id),
         "node_type": "Fact" if node.name is None else "Entity",

@@ -61,8 +61,8 @@ async def get_stats(call: Call, arguments: GetStats) -> Reply | Listing:
         revision=head.revision if head else 0,
     )
 
-    def reply(shown: list[int], cut: str | None) -> Reply:
-        kinds, types = dict(found.kinds[: len(shown)]), dict(found.types[: len(shown)])
+    def reply(page: list[int], cut: str | None) -> Reply:
+        kinds, types = dict(found.kinds[: len(page)]), dict(found.types[: len(page)])
         return Reply(StatsResult(True, structs.replace(counts, entity_types=kinds, relation_types=types), cut))
 
     return cut_short(range(max(len(found.kinds), len(found.types))), reply, limit=None)

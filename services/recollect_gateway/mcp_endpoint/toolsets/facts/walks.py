@@ -1,4 +1,4 @@
-"""Walks along relations: what lies around a node, and the paths between two."""
+"""Walks along relations: the surroundings of a node, and the paths between two nodes."""
 
 from itertools import pairwise
 from typing import Annotated
@@ -24,7 +24,7 @@ from recollect_gateway.mcp_endpoint.toolsets.facts.shapes import (
 )
 
 MAX_PATHS = 5
-"""Paths, where nobody says how many: the contract's default."""
+"""Paths, if the caller gives no limit: the contract's default."""
 
 
 class GetContext(OwnedReadArguments, frozen=True, rename=None):
@@ -71,7 +71,7 @@ class Trace(Struct, frozen=True, omit_defaults=True):
 
 
 async def get_context(call: Call, arguments: GetContext) -> Reply | Listing:
-    """Show what lies around a node; around none lies nothing."""
+    """Show the surroundings of a node; nothing if no node is named."""
     graph = graph_of(arguments)
     if not arguments.node_id:
         return Reply(Context(True, [], []))
@@ -86,9 +86,9 @@ async def get_context(call: Call, arguments: GetContext) -> Reply | Listing:
     nodes = [node_out(node, owner_id) for node in found.nodes]
     edges = await edges_out(found.edges)
 
-    def reply(shown: list[NodeOut], cut: str | None) -> Reply:
-        ids = {node.id for node in shown}
-        return Reply(Context(True, shown, [edge for edge in edges if edge.from_id in ids and edge.to_id in ids], cut))
+    def reply(page: list[NodeOut], cut: str | None) -> Reply:
+        ids = {node.id for node in page}
+        return Reply(Context(True, page, [edge for edge in edges if edge.from_id in ids and edge.to_id in ids], cut))
 
     return cut_short(nodes, reply, limit=arguments.max_nodes, cut=found.cut, related_items=len(edges))
 
@@ -98,10 +98,10 @@ async def get_trace(call: Call, arguments: GetTrace) -> Reply | Listing:
     graph = graph_of(arguments)
     ends = node_id(arguments.from_id), node_id(arguments.to_id)
     async with call.reading(graph, arguments.as_of) as view:
-        searched = await exploring.open_trace(view, *ends, max_paths=arguments.max_paths or MAX_PATHS)
-    paths = await call.compute(searched.all_paths(), advice="Ask for fewer paths: max_paths.")
+        search = await exploring.open_trace(view, *ends, max_paths=arguments.max_paths or MAX_PATHS)
+    paths = await call.compute(search.all_paths(), advice="Ask for fewer paths: max_paths.")
     async with call.transaction() as tx:
-        found = await exploring.traced(tx, searched, paths)
+        found = await exploring.traced(tx, search, paths)
         owner_id = await graphs.name_of(tx, graph)
     return cut_short(
         await _paths_out(found, owner_id),
@@ -117,6 +117,6 @@ async def _paths_out(found: Neighbourhood, owner_id: str) -> list[PathOut]:
     paths = []
     for path in found.paths:
         steps = {frozenset(step) for step in pairwise(path)}
-        taken = [edge for edge in found.edges if frozenset((edge.from_node, edge.to_node)) in steps]
-        paths.append(PathOut([nodes[node] for node in path], await edges_out(taken), len(path) - 1))
+        edges = [edge for edge in found.edges if frozenset((edge.from_node, edge.to_node)) in steps]
+        paths.append(PathOut([nodes[node] for node in path], await edges_out(edges), len(path) - 1))
     return paths

@@ -1,4 +1,4 @@
-"""Edges between lineages: make, delete, follow them."""
+"""Edges between lineages: create, delete and follow them."""
 
 from collections.abc import Iterable
 from itertools import zip_longest
@@ -39,7 +39,7 @@ EdgeLimit = Annotated[int, Meta(ge=1, le=1_000, description="Edges at most")]
 
 
 MAX_NODES = 50
-"""Nodes of a walk, where nobody says how many: the memgraph package's default."""
+"""Nodes of a walk, if the caller gives no limit: the memgraph package's default."""
 
 
 class PutEdge(Arguments, frozen=True, rename=None):
@@ -164,7 +164,7 @@ class Symlinks(Struct, frozen=True, omit_defaults=True):
 
 
 async def put_edge(call: Call, arguments: PutEdge) -> Reply:
-    """Make an edge, or put other properties to the one that is there."""
+    """Create an edge, or replace the properties of one that exists."""
     require_small(call, arguments.metadata, "metadata")
     spec = EdgeSpec(
         Target(arguments.from_lineage),
@@ -176,11 +176,11 @@ async def put_edge(call: Call, arguments: PutEdge) -> Reply:
         arguments.created_by,
     )
     async with call.writing(arguments.graph) as (tx, revision):
-        put = await relating.put_edge(tx, revision, spec)
-        symlink = put.edge.is_symlink
-        to_graph = await graphs.name_of(tx, arguments.to_graph) if symlink else revision.graph.name
-        link = NamedEdge(put.edge, revision.graph.name, to_graph, dangling=False)
-    return Reply(OneEdge(edge_out(link), put.created, put.updated))
+        upsert = await relating.put_edge(tx, revision, spec)
+        is_symlink = upsert.edge.is_symlink
+        to_graph = await graphs.name_of(tx, arguments.to_graph) if is_symlink else revision.graph.name
+        link = NamedEdge(upsert.edge, revision.graph.name, to_graph, dangling=False)
+    return Reply(OneEdge(edge_out(link), upsert.created, upsert.updated))
 
 
 async def delete_edge(call: Call, arguments: DeleteEdge) -> Reply:
@@ -214,42 +214,42 @@ async def traverse(call: Call, arguments: Traverse) -> Reply | Listing:
     nodes = [TraversedNode(node_out(node, found.graphs[node.graph_id]), depth) for node, depth in found.nodes]
     edges = await each(found.links, edge_out)
 
-    def reply(shown: list[TraversedNode], cut: str | None) -> Reply:
-        left_out = {one.node.lineage_id for one in nodes[len(shown) :]}
-        among = [edge for edge in edges if not left_out & {edge.from_lineage, edge.to_lineage}]
-        return Reply(Traversal(shown, among, cut or ""))
+    def reply(page: list[TraversedNode], cut: str | None) -> Reply:
+        left_out = {traversed.node.lineage_id for traversed in nodes[len(page) :]}
+        page_edges = [edge for edge in edges if not left_out & {edge.from_lineage, edge.to_lineage}]
+        return Reply(Traversal(page, page_edges, cut or ""))
 
     return cut_short(nodes, reply, limit=arguments.max_nodes, cut=found.cut, related_items=len(edges))
 
 
 async def symlink_manifest(call: Call, arguments: SymlinkManifest) -> Reply | Listing:
-    """List the edges that lead into other graphs, and from there into this one."""
+    """List the edges that lead from this graph into others, and from others into this one."""
     name, offset, limit = arguments.graph, arguments.offset, arguments.limit or PAGE_ROWS
     async with call.reading(name) as view:
-        found = await exploring.symlinks_of(view, offset=offset, limit=limit)
+        outbound = await exploring.symlinks_of(view, offset=offset, limit=limit)
         inbound = await exploring.symlinks_of(view, inbound=True, offset=offset, limit=limit)
 
-    def reply(rows: list[tuple[NamedEdge | None, NamedEdge | None]], following: int | None) -> Reply:
-        out = [link for link, _ in rows if link is not None]
-        into = [link for _, link in rows if link is not None]
+    def reply(rows: list[tuple[NamedEdge | None, NamedEdge | None]], next_offset: int | None) -> Reply:
+        page_outbound = [link for link, _ in rows if link is not None]
+        page_inbound = [link for _, link in rows if link is not None]
         return Reply(
             Symlinks(
-                [edge_out(link) for link in out],
-                _graphs((link.edge.to_graph, link.to_graph, link) for link in out),
-                found.more or len(out) < len(found.links),
-                [edge_out(link) for link in into],
-                _graphs((link.edge.graph_id, link.graph, link) for link in into),
-                inbound.more or len(into) < len(inbound.links),
-                following,
+                [edge_out(link) for link in page_outbound],
+                _far_graphs((link.edge.to_graph, link.to_graph, link) for link in page_outbound),
+                outbound.more or len(page_outbound) < len(outbound.links),
+                [edge_out(link) for link in page_inbound],
+                _far_graphs((link.edge.graph_id, link.graph, link) for link in page_inbound),
+                inbound.more or len(page_inbound) < len(inbound.links),
+                next_offset,
             )
         )
 
     return paged(
-        [*zip_longest(found.links, inbound.links)],
+        [*zip_longest(outbound.links, inbound.links)],
         reply,
         limit=arguments.limit,
         offset=offset,
-        next_offset=offset + limit if found.more or inbound.more else None,
+        next_offset=offset + limit if outbound.more or inbound.more else None,
     )
 
 
@@ -266,15 +266,15 @@ async def _adjacent(call: Call, arguments: Adjacent, direction: Direction) -> Re
         )
     return paged(
         [edge_out(link) for link in found.links],
-        lambda rows, following: Reply(EdgeList(rows, following is not None, following)),
+        lambda rows, next_offset: Reply(EdgeList(rows, next_offset is not None, next_offset)),
         limit=arguments.limit,
         offset=offset,
         next_offset=offset + limit if found.more else None,
     )
 
 
-def _graphs(ends: Iterable[tuple[UUID, str | None, NamedEdge]]) -> list[SymlinkGraph]:
-    """The graphs at the far ends of symlinks, by id and name, each with how many there are."""
+def _far_graphs(ends: Iterable[tuple[UUID, str | None, NamedEdge]]) -> list[SymlinkGraph]:
+    """The graphs at the far ends of symlinks, by id and name, each with the number of its symlinks."""
     by_graph: dict[UUID, tuple[str | None, list[NamedEdge]]] = {}
     for graph_id, name, link in ends:
         by_graph.setdefault(graph_id, (name, []))[1].append(link)

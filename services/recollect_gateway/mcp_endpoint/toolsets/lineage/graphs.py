@@ -1,7 +1,8 @@
-"""Graphs: list, make, configure and delete them.
+"""Graphs: list, create, configure and delete them.
 
-They need the scope memory:write and no more: the first write to a name makes a graph anyway, and who may write to one
-may empty it. A key that an allow-list confines to some graphs can do none of it: it uses them as they are configured.
+The tools that create, configure and delete need the scope memory:write and no more: the first write to a name creates a
+graph anyway, and a caller that may write to a graph may empty it. A key confined to some graphs by an allow-list may
+use none of the three: it uses its graphs as they are configured.
 """
 
 from typing import Annotated, Any, Literal
@@ -104,12 +105,12 @@ async def list_graphs(call: Call, arguments: ListGraphs) -> Reply | Listing:
     limit = arguments.limit or PAGE_ROWS
     async with call.transaction() as tx:
         if arguments.graph is not None:
-            named = await graphs.view(tx, arguments.graph)
-            return Reply(Graphs([graph_out(named.graph)] if named.is_there else [], more=False))
+            view = await graphs.view(tx, arguments.graph)
+            return Reply(Graphs([graph_out(view.graph)] if view.is_there else [], more=False))
         found = await graphs.list_graphs(tx, after=arguments.after, limit=limit + 1)
     return paged(
         [graph_out(graph) for graph in found[:limit]],
-        lambda rows, following: Reply(Graphs(rows, following is not None)),
+        lambda rows, next_offset: Reply(Graphs(rows, next_offset is not None)),
         limit=arguments.limit,
         next_offset=limit if len(found) > limit else None,
     )
@@ -124,15 +125,15 @@ async def get_graph(call: Call, arguments: GetGraph) -> Reply:
 
 
 async def create_graph(call: Call, arguments: CreateGraph) -> Reply:
-    """Make a graph."""
+    """Create a graph."""
     if arguments.graph not in (None, arguments.name):
         raise InvalidInput("The new graph's name stands in name", path="graph")
     require_small(call, arguments.metadata, "metadata")
     deduplication.require_readable(arguments.metadata)
     whitelist = tuple(arguments.kind_whitelist) or None
-    new = NewGraph(arguments.name, arguments.conflict_policy, whitelist, arguments.metadata)
+    new_graph = NewGraph(arguments.name, arguments.conflict_policy, whitelist, arguments.metadata)
     async with call.changing(arguments.name) as tx:
-        graph, created = await graphs.ensure_graph(tx, new)
+        graph, created = await graphs.ensure_graph(tx, new_graph)
     return Reply(CreatedGraph(graph_out(graph), created))
 
 

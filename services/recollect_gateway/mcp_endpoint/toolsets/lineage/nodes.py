@@ -92,7 +92,7 @@ class ListNodes(ReadArguments, frozen=True, rename=None):
 
 
 MAX_HITS = 20
-"""Nodes of a search, where nobody says how many: the memgraph package's default."""
+"""Nodes of a search, if the caller gives no limit: the memgraph package's default."""
 
 
 class SearchGraph(ReadArguments, frozen=True, rename=None):
@@ -188,8 +188,8 @@ async def get_node_by_id(call: Call, arguments: GetNodeById) -> Reply:
     """Show one version, exactly as written."""
     async with call.reading(arguments.graph, keyed=True) as view:
         node = await lineages.get_version(view.tx, view.graph, arguments.id)
-        said = await entities.observations_of(view, [node.node_id])
-    return Reply(OneNodeVersion(node_out(node, view.graph.name, observations=said.get(node.node_id, ()))))
+        observations = await entities.observations_of(view, [node.node_id])
+    return Reply(OneNodeVersion(node_out(node, view.graph.name, observations=observations.get(node.node_id, ()))))
 
 
 async def get_node_by_lineage(call: Call, arguments: GetNodeByLineage) -> Reply:
@@ -204,8 +204,8 @@ async def get_node_by_lineage(call: Call, arguments: GetNodeByLineage) -> Reply:
             node = await lineages.get_past_version(view, arguments.lineage_id)
         else:
             node = await lineages.get_node(view, arguments.lineage_id)
-        said = await entities.observations_of(view, [node.node_id])
-    return Reply(OneNodeVersion(node_out(node, view.graph.name, observations=said.get(node.node_id, ()))))
+        observations = await entities.observations_of(view, [node.node_id])
+    return Reply(OneNodeVersion(node_out(node, view.graph.name, observations=observations.get(node.node_id, ()))))
 
 
 async def history(call: Call, arguments: History) -> Reply | Listing:
@@ -215,7 +215,7 @@ async def history(call: Call, arguments: History) -> Reply | Listing:
         found = await lineages.history(view.tx, view.graph, arguments.lineage_id, offset=offset, limit=limit + 1)
     return paged(
         [node_out(node, view.graph.name) for node in found[:limit]],
-        lambda rows, following: Reply(VersionHistory(rows, following is not None, following)),
+        lambda rows, next_offset: Reply(VersionHistory(rows, next_offset is not None, next_offset)),
         limit=arguments.limit,
         offset=offset,
         next_offset=offset + limit if len(found) > limit else None,
@@ -225,18 +225,18 @@ async def history(call: Call, arguments: History) -> Reply | Listing:
 async def list_nodes(call: Call, arguments: ListNodes) -> Reply | Listing:
     """List nodes by kinds and tags."""
     offset, limit = arguments.offset, arguments.limit or PAGE_ROWS
-    only = VersionFilter(tuple(arguments.kinds), tuple(arguments.tags), limit, offset)
+    filter_ = VersionFilter(tuple(arguments.kinds), tuple(arguments.tags), limit, offset)
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        found, more = await lineages.list_nodes(view, only)
-        told = [] if arguments.compact else [node.node_id for node in found if node.name is not None]
-        said = await entities.observations_of(view, told) if told else {}
+        found, more = await lineages.list_nodes(view, filter_)
+        entity_ids = [] if arguments.compact else [node.node_id for node in found if node.name is not None]
+        observations = await entities.observations_of(view, entity_ids) if entity_ids else {}
     nodes = [
-        node_out(node, view.graph.name, compact=arguments.compact, observations=said.get(node.node_id, ()))
+        node_out(node, view.graph.name, compact=arguments.compact, observations=observations.get(node.node_id, ()))
         for node in found
     ]
     return paged(
         nodes,
-        lambda rows, following: Reply(Nodes(rows, following is not None, following)),
+        lambda rows, next_offset: Reply(Nodes(rows, next_offset is not None, next_offset)),
         limit=arguments.limit,
         offset=offset,
         next_offset=offset + limit if more else None,
@@ -247,12 +247,12 @@ async def search_graph(call: Call, arguments: SearchGraph) -> Reply | Listing:
     """Find nodes by words and meaning."""
     offset, limit = arguments.offset, arguments.limit or MAX_HITS
     (question,) = await call.questions([arguments.text])
-    only = RecallFilter(kinds=tuple(arguments.kinds), tags=tuple(arguments.tags), fresh_only=arguments.fresh_only)
-    async with call.recalling(arguments.graph, [question], only, as_of=arguments.as_of) as (view, cached):
+    filter_ = RecallFilter(kinds=tuple(arguments.kinds), tags=tuple(arguments.tags), fresh_only=arguments.fresh_only)
+    async with call.recalling(arguments.graph, [question], filter_, as_of=arguments.as_of) as (view, cached):
         found = await searching.search_nodes(
             view,
             question,
-            only,
+            filter_,
             offset=offset,
             limit=limit,
             cached=cached,
@@ -260,7 +260,7 @@ async def search_graph(call: Call, arguments: SearchGraph) -> Reply | Listing:
         graph = await graphs.name_of(view.tx, arguments.graph)
     return paged(
         [SearchHit(node_out(node, graph), round(score, 4), text) for node, score, text in found.nodes],
-        lambda rows, following: Reply(SearchHits(rows, following is not None, found.waiting, following)),
+        lambda rows, next_offset: Reply(SearchHits(rows, next_offset is not None, found.waiting, next_offset)),
         limit=arguments.limit,
         offset=offset,
         next_offset=offset + limit if found.more else None,
@@ -268,7 +268,7 @@ async def search_graph(call: Call, arguments: SearchGraph) -> Reply | Listing:
 
 
 def draft_of(node: Any, lineage_id: UUID | None, *, path: str) -> Draft:
-    """The version that a struct with a node's fields asks for; `path`: what stands before the names of its fields."""
+    """Make the draft of a version from a struct with a node's fields; `path`: the prefix of field names in errors."""
     fields = NodeFields(
         kind=node.kind,
         content=node.content,
@@ -288,7 +288,7 @@ def _conflict(put: PutOutcome, node: Version) -> ManualConflict | None:
     return ManualConflict(
         MANUAL_CONFLICT,
         f"Written beside other versions. Read them, then put one based on version {node.version} to settle it.",
-        [str(node.id), *(str(other) for other in node.conflicts)],
+        [str(node.id), *(str(version_id) for version_id in node.conflicts)],
     )
 
 

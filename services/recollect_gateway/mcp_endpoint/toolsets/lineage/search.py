@@ -17,7 +17,7 @@ MAX_QUERIES = 8
 DEFAULT_LIMIT = 20
 MAX_PER_QUERY = 50
 MAX_TOTAL = 100
-"""The bounds of the memgraph package, which brings a limit that is past one back to it, and takes 0 for the default."""
+"""The bounds of the memgraph package, which lowers a limit beyond its bound to it, and takes 0 for the default."""
 
 Count = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 
@@ -88,8 +88,8 @@ async def batch_search(call: Call, arguments: BatchSearch) -> Reply | Listing:
         )
         graph = await graphs.name_of(view.tx, arguments.graph)
 
-    def reply(rows: list[BatchHit], following: int | None) -> Reply:
-        return Reply(BatchHits(rows, len(searches), found.unique, found.per_query, found.waiting, following))
+    def reply(rows: list[BatchHit], next_offset: int | None) -> Reply:
+        return Reply(BatchHits(rows, len(searches), found.unique, found.per_query, found.waiting, next_offset))
 
     return paged(
         [BatchHit(node_out(node, graph), fused.score, list(fused.rankings)) for node, fused in found.nodes],
@@ -104,5 +104,5 @@ def _filter(query: BatchQuery) -> RecallFilter:
     return RecallFilter(kinds=tuple(query.kinds), tags=tuple(query.tags), fresh_only=query.fresh_only)
 
 
-def _bounded(limit: int, most: int) -> int:
-    return min(limit, most) if limit > 0 else DEFAULT_LIMIT
+def _bounded(limit: int, max_limit: int) -> int:
+    return min(limit, max_limit) if limit > 0 else DEFAULT_LIMIT

@@ -1,4 +1,4 @@
-"""What every tool of the toolset takes and answers: graphs, nodes and edges, as they are told."""
+"""Arguments and answers that the tools of the toolset share: graphs, nodes and edges."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -96,7 +96,7 @@ class LineageEdgeOut(Struct, frozen=True, omit_defaults=True):
 
 
 def graph_out(graph: Graph) -> GraphOut:
-    """A graph as it is told."""
+    """A graph in the toolset's shape."""
     return GraphOut(
         str(graph.id),
         graph.name,
@@ -109,8 +109,8 @@ def graph_out(graph: Graph) -> GraphOut:
 
 
 def node_out(node: Version, graph: str, *, compact: bool = False, observations: Iterable[str] = ()) -> NodeVersionOut:
-    """A version as it is told; `compact`: without what a drawing of the graph does not need."""
-    told = NodeVersionOut(
+    """A version in the toolset's shape; `compact`: without fields that a drawing of the graph does not need."""
+    out = NodeVersionOut(
         id=str(node.id),
         graph=graph,
         graph_id=str(node.graph_id),
@@ -122,17 +122,17 @@ def node_out(node: Version, graph: str, *, compact: bool = False, observations: 
         created_at=node.created_at,
         is_current=node.is_current,
         is_stale=node.is_stale(datetime.now(UTC)),
-        conflicts=[str(other) for other in node.conflicts],
+        conflicts=[str(version_id) for version_id in node.conflicts],
         name=node.name,
         deleted=node.deleted,
         observations=list(observations),
     )
-    return told if compact else _with_the_rest(told, node)
+    return out if compact else _with_all_fields(out, node)
 
 
-def _with_the_rest(told: NodeVersionOut, node: Version) -> NodeVersionOut:
+def _with_all_fields(out: NodeVersionOut, node: Version) -> NodeVersionOut:
     return msgspec.structs.replace(
-        told,
+        out,
         content=node.content or "",
         metadata=node.metadata,
         freshness_at=node.freshness_at,
@@ -146,7 +146,7 @@ def _with_the_rest(told: NodeVersionOut, node: Version) -> NodeVersionOut:
 
 
 def edge_out(link: NamedEdge) -> LineageEdgeOut:
-    """An edge as it is told."""
+    """An edge in the toolset's shape."""
     edge = link.edge
     return LineageEdgeOut(
         id=str(edge.id),
@@ -167,5 +167,5 @@ def edge_out(link: NamedEdge) -> LineageEdgeOut:
 
 
 def require_small(call: Call, metadata: dict[str, Any] | None, path: str) -> None:
-    """Raise InvalidInput for metadata past the bound."""
+    """Raise InvalidInput for metadata that is larger than the configured bound."""
     check_metadata(metadata, path, call.settings.max_metadata_size)

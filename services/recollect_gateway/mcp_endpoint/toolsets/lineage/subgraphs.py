@@ -38,7 +38,7 @@ from recollect_gateway.parsing import parse, parse_leniently
 MAX_NODES = 50
 MAX_EDGES = 100
 MAX_TAGS = 100
-"""Those of the memgraph package."""
+"""The bounds of the memgraph package."""
 
 Ref = Annotated[str, Meta(min_length=1, max_length=128)]
 NodeRef = Annotated[Ref, Meta(description="A name of your own, by which edges of this call mean the node")]
@@ -191,17 +191,17 @@ class TagList(Struct, frozen=True, omit_defaults=True):
 
 
 async def put_subgraph(call: Call, arguments: PutSubgraph) -> Reply:
-    """Write nodes and edges, each as far as it can be, in one revision."""
+    """Write nodes and edges in one revision; an item that is at fault fails alone."""
     if not arguments.nodes and not arguments.edges:
         raise InvalidInput("Give nodes or edges", path="nodes")
-    nodes = [_read(item, NodeIn, partial(_node_spec, call)) for item in arguments.nodes]
-    edges = [_read(item, EdgeIn, partial(_edge_spec, call)) for item in arguments.edges]
-    specs = [node for node in nodes if isinstance(node, NodeSpec)]
-    ties = [edge for edge in edges if isinstance(edge, EdgeSpec)]
+    nodes = [_parse_item(item, NodeIn, partial(_node_spec, call)) for item in arguments.nodes]
+    edges = [_parse_item(item, EdgeIn, partial(_edge_spec, call)) for item in arguments.edges]
+    node_specs = [node for node in nodes if isinstance(node, NodeSpec)]
+    edge_specs = [edge for edge in edges if isinstance(edge, EdgeSpec)]
     written = WrittenSubgraph([], [])
-    if specs or ties:
+    if node_specs or edge_specs:
         async with call.writing(arguments.graph) as (tx, revision):
-            written = await writing.put_subgraph(tx, revision, specs, ties)
+            written = await writing.put_subgraph(tx, revision, node_specs, edge_specs)
     puts, upserts = iter(written.nodes), iter(written.edges)
     outcomes = [next(puts) if isinstance(node, NodeSpec) else node for node in nodes]
     refs = [_ref_of(item) for item in arguments.nodes]
@@ -214,21 +214,21 @@ async def put_subgraph(call: Call, arguments: PutSubgraph) -> Reply:
 
 
 async def describe_schema(call: Call, arguments: DescribeSchema) -> Reply | Listing:
-    """Show which kinds and tags a graph uses: of each as many as a page takes."""
+    """Show the kinds and tags that a graph uses, as many as a page takes."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        found = await described(view)
+        found = await graph_schema(view)
 
-    def reply(shown: list[int], cut: str | None) -> Reply:
-        most = len(shown)
-        kinds, prefixes, tags = found.kinds[:most], found.tag_prefixes[:most], found.tags[:most]
+    def reply(page: list[int], cut: str | None) -> Reply:
+        count = len(page)
+        kinds, prefixes, tags = found.kinds[:count], found.tag_prefixes[:count], found.tags[:count]
         more = found.more or cut is not None
         return Reply(structs.replace(found, kinds=kinds, tag_prefixes=prefixes, tags=tags, more=more))
 
     return cut_short(range(max(len(found.kinds), len(found.tag_prefixes), len(found.tags))), reply, limit=None)
 
 
-async def described(view: GraphView) -> DescribedSchema:
-    """The kinds and tags that a graph uses; nothing of one that is not there."""
+async def graph_schema(view: GraphView) -> DescribedSchema:
+    """The kinds and tags that a graph uses; none for a graph that does not exist."""
     found = await lineages.describe_schema(view)
     return DescribedSchema(
         view.graph.name,
@@ -248,15 +248,15 @@ async def list_tags(call: Call, arguments: ListTags) -> Reply | Listing:
         found, more = await lineages.list_tags(view, arguments.prefix, offset=offset, limit=limit)
     return paged(
         _tags(found),
-        lambda rows, following: Reply(TagList(rows, following is not None, following)),
+        lambda rows, next_offset: Reply(TagList(rows, next_offset is not None, next_offset)),
         limit=arguments.limit,
         offset=offset,
         next_offset=offset + limit if more else None,
     )
 
 
-def _read(item: Any, type_: type[ItemIn], spec_of: Callable[[ItemIn], Spec]) -> Spec | RecollectError:
-    """What an item asks for, or why it cannot be read."""
+def _parse_item(item: Any, type_: type[ItemIn], spec_of: Callable[[ItemIn], Spec]) -> Spec | RecollectError:
+    """The specification of an item, or the error that keeps it from being parsed."""
     try:
         return spec_of(parse_leniently(type_, item))
     except RecollectError as error:
@@ -264,7 +264,7 @@ def _read(item: Any, type_: type[ItemIn], spec_of: Callable[[ItemIn], Spec]) -> 
 
 
 def _ref_of(item: Any) -> str | None:
-    """The ref of an item, whatever else is wrong with it."""
+    """The ref of an item, even if its other fields are at fault."""
     try:
         return parse(Named, {"ref": item.get("ref")}).ref if isinstance(item, dict) else None
     except RecollectError:

@@ -2,8 +2,8 @@
 
 Names, arguments, results and texts are those of https://github.com/modelcontextprotocol/servers (src/memory) and of
 https://crates.io/crates/mcp-memory, which adds tools to it, and filters and pages to `read_graph` and `search_nodes`.
-Array replies stand bare in the text; what a bound left out is said in `structuredContent` and in a second text.
+The text of an array reply is the bare array; `structuredContent` and a second text say what a bound left out.
 
-`entities`, `observations` and `relations` make, open and delete these, `graph` reads them together, `walks` follows the
-relations, `stats` counts; `shapes` is what they share.
+`entities`, `observations` and `relations` create, read and delete what they are named after, `graph` reads all three
+together, `walks` follows relations, `stats` counts; `shapes` has what they share.
 """

@@ -1,4 +1,4 @@
-"""Entities by name: make, open, describe and delete them."""
+"""Entities by name: create, read, describe and delete them."""
 
 from typing import Annotated
 
@@ -122,22 +122,22 @@ class DescribedEntity(Struct, omit_defaults=True, frozen=True):
 
 
 async def create_entities(call: Call, arguments: CreateEntities) -> Reply:
-    """Make entities; answer those that are new."""
-    wanted = [
+    """Create entities; answer those that are new."""
+    new_entities = [
         NewEntity(e.name, e.entity_type, tuple(e.observations), tuple(e.tags), e.importance, content=e.content)
         for e in arguments.entities
     ]
     async with call.writing(arguments.graph) as (tx, revision):
-        made = await entities.create_entities(tx, revision, wanted)
-    return bare(Entities([EntityOut(e.name, e.kind or "", unique(e.observations), e.content) for _, e in made]))
+        created = await entities.create_entities(tx, revision, new_entities)
+    return bare(Entities([EntityOut(e.name, e.kind or "", unique(e.observations), e.content) for _, e in created]))
 
 
 async def upsert_entities(call: Call, arguments: UpsertEntities) -> Reply:
-    """Make entities, or add to those that exist; answer what became of each."""
-    wanted = [NewEntity(e.name, e.entity_type, tuple(e.observations)) for e in arguments.entities]
+    """Create entities, or add to those that exist; answer the outcome of each."""
+    new_entities = [NewEntity(e.name, e.entity_type, tuple(e.observations)) for e in arguments.entities]
     async with call.writing(arguments.graph) as (tx, revision):
-        upserted = await entities.upsert_entities(tx, revision, wanted)
-    return bare(UpsertedEntities([UpsertedEntity(one.name, one.created, list(one.added)) for one in upserted]))
+        upserts = await entities.upsert_entities(tx, revision, new_entities)
+    return bare(UpsertedEntities([UpsertedEntity(up.name, up.created, list(up.added)) for up in upserts]))
 
 
 async def delete_entities(call: Call, arguments: DeleteEntities) -> Reply:
@@ -169,11 +169,12 @@ async def describe_entity(call: Call, arguments: DescribeEntity) -> Reply | List
         found = await reading.open_nodes(view, [arguments.name])
     if not found.entities:
         raise EntityNotFound(arguments.name)
-    incident = await each(found.relations, relation_out)
+    relations = await each(found.relations, relation_out)
 
-    def reply(told: list[RelationOut], cut: str | None) -> Reply:
-        far = unique(end for one in told for end in (one.from_, one.to) if end != arguments.name)
-        note = None if cut is None else f"{len(told)} of {len(incident)} relations: search_relations tells all."
-        return Reply(DescribedEntity(entity_out(found.entities[0]), told, far, len(incident), cut), note=note)
+    def reply(page: list[RelationOut], cut: str | None) -> Reply:
+        neighbours = unique(end for relation in page for end in (relation.from_, relation.to) if end != arguments.name)
+        note = None if cut is None else f"{len(page)} of {len(relations)} relations: search_relations tells all."
+        entity = entity_out(found.entities[0])
+        return Reply(DescribedEntity(entity, page, neighbours, len(relations), cut), note=note)
 
-    return cut_short(incident, reply, limit=None)
+    return cut_short(relations, reply, limit=None)

@@ -54,23 +54,24 @@ class Results(Struct, frozen=True):
 
 async def add_observations(call: Call, arguments: AddObservations) -> Reply:
     """Add observations; answer, for each entry, those that are new."""
-    wanted = [NewObservation(a.entity_name, content) for a in arguments.observations for content in a.contents]
-    named = unique(a.entity_name for a in arguments.observations)
+    new = [NewObservation(a.entity_name, content) for a in arguments.observations for content in a.contents]
+    names = unique(a.entity_name for a in arguments.observations)
     async with call.writing(arguments.graph) as (tx, revision):
-        added = await observations.add_observations(tx, revision, wanted, named=named)
-    new = {(o.entity, o.content) for o in added}
-    return bare(Results([_added(addition, new) for addition in arguments.observations]))
+        observed = await observations.add_observations(tx, revision, new, named=names)
+    added = {(o.entity, o.content) for o in observed}
+    return bare(Results([_take_added(addition, added) for addition in arguments.observations]))
 
 
 async def delete_observations(call: Call, arguments: DeleteObservations) -> Reply:
     """Delete observations."""
-    statements = [(d.entity_name, content) for d in arguments.deletions for content in d.observations]
+    pairs = [(d.entity_name, content) for d in arguments.deletions for content in d.observations]
     async with call.writing(arguments.graph) as (tx, revision):
-        await observations.remove_observations(tx, revision, statements)
+        await observations.remove_observations(tx, revision, pairs)
     return done("Observations deleted successfully")
 
 
-def _added(addition: Addition, new: set[tuple[str, str]]) -> Added:
-    fresh = [content for content in unique(addition.contents) if (addition.entity_name, content) in new]
-    new.difference_update((addition.entity_name, content) for content in fresh)
-    return Added(addition.entity_name, fresh)
+def _take_added(addition: Addition, added: set[tuple[str, str]]) -> Added:
+    """The observations of an entry that were added; they are removed from `added`, so that no later entry has them."""
+    contents = [content for content in unique(addition.contents) if (addition.entity_name, content) in added]
+    added.difference_update((addition.entity_name, content) for content in contents)
+    return Added(addition.entity_name, contents)

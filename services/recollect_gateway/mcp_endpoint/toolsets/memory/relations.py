@@ -1,4 +1,4 @@
-"""Relations between entities, by their names: make, delete and find them."""
+"""Relations between entities, by the names of entities: create, delete and find them."""
 
 from typing import Annotated
 
@@ -67,11 +67,11 @@ class FoundRelations(Struct, rename="camel", omit_defaults=True, frozen=True):
 
 
 async def create_relations(call: Call, arguments: CreateRelations) -> Reply:
-    """Make relations; answer those that are new."""
-    wanted = [NewRelation(r.from_, r.to, r.relation_type) for r in arguments.relations]
+    """Create relations; answer those that are new."""
+    new_relations = [NewRelation(r.from_, r.to, r.relation_type) for r in arguments.relations]
     async with call.writing(arguments.graph) as (tx, revision):
-        made = await relations.create_relations(tx, revision, wanted)
-    return bare(Relations([RelationOut(r.source, r.target, r.type) for r in made]))
+        created = await relations.create_relations(tx, revision, new_relations)
+    return bare(Relations([RelationOut(r.source, r.target, r.type) for r in created]))
 
 
 async def delete_relations(call: Call, arguments: DeleteRelations) -> Reply:
@@ -84,14 +84,14 @@ async def delete_relations(call: Call, arguments: DeleteRelations) -> Reply:
 
 async def search_relations(call: Call, arguments: SearchRelations) -> Reply | Listing:
     """Find relations by their ends and type, oldest first."""
-    only = RelationFilter(arguments.from_ or None, arguments.to or None, arguments.relation_type or None)
+    filter_ = RelationFilter(arguments.from_ or None, arguments.to or None, arguments.relation_type or None)
     async with call.reading(arguments.graph, arguments.as_of) as view:
         limit = arguments.limit or PAGE_ROWS
-        found, others = await relations.find_relations(view, only, offset=arguments.offset, limit=limit)
+        found, has_more = await relations.find_relations(view, filter_, offset=arguments.offset, limit=limit)
     return paged(
         [*map(relation_out, found)],
-        lambda rows, following: bare(FoundRelations(rows, following), more(following)),
+        lambda rows, next_offset: bare(FoundRelations(rows, next_offset), more(next_offset)),
         limit=arguments.limit,
         offset=arguments.offset,
-        next_offset=arguments.offset + limit if others else None,
+        next_offset=arguments.offset + limit if has_more else None,
     )

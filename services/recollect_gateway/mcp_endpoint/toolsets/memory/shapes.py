@@ -1,4 +1,4 @@
-"""What the tools of toolset `memory` share: bounds, types, entities and relations as they come back, and replies."""
+"""What the tools of toolset `memory` share: bounds, argument types, entities and relations in answers, and replies."""
 
 from typing import Annotated
 
@@ -58,24 +58,24 @@ def relation_out(relation: Relation) -> RelationOut:
 
 
 def bare(result: Struct, note: str | None = None) -> Reply:
-    """Array replies, the first field of a result, stand bare in the text, as the official server gives them."""
+    """A reply whose text is the bare array of the result's first field, as the official server answers."""
     return Reply(result, note=note, bare=True)
 
 
 def done(message: str) -> Reply:
-    """What a deletion answers, in the official words."""
+    """The answer of a deletion, in the official server's words."""
     return Reply(Done(success=True, message=message), message)
 
 
 def more(next_offset: int | None, cut: str | None = None) -> str | None:
-    """How to go on where a list was cut, or the relations that come with its one row."""
+    """How to get the rest of a list that was cut, or of the relations that belong to its one row."""
     notes = [f"Not all {cut} of it: give a limit for all."] if cut is not None else []
     notes += [f"More follow: offset={next_offset}."] if next_offset is not None else []
     return " ".join(notes) or None
 
 
 def cut_note(cut: str | None) -> str | None:
-    """What to say beside an answer where a bound cut it."""
+    """The note beside an answer that a bound cut."""
     if cut == CUT:
         return "Not everything: a page is full. Ask about less, or say how many."
     return None if cut is None else f"Not everything: the bound on {cut} was reached."

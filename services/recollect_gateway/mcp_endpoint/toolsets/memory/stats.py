@@ -13,7 +13,7 @@ from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, ReadArgument
 from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import bare, cut_note, more
 
 MAX_TYPES = 1_000
-"""Types that are told of a graph, on all pages."""
+"""Types of a graph that are listed, on all pages together, at most."""
 
 
 class GraphStats(Arguments, frozen=True):
@@ -68,8 +68,8 @@ async def graph_stats(call: Call, arguments: GraphStats) -> Reply:
     """Count what a graph holds."""
     async with call.reading(arguments.graph) as view:
         head = await graphs.head_of(view)
-        related = await relations.count_named(view, head, call.services.edge_counts)
-    return Reply(Stats(head.entities, related, head.observations, head.entities))
+        relation_count = await relations.count_named(view, head, call.services.edge_counts)
+    return Reply(Stats(head.entities, relation_count, head.observations, head.entities))
 
 
 async def list_entity_types(call: Call, arguments: ListEntityTypes) -> Reply | Listing:
@@ -86,14 +86,14 @@ async def list_relation_types(call: Call, arguments: ListRelationTypes) -> Reply
     return _types(counts, arguments)
 
 
-def _types(counts: list[tuple[str, int]], asked: ListTypes) -> Reply | Listing:
-    known, offset = counts[:MAX_TYPES], asked.offset
-    ends = offset + (asked.limit or PAGE_ROWS)
+def _types(counts: list[tuple[str, int]], arguments: ListTypes) -> Reply | Listing:
+    listed, offset = counts[:MAX_TYPES], arguments.offset
+    end = offset + (arguments.limit or PAGE_ROWS)
     cut = "types" if len(counts) > MAX_TYPES else None
 
-    def reply(rows: list[TypeCount], following: int | None) -> Reply:
-        last = cut if following is None else None
-        return bare(TypeCounts(rows, following, last), more(following) or cut_note(last))
+    def reply(rows: list[TypeCount], next_offset: int | None) -> Reply:
+        page_cut = cut if next_offset is None else None
+        return bare(TypeCounts(rows, next_offset, page_cut), more(next_offset) or cut_note(page_cut))
 
-    rows = [TypeCount(kind, count) for kind, count in known[offset:ends]]
-    return paged(rows, reply, limit=asked.limit, offset=offset, next_offset=ends if len(known) > ends else None)
+    rows = [TypeCount(kind, count) for kind, count in listed[offset:end]]
+    return paged(rows, reply, limit=arguments.limit, offset=offset, next_offset=end if len(listed) > end else None)

@@ -1,4 +1,4 @@
-"""Walks along relations, whichever way they point: paths between two entities, and what lies around some."""
+"""Walks along relations, in either direction: paths between two entities, and the surroundings of some."""
 
 from typing import Annotated, Literal
 
@@ -27,7 +27,7 @@ from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
 from recollect_gateway.shapes import Name, RelationType, SoughtName
 
 MAX_PATHS = 50
-"""Paths that are told where nobody says how many."""
+"""Paths that are answered, at most, if the caller does not say how many."""
 
 From = Annotated[Name, Meta(description="Name of the entity where the path starts")]
 To = Annotated[Name, Meta(description="Name of the entity where the path ends")]
@@ -107,22 +107,22 @@ class Neighbors(Struct, rename="camel", omit_defaults=True, frozen=True):
 async def find_path(call: Call, arguments: FindPath) -> Reply:
     """Find a shortest path, whichever way relations point."""
     async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
-        searched = await traversal.open_path_between(view, arguments.from_, arguments.to)
-    found = await _named(call, searched, searched.shortest_path())
+        search = await traversal.open_path_between(view, arguments.from_, arguments.to)
+    found = await _find_named_paths(call, search, search.shortest_path())
     return bare(FoundPath(found.paths[0] if found.paths else [], found.cut), cut_note(found.cut))
 
 
 async def find_all_paths(call: Call, arguments: FindAllPaths) -> Reply | Listing:
     """Find simple paths, shortest first, whichever way relations point."""
     async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
-        searched = await traversal.open_paths_between(
+        search = await traversal.open_paths_between(
             view,
             arguments.from_,
             arguments.to,
             max_depth=arguments.max_depth,
             max_paths=arguments.max_paths or MAX_PATHS,
         )
-    found = await _named(call, searched, searched.all_paths())
+    found = await _find_named_paths(call, search, search.all_paths())
     return cut_short(
         found.paths,
         lambda paths, cut: bare(FoundPaths(paths, cut), cut_note(cut)),
@@ -131,14 +131,14 @@ async def find_all_paths(call: Call, arguments: FindAllPaths) -> Reply | Listing
     )
 
 
-async def _named(call: Call, searched: PathSearch, paths: Slices[Paths]) -> NamedPaths:
-    found = await call.compute(paths, advice="Ask for fewer or shorter paths: maxDepth, maxPaths.")
+async def _find_named_paths(call: Call, search: PathSearch, computation: Slices[Paths]) -> NamedPaths:
+    paths = await call.compute(computation, advice="Ask for fewer or shorter paths: maxDepth, maxPaths.")
     async with call.transaction(keyed=True) as tx:
-        return await traversal.name_paths(tx, searched, found)
+        return await traversal.name_paths(tx, search, paths)
 
 
 async def get_neighbors(call: Call, arguments: GetNeighbors) -> Reply | Listing:
-    """Show the entities one relation away, names that only relations know counted among them."""
+    """Show the entities one relation away, including names that occur in relations only."""
     walk = Walk(Direction(arguments.direction), tuple(arguments.relation_types))
     async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
         found = await traversal.neighbours_of(
@@ -149,19 +149,19 @@ async def get_neighbors(call: Call, arguments: GetNeighbors) -> Reply | Listing:
             limit=arguments.limit or PAGE_ROWS,
         )
     entities, relations = await each(found.entities, entity_out), await each(found.relations, relation_out)
-    far = unique(end for one in relations for end in (one.from_, one.to) if end != arguments.name)
+    neighbours = unique(end for relation in relations for end in (relation.from_, relation.to) if end != arguments.name)
 
-    def reply(rows: list[str], following: int | None) -> Reply:
-        near = {*rows, arguments.name}
-        shown = [entity for entity in entities if entity.name in near]
-        leading = [relation for relation in relations if {relation.from_, relation.to} <= near]
-        return Reply(Neighbors(shown, leading, following), note=more(following))
+    def reply(page: list[str], next_offset: int | None) -> Reply:
+        names = {*page, arguments.name}
+        page_entities = [entity for entity in entities if entity.name in names]
+        page_relations = [relation for relation in relations if {relation.from_, relation.to} <= names]
+        return Reply(Neighbors(page_entities, page_relations, next_offset), note=more(next_offset))
 
-    return paged(far, reply, limit=arguments.limit, offset=arguments.offset, next_offset=found.next_offset)
+    return paged(neighbours, reply, limit=arguments.limit, offset=arguments.offset, next_offset=found.next_offset)
 
 
 async def extract_subgraph(call: Call, arguments: ExtractSubgraph) -> Reply | Listing:
-    """Show what lies around entities."""
+    """Show the entities and relations around some entities."""
     async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
         found = await traversal.extract_subgraph(
             view,
@@ -172,9 +172,9 @@ async def extract_subgraph(call: Call, arguments: ExtractSubgraph) -> Reply | Li
     entities = await each(found.subgraph.entities, entity_out)
     relations = await each(found.subgraph.relations, relation_out)
 
-    def reply(shown: list[EntityOut], cut: str | None) -> Reply:
-        left_out = {entity.name for entity in entities[len(shown) :]}
-        among = [one for one in relations if not left_out & {one.from_, one.to}]
-        return Reply(ExtractedGraph(shown, among, cut), note=cut_note(cut))
+    def reply(page: list[EntityOut], cut: str | None) -> Reply:
+        left_out = {entity.name for entity in entities[len(page) :]}
+        page_relations = [relation for relation in relations if not left_out & {relation.from_, relation.to}]
+        return Reply(ExtractedGraph(page, page_relations, cut), note=cut_note(cut))
 
     return cut_short(entities, reply, limit=arguments.limit, cut=found.cut, related_items=len(relations))

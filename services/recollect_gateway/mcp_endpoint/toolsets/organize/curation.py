@@ -98,37 +98,37 @@ class MergedEntities(Struct, rename="camel", omit_defaults=True, frozen=True):
 
 async def add_tags(call: Call, arguments: ChangeTags) -> Reply:
     """Give an entity tags; answer those that are new."""
-    wanted = TagChange(arguments.entity_name, add=lowered(arguments.tags))
+    change = TagChange(arguments.entity_name, add=lowered(arguments.tags))
     async with call.writing(arguments.graph) as (tx, revision):
-        [done] = await labels.retag(tx, revision, [wanted])
-    return Reply(AddedTags(done.name, list(done.added)))
+        [result] = await labels.retag(tx, revision, [change])
+    return Reply(AddedTags(result.name, list(result.added)))
 
 
 async def remove_tags(call: Call, arguments: ChangeTags) -> Reply:
     """Take tags from an entity; answer those that it had."""
-    wanted = TagChange(arguments.entity_name, remove=lowered(arguments.tags))
+    change = TagChange(arguments.entity_name, remove=lowered(arguments.tags))
     async with call.writing(arguments.graph) as (tx, revision):
-        [done] = await labels.retag(tx, revision, [wanted])
-    return Reply(RemovedTags(done.name, list(lowered(done.removed))))
+        [result] = await labels.retag(tx, revision, [change])
+    return Reply(RemovedTags(result.name, list(lowered(result.removed))))
 
 
 async def set_importance(call: Call, arguments: SetImportance) -> Reply:
-    """Say how much an entity matters."""
+    """Set an entity's importance."""
     async with call.writing(arguments.graph) as (tx, revision):
         await labels.set_importance(tx, revision, {arguments.entity_name: arguments.importance})
     return Reply(ChangedImportance(arguments.entity_name, arguments.importance))
 
 
 async def merge_entities(call: Call, arguments: MergeEntities) -> Reply:
-    """Make several entities one; answer in the shape that was asked in."""
+    """Merge several entities into one; answer in the shape that belongs to the arguments given."""
     names, target = _merge_order(arguments)
     async with call.writing(arguments.graph) as (tx, revision):
         merged = await merging.merge_entities(tx, revision, names, target)
-    return Reply(_merged(arguments, merged))
+    return Reply(_merged_entities(arguments, merged))
 
 
 def _merge_order(arguments: MergeEntities) -> tuple[list[str], str | None]:
-    """Names, the one that stays first, and the name that it is to have."""
+    """The names to merge, first the entity that stays, and its new name, if any."""
     if arguments.entity_names:
         if arguments.source is not None or arguments.target is not None:
             raise InvalidInput("Give source and target, or entityNames, not both", path="entityNames")
@@ -140,7 +140,7 @@ def _merge_order(arguments: MergeEntities) -> tuple[list[str], str | None]:
     return [arguments.target, arguments.source], None
 
 
-def _merged(arguments: MergeEntities, merged: MergedEntity) -> MergedEntities:
+def _merged_entities(arguments: MergeEntities, merged: MergedEntity) -> MergedEntities:
     if arguments.source is not None and arguments.target is not None:
         return MergedEntities(
             source=arguments.source,
@@ -152,5 +152,5 @@ def _merged(arguments: MergeEntities, merged: MergedEntity) -> MergedEntities:
             self_loops=merged.self_loops,
         )
     entity = organized(merged.entity)
-    left = {name: getattr(entity, name) for name in entity.__struct_fields__}
-    return MergedEntities(**{name: value for name, value in left.items() if value is not None})
+    fields = {name: getattr(entity, name) for name in entity.__struct_fields__}
+    return MergedEntities(**{name: value for name, value in fields.items() if value is not None})

@@ -1,4 +1,4 @@
-"""Handlers and shapes of what is written: entities and relations, as the enhanced memory server makes them."""
+"""Handlers and shapes that create entities and relations, as the enhanced memory server does."""
 
 from typing import Annotated
 
@@ -54,28 +54,28 @@ class CreatedRelations(Struct, frozen=True):
 
 
 async def create_entities(call: Call, arguments: CreateOrganizedEntities) -> Reply:
-    """Make entities, each under its parent; answer those that are new. Raises NotFound for a parent."""
-    wanted = [
+    """Create entities, each under its parent; answer those that are new. Raises NotFound for a missing parent."""
+    new_entities = [
         NewEntity(e.name, e.entity_type, tuple(e.observations), lowered(e.tags), e.importance)
         for e in arguments.entities
     ]
     async with call.writing(arguments.graph) as (tx, revision):
-        made = await entities.create_entities(tx, revision, wanted)
-        await hierarchy.place_entities(tx, revision, _parents(arguments, {entity.name for _, entity in made}))
-        found = await entities.entities_by_id(GraphView(tx, revision.graph), [node_id for node_id, _ in made])
+        created = await entities.create_entities(tx, revision, new_entities)
+        await hierarchy.place_entities(tx, revision, _parents(arguments, {entity.name for _, entity in created}))
+        found = await entities.entities_by_id(GraphView(tx, revision.graph), [node_id for node_id, _ in created])
     return bare(CreatedEntities([*map(organized, found)]))
 
 
 async def create_relations(call: Call, arguments: CreateRelations) -> Reply:
-    """Make relations; answer those that are new."""
-    wanted = [NewRelation(r.from_, r.to, r.relation_type) for r in arguments.relations]
+    """Create relations; answer those that are new."""
+    new_relations = [NewRelation(r.from_, r.to, r.relation_type) for r in arguments.relations]
     async with call.writing(arguments.graph) as (tx, revision):
-        made = await relations.create_relations(tx, revision, wanted)
+        created = await relations.create_relations(tx, revision, new_relations)
     now = iso(revision.at)
-    return bare(CreatedRelations([OrganizedRelation(r.source, r.target, r.type, now, now) for r in made]))
+    return bare(CreatedRelations([OrganizedRelation(r.source, r.target, r.type, now, now) for r in created]))
 
 
-def _parents(arguments: CreateOrganizedEntities, made: set[str]) -> dict[str, str]:
-    """Under whom each new entity is to be put; of several of one name the first counts."""
-    first = {entity.name: entity.parent_id for entity in reversed(arguments.entities)}
-    return {name: parent for name, parent in first.items() if parent is not None and name in made}
+def _parents(arguments: CreateOrganizedEntities, created: set[str]) -> dict[str, str]:
+    """The parent of each new entity; if several items have one name, the first item counts."""
+    parents = {entity.name: entity.parent_id for entity in reversed(arguments.entities)}
+    return {name: parent for name, parent in parents.items() if parent is not None and name in created}

@@ -80,26 +80,26 @@ async def set_entity_parent(call: Call, arguments: SetEntityParent) -> Reply:
 
 
 async def get_parent(call: Call, arguments: OfEntity) -> Reply:
-    """Read the entity right above."""
+    """Read an entity's parent."""
     async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
         found = await hierarchy.get_parent(view, arguments.entity_name)
     return bare(OrganizedParent(None if found is None else organized(found)))
 
 
 async def get_ancestors(call: Call, arguments: Around) -> Reply | Listing:
-    """Read the entities above."""
+    """Read the ancestors of an entity."""
     async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
         return await _entities(arguments, await hierarchy.get_ancestors(view, arguments.entity_name, arguments.page))
 
 
 async def get_children(call: Call, arguments: Around) -> Reply | Listing:
-    """Read the entities right below."""
+    """Read the children of an entity."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
         return await _entities(arguments, await hierarchy.get_children(view, arguments.entity_name, arguments.page))
 
 
 async def get_descendants(call: Call, arguments: Around) -> Reply | Listing:
-    """Read all entities below."""
+    """Read the descendants of an entity."""
     async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
         return await _entities(arguments, await hierarchy.get_descendants(view, arguments.entity_name, arguments.page))
 
@@ -117,12 +117,12 @@ async def get_subtree(call: Call, arguments: Around) -> Reply | Listing:
     return paged_graph(found, _subtree, limit=arguments.limit, offset=arguments.offset, within=True)
 
 
-async def _entities(asked: Paged, found: EntityPage) -> Reply | Listing:
+async def _entities(arguments: Paged, found: EntityPage) -> Reply | Listing:
     return paged(
         await each(found.entities, organized),
-        lambda rows, following: bare(OrganizedEntities(rows, following), more(following)),
-        limit=asked.limit,
-        offset=asked.offset,
+        lambda rows, next_offset: bare(OrganizedEntities(rows, next_offset), more(next_offset)),
+        limit=arguments.limit,
+        offset=arguments.offset,
         next_offset=found.next_offset,
     )
 

@@ -31,13 +31,13 @@ Threshold = Annotated[
 DryRun = Annotated[bool, Meta(description="Only say what would be done")]
 
 STEP_BY_STEP = "let propose_duplicates compare step by step"
-"""What to do where one call would compare for too long."""
+"""The advice where one call would compare entities for too long."""
 
 ERRORS = {
     "orphaned_relation": "Relation of an entity that does not exist",
     "missing_parent": "Entity under a parent that does not exist",
 }
-"""What makes a graph invalid, and how it is said."""
+"""Kinds of issues that make a graph invalid, with their messages."""
 
 WARNINGS = {
     "missing_type": "Entity without a type",
@@ -160,16 +160,16 @@ class Validation(Struct, rename="camel", omit_defaults=True, frozen=True):
 
 
 async def find_duplicates(call: Call, arguments: FindDuplicates) -> Reply | Listing:
-    """Find entities that are alike."""
+    """Find groups of similar entities."""
     offset, limit = arguments.offset, arguments.limit or PAGE_ROWS
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        searched = await duplicates.open_search(view, threshold=arguments.threshold)
-    groups = await call.compute(searched.groups(), advice=f"Raise the threshold, or {STEP_BY_STEP}.")
+        search = await duplicates.open_search(view, threshold=arguments.threshold)
+    groups = await call.compute(search.groups(), advice=f"Raise the threshold, or {STEP_BY_STEP}.")
     async with call.transaction() as tx:
-        found = await duplicates.list_groups(tx, searched, groups, offset=offset, limit=limit)
+        found = await duplicates.list_groups(tx, search, groups, offset=offset, limit=limit)
     return paged(
         found.groups,
-        lambda rows, following: bare(Duplicates(rows, following), more(following)),
+        lambda rows, next_offset: bare(Duplicates(rows, next_offset), more(next_offset)),
         limit=arguments.limit,
         offset=offset,
         next_offset=offset + limit if found.more else None,
@@ -177,96 +177,97 @@ async def find_duplicates(call: Call, arguments: FindDuplicates) -> Reply | List
 
 
 async def propose_duplicates(call: Call, arguments: ProposeDuplicates) -> Reply:
-    """Start a job that finds entities that are alike."""
+    """Start a job that finds similar entities."""
     async with call.transaction() as tx:
         name = call.graph_name(arguments.graph)
         job = await deduplication.start_pass(tx, name, RequestedPass("propose", arguments.threshold))
-    return jobs.begun(job, note=f"{jobs.waiting(job)}, then find_duplicates tells what is alike.")
+    return jobs.started_job(job, note=f"{jobs.wait_hint(job)}, then find_duplicates tells what is alike.")
 
 
 async def compress_graph(call: Call, arguments: CompressGraph) -> Reply:
-    """Merge entities that are alike; a dry run is that, rolled back. In a large graph, start a job that does it."""
+    """Merge similar entities; a dry run merges and rolls back. In a large graph, start a job that does it."""
     async with call.transaction() as tx:
         view = await graphs.view(tx, arguments.graph)
         if not arguments.dry_run and await duplicates.needs_a_job(view):
             job = await deduplication.start_pass(
                 tx, call.graph_name(arguments.graph), RequestedPass("merge", arguments.threshold)
             )
-            return Reply(_by_job(job), note=f"{jobs.waiting(job)}.", job=job)
-        searched = await duplicates.open_search(view, threshold=arguments.threshold, proposed=False)
-    groups = await call.compute(searched.groups(), advice=f"Raise the threshold, or {STEP_BY_STEP}.")
+            return Reply(_compression_by_job(job), note=f"{jobs.wait_hint(job)}.", job=job)
+        search = await duplicates.open_search(view, threshold=arguments.threshold, proposed=False)
+    groups = await call.compute(search.groups(), advice=f"Raise the threshold, or {STEP_BY_STEP}.")
     async with call.changing(arguments.graph, keep=not arguments.dry_run) as tx:
-        done = await duplicates.merge_found(tx, searched, call.operation, groups)
-    return Reply(_compression(done), note="There are more: call again." if done.more else None)
+        result = await duplicates.merge_found(tx, search, call.operation, groups)
+    return Reply(_compression(result), note="There are more: call again." if result.more else None)
 
 
 async def compressed(_: Call, job: Job) -> Reply:
-    """What the job of `compress_graph` came to."""
-    return Reply(_by_job(job))
+    """The result of a job of `compress_graph`."""
+    return Reply(_compression_by_job(job))
 
 
 async def archive_entities(call: Call, arguments: ArchiveEntities) -> Reply:
-    """Archive what is no longer used."""
+    """Archive entities that are no longer used."""
     criteria = ArchiveCriteria(
         utc(arguments.older_than, "olderThan"), arguments.importance_below, tuple(arguments.tags)
     )
     async with call.transaction() if arguments.dry_run else call.changing(arguments.graph) as tx:
-        done = await archiving.archive_entities(
+        result = await archiving.archive_entities(
             tx, arguments.graph, call.operation, criteria, dry_run=arguments.dry_run
         )
-    note = "There are more: call again." if done.more else None
-    return Reply(ArchivedEntities(len(done.names), done.names), note=note)
+    note = "There are more: call again." if result.more else None
+    return Reply(ArchivedEntities(len(result.names), result.names), note=note)
 
 
 async def validate_graph(call: Call, arguments: ValidateGraph) -> Reply | Listing:
-    """Say what is not as it should be: how much, and a page of it."""
+    """Count integrity issues of a graph, and list a page of them."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        faults = await validation.validate_graph(view)
-    totals = {fault.fault: fault.total for fault in faults}
-    errors = sum(totals.get(name, 0) for name in ERRORS)
-    warnings = sum(totals.get(name, 0) for name in WARNINGS)
-    orphaned, silent = totals.get("orphaned_relation", 0), totals.get("empty_observations", 0)
-    summary = ValidationSummary(errors, warnings, orphaned, silent)
-    untold = errors + warnings - len(faults)
-    ranked = sorted(faults, key=lambda fault: fault.fault not in ERRORS)
-    ends = arguments.offset + (arguments.limit or MAX_FAULTS)
+        issues = await validation.validate_graph(view)
+    totals = {issue.fault: issue.total for issue in issues}
+    error_count = sum(totals.get(name, 0) for name in ERRORS)
+    warning_count = sum(totals.get(name, 0) for name in WARNINGS)
+    summary = ValidationSummary(
+        error_count, warning_count, totals.get("orphaned_relation", 0), totals.get("empty_observations", 0)
+    )
+    unlisted = error_count + warning_count - len(issues)
+    ranked = sorted(issues, key=lambda issue: issue.fault not in ERRORS)
+    end = arguments.offset + (arguments.limit or MAX_FAULTS)
 
-    def reply(shown: list[IntegrityIssue], following: int | None) -> Reply:
-        issues = [_issue(fault, ERRORS) for fault in shown if fault.fault in ERRORS]
-        warned = [_issue(fault, WARNINGS) for fault in shown if fault.fault in WARNINGS]
-        last = f"Not told one by one: {untold} more, of kinds of which there are many." if untold else None
-        note = last if following is None else more(following)
-        return Reply(Validation(not errors, issues, warned, summary, following), note=note)
+    def reply(page: list[IntegrityIssue], next_offset: int | None) -> Reply:
+        errors = [_issue(issue, ERRORS) for issue in page if issue.fault in ERRORS]
+        warnings = [_issue(issue, WARNINGS) for issue in page if issue.fault in WARNINGS]
+        last_note = f"Not told one by one: {unlisted} more, of kinds of which there are many." if unlisted else None
+        note = last_note if next_offset is None else more(next_offset)
+        return Reply(Validation(not error_count, errors, warnings, summary, next_offset), note=note)
 
     return paged(
-        ranked[arguments.offset : ends],
+        ranked[arguments.offset : end],
         reply,
         limit=arguments.limit,
         offset=arguments.offset,
-        next_offset=ends if len(ranked) > ends else None,
+        next_offset=end if len(ranked) > end else None,
     )
 
 
-def _by_job(job: Job) -> Compression:
-    """What a job has merged; it counts no more of what a call does at once."""
+def _compression_by_job(job: Job) -> Compression:
+    """What a job has merged so far; a job counts nothing else."""
     return Compression(0, (job.result or {}).get("merged", 0), 0, 0, 0, [], jobs.job_out(job))
 
 
-def _compression(done: CompressionResult) -> Compression:
-    merged = [MergedGroup(kept, others) for kept, *others in done.merged]
+def _compression(result: CompressionResult) -> Compression:
+    groups = [MergedGroup(name, merged_names) for name, *merged_names in result.merged]
     return Compression(
-        len(merged),
-        sum(len(group.merged) for group in merged),
-        done.known_observations,
-        done.redirected_relations,
+        len(groups),
+        sum(len(group.merged) for group in groups),
+        result.known_observations,
+        result.redirected_relations,
         0,
-        merged,
+        groups,
     )
 
 
-def _issue(fault: IntegrityIssue, told: dict[str, str]) -> ValidationIssue:
-    if fault.target is None:
-        details = IssueDetails(entity=fault.name)
+def _issue(issue: IntegrityIssue, messages: dict[str, str]) -> ValidationIssue:
+    if issue.target is None:
+        details = IssueDetails(entity=issue.name)
     else:
-        details = IssueDetails(from_=fault.name, to=fault.target, relation_type=fault.relation or "")
-    return ValidationIssue(fault.fault, told[fault.fault], details)  # type: ignore[arg-type]
+        details = IssueDetails(from_=issue.name, to=issue.target, relation_type=issue.relation or "")
+    return ValidationIssue(issue.fault, messages[issue.fault], details)  # type: ignore[arg-type]

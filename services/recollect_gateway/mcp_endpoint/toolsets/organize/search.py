@@ -1,7 +1,7 @@
-"""Handlers and shapes of what is read: the graph, entities by name, and what searches find.
+"""Handlers and shapes of reads: the graph, entities by name, and searches.
 
-Archived entities are not found and not listed, as in the enhanced memory server, whose archive is another file. By name
-they are opened still, with their status; so are the relations that lead to them.
+Searches and lists leave out archived entities, as in the enhanced memory server, whose archive is another file. By name
+they can still be opened, with their status and the relations that lead to them.
 """
 
 from typing import Annotated, Any
@@ -162,20 +162,20 @@ async def open_nodes(call: Call, arguments: OpenNodes) -> Reply:
 async def search_nodes(call: Call, arguments: SearchOrganizedNodes) -> Reply | Listing:
     """Find entities by a substring."""
     query = SubstringQuery(
-        arguments.query, kind=arguments.entity_type, **_narrowed(arguments, arguments.limit or PAGE_ROWS)
+        arguments.query, kind=arguments.entity_type, **_query_fields(arguments, arguments.limit or PAGE_ROWS)
     )
     async with call.reading(arguments.graph, arguments.as_of) as view:
         return _page(arguments, await search.search_nodes(view, query))
 
 
 async def search_nodes_ranked(call: Call, arguments: SearchNodesRanked) -> Reply | Listing:
-    """Find entities by words, the rare ones counting most."""
-    query = RankedQuery(arguments.query, **_narrowed(arguments, arguments.limit or _RANKED))
+    """Find entities by words, of which rare ones weigh more."""
+    query = RankedQuery(arguments.query, **_query_fields(arguments, arguments.limit or _RANKED))
     async with call.reading(arguments.graph, arguments.as_of) as view:
         found = await search.search_ranked(view, query)
     return paged(
-        [*map(_ranked, found.hits)],
-        lambda rows, following: bare(RankedResults(rows, following), more(following)),
+        [*map(_ranked_result, found.hits)],
+        lambda rows, next_offset: bare(RankedResults(rows, next_offset), more(next_offset)),
         limit=arguments.limit,
         offset=arguments.offset,
         next_offset=found.next_offset,
@@ -183,21 +183,21 @@ async def search_nodes_ranked(call: Call, arguments: SearchNodesRanked) -> Reply
 
 
 async def boolean_search(call: Call, arguments: BooleanSearch) -> Reply | Listing:
-    """Find entities that an expression holds of."""
-    query = BooleanQuery(arguments.query, **_narrowed(arguments, arguments.limit or PAGE_ROWS))
+    """Find entities that match a boolean expression."""
+    query = BooleanQuery(arguments.query, **_query_fields(arguments, arguments.limit or PAGE_ROWS))
     async with call.reading(arguments.graph, arguments.as_of) as view:
         return _page(arguments, await search.search_boolean(view, query))
 
 
 async def fuzzy_search(call: Call, arguments: FuzzySearch) -> Reply | Listing:
     """Find entities in spite of typos."""
-    query = FuzzyQuery(arguments.query, arguments.threshold, **_narrowed(arguments, arguments.limit or PAGE_ROWS))
+    query = FuzzyQuery(arguments.query, arguments.threshold, **_query_fields(arguments, arguments.limit or PAGE_ROWS))
     async with call.reading(arguments.graph, arguments.as_of) as view:
         return _page(arguments, await search.search_fuzzy(view, query))
 
 
 async def search_by_date_range(call: Call, arguments: SearchByDateRange) -> Reply | Listing:
-    """Find entities by when they were made or last changed."""
+    """Find entities by the time when they were created or last changed."""
     query = DateQuery(
         moment(arguments.start_date, "startDate"),
         moment(arguments.end_date, "endDate", last=True),
@@ -211,8 +211,8 @@ async def search_by_date_range(call: Call, arguments: SearchByDateRange) -> Repl
         return _page(arguments, await search.search_dates(view, query))
 
 
-def _narrowed(arguments: FilteredSearch, limit: int) -> dict[str, Any]:
-    """The fields that every query of these has."""
+def _query_fields(arguments: FilteredSearch, limit: int) -> dict[str, Any]:
+    """The fields that these queries have in common."""
     return {
         "tags": tuple(arguments.tags),
         "min_importance": arguments.min_importance,
@@ -223,19 +223,19 @@ def _narrowed(arguments: FilteredSearch, limit: int) -> dict[str, Any]:
     }
 
 
-def _ranked(hit: RankedHit) -> RankedResult:
+def _ranked_result(hit: RankedHit) -> RankedResult:
     fields = MatchedFields(hit.in_name, hit.in_kind, list(hit.in_observations))
     return RankedResult(organized(hit.entity), hit.score, fields)
 
 
 def _page(
-    asked: SearchOrganizedNodes | BooleanSearch | FuzzySearch | SearchByDateRange, found: Subgraph
+    arguments: SearchOrganizedNodes | BooleanSearch | FuzzySearch | SearchByDateRange, found: Subgraph
 ) -> Reply | Listing:
-    def reply(shown: Subgraph, cut: str | None) -> Reply:
-        entities, relations = [*map(organized, shown.entities)], [*map(organized_relation, shown.relations)]
-        return Reply(FoundGraph(entities, relations, shown.next_offset, cut), note=more(shown.next_offset, cut))
+    def reply(page: Subgraph, cut: str | None) -> Reply:
+        entities, relations = [*map(organized, page.entities)], [*map(organized_relation, page.relations)]
+        return Reply(FoundGraph(entities, relations, page.next_offset, cut), note=more(page.next_offset, cut))
 
-    return paged_graph(found, reply, limit=asked.limit, offset=asked.offset)
+    return paged_graph(found, reply, limit=arguments.limit, offset=arguments.offset)
 
 
 async def _graph(found: Subgraph) -> Reply:

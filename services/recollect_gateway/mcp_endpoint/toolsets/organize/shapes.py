@@ -1,4 +1,4 @@
-"""What the tools of toolset `organize` share: the shape of an entity, and how errors are told."""
+"""What the tools of toolset `organize` share: the shapes of entities and relations, and the rendering of errors."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -16,7 +16,7 @@ from recollect_gateway.mcp_endpoint.errors import tool_error
 from recollect_gateway.shapes import Name
 
 _DAY = timedelta(days=1, microseconds=-1)
-"""From the first moment of a day to its last."""
+"""The time from the first moment of a day to its last."""
 
 EntityName = Annotated[Name, Meta(description="The name of the entity")]
 
@@ -57,12 +57,12 @@ class OrganizedEntities(Struct, rename="camel", omit_defaults=True, frozen=True)
 
 
 def organize_error(error: Exception) -> CallToolResult:
-    """Errors as the enhanced memory server tells them; what is wrong with an argument keeps its path before it."""
-    told = tool_error(error)
+    """An error in the words of the enhanced memory server; an error with a path is rendered as in other toolsets."""
+    result = tool_error(error)
     if not isinstance(error, RecollectError) or error.path:
-        return told
-    said = f"Entity '{error.name}' not found" if isinstance(error, EntityNotFound) else str(error)
-    return told.model_copy(update={"content": [TextContent(type="text", text=f"Error: {said}")]})
+        return result
+    message = f"Entity '{error.name}' not found" if isinstance(error, EntityNotFound) else str(error)
+    return result.model_copy(update={"content": [TextContent(type="text", text=f"Error: {message}")]})
 
 
 def organized(entity: Entity) -> OrganizedEntity:
@@ -89,17 +89,17 @@ def organized_relation(relation: Relation) -> OrganizedRelation:
 
 
 def lowered(tags: Sequence[str]) -> tuple[str, ...]:
-    """Tags in lower case, each once."""
+    """Tags in lower case, without repetitions."""
     return tuple(unique(tag.lower() for tag in tags))
 
 
 def iso(at: datetime) -> str:
-    """As JavaScript's toISOString."""
+    """A time as JavaScript's toISOString writes it."""
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def moment(text: str | None, path: str, *, last: bool = False) -> datetime | None:
-    """A time from text, in UTC where it names no zone; of a day or a millisecond its first moment, or its last.
+    """Parse a time, in UTC where it names no zone. `last`: the last moment of the day or millisecond, not the first.
 
     Raises InvalidInput.
     """

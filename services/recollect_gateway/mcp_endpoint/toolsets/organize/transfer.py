@@ -1,6 +1,7 @@
-"""Handlers and shapes of transfer: a graph as text, in eight formats, and back from four.
+"""Handlers and shapes of transfer: export of a graph as text, in eight formats, and import from four of them.
 
-What is small is answered at once; what is large is a job, which `get_job` watches and whose output it reads.
+A small graph is transferred by the call itself, a large one by a job, which `get_job` watches and whose output it
+reads.
 """
 
 from typing import Annotated, Literal
@@ -19,19 +20,19 @@ from recollect.transfer.formats.decoding import in_chunks
 from recollect.transfer.model import ELSEWHERE, ExportSelection, ImportResult, Strategy
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments, Reply
-from recollect_gateway.mcp_endpoint.toolsets.jobs import JobOut, after, begun, job_out
+from recollect_gateway.mcp_endpoint.toolsets.jobs import JobOut, job_out, output_hint, started_job
 from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import moment
 from recollect_gateway.shapes import Tag
 
 MAX_ITEMS = 5_000
 MAX_OBSERVATIONS = 20_000
-"""What one call imports: it is one transaction, and other writers of the graph wait for it."""
+"""What one call imports, at most: it is one transaction, and other writers of the graph wait for it."""
 MAX_CHARACTERS = 2_000_000
 SHOWN_ERRORS = 100
 SHOWN_BYTES = 100_000
-"""Bytes of what a job could not import that are read for them, at most."""
+"""Bytes of a job's list of errors that are read for the first SHOWN_ERRORS of them, at most."""
 MAX_PAGES = 100
-"""Steps of an export in one call, at most: what a filter leaves out is read, too (50,000 items, or 100 MB of texts)."""
+"""Steps of an export in one call, at most: items that a filter leaves out are read too (50,000, or 100 MB of texts)."""
 
 
 class ExportFilter(Struct, rename="camel", forbid_unknown_fields=True, frozen=True):
@@ -109,15 +110,15 @@ class ImportedGraph(Struct, rename="camel", frozen=True):
 
 
 async def export_graph(call: Call, arguments: ExportGraph) -> Reply:
-    """Write a small graph as text; raises TooLarge for another."""
-    only = _only(arguments.filter)
+    """Write a small graph as text; raises TooLarge for a large one."""
+    selection = _selection(arguments.filter)
     async with call.reading(arguments.graph, arguments.as_of) as view:
         if not view.is_there:
             return _exported(arguments.format, exports.empty(arguments.format), 0, 0)
-        export = await exports.export_of(view, arguments.format, only=only)
-        held = export.snapshot.entities + export.snapshot.relations
+        export = await exports.export_of(view, arguments.format, only=selection)
+        item_count = export.snapshot.entities + export.snapshot.relations
         text = None
-        if only != ExportSelection() or held <= call.settings.max_reply_items:
+        if selection != ExportSelection() or item_count <= call.settings.max_reply_items:
             max_bytes = call.settings.max_reply_bytes - 1_000
             text = await exports.export_whole(view.tx, export, max_bytes=max_bytes, max_pages=MAX_PAGES)
     if text is None:
@@ -136,14 +137,14 @@ async def start_export(call: Call, arguments: StartExport) -> Reply:
     async with call.transaction() as tx:
         name = call.graph_name(arguments.graph)
         export = await exports.open_export(
-            tx, name, arguments.format, only=_only(arguments.filter), as_of=arguments.as_of
+            tx, name, arguments.format, only=_selection(arguments.filter), as_of=arguments.as_of
         )
         job = await file_jobs.start_export(tx, export, JobBounds.of(call.settings))
-    return begun(job, note=after(job))
+    return started_job(job, note=output_hint(job))
 
 
 async def import_graph(call: Call, arguments: ImportGraph) -> Reply:
-    """Write what a file holds, or nothing at all where something of it is broken; if it is much, by a job."""
+    """Import a file, or nothing of it where an item is broken; a large file is imported by a job."""
     if len(arguments.data) > MAX_CHARACTERS:
         message = f"More than {MAX_CHARACTERS} characters. {ELSEWHERE}"
         raise TooLarge(message, code=ErrorCode.REQUEST_TOO_LARGE, path="data")
@@ -158,17 +159,17 @@ async def import_graph(call: Call, arguments: ImportGraph) -> Reply:
         return await _start_import(call, arguments)
     if not arguments.dry_run:
         transfer.require_sound(problems, field="data")
-    imported = ImportResult(problems=tuple(problems))
+    result = ImportResult(problems=tuple(problems))
     async with call.writing(arguments.graph, keep=not arguments.dry_run) as (tx, revision):
-        imported += await transfer.import_items(tx, revision, items, Strategy(arguments.merge_strategy))
+        result += await transfer.import_items(tx, revision, items, Strategy(arguments.merge_strategy))
         if not arguments.dry_run:
-            transfer.require_sound(imported.problems, field="data")
+            transfer.require_sound(result.problems, field="data")
         await transfer.record_import(tx, revision.graph.name, arguments.format)
-    return Reply(_imported(imported, arguments.dry_run))
+    return Reply(_imported_graph(result, arguments.dry_run))
 
 
 async def _start_import(call: Call, arguments: ImportGraph) -> Reply:
-    """Start the job that does the same in batches; what is broken is found before the first of them is written."""
+    """Start a job that imports the file in batches; it looks for broken items before it writes the first batch."""
     bounds, strategy = JobBounds.of(call.settings), Strategy(arguments.merge_strategy)
     chunks = list(in_chunks(arguments.data, MAX_CHUNK // 4))  # a character takes four bytes at most
     async with call.changing(arguments.graph) as tx:
@@ -178,27 +179,28 @@ async def _start_import(call: Call, arguments: ImportGraph) -> Reply:
         )
         await jobs.append_input(tx, job.id, chunks, bounds)
         job = await jobs.start(tx, job.id)
-    nothing = structs.replace(_imported(ImportResult(), arguments.dry_run), job=job_out(job))
-    return Reply(nothing, note=after(job), job=job)
+    result = structs.replace(_imported_graph(ImportResult(), arguments.dry_run), job=job_out(job))
+    return Reply(result, note=output_hint(job), job=job)
 
 
 async def imported(call: Call, job: Job) -> Reply:
-    """What the job of an import came to, with the first of what was not imported."""
+    """The result of an import's job, with the first items that were not imported."""
     async with call.transaction() as tx:
-        left = await jobs.read_output_piece(tx, job, 0, SHOWN_BYTES)
-    lines = left[: left.rfind(b"\n") + 1].splitlines()[:SHOWN_ERRORS]
-    errors = [msgspec.json.decode(line, type=NotImported) for line in lines]
+        output = await jobs.read_output_piece(tx, job, 0, SHOWN_BYTES)
+    lines = output[: output.rfind(b"\n") + 1].splitlines()[:SHOWN_ERRORS]
+    items = [msgspec.json.decode(line, type=NotImported) for line in lines]
+    errors = [structs.replace(item, path=f"data.{item.path}") for item in items]
     counts = {name: count for name, count in (job.result or {}).items() if name in ImportedGraph.__struct_fields__}
-    told = {**counts, "dry_run": bool(job.arguments.get("check"))}
-    return Reply(ImportedGraph(**told, errors=[structs.replace(each, path=f"data.{each.path}") for each in errors]))
+    fields = {**counts, "dry_run": bool(job.arguments.get("check"))}
+    return Reply(ImportedGraph(**fields, errors=errors))
 
 
-def _only(given: ExportFilter | None) -> ExportSelection:
-    if given is None:
+def _selection(filter_: ExportFilter | None) -> ExportSelection:
+    if filter_ is None:
         return ExportSelection()
-    since = moment(given.start_date, "filter.startDate")
-    until = moment(given.end_date, "filter.endDate", last=True)
-    return ExportSelection(given.entity_type, tuple(given.tags), since, until)
+    since = moment(filter_.start_date, "filter.startDate")
+    until = moment(filter_.end_date, "filter.endDate", last=True)
+    return ExportSelection(filter_.entity_type, tuple(filter_.tags), since, until)
 
 
 def _exported(format_name: str, text: str, revision: int, facts: int) -> Reply:
@@ -208,8 +210,8 @@ def _exported(format_name: str, text: str, revision: int, facts: int) -> Reply:
     return Reply(ExportedGraph(format_name, media_type, text, revision, facts), text, note)
 
 
-def _imported(imported: ImportResult, dry_run: bool) -> ImportedGraph:
-    told = (name for name in ImportedGraph.__struct_fields__ if name != "problems")
-    counts = {name: getattr(imported, name) for name in told if hasattr(imported, name)}
-    errors = [NotImported(f"data.{problem.where}", problem.reason) for problem in imported.problems[:SHOWN_ERRORS]]
-    return ImportedGraph(**counts, dry_run=dry_run, problems=len(imported.problems), errors=errors)
+def _imported_graph(result: ImportResult, dry_run: bool) -> ImportedGraph:
+    names = (name for name in ImportedGraph.__struct_fields__ if name != "problems")
+    counts = {name: getattr(result, name) for name in names if hasattr(result, name)}
+    errors = [NotImported(f"data.{problem.where}", problem.reason) for problem in result.problems[:SHOWN_ERRORS]]
+    return ImportedGraph(**counts, dry_run=dry_run, problems=len(result.problems), errors=errors)
