@@ -64,7 +64,7 @@ class KeyHolders:
         except Unauthenticated:
             await self.failed.note_failed(key, site, void=True)
             raise
-        self.failed.note_held(key)
+        self.failed.note_valid(key)
         return OperatorIdentity(actor, site)
 
 

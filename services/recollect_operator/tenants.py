@@ -21,7 +21,7 @@ from recollect.caller import Role
 from recollect.errors import InvalidInput
 from recollect.platform.operator_sessions import Operator
 from recollect.settings.cells import HOME
-from recollect_gateway.errors import CHANGING, RESPONSES, TELLING
+from recollect_gateway.errors import CHANGE_RESPONSES, READ_RESPONSES, RESPONSES
 from recollect_gateway.management.pages import Cursor, Limit, Page, page_of
 from recollect_gateway.preconditions import tagged, unchanged
 from recollect_gateway.validation import valid_body
@@ -86,7 +86,7 @@ class TenantRecordController(Controller):
             link, key = await _first_credentials(operator, tenant, data, state)
         return CreatedTenant(**structs.asdict(tenant_body(tenant, data.cell)), invitation_link=link, admin_key=key)
 
-    @get("/{slug:str}", responses=TELLING, summary="Read a tenant")
+    @get("/{slug:str}", responses=READ_RESPONSES, summary="Read a tenant")
     async def read_tenant(
         self, request: AnyRequest, operator: NamedDependency[Operator], slug: FromPath[str]
     ) -> Response[TenantRecordBody]:
@@ -98,7 +98,12 @@ class TenantRecordController(Controller):
         """How many rows of each table an erasure would delete."""
         return RowCounts(await deletions.count_rows(operator, slug))
 
-    @put("/{slug:str}/plan", responses=CHANGING, summary="Give a tenant a plan", before_request=valid_body(PlanName))
+    @put(
+        "/{slug:str}/plan",
+        responses=CHANGE_RESPONSES,
+        summary="Give a tenant a plan",
+        before_request=valid_body(PlanName),
+    )
     async def set_plan(
         self,
         request: AnyRequest,
@@ -113,7 +118,10 @@ class TenantRecordController(Controller):
         return tenant_body(await tenants.set_plan(operator, slug, data.plan, check=check), operator.cell)
 
     @put(
-        "/{slug:str}/suspension", responses=CHANGING, summary="Suspend a tenant", before_request=valid_body(Suspension)
+        "/{slug:str}/suspension",
+        responses=CHANGE_RESPONSES,
+        summary="Suspend a tenant",
+        before_request=valid_body(Suspension),
     )
     async def suspend(
         self,
@@ -128,7 +136,7 @@ class TenantRecordController(Controller):
             await tenants.suspend_tenant(operator, slug, read_only=read_only, check=check), operator.cell
         )
 
-    @delete("/{slug:str}/suspension", responses=CHANGING, summary="Resume a tenant", status_code=200)
+    @delete("/{slug:str}/suspension", responses=CHANGE_RESPONSES, summary="Resume a tenant", status_code=200)
     async def resume(
         self, request: AnyRequest, operator: NamedDependency[Operator], slug: FromPath[str]
     ) -> TenantRecordBody:
@@ -137,7 +145,7 @@ class TenantRecordController(Controller):
             await tenants.resume_tenant(operator, slug, check=_unchanged(request, operator)), operator.cell
         )
 
-    @delete("/{slug:str}", responses=CHANGING, summary="Delete a tenant", status_code=202)
+    @delete("/{slug:str}", responses=CHANGE_RESPONSES, summary="Delete a tenant", status_code=202)
     async def delete_tenant(
         self,
         request: AnyRequest,
@@ -158,7 +166,7 @@ class TenantRecordController(Controller):
         check = _unchanged(request, operator)
         return tenant_body(await deletions.delete_tenant(operator, slug, grace=grace, check=check), operator.cell)
 
-    @post("/{slug:str}/restore", responses=CHANGING, summary="Restore a tenant", status_code=200)
+    @post("/{slug:str}/restore", responses=CHANGE_RESPONSES, summary="Restore a tenant", status_code=200)
     async def restore(
         self, request: AnyRequest, operator: NamedDependency[Operator], slug: FromPath[str]
     ) -> TenantRecordBody:

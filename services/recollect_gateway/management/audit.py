@@ -22,7 +22,7 @@ from recollect.errors import InvalidInput
 from recollect.platform.db import Database
 from recollect.times import NEEDED
 from recollect_gateway.errors import RESPONSES
-from recollect_gateway.guards import BY_SCOPE, held_to, requires_admin
+from recollect_gateway.guards import BY_SCOPE, requires_admin, while_authenticated
 from recollect_gateway.management.pages import Limit, Page, page_of
 from recollect_gateway.management.times import require_written_times
 from recollect_gateway.parsing import check_text, utc
@@ -122,7 +122,7 @@ class AuditController(Controller):
         only = _filter(actor, action, on, since, until)
         async with db.transaction(request.user, also_suspended=True) as tx:  # It records that somebody reads.
             await audit.record(tx, Action.AUDIT_EXPORTED)
-        parts = held_to(request, _lines(db, request.user, only))
+        parts = while_authenticated(request, _lines(db, request.user, only))
         headers = {"Content-Disposition": 'attachment; filename="audit.jsonl"', "X-Content-Type-Options": "nosniff"}
         return Stream(parts, media_type=NDJSON, headers=headers)
 

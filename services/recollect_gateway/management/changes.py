@@ -24,7 +24,7 @@ from recollect.notifications.model import ChangeFilter, FoundChanges
 from recollect_gateway import server_sent
 from recollect_gateway.calls import Call, Services
 from recollect_gateway.errors import RESPONSES
-from recollect_gateway.guards import become_stream, mirrors, still_allowed
+from recollect_gateway.guards import caller_renewal, mirrors, open_stream
 from recollect_gateway.management.nodes import Kinds, Tags
 from recollect_gateway.management.pages import Cursor, Limit, place_of
 from recollect_gateway.parsing import check_text
@@ -182,7 +182,7 @@ async def _open(request: AnyRequest, services: Services, name: str, only: Change
     async with Call(request.user, services, "changes", read_only=True).transaction() as tx:
         graph = await graphs.get_graph(tx, name)
         newest = await graphs.newest_revision(tx, graph)
-    stream = await become_stream(request, still_allowed(request))
+    stream = await open_stream(request, caller_renewal(request))
     stream.listener.graphs = frozenset({graph.id})
     is_lost = not after.is_of(graph.id, newest)
     reached = newest if is_lost or after.revision is None else after.revision

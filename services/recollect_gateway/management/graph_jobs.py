@@ -21,8 +21,8 @@ from recollect.platform.db import Database
 from recollect.transfer import exports, file_jobs
 from recollect.transfer.formats import FormatName
 from recollect.transfer.model import MAX_KIND, ExportSelection, Strategy
-from recollect_gateway.errors import DOING, RESPONSES
-from recollect_gateway.guards import SCOPE_OPT, held_to, mirrors
+from recollect_gateway.errors import ACT_RESPONSES, RESPONSES
+from recollect_gateway.guards import SCOPE_OPT, mirrors, while_authenticated
 from recollect_gateway.idempotency import TAKES_NO_KEY
 from recollect_gateway.management.jobs import JobBody, job_body
 from recollect_gateway.management.transfer import (
@@ -84,7 +84,7 @@ class GraphJobController(Controller):
 
     @post(
         "/deduplicate",
-        responses=DOING,
+        responses=ACT_RESPONSES,
         summary="Look for duplicates in a graph",
         opt=mirrors("propose_duplicates"),
         status_code=202,
@@ -100,7 +100,7 @@ class GraphJobController(Controller):
 
     @post(
         "/reindex",
-        responses=DOING,
+        responses=ACT_RESPONSES,
         summary="Make a graph's search index anew",
         opt=mirrors("reindex"),
         status_code=202,
@@ -113,7 +113,7 @@ class GraphJobController(Controller):
 
     @post(
         "/reembed",
-        responses=DOING,
+        responses=ACT_RESPONSES,
         summary="Give a graph vectors of another model",
         opt=mirrors("reembed"),
         status_code=202,
@@ -134,7 +134,7 @@ class GraphJobController(Controller):
 
     @post(
         "/exports",
-        responses=DOING,
+        responses=ACT_RESPONSES,
         summary="Export a graph by a job",
         opt=mirrors("start_export") | {SCOPE_OPT: Scope.MEMORY_READ},
         status_code=202,
@@ -202,7 +202,7 @@ class GraphJobController(Controller):
 
 async def _fill(db: Database, request: AnyRequest, job: Job, bounds: JobBounds) -> Job:
     """Store the request's body as the job's input, and let the job begin. No transaction waits for the sender."""
-    async for chunk in held_to(request, _chunks(request)):
+    async for chunk in while_authenticated(request, _chunks(request)):
         await _append(db, request.user, job.id, chunk, bounds)
     async with db.transaction(request.user) as tx:
         return await jobs.start(tx, job.id)

@@ -14,7 +14,7 @@ from recollect.curation.duplicates import deduplication
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, GraphHead, GraphPatch, NewGraph
 from recollect.platform.db import Database
-from recollect_gateway.errors import DOING, REPLACING, RESPONSES, TELLING
+from recollect_gateway.errors import ACT_RESPONSES, READ_RESPONSES, REPLACE_RESPONSES, RESPONSES
 from recollect_gateway.guards import mirrors, requires_admin
 from recollect_gateway.management.pages import AsOf, Limit, Page, page_of
 from recollect_gateway.parsing import check_text
@@ -94,7 +94,12 @@ class GraphController(Controller):
             found = await graphs.list_graphs(tx, after=cursor, limit=limit + 1)
         return page_of(found, limit, configuration, lambda graph: graph.name)
 
-    @get("/{name:str}", responses=TELLING, summary="Read a graph", opt=mirrors("get_graph", "graph_stats", "get_stats"))
+    @get(
+        "/{name:str}",
+        responses=READ_RESPONSES,
+        summary="Read a graph",
+        opt=mirrors("get_graph", "graph_stats", "get_stats"),
+    )
     async def get_graph(
         self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str], as_of: AsOf = None
     ) -> Response[GraphDetailBody]:
@@ -112,7 +117,7 @@ class GraphController(Controller):
 
     @post(
         "/",
-        responses=DOING,
+        responses=ACT_RESPONSES,
         summary="Make a graph",
         opt=mirrors("create_graph"),
         guards=[requires_admin],
@@ -131,7 +136,7 @@ class GraphController(Controller):
 
     @patch(
         "/{name:str}",
-        responses=REPLACING,
+        responses=REPLACE_RESPONSES,
         summary="Configure or rename a graph",
         opt=mirrors("update_graph_config"),
         before_request=valid_body(ConfigureGraphBody),

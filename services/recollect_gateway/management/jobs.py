@@ -21,8 +21,8 @@ from recollect.jobs.model import Job, JobBounds, JobFilter, Status
 from recollect.platform.db import Database
 from recollect.transfer import file_jobs
 from recollect.transfer.formats import FORMATS
-from recollect_gateway.errors import DOING, RESPONSES, TELLING
-from recollect_gateway.guards import SCOPE_OPT, held_to, mirrors
+from recollect_gateway.errors import ACT_RESPONSES, READ_RESPONSES, RESPONSES
+from recollect_gateway.guards import SCOPE_OPT, mirrors, while_authenticated
 from recollect_gateway.management.pages import Limit, Page, page_of
 from recollect_gateway.management.transfer import file_content
 from recollect_gateway.preconditions import tagged
@@ -100,7 +100,7 @@ class JobController(Controller):
             found = await jobs.list_jobs(tx, wanted, before=cursor, limit=limit + 1)
         return page_of(found, limit, job_body, lambda job: str(job.id))
 
-    @get("/{job_id:uuid}", responses=TELLING, summary="Read a job", opt=mirrors("get_job"))
+    @get("/{job_id:uuid}", responses=READ_RESPONSES, summary="Read a job", opt=mirrors("get_job"))
     async def get_job(
         self, request: AnyRequest, db: NamedDependency[Database], job_id: FromPath[UUID]
     ) -> Response[JobBody]:
@@ -111,7 +111,7 @@ class JobController(Controller):
 
     @post(
         "/{job_id:uuid}/cancel",
-        responses=DOING,
+        responses=ACT_RESPONSES,
         summary="Cancel a job",
         opt=mirrors("cancel_job") | {SCOPE_OPT: Scope.MEMORY_READ},
         status_code=200,
@@ -145,12 +145,12 @@ class JobController(Controller):
             "X-Content-Type-Options": "nosniff",
         }
         media_type = file_jobs.media_type_of(job) or OUTPUT
-        parts = held_to(request, jobs.read_output(db, request.user, job))
+        parts = while_authenticated(request, jobs.read_output(db, request.user, job))
         return Stream(parts, media_type=media_type, headers=headers)
 
     @delete(
         "/{job_id:uuid}/output",
-        responses=DOING,
+        responses=ACT_RESPONSES,
         summary="Delete a job's output",
         opt=mirrors("get_job"),
         status_code=200,

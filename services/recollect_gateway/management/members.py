@@ -16,7 +16,7 @@ from recollect.accounts.members.sending import invite_and_tell
 from recollect.accounts.people.model import MAX_EMAIL
 from recollect.caller import Caller, Role
 from recollect.platform.db import Database
-from recollect_gateway.errors import CHANGING, DOING, RESPONSES, TELLING
+from recollect_gateway.errors import ACT_RESPONSES, CHANGE_RESPONSES, READ_RESPONSES, RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin
 from recollect_gateway.management.pages import Limit, Page, page_of
 from recollect_gateway.preconditions import tagged, unchanged
@@ -89,7 +89,7 @@ class MemberController(Controller):
             found = await members.list_members(tx, after=cursor, limit=limit + 1)
         return page_of(found, limit, _member, lambda member: str(member.person_id))
 
-    @get("/{person_id:uuid}", responses=TELLING, summary="Read a member")
+    @get("/{person_id:uuid}", responses=READ_RESPONSES, summary="Read a member")
     async def read_member(
         self, request: AnyRequest, db: NamedDependency[Database], person_id: FromPath[UUID]
     ) -> Response[MemberBody]:
@@ -98,7 +98,10 @@ class MemberController(Controller):
             return tagged(request, _member(await members.get_member(tx, person_id)))
 
     @patch(
-        "/{person_id:uuid}", responses=CHANGING, summary="Change a member's role", before_request=valid_body(RoleBody)
+        "/{person_id:uuid}",
+        responses=CHANGE_RESPONSES,
+        summary="Change a member's role",
+        before_request=valid_body(RoleBody),
     )
     async def change_role(
         self, request: AnyRequest, db: NamedDependency[Database], person_id: FromPath[UUID], data: JSONBody[RoleBody]
@@ -108,7 +111,7 @@ class MemberController(Controller):
             check = unchanged(request, _member)
             return _member(await members.change_role(tx, person_id, data.role, check=check))
 
-    @delete("/{person_id:uuid}", responses=CHANGING, summary="Remove a member")
+    @delete("/{person_id:uuid}", responses=CHANGE_RESPONSES, summary="Remove a member")
     async def remove_member(
         self, request: AnyRequest, db: NamedDependency[Database], person_id: FromPath[UUID]
     ) -> None:
@@ -138,7 +141,7 @@ class InvitationController(Controller):
             found = await members.list_invitations(tx, after=cursor, limit=limit + 1)
         return page_of(found, limit, lambda each: InvitationBody(**_fields(each)), lambda each: str(each.id))
 
-    @post("/", responses=DOING, summary="Invite somebody", before_request=valid_body(InviteBody))
+    @post("/", responses=ACT_RESPONSES, summary="Invite somebody", before_request=valid_body(InviteBody))
     async def invite(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[InviteBody]
     ) -> IssuedInvitationBody:
@@ -152,7 +155,7 @@ class InvitationController(Controller):
         )
         return IssuedInvitationBody(**_fields(told.invitation), sent=told.link is None, link=told.link)
 
-    @delete("/{invitation_id:uuid}", responses=DOING, summary="Revoke an invitation", status_code=200)
+    @delete("/{invitation_id:uuid}", responses=ACT_RESPONSES, summary="Revoke an invitation", status_code=200)
     async def revoke_invitation(
         self, request: AnyRequest, db: NamedDependency[Database], invitation_id: FromPath[UUID]
     ) -> InvitationBody:

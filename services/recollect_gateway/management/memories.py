@@ -9,7 +9,7 @@ from litestar.params import FromPath, JSONBody
 
 from recollect.caller import Caller, Scope
 from recollect_gateway.calls import Call, Services, read_by_replica
-from recollect_gateway.errors import DOING, RESPONSES
+from recollect_gateway.errors import ACT_RESPONSES, RESPONSES
 from recollect_gateway.guards import mirrors
 from recollect_gateway.operations import memories
 from recollect_gateway.operations.memories import (
@@ -33,7 +33,7 @@ class MemoryController(Controller):
 
     @post(
         "/memories",
-        responses=DOING,
+        responses=ACT_RESPONSES,
         summary="Remember",
         opt=mirrors("remember"),
         status_code=200,

@@ -35,8 +35,8 @@ from recollect.transfer.model import (
     Strategy,
 )
 from recollect_gateway.calls import Call, Services
-from recollect_gateway.errors import DOING, MEDIA_TYPE, RESPONSES, Problem
-from recollect_gateway.guards import held_to, mirrors
+from recollect_gateway.errors import ACT_RESPONSES, MEDIA_TYPE, RESPONSES, Problem
+from recollect_gateway.guards import mirrors, while_authenticated
 from recollect_gateway.management.times import require_written_times
 from recollect_gateway.parsing import check_text, utc, utc_through
 
@@ -147,7 +147,7 @@ class TransferController(Controller):
 
     @post(
         "/import",
-        responses=DOING | {415: UNREAD},
+        responses=ACT_RESPONSES | {415: UNREAD},
         summary="Import into a graph",
         opt=mirrors("import_graph"),
         status_code=200,
@@ -213,7 +213,7 @@ class TransferController(Controller):
             "X-Content-Type-Options": "nosniff",
         }
         media_type = format_named(format).media_type
-        parts = held_to(request, exports.export_chunks(db, request.user, export))
+        parts = while_authenticated(request, exports.export_chunks(db, request.user, export))
         return Stream(parts, media_type=media_type, headers=headers)
 
 
