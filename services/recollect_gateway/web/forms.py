@@ -77,7 +77,7 @@ async def read_form(request: AnyRequest, *, several: Collection[str] = ()) -> di
 
     Raises Forbidden for one that was not, InvalidInput for what is no form or too long.
     """
-    fields = await form_parameters(request, most=MAX_FIELDS, several=several)
+    fields = await form_parameters(request, limit=MAX_FIELDS, several=several)
     held = random_cookie(request, "form")
     token = fields.get(TOKEN_FIELD, [""])[0]
     if held is None or not hmac.compare_digest(form_token(request.app.state.pepper, held).encode(), token.encode()):

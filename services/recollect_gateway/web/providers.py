@@ -161,7 +161,7 @@ async def _purpose(request: AnyRequest, form: dict[str, list[str]], provider: Of
 def _told(request: AnyRequest) -> dict[str, str]:
     """What came back in the address, each once and of a bounded length. Raises SignInRefused."""
     try:
-        found = parameters(request.scope["query_string"], most=MAX_FIELDS)
+        found = parameters(request.scope["query_string"], limit=MAX_FIELDS)
     except MalformedParameters:
         raise SignInRefused("This is no answer of an identity provider.") from None
     if any(len(value) > MAX_RETURNED for (value,) in found.values()):
