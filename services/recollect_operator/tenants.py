@@ -60,10 +60,10 @@ class TenantRecordController(Controller):
     ) -> Page[TenantRecordBody]:
         """Every tenant of every cell, by slug, suspended and deleted ones too."""
         cells: OperatorCells = state.cells
-        lists = await cells.each(
+        lists = await cells.query_all(
             request.user, lambda operator: tenants.list_tenants(operator, after=cursor or "", limit=limit + 1)
         )
-        found = [tenant_body(tenant, cell) for cell, there in lists.items() for tenant in there]
+        found = [tenant_body(tenant, cell) for cell, listed in lists.items() for tenant in listed]
         found.sort(key=lambda body: body.slug)
         return page_of(found[: limit + 1], limit, lambda body: body, lambda body: body.slug)
 
@@ -161,7 +161,7 @@ class TenantRecordController(Controller):
         """
         days = state.settings.tenant_deletion_grace_days if grace_days is None else grace_days
         grace = timedelta(days=days)
-        if not grace and confirm != slug:  # Also of days so few that they are no microsecond.
+        if not grace and confirm != slug:  # The grace is 0 also for a fraction of a day below a microsecond.
             raise InvalidInput("Nothing brings it back: repeat the tenant's slug", path="confirm")
         check = _unchanged(request, operator)
         return tenant_body(await deletions.delete_tenant(operator, slug, grace=grace, check=check), operator.cell)
@@ -180,23 +180,23 @@ def _unchanged(request: AnyRequest, operator: Operator) -> Callable[[Tenant], No
     return unchanged(request, lambda tenant: tenant_body(tenant, operator.cell))
 
 
-async def _share_plan(cells: OperatorCells, who: OperatorIdentity, plan: str, cell: str) -> None:
-    """Have a cell other than home know a plan as home does, which it may not yet where it was added later."""
+async def _share_plan(cells: OperatorCells, identity: OperatorIdentity, plan: str, cell: str) -> None:
+    """Copy a plan from home to another cell, which may not have it yet where it was added later."""
     if cell == HOME:
         return
-    async with cells.home.session(who) as home, cells.at(cell).session(who) as operator:
+    async with cells.home.session(identity) as home, cells.at(cell).session(identity) as operator:
         await plans.share_plan(home, operator, plan)
 
 
 async def _first_credentials(
-    operator: Operator, tenant: Tenant, asked: CreateTenant, state: State
+    operator: Operator, tenant: Tenant, data: CreateTenant, state: State
 ) -> tuple[str | None, str | None]:
-    """The invitation of its owner and its first key, as far as they are asked for."""
+    """The link of its owner's invitation and its first key, each if the request asks for it."""
     tx, link, key = await operator.within(operator_caller(tenant)), None, None
-    if asked.owner_email is not None:
-        issued = await members.invite(tx, asked.owner_email, Role.OWNER, pepper=state.pepper)
+    if data.owner_email is not None:
+        issued = await members.invite(tx, data.owner_email, Role.OWNER, pepper=state.pepper)
         link = f"{state.settings.base_url}/join/{issued.secret}"
-    if asked.admin_key is not None:
-        new = NewKey(key_name(asked.admin_key, path="admin_key"), kind="admin")
+    if data.admin_key is not None:
+        new = NewKey(key_name(data.admin_key, path="admin_key"), kind="admin")
         key = (await identity.create_key(tx, new, pepper=state.pepper)).secret
     return link, key

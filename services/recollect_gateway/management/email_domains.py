@@ -1,4 +1,4 @@
-"""/v1/email-domains: whose addresses let people join the tenant by themselves."""
+"""/v1/email-domains: domains whose addresses let people join the tenant by themselves."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -61,7 +61,7 @@ class EmailDomainController(Controller):
     async def list_domains(self, request: AnyRequest, db: NamedDependency[Database]) -> Page[DomainBody]:
         """The domains that the tenant claims, all on one page: there are few."""
         async with db.transaction(request.user, read_only=True) as tx:
-            return Page([_body(each) for each in await domains.list_domains(tx)], None)
+            return Page([_body(claim) for claim in await domains.list_domains(tx)], None)
 
     @post("/", responses=ACT_RESPONSES, summary="Claim an e-mail domain", before_request=valid_body(ClaimDomain))
     async def claim_domain(

@@ -46,7 +46,7 @@ class ReceiptBody(Struct, frozen=True):
 
 
 class ErasureController(Controller):
-    """Erase what somebody asked to be forgotten."""
+    """Erase people from graphs, and graphs."""
 
     path = "/graphs/{name:str}"
     tags = ("erasure",)
@@ -89,5 +89,5 @@ class ErasureController(Controller):
 
 
 def _body(receipt: Receipt, *, dry_run: bool) -> ReceiptBody:
-    revision = None if dry_run else receipt.revision  # A dry run has done it, and was rolled back.
+    revision = None if dry_run else receipt.revision  # The revision of a dry run was rolled back.
     return ReceiptBody(dry_run, revision, list(receipt.names), receipt.erased, receipt.kept, receipt.remains)

@@ -1,4 +1,4 @@
-"""/v1/grants: what people let OAuth clients do in the tenant."""
+"""/v1/grants: the grants by which people let OAuth clients act in the tenant."""
 
 from datetime import datetime
 from typing import Any

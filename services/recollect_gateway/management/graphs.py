@@ -74,7 +74,7 @@ class ConfigureGraphBody(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def replaces(self) -> bool:
-        """Whether it takes the place of what others may have put there."""
+        """Whether it replaces something that others may have changed meanwhile."""
         return self.metadata is not UNSET or self.kind_whitelist is not UNSET
 
 
@@ -154,23 +154,23 @@ class GraphController(Controller):
         `metadata` and `kind_whitelist` take the place of what was there, so whoever sends one says by `If-Match` what
         they saw (428 without). 409 if the name is taken. For credentials that no allow-list confines to some graphs.
         """
-        wanted = _patch(data)
-        check_metadata(wanted.metadata, "metadata", state.settings.max_metadata_size)
-        deduplication.require_readable(wanted.metadata or {})
+        changes = _patch(data)
+        check_metadata(changes.metadata, "metadata", state.settings.max_metadata_size)
+        deduplication.require_readable(changes.metadata or {})
         check = unchanged(request, configuration, needed=data.replaces)
         async with db.writing(request.user, name) as tx:
-            return configuration(await graphs.configure_graph(tx, name, wanted, "update_graph_config", check=check))
+            return configuration(await graphs.configure_graph(tx, name, changes, "update_graph_config", check=check))
 
 
 def _patch(data: ConfigureGraphBody) -> GraphPatch:
-    given = {field: value for field in data.__struct_fields__ if (value := getattr(data, field)) is not UNSET}
-    if "kind_whitelist" in given:
-        given["kind_whitelist"] = tuple(given["kind_whitelist"] or ())
-    return GraphPatch(**given)
+    fields = {field: value for field in data.__struct_fields__ if (value := getattr(data, field)) is not UNSET}
+    if "kind_whitelist" in fields:
+        fields["kind_whitelist"] = tuple(fields["kind_whitelist"] or ())
+    return GraphPatch(**fields)
 
 
 def configuration(graph: Graph) -> GraphBody:
-    """What can be changed of a graph, as it is told."""
+    """The part of a graph that can be changed, as the API returns it."""
     whitelist = None if graph.kind_whitelist is None else list(graph.kind_whitelist)
     return GraphBody(
         str(graph.id), graph.name, graph.conflict_policy, whitelist, graph.metadata, graph.created_at, graph.created_by

@@ -1,4 +1,4 @@
-"""/v1/identity-providers: by whom else the tenant's people sign in."""
+"""/v1/identity-providers: the identity providers by which the tenant's people sign in."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -86,7 +86,7 @@ class IdentityProviderController(Controller):
     ) -> Page[ProviderBody]:
         """The tenant's identity providers, all on one page: there are few."""
         async with db.transaction(request.user, read_only=True) as tx:
-            return Page([_body(each, state) for each in await providers.list_providers(tx)], None)
+            return Page([_body(provider, state) for provider in await providers.list_providers(tx)], None)
 
     @post("/", responses=ACT_RESPONSES, summary="Set up an identity provider", before_request=valid_body(AddProvider))
     async def add_provider(

@@ -27,7 +27,7 @@ from recollect_gateway.shapes import GraphName
 from recollect_gateway.validation import valid_body
 
 MAX_REPORT_BYTES = 1024
-"""Of the body by which a key is reported: it comes from anybody."""
+"""Bytes of the body that reports a key, which anybody may send."""
 
 AnyRequest = Request[Caller, Any, State]
 
@@ -188,7 +188,7 @@ async def _new_key(tx: Transaction, data: CreateKey) -> NewKey:
 
 
 def _lasting(body: KeyBody) -> KeyBody:
-    """What can be changed of a key: all but when it was used last."""
+    """The part of a key that can be changed: all but the time of its last use."""
     return structs.replace(body, last_used_at=None)
 
 

@@ -1,4 +1,4 @@
-"""/v1/members and /v1/invitations: who belongs to the tenant, as what, and who is asked to."""
+"""/v1/members and /v1/invitations: the tenant's members, their roles, and invitations."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -69,7 +69,7 @@ class InviteBody(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MemberController(Controller):
-    """List members, change their roles, let them go."""
+    """List members, change their roles, remove them."""
 
     path = "/members"
     tags = ("members",)
@@ -139,7 +139,7 @@ class InvitationController(Controller):
         """The tenant's invitations, oldest first, void ones too."""
         async with db.transaction(request.user, read_only=True) as tx:
             found = await members.list_invitations(tx, after=cursor, limit=limit + 1)
-        return page_of(found, limit, lambda each: InvitationBody(**_fields(each)), lambda each: str(each.id))
+        return page_of(found, limit, lambda row: InvitationBody(**_fields(row)), lambda row: str(row.id))
 
     @post("/", responses=ACT_RESPONSES, summary="Invite somebody", before_request=valid_body(InviteBody))
     async def invite(
@@ -150,10 +150,10 @@ class InvitationController(Controller):
         It is sent by mail where the deployment sends any: what cannot be sent is refused. Elsewhere its link is in this
         answer and nowhere else.
         """
-        told = await invite_and_tell(
+        sent = await invite_and_tell(
             db, request.user, data.email, data.role, mailer=state.mailer, settings=state.settings
         )
-        return IssuedInvitationBody(**_fields(told.invitation), sent=told.link is None, link=told.link)
+        return IssuedInvitationBody(**_fields(sent.invitation), sent=sent.link is None, link=sent.link)
 
     @delete("/{invitation_id:uuid}", responses=ACT_RESPONSES, summary="Revoke an invitation", status_code=200)
     async def revoke_invitation(

@@ -67,5 +67,5 @@ class MemoryController(Controller):
         """Find what was remembered, by words and by meaning. A graph that is not there holds nothing."""
         request.user.require(Scope.MEMORY_READ)
         call = Call(request.user, services, "recall", read_only=True)
-        recalled = await read_by_replica(call, lambda calling: memories.recall(calling, name, data))
+        recalled = await read_by_replica(call, lambda call: memories.recall(call, name, data))
         return recalled_body(recalled, explain=data.explain)

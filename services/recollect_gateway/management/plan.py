@@ -1,4 +1,4 @@
-"""/v1/plan: what the tenant's plan allows, and how much of it is used."""
+"""/v1/plan: the limits of the tenant's plan, and how much of them is used."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -17,7 +17,7 @@ from recollect_gateway.preconditions import tagged
 
 
 class PlanController(Controller):
-    """Tell a tenant its plan."""
+    """Read the tenant's plan."""
 
     path = "/plan"
     tags = ("usage",)

@@ -1,4 +1,4 @@
-"""/v1/tenant: the organisation itself, and what it has set."""
+"""/v1/tenant: the organisation itself, and its settings."""
 
 from datetime import datetime
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""/v1/trusted-issuers: whose access tokens the tenant accepts beside our own."""
+"""/v1/trusted-issuers: issuers whose access tokens the tenant accepts beside our own."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -112,7 +112,7 @@ class TrustedIssuerController(Controller):
     async def list_issuers(self, request: AnyRequest, db: NamedDependency[Database], state: State) -> Page[IssuerBody]:
         """The issuers whose access tokens the tenant accepts, all on one page: there are few."""
         async with db.transaction(request.user, read_only=True) as tx:
-            return Page([_body(each, request.user, state) for each in await trusted.list_issuers(tx)], None)
+            return Page([_body(issuer, request.user, state) for issuer in await trusted.list_issuers(tx)], None)
 
     @post("/", responses=ACT_RESPONSES, summary="Trust an issuer", before_request=valid_body(TrustIssuer))
     async def trust_issuer(

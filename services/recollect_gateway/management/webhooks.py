@@ -1,4 +1,4 @@
-"""/v1/webhooks: addresses at which the tenant is told of events, and what was sent to them."""
+"""/v1/webhooks: addresses to which the tenant's events are sent, and the deliveries to them."""
 
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
@@ -133,7 +133,7 @@ class WebhookController(Controller):
         """The tenant's webhooks, oldest first, disabled ones too."""
         async with db.transaction(request.user, read_only=True) as tx:
             found = await webhooks.list_webhooks(tx, after=cursor, limit=limit + 1)
-        return page_of(found, limit, lambda each: WebhookBody(**_fields(each)), lambda each: str(each.id))
+        return page_of(found, limit, lambda webhook: WebhookBody(**_fields(webhook)), lambda webhook: str(webhook.id))
 
     @post("/", responses=ACT_RESPONSES, summary="Make a webhook", before_request=valid_body(CreateWebhook))
     async def create_webhook(
@@ -204,7 +204,7 @@ class WebhookController(Controller):
 
 
 class DeliveryController(Controller):
-    """List what was sent to a webhook, send it again, send a test."""
+    """List deliveries to a webhook, send them again, send a test."""
 
     path = "/webhooks/{webhook_id:uuid}"
     tags = ("webhooks",)
@@ -232,7 +232,7 @@ class DeliveryController(Controller):
         """What it was sent, or is to be, newest first."""
         async with db.transaction(request.user, read_only=True) as tx:
             found = await webhooks.list_deliveries(tx, webhook_id, status=status, before=cursor, limit=limit + 1)
-        return page_of(found, limit, _delivery, lambda each: str(each.id))
+        return page_of(found, limit, _delivery, lambda delivery: str(delivery.id))
 
     @post(
         "/deliveries/{delivery_id:uuid}/replay", responses=ACT_RESPONSES, summary="Replay a delivery", status_code=202
@@ -281,11 +281,11 @@ def _moment(since: datetime) -> datetime:
 
 
 async def _ids(tx: Transaction, names: list[str] | None) -> tuple[UUID, ...] | None:
-    """The ids of the graphs that are named; None for all."""
+    """The ids of the graphs with these names; None for all graphs."""
     if names is None:
         return None
-    found = await graphs.graph_ids(tx, names)
-    return tuple(dict.fromkeys(found[name] for name in names))
+    ids = await graphs.graph_ids(tx, names)
+    return tuple(dict.fromkeys(ids[name] for name in names))
 
 
 async def _patch(tx: Transaction, data: ChangeWebhook) -> WebhookPatch:
