@@ -134,7 +134,7 @@ CHANGE_RESPONSES = ACT_RESPONSES | {412: _SPECS[412]}
 REPLACE_RESPONSES = CHANGE_RESPONSES | {428: _SPECS[428]}
 """For a route that replaces one thing as a whole, and needs `If-Match`."""
 
-READ_RESPONSES = RESPONSES | {304: ResponseSpec(None, description="Not changed", generate_examples=False)}
+TAGGED_RESPONSES = RESPONSES | {304: ResponseSpec(None, description="Not changed", generate_examples=False)}
 """For a route that answers with one thing and its entity tag."""
 
 

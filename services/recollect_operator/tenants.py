@@ -21,7 +21,7 @@ from recollect.caller import Role
 from recollect.errors import InvalidInput
 from recollect.platform.operator_sessions import Operator
 from recollect.settings.cells import HOME
-from recollect_gateway.errors import CHANGE_RESPONSES, READ_RESPONSES, RESPONSES
+from recollect_gateway.errors import CHANGE_RESPONSES, RESPONSES, TAGGED_RESPONSES
 from recollect_gateway.management.pages import Cursor, Limit, Page, page_of
 from recollect_gateway.preconditions import tagged, unchanged
 from recollect_gateway.validation import valid_body
@@ -86,7 +86,7 @@ class TenantRecordController(Controller):
             link, key = await _first_credentials(operator, tenant, data, state)
         return CreatedTenant(**structs.asdict(tenant_body(tenant, data.cell)), invitation_link=link, admin_key=key)
 
-    @get("/{slug:str}", responses=READ_RESPONSES, summary="Read a tenant")
+    @get("/{slug:str}", responses=TAGGED_RESPONSES, summary="Read a tenant")
     async def read_tenant(
         self, request: AnyRequest, operator: NamedDependency[Operator], slug: FromPath[str]
     ) -> Response[TenantRecordBody]:

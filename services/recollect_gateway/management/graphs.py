@@ -14,7 +14,7 @@ from recollect.curation.duplicates import deduplication
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, GraphHead, GraphPatch, NewGraph
 from recollect.platform.db import Database
-from recollect_gateway.errors import ACT_RESPONSES, READ_RESPONSES, REPLACE_RESPONSES, RESPONSES
+from recollect_gateway.errors import ACT_RESPONSES, REPLACE_RESPONSES, RESPONSES, TAGGED_RESPONSES
 from recollect_gateway.guards import mirrors, requires_admin
 from recollect_gateway.management.pages import AsOf, Limit, Page, page_of
 from recollect_gateway.parsing import check_text
@@ -96,7 +96,7 @@ class GraphController(Controller):
 
     @get(
         "/{name:str}",
-        responses=READ_RESPONSES,
+        responses=TAGGED_RESPONSES,
         summary="Read a graph",
         opt=mirrors("get_graph", "graph_stats", "get_stats"),
     )

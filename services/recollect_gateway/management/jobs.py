@@ -21,7 +21,7 @@ from recollect.jobs.model import Job, JobBounds, JobFilter, Status
 from recollect.platform.db import Database
 from recollect.transfer import file_jobs
 from recollect.transfer.formats import FORMATS
-from recollect_gateway.errors import ACT_RESPONSES, READ_RESPONSES, RESPONSES
+from recollect_gateway.errors import ACT_RESPONSES, RESPONSES, TAGGED_RESPONSES
 from recollect_gateway.guards import SCOPE_OPT, mirrors, while_authenticated
 from recollect_gateway.management.pages import Limit, Page, page_of
 from recollect_gateway.management.transfer import file_content
@@ -100,7 +100,7 @@ class JobController(Controller):
             found = await jobs.list_jobs(tx, only, before=cursor, limit=limit + 1)
         return page_of(found, limit, job_body, lambda job: str(job.id))
 
-    @get("/{job_id:uuid}", responses=READ_RESPONSES, summary="Read a job", opt=mirrors("get_job"))
+    @get("/{job_id:uuid}", responses=TAGGED_RESPONSES, summary="Read a job", opt=mirrors("get_job"))
     async def get_job(
         self, request: AnyRequest, db: NamedDependency[Database], job_id: FromPath[UUID]
     ) -> Response[JobBody]:

@@ -18,7 +18,7 @@ from recollect.platform.db import Database
 from recollect.platform.transactions import Transaction
 from recollect_gateway.addresses import site_of_client
 from recollect_gateway.admission import by_address
-from recollect_gateway.errors import ACT_RESPONSES, CHANGE_RESPONSES, READ_RESPONSES, RESPONSES
+from recollect_gateway.errors import ACT_RESPONSES, CHANGE_RESPONSES, RESPONSES, TAGGED_RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin
 from recollect_gateway.management.pages import Limit, Page, page_of
 from recollect_gateway.mcp_endpoint.catalogue import known_toolsets
@@ -110,7 +110,7 @@ class KeyController(Controller):
             found = await identity.list_keys(tx, after=cursor, limit=limit + 1)
         return page_of(found, limit, lambda key: KeyBody(**_fields(key)), lambda key: str(key.id))
 
-    @get("/{key_id:uuid}", responses=READ_RESPONSES, summary="Read a key")
+    @get("/{key_id:uuid}", responses=TAGGED_RESPONSES, summary="Read a key")
     async def read_key(
         self, request: AnyRequest, db: NamedDependency[Database], key_id: FromPath[UUID]
     ) -> Response[KeyBody]:

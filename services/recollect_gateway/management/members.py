@@ -16,7 +16,7 @@ from recollect.accounts.members.sending import invite_and_tell
 from recollect.accounts.people.model import MAX_EMAIL
 from recollect.caller import Caller, Role
 from recollect.platform.db import Database
-from recollect_gateway.errors import ACT_RESPONSES, CHANGE_RESPONSES, READ_RESPONSES, RESPONSES
+from recollect_gateway.errors import ACT_RESPONSES, CHANGE_RESPONSES, RESPONSES, TAGGED_RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin
 from recollect_gateway.management.pages import Limit, Page, page_of
 from recollect_gateway.preconditions import tagged, unchanged
@@ -89,7 +89,7 @@ class MemberController(Controller):
             found = await members.list_members(tx, after=cursor, limit=limit + 1)
         return page_of(found, limit, _member, lambda member: str(member.person_id))
 
-    @get("/{person_id:uuid}", responses=READ_RESPONSES, summary="Read a member")
+    @get("/{person_id:uuid}", responses=TAGGED_RESPONSES, summary="Read a member")
     async def read_member(
         self, request: AnyRequest, db: NamedDependency[Database], person_id: FromPath[UUID]
     ) -> Response[MemberBody]:

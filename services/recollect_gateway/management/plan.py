@@ -9,7 +9,7 @@ from litestar.di import NamedDependency
 
 from recollect.caller import Caller
 from recollect.platform.db import Database
-from recollect_gateway.errors import READ_RESPONSES
+from recollect_gateway.errors import TAGGED_RESPONSES
 from recollect_gateway.guards import BY_SCOPE
 from recollect_gateway.operations import plan
 from recollect_gateway.operations.plan import PlanBody
@@ -22,7 +22,7 @@ class PlanController(Controller):
     path = "/plan"
     tags = ("usage",)
 
-    @get("/", responses=READ_RESPONSES, summary="Read the plan", opt=BY_SCOPE)
+    @get("/", responses=TAGGED_RESPONSES, summary="Read the plan", opt=BY_SCOPE)
     async def read_plan(
         self, request: Request[Caller, Any, State], db: NamedDependency[Database]
     ) -> Response[PlanBody]:

@@ -21,7 +21,7 @@ from recollect_gateway.urlencoded import form_parameters
 AnyConnection = ASGIConnection[Any, Any, Any, Any]
 AnyRequest = Request[Any, Any, Any]
 TENANT_HEADER = "x-recollect-tenant"
-"""Names the tenant as whose member a browser calls. Forms cannot send it, and other sites' pages only with CORS."""
+"""Names the tenant as whose member a browser calls. Forms cannot send it; pages of other sites only if CORS allows."""
 
 TOKEN_FIELD = "form_token"  # noqa: S105 - a field's name
 MAX_FIELDS = 500
