@@ -1,4 +1,4 @@
-"""`recollect audit …`: who administered what of a tenant, and when. An admin's key is needed."""
+"""`recollect audit …`: the log of administrative acts in a tenant. Needs an admin's key."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -24,7 +24,7 @@ Until = Annotated[datetime | None, Parameter(help="Only acts before then; UTC by
 
 
 class AuditEntryView(msgspec.Struct, frozen=True):
-    """What is shown of an act."""
+    """The fields of an act that commands show."""
 
     at: datetime
     actor: str
@@ -69,8 +69,8 @@ def list_entries(
         show_json(answer)
         return
     rows = [
-        (f"{each.at:%Y-%m-%d %H:%M:%S}", each.actor, each.action, " ".join(each.objects), each.address or "-")
-        for each in msgspec.json.decode(answer, type=AuditPage).items
+        (f"{entry.at:%Y-%m-%d %H:%M:%S}", entry.actor, entry.action, " ".join(entry.objects), entry.address or "-")
+        for entry in msgspec.json.decode(answer, type=AuditPage).items
     ]
     show(("at", "actor", "action", "on", "address"), rows)
 
@@ -113,11 +113,11 @@ def _query(
     until: datetime | None,
     **more: object,
 ) -> str:
-    """What is asked for, as the query of an address."""
-    moments = {"since": since, "until": until}
-    asked = {"actor": actor, "action": action, "object": on, **more} | {
-        name: (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
-        for name, moment in moments.items()
-        if moment is not None
+    """The filters as the query of an address."""
+    times = {"since": since, "until": until}
+    parameters = {"actor": actor, "action": action, "object": on, **more} | {
+        name: (time if time.tzinfo else time.replace(tzinfo=UTC)).isoformat()
+        for name, time in times.items()
+        if time is not None
     }
-    return urlencode({name: str(value) for name, value in asked.items() if value is not None})
+    return urlencode({name: str(value) for name, value in parameters.items() if value is not None})

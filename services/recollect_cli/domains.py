@@ -1,4 +1,4 @@
-"""`recollect domains …`: whose addresses let people join a tenant by themselves. An admin's key is needed."""
+"""`recollect domains …`: domains whose addresses let people join a tenant by themselves. Needs an admin's key."""
 
 from datetime import datetime
 from typing import Literal
@@ -16,7 +16,7 @@ JoiningRole = Literal["member", "reader"]
 
 
 class DomainView(msgspec.Struct, frozen=True):
-    """What is shown of a claim."""
+    """The fields of a claim that commands show."""
 
     id: UUID
     domain: str
@@ -41,8 +41,8 @@ def list_domains(*, json: AsJson = False, url: Url = None, api_key: ApiKey = Non
         show_json(answer)
         return
     rows = [
-        (str(each.id), each.domain, each.role, f"{each.verified_at:%Y-%m-%d %H:%M}" if each.verified_at else "-")
-        for each in msgspec.json.decode(answer, type=DomainPage).items
+        (str(claim.id), claim.domain, claim.role, f"{claim.verified_at:%Y-%m-%d %H:%M}" if claim.verified_at else "-")
+        for claim in msgspec.json.decode(answer, type=DomainPage).items
     ]
     show(("id", "domain", "joins as", "verified"), rows)
 
@@ -70,8 +70,8 @@ def claim(
     if json:
         show_json(answer)
         return
-    made = msgspec.json.decode(answer, type=DomainView)
-    show(("id", "TXT record", "value"), [(str(made.id), made.record_name, made.record_value)])
+    view = msgspec.json.decode(answer, type=DomainView)
+    show(("id", "TXT record", "value"), [(str(view.id), view.record_name, view.record_value)])
 
 
 @app.command

@@ -23,14 +23,14 @@ def opened(file: str) -> Iterator[BufferedReader]:
         try:
             source = Path(file).open("rb")  # noqa: SIM115 - closed below
         except OSError as error:
-            raise _plain(error, file) from error
+            raise _file_error(error, file) from error
     with source:
         yield source
 
 
 @contextmanager
 def created(file: str) -> Iterator[BinaryIO]:
-    """The file, to be written. It takes its place when it is whole; standard output and devices are written straight.
+    """The file, to be written. It appears once it is whole; standard output and devices are written directly.
 
     Raises InvalidInput where it cannot be written.
     """
@@ -45,21 +45,21 @@ def created(file: str) -> Iterator[BinaryIO]:
         if part != path:
             part.replace(path)
     except OSError as error:
-        raise _plain(error, file) from error
+        raise _file_error(error, file) from error
     finally:
         if part != path:
             part.unlink(missing_ok=True)
 
 
 def size_of(source: BinaryIO) -> int | None:
-    """The bytes of an open file; None where that is not known before it was read."""
+    """The size of an open file in bytes; None where it is not known before the file is read."""
     with suppress(OSError):
         return os.fstat(source.fileno()).st_size or None
     return None
 
 
 def name_of(file: str) -> str:
-    """The file as errors call it."""
+    """The name of the file in error messages."""
     return "standard input" if file == STDIO else file
 
 
@@ -67,12 +67,12 @@ def _standard_output() -> Iterator[BinaryIO]:
     try:
         yield sys.stdout.buffer
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever read it, such as `head`, has enough
+    except BrokenPipeError:  # The reader, such as `head`, has closed it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
-        raise _plain(error, "standard output") from error
+        raise _file_error(error, "standard output") from error
 
 
-def _plain(error: OSError, file: str) -> RecollectError:
+def _file_error(error: OSError, file: str) -> RecollectError:
     return InvalidInput(f"{name_of(file)}: {error.strerror}")

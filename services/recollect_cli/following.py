@@ -1,4 +1,4 @@
-"""A job as a command follows it: its progress, its end, and what to do where it does not end well."""
+"""Following a job from a command: its progress, its end, and what to do where it fails."""
 
 import sys
 import time
@@ -16,14 +16,14 @@ JSON = "application/json"
 
 FIRST_POLL_SECONDS = 0.05
 POLL_SECONDS = 0.5
-"""Between two looks at a job: little at first, since a small job is done at once, then twice as long each time, up to
+"""The pause between two polls of a job: short at first, since a small job is done at once, then doubled each time up to
 this."""
 
-TOLD_TIMES = 20
-"""How often a wait says how far the job is where there is no terminal, at most, unless it is told otherwise."""
+PROGRESS_LINES = 20
+"""Lines of progress that a wait prints where there is no terminal, at most, unless the caller says otherwise."""
 
 WORKER_SECONDS = 5.0
-"""After so long a job that no worker has begun is told to wait for one."""
+"""After so long, a job that no worker has begun is shown as waiting for one."""
 
 _ADVICE: dict[str, str] = {
     ErrorCode.JOB_STORAGE_FULL: "The tenant's jobs store as much as they may: wait until older ones are removed",
@@ -32,18 +32,18 @@ _ADVICE: dict[str, str] = {
         "Run the command again",
     ),
 }
-"""What to do where the reason why a job failed does not say it."""
+"""What to do, by error code, where the message of a failed job does not say it."""
 
 
 class JobFailure(msgspec.Struct, frozen=True):
-    """Why a job failed, or has to try its step again."""
+    """Why a job failed, or must repeat its step."""
 
     code: str
     message: str
 
 
 class JobView(msgspec.Struct, frozen=True):
-    """What is shown of a job."""
+    """The fields of a job that commands show."""
 
     id: UUID
     kind: str
@@ -61,15 +61,15 @@ class JobView(msgspec.Struct, frozen=True):
 
     @property
     def is_ending(self) -> bool:
-        """Whether it was cancelled and its step in hand is still to end."""
+        """Whether it was cancelled and its current step has not ended yet."""
         return self.cancel_requested and self.finished_at is None
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a job does, in the words of its user: "import", "importing", and what stays of one that is cut short.
+    """The words for a job's work: "import", "importing", and (`kept`) what stays where it is cut short.
 
-    `mend`: the same of one whose file cannot be accepted as it is, with what to do.
+    `mend`: what stays, and what to do, where its file cannot be accepted as it is.
     """
 
     name: str
@@ -84,12 +84,12 @@ def get_job(gateway: Gateway, job_id: UUID) -> bytes:
 
 
 def cancel_job(gateway: Gateway, job_id: UUID) -> bytes:
-    """Cancel the job; what it is then, as JSON."""
+    """Cancel the job; returns it as JSON."""
     return gateway.post(f"/jobs/{job_id}/cancel", b"", media_type=JSON)
 
 
 def follow(gateway: Gateway, job_id: UUID, work: Work) -> JobView:
-    """The job once it has succeeded. Ctrl-C cancels it and says so.
+    """Wait for a job and return it once it has succeeded. Ctrl-C cancels the job and says so.
 
     Raises InvalidInput where it failed or was cancelled, RecollectError where it cannot be followed to its end.
     """
@@ -104,28 +104,28 @@ def follow(gateway: Gateway, job_id: UUID, work: Work) -> JobView:
         print(f"Stopped. {_cancel(gateway, job_id, work)}", file=sys.stderr)
         raise
     if job.status != "succeeded":
-        raise InvalidInput(_why(job, work))
+        raise InvalidInput(_failure_message(job, work))
     return job
 
 
 def wait_for_job(gateway: Gateway, job_id: UUID, *, doing: str | None = None, item: str, every: int | None) -> JobView:
-    """The job at its end; meanwhile a meter tells its progress, or what it waits for.
+    """Wait for a job's end and return the job; meanwhile a meter shows its progress, or what it waits for.
 
-    Where there is no terminal it is told after `every` so many items; None: after each twentieth of the total. Raises
-    what the gateway refuses, and Unavailable where it stays away for longer than a restart takes.
+    Where there is no terminal, progress is printed after every `every` items; None: after each twentieth of the total.
+    Raises the gateway's refusals, and Unavailable where it stays away for longer than a restart takes.
     """
-    job, begun, pause = _view(gateway, job_id), time.monotonic(), FIRST_POLL_SECONDS
-    seen = begun
+    job, began_at, pause = _view(gateway, job_id), time.monotonic(), FIRST_POLL_SECONDS
+    seen_at = began_at
     with metered(doing or job.kind, job.total, item=item, every=every or _twentieth(job)) as meter:
         while job.finished_at is None:
             meter.advance(job.done, job.done, job.total)
             time.sleep(pause)
             pause = min(2 * pause, POLL_SECONDS)
             try:
-                job, seen = _view(gateway, job_id), time.monotonic()
-                _tell_wait(meter, job, seen - begun)
+                job, seen_at = _view(gateway, job_id), time.monotonic()
+                _show_wait(meter, job, seen_at - began_at)
             except Unavailable:
-                if time.monotonic() - seen > ATTEMPT_SECONDS:
+                if time.monotonic() - seen_at > ATTEMPT_SECONDS:
                     raise
                 meter.wait_for("the gateway")
         meter.advance(job.done, job.done, job.total)
@@ -137,16 +137,16 @@ def _view(gateway: Gateway, job_id: UUID) -> JobView:
 
 
 def _twentieth(job: JobView) -> int:
-    return max((job.total or 0) // TOLD_TIMES, 1)
+    return max((job.total or 0) // PROGRESS_LINES, 1)
 
 
-def _tell_wait(meter: Meter, job: JobView, seconds: float) -> None:
-    idle = job.started_at is None and job.finished_at is None
-    meter.wait_for("a worker" if idle and seconds > WORKER_SECONDS else None)
+def _show_wait(meter: Meter, job: JobView, seconds: float) -> None:
+    is_idle = job.started_at is None and job.finished_at is None
+    meter.wait_for("a worker" if is_idle and seconds > WORKER_SECONDS else None)
 
 
 def _cancel(gateway: Gateway, job_id: UUID, work: Work) -> str:
-    """Cancel the job; the sentence that says so, or why it goes on."""
+    """Cancel the job; returns the sentence that says so, or why the job goes on."""
     try:
         job = msgspec.json.decode(cancel_job(gateway, job_id), type=JobView)
     except RecollectError as error:
@@ -156,19 +156,18 @@ def _cancel(gateway: Gateway, job_id: UUID, work: Work) -> str:
     return f"The {work.name} is cancelled{f'. {work.kept}' if work.kept else ''}"
 
 
-def _why(job: JobView, work: Work) -> str:
+def _failure_message(job: JobView, work: Work) -> str:
     """Why a job did not succeed, and what to do."""
-    kept = work.kept or "Run the command again"
     if job.error is None:
-        return f"The {work.name} was {job.status}, not by this command. {kept}"
-    stays = work.mend if work.mend and job.error.code == ErrorCode.INVALID_INPUT else work.kept
-    return _joined(f"The {work.name} failed: {job.error.message}", _ADVICE.get(job.error.code), stays)
+        return f"The {work.name} was {job.status}, not by this command. {work.kept or 'Run the command again'}"
+    remains = work.mend if work.mend and job.error.code == ErrorCode.INVALID_INPUT else work.kept
+    return _joined(f"The {work.name} failed: {job.error.message}", _ADVICE.get(job.error.code), remains)
 
 
 def _joined(*sentences: str | None) -> str:
-    """The sentences that there are, with a full stop between any two."""
-    told = [sentence for sentence in sentences if sentence]
-    return " ".join([*(f"{sentence.rstrip('.')}." for sentence in told[:-1]), told[-1]])
+    """The sentences without the empty ones, with a full stop between any two."""
+    present = [sentence for sentence in sentences if sentence]
+    return " ".join([*(f"{sentence.rstrip('.')}." for sentence in present[:-1]), present[-1]])
 
 
 def _sentence(error: RecollectError) -> str:

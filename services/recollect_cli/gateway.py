@@ -1,4 +1,4 @@
-"""How commands reach a running gateway: where it is, with which key, and what it says when it refuses."""
+"""How commands call a running gateway: its address, the key, and its refusals as errors."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ from recollect_local.data_folder import DataFolder
 
 ATTEMPTS = 8
 ATTEMPT_SECONDS = 60.0
-"""How long a request is tried again while the gateway is away or busy: a restart, not an outage."""
+"""For how long a request is repeated while the gateway is away or busy: a restart, not an outage."""
 LONGEST_WAIT = 10.0
 TIMEOUT = httpx2.Timeout(60.0, connect=10.0)
 
@@ -34,7 +34,7 @@ ApiKey = Annotated[str | None, Parameter(env_var="RECOLLECT_API_KEY", help="The 
 
 
 class GatewayUnavailable(Unavailable):
-    """The gateway did not answer, or asked to be asked again; after `seconds`, if it said when."""
+    """The gateway did not answer, or asked for another try; after `seconds`, if it said when."""
 
     def __init__(self, message: str, seconds: float | None = None) -> None:
         super().__init__(message)
@@ -43,7 +43,7 @@ class GatewayUnavailable(Unavailable):
 
 @dataclass(frozen=True, slots=True)
 class GatewayAddress:
-    """Where the management API and MCP are, and the key for them."""
+    """The addresses of the management API and of MCP, and the key for them."""
 
     url: str
     mcp_url: str
@@ -58,7 +58,7 @@ class Gateway:
         self._has_answered = False
 
     def post(self, path: str, content: bytes, *, media_type: str, **query: str) -> bytes:
-        """The answer, which is JSON. Asks again while the gateway is away or busy: the request must bear repeating."""
+        """The answer, which is JSON. Repeats the request, which must allow it, while the gateway is away or busy."""
         request = self._client.build_request(
             "POST", path, content=content, params=query, headers={"Content-Type": media_type}
         )
@@ -68,7 +68,7 @@ class Gateway:
         raise AssertionError("stamina either returns or raises")
 
     def upload(self, path: str, content: Iterable[bytes], *, media_type: str, **query: str) -> bytes:
-        """The answer, which is JSON, to a body of any length. Sent once: where no answer comes it may have arrived."""
+        """The answer, which is JSON, to a body of any length. Sent once: without an answer it may have arrived."""
         request = self._client.build_request(
             "POST", path, content=content, params=query, headers={"Content-Type": media_type}
         )
@@ -76,7 +76,7 @@ class Gateway:
             return response.read()
 
     def send(self, method: str, path: str, body: bytes | None = None) -> bytes:
-        """The answer, which is JSON or nothing, to JSON or nothing. Sent once: where no answer comes it may be done."""
+        """The answer, which is JSON or nothing, to JSON or nothing. Sent once: without an answer it may be done."""
         headers = {} if body is None else {"Content-Type": "application/json"}
         request = self._client.build_request(method, path, content=body, headers=headers)
         with self._answer(request, "application/json") as response:
@@ -97,16 +97,16 @@ class Gateway:
                 if not response.is_success:
                     response.read()
                     raise refusal(response)
-                told = response.headers.get("content-type", "").split(";")[0]
-                if told != media_type and response.status_code != 204:
+                content_type = response.headers.get("content-type", "").split(";")[0]
+                if content_type != media_type and response.status_code != 204:
                     raise InvalidInput(f"{request.url} is no address of a Recollect gateway", path="url")
                 yield response
         except httpx2.TransportError as error:
-            said = str(error) or type(error).__name__
-            raise GatewayUnavailable(f"The gateway at {self._client.base_url} does not answer ({said}).") from error
+            reason = str(error) or type(error).__name__
+            raise GatewayUnavailable(f"The gateway at {self._client.base_url} does not answer ({reason}).") from error
 
     def _wait(self, error: Exception) -> bool | float:
-        """Whether to try again, or after how many seconds: not if nothing was ever there."""
+        """Whether to try again, or after how many seconds; never where the gateway has not answered before."""
         if not isinstance(error, GatewayUnavailable) or not self._has_answered:
             return False
         return True if error.seconds is None else min(error.seconds, LONGEST_WAIT)
@@ -114,15 +114,15 @@ class Gateway:
 
 @contextmanager
 def connected(url: str | None, api_key: str | None) -> Iterator[Gateway]:
-    """The gateway that was named, else the one that runs on this machine. Raises InvalidInput or Unavailable."""
-    stamina.instrumentation.set_on_retry_hooks([])  # its log would stand on stdout, where an export may go
+    """The gateway at `url`, else the one that runs on this machine. Raises InvalidInput or Unavailable."""
+    stamina.instrumentation.set_on_retry_hooks([])  # They log to stdout, which may receive an export.
     address = find_address(url, api_key)
     try:
         client = httpx2.Client(
             base_url=address.url,
             headers={"Authorization": f"Bearer {address.api_key}"},
             timeout=TIMEOUT,
-            trust_env=not is_here(address.url),
+            trust_env=not is_loopback(address.url),
         )
     except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, UnicodeError) as error:
         raise InvalidInput(
@@ -133,21 +133,21 @@ def connected(url: str | None, api_key: str | None) -> Iterator[Gateway]:
 
 
 def find_address(url: str | None, api_key: str | None) -> GatewayAddress:
-    """Where to go. The key of the gateway on this machine is for that one alone: another must come with its own."""
+    """The addresses to use. The local gateway's key is for that gateway alone: another gateway needs its own key."""
     if url:
         if not api_key:
             raise InvalidInput("An API key is needed: --api-key, or RECOLLECT_API_KEY")
         return GatewayAddress(_management_url(url), _mcp_url(url), api_key)
-    here = _running_here()
-    if here is None:
+    local = _local_endpoint()
+    if local is None:
         raise InvalidInput(
             "No gateway runs on this machine (`recollect local` starts one; one with a --data-dir is found by "
             "RECOLLECT_DATA_DIR). Name another with --url and --api-key, or RECOLLECT_URL and RECOLLECT_API_KEY"
         )
-    return GatewayAddress(here.management_url, here.mcp_url, api_key or here.api_key)
+    return GatewayAddress(local.management_url, local.mcp_url, api_key or local.api_key)
 
 
-def _running_here() -> Endpoint | None:
+def _local_endpoint() -> Endpoint | None:
     try:
         published = (DataFolder(Settings().data_dir).path / "local.json").read_bytes()
         return msgspec.json.decode(published, type=Endpoint)
@@ -156,7 +156,7 @@ def _running_here() -> Endpoint | None:
 
 
 def _management_url(url: str) -> str:
-    """The management API behind whichever of its addresses was pasted."""
+    """The address of the management API, made from any address of the gateway."""
     base = url.rstrip("/").removesuffix("/mcp").removesuffix("/v1")
     if not base.startswith(("http://", "https://")):
         raise InvalidInput(f"{url!r} is no address of a gateway, such as https://memory.example.com", path="url")
@@ -164,13 +164,13 @@ def _management_url(url: str) -> str:
 
 
 def _mcp_url(url: str) -> str:
-    """MCP behind whichever of the gateway's addresses was pasted; one with a tenant or a toolset keeps them."""
+    """The address of MCP, made from any address of the gateway; a tenant or a toolset in it is kept."""
     base = url.rstrip("/").removesuffix("/v1")
     return base if _MCP.search(base) else f"{base}/mcp"
 
 
-def is_here(url: str) -> bool:
-    """Whether the address is this machine's own: no proxy leads there."""
+def is_loopback(url: str) -> bool:
+    """Whether the address is this machine's own, to which no proxy leads."""
     host = httpx2.URL(url).host
     try:
         return ip_address(host).is_loopback
@@ -179,20 +179,20 @@ def is_here(url: str) -> bool:
 
 
 def refusal(response: httpx2.Response) -> RecollectError:
-    """What a gateway says that refuses; the response has been read."""
+    """The error of a gateway's refusal; the response has been read."""
     detail = _detail(response.content) or f"{response.url} answered {response.status_code}, which Recollect does not"
     if response.status_code == 401:
         return InvalidInput("The gateway does not accept the API key. Give another with --api-key or RECOLLECT_API_KEY")
     if response.status_code in (429, 502, 503, 504):
-        after = response.headers.get("retry-after", "")
-        return GatewayUnavailable(detail, float(after) if after.isdecimal() else None)
+        retry_after = response.headers.get("retry-after", "")
+        return GatewayUnavailable(detail, float(retry_after) if retry_after.isdecimal() else None)
     if response.status_code == 408:
         return InvalidInput(f"{detail} Put what comes slowly into a file first, and import the file")
     return InvalidInput(detail) if response.is_client_error else RecollectError(detail)
 
 
 def _detail(body: bytes) -> str | None:
-    """What a problem's details say (RFC 9457)."""
+    """The `detail` of problem details (RFC 9457)."""
     try:
         problem: dict[str, Any] = msgspec.json.decode(body, type=dict[str, Any])
     except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -201,5 +201,5 @@ def _detail(body: bytes) -> str | None:
 
 
 def body_of(**fields: Any) -> bytes:
-    """A request's body as JSON, without the fields that are None, which were not given."""
+    """A request's body as JSON, without the fields that are None."""
     return msgspec.json.encode({name: value for name, value in fields.items() if value is not None})

@@ -1,4 +1,4 @@
-"""`recollect identity-providers …`: by whom else a tenant's people sign in. An admin's key is needed."""
+"""`recollect identity-providers …`: identity providers by which a tenant's people sign in. Needs an admin's key."""
 
 from datetime import datetime
 from uuid import UUID
@@ -14,7 +14,7 @@ app = App(name="identity-providers", help="List, set up, disable and delete the 
 
 
 class ProviderView(msgspec.Struct, frozen=True):
-    """What is shown of a provider."""
+    """The fields of a provider that commands show."""
 
     id: UUID
     name: str
@@ -40,8 +40,8 @@ def list_providers(*, json: AsJson = False, url: Url = None, api_key: ApiKey = N
         show_json(answer)
         return
     rows = [
-        (str(each.id), each.name, each.issuer, each.client_id, each.algorithm, "no" if each.disabled_at else "yes")
-        for each in msgspec.json.decode(answer, type=ProviderPage).items
+        (str(view.id), view.name, view.issuer, view.client_id, view.algorithm, "no" if view.disabled_at else "yes")
+        for view in msgspec.json.decode(answer, type=ProviderPage).items
     ]
     show(("id", "name", "issuer", "client id", "algorithm", "enabled"), rows)
 
@@ -80,8 +80,8 @@ def add(
     if json:
         show_json(answer)
         return
-    made = msgspec.json.decode(answer, type=ProviderView)
-    show(("id", "redirect URI"), [(str(made.id), made.redirect_uri)])
+    provider = msgspec.json.decode(answer, type=ProviderView)
+    show(("id", "redirect URI"), [(str(provider.id), provider.redirect_uri)])
 
 
 @app.command(name="set")
@@ -114,8 +114,8 @@ def change(
     secret
         Read another client secret from standard input.
     """
-    given = read_secret(secret_file, "client_secret") if secret or secret_file else None
-    body = body_of(name=name, client_id=client_id, client_secret=given, algorithm=algorithm, enabled=enabled)
+    client_secret = read_secret(secret_file, "client_secret") if secret or secret_file else None
+    body = body_of(name=name, client_id=client_id, client_secret=client_secret, algorithm=algorithm, enabled=enabled)
     with connected(url, api_key) as gateway:
         gateway.send("PATCH", f"/identity-providers/{provider_id}", body)
 

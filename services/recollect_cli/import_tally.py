@@ -1,4 +1,4 @@
-"""What became of an imported file, for people."""
+"""The outcome of an import, for people."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -8,7 +8,7 @@ import msgspec
 
 @dataclass(frozen=True, slots=True)
 class ImportTally:
-    """How much of a file was imported. `accepted` counts what is in the graph now, `broken` what was left out."""
+    """How much of a file was imported. `accepted` counts the items in the graph now, `broken` those left out."""
 
     entities: int = 0
     facts: int = 0
@@ -25,7 +25,7 @@ class ImportTally:
         counts = {name: int(bytes(value)) for name, value in result.items() if name != "dry_run"}
 
         def total(outcome: str) -> int:
-            return sum(counts[f"{what}_{outcome}"] for what in ("entities", "facts", "relations"))
+            return sum(counts[f"{item}_{outcome}"] for item in ("entities", "facts", "relations"))
 
         return cls(
             entities=counts["entities_created"],
@@ -52,7 +52,7 @@ class ImportTally:
 
 
 def _counted(count: int, plural: str) -> str:
-    """How many there are: "1 new entity", "2 new entities"."""
+    """A count with its noun: "1 new entity", "2 new entities"."""
     singular = f"{plural.removesuffix('ies')}y" if plural.endswith("ies") else plural.removesuffix("s")
     return f"{count} {singular if count == 1 else plural}"
 

@@ -1,4 +1,4 @@
-"""`recollect issuers …`: whose access tokens a tenant accepts beside our own. An admin's key is needed."""
+"""`recollect issuers …`: issuers whose access tokens a tenant accepts beside our own. Needs an admin's key."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -27,7 +27,7 @@ RulesFile = Annotated[
 
 
 class IssuerView(msgspec.Struct, frozen=True):
-    """What is shown of an issuer."""
+    """The fields of an issuer that commands show."""
 
     id: UUID
     name: str
@@ -55,15 +55,15 @@ def list_issuers(*, json: AsJson = False, url: Url = None, api_key: ApiKey = Non
         return
     rows = [
         (
-            str(each.id),
-            each.name,
-            each.issuer,
-            each.algorithm,
-            each.claim,
-            str(len(each.rules)),
-            "no" if each.disabled_at else "yes",
+            str(view.id),
+            view.name,
+            view.issuer,
+            view.algorithm,
+            view.claim,
+            str(len(view.rules)),
+            "no" if view.disabled_at else "yes",
         )
-        for each in msgspec.json.decode(answer, type=IssuerPage).items
+        for view in msgspec.json.decode(answer, type=IssuerPage).items
     ]
     show(("id", "name", "issuer", "algorithm", "claim", "rules", "enabled"), rows)
 
@@ -99,8 +99,8 @@ def trust(
     if json:
         show_json(answer)
         return
-    made = msgspec.json.decode(answer, type=IssuerView)
-    show(("id", "resource"), [(str(made.id), made.resource)])
+    view = msgspec.json.decode(answer, type=IssuerView)
+    show(("id", "resource"), [(str(view.id), view.resource)])
 
 
 @app.command(name="set")
@@ -149,7 +149,7 @@ def delete(issuer_id: UUID, *, url: Url = None, api_key: ApiKey = None) -> None:
 
 
 def _rules(file: str | None) -> Any:
-    """The rules that a file holds, as the gateway judges them. Raises InvalidInput."""
+    """The rules in a file, which the gateway validates. Raises InvalidInput where they are no JSON."""
     if file is None:
         return None
     with opened(file) as source:
@@ -158,5 +158,5 @@ def _rules(file: str | None) -> Any:
         if len(text) > MAX_RULE_BYTES:
             raise ValueError
         return msgspec.json.decode(text)
-    except ValueError:  # DecodeError and UnicodeDecodeError are such
+    except ValueError:  # DecodeError and UnicodeDecodeError are ValueErrors.
         raise InvalidInput(f"{name_of(file)} holds no rules as JSON", path="rules") from None

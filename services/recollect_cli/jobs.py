@@ -47,8 +47,8 @@ def list_jobs(
     limit
         Jobs at most, 1 to 200.
     """
-    wanted = {"graph": graph and graph_name(graph), "kind": kind, "status": status, "limit": str(limit)}
-    query = "&".join(f"{name}={quote(value)}" for name, value in wanted.items() if value)
+    parameters = {"graph": graph and graph_name(graph), "kind": kind, "status": status, "limit": str(limit)}
+    query = "&".join(f"{name}={quote(value)}" for name, value in parameters.items() if value)
     with connected(url, api_key) as gateway:
         answer = gateway.send("GET", f"/jobs?{query}")
     if json:
@@ -76,7 +76,7 @@ def show(job_id: UUID, *, wait: bool = False, json: AsJson = False, url: Url = N
         if wait:
             wait_for_job(gateway, job_id, item="done", every=None)
         answer = get_job(gateway, job_id)
-    _tell(answer, json=json)
+    _show_job(answer, json=json)
     if msgspec.json.decode(answer, type=JobView).status == "failed":
         sys.exit(1)
 
@@ -92,15 +92,15 @@ def cancel(job_id: UUID, *, json: AsJson = False, url: Url = None, api_key: ApiK
     """
     with connected(url, api_key) as gateway:
         answer = cancel_job(gateway, job_id)
-    _tell(answer, json=json)
+    _show_job(answer, json=json)
 
 
-def _tell(answer: bytes, *, json: bool) -> None:
+def _show_job(answer: bytes, *, json: bool) -> None:
     if json:
         show_json(answer)
         return
     job = msgspec.json.decode(answer, type=JobView)
-    told = {
+    fields = {
         "id": str(job.id),
         "kind": job.kind,
         "graph": job.graph or "-",
@@ -112,7 +112,7 @@ def _tell(answer: bytes, *, json: bool) -> None:
         "error": f"{job.error.code}: {job.error.message}" if job.error else "-",
         "output": f"{job.output_bytes} bytes at /v1/jobs/{job.id}/output" if job.output_bytes else "-",
     }
-    show_table(("", ""), list(told.items()))
+    show_table(("", ""), list(fields.items()))
 
 
 def _done(job: JobView) -> str:

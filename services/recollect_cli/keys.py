@@ -75,7 +75,8 @@ def create(
 
 
 def _known_toolsets(names: list[str]) -> tuple[str, ...]:
-    from recollect_gateway.mcp_endpoint.catalogue import known_toolsets  # Loads all of MCP: longer than all else here.
+    # Loads all of MCP, which takes longer than the rest.
+    from recollect_gateway.mcp_endpoint.catalogue import known_toolsets
 
     return known_toolsets(names)
 

@@ -1,4 +1,4 @@
-"""The `recollect` command's root: every subcommand, and how errors are told."""
+"""The root of the `recollect` command: its subcommands, and how errors are printed."""
 
 import sys
 from typing import NoReturn
@@ -31,11 +31,11 @@ COMMANDS = {
     "stdio": ("stdio:stdio", "Bridge a local MCP client to a gateway."),
     "reference": ("reference.commands:app", "Print pages of the documentation that are made from the code."),
 }
-"""Where each is, and what `recollect --help` says of it. A command is loaded when it is used: all take seconds."""
+"""Where each command is, and its help. A command is loaded when it is used: loading all of them takes seconds."""
 
 app = App(name="recollect", help="Hosted memory for AI agents.", version=__version__)
-for command, (place, told) in COMMANDS.items():
-    app.command(f"recollect_cli.{place}", name=command, help=told)
+for command, (target, summary) in COMMANDS.items():
+    app.command(f"recollect_cli.{target}", name=command, help=summary)
 
 
 def main() -> None:
@@ -43,21 +43,21 @@ def main() -> None:
     try:
         app()
     except RecollectError as error:
-        _tell(error)
+        _exit_with(error)
     except ValueError as error:
-        from recollect.settings import wrong_setting  # As everything that takes long to load.
+        from recollect.settings import wrong_setting  # Imported late, since it takes long to load.
 
-        told = wrong_setting(error)
-        if told is None:
+        setting_error = wrong_setting(error)
+        if setting_error is None:
             raise
-        _tell(told)
+        _exit_with(setting_error)
 
 
-def _tell(error: RecollectError) -> NoReturn:
+def _exit_with(error: RecollectError) -> NoReturn:
     from rich.console import Console
 
-    told = printable(f"recollect: {error}", lines=True)
-    Console(stderr=True).print(told, style="red", markup=False, highlight=False, soft_wrap=True)
+    message = printable(f"recollect: {error}", lines=True)
+    Console(stderr=True).print(message, style="red", markup=False, highlight=False, soft_wrap=True)
     sys.exit(1)
 
 

@@ -39,8 +39,8 @@ def invite(tenant: str, email: str, *, role: NamedRole = "member") -> None:
     async def work(db: Database, caller: Caller) -> SentInvitation:
         return await invite_and_tell(db, caller, email, Role(role), mailer=mailer, settings=settings)
 
-    told = as_tenant(tenant, work)
-    print(f"Sent to {told.invitation.email}." if told.link is None else told.link)
+    sent = as_tenant(tenant, work)
+    print(f"Sent to {sent.invitation.email}." if sent.link is None else sent.link)
 
 
 @app.command(name="list")
@@ -53,7 +53,7 @@ def list_members(tenant: str) -> None:
         The tenant's slug.
     """
     found = for_tenant(tenant, lambda tx: members.list_members(tx, limit=1000))
-    rows = [(str(each.person_id), each.email, each.name, str(each.role)) for each in found]
+    rows = [(str(member.person_id), member.email, member.name, str(member.role)) for member in found]
     show(("id", "email", "name", "role"), rows)
 
 

@@ -1,4 +1,4 @@
-"""`recollect tenants move` and `recollect tenants moves`: organisations change the cell that they are in."""
+"""`recollect tenants move` and `recollect tenants moves`: move organisations between cells."""
 
 import sys
 from collections.abc import Awaitable, Callable
@@ -51,18 +51,19 @@ def move(
         raise InvalidInput("Say one of --to, --continue and --undo.")
     if not 0 < hold <= MAX_HOLD_SECONDS:
         raise InvalidInput(f"Writes are held for up to {MAX_HOLD_SECONDS} seconds", path="hold")
-    from recollect.moves import service as moves  # Loads a database's client, as other commands on tenants need not.
+    # Loads a database client, which other commands on tenants do not need.
+    from recollect.moves import service as moves
 
     settings = Settings()
     options = MoveOptions(timedelta(seconds=hold), keep_source, settings.vector_index_memory_mb)
 
     async def work(cells: "CellConnections") -> None:
         if undo:
-            await moves.undo_move(cells, slug, options, _tell)
+            await moves.undo_move(cells, slug, options, _print_progress)
         elif to is None:
-            await moves.continue_move(cells, slug, options, _tell)
+            await moves.continue_move(cells, slug, options, _print_progress)
         else:
-            await moves.move_tenant(cells, slug, to, options, _tell)
+            await moves.move_tenant(cells, slug, to, options, _print_progress)
 
     _with_cells(settings, work)
 
@@ -84,11 +85,11 @@ def _with_cells(settings: Settings, work: Callable[["CellConnections"], Awaitabl
         urls = {name: settings.of_cell(name).migration_url for name in settings.cell_names}
         source = settings.move_source_url
         known = {n: Cell(n, url, source.get_secret_value() if source else url) for n, url in urls.items()}
-        async with CellConnections.reaching(known, settings) as cells:
-            return await work(cells)
+        async with CellConnections.reaching(known, settings) as connections:
+            return await work(connections)
 
     return run_to_end(run())
 
 
-def _tell(told: str) -> None:
-    print(told, file=sys.stderr, flush=True)
+def _print_progress(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)

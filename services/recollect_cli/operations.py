@@ -1,4 +1,4 @@
-"""How operator commands reach the database."""
+"""How commands of operators use the database."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -36,12 +36,12 @@ def as_operator_of_each_cell(work: Callable[[Operator], Awaitable[T]]) -> list[T
     """Run `work` as the owner of each cell's database, home first."""
 
     async def run() -> list[T]:
-        settings, answers = Settings(), []
+        settings, results = Settings(), []
         for name in settings.cell_names:
-            its = settings.of_cell(name)
-            async with Operator.connect(its.migration_url, its) as operator:
-                answers.append(await work(operator))
-        return answers
+            cell_settings = settings.of_cell(name)
+            async with Operator.connect(cell_settings.migration_url, cell_settings) as operator:
+                results.append(await work(operator))
+        return results
 
     return _run_or_exit(run)
 
@@ -57,7 +57,7 @@ def for_tenant(slug: str, work: Callable[[Transaction], Awaitable[T]]) -> T:
 
 
 def as_system(work: Callable[[Database], Awaitable[T]]) -> T:
-    """Run `work` on the database as the gateway reaches it, for nobody's tenant."""
+    """Run `work` on the database as the gateway uses it, for no tenant."""
 
     async def run() -> T:
         settings = Settings()
@@ -71,7 +71,7 @@ def as_system(work: Callable[[Database], Awaitable[T]]) -> T:
 
 
 def as_all_cells(work: Callable[[Database], Awaitable[T]]) -> T:
-    """Run `work` on all cells as one database, as the gateway reaches them, for nobody's tenant."""
+    """Run `work` on all cells as one database, as the gateway uses them, for no tenant."""
     settings = Settings()
     if not settings.cells:
         return as_system(work)
@@ -98,7 +98,7 @@ def as_tenant(slug: str, work: Callable[[Database, Caller], Awaitable[T]]) -> T:
 
 
 def _run_or_exit(run: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """What it answers; where the database cannot be used, it is told by the settings that say where it is."""
+    """The result of `run`; where the database cannot be used, the error names the settings to check."""
     try:
         return run_to_end(run())
     except Unavailable as error:
@@ -106,7 +106,7 @@ def _run_or_exit(run: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 
 def pepper() -> bytes:
-    """What keys are hashed with."""
+    """The secret with which keys are hashed."""
     return Settings().pepper
 
 
@@ -129,7 +129,7 @@ async def _database_of(slug: str) -> AsyncIterator[tuple[Database, Caller]]:
 
 
 async def _settings_of(slug: str) -> Settings:
-    """The settings with the addresses of the cell that a tenant is in."""
+    """The settings with the addresses of a tenant's cell."""
     settings = Settings()
     if not settings.cells:
         return settings

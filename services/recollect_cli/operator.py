@@ -16,7 +16,7 @@ from recollect.platform.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect.settings.cells import HOME
 from recollect_cli.operations import as_operator, pepper
-from recollect_cli.operator_api import asked
+from recollect_cli.operator_api import with_operator_api
 from recollect_cli.tables import show
 
 app = App(name="operator", help="Serve the operator API, make keys for it, list cells, and read its log.")
@@ -35,7 +35,7 @@ def serve() -> None:
 @app.command
 def cells() -> None:
     """The PostgreSQL clusters of the deployment: how much is in each, and whether it answers and is migrated."""
-    found = asked(lambda api: api.ask("GET", "/cells"))["items"]
+    cell_list = with_operator_api(lambda api: api.request("GET", "/cells"))["items"]
     rows = [
         (
             cell["name"],
@@ -43,7 +43,7 @@ def cells() -> None:
             "" if cell["bytes"] is None else f"{cell['bytes'] / 1e9:.1f} GB",
             "away" if not cell["answers"] else f"lacks {cell['lacks'][0]}" if cell["lacks"] else "ready",
         )
-        for cell in found
+        for cell in cell_list
     ]
     show(("cell", "tenants", "size", "state"), rows)
 
@@ -68,9 +68,9 @@ def forget_cell(name: str, *, yes: Annotated[bool, Parameter(negative=())] = Fal
 
     async def forget(home: Operator) -> list[str]:
         async with home.transaction():
-            freed = await directory.forget_cell(home, name)
-            await operator_log.record(home, OperatorAction.CELL_FORGOTTEN, named("cell", name), slugs=len(freed))
-        return freed
+            slugs = await directory.forget_cell(home, name)
+            await operator_log.record(home, OperatorAction.CELL_FORGOTTEN, named("cell", name), slugs=len(slugs))
+        return slugs
 
     print(f"{len(as_operator(forget))} slugs are free.")
 
@@ -86,11 +86,11 @@ def log(*, subject: str | None = None, cell: str = HOME) -> None:
     cell
         The cell that it is in: each keeps what was done to its tenants.
     """
-    beside_home = None if cell == HOME else cell
-    found = asked(lambda api: api.all_of("/log", subject=subject, cell=beside_home))
+    other_cell = None if cell == HOME else cell
+    entries = with_operator_api(lambda api: api.list_all("/log", subject=subject, cell=other_cell))
     show(
         ("at", "actor", "action", "subject", "details"),
-        [(e["at"], e["actor"], e["action"], e["subject"], _details(e["details"])) for e in found],
+        [(e["at"], e["actor"], e["action"], e["subject"], _details(e["details"])) for e in entries],
     )
 
 

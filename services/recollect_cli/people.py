@@ -1,4 +1,4 @@
-"""`recollect people …`: those who sign in, whichever tenants they are members of."""
+"""`recollect people …`: accounts of people who sign in, whatever tenants they are members of."""
 
 from typing import Annotated
 

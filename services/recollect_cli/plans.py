@@ -1,4 +1,4 @@
-"""`recollect plans …`: what tenants may have and ask for."""
+"""`recollect plans …`: the limits of what tenants may store and request."""
 
 from typing import Any, Literal
 from urllib.parse import quote
@@ -6,7 +6,7 @@ from urllib.parse import quote
 from cyclopts import App
 
 from recollect.accounts.plans.model import LIMITS
-from recollect_cli.operator_api import asked
+from recollect_cli.operator_api import with_operator_api
 from recollect_cli.tables import show
 
 app = App(name="plans", help="List, make and change plans: what tenants may have and ask for.")
@@ -17,7 +17,7 @@ Limit = int | Literal["none"] | None
 @app.command(name="list")
 def list_plans() -> None:
     """Every plan, by name; none is no limit."""
-    _show(asked(lambda api: api.ask("GET", "/plans"))["items"])
+    _show(with_operator_api(lambda api: api.request("GET", "/plans"))["items"])
 
 
 @app.command(name="set")
@@ -58,7 +58,7 @@ def set_plan(
     concurrent_calls
         Calls of a tenant that are under way at the same time.
     """
-    given = {
+    options = {
         "graphs": graphs,
         "nodes_per_graph": nodes_per_graph,
         "observations": observations,
@@ -68,12 +68,12 @@ def set_plan(
         "key_requests_per_minute": key_requests_per_minute,
         "concurrent_calls": concurrent_calls,
     }
-    limits = {limit: None if value == "none" else value for limit, value in given.items() if value is not None}
-    _show([asked(lambda api: api.ask("PUT", f"/plans/{quote(name, safe='')}", limits))])
+    limits = {limit: None if value == "none" else value for limit, value in options.items() if value is not None}
+    _show([with_operator_api(lambda api: api.request("PUT", f"/plans/{quote(name, safe='')}", limits))])
 
 
-def _show(found: list[dict[str, Any]]) -> None:
+def _show(plans: list[dict[str, Any]]) -> None:
     rows = [
-        (plan["name"], *("none" if plan[limit] is None else str(plan[limit]) for limit in LIMITS)) for plan in found
+        (plan["name"], *("none" if plan[limit] is None else str(plan[limit]) for limit in LIMITS)) for plan in plans
     ]
     show(("name", *LIMITS), rows)

@@ -1,4 +1,4 @@
-"""How far a long command has come: a bar on a terminal, a line now and then otherwise. Always on stderr."""
+"""The progress of a long command: a bar on a terminal, otherwise a line now and then. Always on stderr."""
 
 import sys
 from collections.abc import Iterator
@@ -15,26 +15,27 @@ MEGABYTE = 1_000_000
 
 
 class Meter(Protocol):
-    """Told how far a command has come."""
+    """Shows the progress of a command."""
 
     def advance(self, done: int, place: int, total: int | None = None) -> None:
-        """So much is done, which is `place` of the total; the total, where it was not known from the beginning."""
+        """Show that `done` items are done, at `place` of the total; `total`, where it was not known from the start."""
 
-    def wait_for(self, awaited: str | None) -> None:
-        """What the work waits for ("a worker"); None where it goes on."""
+    def wait_for(self, cause: str | None) -> None:
+        """Show what the work waits for ("a worker"); None where it goes on."""
 
 
 @contextmanager
 def metered(doing: str, total: int | None = None, *, item: str, every: int) -> Iterator[Meter]:
-    """A meter for something that is `doing` ("importing"), until `total`, where that is known.
+    """A meter for what a command is `doing` ("importing"), up to `total`, where that is known.
 
-    It counts `item`; where there is no terminal it says so whenever `every` more are done.
+    It counts `item`; where there is no terminal, it prints a line whenever `every` more are done.
     """
     if not sys.stderr.isatty():
         yield _Lines(doing, item, every)
         return
-    told = [TextColumn(text, markup=False) for text in ("{task.description}", f"{{task.fields[done]:,}} {item}")]
-    columns = [told[0], SpinnerColumn(), told[1], BarColumn(), TaskProgressColumn(), TimeRemainingColumn()]
+    description = TextColumn("{task.description}", markup=False)
+    count = TextColumn(f"{{task.fields[done]:,}} {item}", markup=False)
+    columns = [description, SpinnerColumn(), count, BarColumn(), TaskProgressColumn(), TimeRemainingColumn()]
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         yield _Bar(progress, doing, total)
 
@@ -47,26 +48,26 @@ class _Bar:
     def advance(self, done: int, place: int, total: int | None = None) -> None:
         self._progress.update(self._task, completed=place, total=total, done=done)
 
-    def wait_for(self, awaited: str | None) -> None:
-        told = f"{self._doing} (waits for {awaited})" if awaited else self._doing
-        self._progress.update(self._task, description=told)
+    def wait_for(self, cause: str | None) -> None:
+        description = f"{self._doing} (waits for {cause})" if cause else self._doing
+        self._progress.update(self._task, description=description)
 
 
 class _Lines:
     def __init__(self, doing: str, item: str, every: int) -> None:
         self._doing, self._item, self._every = doing, item, every
-        self._told = 0
-        self._awaited: str | None = None
+        self._printed_steps = 0
+        self._cause: str | None = None
 
     def advance(self, done: int, place: int, total: int | None = None) -> None:
-        if done // self._every > self._told:
-            self._told = done // self._every
-            self._say(f"{done} {self._item}")
+        if done // self._every > self._printed_steps:
+            self._printed_steps = done // self._every
+            self._print(f"{done} {self._item}")
 
-    def wait_for(self, awaited: str | None) -> None:
-        if awaited and awaited != self._awaited:
-            self._say(f"waits for {awaited}")
-        self._awaited = awaited
+    def wait_for(self, cause: str | None) -> None:
+        if cause and cause != self._cause:
+            self._print(f"waits for {cause}")
+        self._cause = cause
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         print(printable(f"{self._doing}: {text}"), file=sys.stderr, flush=True)

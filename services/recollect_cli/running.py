@@ -1,4 +1,4 @@
-"""How a command's work is run."""
+"""Running the work of a command, and the error where the database is away."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -14,13 +14,13 @@ _ADDRESSES = {"database_url", "owner_database_url"}
 
 
 def run_to_end(work: Coroutine[Any, Any, T]) -> T:
-    """What the work answers. Whatever is logged goes to standard error: what a command tells is read by others."""
+    """The result of the work. Logs go to standard error, since programs may read the output of a command."""
     configure_logging(Settings())
     return asyncio.run(work)
 
 
 def without_database(message: str, code: ErrorCode) -> RecollectError:
-    """What a command raises that could not use the database, for this reason; it says which settings lead there."""
+    """The error of a command that could not use the database, for this reason; it names the settings to check."""
     if code is ErrorCode.BUSY:
         return Unavailable(message, code=code)
     if code is ErrorCode.DATABASE_UNAVAILABLE and not Settings().model_fields_set & _ADDRESSES:
@@ -28,6 +28,6 @@ def without_database(message: str, code: ErrorCode) -> RecollectError:
             "This command needs the database: set RECOLLECT_OWNER_DATABASE_URL and RECOLLECT_DATABASE_URL. That of "
             "`recollect local` is its gateway's alone, whose API makes keys (POST /v1/keys) and invites members"
         )
-    if "RECOLLECT_" in message:  # It says itself which setting.
+    if "RECOLLECT_" in message:  # The message names the setting itself.
         return Unavailable(message, code=code)
     return Unavailable(f"{message} RECOLLECT_DATABASE_URL and RECOLLECT_OWNER_DATABASE_URL say where it is.", code=code)

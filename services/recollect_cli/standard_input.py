@@ -14,34 +14,34 @@ from recollect.errors import InvalidInput
 SecretFile = Annotated[Path | None, Parameter(help="A file whose first line is the secret, instead of standard input.")]
 
 CHECK_SECONDS = 0.5
-"""How long a read waits for input until Python looks for signals again."""
+"""How long a read waits for input until Python checks for signals again."""
 
 
 class InterruptibleFile(FileIO):
-    """A file that is read once it has something.
+    """A file that is read only once it has data.
 
     Python runs the handler of a signal between two of its own steps. A signal that arrives when a blocking read is just
     about to begin would wait until that read ends, which on a silent pipe is never.
     """
 
     def readinto(self, buffer: Any) -> int | None:
-        """Read what there is, at least one byte unless the file has ended."""
+        """Read the available data, at least one byte unless the file has ended."""
         while not select.select([self], [], [], CHECK_SECONDS)[0]:
             pass
         return super().readinto(buffer)
 
 
 def standard_input() -> BufferedReader:
-    """The bytes that are piped or typed in. Windows cannot wait for those: there a read blocks."""
+    """The bytes that are piped or typed in. On Windows, which cannot wait for them, a read blocks."""
     if os.name == "nt":
         return cast(BufferedReader, sys.stdin.buffer)
     return BufferedReader(InterruptibleFile(sys.stdin.fileno(), closefd=False))
 
 
 def read_secret(file: Path | None, path: str) -> str:
-    """One line of a file, or of standard input: what stands in a command is seen by every user of the machine.
+    """One line of a file, or of standard input: arguments of commands are visible to every user of the machine.
 
-    `path`: what errors call it. Raises InvalidInput.
+    `path`: its name in errors. Raises InvalidInput.
     """
     try:
         line = sys.stdin.readline() if file is None else file.read_text(encoding="utf-8").partition("\n")[0]

@@ -1,7 +1,7 @@
 """`recollect stdio`: bridge a local MCP client to a gateway.
 
-Each request has an HTTP exchange of its own, as the gateway keeps no session: progress arrives on it, and to cancel the
-request is to end it. Nothing is interpreted but what HTTP asks for: the revision, the method and the name in headers.
+Each request has an HTTP exchange of its own, since the gateway keeps no session: progress arrives on it, and a request
+is cancelled by ending it. Messages are read only for the headers of HTTP: the revision, the method and the name.
 """
 
 import logging
@@ -39,13 +39,13 @@ from mcp_types import (
 
 from recollect.errors import InvalidInput, RecollectError
 from recollect.printable import printable
-from recollect_cli.gateway import ApiKey, Url, find_address, is_here, refusal
+from recollect_cli.gateway import ApiKey, Url, find_address, is_loopback, refusal
 
 GRACE_SECONDS = 1.5
 """How long requests may take to end once the client has closed standard input; clients kill after two seconds."""
 PROBLEM = "application/problem+json"
 TIMEOUT = httpx2.Timeout(60.0, connect=10.0, read=None)
-"""A call takes as long as it takes: whoever waits may cancel it."""
+"""There is no limit on the duration of a call: the client may cancel it."""
 
 Toolset = Annotated[str | None, Parameter(help="What is offered, such as memory. Default: the gateway's.")]
 
@@ -63,17 +63,17 @@ def stdio(*, toolset: Toolset = None, url: Url = None, api_key: ApiKey = None) -
 
 
 class Bridge:
-    """Passes the messages of one client on to a gateway, and what comes back to `send`."""
+    """Passes the messages of one client on to a gateway, and the answers to `send`."""
 
     def __init__(self, url: str, http: httpx2.AsyncClient, send: Any) -> None:
         self._url, self._http, self._send = url, http, send
         self._version: str | None = None
         self._negotiated = anyio.Event()
-        self._negotiated.set()  # Nothing is asked yet that a request would have to wait for.
+        self._negotiated.set()  # No `initialize` is under way for which a request would have to wait.
         self._exchanges: dict[RequestId, anyio.CancelScope] = {}
 
     async def run(self, incoming: Any) -> None:
-        """Pass on messages until there are no more, then let what is under way end."""
+        """Pass on messages until there are no more, then let open exchanges end."""
         with anyio.CancelScope() as scope:
             async with anyio.create_task_group() as tasks:
                 async for message in incoming:
@@ -90,25 +90,25 @@ class Bridge:
                 tasks.start_soon(self._negotiate, request, self._scope_for(request.id), self._negotiated)
             case JSONRPCRequest() as request:
                 tasks.start_soon(self._relay, request, self._scope_for(request.id), self._negotiated)
-            case JSONRPCNotification(method="notifications/cancelled") as cancelled:
-                self._cancel(cancelled)
-            case other:
-                tasks.start_soon(self._tell, other, self._negotiated)
+            case JSONRPCNotification(method="notifications/cancelled") as notification:
+                self._cancel(notification)
+            case message:
+                tasks.start_soon(self._notify, message, self._negotiated)
 
     def _scope_for(self, request_id: RequestId) -> anyio.CancelScope:
-        """The scope of a new exchange; an older one of the same id ends."""
-        if older := self._exchanges.get(request_id):
-            older.cancel()
+        """The scope of a new exchange; an older exchange with the same id ends."""
+        if older_scope := self._exchanges.get(request_id):
+            older_scope.cancel()
         self._exchanges[request_id] = anyio.CancelScope()
         return self._exchanges[request_id]
 
-    def _cancel(self, cancelled: JSONRPCNotification) -> None:
-        request_id = (cancelled.params or {}).get("requestId")
+    def _cancel(self, notification: JSONRPCNotification) -> None:
+        request_id = (notification.params or {}).get("requestId")
         if scope := self._exchanges.get(request_id) if isinstance(request_id, str | int) else None:
             scope.cancel()
 
     async def _negotiate(self, request: JSONRPCRequest, scope: anyio.CancelScope, negotiated: anyio.Event) -> None:
-        """Pass on `initialize`, and let those go on that came after it: they carry the revision that it is answered."""
+        """Pass on `initialize`, and let later messages go on: they carry the revision of its answer."""
         try:
             await self._relay(request, scope)
         finally:
@@ -117,10 +117,10 @@ class Bridge:
     async def _relay(
         self, request: JSONRPCRequest, scope: anyio.CancelScope, negotiated: anyio.Event | None = None
     ) -> None:
-        """Pass on a request, once what it has to wait for is `negotiated`, and all that comes back on its exchange."""
+        """Pass on a request, once its revision is `negotiated`, and all messages that come back on its exchange."""
         try:
             with scope:
-                await _until_known(request, negotiated)
+                await _wait_for_version(request, negotiated)
                 await self._exchange(request)
         except* (RecollectError, httpx2.HTTPError, httpx2.InvalidURL) as errors:
             await self._refuse(request.id, INTERNAL_ERROR, _error_message(next(_leaves(errors)), self._url))
@@ -130,7 +130,7 @@ class Bridge:
 
     async def _exchange(self, request: JSONRPCRequest) -> None:
         async with self._connected() as (answers, outgoing):
-            await outgoing.send(self._stamped(request))
+            await outgoing.send(self._with_headers(request))
             async for answer in answers:
                 if isinstance(answer, Exception):
                     raise answer
@@ -139,14 +139,14 @@ class Bridge:
                 if isinstance(answer.message, JSONRPCResponse | JSONRPCError):
                     return
 
-    async def _tell(self, message: JSONRPCMessage, negotiated: anyio.Event) -> None:
-        """Pass on what has no answer."""
-        await _until_known(message, negotiated)
+    async def _notify(self, message: JSONRPCMessage, negotiated: anyio.Event) -> None:
+        """Pass on a message that has no answer."""
+        await _wait_for_version(message, negotiated)
         try:
             async with self._connected() as (answers, outgoing):
-                await outgoing.send(self._stamped(message))
+                await outgoing.send(self._with_headers(message))
                 await outgoing.aclose()
-                async for _ in answers:  # ends when it was sent
+                async for _ in answers:  # Ends once the message is sent.
                     pass
         except* (RecollectError, httpx2.HTTPError) as errors:
             logging.warning("%s", printable(_error_message(next(_leaves(errors)), self._url)))
@@ -154,14 +154,14 @@ class Bridge:
     def _connected(self) -> Any:
         return streamable_http_client(self._url, http_client=self._http, max_sse_event_size=None)
 
-    def _stamped(self, message: JSONRPCMessage) -> SessionMessage:
-        """A message with its headers: those of its own revision, else of the one that was negotiated."""
+    def _with_headers(self, message: JSONRPCMessage) -> SessionMessage:
+        """A message with its headers: of the revision that it names, else of the negotiated one."""
         params = getattr(message, "params", None) or {}
         method = getattr(message, "method", "")
-        own = _own_version(message)
-        version = own or self._version
+        own_version = _own_version(message)
+        version = own_version or self._version
         headers = {MCP_PROTOCOL_VERSION_HEADER: str(version)} if version and method != "initialize" else {}
-        if own:
+        if own_version:
             headers[MCP_METHOD_HEADER] = method
             name = params.get(NAME_BEARING_METHODS.get(method, ""))
             if isinstance(name, str):
@@ -178,13 +178,13 @@ class Bridge:
 
 
 def _own_version(message: JSONRPCMessage) -> Any:
-    """The revision that a message names itself; None where it carries the one that was negotiated."""
+    """The revision that a message names itself; None where the negotiated one applies."""
     meta = (getattr(message, "params", None) or {}).get("_meta")
     return meta.get(PROTOCOL_VERSION_META_KEY) if isinstance(meta, dict) else None
 
 
-async def _until_known(message: JSONRPCMessage, negotiated: anyio.Event | None) -> None:
-    """Return when the revision of a message is known: at once where it names its own."""
+async def _wait_for_version(message: JSONRPCMessage, negotiated: anyio.Event | None) -> None:
+    """Wait until the revision of a message is known: not at all where the message names it."""
     if negotiated is not None and not _own_version(message):
         await negotiated.wait()
 
@@ -193,7 +193,7 @@ async def _serve(url: str, api_key: str) -> None:
     http = httpx2.AsyncClient(
         headers={"Authorization": f"Bearer {api_key}"},
         timeout=TIMEOUT,
-        trust_env=not is_here(url),
+        trust_env=not is_loopback(url),
         event_hooks={"response": [_raise_refusal]},
     )
     async with http, stdio_server() as (incoming, outgoing), outgoing:
@@ -201,14 +201,14 @@ async def _serve(url: str, api_key: str) -> None:
 
 
 async def _raise_refusal(response: httpx2.Response) -> None:
-    """What the gateway refuses before MCP has its say, such as a key; MCP's own errors pass."""
+    """Raise the error of a request that the gateway refuses before MCP sees it, such as for its key; others pass."""
     if response.headers.get("content-type", "").split(";")[0] == PROBLEM:
         await response.aread()
         raise refusal(response)
 
 
 def _endpoint(mcp_url: str, toolset: str | None) -> str:
-    """Where the toolset is offered; raises InvalidInput."""
+    """The address at which the toolset is offered; raises InvalidInput."""
     if not mcp_url.startswith(("http://", "https://")):
         raise InvalidInput(f"{mcp_url!r} is no address of a gateway, such as https://memory.example.com", path="url")
     return mcp_url if toolset is None else re.sub(r"/x/[^/]+$", "", mcp_url) + f"/x/{toolset}"

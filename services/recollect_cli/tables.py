@@ -1,4 +1,4 @@
-"""How answers are shown: a table on a terminal, tab-separated lines in a pipe, or JSON. What they hold steers none."""
+"""Output of answers: a table on a terminal, tab-separated lines in a pipe, or JSON. Control characters are escaped."""
 
 import sys
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ def show(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         return
     table = Table(*columns)
     for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))  # A text, and no markup.
+        table.add_row(*(Text(printable(cell)) for cell in row))  # As Text, so that rich reads no markup in it.
     Console().print(table)
 
 

@@ -13,11 +13,11 @@ from recollect.errors import ErrorCode, Unavailable
 from recollect.retention.erasure.model import REMAINS
 from recollect.settings.cells import HOME
 from recollect_cli import moves
-from recollect_cli.operator_api import OperatorApi, asked
+from recollect_cli.operator_api import OperatorApi, with_operator_api
 from recollect_cli.tables import show
 
 ATTEMPTS = 5
-"""How often the planner's statistics are asked for: a table that is being vacuumed at that moment is left out."""
+"""How often the planner's statistics are renewed at most: a table that is being vacuumed is left out each time."""
 
 BUSY_SECONDS = 30.0
 """How long an erasure waits for a call that was under way when the tenant was suspended."""
@@ -54,17 +54,17 @@ def create(
     """
     credentials = {"owner_email": owner_email, "admin_key": admin_key}
     body = {"slug": slug, "name": name, "plan": plan, "cell": cell, **credentials}
-    made = asked(lambda api: api.ask("POST", "/tenants", body))
-    _show([made])
-    for told in (made["invitation_link"], made["admin_key"]):
-        if told is not None:
-            print(told)
+    tenant = with_operator_api(lambda api: api.request("POST", "/tenants", body))
+    _show([tenant])
+    for credential in (tenant["invitation_link"], tenant["admin_key"]):
+        if credential is not None:
+            print(credential)
 
 
 @app.command(name="list")
 def list_tenants() -> None:
     """Every tenant, by slug."""
-    _show(asked(lambda api: api.all_of("/tenants")))
+    _show(with_operator_api(lambda api: api.list_all("/tenants")))
 
 
 @app.command
@@ -80,7 +80,7 @@ def set_plan(slug: str, plan: str) -> None:
     plan
         The plan's name.
     """
-    _show([asked(lambda api: api.ask("PUT", f"{_path(slug)}/plan", {"plan": plan}))])
+    _show([with_operator_api(lambda api: api.request("PUT", f"{_path(slug)}/plan", {"plan": plan}))])
 
 
 @app.command
@@ -95,13 +95,13 @@ def suspend(slug: str, *, read_only: bool = False) -> None:
         They go on reading, and nothing is written.
     """
     kind = {"kind": "read_only" if read_only else "whole"}
-    _show([asked(lambda api: api.ask("PUT", f"{_path(slug)}/suspension", kind))])
+    _show([with_operator_api(lambda api: api.request("PUT", f"{_path(slug)}/suspension", kind))])
 
 
 @app.command
 def resume(slug: str) -> None:
     """Accept the tenant's credentials again, to read and to write."""
-    _show([asked(lambda api: api.ask("DELETE", f"{_path(slug)}/suspension"))])
+    _show([with_operator_api(lambda api: api.request("DELETE", f"{_path(slug)}/suspension"))])
 
 
 @app.command
@@ -115,13 +115,13 @@ def delete(slug: str, *, grace_days: float | None = None) -> None:
     grace_days
         How long; default: RECOLLECT_TENANT_DELETION_GRACE_DAYS. To erase at once is `recollect tenants erase`.
     """
-    _show([asked(lambda api: api.ask("DELETE", _path(slug), grace_days=grace_days))])
+    _show([with_operator_api(lambda api: api.request("DELETE", _path(slug), grace_days=grace_days))])
 
 
 @app.command
 def restore(slug: str) -> None:
     """Undo a deletion, while its grace lasts: the tenant is what it was before."""
-    _show([asked(lambda api: api.ask("POST", f"{_path(slug)}/restore"))])
+    _show([with_operator_api(lambda api: api.request("POST", f"{_path(slug)}/restore"))])
 
 
 @app.command
@@ -135,10 +135,8 @@ def receipts(slug: str | None = None, *, cell: str = HOME) -> None:
     cell
         The cell that they were in.
     """
-    found = asked(lambda api: api.all_of("/receipts", slug=slug, cell=_beside_home(cell)))
-    rows = [
-        (each["id"], each["slug"], each["erased_at"], str(sum(each["rows"].values())), each["sha256"]) for each in found
-    ]
+    receipts = with_operator_api(lambda api: api.list_all("/receipts", slug=slug, cell=_cell_parameter(cell)))
+    rows = [(r["id"], r["slug"], r["erased_at"], str(sum(r["rows"].values())), r["sha256"]) for r in receipts]
     show(("id", "slug", "erased", "rows", "sha256"), rows)
 
 
@@ -158,42 +156,42 @@ def erase(slug: str, *, dry_run: bool = False, yes: bool = False) -> None:
     if not (dry_run or yes):
         raise SystemExit(f"This deletes {slug!r} for good. Say --yes, or --dry-run to see what there is.")
     if dry_run:
-        _show_counts(asked(lambda api: api.ask("GET", f"{_path(slug)}/rows"))["rows"])
+        _show_counts(with_operator_api(lambda api: api.request("GET", f"{_path(slug)}/rows"))["rows"])
         return
-    rows, left_out = asked(lambda api: _erased(api, slug))
+    rows, left_out = with_operator_api(lambda api: _erase(api, slug))
     _show_counts(rows)
     statistics = {"statistics": _to_analyze(left_out)} if left_out else {}
     for place, until in {**statistics, **REMAINS}.items():
         print(f"not gone at once: {place.replace('_', ' ')}: {until}", file=sys.stderr)
 
 
-async def _erased(api: OperatorApi, slug: str) -> tuple[dict[str, int], list[str]]:
-    """Delete without grace, go on until it is done; the rows that went, and tables whose statistics were left out."""
-    deleted = await api.ask("DELETE", _path(slug), grace_days=0, confirm=slug)
+async def _erase(api: OperatorApi, slug: str) -> tuple[dict[str, int], list[str]]:
+    """Delete without grace, step by step; returns the deleted rows, and the tables whose statistics were left out."""
+    deleted = await api.request("DELETE", _path(slug), grace_days=0, confirm=slug)
     answer: dict[str, Any] = {"state": "more"}
-    give_up = time.monotonic() + BUSY_SECONDS
+    give_up_at = time.monotonic() + BUSY_SECONDS
     while answer["state"] != "erased":
         if answer["state"] == "busy":
             await asyncio.sleep(0.2)
         try:
-            answer = await api.ask("POST", f"/erasures/{deleted['id']}")
+            answer = await api.request("POST", f"/erasures/{deleted['id']}")
         except Unavailable as error:
             if error.code is not ErrorCode.BUSY:
                 raise
             answer = {"state": "busy"}
-        if answer["state"] == "busy" and time.monotonic() > give_up:
+        if answer["state"] == "busy" and time.monotonic() > give_up_at:
             raise Unavailable("Somebody is at work in this tenant. A worker goes on with it.", code=ErrorCode.BUSY)
     rows: dict[str, int] = answer["receipt"]["rows"]
-    return rows, await _statistics_left_out(api, deleted["cell"])
+    return rows, await _renew_statistics(api, deleted["cell"])
 
 
-async def _statistics_left_out(api: OperatorApi, cell: str) -> list[str]:
-    """Take new statistics for the planner; the tables where they could not be taken, however often they were asked."""
+async def _renew_statistics(api: OperatorApi, cell: str) -> list[str]:
+    """Renew the planner's statistics; returns the tables for which no attempt succeeded."""
     left_out: list[str] = []
     for attempt in range(ATTEMPTS):
         if attempt:
             await asyncio.sleep(1)
-        left_out = (await api.ask("POST", "/statistics", cell=_beside_home(cell)))["left_out"]
+        left_out = (await api.request("POST", "/statistics", cell=_cell_parameter(cell)))["left_out"]
         if not left_out:
             break
     return left_out
@@ -208,8 +206,8 @@ app.command(moves.move)
 app.command(moves.list_moves, name="moves")
 
 
-def _beside_home(cell: str) -> str | None:
-    """A cell as it is asked for: home need not be named."""
+def _cell_parameter(cell: str) -> str | None:
+    """The query parameter for a cell; None for home, which is the default."""
     return None if cell == HOME else cell
 
 
@@ -221,11 +219,12 @@ def _show_counts(rows: dict[str, int]) -> None:
     show(("table", "rows"), [(table, str(count)) for table, count in rows.items() if count])
 
 
-def _show(found: list[dict[str, Any]]) -> None:
+def _show(tenants: list[dict[str, Any]]) -> None:
     columns: tuple[str, ...] = ("slug", "name", "status", "plan", "created", "erased at")
     rows: list[tuple[str, ...]] = [
-        (t["slug"], t["name"], t["status"], t["plan"], t["created_at"][:10], (t["erase_at"] or "")[:16]) for t in found
+        (t["slug"], t["name"], t["status"], t["plan"], t["created_at"][:10], (t["erase_at"] or "")[:16])
+        for t in tenants
     ]
-    if any(t["cell"] != HOME for t in found):
-        columns, rows = (*columns, "cell"), [(*row, t["cell"]) for row, t in zip(rows, found, strict=True)]
+    if any(t["cell"] != HOME for t in tenants):
+        columns, rows = (*columns, "cell"), [(*row, t["cell"]) for row, t in zip(rows, tenants, strict=True)]
     show(columns, rows)

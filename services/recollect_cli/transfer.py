@@ -1,4 +1,4 @@
-"""`recollect import` and `recollect export`: memories in and out, in each of the formats, by jobs of the gateway."""
+"""`recollect import` and `recollect export`: import and export memories in every format, by jobs of the gateway."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ from recollect_cli.progress import MEGABYTE, Meter, metered
 
 CHUNK_BYTES = 64 * 1024
 EVERY_MEGABYTES = 100
-"""Where there is no terminal, a file that is sent or fetched tells its progress after so many."""
+"""Where there is no terminal, the progress of sending or fetching a file is printed after every so many MB."""
 
 EXPORT = Work("export", "exporting")
 IMPORT = Work(
@@ -43,7 +43,7 @@ Read = ImportName | None
 
 
 class ReportedProblem(msgspec.Struct, frozen=True):
-    """Something that was not imported: its place in the file, and why."""
+    """A part of a file that was not imported: its place, and the reason."""
 
     path: str
     reason: str
@@ -87,16 +87,16 @@ def import_file(
     name = format or _format(file, None, IMPORTED).name
     with opened(file) as source, connected(url, api_key) as gateway:
         if format is None and name == "json" and begins_with_lines(source.peek()):
-            name = "jsonl"  # the official server's memory.json of old: lines, whatever its name says
+            name = "jsonl"  # The official server's old memory.json holds lines, despite its name.
         query = {"format": name} | ({"strategy": str(strategy)} if strategy else {})
-        query |= {name: "true" for name, given in (("strict", strict), ("check", dry_run)) if given}
+        query |= {flag: "true" for flag, is_set in (("strict", strict), ("check", dry_run)) if is_set}
         job = follow(
             gateway,
             _upload(gateway, f"/graphs/{graph_name(graph)}/imports", source, READERS[name].media_type, query),
             DRY_RUN if dry_run else WHOLE_IMPORT if strict or strategy is Strategy.FAIL else IMPORT,
         )
         tally = ImportTally.of(job.result or {})
-        _tell_problems(gateway, job, tally.broken)
+        _print_problems(gateway, job, tally.broken)
     item = "lines" if name == "jsonl" and strategy is None else "items"
     print(f"{graph}: {tally.summary(item)}{' (nothing was written)' if dry_run else ''}")
     if tally.broken and not tally.accepted:
@@ -131,28 +131,28 @@ def export_file(
         Export it as it was: a revision such as 42, or a time such as 2027-01-31T12:00:00Z.
     """
     kind = _format(file, format, tuple(FORMATS))
-    asked = msgspec.json.encode({"format": kind.name} | ({"as_of": as_of} if as_of else {}))
-    with connected(url, api_key) as gateway, ExitStack() as afterwards, created(file) as target:
-        answer = gateway.post(f"/graphs/{graph_name(graph)}/exports", asked, media_type=JSON)
+    body = msgspec.json.encode({"format": kind.name} | ({"as_of": as_of} if as_of else {}))
+    with connected(url, api_key) as gateway, ExitStack() as stack, created(file) as target:
+        answer = gateway.post(f"/graphs/{graph_name(graph)}/exports", body, media_type=JSON)
         job = follow(gateway, msgspec.json.decode(answer, type=JobView).id, EXPORT)
-        # Also where not all of it arrived, or its reader left: run again, this command has another made.
-        afterwards.callback(_tidy_up, gateway, job)
+        # Also where the download broke off: run again, this command makes another export.
+        stack.callback(_delete_output, gateway, job)
         _fetch(gateway, job, kind.media_type, target)
     if facts := int(bytes((job.result or {}).get("facts_left_out", b"0"))):
         left_out = "1 fact was" if facts == 1 else f"{facts} facts were"
         print(f"{left_out} left out: this format holds entities", file=sys.stderr)
 
 
-def _format(file: str, named: str | None, known: Sequence[str]) -> Format:
-    """The format that is named, else the one that the file's name tells."""
-    told = [name for name in FORMATS if Path(file).suffix.lower() in FORMATS[name].suffixes]
-    if named is None and told and told[0] not in known:
-        raise SystemExit(f"{told[0]} can only be exported. Say with --format what the file is ({', '.join(known)}).")
-    return format_named(named or (told[0] if told else "jsonl"))
+def _format(file: str, option: str | None, known: Sequence[str]) -> Format:
+    """The format of the option, else the one of the file's name."""
+    guesses = [name for name in FORMATS if Path(file).suffix.lower() in FORMATS[name].suffixes]
+    if option is None and guesses and guesses[0] not in known:
+        raise SystemExit(f"{guesses[0]} can only be exported. Say with --format what the file is ({', '.join(known)}).")
+    return format_named(option or (guesses[0] if guesses else "jsonl"))
 
 
-class _Body:
-    """A file's bytes as they are read and sent, which a meter is told."""
+class _UploadBody:
+    """A file's bytes as they are read and sent, with a meter that shows the progress."""
 
     def __init__(self, source: BufferedReader, meter: Meter) -> None:
         self._source, self._meter = source, meter
@@ -168,51 +168,51 @@ class _Body:
 
 
 def _upload(gateway: Gateway, path: str, source: BufferedReader, media_type: str, query: dict[str, str]) -> UUID:
-    """Send a file; the id of the job that imports it.
+    """Send a file; returns the id of the job that imports it.
 
-    Raises what the gateway refuses, and Unavailable where it does not answer. While not all is sent no job has begun.
+    Raises the refusals of the gateway, and Unavailable where it does not answer. A job begins once all of it is sent.
     """
     with metered("sending", size_of(source), item="MB", every=EVERY_MEGABYTES) as meter:
-        body = _Body(source, meter)
+        body = _UploadBody(source, meter)
         try:
-            source.peek()  # The gateway waits a while only for a body that has begun.
+            source.peek()  # Wait for the first bytes here: the gateway waits only a while for a body.
             answer = gateway.upload(path, body, media_type=media_type, **query)
         except Unavailable as error:
-            raise Unavailable(f"{error} {_begun(body)}") from error
+            raise Unavailable(f"{error} {_next_step(body)}") from error
         except KeyboardInterrupt:
-            print(f"Stopped. {_begun(body)}", file=sys.stderr)
+            print(f"Stopped. {_next_step(body)}", file=sys.stderr)
             raise
     return msgspec.json.decode(answer, type=JobView).id
 
 
-def _begun(body: _Body) -> str:
+def _next_step(body: _UploadBody) -> str:
     if body.is_sent:
         return "`recollect jobs list` tells whether the import was begun"
     return "Nothing was imported; run the command again"
 
 
-def _tell_problems(gateway: Gateway, job: JobView, broken: int) -> None:
-    """Print what was not imported, a line each, on stderr; its job tells so many one by one, and counts the others."""
+def _print_problems(gateway: Gateway, job: JobView, broken: int) -> None:
+    """Print what was not imported, a line each, on stderr. The job's output lists some of it; the rest is counted."""
     if not broken:
         return
-    told = 0
+    listed = 0
     with gateway.download(f"/jobs/{job.id}/output", media_type=PROBLEMS_TYPE) as output:
         for line in output.iter_lines():
             problem = msgspec.json.decode(line, type=ReportedProblem)
             print(printable(f"{problem.path}: {problem.reason}"), file=sys.stderr)
-            told += 1
-    if broken > told:
-        print(f"and {broken - told} more", file=sys.stderr)
+            listed += 1
+    if broken > listed:
+        print(f"and {broken - listed} more", file=sys.stderr)
 
 
-def _tidy_up(gateway: Gateway, job: JobView) -> None:
-    """Delete what the job left. Where that is refused, or no answer comes, its time ends it."""
+def _delete_output(gateway: Gateway, job: JobView) -> None:
+    """Delete the job's output. Where that fails, the output expires in time."""
     with suppress(RecollectError):
         gateway.send("DELETE", f"/jobs/{job.id}/output")
 
 
 def _fetch(gateway: Gateway, job: JobView, media_type: str, target: BinaryIO) -> None:
-    """Write what the job left to the target; raises Unavailable where it breaks off."""
+    """Write the job's output to the target; raises Unavailable where the download breaks off."""
     size = 0
     try:
         with (

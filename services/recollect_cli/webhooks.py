@@ -1,4 +1,4 @@
-"""`recollect webhooks …`: where a tenant is told of events, and what was sent there. An admin's key is needed."""
+"""`recollect webhooks …`: addresses to which a tenant's events are sent, and the deliveries. Needs an admin's key."""
 
 from datetime import UTC, datetime
 from uuid import UUID
@@ -15,7 +15,7 @@ app = App(name="webhooks", help="List, make and delete webhooks, and replay what
 
 
 class WebhookView(msgspec.Struct, frozen=True):
-    """What is shown of a webhook."""
+    """The fields of a webhook that commands show."""
 
     id: UUID
     url: str
@@ -26,7 +26,7 @@ class WebhookView(msgspec.Struct, frozen=True):
 
     @property
     def standing(self) -> str:
-        """Whether it is told, in a word or two."""
+        """Whether events are sent to it, in a word or two."""
         if not self.enabled:
             return f"disabled: {self.disabled_reason}"
         return f"failing since {self.failing_since:%Y-%m-%d %H:%M}" if self.failing_since else "enabled"
@@ -40,7 +40,7 @@ class IssuedWebhookView(msgspec.Struct, frozen=True):
 
 
 class DeliveryView(msgspec.Struct, frozen=True):
-    """What is shown of a delivery."""
+    """The fields of a delivery that commands show."""
 
     id: UUID
     event: str
@@ -81,7 +81,7 @@ def list_webhooks(*, json: AsJson = False, url: Url = None, api_key: ApiKey = No
     found = msgspec.json.decode(answer, type=WebhookPage).items
     show(
         ("id", "url", "events", "standing"),
-        [(str(each.id), each.url, " ".join(each.events), each.standing) for each in found],
+        [(str(webhook.id), webhook.url, " ".join(webhook.events), webhook.standing) for webhook in found],
     )
 
 
@@ -109,14 +109,14 @@ def create(
     description
         What it is for.
     """
-    wanted = {"url": address, "events": event, "graphs": graph, "description": description}
+    body = {"url": address, "events": event, "graphs": graph, "description": description}
     with connected(url, api_key) as gateway:
-        answer = gateway.send("POST", "/webhooks", msgspec.json.encode(wanted))
+        answer = gateway.send("POST", "/webhooks", msgspec.json.encode(body))
     if json:
         show_json(answer)
         return
-    made = msgspec.json.decode(answer, type=IssuedWebhookView)
-    show(("id", "secret"), [(str(made.id), made.secret)])
+    issued = msgspec.json.decode(answer, type=IssuedWebhookView)
+    show(("id", "secret"), [(str(issued.id), issued.secret)])
 
 
 @app.command
@@ -162,15 +162,15 @@ def deliveries(
         return
     rows = [
         (
-            str(each.id),
-            each.event,
-            each.status,
-            str(each.attempts),
-            str(each.last_status or "-"),
-            each.last_error or "-",
-            f"{each.created_at:%Y-%m-%d %H:%M:%S}",
+            str(delivery.id),
+            delivery.event,
+            delivery.status,
+            str(delivery.attempts),
+            str(delivery.last_status or "-"),
+            delivery.last_error or "-",
+            f"{delivery.created_at:%Y-%m-%d %H:%M:%S}",
         )
-        for each in msgspec.json.decode(answer, type=DeliveryPage).items
+        for delivery in msgspec.json.decode(answer, type=DeliveryPage).items
     ]
     show(("id", "event", "status", "attempts", "answer", "error", "created"), rows)
 
@@ -203,5 +203,5 @@ def replay(
             return
         moment = since if since.tzinfo else since.replace(tzinfo=UTC)
         answer = gateway.send("POST", f"/webhooks/{webhook_id}/replay", msgspec.json.encode({"since": moment}))
-    done = msgspec.json.decode(answer, type=Replayed)
-    print(f"{done.replayed} are sent once more{'; others may be left, ask again later' if done.more else ''}")
+    result = msgspec.json.decode(answer, type=Replayed)
+    print(f"{result.replayed} are sent once more{'; others may be left, ask again later' if result.more else ''}")

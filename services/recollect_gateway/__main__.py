@@ -17,7 +17,7 @@ def main() -> None:
     """Serve until SIGTERM or SIGINT."""
     settings = Settings()
     configure_logging(settings)
-    # uvicorn raises the signal again when it has stopped; this lets the last spans out before the process ends.
+    # uvicorn raises the signal again when it has stopped; this lets the last spans be exported before the process ends.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         shutdown = configure_tracing(settings, "recollect-gateway")
@@ -33,14 +33,14 @@ def serve(settings: Settings) -> None:
     """Serve the gateway; raises InvalidInput for settings that would not be safe."""
     settings.require_own_secret()
     allow_open_files(settings)
-    app = create_app(settings, on_start=spare_what_stays)
+    app = create_app(settings, on_start=freeze_loaded_objects)
     drain: Drain = app.state.drain
     config = server_config(traced(app, settings), settings, drain)
     GatewayServer(config, drain, settings.drain_seconds).run()
 
 
-def spare_what_stays() -> None:
-    """Let no collection of garbage go over what the process has loaded and keeps: that held the loop for 0.3 s."""
+def freeze_loaded_objects() -> None:
+    """Exempt what the process has loaded from garbage collection, which blocked the event loop for 0.3 s."""
     gc.collect()
     gc.freeze()
 

@@ -1,8 +1,8 @@
 """The access log: one line for each request, however it was answered.
 
-It tells who asked (tenant and credential, by their ids), for what (a route's template or a tool), and what came of it.
-Never what people chose: no path, no query, no header, no address, no text. It stands around the whole gateway; what
-knows more of a request on the way notes it.
+A line has the caller (tenant and credential, by their ids), the route's template or the tool, and the outcome. It never
+holds what people chose: no path, no query, no header, no address, no text. The log stands around the whole gateway; the
+parts of the gateway that learn more of a request note it (`note_caller`, `note_code`, …).
 """
 
 import time
@@ -25,7 +25,7 @@ log = structlog.get_logger("recollect.access")
 
 @dataclass(slots=True)
 class AccessLogEntry:
-    """What is known of one request. `credential` is the id of a key, a person, a grant or an issuer: never a secret."""
+    """The line of one request. `credential` is the id of a key, a person, a grant or an issuer: never a secret."""
 
     route: str | None = None
     tenant: str | None = None
@@ -39,7 +39,7 @@ class AccessLogEntry:
     span_id: str | None = None
 
     def line(self) -> dict[str, Any]:
-        """What is known."""
+        """The fields that are known."""
         return {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
 
 
@@ -54,81 +54,81 @@ class AccessLog:
         if scope["type"] != "http" or scope["path"].startswith(_PROBES):
             await self._app(scope, receive, send)
             return
-        record, began, code = AccessLogEntry(), time.perf_counter(), "cancelled"
+        entry, began_at, code = AccessLogEntry(), time.perf_counter(), "cancelled"
         try:
-            await self._app({**scope, _KEY: record}, _counted(receive, record), _watched(send, record))
-            if record.status is not None:  # Where nobody waits for an answer any more, none is begun.
-                code = "ok" if record.status < 400 else "error"
+            await self._app({**scope, _KEY: entry}, _counting_receive(receive, entry), _watched_send(send, entry))
+            if entry.status is not None:  # Where the client has left, no answer is begun.
+                code = "ok" if entry.status < 400 else "error"
         except Exception:
             code = str(ErrorCode.INTERNAL)
             raise
         finally:
-            record.code = record.code or code
+            entry.code = entry.code or code
             method = scope["method"] if scope["method"] in _METHODS else "other"
-            milliseconds = round((time.perf_counter() - began) * 1000, 1)
-            log.info("request", method=method, duration_ms=milliseconds, **record.line())
+            milliseconds = round((time.perf_counter() - began_at) * 1000, 1)
+            log.info("request", method=method, duration_ms=milliseconds, **entry.line())
 
 
-def _counted(receive: Any, record: AccessLogEntry) -> Any:
+def _counting_receive(receive: Any, entry: AccessLogEntry) -> Any:
     async def counted() -> Any:
         message = await receive()
-        record.bytes_received += len(message.get("body", b""))
+        entry.bytes_received += len(message.get("body", b""))
         return message
 
     return counted
 
 
-def _watched(send: Any, record: AccessLogEntry) -> Any:
+def _watched_send(send: Any, entry: AccessLogEntry) -> Any:
     async def watched(message: Any) -> None:
         if message["type"] == "http.response.start":
-            record.status = message["status"]
-        record.bytes_sent += len(message.get("body", b""))
+            entry.status = message["status"]
+        entry.bytes_sent += len(message.get("body", b""))
         await send(message)
 
     return watched
 
 
 def note_caller(scope: Any, caller: Caller) -> None:
-    """It is known who asks. Spans are told the tenant, too."""
+    """Note the caller of the request; its span gets the tenant, too."""
     trace.get_current_span().set_attribute("recollect.tenant.id", str(caller.tenant_id))
-    record: AccessLogEntry | None = scope.get(_KEY)
-    if record is not None:
+    entry: AccessLogEntry | None = scope.get(_KEY)
+    if entry is not None:
         kind, _, rest = caller.subject.partition(":")
-        record.tenant = str(caller.tenant_id)
-        # What comes after the id of an issuer is its name for somebody.
-        record.credential = f"{kind}:{rest.partition(':')[0]}" if rest else kind
+        entry.tenant = str(caller.tenant_id)
+        # After the id of an issuer comes the name that the issuer gives somebody.
+        entry.credential = f"{kind}:{rest.partition(':')[0]}" if rest else kind
 
 
 def note_code(scope: Any, code: str) -> None:
-    """The request is answered by an error of this code."""
-    record: AccessLogEntry | None = scope.get(_KEY)
-    if record is not None:
-        record.code = code
+    """Note the code of the error that the request is answered with."""
+    entry: AccessLogEntry | None = scope.get(_KEY)
+    if entry is not None:
+        entry.code = code
 
 
 def note_tool(scope: Any, tool: str, code: str | None) -> None:
-    """A tool was called, a name of the catalogue, and answered with this error, if any."""
-    record: AccessLogEntry | None = scope.get(_KEY)
-    if record is not None:
-        record.tool, record.code = tool, code or record.code
+    """Note the tool that was called, by its name in the catalogue, and the code of its error, if any."""
+    entry: AccessLogEntry | None = scope.get(_KEY)
+    if entry is not None:
+        entry.tool, entry.code = tool, code or entry.code
 
 
 def note_trace(scope: Any, span: trace.Span) -> None:
-    """The request's own span."""
-    record: AccessLogEntry | None = scope.get(_KEY)
+    """Note the request's own span."""
+    entry: AccessLogEntry | None = scope.get(_KEY)
     context = span.get_span_context()
-    if record is not None and context.is_valid:
-        record.trace_id, record.span_id = trace.format_trace_id(context.trace_id), trace.format_span_id(context.span_id)
+    if entry is not None and context.is_valid:
+        entry.trace_id, entry.span_id = trace.format_trace_id(context.trace_id), trace.format_span_id(context.span_id)
 
 
 async def note_route(message: Any, scope: Any) -> None:
-    """A hook before an answer is sent: by then it is known which route it is of."""
-    record: AccessLogEntry | None = scope.get(_KEY)
-    if record is not None and message["type"] == "http.response.start":
-        # Of what is mounted the path is what is left of it.
-        record.route = mcp_route(scope["raw_path"].decode("latin-1")) or scope.get("path_template")
+    """A hook before an answer is sent: note the route, which is known by then."""
+    entry: AccessLogEntry | None = scope.get(_KEY)
+    if entry is not None and message["type"] == "http.response.start":
+        # The template of a mounted application lacks the mount, so the route of MCP comes from the whole path.
+        entry.route = mcp_route(scope["raw_path"].decode("latin-1")) or scope.get("path_template")
 
 
 def mcp_route(path: str) -> str | None:
-    """The route of a path of MCP, which ends with its mount; None of any other."""
+    """The route of an MCP path, which ends with its mount; None for any other path."""
     return next((route for mount, route in _MCP_ROUTES.items() if path == mount or path.startswith(f"{mount}/")), None)

@@ -1,4 +1,4 @@
-"""Addresses of clients: which count as one, and which proxies are believed about others."""
+"""Addresses of clients: which count as one client, and which proxies are trusted to tell the address of another."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -8,18 +8,18 @@ from typing import Any
 from litestar.connection import ASGIConnection
 
 UNKNOWN = "unknown"
-"""Whoever has no address, or none that can be read."""
+"""Stands for a missing address, or one that cannot be read."""
 
 _SITE_PREFIX = 64
-"""Bits of an IPv6 address that a provider hands to one customer: what follows costs nothing to change."""
+"""Bits of an IPv6 address that a provider assigns to one customer, who can change the others freely."""
 
 _REMEMBERED = 4_096
 
 
 @lru_cache(_REMEMBERED)
 def site_of(host: str | None) -> str:
-    """What counts as one client: an IPv4 address, or the /64 of an IPv6 one."""
-    address = _read(host)
+    """The network that counts as one client: an IPv4 address, or the /64 of an IPv6 address."""
+    address = _parse(host)
     if address is None:
         return UNKNOWN
     if isinstance(address, IPv6Address):
@@ -28,22 +28,22 @@ def site_of(host: str | None) -> str:
 
 
 def site_of_client(connection: ASGIConnection[Any, Any, Any, Any]) -> str:
-    """What counts as one client, of a connection."""
+    """The site (`site_of`) of a connection's client."""
     return site_of(connection.client.host if connection.client else None)
 
 
 class TrustedProxies:
-    """The proxies whose `X-Forwarded-For` is believed, by address or network."""
+    """The proxies whose `X-Forwarded-For` is trusted, by address or network."""
 
     def __init__(self, addresses: Sequence[str]) -> None:
-        self._networks: list[IPv4Network | IPv6Network] = [ip_network(each) for each in addresses]
+        self._networks: list[IPv4Network | IPv6Network] = [ip_network(address) for address in addresses]
 
     def __contains__(self, host: str | None) -> bool:
-        address = _read(host)
+        address = _parse(host)
         return address is not None and any(address in network for network in self._networks)
 
 
-def _read(host: str | None) -> IPv4Address | IPv6Address | None:
+def _parse(host: str | None) -> IPv4Address | IPv6Address | None:
     try:
         address = ip_address(host or "")
     except ValueError:

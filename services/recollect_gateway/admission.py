@@ -1,7 +1,7 @@
-"""Admission: what a caller, or an address, may ask of the service in a minute and at once.
+"""Admission: how many requests a caller, or an address, may make in a minute, and how many at once.
 
-Both transports ask here, once for each request: when it is known who calls, and before the body is read. What is left
-of the limits is told by the fields `RateLimit` and `RateLimit-Policy` of whatever is answered, as of
+Both transports call it once for each request: when the caller is known, and before the body is read. Every answer tells
+what is left of the limits in the fields `RateLimit` and `RateLimit-Policy`, as of
 draft-ietf-httpapi-ratelimit-headers-10: lists of strings with parameters (RFC 9651).
 """
 
@@ -32,13 +32,13 @@ from recollect_gateway.addresses import site_of_client
 from recollect_gateway.web.forms import TENANT_HEADER
 
 CALL_WAIT_SECONDS = 1.0
-"""How long a call waits for one of its tenant's to end, where as many as may are served already."""
+"""How long a call waits for a place, where its tenant has as many calls under way as it may."""
 
 RESETS_PER_HOUR = 5
-"""Links for another password that are sent to one address in an hour: nobody fills a stranger's mailbox."""
+"""Links for a new password that are sent to one address in an hour, so that nobody can fill a stranger's mailbox."""
 
 REMEMBERED_CREDENTIALS = 10_000
-"""Credentials that were refused for a rate, whose limits a gateway remembers; and that were admitted."""
+"""Credentials that a gateway remembers: so many that a rate refused, with their limits, and so many admitted ones."""
 
 _CREDENTIALS = frozenset({b"authorization", b"cookie", TENANT_HEADER.encode()})
 _STANDINGS = "recollect.standings"
@@ -49,14 +49,14 @@ Guard = Callable[[AnyConnection, BaseRouteHandler], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class AddressLimits:
-    """The limits of clients by their address, whose names in Redis do not tell it."""
+    """The limits of clients by address. Their keys in Redis hold a keyed hash instead of the address."""
 
     secret: bytes
 
-    def of(self, what: str, site: str, per_minute: int) -> RateLimit:
-        """How often this client may do that, in a minute."""
+    def of(self, bucket: str, site: str, per_minute: int) -> RateLimit:
+        """The limit of one client in a minute, for all requests that count in this bucket."""
         digest = hashlib.blake2b(site.encode(), key=self._key, digest_size=16).hexdigest()
-        return RateLimit("address", f"recollect:rate:{{{what}:{digest}}}", per_minute)
+        return RateLimit("address", f"recollect:rate:{{{bucket}:{digest}}}", per_minute)
 
     @property
     def _key(self) -> bytes:
@@ -78,15 +78,15 @@ class Admission:
         """Raise RateLimited for a credential that was refused a moment ago, without looking it up again."""
         try:
             self._limiter.require_unrefused(*self._limits.get(_credential(scope), ()))
-        except RateLimited as reached:
-            _note(scope, reached.standings)
+        except RateLimited as error:
+            _note_standings(scope, error.standings)
             raise
 
     @contextmanager
     def expected(self, scope: Scope) -> Iterator[None]:
-        """Have others give way already while the caller is looked up and admitted inside.
+        """Let other calls give way already, while the caller is looked up and admitted inside the block.
 
-        Whose the credential was when it was last admitted gives no right but that.
+        The tenant is that of the credential's last admission. It decides nothing but who gives way.
         """
         tenant_id = self._tenants.get(_credential(scope))
         if tenant_id is None:
@@ -97,7 +97,7 @@ class Admission:
 
     @asynccontextmanager
     async def admitted(self, scope: Scope, caller: Caller) -> AsyncIterator[None]:
-        """Serve a call inside, until the last of its answer. Raises TooManyRequests."""
+        """A place for a call, which is served inside the block to the end of its answer. Raises TooManyRequests."""
         self._tenants[_credential(scope)] = caller.tenant_id
         limits = limits_of(caller)
         try:
@@ -105,16 +105,16 @@ class Admission:
         except RateLimited:
             self._limits[_credential(scope)] = limits
             raise
-        most = caller.rates.concurrent_calls or self._calls.limit
-        key = caller.tenant_id, most  # Where the plan changes, new calls have new places.
+        limit = caller.rates.concurrent_calls or self._calls.limit
+        key = caller.tenant_id, limit  # Where the plan changes, new calls have new places.
         async with AsyncExitStack() as stack:
             try:
-                place = self._calls.held(key, wait_seconds=CALL_WAIT_SECONDS, limit=most, queue=most)
+                place = self._calls.held(key, wait_seconds=CALL_WAIT_SECONDS, limit=limit, queue=limit)
                 await stack.enter_async_context(place)
             except TimeoutError:
                 metrics.record_refused_request("concurrent_calls")
                 raise TooManyRequests(
-                    f"This tenant has {most} calls under way at this gateway, and may not have more. Try again when "
+                    f"This tenant has {limit} calls under way at this gateway, and may not have more. Try again when "
                     "one of them has ended.",
                     code=ErrorCode.TOO_MANY_CONCURRENT_CALLS,
                 ) from None
@@ -122,7 +122,7 @@ class Admission:
 
     @asynccontextmanager
     async def at_work(self, caller: Caller) -> AsyncIterator[Slot]:
-        """Work on a call of this tenant inside, when it has its turn. Raises Unavailable where that does not come."""
+        """A slot to work on a call of this tenant, once its turn comes. Raises Unavailable where it comes too late."""
         async with AsyncExitStack() as stack:
             try:
                 with metrics.waiting_call():
@@ -141,7 +141,7 @@ class Admission:
 
 
 def limits_of(caller: Caller) -> list[RateLimit]:
-    """How often a caller may ask: the narrower limit, its key's, first."""
+    """The rate limits of a caller: the narrower one, its key's, first."""
     tenant = f"recollect:rate:{{{caller.tenant_id}}}"
     limits = (
         ("key", f"{tenant}:{caller.subject}", caller.rates.key_requests_per_minute),
@@ -150,48 +150,50 @@ def limits_of(caller: Caller) -> list[RateLimit]:
     return [RateLimit(policy, subject, quota) for policy, subject, quota in limits if quota is not None]
 
 
-def by_address(what: str, per_minute: Callable[[Settings], int]) -> Guard:
-    """A guard of a route that needs no credential: so many requests of one client address in a minute.
+def by_address(bucket: str, per_minute: Callable[[Settings], int]) -> Guard:
+    """A guard for routes that need no credential: it limits the requests of one client address in a minute.
 
-    `what` names what is counted together; `per_minute` is found in the settings.
+    Requests to routes with the same `bucket` are counted together; `per_minute` finds the limit in the settings.
     """
 
     async def within_rate(connection: AnyConnection, _: BaseRouteHandler) -> None:
         state = connection.app.state
         limits: AddressLimits = state.address_limits
         site = site_of_client(connection)
-        await take(state.limiter, connection.scope, limits.of(what, site, per_minute(state.settings)))
+        await take(state.limiter, connection.scope, limits.of(bucket, site, per_minute(state.settings)))
 
     return within_rate
 
 
 async def take_for_account(request: AnyConnection, email: str, *, browser: str | None = None) -> None:
-    """Count one try to sign in to an account, wherever it comes from and whether or not it is there.
+    """Count one try to sign in to an account, from whatever address and whether or not the account exists.
 
-    `browser`: one in which somebody signed in to it before, whose tries are counted apart: nobody else takes them.
-    Raises RateLimited.
+    `browser`: one in which somebody signed in to the account before. Its tries are counted apart, so that nobody else
+    uses them up. Raises RateLimited.
     """
-    counted = ("account", email) if browser is None else ("account-in-browser", f"{browser} {email}")
-    await _take_for_account(request, *counted)
+    if browser is None:
+        await _take_for_account(request, "account", email)
+    else:
+        await _take_for_account(request, "account-in-browser", f"{browser} {email}")
 
 
 async def take_for_own_account(request: AnyConnection, person_id: UUID) -> None:
-    """Count one password that who is signed in tells; apart from tries to sign in, which anybody makes.
+    """Count one password that a signed-in person enters, apart from tries to sign in, which anybody may make.
 
     Raises RateLimited.
     """
     await _take_for_account(request, "own-account", str(person_id))
 
 
-async def _take_for_account(request: AnyConnection, what: str, whose: str) -> None:
+async def _take_for_account(request: AnyConnection, bucket: str, account: str) -> None:
     state = request.app.state
     limits: AddressLimits = state.address_limits
-    limit = limits.of(what, whose, state.settings.sign_ins_per_minute)
+    limit = limits.of(bucket, account, state.settings.sign_ins_per_minute)
     await take(state.limiter, request.scope, replace(limit, policy="account"))
 
 
 async def take_for_reset(request: AnyConnection, email: str) -> None:
-    """Count one asking for a link by mail to this address, whether or not there is an account. Raises RateLimited."""
+    """Count one request for a link by mail to this address, whether or not it has an account. Raises RateLimited."""
     state = request.app.state
     limits: AddressLimits = state.address_limits
     limit = replace(limits.of("reset-of", email, RESETS_PER_HOUR), policy="account", seconds=3600)
@@ -199,33 +201,33 @@ async def take_for_reset(request: AnyConnection, email: str) -> None:
 
 
 async def take(limiter: RateLimiter, scope: Scope, *limits: RateLimit) -> None:
-    """Count a request for these limits, and have its answer tell what is left; raises RateLimited."""
+    """Count a request against these limits, and have its answer tell what is left of them; raises RateLimited."""
     try:
-        _note(scope, (await limiter.take(*limits)).standings)
-    except RateLimited as reached:
-        _note(scope, reached.standings)
+        _note_standings(scope, (await limiter.take(*limits)).standings)
+    except RateLimited as error:
+        _note_standings(scope, error.standings)
         raise
 
 
-async def tell_limits(message: Message, scope: Scope) -> None:
-    """Add to an answer, whatever it is, what is left of the limits that held for its request."""
+async def add_limit_headers(message: Message, scope: Scope) -> None:
+    """A hook before an answer is sent: add what is left of the limits against which its request was counted."""
     standings = scope["state"].get(_STANDINGS)
     if not standings or message["type"] != "http.response.start":
         return
     headers = MutableScopeHeaders.from_message(message)
     headers["RateLimit-Policy"] = ", ".join(
-        f'"{each.limit.policy}";q={each.limit.quota};w={each.limit.seconds}' for each in standings
+        f'"{standing.limit.policy}";q={standing.limit.quota};w={standing.limit.seconds}' for standing in standings
     )
     headers["RateLimit"] = ", ".join(
-        f'"{each.limit.policy}";r={each.remaining};t={each.reset_seconds}' for each in standings
+        f'"{standing.limit.policy}";r={standing.remaining};t={standing.reset_seconds}' for standing in standings
     )
 
 
 def _credential(scope: Scope) -> bytes:
-    """What tells a credential from others, and is of no use as one: a key, or a session as a tenant's member."""
+    """A hash by which a credential is known, and which is none itself: of a key, or of a session and its tenant."""
     headers = [b"%s:%s" % (name, value) for name, value in scope["headers"] if name in _CREDENTIALS]
     return hashlib.sha256(b"\n".join(headers)).digest()
 
 
-def _note(scope: Scope, standings: Sequence[Standing]) -> None:
-    scope["state"][_STANDINGS] = standings  # The one part of a scope that its copies share.
+def _note_standings(scope: Scope, standings: Sequence[Standing]) -> None:
+    scope["state"][_STANDINGS] = standings  # Copies of a scope share its `state` and nothing else.

@@ -38,7 +38,7 @@ from recollect.retrieval.recall.cache import RecallCache
 from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings
 from recollect_gateway.access_log import note_route
-from recollect_gateway.admission import AddressLimits, Admission, by_address, tell_limits
+from recollect_gateway.admission import AddressLimits, Admission, add_limit_headers, by_address
 from recollect_gateway.calls import Services
 from recollect_gateway.credentials import Authenticator
 from recollect_gateway.departures import DepartureMiddleware, WholeRequestMiddleware
@@ -75,7 +75,7 @@ from recollect_gateway.management.usage import UsageController
 from recollect_gateway.management.webhooks import DeliveryController, WebhookController
 from recollect_gateway.mcp_endpoint.endpoint import McpEndpoint
 from recollect_gateway.mcp_endpoint.offer import RECOLLECT, Offer
-from recollect_gateway.methods import tell_methods
+from recollect_gateway.methods import add_allowed_methods
 from recollect_gateway.oauth.authorization import AuthorizationController
 from recollect_gateway.oauth.discovery import DiscoveryController
 from recollect_gateway.oauth.documents import KnownClients
@@ -120,7 +120,7 @@ def create_app(settings: Settings, *, offer: Offer = RECOLLECT, on_start: Callab
         route_handlers=[mcp, HealthController, *_management_api(), _pages(), _oauth()],
         lifespan=[lifespan],
         exception_handlers={Exception: lambda request, error: problem_response(error, request)},
-        before_send=[tell_limits, tell_methods, note_route],
+        before_send=[add_limit_headers, add_allowed_methods, note_route],
         request_max_body_size=settings.max_request_bytes,
         openapi_config=document_config(),
         logging_config=None,
@@ -128,7 +128,7 @@ def create_app(settings: Settings, *, offer: Offer = RECOLLECT, on_start: Callab
 
 
 def _management_api() -> list[Router]:
-    """/v1, and the routes of it that ask for no credential."""
+    """The routes under /v1: those that need a credential, and those that need none."""
     v1 = Router(
         "/v1",
         route_handlers=[
@@ -181,7 +181,7 @@ def _management_api() -> list[Router]:
 
 
 def _pages() -> Router:
-    """What people see in a browser."""
+    """The pages that people see in a browser."""
     return Router(
         "/",
         route_handlers=[
@@ -207,7 +207,7 @@ def _pages() -> Router:
 
 
 def _oauth() -> Router:
-    """What OAuth clients ask without a person."""
+    """The endpoints that OAuth clients call without a person."""
     return Router(
         "/",
         route_handlers=[DiscoveryController, TokenController, RegistrationController],
@@ -218,7 +218,7 @@ def _oauth() -> Router:
 
 
 async def _open(state: State, settings: Settings, offer: Offer, stack: AsyncExitStack) -> None:
-    """Open what the application works with and keep it in `state`; the stack closes it, what was opened last first."""
+    """Open what the application works with and put it in `state`; the stack closes everything in reverse order."""
     redis = connect_redis(settings)
     stack.push_async_callback(redis.aclose)
     encoder, recall_cache = _question_encoder(settings, stack), _recall_cache(redis, settings, stack)
@@ -235,14 +235,14 @@ async def _open(state: State, settings: Settings, offer: Offer, stack: AsyncExit
     state.address_limits = limits = AddressLimits(state.pepper)
     state.limiter = limiter = _rate_limiter(redis, settings)
     stack.push_async_callback(limiter.aclose)
-    failed = FailedKeys(limiter, lambda site: limits.of("failed_keys", site, settings.failed_keys_per_minute))
+    failed_keys = FailedKeys(limiter, lambda site: limits.of("failed_keys", site, settings.failed_keys_per_minute))
     state.outbound = Outbound(settings)
     stack.push_async_callback(state.outbound.close)
     state.issuers = Issuers(state.outbound)
     state.errands = Errands()
     stack.push_async_callback(state.errands.settle, settings.mail_seconds)
     state.authenticator = Authenticator(
-        state.db, state.pepper, state.tally.note_key, failed, state.issuers, state.errands.begin, callers
+        state.db, state.pepper, state.tally.note_key, failed_keys, state.issuers, state.errands.begin, callers
     )
     presence = PresenceTeller(redis, state.db.known_cell)
     stack.push_async_callback(presence.aclose)
@@ -259,7 +259,7 @@ async def _open(state: State, settings: Settings, offer: Offer, stack: AsyncExit
 
 
 def _prepare_sign_in(state: State, settings: Settings) -> None:
-    """What people sign in with, and OAuth clients on their behalf."""
+    """Put in `state` the services by which people sign in, and OAuth clients on their behalf."""
     state.mailer = Mailer.of(settings)
     state.passkey_site = PasskeySite.of(settings.base_url)
     state.breached = BreachedPasswords.of(settings, state.outbound)
@@ -271,14 +271,14 @@ def _prepare_sign_in(state: State, settings: Settings) -> None:
 
 
 async def _database(redis: Redis, settings: Settings, callers: RememberedCallers, stack: AsyncExitStack) -> Database:
-    """The database, or the cells as one, after whose commits workers, listeners and who remembers callers are told."""
+    """The database, or all cells as one. Its commits notify workers, listeners and gateways that remember callers."""
     publisher = ChangePublisher(redis)
     stack.push_async_callback(publisher.aclose)
-    tell = telling(publisher)
+    publish_caller_change = telling(publisher)
 
     def on_acted(tenant_id: UUID) -> None:
         callers.forget(tenant_id)
-        tell(tenant_id)
+        publish_caller_change(tenant_id)
 
     if settings.cells:
         return await stack.enter_async_context(Cells.open(settings, redis, publisher.publish, on_acted))
@@ -311,7 +311,7 @@ def _rate_limiter(redis: Redis, settings: Settings) -> RateLimiter:
 
 
 def _question_encoder(settings: Settings, stack: AsyncExitStack) -> QuestionEncoder:
-    """Of the configured embedder and, while a model is changed, the previous one."""
+    """The encoder of the configured embedder and, while a model is changed, of the previous one."""
     embedder, previous = create_embedder(settings), create_previous_embedder(settings)
     cached_embedder = _cached_embedder(embedder, settings)
     stack.push_async_callback((cached_embedder or embedder).close)

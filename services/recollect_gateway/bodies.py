@@ -1,4 +1,4 @@
-"""JSON bodies before they are parsed: a parser makes an object of each value, and holds the event loop meanwhile."""
+"""Checks of JSON bodies before they are parsed: a parser makes an object of each value, and blocks the event loop."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -13,10 +13,10 @@ from recollect.numbers import MAX_DIGITS
 T = TypeVar("T")
 
 MAX_VALUES = 200_000
-"""Values of one body at most: 20 ms of parsing. 4 MB could hold a million and more, none of them of any use."""
+"""Values of one body at most: 20 ms of parsing. 4 MB could hold more than a million, which are of no use."""
 
 LARGE = 64 * 1024
-"""Bytes from which on what a body says is checked beside the event loop."""
+"""Bytes from which on a body is checked beside the event loop."""
 
 _SEPARATORS = (b",", b"[", b"{")
 _DIGITS = bytes(ord("0") if byte in b"0123456789" else ord(" ") for byte in range(256))
@@ -26,20 +26,20 @@ _LONG = b"0" * (MAX_DIGITS + 1)
 
 
 async def read_body(body: bytes, read: Callable[[bytes], T]) -> T:
-    """What `read` answers of a body; a large one is read in a thread, beside the event loop."""
+    """The result of `read` for a body; a large one is read in a thread, beside the event loop."""
     if len(body) < LARGE:
         return read(body)
     return await anyio.to_thread.run_sync(read, body)
 
 
 async def require_quick_to_parse(body: bytes) -> None:
-    """Raise what JSON is refused for that takes a parser long; what is no JSON is left to it.
+    """Refuse JSON that takes a parser long; what is no JSON is left to the parser.
 
-    TooLarge for more values than a request may hold, InvalidInput for a number of too many digits.
+    Raises TooLarge for more values than a request may hold, InvalidInput for a number of too many digits.
     """
     if (
         sum(body.count(separator) for separator in _SEPARATORS) > MAX_VALUES
-        and await anyio.to_thread.run_sync(_values_of, body) > MAX_VALUES
+        and await anyio.to_thread.run_sync(_count_values, body) > MAX_VALUES
     ):
         raise TooLarge(
             f"A request holds {MAX_VALUES} values at most, all those in its lists and objects. Send less in one call; "
@@ -54,20 +54,20 @@ async def require_quick_to_parse(body: bytes) -> None:
         raise InvalidInput(f"A number has {MAX_DIGITS} digits at most; send a longer one as a text")
 
 
-def _values_of(body: bytes) -> int:
-    """How many values JSON holds, about: its separators outside of texts."""
+def _count_values(body: bytes) -> int:
+    """About how many values JSON holds: its separators outside of texts."""
     outside = _outside_texts(body)
     return sum(int(np.count_nonzero(outside == ord(separator))) for separator in _SEPARATORS)
 
 
 def _holds_long_number(body: bytes) -> bool:
-    """Whether there are as many digits in a row as no number has, outside of texts."""
+    """Whether there are more digits in a row, outside of texts, than a number may have."""
     return _LONG in _outside_texts(body).tobytes().translate(_DIGITS)
 
 
 def _outside_texts(body: bytes) -> NDArray[np.uint8]:
-    """The characters of JSON, with zeros for what its texts say."""
-    if b"\\" in body:  # Escaped backslashes first, so that what they stand before counts as it is.
+    """The characters of JSON, with zeros in place of its texts."""
+    if b"\\" in body:  # Escaped backslashes first, so that none of them escapes a quote after it.
         body = body.replace(b"\\\\", b"__").replace(b'\\"', b"__")
     characters = np.frombuffer(body, np.uint8)
     inside = np.bitwise_xor.accumulate(characters == ord('"'))

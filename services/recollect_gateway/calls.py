@@ -1,4 +1,4 @@
-"""One call, by whichever transport it came: who calls, and the ways to the memory."""
+"""One call, by either transport: its caller, and its access to the memory."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What every call may use. Made once by the composition root; caches that are switched off are None."""
+    """The services that every call may use. Made once by the composition root; caches that are off are None."""
 
     db: Database
     encoder: QuestionEncoder
@@ -40,19 +40,19 @@ class Services:
 
 
 Progress = Callable[[float, float | None], Awaitable[None]]
-"""Tells the client how much of how much is done, if it asked to be told; else does nothing."""
+"""Reports to the client how much is done, and of how much, if it asked for progress; else does nothing."""
 
 
 async def _no_progress(_: float, __: float | None) -> None:
-    """The progress that nobody asked for."""
+    """Report nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call, of a tool or a route: who calls, and the ways to the memory.
+    """One call, of a tool or a route: its caller, and its access to the memory.
 
-    `operation`: its name, as the log of a graph tells what was done. `read_only`: its transaction cannot write.
-    `by_replica`: what it reads of graphs a replica may tell (`read_by_replica`).
+    `operation`: its name in the logs of graphs. `read_only`: its transaction cannot write.
+    `by_replica`: it may read graphs from a replica (`read_by_replica`).
     """
 
     caller: Caller
@@ -70,7 +70,7 @@ class Call:
     def transaction(
         self, *, keep: bool = True, expects: ExpectedGraph | None = None, keyed: bool = False
     ) -> AbstractAsyncContextManager[Transaction]:
-        """The call's one transaction. `keep` False: a dry run, rolled back. `expects`, `keyed`: as of the database."""
+        """The call's one transaction. `keep` False: a dry run, rolled back. `expects`, `keyed`: as in `Database`."""
         reply_bytes = self.settings.max_reply_bytes if self.read_only else None
         return self.services.db.transaction(
             self.caller, read_only=self.read_only, keep=keep, reply_bytes=reply_bytes, expects=expects, keyed=keyed
@@ -85,29 +85,29 @@ class Call:
         return await compute(self.caller.tenant_id, slices, seconds=seconds, advice=advice)
 
     def graph_name(self, graph: str | None) -> str:
-        """The graph that is meant, by name or id as it was given; else the credential's default."""
+        """The name or id of the call's graph: the one that was given, else the credential's default."""
         return graph or self.caller.default_graph
 
     @asynccontextmanager
     async def reading(
         self, graph: str | None, as_of: str | datetime | None = None, *, keyed: bool = False
     ) -> AsyncIterator[GraphView]:
-        """The call's one transaction, and in it a graph, as it is or (`as_of`, a revision or a time) as it was.
+        """The call's one transaction, as a view of a graph as it is or (`as_of`, a revision or a time) as it was.
 
-        `keyed`: all that is asked of it is looked up by keys. Where it is not there, nothing is found in it.
-        It begins on the primary and, `by_replica`, goes on at a replica that has of the graph what the primary has.
+        `keyed`: everything that is read is looked up by keys. Where there is no such graph, nothing is found in it.
+        It begins on the primary and, where `by_replica`, goes on at a replica that has the same of the graph.
         """
         async with AsyncExitStack() as primary, AsyncExitStack() as replica:
             view = await self._view(primary, graph, as_of, keyed)
-            if self.by_replica and (there := await replicated(view, replica)) is not None:
+            if self.by_replica and (replica_view := await replicated(view, replica)) is not None:
                 await primary.aclose()
-                view = there
+                view = replica_view
             yield view
 
     async def _view(
         self, stack: AsyncExitStack, graph: str | None, as_of: str | datetime | None, keyed: bool
     ) -> GraphView:
-        """A graph in a transaction that the stack then holds; one that is known is not asked for, but confirmed."""
+        """A view of a graph in a transaction that the stack holds. A known graph is not looked up, but confirmed."""
         known_graphs, tenant_id, name = self.services.known_graphs, self.caller.tenant_id, self.graph_name(graph)
         known = known_graphs.find(tenant_id, name)
         if known is not None:
@@ -135,7 +135,7 @@ class Call:
     async def writing(self, graph: str | None, *, keep: bool = True) -> AsyncIterator[tuple[Transaction, Revision]]:
         """The call's one transaction, with the graph's write lock and its next revision.
 
-        `keep` as in `transaction`. What is written is looked up by keys; what is searched for says so.
+        `keep` as in `transaction`. Writes look up by keys; what they search for says so (`tx.searching`).
         """
         async with (
             self.changing(graph, keep=keep, keyed=True) as tx,
@@ -147,9 +147,9 @@ class Call:
     async def recalling(
         self, graph: str | None, questions: Sequence[Question], only: RecallFilter, *, as_of: str | None = None
     ) -> AsyncIterator[tuple[GraphView, Lookup | None]]:
-        """The same for a recall, with what the search cache, asked before the transaction, knows of these questions.
+        """The view that a recall reads, with what the search cache, asked before the transaction, knows of `questions`.
 
-        It looks up by keys until the recall searches otherwise.
+        The transaction looks up by keys until the recall searches.
         """
         name = self.graph_name(graph)
         async with (
@@ -168,9 +168,9 @@ class Call:
 
 
 async def read_by_replica(call: Call, read: Callable[[Call], Awaitable[T]]) -> T:
-    """What `read` answers of a call that only reads, by a replica where one may tell; where that fails, by the primary.
+    """The result of `read` for a call: from a replica where the call only reads, and from the primary where that fails.
 
-    `read` may be done twice: it changes nothing, and has answered nobody before it ends.
+    `read` may run twice: it changes nothing, and sends no answer before it ends.
     """
     try:
         return await read(replace(call, by_replica=call.read_only))

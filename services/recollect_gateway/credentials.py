@@ -1,7 +1,7 @@
-"""Credentials: the one place where what a request brings becomes a Caller.
+"""Credentials: the one place where the credential of a request becomes a Caller.
 
-That is an API key or an access token in the Authorization header; or, for routes under /v1, the session of a browser
-together with the header that names one of its person's tenants.
+A credential is an API key or an access token in the Authorization header; or, for routes under /v1, the session of a
+browser together with the header that names one of the person's tenants.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -28,7 +28,7 @@ from recollect.platform.db import Database
 from recollect.platform.issuers import Issuers
 from recollect_gateway.addresses import site_of_client
 from recollect_gateway.failures import FailedKeys
-from recollect_gateway.remembered import Presented, RememberedCallers
+from recollect_gateway.remembered import PresentedCredential, RememberedCallers
 from recollect_gateway.web.forms import TENANT_HEADER
 from recollect_gateway.web.sessions import member_caller
 
@@ -42,14 +42,14 @@ AnyConnection = ASGIConnection[Any, Any, Any, Any]
 class Authenticator:
     """Turns `Authorization: Bearer …`, a key or an access token, into a Caller.
 
-    `failed` None throttles nobody; `issuers` None accepts tokens of no issuer but ours; `beside` None stores no key's
-    hash anew; `callers` None remembers nobody.
+    `failed_keys` None throttles nobody; `issuers` None accepts tokens of no issuer but ours; `beside` None stores no
+    key's hash anew; `callers` None remembers nobody.
     """
 
     db: Database
     pepper: bytes
     note_use: NoteUse | None = None
-    failed: FailedKeys | None = None
+    failed_keys: FailedKeys | None = None
     issuers: Issuers | None = None
     beside: Beside | None = None
     callers: RememberedCallers | None = None
@@ -62,29 +62,30 @@ class Authenticator:
         resource: str | None = None,
         remembered: bool = False,
     ) -> Caller:
-        """The Caller of a request, who must be of `tenant` where the address names one.
+        """The Caller of a request, who must belong to `tenant` where the address names one.
 
-        Where it may be `remembered`, what the database said a few seconds ago is good enough (`remembered.py`).
+        `remembered`: what the database said a few seconds ago is good enough (`remembered.py`).
 
-        An access token must be for `resource`; where that is None, as beside MCP, none holds. Where the address names a
-        tenant, it may be one of an issuer that this tenant trusts.
-        Raises Unauthenticated, alike for every reason, TooManyRequests, or Unavailable.
+        An access token must be for `resource`; where that is None, as outside MCP, no access token holds. Where the
+        address names a tenant, the token may be one of an issuer that this tenant trusts.
+        Raises Unauthenticated, with one message for every reason, TooManyRequests, or Unavailable.
         """
         secret = _secret(connection.headers)
         presented = (hash_secret(secret, self.pepper), tenant, resource)
         known = self.callers.find(presented) if self.callers is not None and remembered else None
-        caller = known or await self._found(connection, secret, presented)
+        caller = known or await self._look_up_caller(connection, secret, presented)
         return replace(caller, address=site_of_client(connection))
 
-    async def _found(self, connection: AnyConnection, secret: str, presented: Presented) -> Caller:
-        """Who the database says that this is, which is remembered. Raises as `caller` does."""
+    async def _look_up_caller(self, connection: AnyConnection, secret: str, presented: PresentedCredential) -> Caller:
+        """Look a caller up in the database, and remember it. Raises as `caller` does."""
         _, tenant, resource = presented
-        asked_at = self.callers.now() if self.callers is not None else 0.0
+        looked_up_at = self.callers.now() if self.callers is not None else 0.0
         try:
             if looks_like_token(secret):
-                caller = await self._foreign(connection, secret, tenant, resource)
+                caller = await self._caller_of_issuer(connection, secret, tenant, resource)
             else:
-                caller = await self._looked_up(secret, site_of_client(connection), lambda: self._ask(secret, resource))
+                site = site_of_client(connection)
+                caller = await self._throttled(secret, site, lambda: self._authenticate(secret, resource))
             if tenant not in (None, caller.tenant):
                 raise Unauthenticated(identity.REFUSAL)
         except Unauthenticated:
@@ -92,25 +93,25 @@ class Authenticator:
                 self.callers.drop(presented)
             raise
         if self.callers is not None:
-            self.callers.keep(presented, caller, asked_at)
+            self.callers.keep(presented, caller, looked_up_at)
         return caller
 
-    async def _foreign(
+    async def _caller_of_issuer(
         self, connection: AnyConnection, secret: str, tenant: str | None, resource: str | None
     ) -> Caller:
-        """The Caller of a token that an issuer signed whom the tenant in the address trusts."""
+        """The Caller of a token signed by an issuer that the tenant in the address trusts."""
         issuers = self.issuers
         if issuers is None or tenant is None or resource is None:
             raise Unauthenticated(identity.REFUSAL)
         presented = PresentedToken(secret, tenant, resource)
-        return await self._looked_up(
+        return await self._throttled(
             secret, site_of_client(connection), lambda: trusted.authenticate(self.db, issuers, presented)
         )
 
     async def caller_of_route(self, connection: AnyConnection, *, remembered: bool = False) -> Caller:
-        """The Caller of a request to a route: who holds a key, or a member who is signed in, who is never remembered.
+        """The Caller of a request to a route: the holder of a key, or a signed-in member, who is never remembered.
 
-        `remembered` as above; raises as `caller` does.
+        `remembered` and errors are as in `caller`.
         """
         tenant = connection.headers.get(TENANT_HEADER)
         if tenant is None or "authorization" in connection.headers:
@@ -121,17 +122,17 @@ class Authenticator:
         return replace(member, address=site_of_client(connection))
 
     async def session(self, connection: AnyConnection, secret: str) -> PersonSession | None:
-        """Who is signed in with this secret, or None. One that does not hold is a failure of its address, as a key is.
+        """The session with this secret, or None. A secret that does not hold counts as a failure of its address.
 
         Raises TooManyRequests, or Unavailable.
         """
         try:
-            return await self._looked_up(secret, site_of_client(connection), lambda: self._session(secret))
+            return await self._throttled(secret, site_of_client(connection), lambda: self._find_session(secret))
         except Unauthenticated:
             return None
 
-    async def while_it_holds(self, connection: AnyConnection, parts: AsyncIterator[T]) -> AsyncIterator[T]:
-        """The parts of what takes long, before each of which the credential is asked for anew.
+    async def while_valid(self, connection: AnyConnection, parts: AsyncIterator[T]) -> AsyncIterator[T]:
+        """The parts of a long transfer; before each, the credential is looked up anew.
 
         Raises Unauthenticated once it is revoked, or has ended, or its tenant is suspended.
         """
@@ -139,31 +140,30 @@ class Authenticator:
             await self.caller_of_route(connection)
             yield part
 
-    async def _looked_up(self, secret: str, site: str, ask: Callable[[], Awaitable[T]]) -> T:
-        """What a secret stands for; who makes secrets up does not ask the database."""
-        if self.failed is None:
-            return await ask()
+    async def _throttled(self, secret: str, site: str, look_up: Callable[[], Awaitable[T]]) -> T:
+        """What `look_up` finds for a secret. A client that makes secrets up is refused without a look-up."""
+        if self.failed_keys is None:
+            return await look_up()
         key = hash_secret(secret, self.pepper)
-        if self.failed.is_void(key):
+        if self.failed_keys.is_void(key):
             raise Unauthenticated(identity.REFUSAL)
-        await self.failed.require_within_rate(key, site)
+        await self.failed_keys.require_within_rate(key, site)
         try:
-            found = await ask()
+            found = await look_up()
         except Unauthenticated as error:
-            await self.failed.note_failed(
-                key, site, void=not isinstance(error, TenantSuspended | WrongResource | NotTrusted)
-            )
+            is_void = not isinstance(error, TenantSuspended | WrongResource | NotTrusted)
+            await self.failed_keys.note_failed(key, site, void=is_void)
             raise
-        self.failed.note_held(key)
+        self.failed_keys.note_valid(key)
         return found
 
-    async def _session(self, secret: str) -> PersonSession:
+    async def _find_session(self, secret: str) -> PersonSession:
         session = await people.session_of(self.db, secret, pepper=self.pepper)
         if session is None:
             raise Unauthenticated(identity.REFUSAL)
         return session
 
-    async def _ask(self, secret: str, resource: str | None) -> Caller:
+    async def _authenticate(self, secret: str, resource: str | None) -> Caller:
         if kind_of(secret) == ACCESS:
             return await grants.authenticate(self.db, secret, resource=resource, pepper=self.pepper)
         return await identity.authenticate(
@@ -172,10 +172,10 @@ class Authenticator:
 
 
 def _secret(headers: Headers) -> str:
-    """What could be a key or a token; what could not costs no look-up and is no failure of its address."""
+    """The secret of a request, if it can be a key or a token. Any other costs no look-up and is no failure."""
     scheme, _, credential = headers.get("authorization", "").partition(" ")
     secret = credential.strip()
-    could_hold = kind_of(secret) in (*KIND_SCOPES, ACCESS) or looks_like_token(secret)
-    if scheme.lower() != "bearer" or not could_hold:
+    is_plausible = kind_of(secret) in (*KIND_SCOPES, ACCESS) or looks_like_token(secret)
+    if scheme.lower() != "bearer" or not is_plausible:
         raise Unauthenticated(identity.REFUSAL)
     return secret

@@ -1,11 +1,11 @@
-"""Clients that leave: what they asked for ends with them.
+"""Clients that leave before they are answered: their requests are cancelled.
 
-A server tells an application of it when the application listens, and a handler that works does not. So somebody listens
-beside it, and cancels the request: its statements, computations and waits end, what it began to write is rolled back,
-and nobody is alarmed. Of MCP the SDK does that, once it was handed the message.
+A server tells an application that a client has left only when the application listens, and a handler at work does not.
+So a task listens beside the handler and cancels the request: its statements, computations and waits end, what it began
+to write is rolled back, and no alarm is raised. For MCP the SDK does that, once it has the message.
 
-To listen is to take the next part of the body, which nobody does before it is known who calls. Until then the
-connection itself tells (`Departure`).
+To listen is to take the next part of the body, which must not happen before the caller is known. Until then the
+connection itself tells that it was lost (`Departure`).
 """
 
 import asyncio
@@ -26,44 +26,44 @@ _BODY_HEADERS = frozenset({b"content-length", b"transfer-encoding"})
 
 
 class Departure:
-    """The end of one connection: who is to be told of it, also who asks when it has come."""
+    """The end of one connection, and the functions that it calls; those that come after it are called at once."""
 
     def __init__(self) -> None:
-        self._told: set[Callable[[], None]] = set()
+        self._callbacks: set[Callable[[], None]] = set()
         self._has_happened = False
 
     def happen(self) -> None:
-        """Tell everybody."""
+        """The connection was lost: call all functions."""
         self._has_happened = True
-        for end in tuple(self._told):
-            end()
+        for callback in tuple(self._callbacks):
+            callback()
 
     @contextmanager
     def ends(self, end: Callable[[], None]) -> Iterator[None]:
         """Call `end` if the connection is lost while the block lasts, or was before."""
-        self._told.add(end)
+        self._callbacks.add(end)
         if self._has_happened:
             end()
         try:
             yield
         finally:
-            self._told.discard(end)
+            self._callbacks.discard(end)
 
 
 def departure_of(scope: Scope) -> Departure:
-    """The end of the request's connection; of a server that does not tell, one that never comes."""
+    """The end of the request's connection; where the server does not report it, one that never comes."""
     extensions: dict[str, Any] = scope.get("extensions") or {}
     departure: Departure = extensions.get(DEPARTURE) or Departure()
     return departure
 
 
 class DepartureMiddleware(ASGIMiddleware):
-    """Cancels a request whose client leaves before it is answered, also in the middle of what it sends."""
+    """Cancels a request whose client leaves before it is answered, also in the middle of its body."""
 
     scopes = (ScopeType.HTTP,)
 
     async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
-        """Serve a request as long as there is somebody to be answered."""
+        """Serve a request as long as its client is there."""
         with anyio.CancelScope() as serving:
             client = WatchedClient(receive, send, serving)
             if not any(name in _BODY_HEADERS and value != b"0" for name, value in scope["headers"]):
@@ -77,18 +77,18 @@ class DepartureMiddleware(ASGIMiddleware):
 
 
 class WholeRequestMiddleware(ASGIMiddleware):
-    """Ends a request whose client leaves in the middle of what it sends; one that came whole is served to its end.
+    """Ends a request whose client leaves in the middle of its body; one that came whole is served to its end.
 
-    Of pages, and of what OAuth clients ask: nobody knows who asks, and whoever leaves so is no fault of ours.
+    For pages and OAuth endpoints, where nobody knows who calls. A client that leaves so is no fault of ours.
     """
 
     scopes = (ScopeType.HTTP,)
 
     async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
-        """Serve a request as far as there is one."""
+        """Serve a request, unless it breaks off."""
         is_whole = False
 
-        async def received() -> Any:
+        async def watched_receive() -> Any:
             nonlocal is_whole
             message: Any = await receive()
             if message["type"] == "http.disconnect" and not is_whole:
@@ -98,11 +98,11 @@ class WholeRequestMiddleware(ASGIMiddleware):
             return message
 
         with anyio.CancelScope() as serving:
-            await next_app(scope, received, send)
+            await next_app(scope, watched_receive, send)
 
 
 class WatchedClient:
-    """The client of one request: what it sends and is sent, until it is answered or has left."""
+    """The client of one request: receives from it and sends to it, until it is answered or has left."""
 
     def __init__(self, receive: Receive, send: Send, serving: anyio.CancelScope) -> None:
         self._receive, self._send, self._serving = receive, send, serving
@@ -114,17 +114,17 @@ class WatchedClient:
         self._first = await self._next()
 
     async def receive(self) -> Any:
-        """The next message of the request; after its body, that it is over."""
+        """The next message of the request; after its body, `http.disconnect` once it is over."""
         if self._first is not None:
             first, self._first = self._first, None
             return first
-        if self._is_read.is_set():  # What comes now, the watch is told.
+        if self._is_read.is_set():  # From now on, `watch` receives.
             await self._is_over.wait()
             return {"type": "http.disconnect"}
         return await self._next()
 
     async def send(self, message: Message) -> None:
-        """A part of the answer."""
+        """Send a part of the answer."""
         self._is_answered = message["type"] == "http.response.body" and not message.get("more_body")
         await self._send(message)
 
@@ -136,7 +136,7 @@ class WatchedClient:
         self.end()
 
     def end(self) -> None:
-        """Cancel the request; a server says of an answer that is whole what it says of a client that has left."""
+        """Cancel the request, unless it is answered: a server sends `http.disconnect` after a whole answer, too."""
         self._is_over.set()
         if not self._is_answered:
             self._serving.cancel()

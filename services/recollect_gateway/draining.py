@@ -1,4 +1,4 @@
-"""How a gateway stops: what is sent to it meanwhile is served, and whoever sends it is told to go elsewhere.
+"""How a gateway stops: it serves the requests that still come, and tells their clients to go elsewhere.
 
 On SIGTERM readiness fails first, and each answer ends its connection (`Connection: close`), while requests are served
 as before: a balancer takes a moment to notice. Then streams end, no connection is accepted any more, idle ones are
@@ -11,7 +11,7 @@ from sse_starlette.sse import AppStatus
 
 
 class Drain:
-    """Whether this process is about to stop. `end_streams`: ends those that are open, once the process has any."""
+    """Whether this process is about to stop. `end_streams`: ends all open streams, once the process has any."""
 
     def __init__(self) -> None:
         self.begun = False
@@ -23,9 +23,9 @@ class Drain:
 
 
 def keep_answers_whole() -> None:
-    """Let no answer of MCP be cut off when a signal comes.
+    """Keep sse-starlette from cutting off answers of MCP when a signal comes.
 
-    The SDK answers by sse-starlette, which watches the server's signals and ends every answer that it is sending, at
-    once: also those of calls that will be done in a moment. Streams are ended by `Drain`.
+    The SDK answers by sse-starlette, which watches the server's signals and ends at once every answer that it is
+    sending, also those of calls that will be done in a moment. Streams are ended by `Drain`.
     """
     AppStatus.enable_automatic_graceful_drain = False

@@ -1,6 +1,6 @@
-"""Errands: what goes on once its answer is sent, so that the answer tells nothing of it, not by its time either.
+"""Errands: work that goes on beside the answer, so that the answer reveals nothing of it, not by its duration either.
 
-They are few and short. Of a gateway that stops, those under way are waited for a moment and then left.
+They are few and short. A gateway that stops waits for those under way for a moment, and then leaves them.
 """
 
 import asyncio
@@ -9,28 +9,28 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 MOST = 100
-"""Errands of a gateway that are under way; one more is not begun."""
+"""Errands that a gateway has under way at most; one more is not begun."""
 
 log = structlog.get_logger(__name__)
 
 
 class Errands:
-    """Those that are under way."""
+    """The errands that are under way."""
 
     def __init__(self) -> None:
         self._under_way: set[asyncio.Task[None]] = set()
 
     def begin(self, name: str, errand: Callable[[], Awaitable[None]]) -> None:
-        """Do it beside what comes next. What fails is logged, and so is what is left because too many are under way."""
+        """Do an errand beside the request. A failure is logged, and so is an errand left because there are too many."""
         if len(self._under_way) >= MOST:
             log.warning("errand left", errand=name)
             return
-        task = asyncio.create_task(self._done(name, errand))
+        task = asyncio.create_task(self._run(name, errand))
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
 
     async def settle(self, seconds: float) -> None:
-        """Wait for those under way, so long at most, and leave the others."""
+        """Wait for those under way, for `seconds` at most, and leave the others."""
         if not self._under_way:
             return
         _, left = await asyncio.wait(self._under_way, timeout=seconds)
@@ -38,7 +38,7 @@ class Errands:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
 
-    async def _done(self, name: str, errand: Callable[[], Awaitable[None]]) -> None:
+    async def _run(self, name: str, errand: Callable[[], Awaitable[None]]) -> None:
         try:
             await errand()
         except Exception as error:

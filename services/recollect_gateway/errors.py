@@ -1,4 +1,4 @@
-"""How errors leave through HTTP: one place. Problem details as of RFC 9457."""
+"""The one place that turns errors into HTTP answers: problem details as of RFC 9457."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -89,16 +89,16 @@ DESCRIPTIONS = {
     503: "Something that Recollect needs is away or busy. The same request may be tried again after `Retry-After`.",
 }
 _SPECS = {
-    status: ResponseSpec(Problem, description=said, media_type=MEDIA_TYPE, generate_examples=False)
-    for status, said in DESCRIPTIONS.items()
+    status: ResponseSpec(Problem, description=description, media_type=MEDIA_TYPE, generate_examples=False)
+    for status, description in DESCRIPTIONS.items()
 }
-_ASKED_FOR = {412, 422, 428}
-"""What is answered only where a header asks for it, or is needed."""
+_CONDITIONAL = {412, 422, 428}
+"""Statuses that are answered only where a request has a certain header, or needs it."""
 
-RESPONSES = {status: spec for status, spec in _SPECS.items() if status not in _ASKED_FOR}
-"""What every route of the management API may answer instead, for its description."""
+RESPONSES = {status: spec for status, spec in _SPECS.items() if status not in _CONDITIONAL}
+"""The problems that every route of the management API may answer, for its description."""
 
-_SAID: dict[int, tuple[ErrorCode, str]] = {
+_EXAMPLE_DETAILS: dict[int, tuple[ErrorCode, str]] = {
     400: (ErrorCode.INVALID_INPUT, "Expected `str` of length <= 128"),
     401: (ErrorCode.UNAUTHENTICATED, "A valid API key is needed: Authorization: Bearer rcl_…"),
     403: (
@@ -120,26 +120,26 @@ _SAID: dict[int, tuple[ErrorCode, str]] = {
 EXAMPLES = {
     str(status): {"type": "about:blank", "title": TITLES[status], "status": status, "detail": detail, "code": str(code)}
     | ({"path": "name"} if status == 400 else {})
-    for status, (code, detail) in _SAID.items()
+    for status, (code, detail) in _EXAMPLE_DETAILS.items()
 }
-"""A problem of each of these statuses, for their description."""
+"""An example of a problem of each of these statuses, for their description."""
 
 
-DOING = RESPONSES | {422: _SPECS[422]}
-"""What a route may answer that does something, and so takes an idempotency key."""
+ACT_RESPONSES = RESPONSES | {422: _SPECS[422]}
+"""For a route that acts, and so takes an idempotency key."""
 
-CHANGING = DOING | {412: _SPECS[412]}
-"""The same of a route that changes one thing, on the condition that it is as it was."""
+CHANGE_RESPONSES = ACT_RESPONSES | {412: _SPECS[412]}
+"""For a route that changes one thing, and takes `If-Match`."""
 
-REPLACING = CHANGING | {428: _SPECS[428]}
-"""The same of a route that needs the condition where what is sent takes the place of what is there."""
+REPLACE_RESPONSES = CHANGE_RESPONSES | {428: _SPECS[428]}
+"""For a route that replaces one thing as a whole, and needs `If-Match`."""
 
-TELLING = RESPONSES | {304: ResponseSpec(None, description="Not changed", generate_examples=False)}
-"""What a route may answer that tells one thing, with its entity tag."""
+TAGGED_RESPONSES = RESPONSES | {304: ResponseSpec(None, description="Not changed", generate_examples=False)}
+"""For a route that answers with one thing and its entity tag."""
 
 
 def problem_response(error: Exception, request: Request[Any, Any, Any]) -> Response["Problem"]:
-    """Any error as problem details; faults of ours are logged whole and told as one plain sentence."""
+    """Any error as problem details. Faults of ours are logged in full and answered with one plain sentence."""
     answer = _answer_to(error, request)
     note_code(request.scope, answer.content.code)
     return answer
@@ -177,23 +177,23 @@ def _problem(
 
 def _allowed(error: MethodNotAllowedException) -> str:
     """The methods of the routes at the address."""
-    told = (error.headers or {}).get("allow", "")
-    return ", ".join(sorted(method.strip() for method in told.split(",")))
+    methods = (error.headers or {}).get("allow", "")
+    return ", ".join(sorted(method.strip() for method in methods.split(",")))
 
 
 def _validation(error: ValidationException, request: Request[Any, Any, Any]) -> tuple[str, str | None]:
-    """What was wrong and where, as Litestar found it in query or body, and the first place."""
+    """The faults that Litestar found in query or body, in one text, and the name of the first parameter at fault."""
     parameters = request.route_handler.parsed_fn_signature.parameters
-    places = [place for place in error.extra or [] if isinstance(place, dict)] if isinstance(error.extra, list) else []
-    named = [_name(place["key"], parameters) if "key" in place else None for place in places]
-    said = [
-        f"{name}: {plain_words(place['message'])}" if name is not None else str(place.get("message", ""))
-        for name, place in zip(named, places, strict=True)
+    faults = [fault for fault in error.extra or [] if isinstance(fault, dict)] if isinstance(error.extra, list) else []
+    names = [_name(fault["key"], parameters) if "key" in fault else None for fault in faults]
+    messages = [
+        f"{name}: {plain_words(fault['message'])}" if name is not None else str(fault.get("message", ""))
+        for name, fault in zip(names, faults, strict=True)
     ]
-    return "; ".join(said) or error.detail, next(filter(None, named), None)
+    return "; ".join(messages) or error.detail, next(filter(None, names), None)
 
 
 def _name(key: str, parameters: Mapping[str, FieldDefinition]) -> str:
-    """What is called `from` outside cannot be called so in Python."""
+    """The name of a parameter for clients: one named `from` has another name in Python."""
     parameter = parameters.get(key)
     return getattr(parameter and parameter.kwarg_definition, "name", None) or key

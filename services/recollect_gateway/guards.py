@@ -1,8 +1,8 @@
 """Guards of the management API: who calls, and whether they may.
 
-A key may be confined to some toolsets. So that no plain route does what no tool of theirs does, each route under /v1
-says as its `opt` where it belongs: `mirrors` tools, `belongs_to` a toolset, or goes `BY_SCOPE` alone. That gives it its
-scope as well (`needed_scope`), which is asked for before anything else of the request is looked at.
+A key may be confined to some toolsets, and no route may do for it what none of their tools does. So each route under
+/v1 says in its `opt` where it belongs: it `mirrors` tools, `belongs_to` a toolset, or goes `BY_SCOPE` alone. That also
+gives the route its scope (`needed_scope`), which is checked before anything else of the request is read.
 """
 
 from collections.abc import AsyncIterator
@@ -30,26 +30,26 @@ T = TypeVar("T")
 TOOLSETS_OPT = "toolsets"
 SCOPE_OPT = "scope"
 _PLACE = "recollect.place"
-"""Where a request's scope has its place among its tenant's calls, which ends with it."""
+"""Key in the state of a request's scope: the stack that holds its place among its tenant's calls."""
 
 BY_SCOPE: dict[str, Any] = {TOOLSETS_OPT: None}
-"""Of a route that manages what no tool does, such as keys: its scope alone says who may."""
+"""The `opt` of a route that manages what no tool does, such as keys: its scope alone decides who may use it."""
 
 
 def mirrors(*tools: str) -> dict[str, Any]:
-    """Of a route that does what each of these tools does: whoever may use a toolset of one may use the route."""
+    """The `opt` of a route that does what each of these tools does: a credential with a toolset of one may use it."""
     toolsets = [toolset for tool in tools for toolset in TOOLS[tool].toolsets]
     (scope,) = {TOOLS[tool].scope for tool in tools}
     return belongs_to(*toolsets, scope=scope)
 
 
 def belongs_to(*toolsets: str, scope: Scope = Scope.MEMORY_READ) -> dict[str, Any]:
-    """Of a route that no tool mirrors, for whoever may use one of these toolsets and has the scope."""
+    """The `opt` of a route that mirrors no tool, for credentials with one of these toolsets and the scope."""
     return {TOOLSETS_OPT: frozenset(toolsets), SCOPE_OPT: scope}
 
 
 def needed_scope(handler: BaseRouteHandler) -> Scope | None:
-    """The scope that a route asks for, as its description tells; None: any credential of the tenant."""
+    """The scope that a route requires, as its description says; None: any credential of the tenant is enough."""
     if requires_admin in [getattr(guard, "func", guard) for guard in handler.resolve_guards()]:
         return Scope.TENANT_ADMIN
     scope: Scope | None = handler.opt.get(SCOPE_OPT)
@@ -57,13 +57,13 @@ def needed_scope(handler: BaseRouteHandler) -> Scope | None:
 
 
 def least_role(scope: Scope | None) -> Role:
-    """The lowest role of which a person has this scope, or is a member at all."""
-    upwards = (Role.READER, Role.MEMBER, Role.ADMIN, Role.OWNER)
-    return next(role for role in upwards if scope is None or scope in ROLE_SCOPES[role])
+    """The lowest role that has this scope; of None, the lowest of all."""
+    ascending = (Role.READER, Role.MEMBER, Role.ADMIN, Role.OWNER)
+    return next(role for role in ascending if scope is None or scope in ROLE_SCOPES[role])
 
 
 class CallerMiddleware(ASGIMiddleware):
-    """Puts the Caller of each request at `request.user`, and serves it if it is admitted, when it has its turn."""
+    """Puts the Caller of each request at `request.user`, and serves the request, if admitted, when its turn comes."""
 
     scopes = (ScopeType.HTTP,)
 
@@ -86,13 +86,13 @@ class CallerMiddleware(ASGIMiddleware):
 
 
 def _may_be_remembered(scope: ASGIScope) -> bool:
-    """Whether a route does what tools do: whoever manages keys, members or the tenant is looked up each time."""
+    """Whether a route does what tools do: callers who manage keys, members or the tenant are looked up each time."""
     handler = scope["route_handler"]
     return handler.opt.get(TOOLSETS_OPT) is not None and needed_scope(handler) is not Scope.TENANT_ADMIN
 
 
-async def become_stream(request: Request[Caller, Any, Any], renew: Renew) -> Stream:
-    """Have the answer to a request be a stream, which has no place among the tenant's calls; raises TooManyRequests."""
+async def open_stream(request: Request[Caller, Any, Any], renew: Renew) -> Stream:
+    """Open a stream as the answer, and give back the request's place among its tenant's; raises TooManyRequests."""
     streams: Streams = request.app.state.streams
     place: AsyncExitStack = request.scope["state"][_PLACE]
     await place.aclose()
@@ -100,8 +100,8 @@ async def become_stream(request: Request[Caller, Any, Any], renew: Renew) -> Str
     return place.enter_context(streams.opened(request.user, renew, "sse"))
 
 
-def still_allowed(request: Request[Caller, Any, Any]) -> Renew:
-    """Who sends a request, asked anew; raises what would refuse it now."""
+def caller_renewal(request: Request[Caller, Any, Any]) -> Renew:
+    """A function that looks up a request's caller anew; it raises whatever would refuse the request now."""
     authenticator: Authenticator = request.app.state.authenticator
     handler = request.route_handler
 
@@ -117,15 +117,15 @@ def still_allowed(request: Request[Caller, Any, Any]) -> Renew:
     return renew
 
 
-def held_to(request: Request[Any, Any, Any], parts: AsyncIterator[T]) -> AsyncIterator[T]:
-    """What is sent or taken part by part, as long as the request's credential holds; then raises Unauthenticated."""
+def while_authenticated(request: Request[Any, Any, Any], parts: AsyncIterator[T]) -> AsyncIterator[T]:
+    """The parts of what is sent or received, as long as the request's credential holds; then Unauthenticated."""
     authenticator: Authenticator = request.app.state.authenticator
-    return authenticator.while_it_holds(request, parts)
+    return authenticator.while_valid(request, parts)
 
 
 def within_toolsets(connection: ASGIConnection[Any, Caller, Any, Any], handler: BaseRouteHandler) -> None:
-    """Only credentials whose allow-list, if they have one, names a toolset of the route; none where it says nothing."""
-    if connection.scope.get("method") == "OPTIONS":  # Answers which methods there are, and nothing else.
+    """Admit credentials whose allow-list, if any, names a toolset of the route. A route without `opt` has none."""
+    if connection.scope.get("method") == "OPTIONS":  # Its answer lists the methods, and nothing else.
         return
     toolsets = handler.opt.get(TOOLSETS_OPT, frozenset())
     if toolsets is not None:
@@ -133,12 +133,12 @@ def within_toolsets(connection: ASGIConnection[Any, Caller, Any, Any], handler: 
 
 
 def within_scope(connection: ASGIConnection[Any, Caller, Any, Any], handler: BaseRouteHandler) -> None:
-    """Only credentials that have the scope which the route's description tells."""
+    """Admit credentials that have the scope in the route's description."""
     scope = needed_scope(handler)
     if scope is not None and connection.scope.get("method") != "OPTIONS":
         connection.user.require(scope)
 
 
 def requires_admin(connection: ASGIConnection[Any, Caller, Any, Any], _: BaseRouteHandler) -> None:
-    """Only credentials with the scope `tenant:admin`."""
+    """Admit credentials with the scope `tenant:admin`."""
     connection.user.require(Scope.TENANT_ADMIN)

@@ -1,15 +1,15 @@
-"""HTTP/1.1 with bounds: what a client may send before anybody knows who it is, how slowly, and how often at once.
+"""HTTP/1.1 with bounds: how much an unknown client may send, how slowly, and over how many connections.
 
-uvicorn's own protocol reads headers of any size and waits for them for ever. This one keeps its parser (httptools, in
-C) and counts what the parser reports:
+uvicorn's own protocol reads headers of any size and waits for them for ever. This one uses the same parser (httptools,
+in C) and counts what the parser reports:
 
-- Headers have a number and a size at most (431), trailers count as headers and are dropped, and requests that are sent
-  ahead of their answers have a number at most.
-- While something of a request is missing, one clock runs: for its headers from their first byte, for its body by
-  windows, each of which must bring a share of it (408). It stands still while the gateway itself does not read.
-- Whoever does not take its answer is cut off.
-- Connections have a number at most, in all and by address (503).
-- Whoever serves a request is told when its connection is lost, without listening.
+- Headers are bounded in number and size (431), trailers count as headers and are dropped, and the requests that a
+  client sends ahead of their answers are bounded in number.
+- While a part of a request is missing, one clock runs: for its headers from their first byte, for its body by windows,
+  each of which must bring a share of it (408). The clock stands still while the gateway itself does not read.
+- A client that does not take its answer is cut off.
+- Connections are bounded in number, in all and by address (503).
+- The application learns that a connection is lost without listening for it.
 """
 
 import asyncio
@@ -36,10 +36,10 @@ MAX_AHEAD = 32
 """Requests that one connection may send ahead of their answers."""
 
 REFUSAL_SECONDS = 1.0
-"""How long a connection that was refused may take to read why."""
+"""How long a refused connection may take to read the reason."""
 
 MAX_REFUSALS = 100
-"""Connections that are told why they are refused, at once. More are cut off without a word."""
+"""Refused connections that are sent the reason, at once. More are cut off without an answer."""
 
 _FRAMING = 4
 """Bytes around a header: a colon, a space and the end of its line."""
@@ -47,7 +47,7 @@ _FRAMING = 4
 
 @dataclass(frozen=True, slots=True)
 class ConnectionBounds:
-    """What a connection may cost. `docs/limits.md` tells each."""
+    """What a connection may cost. `docs/limits.md` explains each bound."""
 
     connections: int
     connections_per_address: int
@@ -59,7 +59,7 @@ class ConnectionBounds:
 
     @classmethod
     def of(cls, settings: Settings) -> "ConnectionBounds":
-        """As they are set."""
+        """The bounds of the settings."""
         return cls(
             settings.max_connections,
             settings.max_connections_per_address,
@@ -72,29 +72,29 @@ class ConnectionBounds:
 
 
 class ConnectionLimiter:
-    """Counts connections. Those of trusted proxies, which bring many clients, are bounded in all only."""
+    """Counts connections. Trusted proxies bring many clients, so their connections are bounded in all only."""
 
     def __init__(self, bounds: ConnectionBounds, proxies: TrustedProxies) -> None:
         self._bounds = bounds
         self._proxies = proxies
         self._by_site: Counter[str] = Counter()
-        self._inside = 0
+        self._admitted = 0
         self.refusals = 0
 
     def admit(self, host: str | None) -> bool:
         """Count a connection and admit it, unless there are too many."""
         site = site_of(host)
-        crowded = self._by_site[site] >= self._bounds.connections_per_address and host not in self._proxies
-        if crowded or self._inside >= self._bounds.connections:
+        is_full = self._by_site[site] >= self._bounds.connections_per_address and host not in self._proxies
+        if is_full or self._admitted >= self._bounds.connections:
             return False
         self._by_site[site] += 1
-        self._inside += 1
+        self._admitted += 1
         return True
 
     def release(self, host: str | None) -> None:
-        """One that was admitted is gone."""
+        """An admitted connection has ended."""
         site = site_of(host)
-        self._inside -= 1
+        self._admitted -= 1
         self._by_site[site] -= 1
         if not self._by_site[site]:
             del self._by_site[site]
@@ -109,7 +109,7 @@ class Awaited(Enum):
 
 
 class _RefusedError(Exception):
-    """Ends the parser's work; the answer is prepared already."""
+    """Stops the parser; the answer is prepared already."""
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -166,16 +166,16 @@ class BoundedProtocol(HttpToolsProtocol):
             self.limiter.refusals -= 1
 
     def data_received(self, data: bytes) -> None:
-        """Parse what came, and see what is missing now."""
+        """Parse the data, and set the clock for what is missing now."""
         if not self._is_admitted:
-            self.transport.close()  # It has been told, and what it wanted is read: nothing is reset.
+            self.transport.close()  # The refusal is sent and the request is read, so the connection is not reset.
             return
         reports = self._reports
         super().data_received(data)
         if self.transport.is_closing():
             return
         self._silent_bytes = self._silent_bytes + len(data) if self._reports == reports else 0
-        if self._silent_bytes > self.bounds.header_bytes:  # One header, or what no parser reports, without an end.
+        if self._silent_bytes > self.bounds.header_bytes:  # An endless header, or data that the parser never reports.
             self._refuse(*self._headers_too_large())
             return
         if self._awaited is Awaited.NOTHING and self._reports == reports:
@@ -184,12 +184,12 @@ class BoundedProtocol(HttpToolsProtocol):
             self._set_clock()
 
     def pause_writing(self) -> None:
-        """The client is to take its answer within a time."""
+        """Cut the client off unless it takes its answer in time."""
         super().pause_writing()
         self._cut_off_later()
 
     def resume_writing(self) -> None:
-        """It does."""
+        """The client took what was sent."""
         super().resume_writing()
         if self._stalled is not None and not self.transport.is_closing():
             self._stalled.cancel()
@@ -212,7 +212,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header; after the body, a trailer, which nobody here reads and none may take for a header."""
+        """A header; after the body, a trailer, which is not read and must not be taken for a header."""
         self._headers += 1
         self._count_header(len(name) + len(value) + _FRAMING)
         if self._awaited is Awaited.HEADERS:
@@ -242,17 +242,17 @@ class BoundedProtocol(HttpToolsProtocol):
     # What uvicorn calls
 
     def shutdown(self) -> None:
-        """Close the connection, unless a request has begun to come: that one is answered first."""
+        """Close the connection, unless a request has begun to come, which is answered first."""
         if self._awaited is not Awaited.HEADERS or self._message == 0:
             super().shutdown()
 
     def send_400_response(self, msg: str) -> None:
-        """What the parser does not take, or what we stopped it for."""
+        """Answer a request that the parser does not take, or for which we stopped it."""
         refusal = self._refusal
         self._close_with(_answer(400, ErrorCode.INVALID_INPUT, msg) if refusal is None else refusal)
 
     def on_response_complete(self) -> None:
-        """A client may go on with its body for one window; where the connection ends, it takes the rest in time."""
+        """Give a client one window to go on with its body; where the connection ends, a time to take the rest."""
         super().on_response_complete()
         if self.transport.is_closing():
             self._cut_off_later()
@@ -260,7 +260,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._set_clock()
 
     def timeout_keep_alive_handler(self) -> None:
-        """Nothing more was asked."""
+        """No further request came."""
         super().timeout_keep_alive_handler()
         self._cut_off_later()
 
@@ -271,7 +271,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._awaited = awaited
 
     def _set_clock(self) -> None:
-        """Begin to wait for what is missing now; for nothing, only uvicorn's keep-alive waits."""
+        """Start the clock for what is missing now. Where nothing is, only uvicorn's keep-alive runs."""
         if self._clock is not None:
             self._clock.cancel()
             self._clock = None
@@ -283,16 +283,16 @@ class BoundedProtocol(HttpToolsProtocol):
             self._clock = self.loop.call_later(self.bounds.body_seconds, self._body_overdue)
 
     def _headers_overdue(self) -> None:
-        if self._answering():  # These are of the next request. Its time begins anew with the answer to this one.
+        if self._is_answering():  # These are headers of the next request, whose time begins with this one's answer.
             self._set_clock()
         elif self._message == 0:
-            self.transport.close()  # A connection that was opened ahead, perhaps: nothing was asked.
+            self.transport.close()  # Nothing was requested: perhaps the connection was opened in advance.
         else:
             self._refuse(408, ErrorCode.REQUEST_TIMEOUT, "The headers did not come in time.")
 
     def _body_overdue(self) -> None:
         if self.cycle.response_complete:
-            self.transport.close()  # It was answered without its body, and has had time to stop.
+            self.transport.close()  # The request was answered without its body, and the client had time to stop.
         elif self.flow.read_paused or self._body_bytes >= BODY_SHARE:
             self._set_clock()
         else:
@@ -304,7 +304,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     # Refusals
 
-    def _answering(self) -> bool:
+    def _is_answering(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
 
     def _count_header(self, size: int) -> None:
@@ -316,18 +316,18 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _headers_too_large(self) -> tuple[int, ErrorCode, str]:
         bounds = self.bounds
-        said = f"A request has {bounds.headers} headers of {bounds.header_bytes} bytes together at most."
-        return 431, ErrorCode.HEADERS_TOO_LARGE, said
+        detail = f"A request has {bounds.headers} headers of {bounds.header_bytes} bytes together at most."
+        return 431, ErrorCode.HEADERS_TOO_LARGE, detail
 
     def _refuse(self, status: int, code: ErrorCode, detail: str) -> None:
         self._close_with(_answer(status, code, detail))
 
     def _close_with(self, answer: bytes) -> None:
-        """Say it and close, where nothing else is being said: then, close."""
-        if not self._answering():
+        """Close the connection, and send this answer first unless another answer is being sent."""
+        if not self._is_answering():
             self.transport.write(answer)
         elif not self.cycle.response_started and self._awaited is Awaited.BODY and not self.pipeline:
-            self.cycle.disconnected = True  # What its handler may still say comes too late.
+            self.cycle.disconnected = True  # Whatever its handler still sends is dropped.
             self.cycle.message_event.set()
             self.transport.write(answer)
         self.transport.close()
@@ -335,7 +335,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
 
 def bounded(settings: Settings, drain: Drain) -> type[BoundedProtocol]:
-    """The protocol of one server: its bounds, and a limiter of its own. Once it drains, answers end connections."""
+    """The protocol of one server, with its bounds and a limiter of its own. Once it drains, answers end connections."""
     bounds = ConnectionBounds.of(settings)
     limiter = ConnectionLimiter(bounds, TrustedProxies(settings.trusted_proxies))
     return type("ServerProtocol", (BoundedProtocol,), {"bounds": bounds, "limiter": limiter, "drain": drain})

@@ -1,9 +1,9 @@
 """Requests under /v1 that may be sent again: the header `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header).
 
-The key is claimed in the transaction of the act (`Claim`, which takes part in what the route's database begins), and
-the answer is stored right after, before it is sent. What fails writes nothing and claims nothing, or undoes what it did
-and lets go of the key (`Transaction.undo_act`): sent again, it is tried again. A request with a key is finished also
-where its client has left: it is one that will ask for the answer.
+The key is claimed in the transaction of the act (`Claim`, which takes part in the transactions of the route's
+database), and the answer is stored right after, before it is sent. A request that fails writes nothing and claims
+nothing, or undoes what it did and releases the key (`Transaction.undo_act`): sent again, it is tried again. A request
+with a key is finished even where its client has left: that client will ask for the answer.
 """
 
 from dataclasses import dataclass, field
@@ -33,17 +33,17 @@ HEADER = "Idempotency-Key"
 REPLAYED = "idempotency-replayed"
 OPT = "idempotency"
 TAKES_NO_KEY = {OPT: "none"}
-"""Of a route whose body may be of any length: it is not held to compare it."""
+"""The `opt` of a route whose body may be of any length: it is not buffered for a comparison."""
 
 NEEDS_NO_KEY = {OPT: "not looked at"}
-"""Of a route that changes nothing of the tenant, where a key is kept, and nothing at all when it is asked again."""
+"""The `opt` of a route that changes nothing of the tenant, where keys are stored, and nothing at all when repeated."""
 
 KEEPS_NO_ANSWER = {OPT: "no answer"}
-"""Of a route whose answer holds what nobody may keep."""
+"""The `opt` of a route whose answer may not be stored."""
 
 _METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _KEPT_HEADERS = frozenset({"content-type", "content-disposition", "etag", "location"})
-"""Headers that belong to an answer; the others belong to its moment."""
+"""Headers that are stored with an answer; the others are made anew each time."""
 
 _DATABASE = "recollect.claiming_database"
 
@@ -60,7 +60,7 @@ class Claim:
     found: KeptAnswer | None = None
 
     async def begin(self, tx: Transaction) -> None:
-        """Claim the key; raises as `idempotency.claim` does, and where the act is done: `found` is its answer."""
+        """Claim the key. Raises as `idempotency.claim`, and Conflict where the act is done: `found` is its answer."""
         if self.is_committed:
             return
         self.found = await idempotency.claim(tx, self.request, self.vault)
@@ -68,7 +68,7 @@ class Claim:
             raise Conflict("This act is done.", code=ErrorCode.IDEMPOTENCY_DONE)
 
     async def withdraw(self, tx: Transaction) -> None:
-        """Let go of the key: sent again, the request is tried again."""
+        """Release the key: sent again, the request is tried again."""
         await idempotency.release(tx, self.request)
 
     def commit(self, *, undone: bool) -> None:
@@ -77,8 +77,8 @@ class Claim:
 
 
 @dataclass
-class HeldAnswer:
-    """An answer on its way: held until it is whole, or too large to be kept."""
+class BufferedAnswer:
+    """An answer that is buffered until it is whole, or too large to be stored."""
 
     send: Send
     messages: list[Any] = field(default_factory=list)
@@ -86,7 +86,7 @@ class HeldAnswer:
     is_whole: bool = False
 
     async def take(self, message: Any) -> None:
-        """The next message of the answer."""
+        """Buffer the next message of the answer."""
         self.messages.append(message)
         if message["type"] == "http.response.body":
             self.size += len(message["body"])
@@ -95,51 +95,51 @@ class HeldAnswer:
             await self.release()
 
     async def release(self) -> None:
-        """Send what is held."""
+        """Send the buffered messages."""
         while self.messages:
             await self.send(self.messages.pop(0))
 
     @property
     def kept(self) -> KeptAnswer | None:
-        """What is to be kept; None of one that is too large, or broke off."""
+        """The answer as it is stored; None where it is too large, or broke off."""
         if not self.is_whole or self.size > MAX_ANSWER_BYTES:
             return None
         start, *bodies = self.messages
         headers = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in start["headers"]]
         body = b"".join(message["body"] for message in bodies)
-        return KeptAnswer(start["status"], [one for one in headers if one[0] in _KEPT_HEADERS], body)
+        return KeptAnswer(start["status"], [header for header in headers if header[0] in _KEPT_HEADERS], body)
 
 
 class IdempotencyMiddleware(ASGIMiddleware):
-    """Does the act of a request with a key once, and answers a repeat as the first."""
+    """Does the act of a request with a key once, and answers repeats as the first time."""
 
     scopes = (ScopeType.HTTP,)
 
     async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
         """Raises InvalidInput, TooLarge, Conflict or Unprocessable."""
-        given, opt = _header(scope), scope["route_handler"].opt.get(OPT)
-        if given is None or opt == NEEDS_NO_KEY[OPT] or (method := _method(scope)) not in _METHODS:
+        header, opt = _key_header(scope), scope["route_handler"].opt.get(OPT)
+        if header is None or opt == NEEDS_NO_KEY[OPT] or (method := _method(scope)) not in _METHODS:
             await next_app(scope, receive, send)
             return
-        key, state = idempotency_key(given), scope["litestar_app"].state
+        key, state = idempotency_key(header), scope["litestar_app"].state
         if opt == TAKES_NO_KEY[OPT]:
             raise InvalidInput("This route takes no key: its body may be of any length", path=HEADER)
-        body = await _body(receive, state.settings.max_request_bytes)
+        body = await _read_body(receive, state.settings.max_request_bytes)
         if body is None:
-            return  # Part of a request is no request, and nobody is left to be answered.
+            return  # The request is not whole, and nobody is left to be answered.
         caller: Caller = scope["user"]
         request = IdempotentRequest.of(caller, key, method, _target(scope), body, pepper=state.pepper)
         found = await idempotency.find_answer(state.db, caller, request, state.answer_vault)
-        for other in () if found else others_of(state.pepper):
-            stored = IdempotentRequest.of(caller, key, method, _target(scope), body, pepper=other)
-            found = found or await idempotency.find_answer(state.db, caller, stored, AnswerVault.of(other))
+        for pepper in () if found else others_of(state.pepper):
+            peppered = IdempotentRequest.of(caller, key, method, _target(scope), body, pepper=pepper)
+            found = found or await idempotency.find_answer(state.db, caller, peppered, AnswerVault.of(pepper))
         if found is not None:
             await _replay(send, found)
             return
-        claim, answer = Claim(request, state.answer_vault), HeldAnswer(send)
+        claim, answer = Claim(request, state.answer_vault), BufferedAnswer(send)
         scope["state"][_DATABASE] = state.db.taking_part(claim)
         with anyio.CancelScope(shield=True):
-            await next_app(scope, _given(body, receive), answer.take)
+            await next_app(scope, _receive_again(body, receive), answer.take)
             if claim.is_committed:
                 kept = None if opt == KEEPS_NO_ANSWER[OPT] else answer.kept
                 await _keep(state.db, caller, request, kept, state.answer_vault)
@@ -158,7 +158,7 @@ def database_of(scope: Scope) -> Database:
 async def _keep(
     db: Database, caller: Caller, request: IdempotentRequest, kept: KeptAnswer | None, vault: AnswerVault
 ) -> None:
-    """The act is done, whether or not its answer can be stored."""
+    """Store the answer, if possible: the act is done either way."""
     try:
         await idempotency.keep_answer(db, caller, request, kept, vault)
     except RecollectError as error:
@@ -172,12 +172,12 @@ async def _replay(send: Send, answer: KeptAnswer) -> None:
     await send({"type": "http.response.body", "body": answer.body, "more_body": False})
 
 
-def _header(scope: Scope) -> str | None:
+def _key_header(scope: Scope) -> str | None:
     """The key as it was sent. Raises InvalidInput for several."""
-    given = [value for name, value in scope["headers"] if name == HEADER.lower().encode()]
-    if len(given) > 1:
+    values = [value for name, value in scope["headers"] if name == HEADER.lower().encode()]
+    if len(values) > 1:
         raise InvalidInput("One key is taken", path=HEADER)
-    return given[0].decode("latin-1") if given else None
+    return values[0].decode("latin-1") if values else None
 
 
 def _method(scope: Scope) -> str:
@@ -188,7 +188,7 @@ def _target(scope: Scope) -> str:
     return f"{scope['path']}?{scope['query_string'].decode('latin-1')}"
 
 
-async def _body(receive: Receive, most: int) -> bytes | None:
+async def _read_body(receive: Receive, max_bytes: int) -> bytes | None:
     """The whole body; None where the client left before its end. Raises TooLarge."""
     body, more = bytearray(), True
     while more:
@@ -197,20 +197,20 @@ async def _body(receive: Receive, most: int) -> bytes | None:
             return None
         body += message.get("body", b"")
         more = message.get("more_body", False)
-        if len(body) > most:
-            raise TooLarge(f"A request with a key holds {most} bytes at most", code=ErrorCode.REQUEST_TOO_LARGE)
+        if len(body) > max_bytes:
+            raise TooLarge(f"A request with a key holds {max_bytes} bytes at most", code=ErrorCode.REQUEST_TOO_LARGE)
     return bytes(body)
 
 
-def _given(body: bytes, receive: Receive) -> Receive:
-    """What gives this body, then whatever comes after it."""
-    is_given = False
+def _receive_again(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that answers with this body first, then with whatever comes after it."""
+    is_read = False
 
-    async def give() -> Any:
-        nonlocal is_given
-        if is_given:
+    async def receive_body_first() -> Any:
+        nonlocal is_read
+        if is_read:
             return await receive()
-        is_given = True
+        is_read = True
         return {"type": "http.request", "body": body, "more_body": False}
 
-    return give
+    return receive_body_first

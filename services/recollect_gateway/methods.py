@@ -1,6 +1,6 @@
-"""Which methods an address takes, as OPTIONS answers.
+"""The methods that an address takes, as the answer to OPTIONS lists them.
 
-The framework's answer tells those that were known of a path when its first route was registered.
+The framework's own answer lists only those that it knew of a path when its first route was registered.
 """
 
 import re
@@ -12,16 +12,16 @@ from litestar.types import Message, Scope
 _PARAMETER = re.compile(r"\{[^}]+\}")
 
 
-async def tell_methods(message: Message, scope: Scope) -> None:
-    """A hook before an answer is sent: what was asked by OPTIONS tells the methods of all routes of the address."""
+async def add_allowed_methods(message: Message, scope: Scope) -> None:
+    """A hook before an answer is sent: list the methods of all routes of the address in the answer to OPTIONS."""
     if scope.get("method") != "OPTIONS" or message["type"] != "http.response.start" or message["status"] != 204:
         return
-    here = _shape(scope["path_template"])
+    shape = _shape(scope["path_template"])
     routes = [route for route in scope["litestar_app"].routes if isinstance(route, HTTPRoute)]
-    methods = {method for route in routes if _shape(route.path_format) == here for method in route.methods}
+    methods = {method for route in routes if _shape(route.path_format) == shape for method in route.methods}
     MutableScopeHeaders.from_message(message)["Allow"] = ", ".join(sorted(methods))
 
 
 def _shape(path: str) -> str:
-    """A route's path, whatever its parameters are called."""
+    """A route's path without the names of its parameters."""
     return _PARAMETER.sub("{}", path)

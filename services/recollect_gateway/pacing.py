@@ -1,4 +1,4 @@
-"""The slot of a call while it waits for its client: others have it meanwhile."""
+"""Gives back the slot of a call while the call waits for its client, so that other calls have it."""
 
 from typing import Any
 
@@ -8,9 +8,9 @@ from recollect.platform.slots import Slot
 
 
 class PacedExchange:
-    """What a client sends and is sent, while which its call gives its slot back.
+    """Receives from a client and sends to it; meanwhile the call's slot is given back.
 
-    A body and an answer that come in parts are so in turns with other calls, part by part.
+    So a body or an answer in several parts takes turns with other calls, part by part.
     """
 
     def __init__(self, slot: Slot, receive: Receive, send: Send) -> None:
@@ -18,7 +18,7 @@ class PacedExchange:
         self._is_read = False
 
     async def receive(self) -> Any:
-        """The next message of the request. After its body comes what is only listened for, beside the work."""
+        """The next message of the request. After its body a call only listens, beside its work, and keeps its slot."""
         if self._is_read:
             return await self._receive()
         self._slot.give_back()
@@ -28,7 +28,7 @@ class PacedExchange:
         return message
 
     async def send(self, message: Message) -> None:
-        """A part of the answer."""
+        """Send a part of the answer."""
         if message["type"] != "http.response.body":
             await self._send(message)
         elif not message.get("more_body"):

@@ -1,4 +1,4 @@
-"""What callers send, as structs: parsed, checked for what cannot be stored, and told whole where it is wrong."""
+"""Input of callers as structs: parsed, checked for what cannot be stored, and refused with all its faults at once."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ MAX_DEPTH = 32
 """Nesting of arguments at most."""
 
 MAX_FAULTS = 20
-"""What is wrong with one call is told in so many places at most."""
+"""Faults of one call that its error lists, at most."""
 
 MAX_NAME = 100
 """Characters of an argument's name that an error repeats, at most."""
@@ -35,69 +35,69 @@ _UNKNOWN = re.compile(r"^Object contains unknown field `(?P<field>[^`]+)`$")
 
 
 def parse(type_: type[T], arguments: Any) -> T:
-    """Arguments, or an item of them, as a struct; raises InvalidInput with the dotted path of all that is wrong.
+    """Arguments, or an item of them, as a struct; raises InvalidInput with the dotted path of each fault.
 
-    Of more than MAX_FAULTS, the first are told. The items of `read_one_by_one` are left to the handler.
+    It lists MAX_FAULTS of them at most. The items of `read_one_by_one` are left to the handler.
     """
-    found = list(islice(_overlong(type_, arguments), MAX_FAULTS + 1))
+    faults = list(islice(_overlong_lists(type_, arguments), MAX_FAULTS + 1))
     try:
-        if not found:
+        if not faults:
             parsed = msgspec.convert(arguments, type_)
-            check_text(_read_here(type_, arguments))
+            check_text(_parts_to_check(type_, arguments))
             return parsed
     except (msgspec.ValidationError, InvalidInput):
-        found = list(islice(_faults(type_, arguments, ""), MAX_FAULTS + 1))
-    raise found[0] if len(found) == 1 else InvalidInputs(found[:MAX_FAULTS], more=len(found) > MAX_FAULTS)
+        faults = list(islice(_faults(type_, arguments, ""), MAX_FAULTS + 1))
+    raise faults[0] if len(faults) == 1 else InvalidInputs(faults[:MAX_FAULTS], more=len(faults) > MAX_FAULTS)
 
 
 def parse_leniently(type_: type[T], arguments: Any) -> T:
-    """The same of what a model sends: null is as good as leaving out what may be left out, and 5.0 is as good as 5.
+    """As `parse`, for arguments of a model: null counts as left out where that is allowed, and 5.0 counts as 5.
 
     Many models fill in every argument, and some know no other numbers. To JSON Schema, 5.0 is an integer.
     """
     try:
         return parse(type_, arguments)
     except InvalidInput:
-        if any(_overlong(type_, arguments)):
+        if any(_overlong_lists(type_, arguments)):
             raise
-    return parse(type_, _meant(type_, arguments))
+    return parse(type_, _normalized(type_, arguments))
 
 
-async def parse_beside(tenant_id: UUID, type_: type[T], arguments: Any, how: Callable[..., T] = parse) -> T:
-    """The same of what is large, beside the event loop. What it takes is bounded by what a body may hold."""
-    slices = in_one_slice(partial(how, type_, arguments))
+async def parse_beside(tenant_id: UUID, type_: type[T], arguments: Any, parser: Callable[..., T] = parse) -> T:
+    """As `parse`, for large arguments, beside the event loop. Its cost is bounded by what a body may hold."""
+    slices = in_one_slice(partial(parser, type_, arguments))
     return await compute(tenant_id, slices, seconds=inf, advice="")
 
 
-def _meant(type_: Any, value: Any) -> Any:
-    """A value without nulls for what may be left out and is not null itself, and with whole numbers for integers."""
+def _normalized(type_: Any, value: Any) -> Any:
+    """A value without nulls for fields that may be left out and not be null, and with integers for whole numbers."""
     inner, _ = _unwrapped(type_)
     if isinstance(value, dict) and isinstance(inner, type) and issubclass(inner, msgspec.Struct):
         fields = {field.encode_name: field for field in msgspec.structs.fields(inner)}
         return {
-            name: _meant(fields[name].type, part) if name in fields else part
+            name: _normalized(fields[name].type, part) if name in fields else part
             for name, part in value.items()
             if part is not None or name not in fields or fields[name].required or _takes(fields[name].type, NoneType)
         }
     if isinstance(value, list) and get_origin(inner) is list:
         (element,) = get_args(inner)
-        return [_meant(element, item) for item in value]
+        return [_normalized(element, item) for item in value]
     if isinstance(value, float) and value.is_integer() and _takes(type_, int) and not _takes(type_, float):
         return int(value)
     return value
 
 
-def _takes(type_: Any, wanted: type) -> bool:
-    """Whether a type is this one, or may be."""
+def _takes(type_: Any, option: type) -> bool:
+    """Whether a type is `option`, or a union that has it."""
     while get_origin(type_) is Annotated:
         type_ = get_args(type_)[0]
     if get_origin(type_) in (Union, UnionType):
-        return any(_takes(option, wanted) for option in get_args(type_))
-    return type_ is wanted
+        return any(_takes(member, option) for member in get_args(type_))
+    return type_ is option
 
 
-def _overlong(type_: type[msgspec.Struct], arguments: Any) -> Iterator[InvalidInput]:
-    """Which lists are too long, before any of their elements is looked at."""
+def _overlong_lists(type_: type[msgspec.Struct], arguments: Any) -> Iterator[InvalidInput]:
+    """The faults of lists that are too long, before any of their elements is looked at."""
     if not isinstance(arguments, dict):
         return
     for name, (type_of_list, longest) in _bounded_lists(type_).items():
@@ -108,7 +108,7 @@ def _overlong(type_: type[msgspec.Struct], arguments: Any) -> Iterator[InvalidIn
 
 @cache
 def _bounded_lists(type_: type[msgspec.Struct]) -> dict[str, tuple[Any, int]]:
-    """The lists of a struct that may have so many elements at most, by the names by which they are given."""
+    """The lists of a struct that have a greatest length, by their names in JSON."""
     bounded = {}
     for field in msgspec.structs.fields(type_):
         inner, bounds = _unwrapped(field.type)
@@ -119,26 +119,26 @@ def _bounded_lists(type_: type[msgspec.Struct]) -> dict[str, tuple[Any, int]]:
 
 
 def _faults(type_: Any, value: Any, path: str) -> Iterator[InvalidInput]:
-    """What is wrong with a value: of its parts, each; else with itself. What is sound is passed by at once.
+    """The faults of a value: those of its parts, or else its own. A valid value is passed over at once.
 
-    Of a list that is too long or too short its elements are not looked at, however many they are.
+    The elements of a list that is too long or too short are not looked at, however many they are.
     """
     try:
         msgspec.convert(value, type_)
-        check_text(_read_here(type_, value), path)
+        check_text(_parts_to_check(type_, value), path)
         return
     except InvalidInput as fault:
         yield fault
         return
     except msgspec.ValidationError as error:
-        itself = _invalid(str(error), path, choices=_choices(type_))
-    parts = _faults_of_parts(type_, value, path)
-    yield next(parts, itself)
-    yield from parts
+        own_fault = _invalid(str(error), path, choices=_choices(type_))
+    part_faults = _faults_of_parts(type_, value, path)
+    yield next(part_faults, own_fault)
+    yield from part_faults
 
 
-def _read_here(type_: Any, value: Any) -> Any:
-    """What is read by the struct itself: all but the items that its handler reads one by one."""
+def _parts_to_check(type_: Any, value: Any) -> Any:
+    """The parts of a value that are checked here: all but the items that its handler reads one by one."""
     apart = getattr(type_, "read_one_by_one", frozenset[str]())
     return {name: part for name, part in value.items() if name not in apart} if apart else value
 
@@ -154,8 +154,8 @@ def _faults_of_parts(type_: Any, value: Any, path: str) -> Iterator[InvalidInput
             yield _invalid(str(error), path)
             return
         (element,) = get_args(inner)
-        for place, item in enumerate(value):
-            yield from _faults(element, item, _under(path, str(place)))
+        for index, item in enumerate(value):
+            yield from _faults(element, item, _under(path, str(index)))
 
 
 def _faults_of_fields(type_: type[msgspec.Struct], value: dict[str, Any], path: str) -> Iterator[InvalidInput]:
@@ -176,17 +176,17 @@ def _faults_of_fields(type_: type[msgspec.Struct], value: dict[str, Any], path: 
 
 
 def _unwrapped(type_: Any) -> tuple[Any, list[Any]]:
-    """A type without its annotations and without null and what was not given, and its annotations."""
+    """A type without its annotations, null and `UnsetType`; and its annotations."""
     bounds: list[Any] = []
     while True:
         if get_origin(type_) is Annotated:
             type_, *more = get_args(type_)
             bounds += more
         elif get_origin(type_) in (Union, UnionType):
-            others = [option for option in get_args(type_) if option not in (NoneType, msgspec.UnsetType)]
-            if len(others) != 1:
+            options = [option for option in get_args(type_) if option not in (NoneType, msgspec.UnsetType)]
+            if len(options) != 1:
                 return type_, bounds
-            type_ = others[0]
+            type_ = options[0]
         else:
             return type_, bounds
 
@@ -198,8 +198,7 @@ def _under(path: str, name: str) -> str:
 def check_text(value: Any, path: str = "", depth: int = 0) -> None:
     """Raise InvalidInput for what JSON may carry but PostgreSQL cannot: NUL, lone surrogates, endless nesting.
 
-    And for numbers beyond all bounds (1e400, or what Python's reader makes of NaN), which would be stored as null, and
-    for those of too many digits.
+    Also for infinite numbers (1e400) and NaN, which would be stored as null, and for numbers of too many digits.
     """
     if depth > MAX_DEPTH:
         raise InvalidInput(f"Nested deeper than {MAX_DEPTH} levels", path=path.rsplit(".", 1)[0] or None)
@@ -216,8 +215,8 @@ def check_text(value: Any, path: str = "", depth: int = 0) -> None:
                 check_text(key, path, depth + 1)
                 check_text(item, f"{path}.{key}" if path else key, depth + 1)
         case list():
-            for place, item in enumerate(value):
-                check_text(item, f"{path}.{place}" if path else str(place), depth + 1)
+            for index, item in enumerate(value):
+                check_text(item, f"{path}.{index}" if path else str(index), depth + 1)
 
 
 def _encodable(text: str) -> bool:
@@ -239,25 +238,25 @@ def utc(time: datetime | None, path: str) -> datetime | None:
 
 
 def utc_through(time: datetime | None, path: str) -> datetime | None:
-    """The same of an upper bound: the end of its millisecond, where it says no microseconds."""
+    """As `utc`, for an upper bound: the end of its millisecond, where it has no microseconds."""
     moment = utc(time, path)
     return None if moment is None else through(moment)
 
 
 def _choices(type_: Any) -> str:
-    """The words that a type is one of, in order; empty for any other type."""
+    """The values of a Literal type, in order; empty for any other type."""
     inner, _ = _unwrapped(type_)
     return ", ".join(sorted(get_args(inner))) if get_origin(inner) is Literal else ""
 
 
 def _invalid(message: str, under: str, *, choices: str = "") -> InvalidInput:
-    """What the parser says of a value at `under`, with the path inside it, and what it may be one of."""
+    """The fault that the parser reports of a value at `under`, with the path inside it, and its possible values."""
     at = _AT.search(message)
     path = re.sub(r"\[(\d+)\]", r".\1", at["path"] if at else "").replace("[...]", "").lstrip(".")
     path = _under(under, path) if path else under
     text = message[: at.start()] if at else message
-    for pattern, said in ((_MISSING, "Required"), (_UNKNOWN, "Unknown argument")):
+    for pattern, fault in ((_MISSING, "Required"), (_UNKNOWN, "Unknown argument")):
         if field := pattern.match(text):
-            return InvalidInput(said, path=_under(path, field["field"][:MAX_NAME]))
-    said = plain_words(text)
-    return InvalidInput(f"{said}; there are: {choices}" if choices else said, path=path or None)
+            return InvalidInput(fault, path=_under(path, field["field"][:MAX_NAME]))
+    fault = plain_words(text)
+    return InvalidInput(f"{fault}; there are: {choices}" if choices else fault, path=path or None)

@@ -1,11 +1,11 @@
-"""Entity tags: to ask only for what has changed, and to change only what one has seen (RFC 9110, section 13).
+"""Entity tags: to read only what has changed, and to change only what one has seen (RFC 9110, section 13).
 
-A tag is strong and has two halves: of what can be changed, and of all that is told, such as when a key was used last or
-what a graph holds by now. `If-None-Match` compares both. `If-Match` compares the first: it asks whether somebody else
-changed what one is about to change, and a key that is used meanwhile is still the same.
+A tag is strong and has two halves: a hash of what can be changed, and a hash of the whole answer, which includes such
+things as when a key was used last or what a graph holds by now. `If-None-Match` compares both. `If-Match` compares the
+first: it asks whether somebody else changed what one is about to change, and using a key does not change the key.
 
-A route that tells one thing answers with `tagged`. One that changes it hands `unchanged` to the use case, which calls
-it with the thing once its row is locked, in the transaction that changes it:
+A route that reads one thing answers with `tagged`. A route that changes it hands `unchanged` to the use case, which
+calls it with the thing once its row is locked, in the transaction that changes it:
 
     async with db.transaction(request.user, read_only=True) as tx:
         return tagged(request, _body(await identity.get_key(tx, key_id)), lasting=_lasting)
@@ -30,7 +30,7 @@ from recollect.errors import InvalidInput, PreconditionFailed, PreconditionRequi
 T = TypeVar("T")
 B = TypeVar("B", bound=Struct)
 AnyRequest = Request[Any, Any, Any]
-"""Of a caller, or of an operator: whoever asks has a `tenant_id`."""
+"""A request of a caller or of an operator: `request.user` has a `tenant_id`."""
 
 MAX_TAGS = 50
 """Tags of one header."""
@@ -39,9 +39,9 @@ _TAG = re.compile(r'[ \t]*(W/)?"([\x21\x23-\x7e\x80-\xff]*)"[ \t]*(?:,|$)')
 
 
 def tagged(request: AnyRequest, body: B, *, lasting: Callable[[B], Struct] | None = None) -> Response[B]:
-    """The answer that tells one thing with its tag, or 304 where the client has it as it is.
+    """The answer with one thing and its tag, or 304 where the client has it as it is.
 
-    `lasting`: of what is told, what can be changed; None is all of it.
+    `lasting` gives the part of the body that can be changed; None: all of it.
     """
     tag = _tag(request, body, lasting)
     known = _tags_in(request, "if-none-match", weak=True) if "if-none-match" in request.headers else set[str]()
@@ -51,9 +51,10 @@ def tagged(request: AnyRequest, body: B, *, lasting: Callable[[B], Struct] | Non
 
 
 def unchanged(request: AnyRequest, lasting: Callable[[T], Struct], *, needed: bool = False) -> Callable[[T], None]:
-    """What a use case calls with what it is about to change, once that is locked: it raises PreconditionFailed.
+    """A check that a use case calls with what it is about to change, once that is locked; it raises PreconditionFailed.
 
-    `lasting` gives of it what it gives to `tagged`. Raises PreconditionRequired where `needed` and nothing is said.
+    `lasting` gives the part that can be changed, as for `tagged`. Raises PreconditionRequired where `If-Match` is
+    `needed` and missing.
     """
     if "if-match" not in request.headers:
         if needed:
@@ -73,21 +74,21 @@ def _tag(request: AnyRequest, body: B, lasting: Callable[[B], Struct] | None) ->
 
 
 def _half(request: AnyRequest, body: Struct) -> str:
-    """A hash of what is told, which differs between tenants also where they tell the same."""
+    """A hash of a body. It differs between tenants even where their bodies are equal."""
     hashed = hashlib.blake2b(msgspec.json.encode(body), key=request.user.tenant_id.bytes, digest_size=12)
     return hashed.hexdigest()
 
 
 def _tags_in(request: AnyRequest, header: str, *, weak: bool) -> set[str] | None:
     """The tags of a header; None is any (`*`). Weak ones match nothing, unless `weak`. Raises InvalidInput."""
-    given, at, tags = ",".join(request.headers.getall(header)), 0, set[str]()
-    if given.strip() == "*":
+    value, position, tags = ",".join(request.headers.getall(header)), 0, set[str]()
+    if value.strip() == "*":
         return None
-    while at < len(given):
-        tag = _TAG.match(given, at)
+    while position < len(value):
+        tag = _TAG.match(value, position)
         if tag is None or len(tags) >= MAX_TAGS:
             raise InvalidInput(f"Up to {MAX_TAGS} entity tags, each in quotes, or *", path=header)
         if weak or not tag[1]:
             tags.add(tag[2])
-        at = tag.end()
+        position = tag.end()
     return tags

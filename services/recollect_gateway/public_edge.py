@@ -1,14 +1,15 @@
 """The public edge: what holds for every request and every answer, whatever route they are for.
 
-It stands around the whole application, so no route can forget it, and nothing that it refuses is looked at further. A
-route may say a header of an answer itself, such as `Cache-Control` or a policy of a page; it is left as it was said.
+It stands around the whole application, so no route can forget it, and a request that it refuses is processed no
+further. A route may set a header of its answer itself, such as `Cache-Control` or the policy of a page; the edge then
+leaves that header alone.
 
 - Methods and paths: only those that have one meaning to us and to any proxy in front.
-- `Host` must be a name of ours (DNS rebinding), `Origin` a page of ours or one that the operator named. What brings a
-  cookie comes from our own pages alone.
-- CORS for those origins, and for every one where documents are public. Credentials of browsers are never allowed: a
+- `Host` must be one of our names (DNS rebinding), `Origin` one of our pages or an origin that the operator allowed. A
+  request with a cookie must come from our own pages.
+- CORS for those origins, and for every origin where documents are public. Credentials of browsers are never allowed: a
   token is sent on purpose, a cookie is not.
-- Headers that keep browsers from guessing, framing, embedding, referring and keeping.
+- Headers that keep browsers from guessing types, framing, embedding, sending referrers to others and caching.
 """
 
 import re
@@ -29,10 +30,10 @@ from recollect_gateway.errors import MEDIA_TYPE, TITLES, Problem
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 PUBLIC_PATHS = ("/.well-known/", "/oauth/jwks.json", "/oauth/register", "/oauth/token", "/oauth/revoke")
-"""What OAuth clients ask, which may be pages of anybody's: documents for all, and what takes no cookie."""
+"""Addresses that OAuth clients call, from anybody's pages too: public documents, and endpoints that take no cookie."""
 
 PROBE_PATH = "/health/"
-"""Probes ask by an address that is nobody's name."""
+"""Probes come by IP address, so their `Host` is none of our names."""
 
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -85,22 +86,23 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What the edge looks at; a header that came several times has several values."""
+    """The parts of a request that the edge checks; a header that came several times has several values."""
 
     method: str
     path: str
     raw_path: bytes
     hosts: tuple[str, ...]
     origins: tuple[str, ...]
-    preflight: bool
-    cookies: bool
+    is_preflight: bool
+    has_cookie: bool
 
     @classmethod
     def of(cls, scope: dict[str, Any]) -> "_Request":
         hosts, origins = _values(scope, b"host"), _values(scope, b"origin")
-        asks = scope["method"] == "OPTIONS" and bool(origins) and bool(_values(scope, b"access-control-request-method"))
-        cookies = bool(_values(scope, b"cookie"))
-        return cls(scope["method"], scope["path"], scope["raw_path"], hosts, origins, asks, cookies)
+        asks_for_method = bool(_values(scope, b"access-control-request-method"))
+        is_preflight = scope["method"] == "OPTIONS" and bool(origins) and asks_for_method
+        has_cookie = bool(_values(scope, b"cookie"))
+        return cls(scope["method"], scope["path"], scope["raw_path"], hosts, origins, is_preflight, has_cookie)
 
     @property
     def host(self) -> str:
@@ -112,7 +114,7 @@ class _Request:
 
 
 class PublicEdge:
-    """The application behind the edge. One for a gateway."""
+    """The application behind the edge; each gateway has one."""
 
     def __init__(self, app: Any, settings: Settings) -> None:
         self._app = app
@@ -126,37 +128,39 @@ class PublicEdge:
             await self._app(scope, receive, send)
             return
         request = _Request.of(scope)
-        sending = self._completed(send, self._origins.headers_for(request))
+        sending = self._adding_headers(send, self._origins.headers_for(request))
         refusal = _odd_method(request) or _odd_path(request) or self._hosts.refuse(request)
         refusal = refusal or self._origins.refuse(request)
         if refusal is not None:
             note_code(scope, str(refusal.code))
             await _answer(sending, refusal.status, _refusal_headers(refusal), refusal.body())
-        elif request.preflight:
+        elif request.is_preflight:
             await _answer(sending, 204, [], b"")
         elif request.method == "HEAD":
             await _answer_head(self._app, scope, receive, sending)
         else:
             await self._app(scope, receive, sending)
 
-    def _completed(self, send: Any, cors: HeaderList) -> Any:
-        async def completed(message: dict[str, Any]) -> None:
+    def _adding_headers(self, send: Any, cors: HeaderList) -> Any:
+        async def send_with_headers(message: dict[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message["headers"], *self._missing(message["headers"]), *cors]}
+                headers = message["headers"]
+                message = {**message, "headers": [*headers, *self._missing_headers(headers), *cors]}
             await send(message)
 
-        return completed
+        return send_with_headers
 
-    def _missing(self, said: Iterable[tuple[bytes, bytes]]) -> HeaderList:
-        there = {name.lower(): value for name, value in said}
-        is_page = there.get(b"content-type", b"").startswith(b"text/html")
+    def _missing_headers(self, headers: Iterable[tuple[bytes, bytes]]) -> HeaderList:
+        """The edge's headers that an answer does not set itself."""
+        values = {name.lower(): value for name, value in headers}
+        is_page = values.get(b"content-type", b"").startswith(b"text/html")
         policy = page_policy().encode() if is_page else _DATA_POLICY
-        wanted = [*self._headers, (b"content-security-policy", policy)]
-        return [header for header in wanted if header[0] not in there]
+        defaults = [*self._headers, (b"content-security-policy", policy)]
+        return [header for header in defaults if header[0] not in values]
 
 
 def plain_headers() -> bytes:
-    """The headers of an answer that no application gave, as lines."""
+    """The edge's headers as lines, for an answer that the HTTP server gives without the application."""
     headers = [*_HEADERS, (b"content-security-policy", _DATA_POLICY)]
     return b"".join(b"%s: %s\r\n" % header for header in headers)
 
@@ -184,7 +188,7 @@ class _Hosts:
 
 
 class _Origins:
-    """The pages that may ask from a browser: our own, and those that the operator named."""
+    """The pages that may send requests from a browser: our own, and those of the origins that the operator allowed."""
 
     def __init__(self, settings: Settings) -> None:
         self._own = settings.base_url
@@ -194,23 +198,23 @@ class _Origins:
     def refuse(self, request: _Request) -> Refusal | None:
         if not request.origins:
             return None
-        own = len(request.origins) == 1 and self._is_own(request)
-        if own or (self._may_read(request) and not request.cookies):
+        is_own = len(request.origins) == 1 and self._is_own(request)
+        if is_own or (self._may_read(request) and not request.has_cookie):
             return None
         return Refusal(403, ErrorCode.ORIGIN_NOT_ALLOWED, "This origin may not ask here (RECOLLECT_ALLOWED_ORIGINS)")
 
     def headers_for(self, request: _Request) -> HeaderList:
-        """CORS for an answer to this request."""
-        varies = [(b"vary", b"Origin")] if self._allowed else []
+        """The CORS headers of the answer to this request."""
+        vary = [(b"vary", b"Origin")] if self._allowed else []
         if not self._may_read(request):
-            return varies
-        anybody = request.path.startswith(PUBLIC_PATHS) or "*" in self._allowed
+            return vary
+        allows_any = request.path.startswith(PUBLIC_PATHS) or "*" in self._allowed
         headers = [
-            *varies,
-            (b"access-control-allow-origin", b"*" if anybody else request.origin.encode("latin-1")),
-            (b"access-control-expose-headers", b"*"),  # All that we say is for whoever may ask.
+            *vary,
+            (b"access-control-allow-origin", b"*" if allows_any else request.origin.encode("latin-1")),
+            (b"access-control-expose-headers", b"*"),  # A page that may read the answer may read all its headers.
         ]
-        if request.preflight:
+        if request.is_preflight:
             headers += [
                 (b"access-control-allow-methods", ", ".join(METHODS).encode()),
                 (b"access-control-allow-headers", b"Authorization, *"),  # The wildcard leaves this one out.
@@ -224,7 +228,7 @@ class _Origins:
         return request.path.startswith(PUBLIC_PATHS) or "*" in self._allowed or request.origin in self._allowed
 
     def _is_own(self, request: _Request) -> bool:
-        """Whether it is the page's own host that is asked, which is one of ours; never without TLS where we have it."""
+        """Whether the page comes from the host that it calls, which is one of ours; over TLS where we have TLS."""
         scheme, _, host = request.origin.partition("://")
         if scheme not in ("http", "https") or (self._secure and scheme != "https"):
             return False
@@ -240,8 +244,8 @@ def _odd_method(request: _Request) -> Refusal | None:
 def _odd_path(request: _Request) -> Refusal | None:
     if not _ODD_PATH.search(request.raw_path) and _is_text(request.raw_path):
         return None
-    said = "A path has no empty or dotted parts, no encoded slashes and no control characters"
-    return Refusal(400, ErrorCode.INVALID_INPUT, said)
+    detail = "A path has no empty or dotted parts, no encoded slashes and no control characters"
+    return Refusal(400, ErrorCode.INVALID_INPUT, detail)
 
 
 def _is_text(raw_path: bytes) -> bool:
@@ -255,7 +259,7 @@ def _is_text(raw_path: bytes) -> bool:
 
 
 def _values(scope: dict[str, Any], name: bytes) -> tuple[str, ...]:
-    return tuple(value.decode("latin-1").strip().lower() for each, value in scope["headers"] if each == name)
+    return tuple(value.decode("latin-1").strip().lower() for header, value in scope["headers"] if header == name)
 
 
 def _refusal_headers(refusal: Refusal) -> HeaderList:
@@ -266,16 +270,16 @@ def _refusal_headers(refusal: Refusal) -> HeaderList:
 
 
 async def _answer_head(app: Any, scope: Any, receive: Any, send: Any) -> None:
-    """Answer as GET is answered; the server leaves out the body.
+    """Answer as to GET; the server leaves out the body.
 
-    An answer that says no length may have no end, such as a stream of changes, so its headers are all of it.
+    An answer without a Content-Length may have no end, such as a stream of changes, so it is ended after its headers.
     """
     with anyio.CancelScope() as answering:
 
         async def send_head(message: dict[str, Any]) -> None:
             await send(message)
-            starts = message["type"] == "http.response.start"
-            if starts and not any(name.lower() == b"content-length" for name, _ in message["headers"]):
+            is_start = message["type"] == "http.response.start"
+            if is_start and not any(name.lower() == b"content-length" for name, _ in message["headers"]):
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
                 answering.cancel()
                 await anyio.lowlevel.checkpoint()

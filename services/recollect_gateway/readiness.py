@@ -1,4 +1,4 @@
-"""Whether a gateway may be given requests: what `/health/ready` answers, and its metrics tell by themselves."""
+"""Whether a gateway may be sent requests, as `/health/ready` answers and its metrics report."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -14,20 +14,20 @@ from recollect.platform.schema.service import SchemaCheck, require_any_usable
 from recollect_gateway.draining import Drain
 
 REPORT_SECONDS = 10.0
-"""How often it is reported to the metrics: as often as most ask for them, or more."""
+"""How often readiness is reported to the metrics: at least as often as most systems scrape them."""
 
 log = structlog.get_logger(__name__)
 
 
 class Readiness:
-    """Of one process, by what it needs: a database as new as this version, and that it does not stop."""
+    """Readiness of one process: it needs a database as new as this version, and must not be stopping."""
 
     def __init__(self, drain: Drain, cells: Sequence[Database]) -> None:
         self._drain = drain
         self._home, *self._others = [SchemaCheck(cell) for cell in cells]
 
     async def require(self) -> None:
-        """Return where it may be given requests; raises Unavailable, for why it may not."""
+        """Return if the process may be sent requests; raises Unavailable, which says why it may not."""
         if self._drain.begun:
             raise Unavailable("This gateway stops. Ask again: another one answers.", code=ErrorCode.DRAINING)
         await require_any_usable(self._home, self._others)
@@ -35,7 +35,7 @@ class Readiness:
 
 @asynccontextmanager
 async def reported_readiness(readiness: Readiness, seconds: float = REPORT_SECONDS) -> AsyncIterator[None]:
-    """Report it to the metrics every `seconds`, from the start on."""
+    """Report readiness to the metrics every `seconds`, from the start on."""
     reporting = asyncio.create_task(_keep_reporting(readiness, seconds), name="readiness")
     try:
         yield
@@ -46,7 +46,7 @@ async def reported_readiness(readiness: Readiness, seconds: float = REPORT_SECON
 
 
 async def _keep_reporting(readiness: Readiness, seconds: float) -> None:
-    with suppress_instrumentation():  # It is no part of what anybody called.
+    with suppress_instrumentation():  # Spans are for calls, and this belongs to none.
         while True:
             record_readiness(is_ready=await _is_ready(readiness))
             await asyncio.sleep(seconds)

@@ -1,14 +1,14 @@
 """Callers that a gateway remembers for a few seconds, so that not every request looks its credential up.
 
-What holds of each, so that nobody is served longer than the setting says whom the database would refuse
-(docs/adr/0018-callers-are-remembered-for-seconds.md):
+A caller whom the database would refuse is served no longer than the setting says
+(docs/adr/0018-callers-are-remembered-for-seconds.md), because of these rules:
 
-- It is known by the keyed hash of its secret, with the tenant and the resource that the request names.
-- It is as old as the moment before it was looked up, and forgotten so many seconds after that.
-- It is forgotten as soon as word comes that callers of its tenant have changed. What was looked up before that word is
-  not remembered after it.
-- While no such word can come, since Redis is away, nothing is remembered.
-- Its own end is looked at each time. Nobody is remembered to be refused.
+- A caller is known by the keyed hash of its secret, with the tenant and the resource that the request names.
+- Its age counts from the moment before it was looked up, and it is forgotten so many seconds after that.
+- It is forgotten as soon as a message says that callers of its tenant have changed. A caller that was looked up before
+  that message is not remembered after it.
+- While no such message can come, since Redis is away, nothing is remembered.
+- Its own expiry is checked each time. Refusals are not remembered.
 """
 
 import time
@@ -24,72 +24,72 @@ from recollect.platform.caller_changes import EVERYBODY
 from recollect.platform.change_bus import ChangeBus, Listener
 
 REMEMBERED_CALLERS = 10_000
-"""Credentials whose callers a gateway remembers; and tenants of whom it knows when their callers changed."""
+"""Credentials whose callers a gateway remembers; and tenants for which it remembers when their callers changed."""
 
-Presented = tuple[bytes, str | None, str | None]
+PresentedCredential = tuple[bytes, str | None, str | None]
 """A credential as a request brings it: its keyed hash, the tenant that the address names, the resource."""
 
 
 class RememberedCallers:
-    """What one gateway knows of who called lately. `seconds` 0 remembers nobody.
+    """The recent callers of one gateway. `seconds` 0 remembers nobody.
 
-    `is_told`: whether word of changes can come.
+    `is_listening`: whether messages about changes can come.
     """
 
     def __init__(
-        self, seconds: float, is_told: Callable[[], bool], clock: Callable[[], float] = time.monotonic
+        self, seconds: float, is_listening: Callable[[], bool], clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._seconds, self._is_told, self._clock = seconds, is_told, clock
-        self._known: LRUCache[bytes, dict[Presented, tuple[float, Caller]]] = LRUCache(REMEMBERED_CALLERS)
+        self._seconds, self._is_listening, self._clock = seconds, is_listening, clock
+        self._known: LRUCache[bytes, dict[PresentedCredential, tuple[float, Caller]]] = LRUCache(REMEMBERED_CALLERS)
         self._changed: dict[UUID, float] = {}
         self._all_changed = float("-inf")
 
     def now(self) -> float:
-        """The moment of which `keep` is to be told: before the caller is looked up."""
+        """This moment, to be passed to `keep`: taken before the caller is looked up."""
         return self._clock()
 
-    def find(self, presented: Presented) -> Caller | None:
-        """Who this was a moment ago, if that still counts."""
+    def find(self, presented: PresentedCredential) -> Caller | None:
+        """The caller that had this credential a moment ago, if that still counts."""
         known = self._known.get(presented[0], {}).get(presented)
         if known is None:
             return None
-        asked_at, caller = known
+        looked_up_at, caller = known
         is_over = caller.expires_at is not None and caller.expires_at <= datetime.now(UTC)
-        if is_over or not self._counts(asked_at, caller.tenant_id):
+        if is_over or not self._counts(looked_up_at, caller.tenant_id):
             self.drop(presented)
             return None
         return caller
 
-    def keep(self, presented: Presented, caller: Caller, asked_at: float) -> None:
-        """Remember who this is, as it was at that moment."""
-        if self._counts(asked_at, caller.tenant_id):
-            self._known.setdefault(presented[0], {})[presented] = asked_at, caller
+    def keep(self, presented: PresentedCredential, caller: Caller, looked_up_at: float) -> None:
+        """Remember the caller that had this credential at that moment."""
+        if self._counts(looked_up_at, caller.tenant_id):
+            self._known.setdefault(presented[0], {})[presented] = looked_up_at, caller
 
-    def drop(self, presented: Presented) -> None:
-        """Forget a credential, such as one that was refused, wherever it was brought."""
+    def drop(self, presented: PresentedCredential) -> None:
+        """Forget a credential, such as one that was refused, for every tenant and resource."""
         self._known.pop(presented[0], None)
 
     def forget(self, tenant_id: UUID) -> None:
-        """Callers of a tenant have changed, or of EVERYBODY."""
+        """Forget the callers of a tenant, or of EVERYBODY: they have changed."""
         now = self._clock()
         if tenant_id == EVERYBODY:
             self._all_changed = now
             self._changed.clear()
             return
         if len(self._changed) >= REMEMBERED_CALLERS:
-            self._changed = {each: at for each, at in self._changed.items() if now - at < self._seconds}
+            self._changed = {tenant: at for tenant, at in self._changed.items() if now - at < self._seconds}
         if len(self._changed) >= REMEMBERED_CALLERS:
             self.forget(EVERYBODY)
         self._changed[tenant_id] = now
 
-    def _counts(self, asked_at: float, tenant_id: UUID) -> bool:
-        """Whether what was looked up at that moment may be served now."""
-        changed = max(self._all_changed, self._changed.get(tenant_id, float("-inf")))
-        return self._is_told() and changed < asked_at > self._clock() - self._seconds
+    def _counts(self, looked_up_at: float, tenant_id: UUID) -> bool:
+        """Whether a caller of this tenant that was looked up at that moment may be served now."""
+        changed_at = max(self._all_changed, self._changed.get(tenant_id, float("-inf")))
+        return self._is_listening() and changed_at < looked_up_at > self._clock() - self._seconds
 
 
 class CallerListener(Listener):
-    """Has callers be forgotten of whom a word comes. Where words may have been missed, all are."""
+    """Forgets callers when a message says that they have changed; all of them where messages may have been missed."""
 
     __slots__ = ("_callers",)
 
@@ -98,13 +98,13 @@ class CallerListener(Listener):
         self._callers = callers
 
     def wake(self, graph_id: UUID | None = None) -> None:
-        """A tenant's callers have changed, which stands where other entries have a graph; None: anybody's."""
+        """Forget the callers of a tenant, whose id stands where other entries have a graph's; None: of all tenants."""
         self._callers.forget(EVERYBODY if graph_id is None else graph_id)
 
 
 @contextmanager
 def remembered_callers(bus: ChangeBus, seconds: float) -> Iterator[RememberedCallers]:
-    """Callers that are forgotten by what the bus tells, while the block lasts; `seconds` 0 asks nothing of it."""
+    """Remembered callers, forgotten by messages of the bus while the block lasts; `seconds` 0 leaves the bus alone."""
     callers = RememberedCallers(seconds, lambda: bus.follows(EVERYBODY))
     if not seconds:
         yield callers

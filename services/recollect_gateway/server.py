@@ -17,7 +17,7 @@ from recollect_gateway.http_protocol import bounded
 from recollect_gateway.public_edge import PublicEdge
 
 _TICK_SECONDS = 0.1
-"""As often as uvicorn looks whether it is to stop, and renews the Date header."""
+"""How often uvicorn checks whether it should stop, and renews the Date header."""
 
 _OTHER_FILES = 512
 """Files that a gateway has open beside its clients' connections: logs, PostgreSQL, Redis, models."""
@@ -36,7 +36,7 @@ class GatewayServer(uvicorn.Server):
         self._serves_until = 0.0
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Note which signal it was, and when it came."""
+        """Note until when to serve, by the signal and the moment at which it came."""
         self._serves_until = time.monotonic() + self._seconds if sig == signal.SIGTERM and not self.should_exit else 0
         super().handle_exit(sig, frame)
 
@@ -78,9 +78,9 @@ def server_config(app: Any, settings: Settings, drain: Drain | None = None) -> u
 
 
 def allow_open_files(settings: Settings) -> None:
-    """Raise this process's soft limit of open files, so that a full house meets our bound and not the system's."""
+    """Raise this process's soft limit of open files, so that connections reach our bound before the system's."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = settings.max_connections + _OTHER_FILES
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    needed = settings.max_connections + _OTHER_FILES
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        allowed = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, allowed), hard))

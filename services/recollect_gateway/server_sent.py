@@ -11,10 +11,10 @@ HEADERS = {
     "X-Accel-Buffering": "no",
     "X-Content-Type-Options": "nosniff",
 }
-"""What keeps proxies from holding events back, and from keeping them."""
+"""Headers that keep proxies from holding events back, and from caching them."""
 
 SILENCE = b":\n\n"
-"""A comment: nothing happened, and the connection is there."""
+"""A comment, which says that nothing happened and that the connection is there."""
 
 
 def retry_after(milliseconds: int) -> bytes:
@@ -24,10 +24,10 @@ def retry_after(milliseconds: int) -> bytes:
 
 def event(name: str, data: Any, *, place: str | None = None) -> bytes:
     """An event with JSON data, which never holds a line's end; `place`: its id, by which a client goes on after it."""
-    where = b"" if place is None else b"id: %s\n" % place.encode()
-    return b"%sevent: %s\ndata: %s\n\n" % (where, name.encode(), msgspec.json.encode(data))
+    id_line = b"" if place is None else b"id: %s\n" % place.encode()
+    return b"%sevent: %s\ndata: %s\n\n" % (id_line, name.encode(), msgspec.json.encode(data))
 
 
 def reached(place: str) -> bytes:
-    """No event, and the id by which a client goes on: so far nothing was for it."""
+    """Only the id after which a client goes on, without an event: nothing up to there was for it."""
     return b"id: %s\n\n" % place.encode()

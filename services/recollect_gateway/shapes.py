@@ -1,4 +1,4 @@
-"""What tools and routes take alike: patterns, the names of graphs, and metadata within its bound."""
+"""Types and checks that tools and routes share: patterns, names of graphs, and bounded metadata."""
 
 import re
 from datetime import datetime
@@ -11,12 +11,12 @@ from recollect.errors import InvalidInput
 from recollect.times import in_plain_words
 
 END = r"$(?!\n)"
-"""The end of a text in a pattern. To Python `$` alone is also before a last line's end, which to JSON Schema it is not:
-where a schema is for others to read, `plain_pattern` takes the rest away."""
+"""The end of a text in a pattern. In Python `$` alone also matches before a final newline, which it does not in JSON
+Schema: for schemas that others read, `plain_pattern` takes the rest away."""
 
 GRAPH_NAME = f"^[A-Za-z0-9_@-]{{1,128}}{END}"
 GraphName = Annotated[str, Meta(pattern=GRAPH_NAME)]
-"""What may name a graph."""
+"""The name of a graph."""
 
 
 GraphChoice = Annotated[GraphName, Meta(description="Its name or id; default: the credential's")]
@@ -24,7 +24,7 @@ AsOf = Annotated[
     Annotated[str, Meta(max_length=40)] | int,
     Meta(description="Read as it was: a revision, or a time like 2027-01-31T12:00:00Z"),
 ]
-"""As it is told. A revision may come as a number; `as_text` makes it the text that use cases take."""
+"""The moment of the past as clients send it. A revision may be a number; `as_text` gives the text for use cases."""
 
 
 MAX_ITEMS = 100
@@ -46,9 +46,9 @@ Ttl = Annotated[float, Meta(ge=0, le=3650)]
 Reason = Annotated[str, Meta(max_length=1_000)]
 
 
-def plain_pattern(said: str) -> str:
-    """A pattern, or what is said of one, with `$` for its end, as every dialect reads it: some know no lookahead."""
-    return said.replace(END, "$").replace(repr(END)[1:-1], "$")
+def plain_pattern(text: str) -> str:
+    """A pattern, or a text that quotes one, with `$` for its end: some dialects know no lookahead."""
+    return text.replace(END, "$").replace(repr(END)[1:-1], "$")
 
 
 _BOUND = re.compile(
@@ -58,11 +58,11 @@ _SIGNS = {"<=": "less than or equal to", ">=": "greater than or equal to", "<": 
 _COUNTED = {"str": ("String", "character"), "array": ("Array", "element"), "object": ("Object", "key")}
 
 
-def plain_words(said: str) -> str:
-    """What the parser says, in the words that validators of JSON are known for, which the references quote."""
-    match = _BOUND.match(said)
+def plain_words(message: str) -> str:
+    """A message of the parser in the usual words of JSON validators, which the reference servers use."""
+    match = _BOUND.match(message)
     if match is None:
-        return plain_pattern(in_plain_words(said))
+        return plain_pattern(in_plain_words(message))
     bound = match["bound"].removesuffix(".0")
     if not match["of"]:
         return f"Number must be {_SIGNS[match['sign']]} {bound}"
@@ -77,6 +77,6 @@ def check_metadata(metadata: dict[str, Any] | None, path: str, max_size: int) ->
         raise InvalidInput(f"Metadata too large (max {max_size} bytes)", path=path)
 
 
-def as_text(told: str | int | None) -> str | None:
+def as_text(as_of: str | int | None) -> str | None:
     """The `as_of` of arguments as text; None for now."""
-    return None if told is None else str(told)
+    return None if as_of is None else str(as_of)

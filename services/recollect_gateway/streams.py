@@ -1,10 +1,10 @@
-"""Streams: answers that stay open and tell what changes, of either transport.
+"""Streams: answers of either transport that stay open and tell what changes.
 
-A stream waits most of the time. While it does, it has no place among its tenant's calls and no turn; it takes a turn
-for each look at the database. Streams that look for the same, as callers who may see the same, share what one of them
-reads (`shared_reads.py`). Before each look its credential is asked for anew, so that nothing is told to one that no
-longer holds. Nothing is queued for a client that reads slowly: its stream looks again when what it was sent is taken,
-and the connection of one that takes nothing is cut off (`http_protocol.py`).
+A stream waits most of the time. While it waits, it has no place among its tenant's calls and no turn; it takes a turn
+for each look at the database. Streams that look for the same, for callers who may see the same, share what one of them
+reads (`shared_reads.py`). Before each look the credential is looked up anew, so that a stream whose credential no
+longer holds is told nothing. Nothing is queued for a client that reads slowly: its stream looks again when the client
+has taken what it was sent, and the connection of a client that takes nothing is cut off (`http_protocol.py`).
 """
 
 from collections import Counter
@@ -24,21 +24,21 @@ from recollect_gateway.shared_reads import SharedReads
 T = TypeVar("T")
 
 DRAINING = "draining"
-"""Why streams end that have done nothing wrong: this process stops. Another one serves whoever comes back."""
+"""Why a stream ends whose client did nothing wrong: this process stops. Another one serves clients that come back."""
 
 OPEN_STREAM = "recollect.stream"
-"""Of a request's scope: its answer is a stream, which ends when its client leaves and has not failed then."""
+"""Key in a request's state: its answer is a stream, which ends when its client leaves and has not failed then."""
 
-AGAIN_SECONDS = 1.0
+RETRY_SECONDS = 1.0
 """How long a stream waits before it looks again, where the database was away or busy."""
 
 Renew = Callable[[], Awaitable[Caller]]
-"""Who a stream is for, asked anew; raises Unauthenticated, Forbidden, or Unavailable."""
+"""Looks the caller of a stream up anew; raises Unauthenticated, Forbidden, or Unavailable."""
 
 
 @dataclass(slots=True)
 class Look(Generic[T]):
-    """What one look found: None, nothing to tell. `more`: there is more to find at once."""
+    """The result of one look at the database; `found` None: nothing to tell. `more`: there is more to find at once."""
 
     found: T | None
     more: bool = False
@@ -46,46 +46,46 @@ class Look(Generic[T]):
 
 @dataclass(slots=True)
 class Stream:
-    """One open stream. `ended`: why it was ended by us, once it was. `wanted`: when its look became due."""
+    """One open stream. `ended`: why we ended it, once we did. `requested_at`: when its next look became due."""
 
     streams: "Streams"
     caller: Caller
     renew: Renew
     listener: Listener
     ended: str | None = field(default=None, init=False)
-    wanted: int = field(default=0, init=False)
+    requested_at: int = field(default=0, init=False)
 
     async def follow(self, look: Callable[[Caller], Awaitable[Look[T]]]) -> AsyncIterator[T | None]:
         """What each look finds, and None where nothing was found for as long as a connection may be silent.
 
-        Looks at first, then when something was written, and every so often. Ends where the credential does, where a
-        look raises, and when this process stops; `ended` says why.
+        It looks at once, then after each write, and every so often. It ends with the credential, where a look raises,
+        and when this process stops; `ended` says why.
         """
-        self.wanted = self.streams.reads.now()
+        self.requested_at = self.streams.reads.now()
         try:
             while not self.streams.is_draining:
-                looked = await self._look(look)
-                if looked is not None and looked.found is not None:
-                    yield looked.found
-                if looked is None or not looked.more:
-                    async for silence in self._wait(AGAIN_SECONDS if looked is None else None):
+                result = await self._look(look)
+                if result is not None and result.found is not None:
+                    yield result.found
+                if result is None or not result.more:
+                    async for silence in self._wait(RETRY_SECONDS if result is None else None):
                         yield silence
-                    self.wanted = self.streams.reads.now()
+                    self.requested_at = self.streams.reads.now()
             self.ended = DRAINING
         except RecollectError as error:
             self.ended = str(error.code)
         metrics.record_ended_stream(self.ended)
 
-    async def shared(self, asked: Hashable, read: Callable[[], Awaitable[T]]) -> T:
-        """What a look reads that depends on the tenant, on the graphs that the caller may use, and on `asked` alone.
+    async def shared(self, query: Hashable, read: Callable[[], Awaitable[T]]) -> T:
+        """The result of `read`, which depends on the tenant, the graphs that the caller may use, and `query` alone.
 
-        Streams of which all that is the same, and whose looks are due together, share one read.
+        Streams that have all of these in common, and whose looks are due together, share one read.
         """
-        key = (self.caller.tenant_id, self.caller.graphs, asked)
-        return await self.streams.reads.read(key, self.wanted, read)
+        key = (self.caller.tenant_id, self.caller.graphs, query)
+        return await self.streams.reads.read(key, self.requested_at, read)
 
     async def _look(self, look: Callable[[Caller], Awaitable[Look[T]]]) -> Look[T] | None:
-        """What there is; None where that cannot be found out now."""
+        """The result of a look; None where the database is away or busy now."""
         try:
             async with self.streams.admission.at_work(self.caller):
                 self.caller = await self.renew()
@@ -94,7 +94,7 @@ class Stream:
             return None
 
     async def _wait(self, seconds: float | None) -> AsyncIterator[None]:
-        """Wait for news, or so long (None: until the next check is due); tell of each silence."""
+        """Wait for a write, for `seconds` at most (None: until the next check is due); yield None for each silence."""
         settings = self.streams.settings
         left = settings.stream_check_seconds if seconds is None else seconds
         while left > 0:
@@ -106,7 +106,7 @@ class Stream:
 
 
 class Streams:
-    """The open streams of this process: few of each key, of each tenant and in all."""
+    """The open streams of this process, bounded for each credential, for each tenant and in all."""
 
     def __init__(self, bus: ChangeBus, admission: Admission, settings: Settings) -> None:
         self.bus, self.admission, self.settings = bus, admission, settings
@@ -132,7 +132,7 @@ class Streams:
                     del self._open[key]
 
     def drain(self) -> None:
-        """End every stream, and open none any more."""
+        """End every stream, and refuse new ones."""
         self.is_draining = True
         self.bus.wake_all()
 
@@ -142,13 +142,13 @@ class Streams:
 
     def _require_room(self, keys: tuple[object, ...]) -> None:
         settings = self.settings
-        mosts = (settings.streams, settings.streams_per_tenant, settings.streams_per_key)
-        whose = ("This gateway has", "This tenant has", "This credential has")
-        for key, most, who in zip(keys, mosts, whose, strict=True):
-            if self._open[key] >= most:
+        limits = (settings.streams, settings.streams_per_tenant, settings.streams_per_key)
+        subjects = ("This gateway has", "This tenant has", "This credential has")
+        for key, limit, subject in zip(keys, limits, subjects, strict=True):
+            if self._open[key] >= limit:
                 metrics.record_refused_request("streams")
                 raise TooManyRequests(
-                    f"{who} {most} streams open at this gateway, and may not have more. Listen to several things on "
-                    "one stream, or end another.",
+                    f"{subject} {limit} streams open at this gateway, and may not have more. Listen to several things "
+                    "on one stream, or end another.",
                     code=ErrorCode.TOO_MANY_STREAMS,
                 )

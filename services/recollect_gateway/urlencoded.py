@@ -1,7 +1,7 @@
-"""Parameters as forms and queries send them: urlencoded, of bounded number and size, each once.
+"""Parameters of forms and queries: urlencoded, of bounded number and size, each once.
 
-A name that comes twice is refused whoever reads it: of two values one reader would take the first, another the last.
-What may come several times, such as boxes that are checked, its reader names.
+A name that comes twice is refused: of two values one reader would take the first, another the last. Callers name the
+parameters that may come several times, such as checked boxes, as `several`.
 """
 
 from collections.abc import Collection
@@ -21,24 +21,24 @@ class MalformedParameters(InvalidInput):
 
 
 async def form_parameters(
-    request: Request[Any, Any, Any], *, most: int, several: Collection[str] = ()
+    request: Request[Any, Any, Any], *, limit: int, several: Collection[str] = ()
 ) -> dict[str, list[str]]:
-    """Those of a body, as `parameters` reads them. Raises MalformedParameters."""
+    """The parameters of a body, as `parameters` reads them. Raises MalformedParameters."""
     kind = request.headers.get("content-type", "").split(";", 1)[0].strip().lower()
     if kind != FORM:
         raise MalformedParameters(f"The body must be {FORM}")
-    return parameters(await request.body(), most=most, several=several)
+    return parameters(await request.body(), limit=limit, several=several)
 
 
-def parameters(encoded: bytes, *, most: int, several: Collection[str] = ()) -> dict[str, list[str]]:
-    """Each parameter with its one value, those of `several` with as many as there are; at most `most` in all.
+def parameters(encoded: bytes, *, limit: int, several: Collection[str] = ()) -> dict[str, list[str]]:
+    """Each parameter with its one value, those of `several` with all their values; at most `limit` values.
 
     Raises MalformedParameters.
     """
     if len(encoded) > MAX_FORM_BYTES:
         raise MalformedParameters(f"The parameters take {MAX_FORM_BYTES} bytes at most")
     try:
-        pairs = parse_qsl(encoded.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=most)
+        pairs = parse_qsl(encoded.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=limit)
     except ValueError:  # UnicodeDecodeError is one
         raise MalformedParameters("The parameters are not encoded as they should be, or too many") from None
     found: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""Counting what is called: in memory while a request is served, written down every few seconds beside it."""
+"""Counts of calls: kept in memory while requests are served, and stored every few seconds beside them."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,14 +18,14 @@ from recollect.platform.db import Database
 from recollect_gateway.streams import OPEN_STREAM
 
 LAST_FLUSH_SECONDS = 5.0
-"""How long a gateway that stops tries to write down what it counted last."""
+"""How long a gateway that stops tries to store its last counts."""
 
 log = structlog.get_logger(__name__)
 
 
 @asynccontextmanager
 async def flushed_usage(db: Database, tally: UsageTally, *, seconds: float) -> AsyncIterator[None]:
-    """Write the tally down every so many seconds, and once more at the end."""
+    """Store the tally every so many seconds, and once more at the end."""
     stopping = asyncio.Event()
     flushing = asyncio.create_task(_keep_flushing(db, tally, seconds, stopping), name="usage")
     try:
@@ -39,7 +39,7 @@ async def flushed_usage(db: Database, tally: UsageTally, *, seconds: float) -> A
 
 
 async def _keep_flushing(db: Database, tally: UsageTally, seconds: float, stopping: asyncio.Event) -> None:
-    with suppress_instrumentation():  # What is measured here is others' work.
+    with suppress_instrumentation():  # Spans are for calls, and this belongs to none.
         while not stopping.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(stopping.wait(), seconds)
@@ -67,22 +67,22 @@ class UsageMiddleware(ASGIMiddleware):
     scopes = (ScopeType.HTTP,)
 
     async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
-        """Serve the request, then count it. One whose answer was broken off has failed."""
-        body, status, whole = CountedBody(receive), 500, False
+        """Serve the request, then count it. A request whose answer broke off has failed."""
+        body, status, is_whole = CountedBody(receive), 500, False
 
-        async def watched(message: Message) -> None:
-            nonlocal status, whole
+        async def watched_send(message: Message) -> None:
+            nonlocal status, is_whole
             if message["type"] == "http.response.start":
                 status = message["status"]
             await send(message)
             # A stream whose reader leaves ends without its last part, and without an error.
-            whole = message["type"] == "http.response.body" and not message.get("more_body")
+            is_whole = message["type"] == "http.response.body" and not message.get("more_body")
 
         try:
-            await next_app(scope, body, watched)
+            await next_app(scope, body, watched_send)
         finally:
             tally: UsageTally = scope["litestar_app"].state.tally
-            failed = status >= 400 or not (whole or OPEN_STREAM in scope["state"])
+            failed = status >= 400 or not (is_whole or OPEN_STREAM in scope["state"])
             name = f"{cast(HTTPScope, scope)['method']} {scope['path_template']}"
             counts = Counts(calls=1, errors=int(failed), bytes_received=body.received)
             tally.count(scope["user"].tenant_id, "route", name, counts)

@@ -1,4 +1,4 @@
-"""Whether what a request sends can be kept: its query parameters and its body, before a handler looks at them."""
+"""Checks of a request's query parameters and body, before a handler reads them."""
 
 from collections.abc import Awaitable, Callable
 from functools import cache
@@ -19,8 +19,8 @@ def known_parameters(connection: ASGIConnection[Any, Any, Any, Any], handler: Ba
     known = _query_parameters(handler, frozenset(connection.path_params))
     for name in connection.query_params:
         if name not in known:
-            there = f"it takes {', '.join(sorted(known))}" if known else "it takes none"
-            raise InvalidInput(f"The route has no such query parameter: {there}", path=name[:MAX_NAME])
+            accepted = f"it takes {', '.join(sorted(known))}" if known else "it takes none"
+            raise InvalidInput(f"The route has no such query parameter: {accepted}", path=name[:MAX_NAME])
 
 
 @cache
@@ -32,7 +32,7 @@ def _query_parameters(handler: BaseRouteHandler, path_parameters: frozenset[str]
 def valid_body(
     type_: type[msgspec.Struct], *, needed: bool = True
 ) -> Callable[[Request[Any, Any, Any]], Awaitable[None]]:
-    """Refuse a body that is not of this type, with the paths of what is wrong; of `needed` False, none is fine, too."""
+    """A check that refuses a body not of this type, with the paths of its faults; `needed` False allows no body."""
 
     async def check(request: Request[Any, Any, Any]) -> None:
         if not needed and (await request.body()).strip() in (b"", b"null"):
@@ -49,7 +49,7 @@ def valid_body(
 
 
 async def read_json(request: Request[Any, Any, Any]) -> Any:
-    """A request's body, whatever its type; raises InvalidInput for what is no JSON, and as `require_quick_to_parse`."""
+    """The JSON of a request's body; raises InvalidInput where it is no JSON, and as `require_quick_to_parse`."""
     await require_quick_to_parse(await request.body())
     try:
         return msgspec.json.decode(await request.body())

@@ -17,12 +17,12 @@ from recollect.settings.cells import HOME
 from recollect_gateway.admission import AddressLimits
 from recollect_gateway.errors import problem_response
 from recollect_gateway.failures import FailedKeys
-from recollect_gateway.methods import tell_methods
+from recollect_gateway.methods import add_allowed_methods
 from recollect_gateway.validation import known_parameters
 from recollect_operator.cells import OperatorCells
 from recollect_operator.deployment import CellController
 from recollect_operator.document import document_config
-from recollect_operator.identity import IdentityMiddleware, KeyHolders, OperatorIdentity, owner
+from recollect_operator.identity import IdentityMiddleware, KeyIdentities, OperatorIdentity, owner
 from recollect_operator.plans import PlanTermsController
 from recollect_operator.records import ErasureReceiptController
 from recollect_operator.tenants import TenantRecordController
@@ -31,10 +31,10 @@ MAX_BODY_BYTES = 64 * 1024
 
 
 def create_app(settings: Settings, *, as_owner: bool = False) -> Litestar:
-    """The operator API, for whoever holds an operator's key.
+    """The operator API, for holders of an operator's key.
 
-    `as_owner`: within the process of somebody who has the owner's connection; nobody is asked for a key, so it must
-    not be served.
+    `as_owner`: within the process of somebody who has the owner's connection. It asks for no key, so it must not be
+    served.
     """
 
     @asynccontextmanager
@@ -57,7 +57,7 @@ def create_app(settings: Settings, *, as_owner: bool = False) -> Litestar:
         [api, live],
         lifespan=[lifespan],
         exception_handlers={Exception: lambda request, error: problem_response(error, request)},
-        before_send=[tell_methods],
+        before_send=[add_allowed_methods],
         request_max_body_size=MAX_BODY_BYTES,
         openapi_config=document_config(),
         logging_config=None,
@@ -78,20 +78,20 @@ async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None
     )
     stack.push_async_callback(limiter.aclose)
     limits = AddressLimits(state.pepper)
-    failed = FailedKeys(limiter, lambda site: limits.of("operator_keys", site, settings.failed_keys_per_minute))
-    cells = OperatorCells.connect(settings, OPERATOR_ROLE, lambda its: its.operator_database_url)
+    failed_keys = FailedKeys(limiter, lambda site: limits.of("operator_keys", site, settings.failed_keys_per_minute))
+    cells = OperatorCells.connect(settings, OPERATOR_ROLE, lambda cell_settings: cell_settings.operator_database_url)
     state.cells = await stack.enter_async_context(cells)
-    state.identify = KeyHolders(state.cells.home, state.pepper, failed)
+    state.identify = KeyIdentities(state.cells.home, state.pepper, failed_keys)
 
 
 async def _open_as_owner(state: State, settings: Settings, stack: AsyncExitStack) -> None:
-    cells = OperatorCells.connect(settings, OWNER_ROLE, lambda its: its.migration_url)
+    cells = OperatorCells.connect(settings, OWNER_ROLE, lambda cell_settings: cell_settings.migration_url)
     state.cells = await stack.enter_async_context(cells)
     state.identify = owner
 
 
 async def _operator(request: Request[OperatorIdentity, Any, State], state: State) -> AsyncIterator[Operator]:
-    """A connection for the length of one request, in the cell of the tenant or of the name that it is about."""
+    """A connection for one request, in the cell of its tenant, or else in the cell that its query names."""
     cells: OperatorCells = state.cells
     slug, tenant_id = request.path_params.get("slug"), request.path_params.get("tenant_id")
     if slug is None and tenant_id is None:

@@ -1,4 +1,4 @@
-"""The cells as the operator API reaches them: an operator's connection in the cell that what is asked is about."""
+"""The operator API's connections to the cells: each request works in the cell of its tenant."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -29,13 +29,13 @@ class OperatorCells:
     async def connect(
         cls, settings: Settings, role: str, url_of: Callable[[Settings], str]
     ) -> AsyncIterator["OperatorCells"]:
-        """Pools that connect when they are first used; `url_of` tells a cell's address from its settings."""
+        """Pools that connect when they are first used; `url_of` gives the address of a cell from its settings."""
         async with AsyncExitStack() as stack:
             databases = {}
             for name in settings.cell_names:
-                its = settings.of_cell(name)
-                opening = OperatorDatabase.connect(url_of(its), role, its, cell=name)
-                databases[name] = await stack.enter_async_context(opening)
+                cell_settings = settings.of_cell(name)
+                database = OperatorDatabase.connect(url_of(cell_settings), role, cell_settings, cell=name)
+                databases[name] = await stack.enter_async_context(database)
             yield cls(databases)
 
     @property
@@ -45,7 +45,7 @@ class OperatorCells:
 
     @property
     def names(self) -> list[str]:
-        """Every cell, home first."""
+        """The names of all cells, home first."""
         return list(self._databases)
 
     def at(self, cell: str) -> OperatorDatabase:
@@ -55,26 +55,26 @@ class OperatorCells:
         return self._databases[cell]
 
     async def cell_of(self, *, slug: str | None = None, tenant_id: UUID | None = None) -> str:
-        """Where a tenant is; home where the directory does not name it, or there is one cell."""
+        """The cell of a tenant; home where the directory does not name the tenant, or there is one cell."""
         if len(self._databases) == 1:
             return HOME
         async with self.home.session() as operator:
             return await directory.find_cell(operator, slug=slug, tenant_id=tenant_id)
 
-    async def each(self, who: OperatorIdentity, ask: Callable[[Operator], Awaitable[T]]) -> dict[str, T]:
-        """What every cell answers, by name. Raises Unavailable where one is away."""
+    async def query_all(self, identity: OperatorIdentity, query: Callable[[Operator], Awaitable[T]]) -> dict[str, T]:
+        """The results of `query` in every cell, by the cell's name. Raises Unavailable where one is away."""
 
-        async def asked(name: str) -> T:
-            async with self._databases[name].session(who) as operator:
-                return await ask(operator)
+        async def query_cell(name: str) -> T:
+            async with self._databases[name].session(identity) as operator:
+                return await query(operator)
 
-        return dict(zip(self.names, await asyncio.gather(*map(asked, self.names)), strict=True))
+        return dict(zip(self.names, await asyncio.gather(*map(query_cell, self.names)), strict=True))
 
     @asynccontextmanager
     async def claimed(self, slug: str, cell: str) -> AsyncIterator[UUID]:
-        """The id of a tenant that is made inside, with this slug, which no tenant of any cell has.
+        """The id of a tenant that the block creates with this slug, which is claimed for it in all cells.
 
-        With one cell nothing is claimed: there the slug is unique. Raises Conflict.
+        With one cell nothing is claimed: the slug is unique in it. Raises Conflict.
         """
         tenant_id = new_id()
         if len(self._databases) == 1:
@@ -93,15 +93,15 @@ class OperatorCells:
             raise
 
     async def _may_have(self, cell: str, tenant_id: UUID) -> bool:
-        """Whether a cell has a tenant, or cannot be asked: a commit may have come through whose answer did not."""
+        """Whether a cell has a tenant, or may have it: a commit may have succeeded whose answer was lost."""
         try:
             async with self.at(cell).session() as operator:
                 return await directory.has_tenant(operator, tenant_id)
         except Unavailable:
-            return True  # Where it has not, `_free` forgets the claim later.
+            return True  # If the cell does not have it, `_free` releases the slug later.
 
     async def _free(self, slug: str) -> None:
-        """Forget what the directory says of a tenant that its cell does not have: it was erased, or never made."""
+        """Release a slug of the directory whose tenant its cell does not have: erased, or never created."""
         async with self.home.session() as operator:
             entry = await directory.find_settled(operator, slug)
         if entry is None:

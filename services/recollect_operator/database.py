@@ -1,4 +1,4 @@
-"""PostgreSQL as the operator API reaches it: few connections, as the role that reads nothing which is remembered."""
+"""The operator API's connections to PostgreSQL: few, and with a role that cannot read memories."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +15,7 @@ from recollect.settings.cells import HOME
 from recollect_operator.identity import OperatorIdentity
 
 CONNECTIONS = 4
-"""Operators are few, and a step of an erasure holds one for a second or two."""
+"""Connections at most: operators are few, and a step of an erasure holds one for a second or two."""
 
 
 class OperatorDatabase:
@@ -42,18 +42,18 @@ class OperatorDatabase:
             yield cls(pool, settings, cell)
 
     @asynccontextmanager
-    async def session(self, who: OperatorIdentity | None = None) -> AsyncIterator[Operator]:
-        """A connection at which this operator is at work, None before it is known who; raises Unavailable."""
+    async def session(self, identity: OperatorIdentity | None = None) -> AsyncIterator[Operator]:
+        """A connection for an operator; None while the operator is not known yet. Raises Unavailable."""
         async with (
             told_at_the_end(self._settings) as on_acted,
             translated_errors(),
             self._pool.acquire(timeout=self._settings.database_acquire_seconds) as connection,
         ):
-            if who is None:
+            if identity is None:
                 operator = Operator(connection, on_acted=on_acted, cell=self._cell)
             else:
                 operator = Operator(
-                    connection, on_acted=on_acted, actor=who.actor, address=who.address, cell=self._cell
+                    connection, on_acted=on_acted, actor=identity.actor, address=identity.address, cell=self._cell
                 )
             async with told_outdated(operator):
                 yield operator

@@ -30,15 +30,15 @@ class CellController(Controller):
         return Page([await _describe(cells, name, request.user) for name in cells.names], None)
 
 
-async def _describe(cells: OperatorCells, name: str, who: OperatorIdentity) -> CellBody:
+async def _describe(cells: OperatorCells, name: str, identity: OperatorIdentity) -> CellBody:
     try:
-        async with cells.at(name).session(who) as operator:
+        async with cells.at(name).session(identity) as operator:
             return await _measure(operator)
     except Unavailable:
         return CellBody(name, False, None, None, [])
 
 
 async def _measure(operator: Operator) -> CellBody:
-    lacks = await directory.missing_migrations(operator)
+    missing = await directory.missing_migrations(operator)
     size = await directory.measure_cell(operator)
-    return CellBody(operator.cell, True, size.tenants, size.bytes, lacks)
+    return CellBody(operator.cell, True, size.tenants, size.bytes, missing)

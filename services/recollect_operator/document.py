@@ -18,7 +18,7 @@ _JSON = "application/json"
 
 
 class OperatorDocument(JsonRenderPlugin):
-    """Serves the document, which is made once."""
+    """Serves the document, which is rendered once."""
 
     def __init__(self) -> None:
         super().__init__(path=["/", "/openapi.json"])
@@ -27,12 +27,12 @@ class OperatorDocument(JsonRenderPlugin):
     def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
         """The document as JSON."""
         if self._rendered is None:
-            self._rendered = self.render_json(request, described(openapi_schema))
+            self._rendered = self.render_json(request, complete_document(openapi_schema))
         return self._rendered
 
 
 def document_config() -> OpenAPIConfig:
-    """How the document is made and served: for all who reach the port, since it is the same everywhere."""
+    """The configuration of the document, which anybody who reaches the port may read: it is the same everywhere."""
     key = SecurityScheme(type="http", scheme="bearer", description="An operator's key: rcl_operator_…")
     return OpenAPIConfig(
         title="Recollect operator API",
@@ -44,32 +44,32 @@ def document_config() -> OpenAPIConfig:
     )
 
 
-def described(document: dict[str, Any]) -> dict[str, Any]:
+def complete_document(document: dict[str, Any]) -> dict[str, Any]:
     """The document with the examples of each operation, and the headers that it takes."""
     text = files(__package__).joinpath("assets", "examples.json").read_text(encoding="utf-8")
     examples: dict[str, dict[str, Any]] = json.loads(text)
     paths = {
         path: {
-            method: with_headers(_operation(told, examples.get(f"{method.upper()} {path}", {})))
-            for method, told in methods.items()
+            method: with_headers(_operation(operation, examples.get(f"{method.upper()} {path}", {})))
+            for method, operation in methods.items()
         }
         for path, methods in document["paths"].items()
     }
     return document | {"paths": paths}
 
 
-def _operation(told: dict[str, Any], example: dict[str, Any]) -> dict[str, Any]:
+def _operation(operation: dict[str, Any], example: dict[str, Any]) -> dict[str, Any]:
     responses = {
         status: _with_example(response, PROBLEMS[status], MEDIA_TYPE)
         if status in PROBLEMS
         else _with_example(response, example.get("response"), _JSON)
-        for status, response in told["responses"].items()
-        if status != "422"  # It takes no idempotency keys: those are kept with a tenant.
+        for status, response in operation["responses"].items()
+        if status != "422"  # Idempotency keys are stored with a tenant, so this API takes none.
     }
-    request = (
-        {"requestBody": _with_example(told["requestBody"], example["request"], _JSON)} if "request" in example else {}
-    )
-    return told | {"responses": responses} | request
+    completed = operation | {"responses": responses}
+    if "request" in example:
+        completed["requestBody"] = _with_example(operation["requestBody"], example["request"], _JSON)
+    return completed
 
 
 def _with_example(part: dict[str, Any], example: Any, media_type: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Who asks the operator API: by a key in the Authorization header, or as the owner, within their own process."""
+"""The identity of an operator: by a key in the Authorization header, or as the owner, within the owner's process."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -22,54 +22,54 @@ if TYPE_CHECKING:
 
 AnyConnection = ASGIConnection[Any, Any, Any, Any]
 
-NOBODYS = UUID(int=0)
+NO_TENANT = UUID(int=0)
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorIdentity:
-    """An operator at work: `actor` as the log tells it, and the client's address. Of no tenant, and so of this id."""
+    """An operator: its `actor` in the log, and the client's address. It belongs to no tenant (`NO_TENANT`)."""
 
     actor: str
     address: str | None = None
-    tenant_id: UUID = NOBODYS
+    tenant_id: UUID = NO_TENANT
 
 
 Identify = Callable[[AnyConnection], Awaitable[OperatorIdentity]]
-"""Tells who asks; raises Unauthenticated, TooManyRequests or Unavailable."""
+"""Identifies the operator of a request; raises Unauthenticated, TooManyRequests or Unavailable."""
 
 
 async def owner(_: AnyConnection) -> OperatorIdentity:
-    """Whoever runs the application within their own process, on the owner's connection: there is nobody else."""
+    """The owner, who runs the application within their own process and with the owner's connection."""
     return OperatorIdentity("owner")
 
 
 @dataclass(frozen=True, slots=True)
-class KeyHolders:
-    """Turns `Authorization: Bearer rcl_operator_…` into who asks; keys that do not hold are throttled by address."""
+class KeyIdentities:
+    """Turns `Authorization: Bearer rcl_operator_…` into an operator; keys that do not hold are throttled by address."""
 
     db: "OperatorDatabase"
     pepper: bytes
-    failed: FailedKeys
+    failed_keys: FailedKeys
 
     async def __call__(self, connection: AnyConnection) -> OperatorIdentity:
-        """Who holds the key. Every refusal looks alike, that of a tenant's key, too."""
+        """The operator who holds the key. All refusals look alike, also of a tenant's key."""
         secret, site = _secret(connection), site_of_client(connection)
         key = hash_secret(secret, self.pepper)
-        if self.failed.is_void(key):
+        if self.failed_keys.is_void(key):
             raise Unauthenticated(operator_keys.REFUSAL)
-        await self.failed.require_within_rate(key, site)
+        await self.failed_keys.require_within_rate(key, site)
         try:
             async with self.db.session() as session:
                 actor = await operator_keys.authenticate(session, secret, pepper=self.pepper)
         except Unauthenticated:
-            await self.failed.note_failed(key, site, void=True)
+            await self.failed_keys.note_failed(key, site, void=True)
             raise
-        self.failed.note_held(key)
+        self.failed_keys.note_valid(key)
         return OperatorIdentity(actor, site)
 
 
 class IdentityMiddleware(ASGIMiddleware):
-    """Puts who asks at `request.user`, before anything else of the request is looked at."""
+    """Puts the operator at `request.user`, before anything else of the request is read."""
 
     scopes = (ScopeType.HTTP,)
 
@@ -81,7 +81,7 @@ class IdentityMiddleware(ASGIMiddleware):
 
 
 def _secret(connection: AnyConnection) -> str:
-    """What could be an operator's key; what could not costs no look-up."""
+    """The secret of a request, if it can be an operator's key; any other is refused without a look-up."""
     scheme, _, credential = connection.headers.get("authorization", "").partition(" ")
     secret = credential.strip()
     if scheme.lower() != "bearer" or kind_of(secret) != KIND:

@@ -1,4 +1,4 @@
-"""/operator/v1/plans: what tenants may have and ask for."""
+"""/operator/v1/plans: the limits of what tenants may store and request."""
 
 from typing import Any
 
@@ -45,9 +45,9 @@ class PlanTermsController(Controller):
         503 where a cell is away: it has been changed at home, and is in all once this is sent again.
         """
         cells: OperatorCells = state.cells
-        changed = await plans.set_plan(operator, name, data.named)
+        plan = await plans.set_plan(operator, name, data.named)
         for cell in cells.names:
             if cell != HOME:
-                async with cells.at(cell).session(request.user) as other:
-                    await plans.share_plan(operator, other, name)
-        return plan_body(changed)
+                async with cells.at(cell).session(request.user) as cell_operator:
+                    await plans.share_plan(operator, cell_operator, name)
+        return plan_body(plan)

@@ -1,4 +1,4 @@
-"""/operator/v1: erasures that are under way, their receipts, and the log of operators."""
+"""/operator/v1: erasures under way, receipts of erasures, and the log of operators."""
 
 from typing import Annotated
 from uuid import UUID
@@ -14,7 +14,7 @@ from recollect.accounts.tenants import service as tenants
 from recollect.platform.operator_sessions import Operator
 from recollect.settings.cells import HOME
 from recollect_gateway.errors import RESPONSES
-from recollect_gateway.management.pages import Cursor, Limit, Page, counted, page_of, place_of
+from recollect_gateway.management.pages import Cursor, Limit, Page, integer, page_of, place_of
 from recollect_operator.shapes import (
     EntryBody,
     ErasureBody,
@@ -30,7 +30,7 @@ OfSubject = Annotated[str | None, QueryParameter(max_length=300, description="On
 
 
 class ErasureReceiptController(Controller):
-    """Erasures of tenants whose grace is over. Workers do them by themselves; who waits for one may help."""
+    """Erasures of tenants whose grace is over. Workers do them by themselves; an operator who waits may help."""
 
     path = "/"
     tags = ("erasures",)
@@ -61,7 +61,7 @@ class ErasureReceiptController(Controller):
         limit: Limit = 50,
     ) -> Page[ErasureReceiptBody]:
         """What is left of tenants that were erased, newest first."""
-        before = place_of(cursor, counted)
+        before = place_of(cursor, integer)
         found = await deletions.list_receipts(operator, slug=slug, before=before, limit=limit + 1)
         return page_of(found, limit, receipt_body, lambda receipt: str(receipt.number))
 
@@ -82,6 +82,6 @@ class ErasureReceiptController(Controller):
         limit: Limit = 50,
     ) -> Page[EntryBody]:
         """The log of operators, newest first. Nobody changes it."""
-        before = place_of(cursor, counted)
+        before = place_of(cursor, integer)
         found = await operator_log.list_entries(operator, subject=subject, before=before, limit=limit + 1)
         return page_of(found, limit, entry_body, lambda entry: str(entry.id))

@@ -13,7 +13,7 @@ from recollect_operator.app import create_app
 
 
 def served_settings(settings: Settings) -> Settings:
-    """The settings by which it listens: an address of its own, and no page of anybody's asks it."""
+    """The settings by which it listens: on its own address, and for no page of any origin."""
     return settings.model_copy(
         update={
             "host": settings.operator_host,
@@ -26,9 +26,9 @@ def served_settings(settings: Settings) -> Settings:
 
 def serve(settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT; raises InvalidInput for settings that would not be safe."""
-    listening = served_settings(settings)
-    listening.require_own_secret()
-    uvicorn.Server(server_config(traced(create_app(settings), listening), listening)).run()
+    server_settings = served_settings(settings)
+    server_settings.require_own_secret()
+    uvicorn.Server(server_config(traced(create_app(settings), server_settings), server_settings)).run()
 
 
 def main() -> None:

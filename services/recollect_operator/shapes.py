@@ -1,4 +1,4 @@
-"""What the routes of the operator API take and answer."""
+"""Bodies of the requests and answers of the operator API."""
 
 from dataclasses import asdict
 from datetime import datetime
@@ -105,7 +105,7 @@ class ChangePlan(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def named(self) -> dict[str, int | None]:
-        """Those that were named."""
+        """The limits that the request names."""
         return {limit: getattr(self, limit) for limit in LIMITS if getattr(self, limit) is not UNSET}
 
 
@@ -147,23 +147,23 @@ class EntryBody(Struct, frozen=True):
 
 
 def tenant_body(tenant: Tenant, cell: str) -> TenantRecordBody:
-    """A tenant of a cell, as it is told."""
+    """A tenant of a cell, as the API returns it."""
     return TenantRecordBody(
         str(tenant.id), tenant.slug, tenant.name, tenant.status, tenant.plan, tenant.created_at, tenant.erase_at, cell
     )
 
 
 def plan_body(plan: Plan) -> PlanTermsBody:
-    """A plan, as it is told."""
+    """A plan, as the API returns it."""
     return PlanTermsBody(**asdict(plan))
 
 
 def receipt_body(receipt: ErasureReceipt) -> ErasureReceiptBody:
-    """A receipt, as it is told."""
+    """A receipt, as the API returns it."""
     rows = msgspec.json.decode(receipt.content)["rows"]
     return ErasureReceiptBody(str(receipt.id), receipt.slug, receipt.erased_at, rows, receipt.content, receipt.sha256)
 
 
 def entry_body(entry: OperatorEntry) -> EntryBody:
-    """An entry of the log, as it is told."""
+    """An entry of the log, as the API returns it."""
     return EntryBody(**{**asdict(entry), "id": str(entry.id)})

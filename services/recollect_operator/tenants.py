@@ -21,7 +21,7 @@ from recollect.caller import Role
 from recollect.errors import InvalidInput
 from recollect.platform.operator_sessions import Operator
 from recollect.settings.cells import HOME
-from recollect_gateway.errors import CHANGING, RESPONSES, TELLING
+from recollect_gateway.errors import CHANGE_RESPONSES, RESPONSES, TAGGED_RESPONSES
 from recollect_gateway.management.pages import Cursor, Limit, Page, page_of
 from recollect_gateway.preconditions import tagged, unchanged
 from recollect_gateway.validation import valid_body
@@ -60,10 +60,10 @@ class TenantRecordController(Controller):
     ) -> Page[TenantRecordBody]:
         """Every tenant of every cell, by slug, suspended and deleted ones too."""
         cells: OperatorCells = state.cells
-        lists = await cells.each(
+        lists = await cells.query_all(
             request.user, lambda operator: tenants.list_tenants(operator, after=cursor or "", limit=limit + 1)
         )
-        found = [tenant_body(tenant, cell) for cell, there in lists.items() for tenant in there]
+        found = [tenant_body(tenant, cell) for cell, listed in lists.items() for tenant in listed]
         found.sort(key=lambda body: body.slug)
         return page_of(found[: limit + 1], limit, lambda body: body, lambda body: body.slug)
 
@@ -86,7 +86,7 @@ class TenantRecordController(Controller):
             link, key = await _first_credentials(operator, tenant, data, state)
         return CreatedTenant(**structs.asdict(tenant_body(tenant, data.cell)), invitation_link=link, admin_key=key)
 
-    @get("/{slug:str}", responses=TELLING, summary="Read a tenant")
+    @get("/{slug:str}", responses=TAGGED_RESPONSES, summary="Read a tenant")
     async def read_tenant(
         self, request: AnyRequest, operator: NamedDependency[Operator], slug: FromPath[str]
     ) -> Response[TenantRecordBody]:
@@ -98,7 +98,12 @@ class TenantRecordController(Controller):
         """How many rows of each table an erasure would delete."""
         return RowCounts(await deletions.count_rows(operator, slug))
 
-    @put("/{slug:str}/plan", responses=CHANGING, summary="Give a tenant a plan", before_request=valid_body(PlanName))
+    @put(
+        "/{slug:str}/plan",
+        responses=CHANGE_RESPONSES,
+        summary="Give a tenant a plan",
+        before_request=valid_body(PlanName),
+    )
     async def set_plan(
         self,
         request: AnyRequest,
@@ -113,7 +118,10 @@ class TenantRecordController(Controller):
         return tenant_body(await tenants.set_plan(operator, slug, data.plan, check=check), operator.cell)
 
     @put(
-        "/{slug:str}/suspension", responses=CHANGING, summary="Suspend a tenant", before_request=valid_body(Suspension)
+        "/{slug:str}/suspension",
+        responses=CHANGE_RESPONSES,
+        summary="Suspend a tenant",
+        before_request=valid_body(Suspension),
     )
     async def suspend(
         self,
@@ -128,7 +136,7 @@ class TenantRecordController(Controller):
             await tenants.suspend_tenant(operator, slug, read_only=read_only, check=check), operator.cell
         )
 
-    @delete("/{slug:str}/suspension", responses=CHANGING, summary="Resume a tenant", status_code=200)
+    @delete("/{slug:str}/suspension", responses=CHANGE_RESPONSES, summary="Resume a tenant", status_code=200)
     async def resume(
         self, request: AnyRequest, operator: NamedDependency[Operator], slug: FromPath[str]
     ) -> TenantRecordBody:
@@ -137,7 +145,7 @@ class TenantRecordController(Controller):
             await tenants.resume_tenant(operator, slug, check=_unchanged(request, operator)), operator.cell
         )
 
-    @delete("/{slug:str}", responses=CHANGING, summary="Delete a tenant", status_code=202)
+    @delete("/{slug:str}", responses=CHANGE_RESPONSES, summary="Delete a tenant", status_code=202)
     async def delete_tenant(
         self,
         request: AnyRequest,
@@ -153,12 +161,12 @@ class TenantRecordController(Controller):
         """
         days = state.settings.tenant_deletion_grace_days if grace_days is None else grace_days
         grace = timedelta(days=days)
-        if not grace and confirm != slug:  # Also of days so few that they are no microsecond.
+        if not grace and confirm != slug:  # The grace is 0 also for a fraction of a day below a microsecond.
             raise InvalidInput("Nothing brings it back: repeat the tenant's slug", path="confirm")
         check = _unchanged(request, operator)
         return tenant_body(await deletions.delete_tenant(operator, slug, grace=grace, check=check), operator.cell)
 
-    @post("/{slug:str}/restore", responses=CHANGING, summary="Restore a tenant", status_code=200)
+    @post("/{slug:str}/restore", responses=CHANGE_RESPONSES, summary="Restore a tenant", status_code=200)
     async def restore(
         self, request: AnyRequest, operator: NamedDependency[Operator], slug: FromPath[str]
     ) -> TenantRecordBody:
@@ -172,23 +180,23 @@ def _unchanged(request: AnyRequest, operator: Operator) -> Callable[[Tenant], No
     return unchanged(request, lambda tenant: tenant_body(tenant, operator.cell))
 
 
-async def _share_plan(cells: OperatorCells, who: OperatorIdentity, plan: str, cell: str) -> None:
-    """Have a cell other than home know a plan as home does, which it may not yet where it was added later."""
+async def _share_plan(cells: OperatorCells, identity: OperatorIdentity, plan: str, cell: str) -> None:
+    """Copy a plan from home to another cell, which may not have it yet where it was added later."""
     if cell == HOME:
         return
-    async with cells.home.session(who) as home, cells.at(cell).session(who) as operator:
+    async with cells.home.session(identity) as home, cells.at(cell).session(identity) as operator:
         await plans.share_plan(home, operator, plan)
 
 
 async def _first_credentials(
-    operator: Operator, tenant: Tenant, asked: CreateTenant, state: State
+    operator: Operator, tenant: Tenant, data: CreateTenant, state: State
 ) -> tuple[str | None, str | None]:
-    """The invitation of its owner and its first key, as far as they are asked for."""
+    """The link of its owner's invitation and its first key, each if the request asks for it."""
     tx, link, key = await operator.within(operator_caller(tenant)), None, None
-    if asked.owner_email is not None:
-        issued = await members.invite(tx, asked.owner_email, Role.OWNER, pepper=state.pepper)
+    if data.owner_email is not None:
+        issued = await members.invite(tx, data.owner_email, Role.OWNER, pepper=state.pepper)
         link = f"{state.settings.base_url}/join/{issued.secret}"
-    if asked.admin_key is not None:
-        new = NewKey(key_name(asked.admin_key, path="admin_key"), kind="admin")
+    if data.admin_key is not None:
+        new = NewKey(key_name(data.admin_key, path="admin_key"), kind="admin")
         key = (await identity.create_key(tx, new, pepper=state.pepper)).secret
     return link, key

@@ -183,8 +183,8 @@ class TestMemory:
         failed = FailedKeys(forgetful, lambda site: RateLimit("address", site, quota=1), clock=lambda: 0.0)
         for number in range(3 * max(REMEMBERED_KEYS, REMEMBERED)):
             await failed.note_failed(number.to_bytes(32), str(number), void=True)
-            failed.note_held(number.to_bytes(32, "little"))
-        sizes = [len(failed._held), len(failed._void), len(forgetful._local)]
+            failed.note_valid(number.to_bytes(32, "little"))
+        sizes = [len(failed._valid), len(failed._void), len(forgetful._local)]
         assert sizes == [REMEMBERED_KEYS, REMEMBERED_KEYS, REMEMBERED]
 
     async def test_fades(self, forgetful: RateLimiter) -> None:
@@ -202,7 +202,7 @@ class TestMemory:
 
     async def test_a_key_that_ceases_to_hold_is_no_longer_known(self, forgetful: RateLimiter) -> None:
         failed = FailedKeys(forgetful, lambda site: RateLimit("address", site, quota=1))
-        failed.note_held(b"key")
+        failed.note_valid(b"key")
         await failed.note_failed(b"key", "site", void=False)
         with pytest.raises(TooManyRequests):
             await failed.require_within_rate(b"key", "site")

@@ -25,7 +25,7 @@ import uvicorn
 
 from recollect.platform.telemetry import configure_logging
 from recollect.settings import Settings
-from recollect_gateway.__main__ import spare_what_stays
+from recollect_gateway.__main__ import freeze_loaded_objects
 from recollect_gateway.app import create_app
 from recollect_gateway.server import server_config
 from tests.support.gateway import RunningGateway
@@ -146,6 +146,6 @@ async def _serves(http: httpx2.AsyncClient) -> bool:
 if __name__ == "__main__":
     chosen = Settings()
     configure_logging(chosen)
-    config = server_config(create_app(chosen, on_start=spare_what_stays), chosen)
+    config = server_config(create_app(chosen, on_start=freeze_loaded_objects), chosen)
     config.app = watched(config.app)
     uvicorn.Server(config).run()

@@ -1,5 +1,5 @@
 """Pages of the documentation that are made from the code, so that they cannot drift from it.
 
-`commands` prints them; `settings` and `tools` make a page each; `glossary` says what the code does not, `wording` puts
-schemas into words.
+`commands` prints them; `settings` and `tools` make a page each; `glossary` has explanations that the code lacks, and
+`wording` puts schemas into words.
 """

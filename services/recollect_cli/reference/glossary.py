@@ -1,4 +1,4 @@
-"""What only a person needs to be told of toolsets and arguments."""
+"""Explanations of toolsets and arguments that only people need."""
 
 TOOLSETS = {
     "agent": "Six verbs made for models, and the default: small to list, compact to read.",
@@ -74,4 +74,4 @@ GLOSSARY = {
     "ttl_days": "Days from the change until it expires; 0: never",
     "until": "Said at this time or earlier",
 }
-"""Meanings of arguments whose schema does not say them: a model is spared what a person may want to read."""
+"""Meanings of arguments whose schema does not say them, since a model does not need to read them."""

@@ -28,5 +28,5 @@ def _row(name: str, field: FieldInfo) -> str:
     default = field.default
     if isinstance(default, SecretStr):
         default = default.get_secret_value()
-    shown = "unset" if default is None else f"`{default}`"
-    return f"| `RECOLLECT_{name.upper()}` | {shown} | {field.description} |".replace("\\|", "|")
+    default_text = "unset" if default is None else f"`{default}`"
+    return f"| `RECOLLECT_{name.upper()}` | {default_text} | {field.description} |".replace("\\|", "|")

@@ -17,10 +17,10 @@ CLIENTS = {
     "the text": "Claude.ai, ChatGPT, opencode (since July 2026), Open WebUI, Kimi Code",
     "both": "Copilot's command line, its plugin for IntelliJ",
 }
-"""Which of the two that a result holds their models see."""
+"""Clients by which of a result's two forms they pass to their models."""
 
 SHARED = ("graph", "as_of")
-"""Arguments that mean the same on every tool: said once, at the top."""
+"""Arguments that mean the same on every tool: explained once, at the top."""
 
 _APPS = "https://modelcontextprotocol.io/extensions/apps/overview"
 
@@ -66,7 +66,7 @@ def _opening() -> Iterator[str]:
         "",
         "| what a client passes to its model | clients |",
         "|---|---|",
-        *(f"| {what} | {clients} |" for what, clients in CLIENTS.items()),
+        *(f"| {form} | {clients} |" for form, clients in CLIENTS.items()),
         "",
         f"**Lists come in pages.** Where no `limit` is given, a reply ends with the last row that fits "
         f"{PAGE_BYTES:,} bytes, about 4,000 tokens, of its text and of its structured content, and after "
@@ -117,8 +117,8 @@ def _resources() -> Iterator[str]:
     )
     yield from ("| address | what it tells |", "|---|---|")
     fixed = [(resource.uri, resource.description) for resource in (OFFICIAL, ALL_GRAPHS)]
-    forms = [(template.uri_template, template.description) for template in (*TEMPLATES, TOOL)]
-    yield from (f"| `{uri}` | {cell(description or '')} |" for uri, description in [*fixed, *forms])
+    templates = [(template.uri_template, template.description) for template in (*TEMPLATES, TOOL)]
+    yield from (f"| `{uri}` | {cell(description or '')} |" for uri, description in [*fixed, *templates])
     yield ""
     yield from (
         f"A client that shows pages beside answers ([MCP Apps]({_APPS})) is told of `{GRAPH_VIEW}` with `explore`: it "
@@ -135,14 +135,14 @@ def _prompts() -> Iterator[str]:
     yield from ("## Prompts", "", "Each is offered where the tools are that it tells the agent to call.", "")
     yield from ("| prompt | arguments | what it asks of the agent | tools |", "|---|---|---|---|")
     for prompt in PROMPTS.values():
-        arguments = ", ".join(f"`{each.name}`{'' if each.required else '?'}" for each in prompt.arguments)
+        arguments = ", ".join(f"`{argument.name}`{'' if argument.required else '?'}" for argument in prompt.arguments)
         tools = ", ".join(f"`{name}`" for name in sorted(prompt.tools))
         yield f"| `{prompt.name}` | {arguments} | {cell(prompt.description)} | {tools} |"
     yield ""
 
 
 def _home(tool: ToolSpec) -> str:
-    """The toolset under which a tool is described: the first, where it stands in several."""
+    """The toolset under which a tool is described: the first of its toolsets."""
     return next(toolset for toolset in TOOLSETS if toolset in tool.toolsets)
 
 
@@ -170,7 +170,7 @@ def _tool(tool: ToolSpec) -> Iterator[str]:
 
 
 def _dialect(tool: ToolSpec, dialect: ToolSpec) -> Iterator[str]:
-    """How other toolsets tell a tool, where that is not its own way."""
+    """The differences of a tool in other toolsets."""
     chosen = listed(f"`{toolset}`" for toolset in sorted(dialect.toolsets))
     if dialect.result is tool.result and dialect.arguments is tool.arguments:
         yield from (f"Where {chosen} is chosen without this toolset, errors are told as the others of {chosen} do.", "")
@@ -185,7 +185,7 @@ def _dialect(tool: ToolSpec, dialect: ToolSpec) -> Iterator[str]:
 def _hints(tool: ToolSpec) -> Iterator[str]:
     yield f"*{_does(tool)}*"
     yield f"scope `{tool.scope}`"
-    # That a tool that reads may be repeated goes without saying.
+    # A tool that only reads may always be repeated.
     if tool.idempotent and not tool.read_only:
         yield "repeatable"
 
@@ -195,7 +195,7 @@ def _does(tool: ToolSpec) -> str:
 
 
 def _arguments(schema: Schema, path: str = "") -> Iterator[tuple[str, Schema, bool]]:
-    """Arguments with those inside them: dotted path, schema, whether it must be given."""
+    """Arguments and those nested in them: dotted path, schema, and whether it is required."""
     for name, field in schema.get("properties", {}).items():
         if path or name not in SHARED:
             yield f"{path}{name}", field, name in schema.get("required", ())
@@ -212,8 +212,8 @@ def _row(path: str, schema: Schema, required: bool) -> str:
 
 def _meaning(path: str, schema: Schema) -> str:
     options = (schema, *schema.get("anyOf", ()))
-    said: list[str] = [option["description"] for option in options if "description" in option]
-    return said[0] if said else GLOSSARY.get(path.rsplit(".", 1)[-1], "")
+    descriptions: list[str] = [option["description"] for option in options if "description" in option]
+    return descriptions[0] if descriptions else GLOSSARY.get(path.rsplit(".", 1)[-1], "")
 
 
 def _link(tool: ToolSpec) -> str:

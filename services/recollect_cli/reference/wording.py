@@ -1,4 +1,4 @@
-"""Schemas and lists in words: what an argument may be, the shape of a result, what stands in a cell of a table."""
+"""Schemas and lists in words: the type of an argument, the shape of a result, the text of a table's cell."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 Schema = dict[str, Any]
 
 LINE = 100
-"""Characters of a line of a result's shape at most, before it is broken."""
+"""Characters of a result's shape that stay on one line, at most."""
 
 
 def type_of(schema: Schema) -> str:
-    """What an argument may be, with its bounds."""
+    """The type of an argument in words, with its bounds."""
     if "anyOf" in schema:
         return " or ".join(type_of(option) for option in schema["anyOf"])
     if "enum" in schema:
@@ -37,7 +37,7 @@ def literal(value: Any) -> str:
 
 
 def shape_of(schema: Schema, indent: str = "") -> str:
-    """A result as one line where it fits, else a line each field."""
+    """The shape of a result: on one line where it fits, else with a line for each field."""
     flat = _flat(schema)
     fields = schema.get("properties") or schema.get("items", {}).get("properties")
     if len(indent) + len(flat) <= LINE or not fields:
@@ -50,7 +50,7 @@ def shape_of(schema: Schema, indent: str = "") -> str:
 
 
 def cell(text: str) -> str:
-    """A text that fits into a table's cell: on one line, its bars escaped."""
+    """A text for a table's cell: on one line, with its bars escaped."""
     return " ".join(text.split()).replace("|", "\\|")
 
 
@@ -74,8 +74,8 @@ def _above(schema: Schema) -> str:
     return f", more than {_number(schema['exclusiveMinimum'])}" if "exclusiveMinimum" in schema else ""
 
 
-def _between(schema: Schema, least: str, most: str, unit: str) -> str:
-    low, high = schema.get(least), schema.get(most)
+def _between(schema: Schema, minimum: str, maximum: str, unit: str) -> str:
+    low, high = schema.get(minimum), schema.get(maximum)
     if high is None:
         return "" if not low and unit else "" if low is None else f", {_number(low)} or more {unit}".rstrip()
     bounds = f"at most {_number(high)}" if low is None or (unit and not low) else f"{_number(low)} to {_number(high)}"

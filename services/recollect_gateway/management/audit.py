@@ -1,4 +1,4 @@
-"""/v1/audit: who administered what of the tenant, and when."""
+"""/v1/audit: the log of administrative acts in the tenant."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from recollect.errors import InvalidInput
 from recollect.platform.db import Database
 from recollect.times import NEEDED
 from recollect_gateway.errors import RESPONSES
-from recollect_gateway.guards import BY_SCOPE, held_to, requires_admin
+from recollect_gateway.guards import BY_SCOPE, requires_admin, while_authenticated
 from recollect_gateway.management.pages import Limit, Page, page_of
 from recollect_gateway.management.times import require_written_times
 from recollect_gateway.parsing import check_text, utc
@@ -60,7 +60,7 @@ class AuditEntryBody(Struct, frozen=True):
 
 @dataclass
 class AuditExportOperation(Operation):
-    """Tells OpenAPI that lines are answered."""
+    """Adds to the OpenAPI document that the route answers with lines."""
 
     def __post_init__(self) -> None:
         """Add the media type."""
@@ -120,9 +120,9 @@ class AuditController(Controller):
         """
         require_written_times(request, "since", "until")
         only = _filter(actor, action, on, since, until)
-        async with db.transaction(request.user, also_suspended=True) as tx:  # It records that somebody reads.
+        async with db.transaction(request.user, also_suspended=True) as tx:  # The export itself is recorded.
             await audit.record(tx, Action.AUDIT_EXPORTED)
-        parts = held_to(request, _lines(db, request.user, only))
+        parts = while_authenticated(request, _lines(db, request.user, only))
         headers = {"Content-Disposition": 'attachment; filename="audit.jsonl"', "X-Content-Type-Options": "nosniff"}
         return Stream(parts, media_type=NDJSON, headers=headers)
 
@@ -139,10 +139,10 @@ def _filter(
     return AuditFilter(actor, action, on, _time(since, "since"), _time(until, "until"))
 
 
-def _time(given: datetime | None, name: str) -> datetime | None:
-    if given is not None and given.tzinfo is None:
+def _time(value: datetime | None, name: str) -> datetime | None:
+    if value is not None and value.tzinfo is None:
         raise InvalidInput(NEEDED, path=name)
-    return utc(given, name)
+    return utc(value, name)
 
 
 def _body(entry: AuditEntry) -> AuditEntryBody:

@@ -1,4 +1,4 @@
-"""/v1/graphs/{name}/changes: the log of a graph, page by page, or as it is written."""
+"""/v1/graphs/{name}/changes: the log of a graph, page by page, or as a stream."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.openapi.spec import OpenAPIMediaType, OpenAPIResponse, OpenAPIType, Operation, Schema
 from litestar.params import FromPath, QueryParameter
-from litestar.response import Stream as Streamed
+from litestar.response import Stream as StreamResponse
 from msgspec import Struct
 
 from recollect.caller import Caller
@@ -24,7 +24,7 @@ from recollect.notifications.model import ChangeFilter, FoundChanges
 from recollect_gateway import server_sent
 from recollect_gateway.calls import Call, Services
 from recollect_gateway.errors import RESPONSES
-from recollect_gateway.guards import become_stream, mirrors, still_allowed
+from recollect_gateway.guards import caller_renewal, mirrors, open_stream
 from recollect_gateway.management.nodes import Kinds, Tags
 from recollect_gateway.management.pages import Cursor, Limit, place_of
 from recollect_gateway.parsing import check_text
@@ -39,10 +39,10 @@ Revision = Annotated[
 ]
 
 AT_ONCE = 50
-"""Changes that a stream looks at, and sends, at a time."""
+"""Changes that a stream reads, and sends, at a time."""
 
 RETRY_MILLISECONDS = 1_000
-"""How long a client is to wait before it comes back."""
+"""How long a client waits before it reconnects."""
 
 LAST_EVENT = "Last-Event-ID"
 
@@ -69,7 +69,7 @@ class ChangePage(Struct, frozen=True):
 
 @dataclass
 class ChangesOperation(Operation):
-    """Tells OpenAPI that events are answered, too."""
+    """Adds to the OpenAPI document that the route also answers with events."""
 
     def __post_init__(self) -> None:
         """Add the media type."""
@@ -115,9 +115,9 @@ class ChangeController(Controller):
         check_text({"kind": kind, "tag": tag})
         only = ChangeFilter(tuple(kind or ()), tuple(tag or ()))
         if server_sent.MEDIA_TYPE in request.headers.get("accept", ""):
-            told = await _open(request, services, name, only, _last_event(request) or Place(after_revision))
-            return Streamed(  # type: ignore[return-value]  # what the description tells is the page
-                told.events(), media_type=server_sent.MEDIA_TYPE, headers=server_sent.HEADERS
+            changes = await _open(request, services, name, only, _last_event(request) or Place(after_revision))
+            return StreamResponse(  # type: ignore[return-value]  # the OpenAPI document describes the page
+                changes.events(), media_type=server_sent.MEDIA_TYPE, headers=server_sent.HEADERS
             )
         after = place_of(cursor, _revision)
         since = (after_revision or 0) if after is None else after
@@ -130,21 +130,21 @@ class ChangeController(Controller):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a client goes on: after a revision (None: with what comes) of the graph with that mark (None: of any)."""
+    """Where a client goes on: after a revision (None: with new ones) of the graph with this mark (None: of any)."""
 
     revision: int | None
     graph: str | None = None
 
     def is_of(self, graph_id: UUID, newest: int) -> bool:
-        """Whether that graph, with that newest revision, has this place."""
+        """Whether the graph with this id and newest revision has the place."""
         return self.graph in (None, _mark(graph_id)) and (self.revision or 0) <= newest
 
 
 @dataclass(slots=True)
 class ChangeStream:
-    """The log of one graph as it is told. `reached`: the last revision that the client need not be told of again.
+    """The log of one graph as a stream. `reached`: the last revision that the client need not be sent again.
 
-    `is_lost`: what it was told of is not of this log.
+    `is_lost`: the client's last event is not of this log.
     """
 
     stream: Stream
@@ -155,7 +155,7 @@ class ChangeStream:
     is_lost: bool
 
     async def events(self) -> AsyncIterator[bytes]:
-        """What the client is sent."""
+        """The server-sent events for the client."""
         yield server_sent.retry_after(RETRY_MILLISECONDS)
         place = _event_id(self.graph_id, self.reached)
         if self.is_lost:
@@ -182,7 +182,7 @@ async def _open(request: AnyRequest, services: Services, name: str, only: Change
     async with Call(request.user, services, "changes", read_only=True).transaction() as tx:
         graph = await graphs.get_graph(tx, name)
         newest = await graphs.newest_revision(tx, graph)
-    stream = await become_stream(request, still_allowed(request))
+    stream = await open_stream(request, caller_renewal(request))
     stream.listener.graphs = frozenset({graph.id})
     is_lost = not after.is_of(graph.id, newest)
     reached = newest if is_lost or after.revision is None else after.revision
@@ -190,13 +190,13 @@ async def _open(request: AnyRequest, services: Services, name: str, only: Change
 
 
 def _last_event(request: AnyRequest) -> Place | None:
-    """The place that a client read last: an id that a stream told it, or a revision; raises InvalidInput."""
-    given = request.headers.get(LAST_EVENT, "").strip()
-    if not given:
+    """The place that a client read last: the id of an earlier event, or a revision; raises InvalidInput."""
+    event_id = request.headers.get(LAST_EVENT, "").strip()
+    if not event_id:
         return None
-    graph, dash, revision = given.rpartition("-")
+    graph, dash, revision = event_id.rpartition("-")
     try:
-        return Place(_revision(revision if graph else given), graph if dash else None)
+        return Place(_revision(revision if graph else event_id), graph if dash else None)
     except ValueError:
         raise InvalidInput("This is no id that an earlier stream told", path=LAST_EVENT) from None
 
@@ -208,19 +208,19 @@ def _revision(cursor: str) -> int:
 
 
 def _event_id(graph_id: UUID, revision: int) -> str:
-    """The id of an event: which graph, since another may have its name one day, and which revision."""
+    """The id of an event: its graph, since another graph may get the same name, and its revision."""
     return f"{_mark(graph_id)}-{revision}"
 
 
 def _mark(graph_id: UUID) -> str:
-    """What tells a graph from those that have or had its name: the end of its id, which is random."""
+    """A mark that distinguishes a graph from others of the same name: the random end of its id."""
     return graph_id.hex[-8:]
 
 
 def _events_of(graph_id: UUID, page: FoundChanges) -> bytes:
     places = [_event_id(graph_id, change.revision) for change in page.changes]
-    told = zip(page.changes, places, strict=True)
-    events = [server_sent.event("change", _change(change), place=place) for change, place in told]
+    placed_changes = zip(page.changes, places, strict=True)
+    events = [server_sent.event("change", _change(change), place=place) for change, place in placed_changes]
     if not page.changes or page.changes[-1].revision < page.reached:
         events.append(server_sent.reached(_event_id(graph_id, page.reached)))
     return b"".join(events)
@@ -233,6 +233,6 @@ def _change(change: Change) -> ChangeBody:
         change.actor,
         change.operation,
         change.counts,
-        [str(touched) for touched in change.ids],
+        [str(changed_id) for changed_id in change.ids],
         change.cut,
     )

@@ -1,4 +1,4 @@
-"""The OpenAPI document, with what the framework does not know of a route: scope, least role, errors and examples."""
+"""The OpenAPI document, to which we add what the framework does not know of a route: scope, role, errors, examples."""
 
 import json
 import re
@@ -24,17 +24,17 @@ from recollect_gateway.web.sessions import COOKIE
 
 SCOPE = "x-recollect-scope"
 ROLE = "x-recollect-role"
-"""Extensions of an operation: the scope that it asks for, and the least role of a person that has it.
+"""Extensions of an operation: the scope that it requires, and the lowest role that has the scope.
 
-A null scope: any credential of the tenant. A null role, too: no credential at all.
+Where the scope is null, any credential of the tenant is enough; where the role is null as well, none is needed.
 """
 
 _JSON = "application/json"
 
 _GENERIC = re.compile(rb"\b(?P<of>[A-Z]\w*?)_recollect\w*(?:\.\w+)*\.(?P<what>\w+)_(?=\")")
-"""How the framework names the schema of a generic type: `Page_recollect_gateway.management.keys.KeyBody_`.
+"""The framework's name for the schema of a generic type: `Page_recollect_gateway.management.keys.KeyBody_`.
 
-Clients are generated from these names, which are not to change with our modules: it becomes `PageOfKeyBody`.
+It becomes `PageOfKeyBody`: clients are generated from these names, which must not change with our modules.
 """
 
 
@@ -46,23 +46,23 @@ _ABOUT = (
 
 
 class DocumentPlugin(JsonRenderPlugin):
-    """Serves the document, which is made once."""
+    """Serves the document, which is rendered once."""
 
     def __init__(self) -> None:
-        # Below its path the framework would serve the document as it knows it.
+        # Below its path the framework would serve the document without our additions.
         super().__init__(path=["/", "/openapi.json"])
         self._rendered: bytes | None = None
 
     def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
         """The document as JSON."""
         if self._rendered is None:
-            rendered = self.render_json(request, described(openapi_schema, request.app))
+            rendered = self.render_json(request, complete_document(openapi_schema, request.app))
             self._rendered = _GENERIC.sub(rb"\g<of>Of\g<what>", rendered)
         return self._rendered
 
 
 def document_config() -> OpenAPIConfig:
-    """How the document is made and served."""
+    """The configuration by which the document is made and served."""
     bearer = SecurityScheme(type="http", scheme="bearer", description="An API key: rcl_…")
     session = SecurityScheme(
         type="apiKey",
@@ -81,7 +81,7 @@ def document_config() -> OpenAPIConfig:
         title="Recollect management API",
         version=__version__,
         description=_ABOUT,
-        # Below its path the framework answers 404 in HTML: the path is the document's own.
+        # Below its path the framework answers 404 in HTML, so the path is the document's own.
         openapi_router=Router(
             "/v1/openapi.json",
             route_handlers=[],
@@ -93,11 +93,13 @@ def document_config() -> OpenAPIConfig:
     )
 
 
-def described(document: dict[str, Any], app: Litestar) -> dict[str, Any]:
+def complete_document(document: dict[str, Any], app: Litestar) -> dict[str, Any]:
     """The document with scope, role, errors and examples of each operation under /v1."""
     handlers = dict(handlers_of(app))
     paths = {
-        path: {method: _operation(f"{method.upper()} {path}", told, handlers) for method, told in methods.items()}
+        path: {
+            method: _operation(f"{method.upper()} {path}", operation, handlers) for method, operation in methods.items()
+        }
         for path, methods in document["paths"].items()
     }
     return document | {"paths": paths}
@@ -114,39 +116,40 @@ def handlers_of(app: Litestar) -> list[tuple[str, HTTPRouteHandler]]:
     ]
 
 
-def _operation(name: str, told: dict[str, Any], handlers: dict[str, HTTPRouteHandler]) -> dict[str, Any]:
+def _operation(name: str, operation: dict[str, Any], handlers: dict[str, HTTPRouteHandler]) -> dict[str, Any]:
     if not name.partition(" ")[2].startswith("/v1/"):
-        return told
+        return operation
     example = _examples().get(name, {})
-    operation = told | {"responses": _responses(told["responses"], example)} | _access(told, handlers[name])
+    responses = _responses(operation["responses"], example)
+    completed = operation | {"responses": responses} | _access(operation, handlers[name])
     if "request" in example:
-        operation["requestBody"] = _with_example(told["requestBody"], example["request"])
-    return with_headers(operation)
+        completed["requestBody"] = _with_example(operation["requestBody"], example["request"])
+    return with_headers(completed)
 
 
-def _access(told: dict[str, Any], handler: HTTPRouteHandler) -> dict[str, Any]:
-    open_to_all = told.get("security") == [{}]
+def _access(operation: dict[str, Any], handler: HTTPRouteHandler) -> dict[str, Any]:
+    is_open_to_all = operation.get("security") == [{}]
     scope = needed_scope(handler)
-    role = None if open_to_all else least_role(scope)
-    if open_to_all:
-        said = "Asks for no credential."
+    role = None if is_open_to_all else least_role(scope)
+    if is_open_to_all:
+        access = "Asks for no credential."
     elif scope is None:
-        said = "For every credential of the tenant."
+        access = "For every credential of the tenant."
     else:
-        said = f"Asks for the scope `{scope}`; of people, for the role `{role}` or one above it."
-    description = f"{told.get('description', '')}\n\n{said}".strip()
+        access = f"Asks for the scope `{scope}`; of people, for the role `{role}` or one above it."
+    description = f"{operation.get('description', '')}\n\n{access}".strip()
     return {"description": description, SCOPE: scope, ROLE: role}
 
 
-def _responses(told: dict[str, Any], example: dict[str, Any]) -> dict[str, Any]:
-    responses = {}
-    for status, response in told.items():
+def _responses(responses: dict[str, Any], example: dict[str, Any]) -> dict[str, Any]:
+    with_examples = {}
+    for status, response in responses.items():
         if status in PROBLEMS and MEDIA_TYPE in response.get("content", {}):
             response = _with_example(response, PROBLEMS[status], MEDIA_TYPE)
         elif "response" in example and _JSON in response.get("content", {}):
             response = _with_example(response, example["response"])
-        responses[status] = response
-    return responses
+        with_examples[status] = response
+    return with_examples
 
 
 def _with_example(part: dict[str, Any], example: Any, media_type: str = _JSON) -> dict[str, Any]:
@@ -156,7 +159,7 @@ def _with_example(part: dict[str, Any], example: Any, media_type: str = _JSON) -
 
 @cache
 def _examples() -> dict[str, dict[str, Any]]:
-    """What a request holds and what its answer does, by method and path."""
+    """Example bodies of requests and answers, by method and path."""
     text = files(__package__).joinpath("assets", "examples.json").read_text(encoding="utf-8")
-    read: dict[str, dict[str, Any]] = json.loads(text)
-    return read
+    examples: dict[str, dict[str, Any]] = json.loads(text)
+    return examples

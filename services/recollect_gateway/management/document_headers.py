@@ -1,6 +1,6 @@
-"""What many routes take and is said once, in the OpenAPI document: headers of `preconditions.py` and `idempotency.py`.
+"""Request headers that many routes share, added to the OpenAPI document: of `preconditions.py` and `idempotency.py`.
 
-Which routes take one is told by what they may answer: 304, 412 and 422 come with these headers alone.
+A route takes a header if it may answer with the header's status: 304, 412 and 422 come with these headers alone.
 """
 
 from typing import Any
@@ -18,13 +18,13 @@ HEADERS = {
         {"minLength": 1, "maxLength": MAX_KEY + _QUOTES},
     ),
 }
-"""By the status that comes with it: a header, what it does, and what bounds it."""
+"""For each status, the header that it comes with, the header's description, and its bounds."""
 
 
-def with_headers(told: dict[str, Any]) -> dict[str, Any]:
+def with_headers(operation: dict[str, Any]) -> dict[str, Any]:
     """An operation with the headers that it takes."""
-    headers = [_parameter(*header) for status, header in HEADERS.items() if status in told["responses"]]
-    return {**told, "parameters": [*told.get("parameters", []), *headers]} if headers else told
+    headers = [_parameter(*header) for status, header in HEADERS.items() if status in operation["responses"]]
+    return {**operation, "parameters": [*operation.get("parameters", []), *headers]} if headers else operation
 
 
 def _parameter(name: str, description: str, bounds: dict[str, int]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""/v1/docs: the API described for people, by Scalar, whose script is served from here.
+"""/v1/docs: documentation of the API for people, rendered by Scalar, whose script is served from here.
 
-The script comes with a wheel (`star-openapi-scalar`) of which nothing else is used, nor imported: its version and hash
-are locked as those of every dependency are.
+The script comes from a wheel (`star-openapi-scalar`) of which nothing else is used or imported. Its version and hash
+are locked like those of every dependency.
 """
 
 import gzip
@@ -22,37 +22,37 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 )
-"""Scripts are ours and none is inline; nothing is asked of another host. Scalar writes its styles into the page."""
+"""Scripts are ours and never inline; no other host is contacted. Scalar writes its styles into the page."""
 
-_KEPT = {"Cache-Control": "public, max-age=3600"}
+_CACHED = {"Cache-Control": "public, max-age=3600"}
 
 
 @get("/docs", sync_to_thread=False)
 def documentation() -> Response[bytes]:
-    """The page."""
+    """The page of the documentation."""
     return Response(_asset("docs.html"), media_type="text/html", headers={"Content-Security-Policy": POLICY})
 
 
 @get("/docs/begin.js", sync_to_thread=False)
-def beginning() -> Response[bytes]:
-    """The few lines that tell Scalar where the document is, and to ask nothing of anybody else."""
-    return Response(_asset("begin.js"), media_type="text/javascript", headers=_KEPT)
+def start_script() -> Response[bytes]:
+    """The script that starts Scalar with our document, and keeps it from contacting other hosts."""
+    return Response(_asset("begin.js"), media_type="text/javascript", headers=_CACHED)
 
 
 @get("/docs/scalar.js", sync_to_thread=True)
-def scalar(request: Request[Any, Any, Any]) -> Response[bytes]:
+def scalar_script(request: Request[Any, Any, Any]) -> Response[bytes]:
     """Scalar itself: 1.4 MB, compressed once."""
-    headers = _KEPT | {"Vary": "Accept-Encoding"}
+    headers = _CACHED | {"Vary": "Accept-Encoding"}
     if "gzip" in request.headers.get("Accept-Encoding", ""):
         return Response(_compressed(), media_type="text/javascript", headers=headers | {"Content-Encoding": "gzip"})
     return Response(_script(), media_type="text/javascript", headers=headers)
 
 
 def documentation_router() -> Router:
-    """The page and its scripts, for everybody, as often as the document itself."""
+    """The page and its scripts, open to everybody, with the rate limit of the document itself."""
     return Router(
         "/v1",
-        route_handlers=[documentation, beginning, scalar],
+        route_handlers=[documentation, start_script, scalar_script],
         include_in_schema=False,
         guards=[by_address("openapi", lambda settings: settings.public_requests_per_minute)],
     )

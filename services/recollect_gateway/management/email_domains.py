@@ -1,4 +1,4 @@
-"""/v1/email-domains: whose addresses let people join the tenant by themselves."""
+"""/v1/email-domains: domains whose addresses let people join the tenant by themselves."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -14,7 +14,7 @@ from recollect.accounts.email_domains import service as domains
 from recollect.accounts.email_domains.model import MAX_DOMAIN, EmailDomain
 from recollect.caller import Caller, Role
 from recollect.platform.db import Database
-from recollect_gateway.errors import DOING, RESPONSES
+from recollect_gateway.errors import ACT_RESPONSES, RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin
 from recollect_gateway.management.pages import Page
 from recollect_gateway.validation import valid_body
@@ -61,9 +61,9 @@ class EmailDomainController(Controller):
     async def list_domains(self, request: AnyRequest, db: NamedDependency[Database]) -> Page[DomainBody]:
         """The domains that the tenant claims, all on one page: there are few."""
         async with db.transaction(request.user, read_only=True) as tx:
-            return Page([_body(each) for each in await domains.list_domains(tx)], None)
+            return Page([_body(claim) for claim in await domains.list_domains(tx)], None)
 
-    @post("/", responses=DOING, summary="Claim an e-mail domain", before_request=valid_body(ClaimDomain))
+    @post("/", responses=ACT_RESPONSES, summary="Claim an e-mail domain", before_request=valid_body(ClaimDomain))
     async def claim_domain(
         self, request: AnyRequest, db: NamedDependency[Database], data: JSONBody[ClaimDomain]
     ) -> DomainBody:
@@ -71,7 +71,7 @@ class EmailDomainController(Controller):
         async with db.transaction(request.user) as tx:
             return _body(await domains.claim_domain(tx, data.domain, data.role))
 
-    @post("/{domain_id:uuid}/verify", responses=DOING, summary="Verify an e-mail domain", status_code=200)
+    @post("/{domain_id:uuid}/verify", responses=ACT_RESPONSES, summary="Verify an e-mail domain", status_code=200)
     async def verify_domain(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, domain_id: FromPath[UUID]
     ) -> DomainBody:
@@ -80,7 +80,7 @@ class EmailDomainController(Controller):
 
     @patch(
         "/{domain_id:uuid}",
-        responses=DOING,
+        responses=ACT_RESPONSES,
         summary="Change as what people join",
         before_request=valid_body(DomainRole),
     )
@@ -91,7 +91,7 @@ class EmailDomainController(Controller):
         async with db.transaction(request.user) as tx:
             return _body(await domains.change_role(tx, domain_id, data.role))
 
-    @delete("/{domain_id:uuid}", responses=DOING, summary="Drop an e-mail domain")
+    @delete("/{domain_id:uuid}", responses=ACT_RESPONSES, summary="Drop an e-mail domain")
     async def drop_domain(self, request: AnyRequest, db: NamedDependency[Database], domain_id: FromPath[UUID]) -> None:
         """Claim a domain no more. Who joined by it stays a member."""
         async with db.transaction(request.user) as tx:

@@ -12,7 +12,7 @@ from recollect.caller import Caller
 from recollect.platform.db import Database
 from recollect.retention.erasure import service as erasure
 from recollect.retention.erasure.model import Receipt
-from recollect_gateway.errors import CHANGING, DOING
+from recollect_gateway.errors import ACT_RESPONSES, CHANGE_RESPONSES
 from recollect_gateway.guards import BY_SCOPE, mirrors, requires_admin
 from recollect_gateway.idempotency import KEEPS_NO_ANSWER
 from recollect_gateway.management.graphs import configuration
@@ -46,14 +46,14 @@ class ReceiptBody(Struct, frozen=True):
 
 
 class ErasureController(Controller):
-    """Erase what somebody asked to be forgotten."""
+    """Erase people from graphs, and graphs."""
 
     path = "/graphs/{name:str}"
     tags = ("erasure",)
 
     @post(
         "/erase",
-        responses=DOING,
+        responses=ACT_RESPONSES,
         summary="Erase a person from a graph",
         opt=BY_SCOPE | KEEPS_NO_ANSWER,
         status_code=200,
@@ -73,7 +73,7 @@ class ErasureController(Controller):
 
     @delete(
         "/",
-        responses=CHANGING,
+        responses=CHANGE_RESPONSES,
         summary="Erase a graph",
         opt=mirrors("delete_graph"),
         status_code=200,
@@ -89,5 +89,5 @@ class ErasureController(Controller):
 
 
 def _body(receipt: Receipt, *, dry_run: bool) -> ReceiptBody:
-    revision = None if dry_run else receipt.revision  # A dry run has done it, and was rolled back.
+    revision = None if dry_run else receipt.revision  # The revision of a dry run was rolled back.
     return ReceiptBody(dry_run, revision, list(receipt.names), receipt.erased, receipt.kept, receipt.remains)

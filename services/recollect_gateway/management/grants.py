@@ -1,4 +1,4 @@
-"""/v1/grants: what people let OAuth clients do in the tenant."""
+"""/v1/grants: the grants by which people let OAuth clients act in the tenant."""
 
 from datetime import datetime
 from typing import Any
@@ -14,7 +14,7 @@ from recollect.accounts.oauth.grants import service as grants
 from recollect.accounts.oauth.grants.model import Grant
 from recollect.caller import Caller
 from recollect.platform.db import Database
-from recollect_gateway.errors import DOING, RESPONSES
+from recollect_gateway.errors import ACT_RESPONSES, RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin
 from recollect_gateway.management.pages import Limit, Page, page_of
 
@@ -74,7 +74,7 @@ class GrantController(Controller):
             found = await grants.list_grants(tx, person_id=person, after=cursor, limit=limit + 1)
         return page_of(found, limit, _body, lambda grant: str(grant.id))
 
-    @delete("/{grant_id:uuid}", responses=DOING, summary="Revoke a grant", status_code=200)
+    @delete("/{grant_id:uuid}", responses=ACT_RESPONSES, summary="Revoke a grant", status_code=200)
     async def revoke_grant(
         self, request: AnyRequest, db: NamedDependency[Database], grant_id: FromPath[UUID]
     ) -> GrantBody:

@@ -1,4 +1,4 @@
-"""/v1/graphs/{name}/deduplicate, /reindex, /reembed, /exports and /imports: start what takes longer than a call."""
+"""/v1/graphs/{name}/deduplicate, /reindex, /reembed, /exports and /imports: start jobs of a graph."""
 
 from collections.abc import AsyncIterator
 from datetime import datetime
@@ -21,8 +21,8 @@ from recollect.platform.db import Database
 from recollect.transfer import exports, file_jobs
 from recollect.transfer.formats import FormatName
 from recollect.transfer.model import MAX_KIND, ExportSelection, Strategy
-from recollect_gateway.errors import DOING, RESPONSES
-from recollect_gateway.guards import SCOPE_OPT, held_to, mirrors
+from recollect_gateway.errors import ACT_RESPONSES, RESPONSES
+from recollect_gateway.guards import SCOPE_OPT, mirrors, while_authenticated
 from recollect_gateway.idempotency import TAKES_NO_KEY
 from recollect_gateway.management.jobs import JobBody, job_body
 from recollect_gateway.management.transfer import (
@@ -71,7 +71,7 @@ class ReembedRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ImportJobOperation(ImportOperation):
-    """Tells OpenAPI of the body, which may be of any length."""
+    """Adds the body to the OpenAPI document: it may be of any length."""
 
     bound: ClassVar[str] = "At most as many bytes as the tenant's jobs may still store"
 
@@ -84,7 +84,7 @@ class GraphJobController(Controller):
 
     @post(
         "/deduplicate",
-        responses=DOING,
+        responses=ACT_RESPONSES,
         summary="Look for duplicates in a graph",
         opt=mirrors("propose_duplicates"),
         status_code=202,
@@ -100,7 +100,7 @@ class GraphJobController(Controller):
 
     @post(
         "/reindex",
-        responses=DOING,
+        responses=ACT_RESPONSES,
         summary="Make a graph's search index anew",
         opt=mirrors("reindex"),
         status_code=202,
@@ -113,7 +113,7 @@ class GraphJobController(Controller):
 
     @post(
         "/reembed",
-        responses=DOING,
+        responses=ACT_RESPONSES,
         summary="Give a graph vectors of another model",
         opt=mirrors("reembed"),
         status_code=202,
@@ -128,13 +128,13 @@ class GraphJobController(Controller):
     ) -> JobBody:
         """A job; where an equal one is under way, that one. The old vectors serve until the new ones are complete."""
         request.user.require(Scope.MEMORY_WRITE)
-        wanted = data or ReembedRequest()
+        reembed = data or ReembedRequest()
         async with db.transaction(request.user) as tx:
-            return job_body(await rebuild_jobs.start_reembed(tx, name, model=wanted.model, drop_old=wanted.drop_old))
+            return job_body(await rebuild_jobs.start_reembed(tx, name, model=reembed.model, drop_old=reembed.drop_old))
 
     @post(
         "/exports",
-        responses=DOING,
+        responses=ACT_RESPONSES,
         summary="Export a graph by a job",
         opt=mirrors("start_export") | {SCOPE_OPT: Scope.MEMORY_READ},
         status_code=202,
@@ -155,7 +155,7 @@ class GraphJobController(Controller):
         """
         async with db.transaction(request.user) as tx:
             export = await exports.open_export(
-                tx, name, data.format, only=_only(data.filter or ExportFilterBody()), as_of=data.as_of
+                tx, name, data.format, only=_selection(data.filter or ExportFilterBody()), as_of=data.as_of
             )
             return job_body(await file_jobs.start_export(tx, export, JobBounds.of(state.settings)))
 
@@ -166,7 +166,7 @@ class GraphJobController(Controller):
         opt=mirrors("import_graph") | TAKES_NO_KEY,
         status_code=202,
         operation_class=ImportJobOperation,
-        request_max_body_size=None,  # What the tenant's jobs may store bounds it.
+        request_max_body_size=None,  # It is bounded by what the tenant's jobs may store.
     )
     async def start_import(
         self,
@@ -187,13 +187,13 @@ class GraphJobController(Controller):
         """
         request.user.require(Scope.MEMORY_WRITE)
         read_as = read_format(request, format)
-        wanted = strategy or (Strategy.MERGE if read_as == "jsonl" else Strategy.SKIP)
+        strategy = strategy or (Strategy.MERGE if read_as == "jsonl" else Strategy.SKIP)
         bounds = JobBounds.of(state.settings)
         async with db.writing(request.user, name) as tx:
-            job = await file_jobs.hold_import(tx, name, read_as, wanted, strict=strict, check=check)
+            job = await file_jobs.hold_import(tx, name, read_as, strategy, strict=strict, check=check)
         try:
             return job_body(await _fill(db, request, job, bounds))
-        except BaseException:  # Its sender left, perhaps.
+        except BaseException:  # Its sender may have left.
             with anyio.CancelScope(shield=True):
                 async with db.transaction(request.user) as tx:
                     await jobs.cancel_job(tx, job.id, bounds)
@@ -201,8 +201,8 @@ class GraphJobController(Controller):
 
 
 async def _fill(db: Database, request: AnyRequest, job: Job, bounds: JobBounds) -> Job:
-    """Store the request's body as the job's input, and let the job begin. No transaction waits for the sender."""
-    async for chunk in held_to(request, _chunks(request)):
+    """Store the request's body as the job's input, and start the job. No transaction waits for the sender."""
+    async for chunk in while_authenticated(request, _chunks(request)):
         await _append(db, request.user, job.id, chunk, bounds)
     async with db.transaction(request.user) as tx:
         return await jobs.start(tx, job.id)
@@ -214,16 +214,16 @@ async def _append(db: Database, caller: Caller, job_id: UUID, chunk: bytes, boun
 
 
 async def _chunks(request: AnyRequest) -> AsyncIterator[bytes]:
-    """The body in chunks of MAX_CHUNK bytes; the last has what is left."""
-    held = bytearray()
+    """The body in chunks of MAX_CHUNK bytes; the last may be shorter."""
+    buffer = bytearray()
     async for part in request.stream():
-        held += part
-        while len(held) >= MAX_CHUNK:
-            yield bytes(held[:MAX_CHUNK])
-            del held[:MAX_CHUNK]
-    if held:
-        yield bytes(held)
+        buffer += part
+        while len(buffer) >= MAX_CHUNK:
+            yield bytes(buffer[:MAX_CHUNK])
+            del buffer[:MAX_CHUNK]
+    if buffer:
+        yield bytes(buffer)
 
 
-def _only(given: ExportFilterBody) -> ExportSelection:
-    return ExportSelection(given.kind, tuple(given.tags), *changed_within(given.since, given.until, "filter."))
+def _selection(body: ExportFilterBody) -> ExportSelection:
+    return ExportSelection(body.kind, tuple(body.tags), *changed_within(body.since, body.until, "filter."))

@@ -14,7 +14,7 @@ from recollect.curation.duplicates import deduplication
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, GraphHead, GraphPatch, NewGraph
 from recollect.platform.db import Database
-from recollect_gateway.errors import DOING, REPLACING, RESPONSES, TELLING
+from recollect_gateway.errors import ACT_RESPONSES, REPLACE_RESPONSES, RESPONSES, TAGGED_RESPONSES
 from recollect_gateway.guards import mirrors, requires_admin
 from recollect_gateway.management.pages import AsOf, Limit, Page, page_of
 from recollect_gateway.parsing import check_text
@@ -74,7 +74,7 @@ class ConfigureGraphBody(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def replaces(self) -> bool:
-        """Whether it takes the place of what others may have put there."""
+        """Whether it replaces something that others may have changed meanwhile."""
         return self.metadata is not UNSET or self.kind_whitelist is not UNSET
 
 
@@ -94,7 +94,12 @@ class GraphController(Controller):
             found = await graphs.list_graphs(tx, after=cursor, limit=limit + 1)
         return page_of(found, limit, configuration, lambda graph: graph.name)
 
-    @get("/{name:str}", responses=TELLING, summary="Read a graph", opt=mirrors("get_graph", "graph_stats", "get_stats"))
+    @get(
+        "/{name:str}",
+        responses=TAGGED_RESPONSES,
+        summary="Read a graph",
+        opt=mirrors("get_graph", "graph_stats", "get_stats"),
+    )
     async def get_graph(
         self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str], as_of: AsOf = None
     ) -> Response[GraphDetailBody]:
@@ -112,7 +117,7 @@ class GraphController(Controller):
 
     @post(
         "/",
-        responses=DOING,
+        responses=ACT_RESPONSES,
         summary="Make a graph",
         opt=mirrors("create_graph"),
         guards=[requires_admin],
@@ -131,7 +136,7 @@ class GraphController(Controller):
 
     @patch(
         "/{name:str}",
-        responses=REPLACING,
+        responses=REPLACE_RESPONSES,
         summary="Configure or rename a graph",
         opt=mirrors("update_graph_config"),
         before_request=valid_body(ConfigureGraphBody),
@@ -149,23 +154,23 @@ class GraphController(Controller):
         `metadata` and `kind_whitelist` take the place of what was there, so whoever sends one says by `If-Match` what
         they saw (428 without). 409 if the name is taken. For credentials that no allow-list confines to some graphs.
         """
-        wanted = _patch(data)
-        check_metadata(wanted.metadata, "metadata", state.settings.max_metadata_size)
-        deduplication.require_readable(wanted.metadata or {})
+        changes = _patch(data)
+        check_metadata(changes.metadata, "metadata", state.settings.max_metadata_size)
+        deduplication.require_readable(changes.metadata or {})
         check = unchanged(request, configuration, needed=data.replaces)
         async with db.writing(request.user, name) as tx:
-            return configuration(await graphs.configure_graph(tx, name, wanted, "update_graph_config", check=check))
+            return configuration(await graphs.configure_graph(tx, name, changes, "update_graph_config", check=check))
 
 
 def _patch(data: ConfigureGraphBody) -> GraphPatch:
-    given = {field: value for field in data.__struct_fields__ if (value := getattr(data, field)) is not UNSET}
-    if "kind_whitelist" in given:
-        given["kind_whitelist"] = tuple(given["kind_whitelist"] or ())
-    return GraphPatch(**given)
+    fields = {field: value for field in data.__struct_fields__ if (value := getattr(data, field)) is not UNSET}
+    if "kind_whitelist" in fields:
+        fields["kind_whitelist"] = tuple(fields["kind_whitelist"] or ())
+    return GraphPatch(**fields)
 
 
 def configuration(graph: Graph) -> GraphBody:
-    """What can be changed of a graph, as it is told."""
+    """The part of a graph that can be changed, as the API returns it."""
     whitelist = None if graph.kind_whitelist is None else list(graph.kind_whitelist)
     return GraphBody(
         str(graph.id), graph.name, graph.conflict_policy, whitelist, graph.metadata, graph.created_at, graph.created_by

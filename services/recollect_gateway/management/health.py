@@ -9,7 +9,7 @@ from recollect_gateway.readiness import Readiness
 
 
 class HealthController(Controller):
-    """Probes for whoever runs the gateway; no credential needed, nothing told."""
+    """Probes for operators; they need no credential and reveal nothing."""
 
     path = "/health"
     tags = ("health",)

@@ -1,4 +1,4 @@
-"""/v1/identity-providers: by whom else the tenant's people sign in."""
+"""/v1/identity-providers: the identity providers by which the tenant's people sign in."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -23,7 +23,7 @@ from recollect.accounts.identity_providers.model import (
 )
 from recollect.caller import Caller
 from recollect.platform.db import Database
-from recollect_gateway.errors import DOING, RESPONSES
+from recollect_gateway.errors import ACT_RESPONSES, RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin
 from recollect_gateway.management.pages import Page
 from recollect_gateway.validation import valid_body
@@ -86,9 +86,9 @@ class IdentityProviderController(Controller):
     ) -> Page[ProviderBody]:
         """The tenant's identity providers, all on one page: there are few."""
         async with db.transaction(request.user, read_only=True) as tx:
-            return Page([_body(each, state) for each in await providers.list_providers(tx)], None)
+            return Page([_body(provider, state) for provider in await providers.list_providers(tx)], None)
 
-    @post("/", responses=DOING, summary="Set up an identity provider", before_request=valid_body(AddProvider))
+    @post("/", responses=ACT_RESPONSES, summary="Set up an identity provider", before_request=valid_body(AddProvider))
     async def add_provider(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[AddProvider]
     ) -> ProviderBody:
@@ -100,7 +100,7 @@ class IdentityProviderController(Controller):
 
     @patch(
         "/{provider_id:uuid}",
-        responses=DOING,
+        responses=ACT_RESPONSES,
         summary="Change an identity provider",
         before_request=valid_body(ChangeProvider),
     )
@@ -117,7 +117,7 @@ class IdentityProviderController(Controller):
         async with db.transaction(request.user) as tx:
             return _body(await providers.change_provider(tx, provider_id, change, pepper=state.pepper), state)
 
-    @delete("/{provider_id:uuid}", responses=DOING, summary="Delete an identity provider")
+    @delete("/{provider_id:uuid}", responses=ACT_RESPONSES, summary="Delete an identity provider")
     async def delete_provider(
         self, request: AnyRequest, db: NamedDependency[Database], provider_id: FromPath[UUID]
     ) -> None:

@@ -1,4 +1,4 @@
-"""/v1/jobs: the tenant's jobs, and what they left to be fetched."""
+"""/v1/jobs: the tenant's jobs, and their outputs."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,8 +21,8 @@ from recollect.jobs.model import Job, JobBounds, JobFilter, Status
 from recollect.platform.db import Database
 from recollect.transfer import file_jobs
 from recollect.transfer.formats import FORMATS
-from recollect_gateway.errors import DOING, RESPONSES, TELLING
-from recollect_gateway.guards import SCOPE_OPT, held_to, mirrors
+from recollect_gateway.errors import ACT_RESPONSES, RESPONSES, TAGGED_RESPONSES
+from recollect_gateway.guards import SCOPE_OPT, mirrors, while_authenticated
 from recollect_gateway.management.pages import Limit, Page, page_of
 from recollect_gateway.management.transfer import file_content
 from recollect_gateway.preconditions import tagged
@@ -37,14 +37,14 @@ OUTPUT = "application/octet-stream"
 
 @dataclass
 class OutputOperation(Operation):
-    """Tells OpenAPI of the media types that are answered, which depend on the kind of job."""
+    """Adds the media types of the answer to the OpenAPI document: they depend on the kind of job."""
 
     def __post_init__(self) -> None:
-        """Add them."""
+        """Add the media types."""
         answer = (self.responses or {}).get("200")
         if isinstance(answer, OpenAPIResponse):
-            kinds = [OUTPUT, *sorted({each.media_type for each in FORMATS.values()})]
-            answer.content = file_content(kinds, "What the job left")
+            media_types = [OUTPUT, *sorted({file_format.media_type for file_format in FORMATS.values()})]
+            answer.content = file_content(media_types, "What the job left")
 
 
 class JobErrorBody(Struct, frozen=True):
@@ -76,7 +76,7 @@ class JobBody(Struct, frozen=True):
 
 
 class JobController(Controller):
-    """List, read and cancel jobs, fetch what they left, and delete it."""
+    """List, read and cancel jobs, and fetch and delete their outputs."""
 
     path = "/jobs"
     tags = ("jobs",)
@@ -96,11 +96,11 @@ class JobController(Controller):
         request.user.require(Scope.MEMORY_READ)
         async with db.transaction(request.user, read_only=True) as tx:
             graph_id = None if graph is None else (await graphs.get_graph(tx, graph)).id
-            wanted = JobFilter(graph_id, known_kind(kind), status)
-            found = await jobs.list_jobs(tx, wanted, before=cursor, limit=limit + 1)
+            only = JobFilter(graph_id, known_kind(kind), status)
+            found = await jobs.list_jobs(tx, only, before=cursor, limit=limit + 1)
         return page_of(found, limit, job_body, lambda job: str(job.id))
 
-    @get("/{job_id:uuid}", responses=TELLING, summary="Read a job", opt=mirrors("get_job"))
+    @get("/{job_id:uuid}", responses=TAGGED_RESPONSES, summary="Read a job", opt=mirrors("get_job"))
     async def get_job(
         self, request: AnyRequest, db: NamedDependency[Database], job_id: FromPath[UUID]
     ) -> Response[JobBody]:
@@ -111,7 +111,7 @@ class JobController(Controller):
 
     @post(
         "/{job_id:uuid}/cancel",
-        responses=DOING,
+        responses=ACT_RESPONSES,
         summary="Cancel a job",
         opt=mirrors("cancel_job") | {SCOPE_OPT: Scope.MEMORY_READ},
         status_code=200,
@@ -138,19 +138,19 @@ class JobController(Controller):
         request.user.require(Scope.MEMORY_READ)
         async with db.transaction(request.user, read_only=True) as tx:
             job = await jobs.open_output(tx, job_id, files=file_jobs.FILES)
-        # Whatever it is, a browser must neither guess its type nor show it: it holds what people stored.
+        # A browser must neither guess the type of the output nor show it: it holds what people stored.
         headers = {
             "Content-Length": str(job.output_bytes),
             "Content-Disposition": f'attachment; filename="{job.id}"',
             "X-Content-Type-Options": "nosniff",
         }
         media_type = file_jobs.media_type_of(job) or OUTPUT
-        parts = held_to(request, jobs.read_output(db, request.user, job))
+        parts = while_authenticated(request, jobs.read_output(db, request.user, job))
         return Stream(parts, media_type=media_type, headers=headers)
 
     @delete(
         "/{job_id:uuid}/output",
-        responses=DOING,
+        responses=ACT_RESPONSES,
         summary="Delete a job's output",
         opt=mirrors("get_job"),
         status_code=200,
@@ -167,7 +167,7 @@ class JobController(Controller):
 
 
 def job_body(job: Job) -> JobBody:
-    """A job as the API tells it."""
+    """A job as the API returns it."""
     return JobBody(
         str(job.id),
         job.kind,

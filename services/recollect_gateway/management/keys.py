@@ -18,7 +18,7 @@ from recollect.platform.db import Database
 from recollect.platform.transactions import Transaction
 from recollect_gateway.addresses import site_of_client
 from recollect_gateway.admission import by_address
-from recollect_gateway.errors import CHANGING, DOING, RESPONSES, TELLING
+from recollect_gateway.errors import ACT_RESPONSES, CHANGE_RESPONSES, RESPONSES, TAGGED_RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin
 from recollect_gateway.management.pages import Limit, Page, page_of
 from recollect_gateway.mcp_endpoint.catalogue import known_toolsets
@@ -27,7 +27,7 @@ from recollect_gateway.shapes import GraphName
 from recollect_gateway.validation import valid_body
 
 MAX_REPORT_BYTES = 1024
-"""Of the body by which a key is reported: it comes from anybody."""
+"""Bytes of the body that reports a key, which anybody may send."""
 
 AnyRequest = Request[Caller, Any, State]
 
@@ -110,7 +110,7 @@ class KeyController(Controller):
             found = await identity.list_keys(tx, after=cursor, limit=limit + 1)
         return page_of(found, limit, lambda key: KeyBody(**_fields(key)), lambda key: str(key.id))
 
-    @get("/{key_id:uuid}", responses=TELLING, summary="Read a key")
+    @get("/{key_id:uuid}", responses=TAGGED_RESPONSES, summary="Read a key")
     async def read_key(
         self, request: AnyRequest, db: NamedDependency[Database], key_id: FromPath[UUID]
     ) -> Response[KeyBody]:
@@ -118,7 +118,7 @@ class KeyController(Controller):
         async with db.transaction(request.user, read_only=True) as tx:
             return tagged(request, KeyBody(**_fields(await identity.get_key(tx, key_id))), lasting=_lasting)
 
-    @post("/", responses=DOING, summary="Make a key", before_request=valid_body(CreateKey))
+    @post("/", responses=ACT_RESPONSES, summary="Make a key", before_request=valid_body(CreateKey))
     async def create_key(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[CreateKey]
     ) -> IssuedKeyBody:
@@ -127,7 +127,12 @@ class KeyController(Controller):
             issued = await identity.create_key(tx, await _new_key(tx, data), pepper=state.pepper)
         return IssuedKeyBody(**_fields(issued.key), secret=issued.secret)
 
-    @post("/{key_id:uuid}/rotate", responses=CHANGING, summary="Rotate a key", before_request=valid_body(RotateKey))
+    @post(
+        "/{key_id:uuid}/rotate",
+        responses=CHANGE_RESPONSES,
+        summary="Rotate a key",
+        before_request=valid_body(RotateKey),
+    )
     async def rotate_key(
         self,
         request: AnyRequest,
@@ -144,7 +149,7 @@ class KeyController(Controller):
             )
         return IssuedKeyBody(**_fields(issued.key), secret=issued.secret)
 
-    @delete("/{key_id:uuid}", responses=CHANGING, summary="Revoke a key", status_code=200)
+    @delete("/{key_id:uuid}", responses=CHANGE_RESPONSES, summary="Revoke a key", status_code=200)
     async def revoke_key(self, request: AnyRequest, db: NamedDependency[Database], key_id: FromPath[UUID]) -> KeyBody:
         """Make a key void from now on; doing it twice changes nothing."""
         async with db.transaction(request.user) as tx:
@@ -183,7 +188,7 @@ async def _new_key(tx: Transaction, data: CreateKey) -> NewKey:
 
 
 def _lasting(body: KeyBody) -> KeyBody:
-    """What can be changed of a key: all but when it was used last."""
+    """The part of a key that can be changed: all but the time of its last use."""
     return structs.replace(body, last_used_at=None)
 
 

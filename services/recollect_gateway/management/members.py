@@ -1,4 +1,4 @@
-"""/v1/members and /v1/invitations: who belongs to the tenant, as what, and who is asked to."""
+"""/v1/members and /v1/invitations: the tenant's members, their roles, and invitations."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -16,7 +16,7 @@ from recollect.accounts.members.sending import invite_and_tell
 from recollect.accounts.people.model import MAX_EMAIL
 from recollect.caller import Caller, Role
 from recollect.platform.db import Database
-from recollect_gateway.errors import CHANGING, DOING, RESPONSES, TELLING
+from recollect_gateway.errors import ACT_RESPONSES, CHANGE_RESPONSES, RESPONSES, TAGGED_RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin
 from recollect_gateway.management.pages import Limit, Page, page_of
 from recollect_gateway.preconditions import tagged, unchanged
@@ -69,7 +69,7 @@ class InviteBody(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MemberController(Controller):
-    """List members, change their roles, let them go."""
+    """List members, change their roles, remove them."""
 
     path = "/members"
     tags = ("members",)
@@ -89,7 +89,7 @@ class MemberController(Controller):
             found = await members.list_members(tx, after=cursor, limit=limit + 1)
         return page_of(found, limit, _member, lambda member: str(member.person_id))
 
-    @get("/{person_id:uuid}", responses=TELLING, summary="Read a member")
+    @get("/{person_id:uuid}", responses=TAGGED_RESPONSES, summary="Read a member")
     async def read_member(
         self, request: AnyRequest, db: NamedDependency[Database], person_id: FromPath[UUID]
     ) -> Response[MemberBody]:
@@ -98,7 +98,10 @@ class MemberController(Controller):
             return tagged(request, _member(await members.get_member(tx, person_id)))
 
     @patch(
-        "/{person_id:uuid}", responses=CHANGING, summary="Change a member's role", before_request=valid_body(RoleBody)
+        "/{person_id:uuid}",
+        responses=CHANGE_RESPONSES,
+        summary="Change a member's role",
+        before_request=valid_body(RoleBody),
     )
     async def change_role(
         self, request: AnyRequest, db: NamedDependency[Database], person_id: FromPath[UUID], data: JSONBody[RoleBody]
@@ -108,7 +111,7 @@ class MemberController(Controller):
             check = unchanged(request, _member)
             return _member(await members.change_role(tx, person_id, data.role, check=check))
 
-    @delete("/{person_id:uuid}", responses=CHANGING, summary="Remove a member")
+    @delete("/{person_id:uuid}", responses=CHANGE_RESPONSES, summary="Remove a member")
     async def remove_member(
         self, request: AnyRequest, db: NamedDependency[Database], person_id: FromPath[UUID]
     ) -> None:
@@ -136,9 +139,9 @@ class InvitationController(Controller):
         """The tenant's invitations, oldest first, void ones too."""
         async with db.transaction(request.user, read_only=True) as tx:
             found = await members.list_invitations(tx, after=cursor, limit=limit + 1)
-        return page_of(found, limit, lambda each: InvitationBody(**_fields(each)), lambda each: str(each.id))
+        return page_of(found, limit, lambda row: InvitationBody(**_fields(row)), lambda row: str(row.id))
 
-    @post("/", responses=DOING, summary="Invite somebody", before_request=valid_body(InviteBody))
+    @post("/", responses=ACT_RESPONSES, summary="Invite somebody", before_request=valid_body(InviteBody))
     async def invite(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[InviteBody]
     ) -> IssuedInvitationBody:
@@ -147,12 +150,12 @@ class InvitationController(Controller):
         It is sent by mail where the deployment sends any: what cannot be sent is refused. Elsewhere its link is in this
         answer and nowhere else.
         """
-        told = await invite_and_tell(
+        sent = await invite_and_tell(
             db, request.user, data.email, data.role, mailer=state.mailer, settings=state.settings
         )
-        return IssuedInvitationBody(**_fields(told.invitation), sent=told.link is None, link=told.link)
+        return IssuedInvitationBody(**_fields(sent.invitation), sent=sent.link is None, link=sent.link)
 
-    @delete("/{invitation_id:uuid}", responses=DOING, summary="Revoke an invitation", status_code=200)
+    @delete("/{invitation_id:uuid}", responses=ACT_RESPONSES, summary="Revoke an invitation", status_code=200)
     async def revoke_invitation(
         self, request: AnyRequest, db: NamedDependency[Database], invitation_id: FromPath[UUID]
     ) -> InvitationBody:

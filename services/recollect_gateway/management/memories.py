@@ -9,7 +9,7 @@ from litestar.params import FromPath, JSONBody
 
 from recollect.caller import Caller, Scope
 from recollect_gateway.calls import Call, Services, read_by_replica
-from recollect_gateway.errors import DOING, RESPONSES
+from recollect_gateway.errors import ACT_RESPONSES, RESPONSES
 from recollect_gateway.guards import mirrors
 from recollect_gateway.operations import memories
 from recollect_gateway.operations.memories import (
@@ -33,7 +33,7 @@ class MemoryController(Controller):
 
     @post(
         "/memories",
-        responses=DOING,
+        responses=ACT_RESPONSES,
         summary="Remember",
         opt=mirrors("remember"),
         status_code=200,
@@ -67,5 +67,5 @@ class MemoryController(Controller):
         """Find what was remembered, by words and by meaning. A graph that is not there holds nothing."""
         request.user.require(Scope.MEMORY_READ)
         call = Call(request.user, services, "recall", read_only=True)
-        recalled = await read_by_replica(call, lambda calling: memories.recall(calling, name, data))
+        recalled = await read_by_replica(call, lambda call: memories.recall(call, name, data))
         return recalled_body(recalled, explain=data.explain)

@@ -1,4 +1,4 @@
-"""/v1/graphs/{name}/nodes: look at the entities and facts of a graph, their versions, and what they are tied to."""
+"""/v1/graphs/{name}/nodes: the entities and facts of a graph, their versions, and their relations."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, Literal, TypeVar
@@ -20,7 +20,7 @@ from recollect.memory.model import NamedEdge
 from recollect_gateway.calls import Call, Services, read_by_replica
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import mirrors
-from recollect_gateway.management.pages import AsOf, Cursor, Limit, Page, counted, place_of
+from recollect_gateway.management.pages import AsOf, Cursor, Limit, Page, integer, place_of
 from recollect_gateway.operations.nodes import (
     NodeBody,
     NodeItemBody,
@@ -45,7 +45,7 @@ Prefix = Annotated[
     str, QueryParameter(max_length=512, description="Only entities whose name begins so, whatever its case")
 ]
 Types = Annotated[list[str] | None, QueryParameter(max_items=50, description="Only relations of one of these types")]
-Ways = Annotated[Direction, QueryParameter(description="Only relations that start here, or that end here")]
+Directions = Annotated[Direction, QueryParameter(description="Only relations that start here, or that end here")]
 
 
 class NodeController(Controller):
@@ -73,11 +73,11 @@ class NodeController(Controller):
         place = place_of(cursor, _node_place)
         only = VersionFilter(tuple(kind or ()), tuple(tag or ()), limit, 0, status, prefix, place)
 
-        async def listed(view: GraphView) -> tuple[list[Version], bool]:
+        async def find_page(view: GraphView) -> tuple[list[Version], bool]:
             return await lineages.list_nodes(view, only)
 
-        found, more = await _read(request, services, "list_nodes", name, as_of, listed)
-        return Page([node_item(node) for node in found], _behind_node(found[-1]) if more else None)
+        nodes, more = await _read(request, services, "list_nodes", name, as_of, find_page)
+        return Page([node_item(node) for node in nodes], _node_cursor(nodes[-1]) if more else None)
 
     @get("/{node:str}", responses=RESPONSES, summary="Read a node", opt=mirrors("get_node", "get_node_by_lineage"))
     async def get_node(
@@ -94,10 +94,10 @@ class NodeController(Controller):
         """
         check_text({"node": node, "as_of": as_of})
 
-        async def told(view: GraphView) -> NodeBody:
+        async def find_node(view: GraphView) -> NodeBody:
             return node_body(*await reading.get_node(view, await reading.node_called(view, node)))
 
-        return await _read(request, services, "get_node", name, as_of, told)
+        return await _read(request, services, "get_node", name, as_of, find_node)
 
     @get("/{node:str}/history", responses=RESPONSES, summary="List a node's versions", opt=mirrors("history"))
     async def list_versions(
@@ -111,13 +111,13 @@ class NodeController(Controller):
     ) -> Page[VersionBody]:
         """What a node was, newest first. One that was deleted is addressed by its id."""
         check_text({"node": node})
-        before = place_of(cursor, counted)
+        before = place_of(cursor, integer)
 
-        async def listed(view: GraphView) -> tuple[list[Version], bool]:
+        async def find_page(view: GraphView) -> tuple[list[Version], bool]:
             return await reading.history(view, await reading.node_called(view, node), before=before, limit=limit)
 
-        found, more = await _read(request, services, "history", name, None, listed)
-        return Page([version_body(version) for version in found], str(found[-1].version) if more else None)
+        versions, more = await _read(request, services, "history", name, None, find_page)
+        return Page([version_body(version) for version in versions], str(versions[-1].version) if more else None)
 
     @get(
         "/{node:str}/relations",
@@ -132,7 +132,7 @@ class NodeController(Controller):
         name: FromPath[str],
         node: FromPath[str],
         type: Types = None,
-        direction: Ways = Direction.BOTH,
+        direction: Directions = Direction.BOTH,
         as_of: AsOf = None,
         cursor: Cursor = None,
         limit: Limit = 50,
@@ -142,13 +142,13 @@ class NodeController(Controller):
         place = place_of(cursor, _edge_place)
         walk = Walk(direction, tuple(type or ()))
 
-        async def listed(view: GraphView) -> Page[RelationBody]:
+        async def find_page(view: GraphView) -> Page[RelationBody]:
             node_id = await reading.node_called(view, node)
-            found = await exploring.edges_at(view, node_id, walk, after=place, limit=limit)
-            items = await told_relations(view, node_id, found.links)
-            return Page(items, _behind_edge(found.links[-1]) if found.more else None)
+            edges = await exploring.edges_at(view, node_id, walk, after=place, limit=limit)
+            items = await told_relations(view, node_id, edges.links)
+            return Page(items, _edge_cursor(edges.links[-1]) if edges.more else None)
 
-        return await _read(request, services, "relations", name, as_of, listed)
+        return await _read(request, services, "relations", name, as_of, find_page)
 
 
 async def _read(
@@ -159,26 +159,26 @@ async def _read(
     as_of: str | None,
     read: Callable[[GraphView], Awaitable[T]],
 ) -> T:
-    """What is read of a graph; raises NotFound where it is not there."""
+    """The result of `read` for a graph; raises NotFound where there is no such graph."""
 
-    async def of_graph(call: Call) -> T:
+    async def read_graph(call: Call) -> T:
         async with call.reading(graph, as_of) as view:
             graphs.require_there(view)
             return await read(view)
 
-    return await read_by_replica(Call(request.user, services, operation, read_only=True), of_graph)
+    return await read_by_replica(Call(request.user, services, operation, read_only=True), read_graph)
 
 
-def _behind_node(node: Version) -> str:
+def _node_cursor(node: Version) -> str:
     return f"{node.node_id}.{node.version}"
 
 
 def _node_place(cursor: str) -> tuple[UUID, int]:
     node_id, _, version = cursor.partition(".")
-    return UUID(node_id), counted(version)
+    return UUID(node_id), integer(version)
 
 
-def _behind_edge(link: NamedEdge) -> str:
+def _edge_cursor(link: NamedEdge) -> str:
     ordinal = link.edge.ordinal
     return f"{link.edge.id}.{'' if ordinal is None else ordinal}"
 
@@ -187,5 +187,5 @@ def _edge_place(cursor: str) -> EdgePlace:
     edge_id, _, ordinal = cursor.partition(".")
     if not ordinal:
         return None, UUID(edge_id)
-    place = counted(ordinal.removeprefix("-"))
-    return (-place if ordinal.startswith("-") else place), UUID(edge_id)
+    number = integer(ordinal.removeprefix("-"))
+    return (-number if ordinal.startswith("-") else number), UUID(edge_id)

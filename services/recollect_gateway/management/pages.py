@@ -1,4 +1,4 @@
-"""Pages of lists: a cursor that says where to go on."""
+"""Pages of lists, with a cursor that says where the next page begins."""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated, Generic, TypeVar
@@ -27,13 +27,13 @@ class Page(Struct, Generic[T], frozen=True):
 
 
 def page_of(found: Sequence[R], limit: int, body: Callable[[R], T], cursor: Callable[[R], str]) -> Page[T]:
-    """The page of what was found when one more than `limit` was asked for; `cursor` says where the last stands."""
-    page = found[:limit]
-    return Page([body(each) for each in page], cursor(page[-1]) if len(found) > limit else None)
+    """The page of `limit` rows, of which one more was read if there is one; `cursor` gives the place of the last."""
+    rows = found[:limit]
+    return Page([body(row) for row in rows], cursor(rows[-1]) if len(found) > limit else None)
 
 
 def place_of(cursor: str | None, read: Callable[[str], R]) -> R | None:
-    """Where a page goes on, None for the first; raises InvalidInput for a cursor that `read` cannot (ValueError)."""
+    """The place where a page begins, None for the first. Raises InvalidInput where `read` raises ValueError."""
     if cursor is None:
         return None
     try:
@@ -42,8 +42,8 @@ def place_of(cursor: str | None, read: Callable[[str], R]) -> R | None:
         raise InvalidInput("This is no cursor that an earlier page returned", path="cursor") from None
 
 
-def counted(cursor: str) -> int:
-    """A cursor that is a number which PostgreSQL knows as an integer; raises ValueError."""
+def integer(cursor: str) -> int:
+    """The number of a cursor, which must be an `integer` of PostgreSQL and not negative; raises ValueError."""
     if not cursor.isascii() or not cursor.isdecimal() or len(cursor) > 10 or int(cursor) >= 2**31:
         raise ValueError(cursor)
     return int(cursor)

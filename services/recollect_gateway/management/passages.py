@@ -1,4 +1,4 @@
-"""/v1/graphs/{name}/passages: what the embedder did not take."""
+"""/v1/graphs/{name}/passages: passages that the embedder did not take."""
 
 from datetime import datetime
 from typing import Any
@@ -34,7 +34,7 @@ class RefusedBody(Struct, frozen=True):
 
 
 class PassageController(Controller):
-    """Tell which passages have no vector and get none."""
+    """List passages that have no vector and get none."""
 
     path = "/graphs/{name:str}/passages"
     tags = ("graphs",)

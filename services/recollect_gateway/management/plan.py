@@ -1,4 +1,4 @@
-"""/v1/plan: what the tenant's plan allows, and how much of it is used."""
+"""/v1/plan: the limits of the tenant's plan, and how much of them is used."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -9,7 +9,7 @@ from litestar.di import NamedDependency
 
 from recollect.caller import Caller
 from recollect.platform.db import Database
-from recollect_gateway.errors import TELLING
+from recollect_gateway.errors import TAGGED_RESPONSES
 from recollect_gateway.guards import BY_SCOPE
 from recollect_gateway.operations import plan
 from recollect_gateway.operations.plan import PlanBody
@@ -17,12 +17,12 @@ from recollect_gateway.preconditions import tagged
 
 
 class PlanController(Controller):
-    """Tell a tenant its plan."""
+    """Read the tenant's plan."""
 
     path = "/plan"
     tags = ("usage",)
 
-    @get("/", responses=TELLING, summary="Read the plan", opt=BY_SCOPE)
+    @get("/", responses=TAGGED_RESPONSES, summary="Read the plan", opt=BY_SCOPE)
     async def read_plan(
         self, request: Request[Caller, Any, State], db: NamedDependency[Database]
     ) -> Response[PlanBody]:

@@ -17,7 +17,7 @@ from recollect_gateway.calls import Call, Services, read_by_replica
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import mirrors
 from recollect_gateway.management.nodes import Kinds, StatusFilter, Tags
-from recollect_gateway.management.pages import AsOf, Cursor, Limit, Page, counted, place_of
+from recollect_gateway.management.pages import AsOf, Cursor, Limit, Page, integer, place_of
 from recollect_gateway.operations.nodes import NodeItemBody, node_item
 from recollect_gateway.parsing import check_text
 
@@ -25,7 +25,7 @@ AnyRequest = Request[Caller, Any, State]
 Words = Annotated[str, QueryParameter(min_length=1, max_length=1_000, description="A question or a few words")]
 
 MAX_MATCHES = 5
-"""Texts of one node that a search tells, at most."""
+"""Texts of one node that a search returns, at most."""
 
 
 class FoundNodeBody(Struct, frozen=True):
@@ -59,7 +59,7 @@ class SearchController(Controller):
     ) -> Page[FoundNodeBody]:
         """Entities and facts that answer, best first, by words, meaning and name; about a hundred on all pages."""
         check_text({"q": q, "kind": kind, "tag": tag, "as_of": as_of})
-        begin = place_of(cursor, counted) or 0
+        begin = place_of(cursor, integer) or 0
         only = RecallFilter(
             kinds=tuple(kind or ()),
             tags=tuple(tag or ()),
@@ -69,17 +69,17 @@ class SearchController(Controller):
         call = Call(request.user, services, "search", read_only=True)
         (question,) = await call.questions([q])
 
-        async def matches(call: Call) -> list[NodeMatch]:
+        end = begin + limit
+
+        async def find_matches(call: Call) -> list[NodeMatch]:
             async with call.recalling(name, [question], only, as_of=as_of) as (view, cached):
                 graphs.require_there(view)
-                most = begin + limit + 1
-                return await searching.find(view, question, only, limit=most, threshold=None, cached=cached)
+                return await searching.find(view, question, only, limit=end + 1, threshold=None, cached=cached)
 
-        found = await read_by_replica(call, matches)
-        page = found[begin : begin + limit]
-        return Page([_found(match) for match in page], str(begin + limit) if len(found) > begin + limit else None)
+        matches = await read_by_replica(call, find_matches)
+        return Page([_found_node(match) for match in matches[begin:end]], str(end) if len(matches) > end else None)
 
 
-def _found(match: NodeMatch) -> FoundNodeBody:
-    matches = list(match.matches[:MAX_MATCHES])
-    return FoundNodeBody(node_item(match.node), round(match.score, 4), round(match.similarity, 4), matches)
+def _found_node(match: NodeMatch) -> FoundNodeBody:
+    texts = list(match.matches[:MAX_MATCHES])
+    return FoundNodeBody(node_item(match.node), round(match.score, 4), round(match.similarity, 4), texts)

@@ -1,7 +1,7 @@
-"""/v1/sessions: where the person who is signed in is signed in.
+"""/v1/sessions: the sessions of the signed-in person.
 
-A session is a person's and of no tenant: no tenant's admin sees those of its members, who may be members elsewhere. Who
-is to be out of a tenant is removed from it, which holds from the next request on.
+A session belongs to a person and to no tenant: admins do not see the sessions of their members, who may be members
+elsewhere. To lock somebody out of a tenant, an admin removes the member, in force with the next request.
 """
 
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""/v1/tenant: the organisation itself, and what it has set."""
+"""/v1/tenant: the organisation itself, and its settings."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -13,7 +13,7 @@ from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import MAX_NAME, MAX_RETENTION_DAYS, Tenant, TenantPatch
 from recollect.caller import Caller
 from recollect.platform.db import Database
-from recollect_gateway.errors import CHANGING, TELLING
+from recollect_gateway.errors import CHANGE_RESPONSES, TAGGED_RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin
 from recollect_gateway.preconditions import tagged, unchanged
 from recollect_gateway.validation import valid_body
@@ -61,7 +61,7 @@ class TenantController(Controller):
     tags = ("tenant",)
     opt = BY_SCOPE
 
-    @get("/", responses=TELLING, summary="Read the tenant")
+    @get("/", responses=TAGGED_RESPONSES, summary="Read the tenant")
     async def read_tenant(
         self, request: AnyRequest, db: NamedDependency[Database], state: State
     ) -> Response[TenantBody]:
@@ -71,7 +71,7 @@ class TenantController(Controller):
 
     @patch(
         "/",
-        responses=CHANGING,
+        responses=CHANGE_RESPONSES,
         summary="Change the tenant",
         guards=[requires_admin],
         before_request=valid_body(ChangeTenant),

@@ -1,4 +1,4 @@
-"""Times in addresses."""
+"""Times in query parameters."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ from recollect.times import NEEDED
 
 
 def require_written_times(request: Request[Any, Any, Any], *names: str) -> None:
-    """Raise InvalidInput for a parameter of these that is a number: the framework reads it as seconds since 1970."""
+    """Raise InvalidInput if one of these parameters is a number: the framework reads it as seconds since 1970."""
     for name in names:
-        told = request.query_params.get(name, "")
-        if told and not told[4:5] == "-":
+        value = request.query_params.get(name, "")
+        if value and not value[4:5] == "-":
             raise InvalidInput(NEEDED, path=name)

@@ -35,8 +35,8 @@ from recollect.transfer.model import (
     Strategy,
 )
 from recollect_gateway.calls import Call, Services
-from recollect_gateway.errors import DOING, MEDIA_TYPE, RESPONSES, Problem
-from recollect_gateway.guards import held_to, mirrors
+from recollect_gateway.errors import ACT_RESPONSES, MEDIA_TYPE, RESPONSES, Problem
+from recollect_gateway.guards import mirrors, while_authenticated
 from recollect_gateway.management.times import require_written_times
 from recollect_gateway.parsing import check_text, utc, utc_through
 
@@ -103,7 +103,7 @@ class ImportBody(Struct, frozen=True):
 
 @dataclass
 class ImportOperation(Operation):
-    """Tells OpenAPI of the body, which no type of ours describes."""
+    """Adds the body to the OpenAPI document: no type of ours describes it."""
 
     bound: ClassVar[str] = f"At most {MAX_LINES} lines, or entities, facts and relations"
 
@@ -115,7 +115,7 @@ class ImportOperation(Operation):
 
 
 def file_content(media_types: Iterable[str], description: str) -> dict[str, OpenAPIMediaType]:
-    """What OpenAPI is told of files of these types: one of JSON is an object, any other one is text."""
+    """The OpenAPI content of files of these types: JSON is an object, anything else is text."""
     return {
         media_type: OpenAPIMediaType(
             schema=Schema(
@@ -129,14 +129,14 @@ def file_content(media_types: Iterable[str], description: str) -> dict[str, Open
 
 @dataclass
 class ExportOperation(Operation):
-    """Tells OpenAPI of the media types that are answered, which depend on the format that is asked for."""
+    """Adds the media types of the answer to the OpenAPI document: they depend on the requested format."""
 
     def __post_init__(self) -> None:
-        """Add them."""
+        """Add the media types."""
         answer = (self.responses or {}).get("200")
         if isinstance(answer, OpenAPIResponse):
-            kinds = [each.media_type for each in FORMATS.values()]
-            answer.content = file_content(kinds, "The graph in the format that was asked for")
+            media_types = [file_format.media_type for file_format in FORMATS.values()]
+            answer.content = file_content(media_types, "The graph in the format that was asked for")
 
 
 class TransferController(Controller):
@@ -147,7 +147,7 @@ class TransferController(Controller):
 
     @post(
         "/import",
-        responses=DOING | {415: UNREAD},
+        responses=ACT_RESPONSES | {415: UNREAD},
         summary="Import into a graph",
         opt=mirrors("import_graph"),
         status_code=200,
@@ -209,33 +209,33 @@ class TransferController(Controller):
         headers = {
             REVISION_HEADER: str(export.snapshot.revision),
             FACTS_HEADER: str(export.facts_left_out),
-            # It is text for programs, whatever a browser would take it for.
+            # The body is text for programs: browsers must not guess another type.
             "X-Content-Type-Options": "nosniff",
         }
         media_type = format_named(format).media_type
-        parts = held_to(request, exports.export_chunks(db, request.user, export))
+        parts = while_authenticated(request, exports.export_chunks(db, request.user, export))
         return Stream(parts, media_type=media_type, headers=headers)
 
 
-def read_format(request: AnyRequest, named: str | None) -> str:
-    """The format of a request's body: the named one, else what its type says. Answers 415 for what is not taken.
+def read_format(request: AnyRequest, format: str | None) -> str:
+    """The format of a request's body: `format` if given, else the one of its type. Raises 415 for other types.
 
-    A form's type, which curl says of whatever it sends, is not held against a format that is named.
+    Where a format is given, the type of a form is ignored: curl sends it with any body.
     """
     if request.headers.get("Content-Encoding", "identity") != "identity":
         raise ClientException(status_code=415, detail="Compressed input is not taken; send it as it was before")
-    given = request.content_type[0]
-    if named is not None and given == FORM:
-        return named
-    if given not in _BY_TYPE:
+    content_type = request.content_type[0]
+    if format is not None and content_type == FORM:
+        return format
+    if content_type not in _BY_TYPE:
         raise ClientException(status_code=415, detail=f"Send it as Content-Type: {', '.join(_BY_TYPE)}")
-    return named or _BY_TYPE[given]
+    return format or _BY_TYPE[content_type]
 
 
 def changed_within(since: datetime | None, until: datetime | None, path: str = "") -> tuple[datetime | None, ...]:
     """Both times in UTC, the second through its millisecond.
 
-    Raises InvalidInput for one without its offset, or outside the calendar; `path` is what comes before their names.
+    Raises InvalidInput for a time without an offset, or outside the calendar; `path` is the prefix of their names.
     """
     for name, time in (("since", since), ("until", until)):
         if time is not None and time.tzinfo is None:
@@ -244,7 +244,7 @@ def changed_within(since: datetime | None, until: datetime | None, path: str = "
 
 
 async def _body(request: AnyRequest) -> bytes:
-    """The request's body; raises TooLarge, with where to go, for one that is longer than any may be."""
+    """The request's body; raises TooLarge, which names the alternative, for one longer than any request may be."""
     try:
         return await request.body()
     except RequestEntityTooLarge:

@@ -1,4 +1,4 @@
-"""/v1/trusted-issuers: whose access tokens the tenant accepts beside our own."""
+"""/v1/trusted-issuers: issuers whose access tokens the tenant accepts beside our own."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -31,7 +31,7 @@ from recollect.caller import Caller, Scope
 from recollect.graph.graphs import service as graphs
 from recollect.platform.db import Database
 from recollect.platform.transactions import Transaction
-from recollect_gateway.errors import DOING, RESPONSES
+from recollect_gateway.errors import ACT_RESPONSES, RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin
 from recollect_gateway.management.pages import Page
 from recollect_gateway.shapes import GraphName
@@ -112,9 +112,9 @@ class TrustedIssuerController(Controller):
     async def list_issuers(self, request: AnyRequest, db: NamedDependency[Database], state: State) -> Page[IssuerBody]:
         """The issuers whose access tokens the tenant accepts, all on one page: there are few."""
         async with db.transaction(request.user, read_only=True) as tx:
-            return Page([_body(each, request.user, state) for each in await trusted.list_issuers(tx)], None)
+            return Page([_body(issuer, request.user, state) for issuer in await trusted.list_issuers(tx)], None)
 
-    @post("/", responses=DOING, summary="Trust an issuer", before_request=valid_body(TrustIssuer))
+    @post("/", responses=ACT_RESPONSES, summary="Trust an issuer", before_request=valid_body(TrustIssuer))
     async def trust_issuer(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[TrustIssuer]
     ) -> IssuerBody:
@@ -127,7 +127,7 @@ class TrustedIssuerController(Controller):
 
     @patch(
         "/{issuer_id:uuid}",
-        responses=DOING,
+        responses=ACT_RESPONSES,
         summary="Change a trusted issuer",
         before_request=valid_body(ChangeIssuer),
     )
@@ -145,7 +145,7 @@ class TrustedIssuerController(Controller):
             change = IssuerChange(data.name, data.algorithm, data.claim, rules, data.enabled)
             return _body(await trusted.change_issuer(tx, issuer_id, change), request.user, state)
 
-    @delete("/{issuer_id:uuid}", responses=DOING, summary="Drop a trusted issuer")
+    @delete("/{issuer_id:uuid}", responses=ACT_RESPONSES, summary="Drop a trusted issuer")
     async def delete_issuer(
         self, request: AnyRequest, db: NamedDependency[Database], issuer_id: FromPath[UUID]
     ) -> None:

@@ -1,4 +1,4 @@
-"""/v1/usage: what the tenant called, hour by hour and in series for charts, and what its graphs hold."""
+"""/v1/usage: the tenant's calls, hour by hour and in series for charts, and what its graphs hold."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
@@ -56,7 +56,7 @@ class UsageSeries(Struct, frozen=True):
 
 
 class UsageController(Controller):
-    """Tell a tenant what it uses."""
+    """Read what a tenant uses."""
 
     path = "/usage"
     tags = ("usage",)

@@ -1,4 +1,4 @@
-"""/v1/webhooks: addresses at which the tenant is told of events, and what was sent to them."""
+"""/v1/webhooks: addresses to which the tenant's events are sent, and the deliveries to them."""
 
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
@@ -21,7 +21,7 @@ from recollect.webhooks.deliveries.model import Delivery, DeliveryStatus
 from recollect.webhooks.endpoints import service as webhooks
 from recollect.webhooks.endpoints.model import MAX_DESCRIPTION, MAX_GRAPHS, NewWebhook, Webhook, WebhookPatch
 from recollect.webhooks.events.model import EventType
-from recollect_gateway.errors import DOING, RESPONSES
+from recollect_gateway.errors import ACT_RESPONSES, RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin
 from recollect_gateway.management.pages import Limit, Page, page_of
 from recollect_gateway.shapes import GraphName
@@ -133,9 +133,9 @@ class WebhookController(Controller):
         """The tenant's webhooks, oldest first, disabled ones too."""
         async with db.transaction(request.user, read_only=True) as tx:
             found = await webhooks.list_webhooks(tx, after=cursor, limit=limit + 1)
-        return page_of(found, limit, lambda each: WebhookBody(**_fields(each)), lambda each: str(each.id))
+        return page_of(found, limit, lambda webhook: WebhookBody(**_fields(webhook)), lambda webhook: str(webhook.id))
 
-    @post("/", responses=DOING, summary="Make a webhook", before_request=valid_body(CreateWebhook))
+    @post("/", responses=ACT_RESPONSES, summary="Make a webhook", before_request=valid_body(CreateWebhook))
     async def create_webhook(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[CreateWebhook]
     ) -> IssuedWebhookBody:
@@ -154,7 +154,12 @@ class WebhookController(Controller):
         async with db.transaction(request.user, read_only=True) as tx:
             return WebhookBody(**_fields(await webhooks.get_webhook(tx, webhook_id)))
 
-    @patch("/{webhook_id:uuid}", responses=DOING, summary="Change a webhook", before_request=valid_body(ChangeWebhook))
+    @patch(
+        "/{webhook_id:uuid}",
+        responses=ACT_RESPONSES,
+        summary="Change a webhook",
+        before_request=valid_body(ChangeWebhook),
+    )
     async def change_webhook(
         self,
         request: AnyRequest,
@@ -169,7 +174,7 @@ class WebhookController(Controller):
         async with db.transaction(request.user) as tx:
             return WebhookBody(**_fields(await webhooks.change_webhook(tx, webhook_id, await _patch(tx, data))))
 
-    @delete("/{webhook_id:uuid}", responses=DOING, summary="Delete a webhook")
+    @delete("/{webhook_id:uuid}", responses=ACT_RESPONSES, summary="Delete a webhook")
     async def delete_webhook(
         self, request: AnyRequest, db: NamedDependency[Database], webhook_id: FromPath[UUID]
     ) -> None:
@@ -179,7 +184,7 @@ class WebhookController(Controller):
 
     @post(
         "/{webhook_id:uuid}/secret",
-        responses=DOING,
+        responses=ACT_RESPONSES,
         summary="Rotate a webhook's secret",
         before_request=valid_body(RotateSecret),
     )
@@ -199,14 +204,14 @@ class WebhookController(Controller):
 
 
 class DeliveryController(Controller):
-    """List what was sent to a webhook, send it again, send a test."""
+    """List deliveries to a webhook, send them again, send a test."""
 
     path = "/webhooks/{webhook_id:uuid}"
     tags = ("webhooks",)
     guards = (requires_admin,)
     opt = BY_SCOPE
 
-    @post("/test", responses=DOING, summary="Test a webhook", status_code=202)
+    @post("/test", responses=ACT_RESPONSES, summary="Test a webhook", status_code=202)
     async def test_webhook(
         self, request: AnyRequest, db: NamedDependency[Database], webhook_id: FromPath[UUID]
     ) -> DeliveryBody:
@@ -227,9 +232,11 @@ class DeliveryController(Controller):
         """What it was sent, or is to be, newest first."""
         async with db.transaction(request.user, read_only=True) as tx:
             found = await webhooks.list_deliveries(tx, webhook_id, status=status, before=cursor, limit=limit + 1)
-        return page_of(found, limit, _delivery, lambda each: str(each.id))
+        return page_of(found, limit, _delivery, lambda delivery: str(delivery.id))
 
-    @post("/deliveries/{delivery_id:uuid}/replay", responses=DOING, summary="Replay a delivery", status_code=202)
+    @post(
+        "/deliveries/{delivery_id:uuid}/replay", responses=ACT_RESPONSES, summary="Replay a delivery", status_code=202
+    )
     async def replay(
         self,
         request: AnyRequest,
@@ -243,7 +250,7 @@ class DeliveryController(Controller):
 
     @post(
         "/replay",
-        responses=DOING,
+        responses=ACT_RESPONSES,
         summary="Replay what failed",
         status_code=202,
         before_request=valid_body(ReplayFailed),
@@ -274,11 +281,11 @@ def _moment(since: datetime) -> datetime:
 
 
 async def _ids(tx: Transaction, names: list[str] | None) -> tuple[UUID, ...] | None:
-    """The ids of the graphs that are named; None for all."""
+    """The ids of the graphs with these names; None for all graphs."""
     if names is None:
         return None
-    found = await graphs.graph_ids(tx, names)
-    return tuple(dict.fromkeys(found[name] for name in names))
+    ids = await graphs.graph_ids(tx, names)
+    return tuple(dict.fromkeys(ids[name] for name in names))
 
 
 async def _patch(tx: Transaction, data: ChangeWebhook) -> WebhookPatch:

@@ -1,1 +1,1 @@
-"""The authorization server, and what MCP clients are told of it."""
+"""The authorization server, and the documents by which MCP clients discover it."""

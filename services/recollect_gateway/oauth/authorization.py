@@ -1,7 +1,7 @@
-"""/oauth/authorize: a browser brings what a client asks for, and takes back a code or an error.
+"""/oauth/authorize: a browser brings the request of a client, and takes back a code or an error.
 
-A person signs in first. Then the client is looked at, and what it asks; until it is known that the address to go back
-to is the client's own, an error is a page, and no browser is sent anywhere.
+A person signs in first. Then the client and its request are checked. Until it is known that the address to go back to
+is the client's own, an error is a page, and no browser is sent anywhere.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,15 @@ from recollect_gateway.oauth.authorization_requests import (
     RedirectedError,
     Unanswerable,
 )
-from recollect_gateway.oauth.consent import ALLOW, CHECKED, MAX_GRAPHS, ConsentQuestion, approval, ask, ask_where
+from recollect_gateway.oauth.consent import (
+    ALLOW,
+    CHECKED,
+    MAX_GRAPHS,
+    ConsentQuestion,
+    approval,
+    consent_page,
+    organisation_page,
+)
 from recollect_gateway.oauth.discovery import AUTHORIZE
 from recollect_gateway.oauth.documents import NoClient
 from recollect_gateway.oauth.forms import read_query
@@ -51,123 +59,129 @@ class AuthorizationController(Controller):
     @get("/")
     async def show(self, request: AnyRequest, state: State) -> Response[Any]:
         """Sign in, choose the organisation where there are several, and the consent page."""
-        return await _answered(request, state, None)
+        return await _answer(request, state, None)
 
     @post("/")
     async def decide(self, request: AnyRequest, state: State) -> Response[Any]:
         """Allow or deny: the browser goes back to the client, with a code or an error."""
-        return await _answered(request, state, await read_form(request, several=CHECKED))
+        return await _answer(request, state, await read_form(request, several=CHECKED))
 
 
-async def _answered(request: AnyRequest, state: State, form: Mapping[str, list[str]] | None) -> Response[Any]:
+async def _answer(request: AnyRequest, state: State, form: Mapping[str, list[str]] | None) -> Response[Any]:
     person = None
     try:
         parameters = read_query(request)
         person = await signed_in(request)
         if person is None:
-            return await _signed_out(request, state, parameters)
-        asked = await _request(state, parameters, person)
-        if "none" in asked.prompts:
-            raise _endpoint(state).unasked(asked, "consent_required", "A person has to be asked.")
-        return await _asked_of(request, state, parameters, person, asked, form)
+            return await _sign_in_first(request, state, parameters)
+        authorization = await _authorization_request(state, parameters, person)
+        if "none" in authorization.prompts:
+            raise _endpoint(state).prompt_needed(authorization, "consent_required", "A person has to be asked.")
+        return await _ask_person(request, state, parameters, person, authorization, form)
     except RedirectedError as error:
-        return await _refused(request, state, person, error)
+        return await _answer_refusal(request, state, person, error)
     except (Unanswerable, NoClient, MalformedParameters) as error:
-        return page(request, "message.html", status=400, title="This cannot be done", said=str(error))
+        return page(request, "message.html", status=400, title="This cannot be done", text=str(error))
 
 
-async def _signed_out(request: AnyRequest, state: State, parameters: Mapping[str, str]) -> Response[Any]:
-    """Sign in; raises RedirectedError where the client asks for no page to be shown."""
+async def _sign_in_first(request: AnyRequest, state: State, parameters: Mapping[str, str]) -> Response[Any]:
+    """Send the person to sign in; raises RedirectedError where the client wants no page to be shown."""
     if "none" not in parameters.get("prompt", "").split():
         return to_sign_in(request)
     client = await clients.find_client(state.db, parameters.get("client_id", ""))
     if client is None:
         raise Unanswerable("No client has this id.")
     endpoint = _endpoint(state)
-    asked = endpoint.check(parameters, client, lambda named: _resource(state, named))
-    raise endpoint.unasked(asked, "login_required", "Nobody is signed in.")
+    authorization = endpoint.check(parameters, client, lambda uri: _find_resource(state, uri))
+    raise endpoint.prompt_needed(authorization, "login_required", "Nobody is signed in.")
 
 
-async def _refused(
+async def _answer_refusal(
     request: AnyRequest, state: State, person: PersonSession | None, error: RedirectedError
 ) -> Response[Any]:
-    """Back to a client whose request is refused: by itself where it acts for the person already, else if they wish.
+    """Send the browser back to the client whose request is refused, at once if the client acts for the person already.
 
-    Anybody may register a client: its address would else be one to which links to this server lead (RFC 9700, 4.11.2).
+    Else a page asks the person first: anybody may register a client, and links to this server would otherwise lead to
+    any address (RFC 9700, 4.11.2).
     """
     if person is not None:
-        held = await grants.list_own_grants(state.db, person.person_id, within=person.confined_to)
-        if any(grant.client_id == error.client.id for grant in held):
+        own_grants = await grants.list_own_grants(state.db, person.person_id, within=person.confined_to)
+        if any(grant.client_id == error.client.id for grant in own_grants):
             return _back(error.location)
     goes_to = urlsplit(error.location).netloc
     return page(request, "refused.html", status=400, error=error, goes_to=goes_to)
 
 
-async def _request(state: State, parameters: Mapping[str, str], person: PersonSession) -> AuthorizationRequest:
+async def _authorization_request(
+    state: State, parameters: Mapping[str, str], person: PersonSession
+) -> AuthorizationRequest:
     client = await state.known_clients.get(parameters.get("client_id", ""), asked_by=person.person_id)
-    return _endpoint(state).check(parameters, client, lambda named: _resource(state, named))
+    return _endpoint(state).check(parameters, client, lambda uri: _find_resource(state, uri))
 
 
-async def _asked_of(
+async def _ask_person(
     request: AnyRequest,
     state: State,
     parameters: Mapping[str, str],
     person: PersonSession,
-    asked: AuthorizationRequest,
+    authorization: AuthorizationRequest,
     form: Mapping[str, list[str]] | None,
 ) -> Response[Any]:
+    """The page that asks the person, or, once their form has come, the way back to the client."""
     if form is not None and field(form, "decision") != ALLOW:
-        return _back(_endpoint(state).denied(asked))
-    memberships = await _memberships(state, person, asked, parameters.get("tenant"))
+        return _back(_endpoint(state).denial_location(authorization))
+    memberships = await _memberships(state, person, authorization, parameters.get("tenant"))
     if len(memberships) > 1:
-        return ask_where(request, asked, memberships)
-    question = await _question(state, asked, person, memberships[0])
+        return organisation_page(request, authorization, memberships)
+    question = await _question(state, authorization, person, memberships[0])
     if form is None:
-        return ask(request, question)
+        return consent_page(request, question)
     try:
         approved = approval(question, form)
     except InvalidInput as error:
-        return ask(request, question, fault=error.message)
-    giver = grants.approving(memberships[0], person.person_id, address=site_of_client(request))
-    async with state.db.transaction(giver) as tx:
+        return consent_page(request, question, fault=error.message)
+    approver = grants.approving(memberships[0], person.person_id, address=site_of_client(request))
+    async with state.db.transaction(approver) as tx:
         code = await grants.approve(tx, approved, pepper=state.pepper)
-    return _back(_endpoint(state).approved(asked, code))
+    return _back(_endpoint(state).approval_location(authorization, code))
 
 
 async def _memberships(
-    state: State, person: PersonSession, asked: AuthorizationRequest, chosen: str | None
+    state: State, person: PersonSession, authorization: AuthorizationRequest, chosen: str | None
 ) -> list[Membership]:
-    """The organisations that it may be about: a tenant's own address names it, else the person chooses among theirs.
+    """The person's memberships that the request may concern: one where the resource or the person names the tenant.
 
-    Raises Unanswerable, alike for a tenant that is not there and for one of others; and Unavailable.
+    Raises Unanswerable, with one message for tenants that do not exist and for others' tenants; and Unavailable.
     """
-    wanted, within = state.resources.named(asked.resource).tenant or chosen, person.confined_to
-    if wanted is None:
+    tenant, within = state.resources.find(authorization.resource).tenant or chosen, person.confined_to
+    if tenant is None:
         found = await people.list_memberships(state.db, person.person_id, within=within, sure=True)
     else:
-        is_slug = SLUG.fullmatch(wanted)
-        one = await people.find_membership(state.db, person.person_id, wanted, within=within) if is_slug else None
-        found = [one] if one else []
-    active = [each for each in found if each.tenant_status == "active"]
+        is_slug = SLUG.fullmatch(tenant)
+        membership = (
+            await people.find_membership(state.db, person.person_id, tenant, within=within) if is_slug else None
+        )
+        found = [membership] if membership else []
+    active = [membership for membership in found if membership.tenant_status == "active"]
     if not active:
         raise Unanswerable(NOT_A_MEMBER.format(email=person.email))
     return active
 
 
 async def _question(
-    state: State, asked: AuthorizationRequest, person: PersonSession, membership: Membership
+    state: State, authorization: AuthorizationRequest, person: PersonSession, membership: Membership
 ) -> ConsentQuestion:
     async with state.db.transaction(grants.approving(membership, person.person_id), read_only=True) as tx:
-        there = await graphs.list_graphs(tx, limit=MAX_GRAPHS)
-    question = ConsentQuestion(asked, person, membership, there)
+        offered_graphs = await graphs.list_graphs(tx, limit=MAX_GRAPHS)
+    question = ConsentQuestion(authorization, person, membership, offered_graphs)
     if not set(question.scopes) - {"offline_access"}:
         raise Unanswerable(NOTHING_ALLOWED.format(tenant=membership.tenant_name, role=membership.role))
     return question
 
 
-def _resource(state: State, named: str | None) -> str | None:
+def _find_resource(state: State, uri: str | None) -> str | None:
     """The resource that a client asks for; that of all tenants where it names none."""
-    found = state.resources.of(None) if named is None else state.resources.named(named)
+    found = state.resources.of(None) if uri is None else state.resources.find(uri)
     return found.uri if found else None
 
 
@@ -176,5 +190,5 @@ def _endpoint(state: State) -> AuthorizationEndpoint:
 
 
 def _back(location: str) -> Redirect:
-    """Back to the client. What the address holds is for it alone."""
+    """Send the browser back to the client. The address is for the client alone."""
     return Redirect(location, status_code=303, headers={"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"})

@@ -1,4 +1,4 @@
-"""Authorization requests: which are refused, and how, and where the browser is sent back to."""
+"""Authorization requests: which of them are refused, how, and where the browser is sent."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from recollect_gateway.oauth.protocol import InvalidTarget, RequestServer
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationRequest:
-    """What a client asks a person for, checked."""
+    """A client's request for a person's approval, checked."""
 
     client: Client
     redirect_uri: str
@@ -29,7 +29,7 @@ class AuthorizationRequest:
 
 
 class RedirectedError(Exception):
-    """The request is refused, and no person was asked. Its client is told by the browser that goes to `location`."""
+    """The request is refused before a person is asked. The client learns it from a browser sent to `location`."""
 
     def __init__(self, client: Client, location: str, description: str) -> None:
         super().__init__(description)
@@ -37,74 +37,74 @@ class RedirectedError(Exception):
 
 
 class Unanswerable(Exception):
-    """The request is refused, and there is nowhere that a browser may be sent to: the message is for the person."""
+    """The request is refused, and there is no address to which a browser may be sent: the message is for the person."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationEndpoint:
-    """Judges authorization requests, and says where browsers are sent back to. `issuer` None names none."""
+    """Checks authorization requests, and makes the addresses to which browsers go back. `issuer` None adds no `iss`."""
 
     issuer: str | None
 
     def check(
-        self, parameters: Mapping[str, str], client: Client, of_resource: Callable[[str | None], str | None]
+        self, parameters: Mapping[str, str], client: Client, find_resource: Callable[[str | None], str | None]
     ) -> AuthorizationRequest:
-        """The request. Raises Unanswerable, or RedirectedError once it is known where its client is."""
+        """The request. Raises Unanswerable, or RedirectedError once the address of its client is known."""
         server, grant = self._grant(parameters, client)
-        given = server.request.payload.data
+        payload = server.request.payload.data
         redirect_uri = str(grant.redirect_uri)
-        resource = of_resource(given.get("resource"))
+        resource = find_resource(payload.get("resource"))
         if resource is None:
-            raise self._refused(client, redirect_uri, given.get("state"), InvalidTarget())
+            raise self._refusal(client, redirect_uri, payload.get("state"), InvalidTarget())
         scopes = tuple(server.request.scope.split())
         if not scopes:
-            raise self._refused(client, redirect_uri, given.get("state"), InvalidScopeError())
+            raise self._refusal(client, redirect_uri, payload.get("state"), InvalidScopeError())
         return AuthorizationRequest(
             client,
             redirect_uri,
             resource,
             scopes,
-            given["code_challenge"],
-            given.get("state"),
-            given.get("nonce"),
-            frozenset(given.get("prompt", "").split()),
+            payload["code_challenge"],
+            payload.get("state"),
+            payload.get("nonce"),
+            frozenset(payload.get("prompt", "").split()),
         )
 
-    def approved(self, request: AuthorizationRequest, code: str) -> str:
-        """Where the browser takes the code."""
-        return self._with(request.redirect_uri, {"code": code, "state": request.state})
+    def approval_location(self, request: AuthorizationRequest, code: str) -> str:
+        """The address to which the browser takes the code."""
+        return self._location(request.redirect_uri, {"code": code, "state": request.state})
 
-    def denied(self, request: AuthorizationRequest) -> str:
-        """Where the browser takes a person's no."""
-        said = {"error": "access_denied", "error_description": "The person said no.", "state": request.state}
-        return self._with(request.redirect_uri, said)
+    def denial_location(self, request: AuthorizationRequest) -> str:
+        """The address to which the browser takes a person's no."""
+        parameters = {"error": "access_denied", "error_description": "The person said no.", "state": request.state}
+        return self._location(request.redirect_uri, parameters)
 
-    def unasked(self, request: AuthorizationRequest, code: str, description: str) -> RedirectedError:
-        """The error of a request that no person may be asked about, as its client wants it."""
+    def prompt_needed(self, request: AuthorizationRequest, code: str, description: str) -> RedirectedError:
+        """The error of a request with `prompt=none`, for which a person would have to be asked."""
         error = OAuth2Error(description, error=code)
-        return self._refused(request.client, request.redirect_uri, request.state, error)
+        return self._refusal(request.client, request.redirect_uri, request.state, error)
 
-    def _refused(self, client: Client, redirect_uri: str, state: str | None, error: OAuth2Error) -> RedirectedError:
-        said = dict(error.get_body())
-        location = self._with(redirect_uri, {**said, "state": state})
-        return RedirectedError(client, location, said.get("error_description") or said["error"])
+    def _refusal(self, client: Client, redirect_uri: str, state: str | None, error: OAuth2Error) -> RedirectedError:
+        body = dict(error.get_body())
+        location = self._location(redirect_uri, {**body, "state": state})
+        return RedirectedError(client, location, body.get("error_description") or body["error"])
 
     def _grant(self, parameters: Mapping[str, str], client: Client) -> tuple[RequestServer, Any]:
         server = RequestServer(parameters, client, method="GET")
-        given = server.request.payload.data
+        payload = server.request.payload.data
         try:
             redirect_uri = CodeGrant.validate_authorization_redirect_uri(server.request, KnownClient(client))
         except OAuth2Error as error:
             raise Unanswerable(error.description) from None
         try:
-            if given.get("response_type") != "code":
+            if payload.get("response_type") != "code":
                 raise OAuth2Error(
                     "This server answers with codes: response_type=code", error="unsupported_response_type"
                 )
             return server, server.get_consent_grant()
         except OAuth2Error as error:
-            raise self._refused(client, redirect_uri, given.get("state"), error) from None
+            raise self._refusal(client, redirect_uri, payload.get("state"), error) from None
 
-    def _with(self, redirect_uri: str, said: Mapping[str, str | None]) -> str:
-        parameters = {**said, "iss": self.issuer}
-        return str(add_params_to_uri(redirect_uri, [(name, value) for name, value in parameters.items() if value]))
+    def _location(self, redirect_uri: str, parameters: Mapping[str, str | None]) -> str:
+        query = {**parameters, "iss": self.issuer}
+        return str(add_params_to_uri(redirect_uri, [(name, value) for name, value in query.items() if value]))

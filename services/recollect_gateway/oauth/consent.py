@@ -1,4 +1,4 @@
-"""The consent page: what a person is told of a client, what they may choose, and what their form says."""
+"""The consent page: what it shows a person of a client, what they may choose, and how their form is read."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,23 +24,23 @@ AnyRequest = Request[Any, Any, Any]
 Form = Mapping[str, Sequence[str]]
 
 CHECKED = frozenset({"scope", "graph", "toolset"})
-"""Boxes of the form, of which several may be checked."""
+"""Fields of the form of which several boxes may be checked."""
 
 MAX_GRAPHS = 200
-"""Graphs that a page offers, by name; where there are more, the others are reached by allowing all."""
+"""Graphs that a page offers, by name; a person who wants another one allowed allows all."""
 
-SAID = {
+SCOPE_LABELS = {
     Scope.MEMORY_READ: "Read and search what is remembered",
     Scope.MEMORY_WRITE: "Remember, change and forget",
     Scope.TENANT_ADMIN: "Manage graphs, keys and members of the organisation",
 }
 ALLOW = "allow"
-"""The decision by which a client is allowed; any other denies."""
+"""The decision that allows a client; any other denies."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConsentQuestion:
-    """What one person is asked: which client, for which of their organisations, and what there is to choose from."""
+    """What one person is asked: the client's request, for one of their organisations, and the graphs to choose from."""
 
     request: AuthorizationRequest
     person: PersonSession
@@ -49,27 +49,27 @@ class ConsentQuestion:
 
     @property
     def scopes(self) -> tuple[str, ...]:
-        """The scopes that are asked for and that the person's role holds."""
+        """The requested scopes that the person's role has."""
         return within_role(self.request.scopes, self.membership.role)
 
 
-def ask(request: AnyRequest, question: ConsentQuestion, *, fault: str = "") -> Response[str]:
-    """The page that asks."""
-    asked = question.request
+def consent_page(request: AnyRequest, question: ConsentQuestion, *, fault: str = "") -> Response[str]:
+    """The page that asks the person."""
+    authorization = question.request
     return page(
         request,
         "consent.html",
         status=400 if fault else 200,
-        form_targets=_form_targets(asked.redirect_uri),
-        action=_here(request),
-        client=asked.client,
-        client_host=urlsplit(asked.client.id).hostname if asked.client.is_document else None,
-        goes_to=urlsplit(asked.redirect_uri).netloc,
-        loopback=is_loopback(asked.redirect_uri),
+        form_targets=_form_targets(authorization.redirect_uri),
+        action=_own_address(request),
+        client=authorization.client,
+        client_host=urlsplit(authorization.client.id).hostname if authorization.client.is_document else None,
+        goes_to=urlsplit(authorization.redirect_uri).netloc,
+        loopback=is_loopback(authorization.redirect_uri),
         me=question.person,
         membership=question.membership,
-        scopes=[(scope, SAID[Scope(scope)]) for scope in question.scopes if scope not in IDENTITY_SCOPES],
-        left_out=[scope for scope in asked.scopes if scope not in question.scopes],
+        scopes=[(scope, SCOPE_LABELS[Scope(scope)]) for scope in question.scopes if scope not in IDENTITY_SCOPES],
+        left_out=[scope for scope in authorization.scopes if scope not in question.scopes],
         identity=OPENID in question.scopes,
         graphs=question.graphs,
         toolsets=sorted(TOOLSETS),
@@ -77,29 +77,31 @@ def ask(request: AnyRequest, question: ConsentQuestion, *, fault: str = "") -> R
     )
 
 
-def ask_where(request: AnyRequest, asked: AuthorizationRequest, memberships: Sequence[Membership]) -> Response[str]:
-    """The page that asks for which organisation."""
-    here = _here(request)
-    return page(request, "consent_tenant.html", client=asked.client, memberships=memberships, here=here)
+def organisation_page(
+    request: AnyRequest, authorization: AuthorizationRequest, memberships: Sequence[Membership]
+) -> Response[str]:
+    """The page on which a person chooses the organisation."""
+    address = _own_address(request)
+    return page(request, "consent_tenant.html", client=authorization.client, memberships=memberships, address=address)
 
 
 def approval(question: ConsentQuestion, form: Form) -> Approval:
-    """What the person said yes to; raises InvalidInput, such as for what was never asked for."""
-    asked = question.request
+    """What the person approved; raises InvalidInput, such as where nothing is chosen."""
+    authorization = question.request
     scopes = tuple(scope for scope in question.scopes if scope in IDENTITY_SCOPES or scope in form.get("scope", ()))
     if not set(scopes) - {"offline_access"}:
         raise InvalidInput("Choose what it may do, or deny")
     return Approval(
         question.person.person_id,
-        asked.client.id,
-        asked.client.name,
+        authorization.client.id,
+        authorization.client.name,
         scopes,
         _chosen_graphs(question, form),
         _chosen_toolsets(form),
-        asked.resource,
-        asked.redirect_uri,
-        asked.code_challenge,
-        asked.nonce,
+        authorization.resource,
+        authorization.redirect_uri,
+        authorization.code_challenge,
+        authorization.nonce,
     )
 
 
@@ -121,13 +123,13 @@ def _chosen_toolsets(form: Form) -> tuple[str, ...] | None:
     return chosen
 
 
-def _here(request: AnyRequest) -> str:
-    """The address of this request, which the form is sent to: it holds what the client asks for."""
+def _own_address(request: AnyRequest) -> str:
+    """The address of this request, to which the form is sent: it holds the client's parameters."""
     return f"{AUTHORIZE}?{request.scope['query_string'].decode('latin-1')}"
 
 
 def _form_targets(redirect_uri: str) -> tuple[str, ...]:
-    """Where the answer to the form may lead: to the client, and wherever the client's own page goes on to by https.
+    """Where the answer to the form may lead: to the client, and wherever the client's own page redirects by https.
 
     A policy cannot name IPv6 addresses, so for one it names the scheme.
     """

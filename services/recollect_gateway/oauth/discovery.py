@@ -1,4 +1,4 @@
-"""What clients discover: which authorization server a resource has, and what this one can do."""
+"""Discovery documents: the authorization servers of a resource, and the features of this one."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from recollect.errors import NotFound
 from recollect_gateway.oauth.resources import WELL_KNOWN, Resource, Resources
 
 DISCOVERED = {"Cache-Control": "public, max-age=300"}
-"""Headers of what is the same for everybody: pages of any origin may read it."""
+"""Headers of documents that are the same for everybody."""
 
 AUTHORIZE, TOKEN, REGISTER = "/oauth/authorize", "/oauth/token", "/oauth/register"
 REVOKE, INTROSPECT, JWKS = "/oauth/revoke", "/oauth/introspect", "/oauth/jwks.json"
@@ -34,9 +34,9 @@ class DiscoveryController(Controller):
 
     @get(f"{WELL_KNOWN}/t/{{tenant:str}}/mcp")
     async def tenant_resource(self, state: State, tenant: FromPath[str]) -> Response[dict[str, Any]]:
-        """The metadata of a tenant's endpoint: the same for whatever may be the name of a tenant.
+        """The metadata of a tenant's endpoint: alike for every possible name, whether or not there is such a tenant.
 
-        But for one that trusts other issuers: its document names them.
+        Only the document of a tenant that trusts other issuers differs: it names them.
         """
         if not SLUG.fullmatch(tenant):
             raise NotFound("There is nothing at this address.")
@@ -46,12 +46,12 @@ class DiscoveryController(Controller):
 
     @get(["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"])
     async def authorization_server(self, state: State) -> Response[dict[str, Any]]:
-        """What this server can do: one document, by either name."""
+        """The features of this server: one document, by either name."""
         return _document(server_metadata(state.resources.base, issuer_parameter=state.settings.oauth_issuer_parameter))
 
 
 def server_metadata(issuer: str, *, issuer_parameter: bool) -> dict[str, Any]:
-    """The metadata of an authorization server of this address."""
+    """The metadata of an authorization server at this address."""
     return {
         "issuer": issuer,
         "authorization_endpoint": issuer + AUTHORIZE,

@@ -1,7 +1,7 @@
-"""Client ID Metadata Documents: clients whose id is the address of what they say of themselves.
+"""Client ID Metadata Documents: the id of such a client is the address of a document that describes it.
 
-Such an address is a stranger's. It is asked by `platform.outbound`, which reaches nothing of ours, and only once
-somebody has signed in: nobody else can have us ask for anything.
+The address is a stranger's. It is read by `platform.outbound`, which reaches nothing of ours, and only once somebody
+has signed in: nobody else can make us request anything.
 (https://datatracker.ietf.org/doc/html/draft-ietf-oauth-client-id-metadata-document-00)
 """
 
@@ -21,10 +21,10 @@ from recollect_gateway.oauth.registration import require_codes, takes_refresh_to
 
 MAX_DOCUMENT_BYTES = 10 * 1024
 PEOPLE = "people"
-"""On whose behalf documents are read: a tenant has as many as it likes, and none of them asks for it."""
+"""The crowd on whose behalf documents are read: a tenant has any number of people, and reads none itself."""
 
 FRESH = timedelta(minutes=5)
-"""How long a document counts that does not say for how long it does."""
+"""How long a document counts whose answer has no `max-age`."""
 
 LEAST_FRESH, MOST_FRESH = timedelta(minutes=1), timedelta(days=1)
 
@@ -94,5 +94,5 @@ def _is_json(media_type: str) -> bool:
 
 
 def _fresh_for(answer: Answer) -> timedelta:
-    told = FRESH if answer.max_age is None else timedelta(seconds=min(answer.max_age, 10**6))
-    return min(max(told, LEAST_FRESH), MOST_FRESH)
+    lifetime = FRESH if answer.max_age is None else timedelta(seconds=min(answer.max_age, 10**6))
+    return min(max(lifetime, LEAST_FRESH), MOST_FRESH)

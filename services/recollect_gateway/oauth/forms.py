@@ -1,4 +1,4 @@
-"""Parameters as OAuth sends them: each once, of bounded length."""
+"""Parameters of OAuth requests: each once, of bounded length."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,16 +15,16 @@ MAX_VALUE = 4_000
 
 async def read_form(request: Request[Any, Any, Any]) -> dict[str, str]:
     """The parameters of a body. Raises MalformedParameters."""
-    return _short(await form_parameters(request, most=MAX_PARAMETERS))
+    return _single_values(await form_parameters(request, limit=MAX_PARAMETERS))
 
 
 def read_query(connection: ASGIConnection[Any, Any, Any, Any]) -> dict[str, str]:
     """The parameters of a query. Raises MalformedParameters."""
-    return _short(parameters(connection.scope["query_string"], most=MAX_PARAMETERS))
+    return _single_values(parameters(connection.scope["query_string"], limit=MAX_PARAMETERS))
 
 
-def _short(found: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Each with its value (RFC 6749, 3.1), `resource` too; one without a value is as one that is not there."""
+def _single_values(found: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Each parameter with its value, `resource` too; an empty one counts as missing (RFC 6749, 3.1)."""
     if any(len(value) > MAX_VALUE for values in found.values() for value in values):
         raise MalformedParameters(f"A parameter has {MAX_VALUE} characters at most")
     return {name: value for name, (value,) in found.items() if value}

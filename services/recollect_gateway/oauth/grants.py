@@ -1,4 +1,4 @@
-"""Codes, refresh tokens and questions about tokens, as Authlib judges them; what it would store is stored elsewhere."""
+"""Authlib's grants for codes and refresh tokens, and its endpoints for tokens. They store nothing: `token.py` does."""
 
 from typing import Any
 from uuid import UUID
@@ -14,30 +14,30 @@ from recollect_gateway.oauth.known import KnownClient, KnownCode, KnownRefresh, 
 
 
 class PkceS256(CodeChallenge):
-    """PKCE, always and by S256 alone. Authlib by itself takes requests without, and means `plain` by no method."""
+    """PKCE, always and by S256 alone. Authlib's own takes requests without it, and defaults to the method `plain`."""
 
     SUPPORTED_CODE_CHALLENGE_METHOD = ["S256"]
     CODE_CHALLENGE_METHODS = {"S256": CodeChallenge.CODE_CHALLENGE_METHODS["S256"]}
 
     def validate_code_challenge(self, grant: Any, redirect_uri: str) -> None:
         """Raise InvalidRequestError unless a challenge is there, with its method."""
-        given = grant.request.payload.data
-        if not given.get("code_challenge") or given.get("code_challenge_method") != "S256":
+        payload = grant.request.payload.data
+        if not payload.get("code_challenge") or payload.get("code_challenge_method") != "S256":
             raise InvalidRequestError("PKCE is needed: code_challenge and code_challenge_method=S256")
         super().validate_code_challenge(grant, redirect_uri)
 
 
 class CodeGrant(AuthorizationCodeGrant):
-    """The grant of codes. What it would store is stored already, or will be."""
+    """The grant of codes. The code that it would store is stored before or after it."""
 
     TOKEN_ENDPOINT_AUTH_METHODS = ["none"]
 
     @staticmethod
     def validate_authorization_redirect_uri(request: KnownRequest, client: KnownClient) -> str:
-        asked = request.payload.redirect_uri or client.get_default_redirect_uri()
-        if not asked or not client.check_redirect_uri(asked):
+        redirect_uri = request.payload.redirect_uri or client.get_default_redirect_uri()
+        if not redirect_uri or not client.check_redirect_uri(redirect_uri):
             raise InvalidRequestError("The redirect_uri is missing, or not one that the client registered.")
-        return str(asked)
+        return str(redirect_uri)
 
     def generate_authorization_code(self) -> str:
         return str(self.server.code)
@@ -47,8 +47,8 @@ class CodeGrant(AuthorizationCodeGrant):
 
     def query_authorization_code(self, code: str, client: KnownClient) -> KnownCode | None:
         presented = self.server.presented
-        told = self.request.payload.redirect_uri
-        return KnownCode(presented, told) if isinstance(presented, PresentedCode) else None
+        redirect_uri = self.request.payload.redirect_uri
+        return KnownCode(presented, redirect_uri) if isinstance(presented, PresentedCode) else None
 
     def delete_authorization_code(self, authorization_code: KnownCode) -> None:
         pass
@@ -75,7 +75,7 @@ class RefreshGrant(RefreshTokenGrant):
 
 
 class Revocation(RevocationEndpoint):
-    """Takes a token back; which, the server notes."""
+    """Revokes a token: notes on the server which one."""
 
     CLIENT_AUTH_METHODS = ["none"]
 
@@ -83,11 +83,11 @@ class Revocation(RevocationEndpoint):
         return self.server.known_token()
 
     def revoke_token(self, token: KnownToken, request: KnownRequest) -> None:
-        self.server.given_back = token.facts
+        self.server.revoked_token = token.facts
 
 
 class Introspection(IntrospectionEndpoint):
-    """Tells a client of its own tokens."""
+    """Answers a client about its own tokens."""
 
     CLIENT_AUTH_METHODS = ["none"]
 

@@ -1,6 +1,6 @@
-"""What is known of a request to the authorization server, in the form in which Authlib asks about it.
+"""The request, client, code and tokens of one request to the authorization server, in the form that Authlib takes.
 
-Authlib asks for clients, codes and tokens while it judges, and does not await them: so all of it is read before.
+Authlib asks for them while it validates, and does not await them: so all are read before.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ class KnownRequest(OAuth2Request):
     """A request whose parameters are known already, each once."""
 
     def __init__(self, parameters: Mapping[str, str], *, method: str) -> None:
-        # Authlib wants to see that TLS is used. A proxy ends it, and who runs one answers for that.
+        # Authlib requires an https address. A proxy terminates TLS, and its operator is responsible for that.
         super().__init__(method, "https://localhost/")
         self.payload = BasicOAuth2Payload(dict(parameters))
 
@@ -32,7 +32,7 @@ class KnownRequest(OAuth2Request):
 
 
 class KnownClient:
-    """A client as Authlib asks about it."""
+    """A client in the form that Authlib takes."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -42,8 +42,8 @@ class KnownClient:
         return self.client.redirect_uris[0] if len(self.client.redirect_uris) == 1 else None
 
     def get_allowed_scope(self, scope: str | None) -> str:
-        asked = dict.fromkeys((scope or "").split() or DEFAULT_SCOPES)
-        return " ".join(known for known in asked if known in SCOPES)
+        scopes = dict.fromkeys((scope or "").split() or DEFAULT_SCOPES)
+        return " ".join(known for known in scopes if known in SCOPES)
 
     def check_redirect_uri(self, redirect_uri: str) -> bool:
         return self.client.may_redirect_to(redirect_uri)
@@ -59,26 +59,26 @@ class KnownClient:
 
 
 class KnownCode:
-    """A code as Authlib asks about it. `redirect_uri`: what the token request says of it, if anything."""
+    """A code in the form that Authlib takes. `redirect_uri`: that of the token request, if it has one."""
 
     code_challenge_method = "S256"
 
     def __init__(self, presented: PresentedCode, redirect_uri: str | None) -> None:
         self.presented = presented
         self.code_challenge = presented.code_challenge
-        self._told = redirect_uri
+        self._requested_uri = redirect_uri
 
     def get_redirect_uri(self) -> str | None:
-        # Where it is left out (as OAuth 2.1 has it, and who asked for the code without it), PKCE alone tells whose the
-        # code is. Authlib compares nothing with None.
-        return self.presented.redirect_uri if self._told else None
+        # A token request may leave it out (as in OAuth 2.1, or where the code was requested without it). Then PKCE
+        # alone proves whose the code is: Authlib compares nothing with None.
+        return self.presented.redirect_uri if self._requested_uri else None
 
     def get_scope(self) -> str:
         return " ".join(self.presented.standing.allowed)
 
 
 class KnownRefresh:
-    """A refresh token as Authlib asks about it."""
+    """A refresh token in the form that Authlib takes."""
 
     def __init__(self, presented: PresentedRefresh) -> None:
         self.presented = presented
@@ -91,7 +91,7 @@ class KnownRefresh:
 
 
 class KnownToken:
-    """A token that a client asks about or gives back, and that holds."""
+    """A valid token that a client introspects or revokes, in the form that Authlib takes."""
 
     def __init__(self, facts: TokenFacts) -> None:
         self.facts = facts

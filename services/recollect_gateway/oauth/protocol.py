@@ -1,13 +1,13 @@
-"""What Authlib judges: requests to the authorization server, and the form of its answers.
+"""The part that Authlib does: it validates requests to the authorization server, and forms the answers.
 
-Authlib asks for clients, codes and tokens while it judges, and does not await them. So whatever a request may need is
-read before, under the locks of its transaction, and handed to a `RequestServer` that answers this one request; what
-follows from the judgement is written after. Nothing here waits for anything.
+Authlib asks for clients, codes and tokens while it validates, and does not await them. So whatever a request may need
+is read before, under the locks of its transaction, and handed to a `RequestServer` that answers this one request; what
+follows from the answer is written after. Nothing here does I/O.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from authlib.oauth2.base import OAuth2Error
 from authlib.oauth2.rfc6749 import AuthorizationServer
@@ -24,15 +24,13 @@ from recollect.accounts.oauth.grants.model import (
 from recollect_gateway.oauth.grants import CodeGrant, Introspection, PkceS256, RefreshGrant, Revocation
 from recollect_gateway.oauth.known import KnownClient, KnownRequest, KnownToken
 
-T = TypeVar("T")
-
 NOT_STORED = {"Cache-Control": "no-store", "Pragma": "no-cache"}
-"""Headers of what no cache may keep."""
+"""Headers of answers that no cache may store."""
 
 
 @dataclass(frozen=True, slots=True)
 class OAuthAnswer:
-    """An answer as it leaves: JSON, or a redirect where there is a `location`."""
+    """An answer to be sent: JSON, or a redirect where there is a `location`."""
 
     status: int
     body: dict[str, Any]
@@ -40,7 +38,7 @@ class OAuthAnswer:
 
 
 class Refused(Exception):
-    """The request is answered by an error: `answer`."""
+    """The request is refused; `answer` is the error to send."""
 
     def __init__(self, answer: OAuthAnswer) -> None:
         super().__init__(answer.body.get("error", ""))
@@ -55,7 +53,7 @@ class InvalidTarget(OAuth2Error):
 
 
 class RequestServer(AuthorizationServer):
-    """Judges one request, of which all that it needs is known: the client, and what the client presents."""
+    """Validates and answers one request. The client and what it presents (`presented`) are read before."""
 
     def __init__(
         self,
@@ -69,7 +67,7 @@ class RequestServer(AuthorizationServer):
         super().__init__(scopes_supported=list(SCOPES))
         self.request = KnownRequest(parameters, method=method)
         self.presented, self.issuer = presented, issuer
-        self.given_back: TokenFacts | None = None
+        self.revoked_token: TokenFacts | None = None
         self.code = ""
         self._client = client
         self.register_grant(CodeGrant, [PkceS256(required=True)])
@@ -79,11 +77,10 @@ class RequestServer(AuthorizationServer):
 
     def query_client(self, client_id: str) -> KnownClient | None:
         """The client of the request."""
-        known = self._client is not None and self._client.id == client_id
-        return KnownClient(self._client) if known and self._client else None
+        return KnownClient(self._client) if self._client is not None and self._client.id == client_id else None
 
     def known_token(self) -> KnownToken | None:
-        """What the client presents, where it is a token to be asked about."""
+        """The token that the client introspects or revokes, if it holds."""
         return KnownToken(self.presented) if isinstance(self.presented, TokenFacts) else None
 
     def create_oauth2_request(self, request: Any) -> KnownRequest:
@@ -91,38 +88,41 @@ class RequestServer(AuthorizationServer):
         return self.request
 
     def send_signal(self, name: str, *args: Any, **kwargs: Any) -> None:
-        """Nobody listens."""
+        """Do nothing: nobody listens."""
 
     def handle_response(self, status: int, body: Any, headers: list[tuple[str, str]]) -> OAuthAnswer:
-        """What Authlib answers, as a value."""
+        """Authlib's answer as a value."""
         return OAuthAnswer(status, dict(body or {}), dict(headers).get("Location"))
 
-    def require_valid_token_request(self, of_resource: Callable[[str], str | None]) -> Any:
-        """What goes on with this request, by Authlib; raises Refused. `of_resource`: the resource that is so named."""
-        return self._judged(lambda: self._valid_token_request(of_resource))
+    def require_valid_token_request(self, find_resource: Callable[[str], str | None]) -> Any:
+        """Authlib's grant for this request; raises Refused. `find_resource` gives the resource that a client names."""
+        try:
+            return self._valid_grant(find_resource)
+        except OAuth2Error as error:
+            raise Refused(self.handle_error_response(self.request, error)) from None
 
-    def _valid_token_request(self, of_resource: Callable[[str], str | None]) -> Any:
+    def _valid_grant(self, find_resource: Callable[[str], str | None]) -> Any:
         grant = self.get_token_grant(self.request)
         grant.validate_token_request()
-        named = self.request.payload.data.get("resource")
-        if named is not None and of_resource(named) != self._standing().resource:
+        uri = self.request.payload.data.get("resource")
+        if uri is not None and find_resource(uri) != self._standing().resource:
             raise InvalidTarget
         return grant
 
     def token_answer(self, grant: Any, issued: IssuedTokens) -> OAuthAnswer:
-        """The answer that hands tokens out."""
+        """The answer that holds the issued tokens."""
 
-        def handed_out(**_: Any) -> dict[str, Any]:
+        def issued_token(**_: Any) -> dict[str, Any]:
             token = {"token_type": "Bearer", "access_token": issued.access, "expires_in": issued.seconds}
             if issued.refresh is not None:
                 token["refresh_token"] = issued.refresh
             return {**token, "scope": " ".join(issued.scopes)}
 
-        self.register_token_generator("default", handed_out)
+        self.register_token_generator("default", issued_token)
         return self.handle_response(*grant.create_token_response())
 
     def save_token(self, token: Any, request: Any) -> None:
-        """It is stored already."""
+        """Do nothing: the token is stored already."""
 
     def endpoint_answer(self, name: str) -> OAuthAnswer:
         """The answer of an endpoint for tokens: `revocation` or `introspection`."""
@@ -132,9 +132,3 @@ class RequestServer(AuthorizationServer):
     def _standing(self) -> GrantStanding:
         assert isinstance(self.presented, PresentedCode | PresentedRefresh)
         return self.presented.standing
-
-    def _judged(self, judge: Callable[[], T]) -> T:
-        try:
-            return judge()
-        except OAuth2Error as error:
-            raise Refused(self.handle_error_response(self.request, error)) from None

@@ -1,4 +1,4 @@
-"""The public keys that ID tokens are verified by, as a gateway remembers them for a moment."""
+"""The public keys by which ID tokens are verified. A gateway caches them for a moment."""
 
 import time
 from collections.abc import Callable
@@ -8,11 +8,11 @@ from recollect.accounts.oauth.signing import service as signing
 from recollect.platform.db import Database
 
 REMEMBERED_SECONDS = 60.0
-"""Less than the time for which a key is published before it signs: who asks for an unknown key finds it."""
+"""Less than the time for which a key is published before it signs, so that clients find the key of every token."""
 
 
 class PublishedKeys:
-    """All public keys, asked for at most once in a while: anybody may read them, as often as they like."""
+    """All public keys, read from the database at most once in a while: anybody may request them, at any rate."""
 
     def __init__(self, db: Database, clock: Callable[[], float] = time.monotonic) -> None:
         self._db, self._clock = db, clock

@@ -1,4 +1,4 @@
-"""/oauth/register: clients that register themselves (RFC 7591), since they publish no document."""
+"""/oauth/register: registration of clients that publish no document of their own (RFC 7591)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,14 +19,14 @@ MAX_METADATA_BYTES = 32 * 1024
 
 
 class RegistrationController(Controller):
-    """Registers clients: public ones, whatever they ask for."""
+    """Registers clients, always as public ones."""
 
     include_in_schema = False
     guards = (by_address("registrations", lambda settings: settings.oauth_registrations_per_minute),)
 
     @post(REGISTER)
     async def register(self, request: AnyRequest, state: State) -> Response[dict[str, Any]]:
-        """A new client, with what of its metadata holds here."""
+        """Register a new client, with those of its metadata that apply here."""
         try:
             metadata = _metadata(await request.body())
             client = await clients.register(
@@ -37,8 +37,8 @@ class RegistrationController(Controller):
                 refreshes=takes_refresh_tokens(metadata),
             )
         except InvalidInput as error:
-            redirects = (error.path or "").startswith("redirect_uris")
-            return _refused("invalid_redirect_uri" if redirects else "invalid_client_metadata", str(error))
+            is_redirect = (error.path or "").startswith("redirect_uris")
+            return _refused("invalid_redirect_uri" if is_redirect else "invalid_client_metadata", str(error))
         return Response(_registered(client), status_code=201, headers=NOT_STORED)
 
 
@@ -60,10 +60,10 @@ def _metadata(body: bytes) -> dict[str, Any]:
 
 
 def require_codes(metadata: Mapping[str, Any]) -> None:
-    """Raise InvalidInput for a client that cannot do what we do; it may ask for more, such as device codes."""
+    """Raise InvalidInput for a client that does not use codes; it may name more, such as device codes."""
     for name, needed in (("grant_types", "authorization_code"), ("response_types", "code")):
-        asked = metadata.get(name, [needed])
-        if not isinstance(asked, list) or needed not in asked:
+        values = metadata.get(name, [needed])
+        if not isinstance(values, list) or needed not in values:
             raise InvalidInput(f"A list that holds {needed}", path=name)
 
 

@@ -1,7 +1,7 @@
-"""Resources: the MCP endpoints as OAuth names them, by their addresses under the public one.
+"""Resources: what OAuth calls the MCP endpoints, named by their public addresses.
 
 A token is for one of them. `{base}/mcp` takes the tenant from the token; `{base}/t/{tenant}/mcp` is a resource of its
-own for each tenant. Whether there is such a tenant, no address here tells.
+own for each tenant. Nothing here reveals whether such a tenant exists.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ MAX_RESOURCE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One MCP endpoint; `tenant` None where the token says whose it is."""
+    """One MCP endpoint; `tenant` None where the token decides the tenant."""
 
     uri: str
     tenant: str | None
@@ -31,13 +31,13 @@ class Resources:
     base: str
 
     def of(self, tenant: str | None) -> Resource:
-        """That of a tenant, or the one of all."""
+        """The resource of a tenant; None: the one of all tenants."""
         return Resource(f"{self.base}/mcp" if tenant is None else f"{self.base}/t/{tenant}/mcp", tenant)
 
-    def named(self, uri: str) -> Resource | None:
-        """The resource that a client names; None for what is none of ours.
+    def find(self, uri: str) -> Resource | None:
+        """The resource that a client names; None where it is none of ours.
 
-        Scheme and host may be in capitals, a slash or a toolset (`/x/{toolset}`) may follow.
+        Scheme and host may be in capitals, and a slash or a toolset (`/x/{toolset}`) may follow.
         """
         path = self._path(uri)
         if path is None:
@@ -49,16 +49,16 @@ class Resources:
         return self.of(tenant) if endpoint == f"/t/{tenant}/mcp" and SLUG.fullmatch(tenant) else None
 
     def metadata_uri(self, tenant: str | None) -> str:
-        """Where the metadata of a resource is: its path is inserted (RFC 9728, 3.1)."""
+        """The address of a resource's metadata, which holds the resource's path (RFC 9728, 3.1)."""
         return f"{self.base}{WELL_KNOWN}{self.of(tenant).uri.removeprefix(self.base)}"
 
     def challenge(self, tenant: str | None, *, error: str | None = None, scopes: Iterable[str] = DEFAULT_SCOPES) -> str:
         """The WWW-Authenticate of a request to a resource (RFC 6750, 3; RFC 9728, 5.1)."""
-        said = {"realm": "recollect", "error": error, "scope": " ".join(scopes)}
-        # A tenant in the address may be anything: only what can be one is repeated.
-        known = tenant if tenant is None or SLUG.fullmatch(tenant) else None
-        said["resource_metadata"] = self.metadata_uri(known)
-        return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in said.items() if value)
+        parameters = {"realm": "recollect", "error": error, "scope": " ".join(scopes)}
+        # The tenant in an address may be any text: only one that can be a slug is repeated.
+        slug = tenant if tenant is None or SLUG.fullmatch(tenant) else None
+        parameters["resource_metadata"] = self.metadata_uri(slug)
+        return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in parameters.items() if value)
 
     def _path(self, uri: str) -> str | None:
         try:

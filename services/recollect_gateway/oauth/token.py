@@ -1,4 +1,4 @@
-"""/oauth/token, /oauth/revoke, /oauth/introspect and the keys that ID tokens are verified by."""
+"""/oauth/token, /oauth/revoke, /oauth/introspect, and the keys by which ID tokens are verified."""
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -33,28 +33,32 @@ from recollect_gateway.urlencoded import MalformedParameters
 AnyRequest = Request[Any, Any, Any]
 Parameters = Mapping[str, str]
 SECRET_OF = {"authorization_code": ("code", CODE), "refresh_token": ("refresh_token", REFRESH)}
-"""Which parameter a grant type presents, and its kind."""
+"""For each grant type, the parameter with its secret, and the secret's kind."""
 
 
 class TokenController(Controller):
-    """What clients ask without a person."""
+    """Issues, revokes and introspects tokens for clients, without a person."""
 
     include_in_schema = False
 
     @post(TOKEN)
     async def token(self, request: AnyRequest, state: State) -> Response[dict[str, Any]]:
         """Tokens for a code, or for a refresh token."""
-        return await _answered(request, lambda parameters, client: _tokens(state, parameters, client))
+        return await _answer_form(request, lambda parameters, client: _tokens(state, parameters, client))
 
     @post(REVOKE)
     async def revoke(self, request: AnyRequest, state: State) -> Response[dict[str, Any]]:
-        """A token that its client needs no more (RFC 7009): with a refresh token all that its grant gave."""
-        return await _answered(request, lambda parameters, client: _about(state, parameters, client, "revocation"))
+        """Revoke a token for its client (RFC 7009); with a refresh token, all tokens of its grant."""
+        return await _answer_form(
+            request, lambda parameters, client: _token_endpoint(state, parameters, client, "revocation")
+        )
 
     @post(INTROSPECT)
     async def introspect(self, request: AnyRequest, state: State) -> Response[dict[str, Any]]:
-        """What a token says (RFC 7662), to the client whose it is."""
-        return await _answered(request, lambda parameters, client: _about(state, parameters, client, "introspection"))
+        """Describe a token to its own client (RFC 7662)."""
+        return await _answer_form(
+            request, lambda parameters, client: _token_endpoint(state, parameters, client, "introspection")
+        )
 
     @get(JWKS)
     async def keys(self, state: State) -> Response[dict[str, Any]]:
@@ -62,19 +66,19 @@ class TokenController(Controller):
         return Response({"keys": await state.published_keys.get()}, headers=DISCOVERED)
 
 
-async def _answered(
-    request: AnyRequest, answer: Callable[[Parameters, Client | None], Awaitable[OAuthAnswer]]
+async def _answer_form(
+    request: AnyRequest, handle: Callable[[Parameters, Client | None], Awaitable[OAuthAnswer]]
 ) -> Response[dict[str, Any]]:
-    """The answer to a form, for the client that it names."""
+    """The answer of `handle` to a form and the client that it names."""
     try:
         parameters = await read_form(request)
         client = await clients.find_client(request.app.state.db, parameters.get("client_id", ""))
-        answered = await answer(parameters, client)
+        answer = await handle(parameters, client)
     except MalformedParameters as error:
-        answered = OAuthAnswer(400, {"error": "invalid_request", "error_description": str(error)})
+        answer = OAuthAnswer(400, {"error": "invalid_request", "error_description": str(error)})
     except Refused as refused:
-        answered = refused.answer
-    return Response(answered.body, status_code=answered.status, headers=NOT_STORED)
+        answer = refused.answer
+    return Response(answer.body, status_code=answer.status, headers=NOT_STORED)
 
 
 async def _tokens(state: State, parameters: Parameters, client: Client | None) -> OAuthAnswer:
@@ -87,9 +91,9 @@ async def _tokens(state: State, parameters: Parameters, client: Client | None) -
         presented = await _present(state, tx, kind, secret, client)
         server = RequestServer(parameters, client, presented=presented)
         try:
-            grant = server.require_valid_token_request(lambda named: _resource(state, named))
+            grant = server.require_valid_token_request(lambda uri: _find_resource(state, uri))
         except Refused as refused:
-            return refused.answer  # The transaction is committed: a secret that came again has ended its grant.
+            return refused.answer  # The transaction commits: a secret that was used again has ended its grant.
         assert presented is not None
         issued = await _issue(state, tx, presented, parameters, client)
         answer = server.token_answer(grant, issued)
@@ -100,9 +104,9 @@ async def _tokens(state: State, parameters: Parameters, client: Client | None) -
 
 
 def _token_error(server: RequestServer, state: State) -> OAuthAnswer:
-    """What Authlib says of a request whose code or token nobody knows."""
+    """Authlib's error for a request with an unknown code or token."""
     try:
-        server.require_valid_token_request(lambda named: _resource(state, named))
+        server.require_valid_token_request(lambda uri: _find_resource(state, uri))
     except Refused as refused:
         return refused.answer
     raise AssertionError("nothing was presented")
@@ -127,24 +131,24 @@ async def _issue(
     times, pepper = TokenTimes.of(state.settings), state.pepper
     if isinstance(presented, PresentedCode):
         return await grants.redeem_code(tx, presented, refreshes=client.refreshes, times=times, pepper=pepper)
-    asked = tuple(parameters["scope"].split()) if "scope" in parameters else None
-    return await grants.refresh(tx, presented, asked, times=times, pepper=pepper)
+    scopes = tuple(parameters["scope"].split()) if "scope" in parameters else None
+    return await grants.refresh(tx, presented, scopes, times=times, pepper=pepper)
 
 
-async def _about(state: State, parameters: Parameters, client: Client | None, endpoint: str) -> OAuthAnswer:
-    """The answer of an endpoint that takes a token. What the client says of its kind is not needed."""
+async def _token_endpoint(state: State, parameters: Parameters, client: Client | None, endpoint: str) -> OAuthAnswer:
+    """The answer of an endpoint that takes a token. The client's `token_type_hint` is not needed."""
     token = parameters.get("token", "")
-    asked = {name: value for name, value in parameters.items() if name != "token_type_hint"}
-    known = kind_of(token) in (ACCESS, REFRESH)
-    tenant_id = await grants.find_tenant(state.db, token, pepper=state.pepper) if known else None
+    unhinted = {name: value for name, value in parameters.items() if name != "token_type_hint"}
+    is_token = kind_of(token) in (ACCESS, REFRESH)
+    tenant_id = await grants.find_tenant(state.db, token, pepper=state.pepper) if is_token else None
     if tenant_id is None or client is None:
-        return RequestServer(asked, client, issuer=state.resources.base).endpoint_answer(endpoint)
+        return RequestServer(unhinted, client, issuer=state.resources.base).endpoint_answer(endpoint)
     async with state.db.transaction(authorization_server(tenant_id)) as tx:
         facts = await grants.introspect(tx, token, client.id, pepper=state.pepper)
-        server = RequestServer(asked, client, presented=facts, issuer=state.resources.base)
+        server = RequestServer(unhinted, client, presented=facts, issuer=state.resources.base)
         answer = server.endpoint_answer(endpoint)
-        if server.given_back is not None:
-            await grants.give_back(tx, server.given_back)
+        if server.revoked_token is not None:
+            await grants.give_back(tx, server.revoked_token)
     return answer
 
 
@@ -162,6 +166,6 @@ async def _id_token(state: State, presented: PresentedCode, client: Client) -> s
     return await signing.sign(state.db, state.vault, claims)
 
 
-def _resource(state: State, named: str) -> str | None:
-    found = state.resources.named(named)
+def _find_resource(state: State, uri: str) -> str | None:
+    found = state.resources.find(uri)
     return found.uri if found else None

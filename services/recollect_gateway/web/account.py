@@ -1,4 +1,4 @@
-"""/account: the page of who is signed in, and what they end there: sessions, grants, memberships."""
+"""/account: the page of a signed-in person, on which they end grants, connections and memberships."""
 
 from typing import Any
 
@@ -24,14 +24,14 @@ MAX_CONNECTABLE = 50
 
 
 class OwnGrantController(Controller):
-    """What the signed-in person lets clients do, in whichever tenant."""
+    """The grants of the signed-in person to clients, in all tenants."""
 
     path = "/account/grants"
     include_in_schema = False
 
     @post("/{grant_id:uuid}/end")
     async def end_grant(self, request: AnyRequest) -> Redirect:
-        """End one of them; its client is out at once."""
+        """End one grant; its client loses access at once."""
         await read_form(request)
         session = await signed_in(request)
         if session is not None:
@@ -41,14 +41,14 @@ class OwnGrantController(Controller):
 
 
 class OwnIdentityController(Controller):
-    """What the signed-in person is at identity providers."""
+    """The identities of the signed-in person at identity providers."""
 
     path = "/account/providers"
     include_in_schema = False
 
     @post("/{provider_id:uuid}/disconnect")
     async def disconnect(self, request: AnyRequest) -> Response[str] | Redirect:
-        """Be nobody there any more; not where it is the last way to sign in."""
+        """Disconnect one identity, unless it is the last way to sign in."""
         await read_form(request)
         session = await signed_in(request)
         if session is None:
@@ -62,14 +62,14 @@ class OwnIdentityController(Controller):
 
 
 class MembershipController(Controller):
-    """The tenants of which the signed-in person is a member."""
+    """The memberships of the signed-in person."""
 
     path = "/account/organisations"
     include_in_schema = False
 
     @post("/{tenant:str}/leave")
     async def leave(self, request: AnyRequest) -> Response[str] | Redirect:
-        """Be no member any more; what was granted there ends with it."""
+        """End one membership, and the person's grants in that tenant."""
         await read_form(request)
         session = await signed_in(request)
         if session is None:
@@ -84,10 +84,10 @@ class MembershipController(Controller):
 async def account_page(
     request: AnyRequest, session: PersonSession, *, status: int = 200, fault: str = "", done: str = ""
 ) -> Response[str]:
-    """The account of who is signed in."""
+    """The account page of a signed-in person."""
     db, person_id, within = request.app.state.db, session.person_id, session.confined_to
     memberships = await people.list_memberships(db, person_id, within=within)
-    slugs = [each.tenant for each in memberships[:MAX_CONNECTABLE]]
+    slugs = [membership.tenant for membership in memberships[:MAX_CONNECTABLE]]
     return page(
         request,
         "account.html",
@@ -105,10 +105,10 @@ async def account_page(
 
 
 async def _leave(request: AnyRequest, session: PersonSession, tenant: str) -> None:
-    """Raises NotFound, alike for a tenant that is not there and for one of others; Conflict for the last owner."""
+    """Leave a tenant. Raises NotFound, alike for missing and for others' tenants; Conflict for the last owner."""
     db = request.app.state.db
-    found = await people.find_membership(db, session.person_id, tenant, within=session.confined_to)
-    if found is None:
+    membership = await people.find_membership(db, session.person_id, tenant, within=session.confined_to)
+    if membership is None:
         raise NotFound("You are no member of such an organisation.", code=ErrorCode.MEMBER_NOT_FOUND)
-    async with db.transaction(grants.approving(found, session.person_id)) as tx:
+    async with db.transaction(grants.approving(membership, session.person_id)) as tx:
         await members.remove_member(tx, session.person_id)

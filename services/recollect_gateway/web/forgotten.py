@@ -1,4 +1,4 @@
-"""/forgot and /reset/{secret}: another password for who forgot theirs."""
+"""/forgot and /reset/{secret}: a new password for people who forgot theirs."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from recollect_gateway.addresses import site_of_client
 from recollect_gateway.admission import by_address, take_for_reset
 from recollect_gateway.web.forms import field, read_form
 from recollect_gateway.web.known_browsers import known_cookie
-from recollect_gateway.web.notices import tell
+from recollect_gateway.web.notices import send_notice
 from recollect_gateway.web.pages import go_to, page
 from recollect_gateway.web.sessions import no_session_cookie
 
@@ -27,29 +27,29 @@ ON_ITS_WAY = (
 
 
 class ForgottenController(Controller):
-    """Ask for a link."""
+    """Sends links for a new password."""
 
     path = "/forgot"
     include_in_schema = False
 
     @get("/")
     async def show(self, request: AnyRequest) -> Response[str]:
-        """The form; where no mail is sent, whom to ask."""
+        """The form, or, where no mail is sent, whom to ask."""
         return page(request, "forgot.html", mails=request.app.state.mailer is not None)
 
     @post("/", status_code=200, guards=[by_address("forgot", lambda settings: settings.sign_ins_per_minute)])
     async def ask(self, request: AnyRequest) -> Response[str]:
-        """Say that a link is sent if there is an account. Whether there is one is looked up after that."""
+        """Say that a link is sent if there is an account. The account is looked up beside the answer."""
         email, state = field(await read_form(request), "email").strip().lower(), request.app.state
         if state.mailer is None:
             return page(request, "forgot.html", mails=False)
         await take_for_reset(request, email)
         state.errands.begin("password reset", lambda: _send_link(state, state.mailer, email))
-        return page(request, "message.html", title="Look into your mail", said=ON_ITS_WAY)
+        return page(request, "message.html", title="Look into your mail", text=ON_ITS_WAY)
 
 
 class ResetController(Controller):
-    """What such a link leads to."""
+    """The page of such a link."""
 
     path = "/reset/{secret:str}"
     include_in_schema = False
@@ -57,12 +57,12 @@ class ResetController(Controller):
 
     @get("/")
     async def show(self, request: AnyRequest) -> Response[str]:
-        """The form for another password; opening it uses nothing up, since programs open links in mail."""
+        """The form for a new password; opening it does not use the link up, since programs open links in mail."""
         return _form(request, await _reset(request))
 
     @post("/")
     async def take(self, request: AnyRequest) -> Response[str] | Redirect:
-        """Take another password, by which to sign in anew everywhere."""
+        """Set the new password; all sessions end."""
         form, reset, state = await read_form(request), await _reset(request), request.app.state
         try:
             await resets.reset_password(
@@ -74,7 +74,9 @@ class ResetController(Controller):
             )
         except InvalidInput as error:
             return _form(request, reset, status=400, fault=error.message)
-        tell(request, lambda mailer: notices.tell_of_password(mailer, reset.email, address=site_of_client(request)))
+        send_notice(
+            request, lambda mailer: notices.tell_of_password(mailer, reset.email, address=site_of_client(request))
+        )
         answer = go_to("/sign-in")
         answer.set_cookie(no_session_cookie(request))
         answer.set_cookie(known_cookie(request, reset.email))
@@ -82,7 +84,7 @@ class ResetController(Controller):
 
 
 async def _send_link(state: State, mailer: Mailer, email: str) -> None:
-    """Send a link to the address, if there is an account with a password; what is no address has none."""
+    """Send a link to the address, if it has an account with a password; a malformed address has none."""
     try:
         account = await resets.find_account(state.db, email)
     except InvalidInput:
@@ -93,7 +95,7 @@ async def _send_link(state: State, mailer: Mailer, email: str) -> None:
     try:
         await mailer.send(resets.reset_letter(account.email, f"{state.settings.base_url}/reset/{secret}"))
     except MailFailed:
-        return  # The log tells.
+        return  # The mailer has logged it.
 
 
 async def _reset(request: AnyRequest) -> OpenReset:

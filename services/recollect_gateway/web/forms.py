@@ -1,7 +1,7 @@
-"""Forms of our pages: whether one was really sent from our page, and what it says.
+"""Forms of our pages: proof that a form was sent from our page, and its fields.
 
-A page sets a random cookie and gives its forms the keyed hash of it. Another site can neither read the cookie nor make
-the hash; the public edge refuses its requests by their `Origin`, too.
+A page sets a random cookie and puts the keyed hash of it in its forms. Another site can neither read the cookie nor
+make the hash; the public edge refuses its requests by their `Origin`, too.
 """
 
 import hmac
@@ -21,25 +21,25 @@ from recollect_gateway.urlencoded import form_parameters
 AnyConnection = ASGIConnection[Any, Any, Any, Any]
 AnyRequest = Request[Any, Any, Any]
 TENANT_HEADER = "x-recollect-tenant"
-"""Names the tenant as whose member a browser calls. No form can send it, nor another site's page without our leave."""
+"""Names the tenant as whose member a browser calls. Forms cannot send it; pages of other sites only if CORS allows."""
 
 TOKEN_FIELD = "form_token"  # noqa: S105 - a field's name
 MAX_FIELDS = 500
 MAX_COOKIE = 100
-_WRITTEN = re.compile(rf"[A-Za-z0-9_-]{{1,{MAX_COOKIE}}}")
-"""What `secrets.token_urlsafe` writes: what a browser sends otherwise is none of ours, and is not sent back to it."""
+_COOKIE_VALUE = re.compile(rf"[A-Za-z0-9_-]{{1,{MAX_COOKIE}}}")
+"""The output of `secrets.token_urlsafe`: any other value is none of ours, and is not sent back."""
 
 _STALE = "This form is too old, or was not sent from our page. Go back, reload the page, and send it again."
 
 
 def is_secure(request: AnyConnection) -> bool:
-    """Whether browsers reach us by https."""
+    """Whether browsers use https for our public address."""
     base_url: str = request.app.state.settings.base_url
     return base_url.startswith("https://")
 
 
 def cookie_name(request: AnyConnection, name: str) -> str:
-    """The cookie's name: with https one that no other host and no path of ours can set."""
+    """The cookie's name; with https, one with a prefix that no other host and no path of ours can set."""
     return f"__Host-recollect_{name}" if is_secure(request) else f"recollect_{name}"
 
 
@@ -57,9 +57,9 @@ def own_cookie(request: AnyRequest, name: str, value: str, *, max_age: int | Non
 
 
 def random_cookie(request: AnyConnection, name: str) -> str | None:
-    """The random value of a cookie that the browser holds; None where it holds none that is ours."""
-    held = request.cookies.get(cookie_name(request, name), "")
-    return held if _WRITTEN.fullmatch(held) else None
+    """The random value of a cookie of the browser; None where it has none of ours."""
+    value = request.cookies.get(cookie_name(request, name), "")
+    return value if _COOKIE_VALUE.fullmatch(value) else None
 
 
 def form_cookie(request: AnyRequest) -> Cookie:
@@ -68,23 +68,23 @@ def form_cookie(request: AnyRequest) -> Cookie:
 
 
 def form_token(pepper: bytes, cookie: str) -> str:
-    """What a form holds that belongs to this cookie."""
+    """The token of forms that belong to this cookie."""
     return hmac.new(pepper, b"form:" + cookie.encode(), sha256).hexdigest()
 
 
 async def read_form(request: AnyRequest, *, several: Collection[str] = ()) -> dict[str, list[str]]:
-    """The fields of a form that was sent from our page, each with its value; those of `several` with their values.
+    """The fields of a form that was sent from our page, each with its value; those of `several` with all their values.
 
-    Raises Forbidden for one that was not, InvalidInput for what is no form or too long.
+    Raises Forbidden for a form from elsewhere, InvalidInput for a body that is no form or too long.
     """
-    fields = await form_parameters(request, most=MAX_FIELDS, several=several)
-    held = random_cookie(request, "form")
+    fields = await form_parameters(request, limit=MAX_FIELDS, several=several)
+    cookie = random_cookie(request, "form")
     token = fields.get(TOKEN_FIELD, [""])[0]
-    if held is None or not hmac.compare_digest(form_token(request.app.state.pepper, held).encode(), token.encode()):
+    if cookie is None or not hmac.compare_digest(form_token(request.app.state.pepper, cookie).encode(), token.encode()):
         raise Forbidden(_STALE)
     return fields
 
 
 def field(fields: Mapping[str, Sequence[str]], name: str) -> str:
-    """The one value of a field, or nothing."""
+    """The one value of a field, or an empty text."""
     return fields.get(name, [""])[0]

@@ -1,4 +1,4 @@
-"""/join/{secret}: an invitation, and becoming a member by it."""
+"""/join/{secret}: the page of an invitation, by which one becomes a member."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ AnyRequest = Request[Any, Any, Any]
 
 
 class JoinController(Controller):
-    """What an invitation's link leads to."""
+    """The page of an invitation's link."""
 
     path = "/join/{secret:str}"
     include_in_schema = False
@@ -39,7 +39,7 @@ class JoinController(Controller):
 
     @post("/")
     async def join(self, request: AnyRequest) -> Response[str] | Redirect:
-        """Become a member: as who is signed in, or as a new person with a name and a password."""
+        """Become a member: as the signed-in person, or as a new person with a name and a password."""
         form = await read_form(request)
         invitation, session, state = await _invitation(request), await signed_in(request), request.app.state
         if session is not None:

@@ -1,7 +1,7 @@
-"""Browsers in which somebody signed in to an account before: their tries of it are counted apart from everybody else's.
+"""Browsers in which somebody signed in to an account before: their tries are counted apart from everybody else's.
 
-Tries of an account are bounded wherever they come from, so whoever goes on trying takes them all. A browser that brings
-this cookie is not kept out by them; it has as many tries of its own. The cookie opens nothing, and is of no use for
+Tries to sign in to an account are bounded wherever they come from, so anybody can use them all up. A browser with this
+cookie is not locked out by that: it has as many tries of its own. The cookie signs nobody in, and is of no use for
 another account.
 """
 
@@ -23,20 +23,21 @@ NUMBER_BYTES = 9
 
 
 def known_cookie(request: AnyRequest, email: str) -> Cookie:
-    """What makes this browser one in which somebody has signed in to the account."""
+    """The cookie that marks this browser as one in which somebody has signed in to the account."""
     number = secrets.token_urlsafe(NUMBER_BYTES)
     value = f"{number}.{_proof(request.app.state.pepper, number, email)}"
     return own_cookie(request, COOKIE, value, max_age=COOKIE_SECONDS)
 
 
 def known_browser(request: AnyRequest, email: str) -> str | None:
-    """Which browser this is, where somebody signed in to the account in it before."""
+    """The number of this browser, if somebody signed in to the account in it before."""
     number, _, proof = request.cookies.get(cookie_name(request, COOKIE), "")[:MAX_COOKIE].partition(".")
     pepper: bytes = request.app.state.pepper
-    proofs = [_proof(each, number, email) for each in (pepper, *others_of(pepper))]
-    return number if any(hmac.compare_digest(each.encode(), proof.encode()) for each in proofs) else None
+    valid_proofs = [_proof(secret, number, email) for secret in (pepper, *others_of(pepper))]
+    return number if any(hmac.compare_digest(valid.encode(), proof.encode()) for valid in valid_proofs) else None
 
 
 def _proof(pepper: bytes, number: str, email: str) -> str:
-    account = sha256(email.strip().lower().encode()).digest()  # Of one length: no other address and number read alike.
+    # A hash of fixed length, so that no other address and number concatenate to the same.
+    account = sha256(email.strip().lower().encode()).digest()
     return hmac.new(pepper, b"known:" + account + number.encode(), sha256).hexdigest()

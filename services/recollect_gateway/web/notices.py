@@ -1,4 +1,4 @@
-"""Mail about one's account, sent beside the answer once what it tells of is done."""
+"""Mail to people about changes of their accounts, sent beside the answer once the change is done."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -8,8 +8,8 @@ from litestar import Request
 from recollect.platform.mail import Mailer
 
 
-def tell(request: Request[Any, Any, Any], send: Callable[[Mailer], Awaitable[None]]) -> None:
-    """Send it as an errand, where the deployment sends mail; nobody waits for it."""
+def send_notice(request: Request[Any, Any, Any], send: Callable[[Mailer], Awaitable[None]]) -> None:
+    """Send a notice as an errand, where the deployment sends mail; the answer does not wait for it."""
     mailer: Mailer | None = request.app.state.mailer
     if mailer is not None:
         request.app.state.errands.begin("notice", lambda: send(mailer))

@@ -1,4 +1,4 @@
-"""How a page leaves: rendered from a template. The public edge keeps it from being framed, cached and scripted."""
+"""Pages, rendered from templates. The public edge keeps them from being framed, cached and scripted."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -18,7 +18,7 @@ from recollect_gateway.web.forms import form_cookie, form_token
 
 AnyRequest = Request[Any, Any, Any]
 HOME = "/account"
-"""Where a page leads that was told no place to go on to."""
+"""Where a page leads that has no other address to go on to."""
 
 MAX_NEXT = 4_000
 """Characters of an address to go on to."""
@@ -29,7 +29,7 @@ log = structlog.get_logger(__name__)
 def page(
     request: AnyRequest, template: str, *, status: int = 200, form_targets: Sequence[str] = (), **context: Any
 ) -> Response[str]:
-    """A page. `form_targets`: origins, beside our own, to which the answer to a form of it may lead."""
+    """A page. `form_targets`: origins, beside our own, to which the answer to its form may redirect."""
     cookie = form_cookie(request)
     html = (
         _templates()
@@ -46,32 +46,32 @@ def page(
 
 
 def error_page(request: AnyRequest, error: Exception) -> Response[str]:
-    """Any error of a page as a page; faults of ours are logged whole and told as one plain sentence."""
+    """Any error of a page as a page. Faults of ours are logged in full and answered with one plain sentence."""
     match error:
         case RecollectError() if error.kind is not ErrorKind.INTERNAL:
-            status, said = STATUS[error.kind], str(error)
+            status, text = STATUS[error.kind], str(error)
         case HTTPException() if error.status_code < 500:
-            status, said = error.status_code, error.detail
+            status, text = error.status_code, error.detail
         case _:
             log.error("page failed", route=request.scope.get("path_template"), exc_info=error)
-            status, said = 500, "Something went wrong on our side. Try again; if it stays, tell an operator."
+            status, text = 500, "Something went wrong on our side. Try again; if it stays, tell an operator."
     code = error.code if isinstance(error, RecollectError) else CODES.get(status, ErrorCode.INVALID_INPUT)
     note_code(request.scope, str(ErrorCode.INTERNAL if status == 500 else code))
-    return page(request, "message.html", status=status, title=TITLES.get(status, "Error"), said=said)
+    return page(request, "message.html", status=status, title=TITLES.get(status, "Error"), text=text)
 
 
 def next_place(address: str | None) -> str:
-    """Where to go on to: an address of ours without its origin; what is anything else leads to the account."""
+    """The address to go on to: one of ours, without its origin; any other is replaced by the account's."""
     if address is None or len(address) > MAX_NEXT or not address.isascii() or not address.isprintable():
         return HOME
-    # A browser takes a backslash for a slash, and two slashes for another host.
+    # A browser takes a backslash as a slash, and two slashes as the start of another host.
     if not address.startswith("/") or address.startswith("//") or "\\" in address:
         return HOME
     return address
 
 
 def go_to(address: str) -> Redirect:
-    """Go on to a place of ours by GET, after a form."""
+    """Redirect to an address of ours by GET, after a form."""
     return Redirect(address, status_code=303)
 
 

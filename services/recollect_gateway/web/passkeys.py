@@ -1,4 +1,4 @@
-"""/passkeys and /account/passkeys: sign in by a passkey, and add, name and remove one's own."""
+"""/passkeys and /account/passkeys: sign in with a passkey, and add, name and remove one's own."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from recollect_gateway.addresses import site_of_client
 from recollect_gateway.admission import by_address, take_for_own_account
 from recollect_gateway.web.account import account_page
 from recollect_gateway.web.forms import field, random_cookie, read_form
-from recollect_gateway.web.notices import tell
+from recollect_gateway.web.notices import send_notice
 from recollect_gateway.web.pages import go_to, next_place
 from recollect_gateway.web.sessions import browser_of, session_cookie, signed_in
 from recollect_gateway.web.sign_in import sign_in_page
@@ -24,7 +24,7 @@ AnyRequest = Request[Any, Any, Any]
 
 
 class PasskeyController(Controller):
-    """Sign in by whichever passkey of ours the browser has."""
+    """Signs people in with any of their passkeys that the browser has."""
 
     path = "/passkeys/sign-in"
     include_in_schema = False
@@ -32,7 +32,7 @@ class PasskeyController(Controller):
 
     @post("/options", status_code=200)
     async def options(self, request: AnyRequest) -> Response[str]:
-        """What the browser is asked to sign."""
+        """The options by which the browser signs with a passkey."""
         await read_form(request)
         state = request.app.state
         return _json(await passkeys.begin_sign_in(state.db, _browser(request), state.passkey_site))
@@ -55,14 +55,14 @@ class PasskeyController(Controller):
 
 
 class OwnPasskeyController(Controller):
-    """The passkeys of who is signed in."""
+    """The passkeys of the signed-in person."""
 
     path = "/account/passkeys"
     include_in_schema = False
 
     @post("/options", status_code=200)
     async def options(self, request: AnyRequest) -> Response[str]:
-        """What the browser is asked to make a passkey by."""
+        """The options by which the browser makes a passkey."""
         await read_form(request)
         session = await signed_in(request)
         if session is None:
@@ -72,7 +72,7 @@ class OwnPasskeyController(Controller):
 
     @post("/")
     async def add(self, request: AnyRequest) -> Response[str] | Redirect:
-        """Add one. Who has a password tells it: a session that was stolen does not become a way in that stays."""
+        """Add a passkey. A person with a password must enter it: a stolen session must not become a lasting way in."""
         form, state, session = await read_form(request), request.app.state, await signed_in(request)
         if session is None:
             return go_to("/sign-in")
@@ -90,12 +90,14 @@ class OwnPasskeyController(Controller):
             )
         except (InvalidInput, Conflict) as error:
             return await account_page(request, session, status=400, fault=error.message)
-        tell(request, lambda mailer: notices.tell_of_passkey(mailer, session.email, address=site_of_client(request)))
+        send_notice(
+            request, lambda mailer: notices.tell_of_passkey(mailer, session.email, address=site_of_client(request))
+        )
         return await account_page(request, session, done="The passkey is added: you can sign in by it.")
 
     @post("/{passkey_id:uuid}/name")
     async def rename(self, request: AnyRequest) -> Response[str] | Redirect:
-        """Give one another name."""
+        """Rename a passkey."""
         form, session = await read_form(request), await signed_in(request)
         if session is None:
             return go_to("/sign-in")
@@ -109,7 +111,7 @@ class OwnPasskeyController(Controller):
 
     @post("/{passkey_id:uuid}/remove")
     async def remove(self, request: AnyRequest) -> Response[str] | Redirect:
-        """Let one open nothing any more; not where it is the last way to sign in."""
+        """Remove a passkey, unless it is the last way to sign in."""
         await read_form(request)
         session = await signed_in(request)
         if session is None:
@@ -123,7 +125,7 @@ class OwnPasskeyController(Controller):
 
 
 def _browser(request: AnyRequest) -> bytes:
-    """What tells this browser from others: the cookie to which its forms are bound, hashed."""
+    """An id of this browser: the hash of the cookie to which its forms are bound."""
     return hash_secret(random_cookie(request, "form") or "", request.app.state.pepper)
 
 

@@ -1,7 +1,7 @@
-"""Signing in by a tenant's identity provider: the way there, and the way back.
+"""Signing in by a tenant's identity provider: sending the browser there, and taking it back.
 
-The state that goes by the provider and a cookie of the browser belong together: who holds one has nothing. Each
-provider has an address of its own to come back to, so that none can answer for another.
+The state that goes through the provider and a cookie of the browser belong together: one of them alone is worth
+nothing. Each provider has its own callback address, so that none can answer for another.
 """
 
 import secrets
@@ -57,7 +57,7 @@ class ProviderSignInController(Controller):
     async def begin(self, request: AnyRequest) -> Response[str]:
         """Begin a sign-in: a page that goes on to the provider by itself.
 
-        No redirect: browsers hold those that follow a form to our own addresses, whatever the provider's is.
+        It is no redirect: after a form, browsers allow redirects to our own addresses only.
         """
         form = await read_form(request)
         state = request.app.state
@@ -72,14 +72,14 @@ class ProviderSignInController(Controller):
 
     @get("/callback/{provider_id:uuid}")
     async def back(self, request: AnyRequest, provider_id: FromPath[UUID]) -> Redirect:
-        """Begin a session of who came back, and go on."""
-        told = _told(request)
+        """Begin a session of the person who came back, and go on."""
+        callback = _callback_parameters(request)
         state, session = request.app.state, await signed_in(request)
         journey = Journey(
-            SignInSecrets(told.get("state", ""), random_cookie(request, COOKIE) or "", state.pepper),
+            SignInSecrets(callback.get("state", ""), random_cookie(request, COOKIE) or "", state.pepper),
             redirect_uri(request, provider_id),
         )
-        returned = Returned(told.get("code"), told.get("iss"))
+        returned = Returned(callback.get("code"), callback.get("iss"))
         proven = await providers.finish(
             state.db, state.relying_party, state.text_records, provider_id, returned, journey, session
         )
@@ -92,7 +92,7 @@ class ProviderSignInController(Controller):
 async def _sign_in(
     request: AnyRequest, answer: Redirect, proven: ProviderSession, former: PersonSession | None
 ) -> None:
-    """Begin a session by the provider; the one that this browser had ends."""
+    """Begin a session by the provider; the browser's former session ends."""
     state = request.app.state
     if former is not None:
         await people.end_session(state.db, former.person_id, former.id, within=former.confined_to)
@@ -104,46 +104,47 @@ async def _sign_in(
 
 
 def redirect_uri(request: AnyRequest, provider_id: UUID) -> str:
-    """Where a provider sends browsers back to: what is registered there, letter by letter."""
+    """The address to which a provider sends browsers back: exactly the one registered there."""
     return callback_of(request.app.state.settings.base_url, provider_id)
 
 
 def callback_of(base_url: str, provider_id: UUID) -> str:
-    """The same, of a gateway at this address."""
+    """The callback address of a provider at a gateway with this public address."""
     return f"{base_url}{CALLBACK}/{provider_id}"
 
 
-async def organization_meant(request: AnyRequest, place: str, named: str | None) -> str:
-    """The organisation whose provider a sign-in page offers: the one named, or that whose endpoint a client asks for.
+async def find_organization(request: AnyRequest, place: str, entered: str | None) -> str:
+    """The organisation whose providers a sign-in page offers: the one entered, or else the one that `place` is for.
 
-    Whoever gives an address means the organisation whose its domain is. Empty where none is meant, or what is named can
-    be none.
+    An email address stands for the organisation that has its domain. `place`, the address to go on to, may be a
+    client's request for an organisation's endpoint. Empty where there is none, or it is malformed.
     """
-    if named is None:
+    if entered is None:
         resources: Resources = request.app.state.resources
-        asked = parse_qs(urlsplit(place).query).get("resource", [""])[0]
-        resource = resources.named(asked)
-        named = (resource.tenant if resource else None) or ""
-    named = named.strip().lower()
-    if "@" in named:
-        named = await email_domains.tenant_of(request.app.state.db, named) or ""
-    return named if SLUG.fullmatch(named) else ""
+        uri = parse_qs(urlsplit(place).query).get("resource", [""])[0]
+        resource = resources.find(uri)
+        slug = (resource.tenant if resource else None) or ""
+    else:
+        slug = entered.strip().lower()
+    if "@" in slug:
+        slug = await email_domains.tenant_of(request.app.state.db, slug) or ""
+    return slug if SLUG.fullmatch(slug) else ""
 
 
 async def offered_to(request: AnyRequest, organization: str) -> list[OfferedProvider]:
-    """The providers of an organisation; none where there is no such one, or it has none."""
+    """The providers of an organisation; empty where there is no such organisation, or it has none."""
     return await providers.offered(request.app.state.db, [organization] if organization else [])
 
 
 async def _chosen(request: AnyRequest, organization: str, provider_id: str) -> OfferedProvider:
-    for each in await offered_to(request, organization if SLUG.fullmatch(organization) else ""):
-        if str(each.id) == provider_id:
-            return each
+    for provider in await offered_to(request, organization if SLUG.fullmatch(organization) else ""):
+        if str(provider.id) == provider_id:
+            return provider
     raise NotFound("There is no such identity provider, or it signs nobody in any more.")
 
 
 async def _purpose(request: AnyRequest, form: dict[str, list[str]], provider: OfferedProvider) -> Purpose:
-    """What the browser is sent for. Raises NotFound for an invitation that does not hold, or is of another tenant."""
+    """The purpose of the sign-in. Raises NotFound for an invitation that does not hold, or is of another tenant."""
     place, state = next_place(field(form, "next")), request.app.state
     if secret := field(form, "invitation"):
         invitation = await members.open_invitation(state.db, secret, pepper=state.pepper)
@@ -158,10 +159,10 @@ async def _purpose(request: AnyRequest, form: dict[str, list[str]], provider: Of
     return Purpose(place)
 
 
-def _told(request: AnyRequest) -> dict[str, str]:
-    """What came back in the address, each once and of a bounded length. Raises SignInRefused."""
+def _callback_parameters(request: AnyRequest) -> dict[str, str]:
+    """The parameters of the callback, each once and of bounded length. Raises SignInRefused."""
     try:
-        found = parameters(request.scope["query_string"], most=MAX_FIELDS)
+        found = parameters(request.scope["query_string"], limit=MAX_FIELDS)
     except MalformedParameters:
         raise SignInRefused("This is no answer of an identity provider.") from None
     if any(len(value) > MAX_RETURNED for (value,) in found.values()):

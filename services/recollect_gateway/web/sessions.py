@@ -1,4 +1,4 @@
-"""Who is signed in, by the cookie of the browser."""
+"""The session of a browser, by its cookie."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -23,7 +23,7 @@ COOKIE = "session"
 
 
 async def signed_in(request: AnyConnection) -> PersonSession | None:
-    """Who is signed in, or None. Raises TooManyRequests where too many sessions of the address did not hold."""
+    """The browser's session, or None. Raises TooManyRequests where too many secrets from the address did not hold."""
     secret = request.cookies.get(cookie_name(request, COOKIE))
     if not secret:
         return None
@@ -32,16 +32,17 @@ async def signed_in(request: AnyConnection) -> PersonSession | None:
 
 
 async def member_caller(request: AnyConnection, tenant: str) -> Caller | None:
-    """The Caller who is signed in, as a member of that tenant; None for anybody else, whatever the reason."""
+    """The signed-in person as the Caller of that tenant; None where they are no member, whatever the reason."""
     session = await signed_in(request)
     if session is None:
         return None
     db = request.app.state.db
-    found = await people.find_membership(db, session.person_id, tenant, within=session.confined_to)
-    return None if found is None or found.tenant_status != "active" else _member(session, found)
+    membership = await people.find_membership(db, session.person_id, tenant, within=session.confined_to)
+    is_active = membership is not None and membership.tenant_status == "active"
+    return _caller_of(session, membership) if membership is not None and is_active else None
 
 
-def _member(session: PersonSession, membership: Membership) -> Caller:
+def _caller_of(session: PersonSession, membership: Membership) -> Caller:
     return Caller(
         membership.tenant_id,
         membership.tenant,
@@ -54,10 +55,10 @@ def _member(session: PersonSession, membership: Membership) -> Caller:
 
 
 def to_sign_in(request: AnyRequest) -> Redirect:
-    """Sign in, then come back to this address."""
+    """Redirect to the sign-in page, which then leads back to this address."""
     query = request.scope["query_string"].decode("latin-1")
-    here = request.url.path + (f"?{query}" if query else "")
-    return go_to(f"/sign-in?next={quote(here, safe='')}")
+    address = request.url.path + (f"?{query}" if query else "")
+    return go_to(f"/sign-in?next={quote(address, safe='')}")
 
 
 def session_cookie(request: AnyRequest, issued: IssuedSession) -> Cookie:
@@ -68,10 +69,10 @@ def session_cookie(request: AnyRequest, issued: IssuedSession) -> Cookie:
 
 
 def no_session_cookie(request: AnyRequest) -> Cookie:
-    """What takes that cookie away."""
+    """The cookie that removes the session's cookie."""
     return own_cookie(request, COOKIE, "", max_age=0)
 
 
 def browser_of(request: AnyRequest) -> Browser:
-    """Where a sign-in comes from."""
+    """The browser and address from which a sign-in comes."""
     return Browser(request.headers.get("user-agent", ""), site_of_client(request))

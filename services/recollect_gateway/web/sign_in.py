@@ -1,4 +1,4 @@
-"""/sign-in, /sign-out and /account: who one is here."""
+"""/sign-in, /sign-out and /account: signing in and out, and one's own account."""
 
 from typing import Any
 
@@ -18,9 +18,9 @@ from recollect_gateway.admission import by_address, take_for_account, take_for_o
 from recollect_gateway.web.account import account_page
 from recollect_gateway.web.forms import field, read_form
 from recollect_gateway.web.known_browsers import known_browser, known_cookie
-from recollect_gateway.web.notices import tell
+from recollect_gateway.web.notices import send_notice
 from recollect_gateway.web.pages import go_to, next_place, page
-from recollect_gateway.web.providers import offered_to, organization_meant
+from recollect_gateway.web.providers import find_organization, offered_to
 from recollect_gateway.web.sessions import browser_of, no_session_cookie, session_cookie, signed_in, to_sign_in
 
 AnyRequest = Request[Any, Any, Any]
@@ -31,7 +31,7 @@ log = structlog.get_logger(__name__)
 
 
 class SignInController(Controller):
-    """Sign in by address and password, and out."""
+    """Signs people in by email address and password, and out."""
 
     path = "/"
     include_in_schema = False
@@ -43,7 +43,7 @@ class SignInController(Controller):
         next: FromQuery[str | None] = None,
         organization: FromQuery[str | None] = None,
     ) -> Response[str] | Redirect:
-        """The form, with the identity providers of the organisation that is meant; who is signed in goes on."""
+        """The form, with the identity providers of the organisation; a signed-in person goes on at once."""
         if await signed_in(request) is not None:
             return go_to(next_place(next))
         return await sign_in_page(request, next_place(next), organization=organization)
@@ -60,9 +60,9 @@ class SignInController(Controller):
                 state.db, email, field(form, "password"), browser_of(request), pepper=state.pepper
             )
         except Unauthenticated as error:
-            refused = await sign_in_page(request, place, status=401, email=email, fault=error.message)
-            refused.background = BackgroundTask(_note_refused, state.db, email, browser_of(request))
-            return refused
+            refusal = await sign_in_page(request, place, status=401, email=email, fault=error.message)
+            refusal.background = BackgroundTask(_note_refused, state.db, email, browser_of(request))
+            return refusal
         answer = go_to(place)
         answer.set_cookie(session_cookie(request, issued))
         answer.set_cookie(known_cookie(request, email))
@@ -99,7 +99,7 @@ class AccountController(Controller):
 
     @post("/password")
     async def change_password(self, request: AnyRequest) -> Response[str] | Redirect:
-        """Take another password; all other sessions end."""
+        """Change the password; all other sessions end."""
         form = await read_form(request)
         session = await signed_in(request)
         if session is None:
@@ -116,14 +116,16 @@ class AccountController(Controller):
             )
         except InvalidInput as error:
             return await account_page(request, session, status=400, fault=error.message)
-        tell(request, lambda mailer: notices.tell_of_password(mailer, session.email, address=site_of_client(request)))
+        send_notice(
+            request, lambda mailer: notices.tell_of_password(mailer, session.email, address=site_of_client(request))
+        )
         return await account_page(
             request, session, done="Your password is changed, and your other sessions have ended."
         )
 
     @post("/delete", status_code=200)
     async def delete(self, request: AnyRequest) -> Response[str] | Redirect:
-        """Delete one's account, once one is a member nowhere. Who has a password tells it."""
+        """Delete one's account, once one is a member nowhere. A person with a password must enter it."""
         form, session = await read_form(request), await signed_in(request)
         if session is None:
             return go_to("/sign-in")
@@ -134,8 +136,10 @@ class AccountController(Controller):
             return await account_page(request, session, status=400, fault=error.message)
         except Conflict as error:
             return await account_page(request, session, status=409, fault=error.message)
-        tell(request, lambda mailer: notices.tell_of_deletion(mailer, session.email, address=site_of_client(request)))
-        answer = page(request, "message.html", title="Your account is deleted", said=DELETED)
+        send_notice(
+            request, lambda mailer: notices.tell_of_deletion(mailer, session.email, address=site_of_client(request))
+        )
+        answer = page(request, "message.html", title="Your account is deleted", text=DELETED)
         answer.set_cookie(no_session_cookie(request))
         return answer
 
@@ -164,8 +168,8 @@ async def sign_in_page(
     email: str = "",
     fault: str = "",
 ) -> Response[str]:
-    """The page by which to sign in, in whichever way there is."""
-    meant = await organization_meant(request, place, organization)
+    """The page on which to sign in, with every way that there is."""
+    found = await find_organization(request, place, organization)
     return page(
         request,
         "sign_in.html",
@@ -173,13 +177,13 @@ async def sign_in_page(
         next=place,
         email=email,
         fault=fault,
-        organization=(organization or meant)[:MAX_EMAIL],
-        providers=await offered_to(request, meant),
+        organization=(organization or found)[:MAX_EMAIL],
+        providers=await offered_to(request, found),
     )
 
 
 async def _note_refused(db: Database, email: str, browser: Browser) -> None:
-    """The page was answered: what goes wrong now is for the log alone."""
+    """Record a refused sign-in. The page is sent already, so a failure is only logged."""
     try:
         await people.note_refused_sign_in(db, email, browser)
     except RecollectError as error:

@@ -18,7 +18,7 @@ def style_sheet() -> Response[str]:
 
 @get("/assets/passkeys.js", include_in_schema=False, sync_to_thread=False)
 def passkey_script() -> Response[str]:
-    """What asks a browser for passkeys: our pages have no other script, and none that stands in a page runs."""
+    """The script that asks a browser for passkeys: our pages have no other, and inline scripts do not run."""
     return Response(
         _asset("passkeys.js"),
         media_type="text/javascript",
@@ -28,7 +28,7 @@ def passkey_script() -> Response[str]:
 
 @get("/assets/icon.svg", include_in_schema=False, sync_to_thread=False)
 def icon() -> Response[str]:
-    """What browsers show beside the title. Pages name it, or browsers ask for `/favicon.ico` and complain."""
+    """The icon beside the title. Pages name it, since browsers would otherwise request `/favicon.ico` and complain."""
     return Response(
         _asset("icon.svg"),
         media_type="image/svg+xml",

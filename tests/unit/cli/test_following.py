@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from recollect_cli.following import JobFailure, JobView, Work, _why
+from recollect_cli.following import JobFailure, JobView, Work, _failure_message
 
 NOW = datetime(2027, 1, 1, tzinfo=UTC)
 
@@ -25,18 +25,21 @@ def job(status: str, error: JobFailure | None = None) -> JobView:
 )
 def test_a_failure_says_what_to_do(kept: str, code: str, said: str) -> None:
     failed = job("failed", JobFailure(code, "It is so."))
-    assert _why(failed, Work("import", "importing", kept)) == f"The import failed: It is so. {said}"
+    assert _failure_message(failed, Work("import", "importing", kept)) == f"The import failed: It is so. {said}"
 
 
 @pytest.mark.parametrize(("kept", "mend"), [("It stays", "It stays; mend the file"), ("", "Mend the file")])
 def test_what_cannot_be_accepted_is_mended_first(kept: str, mend: str) -> None:
     """The same file would fail in the same way; of any other failure the file is not the reason."""
     work = Work("import", "importing", kept, mend)
-    assert _why(job("failed", JobFailure("invalid_input", "It is so.")), work) == f"The import failed: It is so. {mend}"
-    assert mend not in _why(job("failed", JobFailure("busy", "It is so.")), work)
+    assert (
+        _failure_message(job("failed", JobFailure("invalid_input", "It is so.")), work)
+        == f"The import failed: It is so. {mend}"
+    )
+    assert mend not in _failure_message(job("failed", JobFailure("busy", "It is so.")), work)
 
 
 def test_a_failure_that_says_it_all_stands_alone() -> None:
-    assert _why(job("failed", JobFailure("invalid_input", "It is so")), Work("export", "exporting")) == (
+    assert _failure_message(job("failed", JobFailure("invalid_input", "It is so")), Work("export", "exporting")) == (
         "The export failed: It is so"
     )

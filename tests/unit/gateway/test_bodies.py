@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from recollect.errors import ErrorCode, InvalidInput, TooLarge
 from recollect.numbers import MAX_DIGITS
-from recollect_gateway.bodies import MAX_VALUES, _values_of, require_quick_to_parse
+from recollect_gateway.bodies import MAX_VALUES, _count_values, require_quick_to_parse
 
 TEXTS = st.text('ab,[{"\\\\', max_size=8)
 VALUES = st.recursive(
@@ -30,7 +30,7 @@ def separators(value: Any) -> int:
 
 @given(value=VALUES)
 def test_what_stands_in_texts_does_not_count(value: Any) -> None:
-    assert _values_of(json.dumps(value).encode()) == separators(value)
+    assert _count_values(json.dumps(value).encode()) == separators(value)
 
 
 async def test_as_many_as_may_be_pass_and_one_more_does_not() -> None:

@@ -6,13 +6,13 @@ from recollect_gateway.urlencoded import MAX_FORM_BYTES, MalformedParameters, pa
 
 
 def test_each_has_its_one_value() -> None:
-    assert parameters(b"a=1&b=&c=%C3%A4+o", most=3) == {"a": ["1"], "b": [""], "c": ["\u00e4 o"]}
+    assert parameters(b"a=1&b=&c=%C3%A4+o", limit=3) == {"a": ["1"], "b": [""], "c": ["\u00e4 o"]}
 
 
 def test_only_what_is_named_comes_several_times() -> None:
-    assert parameters(b"a=1&a=2&b=3", most=3, several={"a", "c"}) == {"a": ["1", "2"], "b": ["3"]}
+    assert parameters(b"a=1&a=2&b=3", limit=3, several={"a", "c"}) == {"a": ["1", "2"], "b": ["3"]}
     with pytest.raises(MalformedParameters, match="twice"):
-        parameters(b"a=1&b=3&b=3", most=3, several={"a"})
+        parameters(b"a=1&b=3&b=3", limit=3, several={"a"})
 
 
 @pytest.mark.parametrize(
@@ -22,4 +22,4 @@ def test_only_what_is_named_comes_several_times() -> None:
 )
 def test_what_cannot_be_read_is_refused(hostile: bytes) -> None:
     with pytest.raises(MalformedParameters):
-        parameters(hostile, most=3)
+        parameters(hostile, limit=3)

@@ -1,5 +1,5 @@
 "use strict";
-// Zod, in Scalar, would try as it is loaded whether text can become code. The content security policy lets it not.
+// When it is loaded, Zod in Scalar tries whether it may compile code, which the content security policy forbids.
 globalThis.__zod_globalConfig = { jitless: true };
 addEventListener("DOMContentLoaded", () =>
   Scalar.createApiReference("#reference", {

@@ -1,5 +1,5 @@
-// Passkeys. A form with data-passkey asks our server what is to be signed, has the browser sign it, and is then sent like
-// any other form, with the answer in its field `credential`. Without scripts, or passkeys, such forms stay hidden.
+// Passkeys. A form with data-passkey fetches from our server what the browser is to sign, and is sent like any other
+// form, with the browser's answer in its field `credential`. Without scripts, or passkeys, such forms stay hidden.
 "use strict";
 
 const toBytes = (text) =>
@@ -7,20 +7,21 @@ const toBytes = (text) =>
 const toText = (bytes) =>
   btoa(String.fromCharCode(...new Uint8Array(bytes))).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
 
-async function optionsOf(form) {
+async function fetchOptions(form) {
   const token = form.elements.form_token.value;
-  const answer = await fetch(form.dataset.passkey, { method: "POST", body: new URLSearchParams({ form_token: token }) });
-  if (!answer.ok) throw new Error(`status ${answer.status}`);
-  const options = await answer.json();
+  const body = new URLSearchParams({ form_token: token });
+  const response = await fetch(form.dataset.passkey, { method: "POST", body });
+  if (!response.ok) throw new Error(`status ${response.status}`);
+  const options = await response.json();
   options.challenge = toBytes(options.challenge);
   if (options.user) options.user.id = toBytes(options.user.id);
   for (const list of [options.excludeCredentials, options.allowCredentials]) {
-    for (const each of list ?? []) each.id = toBytes(each.id);
+    for (const credential of list ?? []) credential.id = toBytes(credential.id);
   }
   return options;
 }
 
-function written(credential) {
+function toJson(credential) {
   const response = {};
   for (const name of ["clientDataJSON", "attestationObject", "authenticatorData", "signature", "userHandle"]) {
     if (credential.response[name]) response[name] = toText(credential.response[name]);
@@ -30,11 +31,11 @@ function written(credential) {
 }
 
 async function sign(form) {
-  const publicKey = await optionsOf(form);
+  const publicKey = await fetchOptions(form);
   const credential = publicKey.user
     ? await navigator.credentials.create({ publicKey })
     : await navigator.credentials.get({ publicKey });
-  form.elements.credential.value = written(credential);
+  form.elements.credential.value = toJson(credential);
   form.submit();
 }
 
@@ -43,8 +44,8 @@ for (const form of window.PublicKeyCredential ? document.querySelectorAll("form[
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     sign(form).catch((error) => {
-      const told = form.querySelector("[role=alert]");
-      told.textContent = error.name === "NotAllowedError" ? "No passkey was used." : "That did not work. Try again.";
+      const message = form.querySelector("[role=alert]");
+      message.textContent = error.name === "NotAllowedError" ? "No passkey was used." : "That did not work. Try again.";
     });
   });
 }
