@@ -1,1 +1,1 @@
-"""Memory: what spans capabilities: remember, read a graph, delete with all that belongs."""
+"""Memory: use cases that span capabilities, such as remembering, reading a graph, deleting nodes with their parts."""

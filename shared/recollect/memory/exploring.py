@@ -1,6 +1,6 @@
-"""Use cases of walking from a node: what lies around it or is tied to it, and the paths from it to another."""
+"""Use cases of walking from a node: its neighbourhood, its edges, and the paths from it to another node."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -29,7 +29,7 @@ from recollect.memory.reading import require_nodes
 from recollect.platform.transactions import Transaction
 
 MAX_PATHS = 10
-"""Paths that an exploration answers, at most."""
+"""Paths that an exploration returns, at most."""
 
 MAX_EDGES = 1_000
 """Edges in one answer at most."""
@@ -46,56 +46,56 @@ class Neighbourhood:
 
 
 async def explore(view: GraphView, start: Target, walk: Walk, *, depth: int = 1, max_nodes: int = 30) -> Explored:
-    """What lies around a node; raises NotFound. The start of a memory is the node that it is about."""
+    """The neighbourhood of a node; raises NotFound. An observation as the start means the node that it is about."""
     graphs.require_there(view)
-    begin = await _node_id(view, start)
-    reached = await traversal.neighbourhood(view, [begin], walk, depth=depth, max_nodes=max_nodes)
+    start_id = await _node_id(view, start)
+    reached = await traversal.neighbourhood(view, [start_id], walk, depth=depth, max_nodes=max_nodes)
     return await _explored(view, list(reached.depths), list(reached.edges.values()), [], reached.cut)
 
 
 async def open_paths(view: GraphView, start: Target, to: Target, walk: Walk, *, depth: int = 1) -> PathSearch:
-    """What it takes to find the paths from a node to another, of at most `depth` edges; raises NotFound for either."""
+    """A search for the paths from one node to another, of at most `depth` edges; raises NotFound for either node."""
     graphs.require_there(view)
-    begin, end = await _node_id(view, start), await _node_id(view, to)
-    return await traversal.open_paths(view, begin, end, walk, max_depth=depth, max_paths=MAX_PATHS)
+    start_id, end_id = await _node_id(view, start), await _node_id(view, to)
+    return await traversal.open_paths(view, start_id, end_id, walk, max_depth=depth, max_paths=MAX_PATHS)
 
 
-async def explored_paths(tx: Transaction, searched: PathSearch, found: Paths) -> Explored:
-    """What lies on the paths that were found."""
+async def explored_paths(tx: Transaction, search: PathSearch, found: Paths) -> Explored:
+    """The nodes and edges on the paths that a search found."""
     on_paths = unique(node for path in found.paths for node in path)
-    view = await traversal.view_of_paths(tx, searched)
+    view = await traversal.view_of_paths(tx, search)
     return await _explored(view, on_paths, found.edges, found.paths, found.cut)
 
 
 async def neighbourhood(view: GraphView, node_id: UUID, *, depth: int, max_nodes: int) -> Neighbourhood:
-    """What lies within `depth` relations of a node, the node itself first; raises NotFound."""
+    """The nodes within `depth` relations of a node, the node itself first; raises NotFound."""
     await require_nodes(view, [node_id])
     reached = await traversal.neighbourhood(view, [node_id], Walk(), depth=depth, max_nodes=max_nodes)
-    met = await lineages.get_nodes(view, list(reached.depths))
-    return Neighbourhood(met, _among(list(reached.edges.values()), met), cut=reached.cut)
+    found = await lineages.get_nodes(view, list(reached.depths))
+    return Neighbourhood(found, _edges_among(found, reached.edges.values()), cut=reached.cut)
 
 
 async def open_trace(view: GraphView, start: UUID, end: UUID, *, max_paths: int) -> PathSearch:
-    """What it takes to find paths between two nodes, whichever way relations point; raises NotFound for either."""
+    """A search for paths between two nodes, by relations of either direction; raises NotFound for either node."""
     await require_nodes(view, [start, end])
     return await traversal.open_paths(view, start, end, Walk(), max_depth=MAX_PATH_DEPTH, max_paths=max_paths)
 
 
-async def traced(tx: Transaction, searched: PathSearch, found: Paths) -> Neighbourhood:
-    """The nodes on the paths that were found."""
+async def traced(tx: Transaction, search: PathSearch, found: Paths) -> Neighbourhood:
+    """The nodes and edges on the paths that a search found."""
     on_paths = unique(node for path in found.paths for node in path)
-    view = await traversal.view_of_paths(tx, searched)
-    # A path may lead over a placeholder, which is shown nowhere else: it is told by its name, as find_path tells it.
-    met = await lineages.get_nodes(view, on_paths, placeholders=True)
-    return Neighbourhood(met, found.edges, found.paths, found.cut)
+    view = await traversal.view_of_paths(tx, search)
+    # A path may lead over a placeholder, which no other read returns: it is shown by its name, as find_path shows it.
+    path_nodes = await lineages.get_nodes(view, on_paths, placeholders=True)
+    return Neighbourhood(path_nodes, found.edges, found.paths, found.cut)
 
 
 async def edges_at(
     view: GraphView, node_id: UUID, walk: Walk, *, after: EdgePlace | None = None, offset: int = 0, limit: int
 ) -> EdgePage:
-    """A page of the edges at a node, by ordinal and age, with those of other graphs that the caller may use.
+    """A page of the edges at a node, by ordinal and age, also from other graphs that the caller may use.
 
-    The past knows the edges of the node's own graph only. Raises NotFound for the node.
+    A view of the past has only the edges of the node's own graph. Raises NotFound for the node.
     """
     await require_nodes(view, [node_id])
     allowed = None if view.tx.caller.graphs is None else list(view.tx.caller.graphs)
@@ -105,9 +105,9 @@ async def edges_at(
 
 
 async def walk_from(view: GraphView, start: UUID, walk: Walk, *, depth: int, max_nodes: int) -> WalkedSubgraph:
-    """What lies within `depth` edges of a node, nearest first. Raises NotFound for it.
+    """The subgraph within `depth` edges of a node, nearest nodes first. Raises NotFound for the node.
 
-    Symlinks lead into other graphs, each with revisions of its own: InvalidInput for following them in the past.
+    Symlinks lead into other graphs, each with revisions of its own: following them in the past raises InvalidInput.
     """
     if walk.symlinks and view.at is not None:
         raise InvalidInput("The past is read one graph at a time: leave follow_symlinks or as_of", path="as_of")
@@ -125,7 +125,7 @@ async def walk_from(view: GraphView, start: UUID, walk: Walk, *, depth: int, max
 
 
 async def symlinks_of(view: GraphView, *, inbound: bool = False, offset: int, limit: int) -> EdgePage:
-    """The edges of a graph into others which the caller may use (`inbound`: from those into it), oldest first."""
+    """The edges from a graph into others that the caller may use (`inbound`: from others into it), oldest first."""
     found = await relations.list_symlinks(view.tx, view.graph, inbound=inbound, offset=offset, limit=limit + 1)
     return EdgePage(await _links(view, found[:limit], await _names(view, found)), more=len(found) > limit)
 
@@ -137,19 +137,19 @@ async def _node_id(view: GraphView, target: Target) -> UUID:
             raise EntityNotFound(target.name)
         return named.id
     assert target.id is not None
-    about = (await observations.nodes_of_observations(view, [target.id])).get(target.id, target.id)
-    if not await lineages.get_nodes(view, [about]):
+    node_id = (await observations.nodes_of_observations(view, [target.id])).get(target.id, target.id)
+    if not await lineages.get_nodes(view, [node_id]):
         raise not_found(target.id)
-    return about
+    return node_id
 
 
 async def _explored(
     view: GraphView, node_ids: Sequence[UUID], edges: Sequence[Edge], paths: Sequence[Sequence[UUID]], cut: str | None
 ) -> Explored:
     live = await lineages.get_nodes(view, node_ids)
-    said = await entities.observations_of(view, [node.node_id for node in live])
+    texts = await entities.observations_of(view, [node.node_id for node in live])
     return Explored(
-        nodes=[NeighbourNode(n.node_id, n.name, n.kind, n.content, said.get(n.node_id, ())) for n in live],
+        nodes=[NeighbourNode(n.node_id, n.name, n.kind, n.content, texts.get(n.node_id, ())) for n in live],
         labels=await nodes.labels_of(view, node_ids),
         edges=list(edges),
         paths=[list(path) for path in paths],
@@ -157,21 +157,21 @@ async def _explored(
     )
 
 
-def _among(edges: Sequence[Edge], met: Sequence[Version]) -> list[Edge]:
-    known = {node.node_id for node in met}
-    return [edge for edge in edges if edge.from_node in known and edge.to_node in known]
+def _edges_among(found: Sequence[Version], edges: Iterable[Edge]) -> list[Edge]:
+    node_ids = {node.node_id for node in found}
+    return [edge for edge in edges if edge.from_node in node_ids and edge.to_node in node_ids]
 
 
 async def _names(view: GraphView, edges: Sequence[Edge]) -> dict[UUID, str]:
-    """The names of the graphs that edges start and end in, of those that are there and that the caller may use."""
+    """The names of the graphs in which edges start and end, as far as they exist and the caller may use them."""
     names = {view.graph.id: view.graph.name}
     if any(edge.is_symlink or edge.graph_id != view.graph.id for edge in edges):
-        names |= {other.id: other.name for other in await graphs.list_graphs(view.tx, limit=graphs.MAX_GRAPHS)}
+        names |= {graph.id: graph.name for graph in await graphs.list_graphs(view.tx, limit=graphs.MAX_GRAPHS)}
     return names
 
 
 async def _links(view: GraphView, edges: Sequence[Edge], names: Mapping[UUID, str]) -> list[NamedEdge]:
-    """Edges with the names of their graphs and whether their target is gone (not told of the past)."""
+    """Edges with the names of their graphs and whether their target is gone (never in a view of the past)."""
     is_now = view.at is None
     homes = await nodes.find_homes(view.tx, [edge.to_node for edge in edges]) if edges and is_now else {}
     return [

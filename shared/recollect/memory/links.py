@@ -1,7 +1,7 @@
-"""Use cases of links: relations that a node is given as it is made, and those that its own text asks for.
+"""Use cases of links: relations that a call requests for a new node, and those that follow from the node's text.
 
-By name at once: a fact mentions the entities whose names, or former names, stand in it. By meaning once the worker has
-embedded the fact: then it mentions the entities, too, of which something is known that means nearly the same.
+A fact is related by name at once: it mentions the entities whose names, or former names, stand in its text. It is
+related by meaning once the worker has embedded it: it mentions the entities of which something similar is known.
 """
 
 from collections.abc import Sequence
@@ -22,18 +22,18 @@ from recollect.retrieval.recall import service as recall
 from recollect.retrieval.search import service as search
 
 MIN_LINK_SIMILARITY = 0.8
-"""The least cosine of a fact and what is known of an entity from which it is related, where none is given."""
+"""The least cosine of a fact and a memory about an entity that relates the two, unless the caller gives another."""
 
 MAX_LINKED_BY_SIMILARITY = 5
-"""Entities that a fact is related to for its meaning, at most: the nearest."""
+"""Entities to which a fact is related by meaning, at most: the nearest."""
 
 MAX_GRAPHS = 10
-"""Graphs of a tenant that one look finds."""
+"""Graphs of a tenant that one query returns, at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestedLink:
-    """A relation that a new node is to have to a node that is there. `named`: it must be an entity, or must not be."""
+    """A relation from a new node to an existing one. `named`: the target must be an entity, or (False) must not be."""
 
     to_node: UUID
     type: str
@@ -41,54 +41,54 @@ class RequestedLink:
 
 
 async def link(tx: Transaction, revision: Revision, node_id: UUID, links: Sequence[RequestedLink]) -> list[Edge]:
-    """Give a node its links; those that it has already stay, and none leads back to it.
+    """Give a node its links. Links that it has already stay; a link to the node itself is left out.
 
-    Raises NotFound for the first target that is not there.
+    Raises NotFound for the first target that does not exist.
     """
     targets = unique(link.to_node for link in links)
     found = {node.node_id: node for node in await lineages.get_nodes(GraphView(tx, revision.graph), targets)}
-    for wanted in links:
-        target = found.get(wanted.to_node)
-        if target is None or wanted.named not in (None, target.name is not None):
-            raise not_found(wanted.to_node)
-    return await _put(tx, revision, [NewEdge(node_id, wanted.to_node, wanted.type) for wanted in links])
+    for requested in links:
+        target = found.get(requested.to_node)
+        if target is None or requested.named not in (None, target.name is not None):
+            raise not_found(requested.to_node)
+    return await _put(tx, revision, [NewEdge(node_id, requested.to_node, requested.type) for requested in links])
 
 
 async def link_mentions(tx: Transaction, revision: Revision, node_id: UUID, text: str) -> list[Edge]:
     """Relate a node to every entity that its text names."""
-    named = await search.find_mentioned(tx, revision.graph, text)
-    return await _put(tx, revision, [NewEdge(node_id, entity, MENTIONS_ENTITY) for entity in named])
+    entity_ids = await search.find_mentioned(tx, revision.graph, text)
+    return await _put(tx, revision, [NewEdge(node_id, entity_id, MENTIONS_ENTITY) for entity_id in entity_ids])
 
 
 async def link_when_embedded(tx: Transaction, revision: Revision, node_id: UUID, threshold: float | None) -> None:
-    """Have the worker relate a fact to the entities that it is like, at least as near as `threshold` (a cosine)."""
+    """Queue a fact for the worker, which relates it to similar entities: `threshold` is the least cosine."""
     await store.insert_autolink(tx, revision, node_id, MIN_LINK_SIMILARITY if threshold is None else threshold)
 
 
 async def tenants_with_unlinked(db: Database) -> list[UUID]:
-    """Tenants that have embedded facts to be related."""
+    """Tenants that have embedded facts in the queue."""
     async with db.system() as session:
         return await store.tenants_with_autolinks(session)
 
 
 async def graphs_with_unlinked(tx: Transaction) -> list[UUID]:
-    """Graphs that have embedded facts to be related, up to MAX_GRAPHS."""
+    """Graphs that have embedded facts in the queue, up to MAX_GRAPHS."""
     return await store.graphs_with_autolinks(tx, limit=MAX_GRAPHS)
 
 
 async def link_similar(tx: Transaction, revision: Revision, *, limit: int) -> int:
-    """Relate up to `limit` facts that were embedded to the entities that they are like; how many facts.
+    """Relate up to `limit` embedded facts to the entities that are similar to them; return how many facts.
 
     A fact that is gone, outdated or archived by now is related to nothing.
     """
-    wanted = await store.take_autolinks(tx, revision.graph.id, limit=limit)
-    alike = (
-        await recall.find_similar_entities(tx, revision.graph, wanted, limit=MAX_LINKED_BY_SIMILARITY) if wanted else []
-    )
-    await _put(tx, revision, [NewEdge(fact, entity, MENTIONS_ENTITY) for fact, entity in alike])
-    return len(wanted)
+    thresholds = await store.take_autolinks(tx, revision.graph.id, limit=limit)
+    if not thresholds:
+        return 0
+    similar = await recall.find_similar_entities(tx, revision.graph, thresholds, limit=MAX_LINKED_BY_SIMILARITY)
+    await _put(tx, revision, [NewEdge(fact_id, entity_id, MENTIONS_ENTITY) for fact_id, entity_id in similar])
+    return len(thresholds)
 
 
 async def _put(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[Edge]:
-    others = [edge for edge in edges if edge.from_node != edge.to_node]
-    return await relations.put_edges(tx, revision, others) if others else []
+    without_loops = [edge for edge in edges if edge.from_node != edge.to_node]
+    return await relations.put_edges(tx, revision, without_loops) if without_loops else []

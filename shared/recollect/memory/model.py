@@ -1,4 +1,4 @@
-"""What an agent remembers."""
+"""Memories as an agent gives and gets them, and the results of this package's use cases."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -35,7 +35,7 @@ class NewMemory(Attributes):
 
 
 class RememberOutcome(StrEnum):
-    """What became of an item: a memory that is new, one that was known and gained or changed something, or neither."""
+    """What became of an item: a new memory, a known one that was updated, or a known one that stayed as it was."""
 
     NEW = "new"
     UPDATED = "updated"
@@ -44,7 +44,7 @@ class RememberOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What became of an item: its memory's id (the first, with several `about`), its node, and what is close to it."""
+    """The outcome of an item: its memory's id (the first, with several `about`), its node, and near duplicates."""
 
     id: UUID
     node_id: UUID
@@ -53,7 +53,7 @@ class Remembered:
 
     @property
     def known(self) -> bool:
-        """Whether it was there before."""
+        """Whether the memory existed before."""
         return self.outcome is not RememberOutcome.NEW
 
 
@@ -67,7 +67,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPatch:
-    """What to change of a memory or node; None leaves as it is. `based_on`: the version that its writer had read.
+    """What to change of a memory or node; None leaves a field. `based_on`: the version that the writer had read.
 
     `ttl_days` counts from the change; 0: it never expires. `reason`: why, kept with the version.
     """
@@ -83,10 +83,10 @@ class MemoryPatch:
 
 @dataclass(frozen=True, slots=True)
 class Revised:
-    """What a revision left: the memory's id, its node, and the node's version (None for an observation).
+    """The outcome of a revision: the memory's id, its node, and the node's version (None for an observation).
 
-    `conflict` are the texts of the other heads, where the version was recorded beside them. `unchanged`: it was all so
-    already, and nothing was written.
+    `conflict` are the texts of the other heads, where the version was recorded beside them. `unchanged`: nothing
+    differed, and nothing was written.
     """
 
     id: UUID
@@ -99,7 +99,7 @@ class Revised:
 
 @dataclass(frozen=True, slots=True)
 class NeighbourNode:
-    """A node that an exploration met."""
+    """A node that an exploration reached."""
 
     id: UUID
     name: str | None
@@ -110,9 +110,9 @@ class NeighbourNode:
 
 @dataclass(frozen=True, slots=True)
 class Explored:
-    """What an exploration met, nearest first; `cut` says why it ended early, None where nothing was left out.
+    """What an exploration reached, nearest first; `cut` says why it ended early, None where nothing was left out.
 
-    `labels` are what all that was met, placeholders too, is called in edges and paths: see `nodes.labels_of`.
+    `labels` are the names by which edges and paths refer to nodes, placeholders too: see `nodes.labels_of`.
     """
 
     nodes: list[NeighbourNode]
@@ -134,8 +134,8 @@ class NodeSpec:
 class EdgeSpec:
     """An edge to write. Each end is a lineage (the target's id) or a node of the same call (its ref as the name).
 
-    `to_graph` names the graph that the target lives in; None: the one that is written. An edge that is there keeps the
-    metadata and the ordinal that are not given (None).
+    `to_graph` names the graph that the target lives in; None: the one that is written. An existing edge keeps its
+    metadata and its ordinal where these are None.
     """
 
     source: Target
@@ -149,7 +149,7 @@ class EdgeSpec:
 
 @dataclass(frozen=True, slots=True)
 class WrittenSubgraph:
-    """What became of a subgraph's nodes and edges, each in the order given."""
+    """The outcomes of a subgraph's nodes and edges, each in the order of the call."""
 
     nodes: list[PutOutcome | RecollectError]
     edges: list[EdgeUpsert | RecollectError]
@@ -175,7 +175,7 @@ class EdgePage:
 
 @dataclass(frozen=True, slots=True)
 class WalkedSubgraph:
-    """Nodes with their distance, nearest first, the edges among them, their graphs' names, and which bound cut it."""
+    """Nodes with their distance, nearest first, their edges, their graphs' names, and which bound cut the walk."""
 
     nodes: list[tuple[Version, int]]
     links: list[NamedEdge]
@@ -185,9 +185,9 @@ class WalkedSubgraph:
 
 @dataclass(frozen=True, slots=True)
 class NodeHit:
-    """A node that a search found, its score (0..1), and the text of it that answers best.
+    """A node that a search found, its score (0..1), and the text of it that matches best.
 
-    `told`: which node, and the own id of its sibling head that was found, or None for its newest version.
+    `version_ref`: the node's id, and the version id of the sibling head that was found, None for the newest version.
     """
 
     version_ref: tuple[UUID, UUID | None]
@@ -197,9 +197,9 @@ class NodeHit:
 
 @dataclass(frozen=True, slots=True)
 class RankedNodes:
-    """Nodes with their scores and the text that was found of each, best first.
+    """Nodes with their scores and the text of each that matches best, best first.
 
-    `waiting` passages are found by their words only, for now.
+    `waiting` passages are not embedded yet, and are found by their words only.
     """
 
     nodes: list[tuple[Version, float, str]]
@@ -209,7 +209,7 @@ class RankedNodes:
 
 @dataclass(frozen=True, slots=True)
 class NodeSearch:
-    """One of several questions: what it is asked of, and how many nodes it may find."""
+    """One of several questions: which nodes it may find, and how many."""
 
     question: Question
     only: RecallFilter
@@ -230,18 +230,18 @@ class Fusion:
 
 
 def expiry(now: datetime, ttl_days: float | None, expires_at: datetime | None = None) -> datetime | None:
-    """When a memory expires: at `expires_at`, else so many days from now, else never (0 days: never, too).
+    """When a memory expires: at `expires_at`, else `ttl_days` from now, else never (0 days: never, too).
 
-    Raises InvalidInput where that lies in the past.
+    Raises InvalidInput where `expires_at` lies in the past.
     """
     if expires_at is not None and expires_at <= now:
         raise InvalidInput("Lies in the past", path="expires_at")
     return now + timedelta(days=ttl_days) if expires_at is None and ttl_days else expires_at
 
 
-def reason_of(before: str | None, given: str | None, *, status_changes: bool) -> str | None:
-    """Why a version is as it is: what is given, else what was told before, unless that was of another status."""
-    return given if given is not None or status_changes else before
+def reason_of(before: str | None, reason: str | None, *, status_changes: bool) -> str | None:
+    """The reason of a new version: its own, else that of the version before, unless the status changes."""
+    return reason if reason is not None or status_changes else before
 
 
 def require_short_name(name: str) -> None:

@@ -1,4 +1,4 @@
-"""Use cases of reading: a graph, entities by name, a node by its id, and what a graph holds."""
+"""Use cases of reading: a graph, entities by name, a node by its id, and a graph's statistics."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ from recollect.platform.transactions import Transaction
 
 @dataclass(frozen=True, slots=True)
 class GraphStatistics:
-    """What a graph holds: exact counts, kinds of entities and types of relations, most first, passages that wait.
+    """Statistics of a graph: exact counts, and kinds of entities and types of relations, most frequent first.
 
-    `refused`: passages that the embedder does not take.
+    `waiting`: passages that are not embedded yet. `refused`: passages that the embedder does not accept.
     """
 
     head: GraphHead | None
@@ -54,23 +54,23 @@ async def read_graph(
     max_items: int,
     archived: bool = True,
 ) -> Subgraph:
-    """A graph, or a page of its entities (`archived`: those too), oldest first.
+    """A graph, or a page of its entities (`archived`: archived ones, too), oldest first.
 
-    A page carries the relations that touch it; a page of one kind only those with both ends in it. Without a limit the
-    whole graph comes back, or TooLarge where it has more than `max_items` entities, observations and relations.
+    A page has the relations that touch it; a page of one kind only those with both ends in it. Without a limit the
+    whole graph is read; raises TooLarge where it has more than `max_items` entities, observations and relations.
     """
     if limit is None:
         await _require_small(view, max_items)
-    page = await entities.list_entities(
+    found = await entities.list_entities(
         view, kind=kind, offset=offset, limit=None if limit is None else limit + 1, archived=archived
     )
-    shown = page if limit is None else page[:limit]
-    next_offset = None if limit is None or len(page) <= limit else offset + limit
+    page = found if limit is None else found[:limit]
+    next_offset = None if limit is None or len(found) <= limit else offset + limit
     if kind is not None:
-        return await relations.subgraph_within(view, shown, next_offset=next_offset)
+        return await relations.subgraph_within(view, page, next_offset=next_offset)
     if limit is None and offset == 0:
-        return Subgraph(shown, await relations.list_relations(view))
-    return await relations.subgraph_of(view, shown, next_offset=next_offset)
+        return Subgraph(page, await relations.list_relations(view))
+    return await relations.subgraph_of(view, page, next_offset=next_offset)
 
 
 async def get_node(view: GraphView, node_id: UUID) -> tuple[Version, tuple[str, ...]]:
@@ -78,28 +78,28 @@ async def get_node(view: GraphView, node_id: UUID) -> tuple[Version, tuple[str, 
     found = await lineages.get_nodes(view, [node_id])
     if not found:
         raise not_found(node_id)
-    said = await entities.observations_of(view, [node_id])
-    return found[0], said.get(node_id, ())
+    texts = await entities.observations_of(view, [node_id])
+    return found[0], texts.get(node_id, ())
 
 
-async def node_called(view: GraphView, called: str) -> UUID:
-    """The id of the node that is meant, by its id or, for an entity, by its name; raises NotFound for the name.
+async def node_called(view: GraphView, id_or_name: str) -> UUID:
+    """The id of a node, from its id or from an entity's name; raises NotFound for a name that no entity has.
 
-    What is written like an id is one, whether or not there is such a node.
+    A text in the form of an id is taken for an id, whether or not a node has it.
     """
-    node_id = spelled_id(called)
+    node_id = spelled_id(id_or_name)
     if node_id is not None:
         return node_id
-    named = (await nodes.find_named(view, [called])).get(called)
+    named = (await nodes.find_named(view, [id_or_name])).get(id_or_name)
     if named is None or named.placeholder:
-        raise EntityNotFound(called)
+        raise EntityNotFound(id_or_name)
     return named.id
 
 
 async def history(
     view: GraphView, node_id: UUID, *, before: int | None = None, offset: int = 0, limit: int
 ) -> tuple[list[Version], bool]:
-    """Versions of a node, newest first, of a deleted one too, and whether more follow; raises NotFound.
+    """Versions of a node, also of a deleted one, newest first, and whether more follow; raises NotFound.
 
     `before`: only versions with a lower number.
     """
@@ -108,7 +108,7 @@ async def history(
 
 
 async def graph_stats(view: GraphView) -> GraphStatistics:
-    """What a graph holds; one that is not there holds nothing."""
+    """The statistics of a graph; a graph that does not exist is empty."""
     if not view.is_there:
         return GraphStatistics(None, [], [], 0, 0)
     return GraphStatistics(
@@ -121,11 +121,10 @@ async def graph_stats(view: GraphView) -> GraphStatistics:
 
 
 async def require_nodes(view: GraphView, node_ids: Sequence[UUID]) -> None:
-    """Raise NotFound for the first of these nodes that is not there."""
-    found = await lineages.get_nodes(view, node_ids)
-    there = {node.node_id for node in found}
+    """Raise NotFound for the first of these nodes that does not exist."""
+    found = {node.node_id for node in await lineages.get_nodes(view, node_ids)}
     for node_id in node_ids:
-        if node_id not in there:
+        if node_id not in found:
             raise not_found(node_id)
 
 
@@ -140,5 +139,5 @@ async def _require_small(view: GraphView, max_items: int) -> None:
 
 
 async def newest_version(tx: Transaction, graph: Graph, node_id: UUID) -> Version:
-    """The newest version of a node that this call writes, whether or not its time has come."""
+    """The newest version of a node that this call writes, expired or not."""
     return (await lineages.history(tx, graph, node_id, limit=1))[0]

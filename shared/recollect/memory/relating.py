@@ -32,12 +32,12 @@ from recollect.memory.reading import require_nodes
 from recollect.platform.transactions import Transaction
 
 FACT_ID = "fact_id"
-"""Where a triplet's properties keep the fact that says it: with the edge, so that it has the edge's history."""
+"""The key of a triplet's fact in the edge's metadata: stored with the edge, the fact shares the edge's history."""
 
 
 @dataclass(frozen=True, slots=True)
 class Triplet:
-    """A relation between two names, in both its shapes, and the fact that says so, if one that is there does."""
+    """A relation between two names, in both its shapes, and the fact that states it, if there is one."""
 
     named: Relation
     edge: Edge
@@ -45,14 +45,14 @@ class Triplet:
 
 
 async def relate(tx: Transaction, revision: Revision, edge: NewEdge) -> EdgeUpsert:
-    """Relate two nodes by id, or give the relation that is there other properties. Raises NotFound for either end."""
+    """Relate two nodes by id, or change the properties of the existing relation. Raises NotFound for either end."""
     await require_nodes(GraphView(tx, revision.graph), [edge.from_node, edge.to_node])
     (upserted,) = await relations.upsert_edges(tx, revision, [edge])
     return upserted
 
 
 async def unrelate(tx: Transaction, revision: Revision, from_node: UUID, to_node: UUID, type_: str | None) -> int:
-    """Take the relations from one node to another away, `type_` None: of every type; how many there were."""
+    """Delete the relations from one node to another, of every type where `type_` is None; return how many."""
     edges = await relations.edges_between(tx, revision.graph, from_node, to_node, type_)
     return await relations.delete_edges(tx, revision, [edge.id for edge in edges]) if edges else 0
 
@@ -64,29 +64,28 @@ async def create_triplet(
     fact_id: UUID | None,
     kinds: tuple[str | None, str | None] = (None, None),
 ) -> tuple[EdgeUpsert, UUID | None]:
-    """Relate two entities by name, made where they are new, or give the relation that is there other metadata.
+    """Relate two entities by name, or change the metadata of the existing relation. New entities are created.
 
-    `kinds` are those of a subject and an object that are new. The fact that says so, if there is one, is related to
-    both, and is answered where the relation keeps it. Raises NotFound for that fact, InvalidInput for a kind of a new
-    entity that the whitelist leaves out.
+    `kinds`: of the subject and of the object, where these are new. The fact that states the triplet, if one is given,
+    is related to both. Returns the edge and the fact that it keeps. Raises NotFound for the fact, InvalidInput for a
+    kind of a new entity that the whitelist leaves out.
     """
     if fact_id is not None:
         await require_nodes(GraphView(tx, revision.graph), [fact_id])
     ends = unique([triplet.source, triplet.target])
-    made_of = [NewEntity(triplet.source, kinds[0]), NewEntity(triplet.target, kinds[1])]
-    await entities.create_entities(tx, revision, made_of, paths=["subject_type", "object_type"])
+    new_entities = [NewEntity(triplet.source, kinds[0]), NewEntity(triplet.target, kinds[1])]
+    await entities.create_entities(tx, revision, new_entities, paths=["subject_type", "object_type"])
     named = await nodes.require_entities(tx, revision.graph, ends)
     source, target = named[triplet.source].id, named[triplet.target].id
     if fact_id is not None:
-        await relations.put_edges(
-            tx, revision, [NewEdge(fact_id, i, MENTIONS_ENTITY) for i in unique([source, target])]
-        )
-    there = await relations.edges_between(tx, revision.graph, source, target, triplet.type)
-    metadata = _properties(there[0] if there else None, triplet, fact_id)
-    edge = NewEdge(source, target, triplet.type, metadata=metadata)
-    (upserted,) = await relations.upsert_edges(tx, revision, [edge])
-    told, kept = _with_fact(upserted.edge, await _facts_there(GraphView(tx, revision.graph), [upserted.edge]))
-    return replace(upserted, edge=told), kept
+        mentions = [NewEdge(fact_id, node_id, MENTIONS_ENTITY) for node_id in unique([source, target])]
+        await relations.put_edges(tx, revision, mentions)
+    existing = await relations.edges_between(tx, revision.graph, source, target, triplet.type)
+    metadata = _metadata(existing[0] if existing else None, triplet, fact_id)
+    (upserted,) = await relations.upsert_edges(tx, revision, [NewEdge(source, target, triplet.type, metadata=metadata)])
+    facts = await _existing_facts(GraphView(tx, revision.graph), [upserted.edge])
+    edge, stored_fact_id = _split_fact(upserted.edge, facts)
+    return replace(upserted, edge=edge), stored_fact_id
 
 
 async def search_triplets(
@@ -96,61 +95,61 @@ async def search_triplets(
     found = await relations.search_relations(view, only, offset=offset, limit=limit + 1)
     page = found[:limit]
     edges = await relations.edges_by_id(view, [relation.id for relation in page])
-    there = await _facts_there(view, edges)
-    triplets = [Triplet(named, *_with_fact(edge, there)) for named, edge in zip(page, edges, strict=True)]
+    facts = await _existing_facts(view, edges)
+    triplets = [Triplet(named, *_split_fact(edge, facts)) for named, edge in zip(page, edges, strict=True)]
     return triplets, len(found) > limit
 
 
 async def connect(
     tx: Transaction, revision: Revision, edges: Sequence[EdgeSpec], refs: Mapping[str, UUID] | None = None
 ) -> list[EdgeUpsert | RecollectError]:
-    """Upsert edges, best effort, between lineages and what `refs` stand for; into other graphs by their names."""
+    """Upsert edges, best effort. Their ends are lineages or `refs`; edges into other graphs have the graph's name."""
     homes = await graphs.find_graph_ids(tx, unique(edge.to_graph for edge in edges if edge.to_graph is not None))
-    steps = [_resolved(tx, revision.graph, edge, refs or {}, homes) for edge in edges]
-    upserted = iter(await relations.connect(tx, revision, [step for step in steps if isinstance(step, NewEdge)]))
-    return [next(upserted) if isinstance(step, NewEdge) else step for step in steps]
+    resolved = [_resolve(tx, revision.graph, edge, refs or {}, homes) for edge in edges]
+    upserts = iter(await relations.connect(tx, revision, [edge for edge in resolved if isinstance(edge, NewEdge)]))
+    return [next(upserts) if isinstance(edge, NewEdge) else edge for edge in resolved]
 
 
 async def put_edge(tx: Transaction, revision: Revision, edge: EdgeSpec) -> EdgeUpsert:
-    """Make one edge, or give the one that is there other properties; raises what `connect` would answer."""
+    """Make one edge, or change the properties of the existing one; raises the error that `connect` would return."""
     (outcome,) = await connect(tx, revision, [edge])
     if isinstance(outcome, RecollectError):
         raise outcome
     return outcome
 
 
-def _properties(there: Edge | None, triplet: NewRelation, fact_id: UUID | None) -> dict[str, Any]:
-    """What the relation is to keep: what is given, else what it has; and the fact, as long as no other is given."""
-    former = {} if there is None else there.metadata
-    given = former if triplet.metadata is None else triplet.metadata
-    said = {FACT_ID: former[FACT_ID]} if FACT_ID in former else {}
-    return given | (said if fact_id is None else {FACT_ID: str(fact_id)})
+def _metadata(existing: Edge | None, triplet: NewRelation, fact_id: UUID | None) -> dict[str, Any]:
+    """The metadata of the upserted edge: the triplet's, else the existing; and the new fact's id, else the existing."""
+    before = {} if existing is None else existing.metadata
+    metadata = before if triplet.metadata is None else triplet.metadata
+    fact_before = {FACT_ID: before[FACT_ID]} if FACT_ID in before else {}
+    return metadata | (fact_before if fact_id is None else {FACT_ID: str(fact_id)})
 
 
-async def _facts_there(view: GraphView, edges: Sequence[Edge]) -> set[UUID]:
-    """Those of the facts that these edges keep which the graph has."""
-    kept = unique(fact_id for edge in edges if (fact_id := _kept_fact(edge)) is not None)
-    found = await lineages.get_nodes(view, kept) if kept else []
+async def _existing_facts(view: GraphView, edges: Sequence[Edge]) -> set[UUID]:
+    """The ids of facts in the metadata of these edges, as far as the graph has such facts."""
+    fact_ids = unique(fact_id for edge in edges if (fact_id := _stored_fact_id(edge)) is not None)
+    found = await lineages.get_nodes(view, fact_ids) if fact_ids else []
     return {node.node_id for node in found if node.name is None}
 
 
-def _kept_fact(edge: Edge) -> UUID | None:
-    """The fact that an edge keeps. A text of the user's own under that key may be no id."""
+def _stored_fact_id(edge: Edge) -> UUID | None:
+    """The id of the fact in an edge's metadata. A text that the user stored under that key may be no id."""
     try:
         return UUID(str(edge.metadata.get(FACT_ID)))
     except ValueError:
         return None
 
 
-def _with_fact(edge: Edge, facts: set[UUID]) -> tuple[Edge, UUID | None]:
-    """An edge with the properties that it was given, and the fact that says it, if that is one of these."""
-    fact_id = _kept_fact(edge)
+def _split_fact(edge: Edge, facts: set[UUID]) -> tuple[Edge, UUID | None]:
+    """An edge without the fact in its metadata, and the id of that fact, if it is one of `facts`."""
+    fact_id = _stored_fact_id(edge)
     if fact_id not in facts:
         return edge, None
     return replace(edge, metadata={key: value for key, value in edge.metadata.items() if key != FACT_ID}), fact_id
 
 
-def _resolved(
+def _resolve(
     tx: Transaction, graph: Graph, edge: EdgeSpec, refs: Mapping[str, UUID], homes: Mapping[str, UUID]
 ) -> NewEdge | RecollectError:
     try:

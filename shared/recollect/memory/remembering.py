@@ -1,4 +1,4 @@
-"""The use case of remembering: store each memory once, and report older ones that are close to it."""
+"""The use case of remembering: store each memory once, and report older ones that are near duplicates of it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -22,34 +22,34 @@ from recollect.retrieval.recall.model import NearDuplicate, Question
 async def remember(
     tx: Transaction, revision: Revision, items: Sequence[NewMemory], questions: Sequence[Question]
 ) -> list[Remembered]:
-    """Keep items, in order. `questions` are their texts with vectors, for finding what is close to them already.
+    """Store items; return their outcomes in order. `questions` are their texts with vectors, to find near duplicates.
 
-    The same memory (content, entity and thread) is not doubled: what an item says beside its text becomes the known
-    memory's, and what it says nothing of stays. Raises InvalidInput for a kind that the graph's whitelist leaves out.
+    A known memory (same content, entity and thread) is not stored twice: it gets the attributes that the item has, and
+    keeps those that the item leaves out. Raises InvalidInput for a kind that the graph's whitelist leaves out.
     """
     for place, item in enumerate(items):
         if item.kind is not None:
             revision.graph.require_kind(item.kind, f"items.{place}.kind")
     named = await _ensure_entities(tx, revision, items)
-    firsts = [named[item.about[0]].id if item.about else None for item in items]
-    close = await recall.find_near_duplicates(tx, revision.graph, questions, firsts)
-    facts = await _remember_facts(tx, revision, items, close)
-    statements = await _remember_observations(tx, revision, items, named, close)
-    return [facts.get(place) or statements[place] for place in range(len(items))]
+    entity_ids = [named[item.about[0]].id if item.about else None for item in items]
+    close = await recall.find_near_duplicates(tx, revision.graph, questions, entity_ids)
+    fact_outcomes = await _remember_facts(tx, revision, items, close)
+    observation_outcomes = await _remember_observations(tx, revision, items, named, close)
+    return [fact_outcomes.get(place) or observation_outcomes[place] for place in range(len(items))]
 
 
 async def _ensure_entities(tx: Transaction, revision: Revision, items: Sequence[NewMemory]) -> dict[str, NodeRef]:
-    """The entities that items are about, made where they are new: of the item's kind, and no more than that."""
-    wanted = [NewEntity(name, item.kind) for item in items for name in item.about]
+    """The entities that items are about, by name. New ones are created with the item's kind and nothing else."""
+    subjects = [NewEntity(name, item.kind) for item in items for name in item.about]
     paths = [f"items.{place}.kind" for place, item in enumerate(items) for _ in item.about]
-    if not wanted:
+    if not subjects:
         return {}
-    names = unique(entity.name for entity in wanted)
+    names = unique(entity.name for entity in subjects)
     found = await nodes.find_named(GraphView(tx, revision.graph), names)
     if any(name not in found or found[name].placeholder for name in names):
         missing = [
             (entity, path)
-            for entity, path in zip(wanted, paths, strict=True)
+            for entity, path in zip(subjects, paths, strict=True)
             if entity.name not in found or found[entity.name].placeholder
         ]
         await entities.create_entities(
@@ -68,20 +68,21 @@ async def _remember_facts(
             places.setdefault((item.text, item.thread), []).append(place)
     if not places:
         return {}
-    told = await each(places.values(), lambda group: _together(items[place] for place in group))
+    merged = await each(places.values(), lambda group: _merged(items[place] for place in group))
     paths = [f"items.{group[0]}.kind" for group in places.values()]
-    kept = await nodes.create_facts(tx, revision, await each(told, lambda item: _fact(item, revision.at)), paths=paths)
-    heads = await nodes.read_heads(tx, revision.graph, [fact.id for fact in kept if fact.known])
+    new_facts = await each(merged, lambda item: _fact(item, revision.at))
+    facts = await nodes.create_facts(tx, revision, new_facts, paths=paths)
+    heads = await nodes.read_heads(tx, revision.graph, [fact.id for fact in facts if fact.known])
     fields = {
-        fact.id: _updated(heads[fact.id].fields, item, revision.at)
-        for fact, item in zip(kept, told, strict=True)
+        fact.id: _updated_fields(heads[fact.id].fields, item, revision.at)
+        for fact, item in zip(facts, merged, strict=True)
         if fact.id in heads
     }
-    changed = {node_id for node_id, wanted in fields.items() if not wanted.says(heads[node_id].fields)}
+    changed = {node_id for node_id, updated in fields.items() if not updated.says(heads[node_id].fields)}
     await nodes.rewrite(tx, revision, [Rewrite(heads[node_id], fields[node_id]) for node_id in changed])
     return {
-        place: Remembered(fact.id, fact.id, _fate(not fact.known, fact.id in changed, nth), close[place])
-        for fact, group in zip(kept, places.values(), strict=True)
+        place: Remembered(fact.id, fact.id, _outcome(not fact.known, fact.id in changed, nth), close[place])
+        for fact, group in zip(facts, places.values(), strict=True)
         for nth, place in enumerate(group)
     }
 
@@ -99,79 +100,80 @@ async def _remember_observations(
             groups.setdefault((named[name].id, item.text, item.thread), []).append(place)
     if not groups:
         return {}
-    told = dict(zip(groups, await each(groups.values(), lambda g: _together(items[place] for place in g)), strict=True))
+    merged_items = await each(groups.values(), lambda group: _merged(items[place] for place in group))
+    merged = dict(zip(groups, merged_items, strict=True))
     names = {node.id: name for name, node in named.items()}
-    wanted = await each(told, lambda key: _observation(told[key], names[key[0]], revision.at))
-    added = {o.key: o for o in await observations.add_observations(tx, revision, wanted, across_threads=False)}
-    known = await _update(tx, revision, {key: item for key, item in told.items() if key not in added})
-    fates = {key: (RememberOutcome.NEW if key in added else known[key][1]) for key in groups}
+    new = await each(merged, lambda key: _observation(merged[key], names[key[0]], revision.at))
+    added = {o.key: o for o in await observations.add_observations(tx, revision, new, across_threads=False)}
+    known = await _update(tx, revision, {key: item for key, item in merged.items() if key not in added})
+    outcomes = {key: (RememberOutcome.NEW if key in added else known[key][1]) for key in groups}
     ids = {key: (added[key] if key in added else known[key][0]).id for key in groups}
     return {
-        place: Remembered(ids[keys[0]], keys[0][0], _foremost(keys, fates, groups, place), close[place])
+        place: Remembered(ids[keys[0]], keys[0][0], _combined_outcome(keys, outcomes, groups, place), close[place])
         for place, item in enumerate(items)
         if (keys := [(named[name].id, item.text, item.thread) for name in item.about])
     }
 
 
 async def _update(
-    tx: Transaction, revision: Revision, told: dict[Key, NewMemory]
+    tx: Transaction, revision: Revision, items: dict[Key, NewMemory]
 ) -> dict[Key, tuple[Observation, RememberOutcome]]:
-    """Update known observations with what the call says of them."""
-    stored = await observations.find_observations(tx, revision, [key[:2] for key in told])
-    before = {key: stored[key] for key in told}
-    retold = await each(before, lambda key: _retold(before[key], told[key], revision.at))
-    after = dict(zip(before, retold, strict=True))
+    """Update known observations with the attributes of these items."""
+    stored = await observations.find_observations(tx, revision, [key[:2] for key in items])
+    before = {key: stored[key] for key in items}
+    updated = await each(before, lambda key: _updated_observation(before[key], items[key], revision.at))
+    after = dict(zip(before, updated, strict=True))
     await observations.rewrite(tx, revision, list(before.values()), list(after.values()))
     return {
         key: (after[key], RememberOutcome.KNOWN if after[key].says(before[key]) else RememberOutcome.UPDATED)
-        for key in told
+        for key in items
     }
 
 
-def _fate(is_new: bool, is_changed: bool, nth: int) -> RememberOutcome:
-    """What became of the nth item that tells one memory: what is new or changed is told of the first."""
+def _outcome(is_new: bool, is_changed: bool, nth: int) -> RememberOutcome:
+    """The outcome of the nth item (from 0) with the same memory: only the first one counts as new or updated."""
     if nth > 0 or not (is_new or is_changed):
         return RememberOutcome.KNOWN
     return RememberOutcome.NEW if is_new else RememberOutcome.UPDATED
 
 
-def _foremost(
-    keys: Sequence[Key], fates: dict[Key, RememberOutcome], groups: dict[Key, list[int]], place: int
+def _combined_outcome(
+    keys: Sequence[Key], outcomes: dict[Key, RememberOutcome], groups: dict[Key, list[int]], place: int
 ) -> RememberOutcome:
-    """What became of an item about several entities: new where it is of any of them, else updated where it is."""
-    own = {fates[key] for key in keys if groups[key][0] == place}
+    """The outcome of an item about several entities: new if it is new for any of them, else updated if for any."""
+    own = {outcomes[key] for key in keys if groups[key][0] == place}
     return next(
         (outcome for outcome in (RememberOutcome.NEW, RememberOutcome.UPDATED) if outcome in own), RememberOutcome.KNOWN
     )
 
 
-def _together(items: Iterable[NewMemory]) -> NewMemory:
-    """Items that tell the same memory as one: what a later one says beside the text holds."""
-    first, *others = items
-    for other in others:
-        times = {name: value for name in ("at", "ttl_days") if (value := getattr(other, name)) is not None}
-        first = replace(first, **other.given(), **times)
-    return first
+def _merged(items: Iterable[NewMemory]) -> NewMemory:
+    """One item for several with the same memory: of each attribute, the last one given."""
+    merged, *later_items = items
+    for item in later_items:
+        times = {name: value for name in ("at", "ttl_days") if (value := getattr(item, name)) is not None}
+        merged = replace(merged, **item.given(), **times)
+    return merged
 
 
-def _updated(fields: NodeFields, item: NewMemory, now: datetime) -> NodeFields:
-    """A known fact with what the call says of it."""
-    given = item.given()
+def _updated_fields(fields: NodeFields, item: NewMemory, now: datetime) -> NodeFields:
+    """The fields of a known fact with the attributes of the item."""
+    changes = item.given()
     if item.at is not None:
-        given["said_at"] = item.at
+        changes["said_at"] = item.at
     if item.ttl_days is not None:
-        given |= {"ttl_days": item.ttl_days or None, "expires_at": expiry(now, item.ttl_days)}
-    return replace(fields, **given)
+        changes |= {"ttl_days": item.ttl_days or None, "expires_at": expiry(now, item.ttl_days)}
+    return replace(fields, **changes)
 
 
-def _retold(observation: Observation, item: NewMemory, now: datetime) -> Observation:
-    """A known observation with what the call says of it."""
-    given = item.given()
+def _updated_observation(observation: Observation, item: NewMemory, now: datetime) -> Observation:
+    """A known observation with the attributes of the item."""
+    changes = item.given()
     if item.at is not None:
-        given["said_at"] = item.at
+        changes["said_at"] = item.at
     if item.ttl_days is not None:
-        given["expires_at"] = expiry(now, item.ttl_days)
-    return replace(observation, **given)
+        changes["expires_at"] = expiry(now, item.ttl_days)
+    return replace(observation, **changes)
 
 
 def _fact(item: NewMemory, at: datetime) -> NewFact:

@@ -1,4 +1,4 @@
-"""Use cases of changing what is known: revise a memory or a node, let it go, and delete it."""
+"""Use cases of changing what is known: revise a memory or a node, forget it, and delete it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -44,11 +44,11 @@ class NodePatch:
 
 
 async def revise(tx: Transaction, revision: Revision, target: Target, amendment: MemoryPatch) -> Revised:
-    """Change a memory or a node; what it was stays in history.
+    """Change a memory or a node; the former state stays in history.
 
-    Each gets a new version under its id, unless that would say what it says already. An observation that comes to say
-    what its entity says already gives way to that one, whose id is answered. Raises NotFound, and InvalidInput for what
-    an observation has not: versions that are numbered, an archive.
+    Each gets a new version under its id, unless nothing differs. An observation whose new text another observation of
+    its entity has already gives way to that one, whose id is returned. Raises NotFound, and InvalidInput for what
+    observations do not have: numbered versions, and the status `archived`.
     """
     observation = await _find_observation(tx, revision.graph, target)
     if observation is not None:
@@ -58,46 +58,47 @@ async def revise(tx: Transaction, revision: Revision, target: Target, amendment:
         tx, revision, Draft(_amended(head.fields, amendment, revision.at), head.id, based_on=amendment.based_on)
     )
     node = await lineages.get_node(GraphView(tx, revision.graph), head.id)
-    others = await lineages.get_versions(tx, revision.graph, node.conflicts) if put.conflict else []
-    beside = tuple(other.content or "" for other in others)
-    return Revised(head.id, head.id, put.version, node.content, beside, put.unchanged)
+    siblings = await lineages.get_versions(tx, revision.graph, node.conflicts) if put.conflict else []
+    conflict = tuple(sibling.content or "" for sibling in siblings)
+    return Revised(head.id, head.id, put.version, node.content, conflict, put.unchanged)
 
 
 async def forget(
     tx: Transaction, revision: Revision, targets: Sequence[Target], *, reason: str | None = None, delete: bool = False
 ) -> list[UUID]:
-    """Let memories and nodes go: outdated (kept, found when asked for) or deleted; what is not there is passed over.
+    """Mark memories and nodes as outdated (recall returns them on request only), or delete them; return their ids.
 
-    An outdated observation is no longer told among what its entity says. All of it stays in history.
+    Targets that do not exist are skipped. An outdated observation is no longer listed with its entity. All of it stays
+    in history.
     """
     ids = unique(target.id for target in targets if target.id is not None)
-    said = await observations.observations_by_id(tx, revision.graph, ids)  # What has expired is not there.
+    found = await observations.observations_by_id(tx, revision.graph, ids)  # Expired ones are not found.
     outdated = MemoryPatch(status="outdated", reason=reason)
     if delete:
-        await observations.remove_observations_by_id(tx, revision, list(said))
+        await observations.remove_observations_by_id(tx, revision, list(found))
     else:
-        unsaid = [_amended_observation(observation, outdated, revision.at) for observation in said.values()]
-        await observations.rewrite(tx, revision, list(said.values()), unsaid)
+        after = [_amended_observation(observation, outdated, revision.at) for observation in found.values()]
+        await observations.rewrite(tx, revision, list(found.values()), after)
     named = await nodes.find_named(GraphView(tx, revision.graph), unique(t.name for t in targets if t.name is not None))
-    wanted = unique([*(i for i in ids if i not in said), *(node.id for node in named.values())])
-    heads = await nodes.read_heads(tx, revision.graph, wanted)
-    gone = list(heads.values()) if delete else [head for head in heads.values() if not head.fields.placeholder]
+    node_ids = unique([*(i for i in ids if i not in found), *(node.id for node in named.values())])
+    heads = list((await nodes.read_heads(tx, revision.graph, node_ids)).values())
     if delete:
-        await relations.delete_nodes(tx, revision, [head.id for head in gone], reason=reason)
+        await relations.delete_nodes(tx, revision, [head.id for head in heads], reason=reason)
     else:
-        rewrites = [Rewrite(head, _amended(head.fields, outdated, revision.at)) for head in gone]
+        heads = [head for head in heads if not head.fields.placeholder]
+        rewrites = [Rewrite(head, _amended(head.fields, outdated, revision.at)) for head in heads]
         await nodes.rewrite(
             tx, revision, [rewrite for rewrite in rewrites if not rewrite.fields.says(rewrite.head.fields)]
         )
-    return [*said, *(head.id for head in gone)]
+    return [*found, *(head.id for head in heads)]
 
 
-async def change(tx: Transaction, revision: Revision, node_id: UUID, wanted: NodePatch) -> Version:
-    """Change a node; what it was stays in history, and no version is made where nothing differs.
+async def change(tx: Transaction, revision: Revision, node_id: UUID, patch: NodePatch) -> Version:
+    """Change a node; the former state stays in history, and no version is made where nothing differs.
 
     Raises NotFound, Conflict for a name that is taken, InvalidInput for a fact's kind.
     """
-    await rewrite_node(tx, revision, node_id, wanted)
+    await rewrite_node(tx, revision, node_id, patch)
     return await newest_version(tx, revision.graph, node_id)
 
 
@@ -126,15 +127,15 @@ async def _revise_observation(
         raise InvalidInput("A statement about an entity is active or outdated; archive the entity", path="status")
     if amendment.based_on is not None:
         raise InvalidInput("A statement about an entity has no numbered versions", path="based_on_version")
-    wanted = _amended_observation(observation, amendment, revision.at)
-    if wanted.content != observation.content:
-        wanted = replace(wanted, created_by=revision.actor)
-    new = await observations.rewrite_one(tx, revision, observation, wanted)
-    return Revised(new.id, new.node_id, None, new.content, unchanged=new.says(observation))
+    amended = _amended_observation(observation, amendment, revision.at)
+    if amended.content != observation.content:
+        amended = replace(amended, created_by=revision.actor)
+    written = await observations.rewrite_one(tx, revision, observation, amended)
+    return Revised(written.id, written.node_id, None, written.content, unchanged=written.says(observation))
 
 
 def _amended_observation(observation: Observation, amendment: MemoryPatch, now: datetime) -> Observation:
-    """The statement as it becomes."""
+    """The observation with the amendment."""
     status, text = amendment.status or observation.status, amendment.text or observation.content
     return replace(
         observation,
@@ -165,10 +166,10 @@ def _amended(fields: NodeFields, amendment: MemoryPatch, now: datetime) -> NodeF
     )
 
 
-async def rewrite_node(tx: Transaction, revision: Revision, node_id: UUID, wanted: NodePatch) -> bool:
-    """Give a node a new version with what is to change; whether anything differed."""
+async def rewrite_node(tx: Transaction, revision: Revision, node_id: UUID, patch: NodePatch) -> bool:
+    """Give a node a new version with the changes; return whether anything differed."""
     head = await lineages.require_head(tx, revision.graph, node_id)
-    fields = _changed(head.fields, wanted, revision.at)
+    fields = _patched(head.fields, patch, revision.at)
     if fields.kind != head.fields.kind:
         revision.graph.require_kind(fields.kind, "kind" if fields.name is None else "entity_type")
     if fields.says(head.fields):
@@ -177,27 +178,27 @@ async def rewrite_node(tx: Transaction, revision: Revision, node_id: UUID, wante
     return True
 
 
-def _changed(fields: NodeFields, wanted: NodePatch, now: datetime) -> NodeFields:
-    if wanted.kind is not None and fields.name is None:
+def _patched(fields: NodeFields, patch: NodePatch, now: datetime) -> NodeFields:
+    if patch.kind is not None and fields.name is None:
         raise InvalidInput("A fact has no entity type", path="entity_type")
-    if wanted.fact_kind is not None and fields.name is not None:
+    if patch.fact_kind is not None and fields.name is not None:
         raise InvalidInput("An entity's kind is its entity_type", path="kind")
-    if wanted.text is not None and fields.name is not None:
-        require_short_name(wanted.text)
-    status = wanted.status or fields.status
-    ttl_days = fields.ttl_days if wanted.ttl_days is None else wanted.ttl_days
-    expires_at = expiry(now, wanted.ttl_days, wanted.expires_at) or fields.expires_at
+    if patch.text is not None and fields.name is not None:
+        require_short_name(patch.text)
+    status = patch.status or fields.status
+    ttl_days = fields.ttl_days if patch.ttl_days is None else patch.ttl_days
+    expires_at = expiry(now, patch.ttl_days, patch.expires_at) or fields.expires_at
     return replace(
         fields,
-        name=fields.name if wanted.text is None or fields.name is None else wanted.text,
-        content=fields.content if wanted.text is None or fields.name is not None else wanted.text,
-        kind=wanted.kind or wanted.fact_kind or fields.kind,
-        metadata=fields.metadata if wanted.metadata is None else wanted.metadata,
+        name=fields.name if patch.text is None or fields.name is None else patch.text,
+        content=fields.content if patch.text is None or fields.name is not None else patch.text,
+        kind=patch.kind or patch.fact_kind or fields.kind,
+        metadata=fields.metadata if patch.metadata is None else patch.metadata,
         status=status,
-        source=fields.source if wanted.source is None else wanted.source or None,
-        ttl_days=None if wanted.never_expires else ttl_days,
-        expires_at=None if wanted.never_expires else expires_at,
-        reason=reason_of(fields.reason, wanted.reason, status_changes=status != fields.status),
-        thread=fields.thread if wanted.thread is None else wanted.thread,
-        said_at=fields.said_at if wanted.said_at is None else wanted.said_at,
+        source=fields.source if patch.source is None else patch.source or None,
+        ttl_days=None if patch.never_expires else ttl_days,
+        expires_at=None if patch.never_expires else expires_at,
+        reason=reason_of(fields.reason, patch.reason, status_changes=status != fields.status),
+        thread=fields.thread if patch.thread is None else patch.thread,
+        said_at=fields.said_at if patch.said_at is None else patch.said_at,
     )

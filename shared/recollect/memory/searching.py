@@ -1,4 +1,4 @@
-"""Use cases of searching nodes: those that answer a question, or several, and facts that mean nearly the same."""
+"""Use cases of searching nodes: by one question, by several, and by similarity to a node."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,18 +29,18 @@ from recollect.retrieval.search.fusion import fuse
 from recollect.retrieval.search.model import LabelQuery
 
 MAX_SIMILAR_EDGES = 1_000
-"""Relations told beside similar facts, at most."""
+"""Relations returned with similar facts, at most."""
 
-_OF_WORDS = ("own", "near", "far", "coverage", "about")
-LABEL_SCORE = sum(WEIGHTS_WITHOUT_TOKENS[term] for term in _OF_WORDS) / sum(WEIGHTS_WITHOUT_TOKENS.values())
-"""The score of a summary or tags that hold every word of a question: as recall counts words and whom they are about."""
+_WORD_TERMS = ("own", "near", "far", "coverage", "about")
+LABEL_SCORE = sum(WEIGHTS_WITHOUT_TOKENS[term] for term in _WORD_TERMS) / sum(WEIGHTS_WITHOUT_TOKENS.values())
+"""The score of a summary or tags with every word of a question: the share of recall's weights that its words earn."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeMatch:
     """A node that a search found; `similarity` is a cosine, 1 where the question names it.
 
-    `matches`: the observations, and the contents of sibling heads, that answer.
+    `matches`: the observations, and the contents of sibling heads, that match.
     """
 
     node: Version
@@ -51,7 +51,7 @@ class NodeMatch:
 
 @dataclass(frozen=True, slots=True)
 class SimilarFact:
-    """A fact that means nearly the same as a node: the cosine, and the relations at it."""
+    """A fact that means nearly the same as a node: the cosine of the two, and the fact's relations."""
 
     node: Version
     score: float
@@ -67,10 +67,10 @@ async def find(
     threshold: float | None,
     cached: Lookup | None = None,
 ) -> list[NodeMatch]:
-    """Nodes that answer a question, best first: entities that it names, and what recall finds, by node.
+    """Nodes that match a question, best first: the entities that it names, and what recall finds, grouped by node.
 
     `threshold` is the least similarity, a cosine; what is not embedded yet has none. In a view of the past an
-    entity is found by the names that it has now. `cached`: recall's.
+    entity is found by the names that it has now. `cached`: as for recall.
     """
     named = [] if only.named is False else await search.find_mentioned(view.tx, view.graph, question.text)
     recalled = await recall.recall(
@@ -78,12 +78,12 @@ async def find(
     )
     hits = _by_node(recalled.hits)
     ranked = unique([*named, *hits])
-    found = [
-        _found(node, hits.get(node.node_id, []), node.node_id in named)
+    matches = [
+        _node_match(node, hits.get(node.node_id, []), node.node_id in named)
         for node in await lineages.get_nodes(view, ranked)
-        if _has_status(node, only) and (node.node_id in hits or _is_of(node, only))
+        if _has_status(node, only) and (node.node_id in hits or _has_kind_and_tag(node, only))
     ]
-    return [one for one in found if threshold is None or one.similarity >= threshold][:limit]
+    return [match for match in matches if threshold is None or match.similarity >= threshold][:limit]
 
 
 async def find_similar(
@@ -91,16 +91,18 @@ async def find_similar(
 ) -> list[SimilarFact]:
     """Active facts that mean nearly the same as a node, nearest first; raises NotFound.
 
-    As far as both are embedded.
+    Only embedded facts are found, and none where the node is not embedded.
     """
     await require_nodes(view, [node_id])
     scores = dict(await recall.find_similar(view, node_id, min_score=threshold, limit=limit))
     found = await lineages.get_nodes(view, list(scores))
-    near: list[Edge] = []
+    own_edges: list[Edge] = []
     if edges and found:
-        near = await relations.edges_of(view, list(scores), Walk(), within=[view.graph.id], limit=MAX_SIMILAR_EDGES)
+        own_edges = await relations.edges_of(
+            view, list(scores), Walk(), within=[view.graph.id], limit=MAX_SIMILAR_EDGES
+        )
     return [
-        SimilarFact(n, scores[n.node_id], tuple(e for e in near if n.node_id in (e.from_node, e.to_node)))
+        SimilarFact(n, scores[n.node_id], tuple(e for e in own_edges if n.node_id in (e.from_node, e.to_node)))
         for n in found
     ]
 
@@ -114,37 +116,39 @@ async def search_nodes(
     limit: int,
     cached: Lookup | None = None,
 ) -> RankedNodes:
-    """A page of the nodes that answer a question, by the best of their texts, each with its score and that text.
+    """A page of the nodes that match a question, ranked by the best of their texts, each with its score and that text.
 
-    Sibling heads are found one by one.
+    Each sibling head is a result of its own.
 
-    Every page is cut from one ranking of bounded length: what the graph holds decides it, so that pages of one revision
-    do not overlap. `cached`: as recall takes it.
+    Every page is cut from one ranking of bounded length, which depends on the graph alone, so that pages of one
+    revision do not overlap. `cached`: as for recall.
     """
     hits, waiting = await _ranked(view, question, only, cached=cached)
     page = {hit.version_ref: hit for hit in hits[offset : offset + limit]}
     found = await lineages.get_found(view, list(page))
     return RankedNodes(
-        [(node, page[told].score, page[told].text) for told, node in found.items()],
+        [(node, page[ref].score, page[ref].text) for ref, node in found.items()],
         more=len(hits) > offset + limit,
         waiting=waiting,
     )
 
 
 async def search_batch(view: GraphView, searches: Sequence[NodeSearch], *, offset: int = 0, limit: int) -> Fusion:
-    """A page of the nodes that answer any of several questions, best by reciprocal-rank fusion first.
+    """A page of the nodes that match any of several questions, ordered by reciprocal-rank fusion, best first.
 
-    Each node, or sibling head, is told once.
+    Each node, or sibling head, is returned once.
     """
-    asked = [await _ranked(view, one.question, one.only) for one in searches]
-    rankings = [[hit.version_ref for hit in hits[: one.limit]] for one, (hits, _) in zip(searches, asked, strict=True)]
-    fused = {found.key: found for found in fuse(rankings)}
+    results = [await _ranked(view, query.question, query.only) for query in searches]
+    rankings = [
+        [hit.version_ref for hit in hits[: query.limit]] for query, (hits, _) in zip(searches, results, strict=True)
+    ]
+    fused = {entry.key: entry for entry in fuse(rankings)}
     found = await lineages.get_found(view, list(fused)[offset : offset + limit])
     return Fusion(
-        [(node, fused[told]) for told, node in found.items()],
+        [(node, fused[ref]) for ref, node in found.items()],
         unique=len(fused),
         per_query=[len(ranking) for ranking in rankings],
-        waiting=max(waiting for _, waiting in asked),
+        waiting=max(waiting for _, waiting in results),
     )
 
 
@@ -156,24 +160,24 @@ def _by_node(hits: Sequence[Hit]) -> dict[UUID, list[Hit]]:
     return grouped
 
 
-def _found(node: Version, hits: Sequence[Hit], named: bool) -> NodeMatch:
+def _node_match(node: Version, hits: Sequence[Hit], is_named: bool) -> NodeMatch:
     return NodeMatch(
         node,
-        score=1.0 if named else max(hit.score for hit in hits),
-        similarity=1.0 if named else max(hit.meaning for hit in hits),
+        score=1.0 if is_named else max(hit.score for hit in hits),
+        similarity=1.0 if is_named else max(hit.meaning for hit in hits),
         matches=tuple(hit.text for hit in hits if hit.key != (node.node_id, None)),
     )
 
 
 def _has_status(node: Version, only: RecallFilter) -> bool:
-    """Whether a node has the status that is asked for: entities that a question names were not filtered by it."""
+    """Whether a node has the status of the filter: the search for named entities does not filter by status."""
     if only.status is not None:
         return node.status == only.status
     return node.status == "active" or (node.status == "outdated" and only.include_outdated)
 
 
-def _is_of(node: Version, only: RecallFilter) -> bool:
-    """Whether a node has the kind and a tag that are asked for: recall filters what it finds, not what is named."""
+def _has_kind_and_tag(node: Version, only: RecallFilter) -> bool:
+    """Whether a node has a kind and a tag of the filter: recall filters its hits, but not the named entities."""
     tags = {tag.casefold() for tag in node.tags}
     return (not only.kinds or node.kind in only.kinds) and (
         not only.tags or any(tag.casefold() in tags for tag in only.tags)
@@ -183,9 +187,9 @@ def _is_of(node: Version, only: RecallFilter) -> bool:
 async def _ranked(
     view: GraphView, question: Question, only: RecallFilter, *, cached: Lookup | None = None
 ) -> tuple[list[NodeHit], int]:
-    """Nodes by their best text, best first, and how many passages wait: what recall finds, summaries and tags.
+    """Nodes by their best text, best first, and how many passages are not embedded yet.
 
-    Summaries and tags are no memories: they are matched by their words alone.
+    The texts are what recall finds, summaries and tags. Summaries and tags are no memories: they match by words alone.
     """
     recalled = await recall.recall(
         view, [question], only, limit=recall.MAX_RECALLED, token_budget=UNBOUNDED, cached=cached
@@ -195,7 +199,7 @@ async def _ranked(
     labelled = await search.match_labels(view, labels)
     hits = [
         *(NodeHit(hit.version_ref, hit.score, hit.text) for hit in recalled.hits),
-        *(NodeHit((one.node_id, None), one.share * LABEL_SCORE, one.text) for one in labelled),
+        *(NodeHit((label.node_id, None), label.share * LABEL_SCORE, label.text) for label in labelled),
     ]
     best = sorted(hits, key=lambda hit: -hit.score)
     return unique_by(lambda hit: hit.version_ref, best), recalled.waiting

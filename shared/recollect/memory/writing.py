@@ -32,7 +32,7 @@ SUMMARIZES = "SUMMARIZES"
 
 @dataclass(frozen=True, slots=True)
 class StoredNode:
-    """A node that a call made, or found; `updated`: it was known, and the call gave it a new version."""
+    """A node that a call created or found; `updated`: it was known, and the call gave it a new version."""
 
     node: Version
     updated: bool
@@ -42,28 +42,29 @@ async def create_fact(
     tx: Transaction,
     revision: Revision,
     fact: NewFact,
-    given: Sequence[RequestedLink] = (),
+    requested_links: Sequence[RequestedLink] = (),
     *,
     restated: NodePatch | None = None,
     auto_link: bool = True,
     threshold: float | None = None,
 ) -> StoredNode:
-    """Make a fact with its links; `auto_link` relates it to the entities that it names, and to those that it is like.
+    """Create a fact with its links. `auto_link` relates it to the entities that it names, and to similar entities.
 
-    To the latter once the worker has embedded it; `threshold` is the least cosine, `links.LIKE` where it is None.
+    The latter happens once the worker has embedded the fact; `threshold` is the least cosine
+    (`links.MIN_LINK_SIMILARITY` where it is None).
 
-    One that is known (same content, thread and status) gets the links that it lacks, and what `restated` says of it in
-    a new version, where that differs. Raises NotFound for a link's target, InvalidInput where the graph's whitelist
+    A known fact (same content, thread and status) gets the links that it lacks, and a new version with the changes of
+    `restated`, where anything differs. Raises NotFound for a link's target, InvalidInput where the graph's whitelist
     allows no fact.
     """
     fact = replace(fact, expires_at=expiry(revision.at, fact.ttl_days, fact.expires_at))
-    (kept,) = await nodes.create_facts(tx, revision, [fact])
-    updated = kept.known and restated is not None and await rewrite_node(tx, revision, kept.id, restated)
-    await links.link(tx, revision, kept.id, given)
+    (stored,) = await nodes.create_facts(tx, revision, [fact])
+    updated = stored.known and restated is not None and await rewrite_node(tx, revision, stored.id, restated)
+    await links.link(tx, revision, stored.id, requested_links)
     if auto_link:
-        await links.link_mentions(tx, revision, kept.id, fact.content)
-        await links.link_when_embedded(tx, revision, kept.id, threshold)
-    return StoredNode(await newest_version(tx, revision.graph, kept.id), updated)
+        await links.link_mentions(tx, revision, stored.id, fact.content)
+        await links.link_when_embedded(tx, revision, stored.id, threshold)
+    return StoredNode(await newest_version(tx, revision.graph, stored.id), updated)
 
 
 async def create_entity(
@@ -71,14 +72,14 @@ async def create_entity(
     revision: Revision,
     name: str,
     fields: NodeFields,
-    given: Sequence[RequestedLink] = (),
+    requested_links: Sequence[RequestedLink] = (),
     *,
     restated: NodePatch | None = None,
 ) -> StoredNode:
-    """Make an entity with its links; a placeholder of that name becomes it.
+    """Create an entity with its links; a placeholder of that name becomes the entity.
 
-    One that is known gets the links that it lacks, and what `restated` says of it in a new version, where that differs.
-    Raises NotFound for a link's target, InvalidInput for a kind that the whitelist leaves out.
+    A known entity gets the links that it lacks, and a new version with the changes of `restated`, where anything
+    differs. Raises NotFound for a link's target, InvalidInput for a kind that the whitelist leaves out.
     """
     expires_at = expiry(revision.at, fields.ttl_days, fields.expires_at)
     known = (await nodes.find_named(GraphView(tx, revision.graph), [name])).get(name)
@@ -88,34 +89,34 @@ async def create_entity(
     else:
         node_id = known.id
         updated = restated is not None and await rewrite_node(tx, revision, node_id, restated)
-    await links.link(tx, revision, node_id, given)
+    await links.link(tx, revision, node_id, requested_links)
     return StoredNode(await newest_version(tx, revision.graph, node_id), updated)
 
 
 async def summarize(tx: Transaction, revision: Revision, fact_ids: Sequence[UUID], fact: NewFact) -> Version:
-    """Make a fact that sums up others. Raises NotFound for the first of them that is not there."""
-    given = [RequestedLink(fact_id, SUMMARIZES, named=False) for fact_id in unique(fact_ids)]
-    return (await create_fact(tx, revision, fact, given)).node
+    """Create a fact that sums up others. Raises NotFound for the first of them that does not exist."""
+    requested_links = [RequestedLink(fact_id, SUMMARIZES, named=False) for fact_id in unique(fact_ids)]
+    return (await create_fact(tx, revision, fact, requested_links)).node
 
 
 async def put_subgraph(
     tx: Transaction, revision: Revision, specs: Sequence[NodeSpec], edges: Sequence[EdgeSpec]
 ) -> WrittenSubgraph:
-    """Write nodes and the edges among them, best effort: for each, in order, what became of it or why nothing did.
+    """Write nodes and the edges among them, best effort: for each, in order, its outcome or its error.
 
-    An edge names each end by the ref of a node of this call or by a lineage. What a failed ref names fails as well.
+    An edge names each end by the ref of a node of this call or by a lineage. An edge to a node that failed fails, too.
     """
-    puts = await _put_all(tx, revision, specs)
+    outcomes = await _put_all(tx, revision, specs)
     refs = {
-        spec.ref: put.node_id
-        for spec, put in zip(specs, puts, strict=True)
-        if spec.ref is not None and isinstance(put, PutOutcome)
+        spec.ref: outcome.node_id
+        for spec, outcome in zip(specs, outcomes, strict=True)
+        if spec.ref is not None and isinstance(outcome, PutOutcome)
     }
-    return WrittenSubgraph(puts, await connect(tx, revision, edges, refs))
+    return WrittenSubgraph(outcomes, await connect(tx, revision, edges, refs))
 
 
 async def delete_entities(tx: Transaction, revision: Revision, names: Sequence[str]) -> None:
-    """Delete entities, or placeholders, with all that belongs to them; what is not there is passed over."""
+    """Delete entities, or placeholders, with all that belongs to them; names that no node has are skipped."""
     found = await nodes.find_named(GraphView(tx, revision.graph), unique(names))
     if found:
         await relations.delete_nodes(tx, revision, [node.id for node in found.values()])
@@ -129,7 +130,7 @@ async def _make_entity(tx: Transaction, revision: Revision, name: str, fields: N
 
 
 async def _put_all(tx: Transaction, revision: Revision, specs: Sequence[NodeSpec]) -> list[PutOutcome | RecollectError]:
-    """The outcome of each spec; one whose ref another spec has taken is not written."""
+    """The outcome of each spec; a spec whose ref an earlier one has is not written."""
     refs: dict[str | None, int] = {}
     repeated = {place for place, spec in enumerate(specs) if refs.setdefault(spec.ref, place) != place and spec.ref}
     drafts = [spec.draft for place, spec in enumerate(specs) if place not in repeated]

@@ -23,7 +23,7 @@ from recollect.platform.queue import Wakeups
 from recollect.platform.sql import Query
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall import store
-from recollect.retrieval.recall.model import AskedWords, Question, RecallFilter, SearchScope
+from recollect.retrieval.recall.model import Question, QuestionWords, RecallFilter, SearchScope
 from recollect.retrieval.vector_indexes import service as upkeep
 from recollect.retrieval.vector_indexes.model import ORDINARY, THOROUGHNESS, Thoroughness, VectorIndex, create_statement
 from recollect.settings import Settings
@@ -115,7 +115,7 @@ async def nearest(agent: Agent, *, exact: bool) -> set[UUID]:
         view = await graphs.view(tx, None)
         state = await store.find_state(tx, view.graph)
         scope = SearchScope(view, RecallFilter(), None, None if exact else state)
-        found = await store.find_candidates(scope, question.for_model(state.model), [], AskedWords({}, (), ()))
+        found = await store.find_candidates(scope, question.for_model(state.model), [], QuestionWords({}, (), ()))
         searched_on = Query.compile("SELECT current_setting('hnsw.iterative_scan')")
         assert await tx.fetchval(searched_on) == "strict_order", "as other searches of the transaction need it"
         return {candidate.id for candidate in found}
@@ -133,8 +133,8 @@ def test_an_index_is_built_in_as_much_memory_as_it_takes_and_may_have() -> None:
     assert [index.memory_mb(passages, 512) for passages in (0, 10_000, 100_000, 1_000_000)] == [64, 64, 164, 512]
     assert index.memory_mb(1_000_000, 2_000) == 1_640
     assert index.memory_mb(1_000_000, 1) == 1
-    assert index.built(THOROUGH).memory_mb(1_000_000, 3_000) == 2_140
-    assert index.built(VERY_THOROUGH).memory_mb(1_000_000, 3_000) == 2_640
+    assert index.with_thoroughness(THOROUGH).memory_mb(1_000_000, 3_000) == 2_140
+    assert index.with_thoroughness(VERY_THOROUGH).memory_mb(1_000_000, 3_000) == 2_640
 
 
 @pytest.mark.usefixtures("no_index")
@@ -163,7 +163,7 @@ class TestIndexes:
         await tend(settings)
         index = index_of(await graph_of(owner, agent.caller))
         exact = await answers(agent, "violin in the garden", exact=True)
-        thorough = index.built(THOROUGH)
+        thorough = index.with_thoroughness(THOROUGH)
         done = await tend(settings, thoroughness=thorough_from(MEMORIES))
         assert done.index(f"built {thorough.name}") < done.index(f"dropped {index.name}")
         assert await self.plan_uses(agent, thorough.name)
@@ -179,9 +179,9 @@ class TestIndexes:
     ) -> None:
         index = index_of(await graph_of(owner, agent.caller))
         for built in (THOROUGH, VERY_THOROUGH):
-            assert f"built {index.built(built).name}" in await tend(settings, thoroughness={0: built})
+            assert f"built {index.with_thoroughness(built).name}" in await tend(settings, thoroughness={0: built})
         there = await owner.fetch("SELECT relname FROM pg_class WHERE relname LIKE $1", f"%{index.graph_id.hex}%")
-        assert [row["relname"] for row in there] == [index.built(VERY_THOROUGH).name]
+        assert [row["relname"] for row in there] == [index.with_thoroughness(VERY_THOROUGH).name]
 
     async def test_passages_say_how_thoroughly_it_is_built_of_which_long_memories_have_several(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection
@@ -190,14 +190,14 @@ class TestIndexes:
         counted = "UPDATE graph_indexes SET passages_counted = $2, index_epoch = index_epoch + 1 WHERE tenant_id = $1"
         await owner.execute(counted, agent.caller.tenant_id, 3 * MEMORIES)
         done = await tend(settings, thoroughness=thorough_from(3 * MEMORIES))
-        assert f"built {index.built(THOROUGH).name}" in done
+        assert f"built {index.with_thoroughness(THOROUGH).name}" in done
 
     async def test_what_comes_later_is_added_among_fewer_candidates(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection
     ) -> None:
         """Nobody is waited for who reads, and nobody waits behind them for that: it is done the next time."""
         thoroughness = thorough_from(MEMORIES)
-        thorough = index_of(await graph_of(owner, agent.caller)).built(THOROUGH)
+        thorough = index_of(await graph_of(owner, agent.caller)).with_thoroughness(THOROUGH)
         await tend(settings, thoroughness=thoroughness)
         options = f"SELECT reloptions FROM pg_class WHERE relname = '{thorough.name}'"
         assert await owner.fetchval(options) == ["m=24", "ef_construction=128"]

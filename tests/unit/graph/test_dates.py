@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.graph.passages.date_phrases import ENGLISH, LANGUAGES
-from recollect.graph.passages.dates import MAX_RANGES, DateRange, told_ranges
+from recollect.graph.passages.dates import MAX_RANGES, DateRange, date_ranges
 
 SAID = date(2023, 10, 18)
 """A Wednesday."""
@@ -15,7 +15,7 @@ SAID = date(2023, 10, 18)
 
 def told(text: str, said: date = SAID) -> list[str]:
     """The ranges of a text, as `first..last`, or the one day."""
-    ranges = told_ranges(LANGUAGES, text, said)
+    ranges = date_ranges(LANGUAGES, text, said)
     return [str(one.first) if one.first == one.last else f"{one.first}..{one.last}" for one in ranges]
 
 
@@ -98,7 +98,7 @@ def test_from_a_day_at_an_edge(text: str, said: date, ranges: list[str]) -> None
 
 @given(st.text("0123456789 -,stndrhafewlmonyug\u0131\u0130\u017f\u212a", max_size=200), st.dates())
 def test_no_text_fails_and_none_tells_much(text: str, said: date) -> None:
-    ranges = told_ranges(LANGUAGES, text, said)
+    ranges = date_ranges(LANGUAGES, text, said)
     assert len(ranges) <= MAX_RANGES
     assert all(one.first <= one.last for one in ranges)
 
@@ -111,7 +111,7 @@ def test_every_day_that_is_written_out_is_found_whenever_it_was_said(day: date) 
         f"{day:%B} {day.day}, {day.year}",
         f"{day:%b} {day.day} {day.year}",
     ]
-    assert [told_ranges(LANGUAGES, f"It was on {text}.", SAID) for text in written] == [[DateRange.of_day(day)]] * 4
+    assert [date_ranges(LANGUAGES, f"It was on {text}.", SAID) for text in written] == [[DateRange.of_day(day)]] * 4
 
 
 def test_only_what_the_calendar_says_is_named() -> None:

@@ -13,7 +13,7 @@ from recollect.platform.computing import finish
 from recollect.platform.embedding.vectors import Vectors, unit_length
 from recollect.retrieval.recall import matching
 from recollect.retrieval.recall.matching import (
-    BESIDE,
+    NEIGHBOUR_WEIGHT,
     PassageEvidence,
     depends_on_day,
     match_windows,
@@ -49,7 +49,7 @@ def test_each_token_counts_by_its_best_match_here_or_beside(lengths: list[int], 
     windows = np.array(
         [
             [
-                max(0, best(token, n), *(BESIDE * best(token, m) for m in (n - 1, n + 1) if 0 <= m <= last))
+                max(0, best(token, n), *(NEIGHBOUR_WEIGHT * best(token, m) for m in (n - 1, n + 1) if 0 <= m <= last))
                 for token in question
             ]
             for n in range(last + 1)

@@ -11,13 +11,13 @@ from msgspec import structs
 
 from recollect.graph.passages.model import is_dated, speaker
 from recollect.retrieval.recall.model import (
-    FEW,
+    ALWAYS_RETURNED,
     MAX_WHOLE,
     GraphState,
     fuse,
     near_best,
     overlap_at_k,
-    told_whole,
+    with_whole_texts,
     within_budget,
     without_repeats,
 )
@@ -94,7 +94,7 @@ def test_fusion_loses_nothing_doubles_nothing_and_falls(rankings: list[list[int]
 
 
 def test_of_many_what_scores_far_less_than_the_best_is_left_out() -> None:
-    scores = [0.9, *[0.7] * (FEW - 2), 0.61, 0.59]
+    scores = [0.9, *[0.7] * (ALWAYS_RETURNED - 2), 0.61, 0.59]
     many = [structs.replace(hit(number), score=score) for number, score in enumerate(scores)]
     assert near_best(many) == many[:-1], "two thirds of .9 are .6"
     assert near_best(many[1:]) == many[1:], "few all come"
@@ -121,7 +121,7 @@ class TestToldWhole:
 
     def told(self, passage: str, text: str | None, budget: int = 1_500) -> tuple[str, bool]:
         found = hit(1, passage)
-        [one], parts = told_whole([found], {found.memory_id: text}, token_budget=budget)
+        [one], parts = with_whole_texts([found], {found.memory_id: text}, token_budget=budget)
         return one.text, one.key in parts
 
     def test_what_is_one_passage_comes_as_it_was_written(self) -> None:
@@ -140,14 +140,14 @@ class TestToldWhole:
 
     def test_the_best_come_whole_first(self) -> None:
         long = {UUID(int=number): f"{number} " + "word " * 100 for number in (1, 2)}
-        (first, second), parts = told_whole([hit(1, "1"), hit(2, "2")], long, token_budget=150)
+        (first, second), parts = with_whole_texts([hit(1, "1"), hit(2, "2")], long, token_budget=150)
         assert (first.text, second.text, parts) == (long[UUID(int=1)], "2", {second.key})
 
     def test_what_says_something_else_stays(self) -> None:
         assert self.told("another text", "Ants make hills") == ("another text", False)
         assert self.told("of nothing", None) == ("of nothing", False)
         sibling = structs.replace(hit(1, "Ants"), version_id=UUID(int=2))
-        assert told_whole([sibling], {UUID(int=1): "Ants make hills"}, token_budget=100) == ([sibling], set())
+        assert with_whole_texts([sibling], {UUID(int=1): "Ants make hills"}, token_budget=100) == ([sibling], set())
 
 
 def candidate(number: int, **known: object) -> Candidate:

@@ -18,12 +18,12 @@ async def retag(tx: Transaction, revision: Revision, retaggings: Sequence[TagCha
     heads = await nodes.require_entity_heads(tx, revision.graph, [retagging.name for retagging in retaggings])
     tags = [_retagged(heads[retagging.name].fields.tags, retagging) for retagging in retaggings]
     changed = [
-        Rewrite(heads[one.name], replace(heads[one.name].fields, tags=after))
-        for (after, one) in tags
-        if one.added or one.removed
+        Rewrite(heads[result.name], replace(heads[result.name].fields, tags=tags_after))
+        for tags_after, result in tags
+        if result.added or result.removed
     ]
     await nodes.rewrite(tx, revision, changed)
-    return [one for _, one in tags]
+    return [result for _, result in tags]
 
 
 async def set_importance(tx: Transaction, revision: Revision, importances: Mapping[str, float]) -> None:
@@ -40,11 +40,11 @@ async def set_importance(tx: Transaction, revision: Revision, importances: Mappi
     await nodes.rewrite(tx, revision, changed)
 
 
-def _retagged(tags: Sequence[str], wanted: TagChange) -> tuple[tuple[str, ...], TagChangeResult]:
+def _retagged(tags: Sequence[str], change: TagChange) -> tuple[tuple[str, ...], TagChangeResult]:
     """The tags of an entity after the change, and what changed."""
-    gone = {tag.lower() for tag in wanted.remove}
-    removed = [tag for tag in tags if tag.lower() in gone]
-    known = {tag.lower() for tag in tags} - gone
-    added = [tag for tag in unique_by(str.lower, wanted.add) if tag.lower() not in known]
-    kept = [tag for tag in tags if tag.lower() not in gone]
-    return (*kept, *added), TagChangeResult(wanted.name, tuple(added), tuple(removed))
+    to_remove = {tag.lower() for tag in change.remove}
+    removed = [tag for tag in tags if tag.lower() in to_remove]
+    known = {tag.lower() for tag in tags} - to_remove
+    added = [tag for tag in unique_by(str.lower, change.add) if tag.lower() not in known]
+    remaining = [tag for tag in tags if tag.lower() not in to_remove]
+    return (*remaining, *added), TagChangeResult(change.name, tuple(added), tuple(removed))

@@ -1,4 +1,4 @@
-"""What the changes to undo did, as the revisions recorded it, and the plan for undoing them."""
+"""The changes to undo, as the revisions recorded them, and the plan for undoing them."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ class NodeBefore(NodeFields):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sibling(NodeFields):
-    """A version that is, or was, a head of its lineage but not the highest. `id` is its own, `node_id` the lineage's.
+    """A version that is, or was, a head of its lineage, but not the highest. `id` is the version's own.
 
     `stood`: it was such a head before the changes. `stands`: it is one now.
     """
@@ -51,9 +51,9 @@ class Sibling(NodeFields):
 class TouchedNode(NodeFields):
     """A lineage that the changes touched, as it is now.
 
-    `existed`: it had a version before the changes. `placed`: they left it as a placeholder. `changed_later`: somebody
-    else wrote a version since. `said`, `related`, `above`: it has live observations, relations or children that the
-    changes did not make.
+    `existed`: it had a version before the changes. `placed`: the changes left it as a placeholder. `changed_later`:
+    another actor has written a version since. `said`, `related`, `above`: it has live observations, relations or
+    children that the changes did not make.
     """
 
     id: UUID
@@ -77,7 +77,7 @@ def fields_of(node: NodeBefore | TouchedNode | Sibling) -> NodeFields:
 class ObservationVersion:
     """A version of an observation that the changes added or (not `added`) removed.
 
-    `lives`: it is there now. `expired`: it would be there, but has expired. `changed_later`: somebody else wrote or
+    `lives`: it is live now. `expired`: it would be live, but has expired. `changed_later`: another actor wrote or
     removed a later version.
     """
 
@@ -90,7 +90,7 @@ class ObservationVersion:
 
 @dataclass(frozen=True, slots=True)
 class RelationVersion:
-    """A version of a relation. `added`, `removed`: by the changes. `lives`: it is there now."""
+    """A version of a relation. `added`, `removed`: by the changes. `lives`: it is live now."""
 
     edge: Edge
     added: bool
@@ -109,7 +109,7 @@ class AliasChange:
 
 @dataclass(frozen=True, slots=True)
 class TouchedState:
-    """All that the changes touched. `ids`: what the log names. `relations`: the versions of each relation, in order.
+    """All that the changes touched. `ids`: those in the log. `relations`: the versions of each relation, in order.
 
     `siblings`: for each lineage that has or had several heads, all of them but the highest, in order of versions.
     """
@@ -125,10 +125,10 @@ class TouchedState:
 
 @dataclass(frozen=True, slots=True)
 class UndoContext:
-    """What undoing the changes depends on, and they did not touch.
+    """State that the changes did not touch, but on which their undo depends.
 
-    `owners`: which nodes have the names that come back. `living`: which of the nodes live that observations, relations
-    and aliases come back to. `parents`: the parent of each node that may be an ancestor again.
+    `owners`: the nodes that have the names to restore. `living`: the live nodes among those to which observations,
+    relations and aliases are restored. `parents`: the parent of each node that may become an ancestor again.
     """
 
     owners: Mapping[str, UUID]
@@ -136,21 +136,21 @@ class UndoContext:
     parents: Mapping[UUID, UUID | None]
 
 
-def names_to_restore(footprint: TouchedState) -> list[str]:
+def names_to_restore(state: TouchedState) -> list[str]:
     """The names that lineages had before the changes."""
-    return [before.name for before in footprint.before.values() if before.name is not None and not before.deleted]
+    return [before.name for before in state.before.values() if before.name is not None and not before.deleted]
 
 
-def ends_to_restore(footprint: TouchedState) -> list[UUID]:
-    """The nodes that observations, relations and aliases may come back to."""
-    ends = [statement.observation.node_id for statement in footprint.statements]
-    ends += [end for version in footprint.relations for end in (version.edge.from_node, version.edge.to_node)]
-    return ends + [alias.node_id for alias in footprint.aliases]
+def ends_to_restore(state: TouchedState) -> list[UUID]:
+    """The nodes to which observations, relations and aliases may be restored."""
+    ends = [statement.observation.node_id for statement in state.statements]
+    ends += [end for version in state.relations for end in (version.edge.from_node, version.edge.to_node)]
+    return ends + [alias.node_id for alias in state.aliases]
 
 
-def parents_to_restore(footprint: TouchedState) -> list[UUID]:
+def parents_to_restore(state: TouchedState) -> list[UUID]:
     """The parents that lineages had before the changes."""
-    return [before.parent_id for before in footprint.before.values() if before.parent_id is not None]
+    return [before.parent_id for before in state.before.values() if before.parent_id is not None]
 
 
 class Reason(StrEnum):
@@ -167,7 +167,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """What is not undone: the id of a node, an observation or a relation, or of the graph for its configuration."""
+    """An item that is not undone: the id of a node, an observation or a relation, or of the graph (configuration)."""
 
     id: UUID
     reason: Reason
@@ -175,9 +175,9 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class UndoPlan:
-    """What undoing does: what it removes, what it restores, and what it skips.
+    """What an undo removes, what it restores, and what it skips.
 
-    `rewritten_relations`: relations that stay, with the properties that they had before.
+    `rewritten_relations`: relations that stay, with the properties that they get back.
     """
 
     deleted: list[UUID] = field(default_factory=list)

@@ -1,9 +1,9 @@
-"""Plan how to undo changes: pure functions of what the revisions recorded.
+"""Plan how to undo changes: pure functions of the rows that the revisions wrote.
 
 Lineages, observations, relations and aliases are undone one by one. A lineage gets, by a new version, the state that it
-had before the first undone version; if it had several heads then, it gets all of them back. What the changes added is
-removed. What they removed comes back (relations under new ids). A changed observation is both: one version is removed
-and one comes back. What somebody else changed later stays as it is, and the plan says so.
+had before the first undone version; if it had several heads then, it gets all of them back. Additions are removed.
+Removals are restored (relations under new ids). A changed observation is both: one version is removed and one is
+restored. Whatever another actor changed later stays as it is, and the plan lists it as skipped.
 """
 
 from collections.abc import Collection, Generator, Mapping, Sequence
@@ -33,26 +33,26 @@ SLICE = 100
 """Lineages that are planned before other calls have their turn."""
 
 
-def plan_undo(graph: Graph, footprint: TouchedState, around: UndoContext) -> Generator[None, None, UndoPlan]:
-    """A computation: what undoing the changes does, and what it leaves alone. Its time grows with their number."""
+def plan_undo(graph: Graph, state: TouchedState, context: UndoContext) -> Generator[None, None, UndoPlan]:
+    """A computation: what the undo does, and what it skips. Its time is linear in the number of changes."""
     plan = UndoPlan()
-    known = {t.id for t in footprint.touched} | {s.observation.id for s in footprint.statements}
-    known |= {version.edge.id for version in footprint.relations}
-    plan.skipped.extend(Skipped(i, Reason.COMPACTED) for i in sorted(footprint.ids - known))
-    for place, touched in enumerate(footprint.touched):
+    known = {t.id for t in state.touched} | {s.observation.id for s in state.statements}
+    known |= {version.edge.id for version in state.relations}
+    plan.skipped.extend(Skipped(i, Reason.COMPACTED) for i in sorted(state.ids - known))
+    for place, touched in enumerate(state.touched):
         if place % SLICE == 0:
             yield
-        _plan_node(graph, touched, footprint.before.get(touched.id), footprint.siblings.get(touched.id, ()), plan)
-    _leave_taken_names(footprint, around.owners, plan)
+        _plan_node(graph, touched, state.before.get(touched.id), state.siblings.get(touched.id, ()), plan)
+    _skip_taken_names(state, context.owners, plan)
     yield
-    _leave_cycles(footprint, around.parents, plan)
+    _skip_cycles(state, context.parents, plan)
     yield
-    living = set(around.living) - set(plan.deleted) | {restored.id for restored in plan.restored}
-    yield from _plan_observations(footprint, living, plan)
+    living = set(context.living) - set(plan.deleted) | {restored.id for restored in plan.restored}
+    yield from _plan_observations(state, living, plan)
     yield
-    _plan_relations(footprint, living, plan)
+    _plan_relations(state, living, plan)
     yield
-    _plan_aliases(footprint, living, plan)
+    _plan_aliases(state, living, plan)
     return plan
 
 
@@ -65,151 +65,163 @@ def _plan_node(
             plan.deleted.append(touched.id)
         return
     if before and before.expired and not before.deleted and (touched.expired or not touched.lives):
-        return  # It has expired: nobody sees it now, and nobody would see it restored.
-    reason = _why_not(graph, touched, before, siblings)
+        return  # It has expired: no read returns it now, nor would one after the undo.
+    reason = _reason_to_skip(graph, touched, before, siblings)
     if reason is not None:
         plan.skipped.append(Skipped(touched.id, reason))
     elif before is None or before.deleted:
         if touched.lives and not touched.placeholder:
             plan.deleted.append(touched.id)
-    elif not _is_as_before(touched, before, siblings):
-        plan.restored.append(_restored(touched, before, siblings))
+    elif not _is_unchanged(touched, before, siblings):
+        plan.restored.append(_restored_node(touched, before, siblings))
 
 
-def _is_as_before(touched: TouchedNode, before: NodeBefore, siblings: Sequence[Sibling]) -> bool:
-    stood = [fields_of(sibling) for sibling in siblings if sibling.stood]
-    stands = [fields_of(sibling) for sibling in siblings if sibling.stands]
-    same = fields_of(before).says(fields_of(touched)) and before.began_at == touched.created_at
-    return touched.lives and same and len(stood) == len(stands) and all(map(NodeFields.says, stood, stands))
+def _is_unchanged(touched: TouchedNode, before: NodeBefore, siblings: Sequence[Sibling]) -> bool:
+    """Whether a lineage is now as it was before the changes, its sibling heads included."""
+    siblings_before = [fields_of(sibling) for sibling in siblings if sibling.stood]
+    siblings_now = [fields_of(sibling) for sibling in siblings if sibling.stands]
+    same_head = fields_of(before).says(fields_of(touched)) and before.began_at == touched.created_at
+    same_siblings = len(siblings_before) == len(siblings_now) and all(
+        map(NodeFields.says, siblings_before, siblings_now)
+    )
+    return touched.lives and same_head and same_siblings
 
 
-def _why_not(
+def _reason_to_skip(
     graph: Graph, touched: TouchedNode, before: NodeBefore | None, siblings: Sequence[Sibling]
 ) -> Reason | None:
+    """Why a lineage must stay as it is; None: it can be undone."""
     if touched.changed_later:
         return Reason.CHANGED_LATER
     if touched.existed and before is None:
         return Reason.COMPACTED
-    goes = (before is None or before.deleted) and touched.lives and not touched.placeholder
-    if goes and (touched.said or touched.related or touched.above):
+    is_new = before is None or before.deleted
+    if is_new and touched.lives and not touched.placeholder and (touched.said or touched.related or touched.above):
         return Reason.CHANGED_LATER
     if before is None or before.deleted:
         return None
     if before.placeholder and not touched.placeholder and (touched.said or touched.above):
         return Reason.CHANGED_LATER
-    return None if _may_be(graph, touched, before, siblings) else Reason.KIND_NOT_ALLOWED
+    return None if _are_kinds_allowed(graph, touched, before, siblings) else Reason.KIND_NOT_ALLOWED
 
 
-def _may_be(graph: Graph, touched: TouchedNode, before: NodeBefore, siblings: Sequence[Sibling]) -> bool:
+def _are_kinds_allowed(graph: Graph, touched: TouchedNode, before: NodeBefore, siblings: Sequence[Sibling]) -> bool:
     """Whether the whitelist allows the kinds that a lineage had. The kind that it has now is allowed in any case."""
     if graph.kind_whitelist is None or before.placeholder:
         return True
-    kept = {touched.kind} if touched.lives else set()
+    present_kinds = {touched.kind} if touched.lives else set()
     kinds = {before.kind, *(sibling.kind for sibling in siblings if sibling.stood)}
-    return kinds <= kept.union(graph.kind_whitelist)
+    return kinds <= present_kinds.union(graph.kind_whitelist)
 
 
-def _leave_taken_names(footprint: TouchedState, owners: Mapping[str, UUID], plan: UndoPlan) -> None:
+def _skip_taken_names(state: TouchedState, owners: Mapping[str, UUID], plan: UndoPlan) -> None:
     """Skip each lineage whose old name another node has, or another restored lineage gets.
 
     A skipped lineage keeps its present name. If that is the old name of another lineage, this one is skipped, too.
     """
-    kept = {t.id: t.name for t in footprint.touched if t.lives and t.name}
-    coming = {restored.id for restored in plan.restored}
-    moved = coming | set(plan.deleted)
-    taken = {name: owner for name, owner in owners.items() if owner not in moved}
-    newly = {
+    present_names = {t.id: t.name for t in state.touched if t.lives and t.name}
+    restored_ids = {restored.id for restored in plan.restored}
+    changing = restored_ids | set(plan.deleted)
+    name_owners = {name: owner for name, owner in owners.items() if owner not in changing}
+    newly_skipped = {
         restored.id
         for restored in plan.restored
-        if (name := restored.fields.name) is not None and taken.setdefault(name, restored.id) != restored.id
+        if (name := restored.fields.name) is not None and name_owners.setdefault(name, restored.id) != restored.id
     }
-    refused: set[UUID] = set()
-    while newly:
-        refused |= newly
-        plan.skipped.extend(Skipped(i, Reason.NAME_TAKEN) for i in sorted(newly))
-        owned = {kept[i]: i for i in newly if i in kept}
-        newly = {taken[name] for name in owned if taken.get(name) in coming} - refused
-        taken |= owned
-    if refused:
-        plan.restored[:] = [restored for restored in plan.restored if restored.id not in refused]
+    skipped: set[UUID] = set()
+    while newly_skipped:
+        skipped |= newly_skipped
+        plan.skipped.extend(Skipped(i, Reason.NAME_TAKEN) for i in sorted(newly_skipped))
+        retained = {present_names[i]: i for i in newly_skipped if i in present_names}
+        newly_skipped = {name_owners[name] for name in retained if name_owners.get(name) in restored_ids} - skipped
+        name_owners |= retained
+    if skipped:
+        plan.restored[:] = [restored for restored in plan.restored if restored.id not in skipped]
 
 
-def _leave_cycles(footprint: TouchedState, parents: Mapping[UUID, UUID | None], plan: UndoPlan) -> None:
+def _skip_cycles(state: TouchedState, parents: Mapping[UUID, UUID | None], plan: UndoPlan) -> None:
     """Keep the present parent of a lineage that would otherwise become its own ancestor."""
-    standing = {t.id: t.parent_id for t in footprint.touched}
-    above = {**parents, **{restored.id: restored.fields.parent_id for restored in plan.restored}}
-    sound: set[UUID] = set()
-    met: set[UUID] = set()
-    circles: dict[UUID, Sequence[UUID]] = {}
+    present_parents = {t.id: t.parent_id for t in state.touched}
+    new_parents = {**parents, **{restored.id: restored.fields.parent_id for restored in plan.restored}}
+    rooted: set[UUID] = set()
+    visited: set[UUID] = set()
+    cycles: dict[UUID, Sequence[UUID]] = {}
     for restored in plan.restored:
-        if restored.id not in met:
-            met.update(_walk_up(restored.id, above, sound, circles, met))
+        if restored.id not in visited:
+            visited.update(_walk_up(restored.id, new_parents, rooted, cycles, visited))
     for place, restored in enumerate(plan.restored):
-        if restored.id in circles:
-            for member in circles[restored.id]:
-                del circles[member]
-            above[restored.id] = standing[restored.id]
-            _walk_up(restored.id, above, sound, circles)
-            fields = replace(restored.fields, parent_id=standing[restored.id])
+        if restored.id in cycles:
+            for member in cycles[restored.id]:
+                del cycles[member]
+            new_parents[restored.id] = present_parents[restored.id]
+            _walk_up(restored.id, new_parents, rooted, cycles)
+            fields = replace(restored.fields, parent_id=present_parents[restored.id])
             plan.restored[place] = replace(restored, fields=fields)
             plan.skipped.append(Skipped(restored.id, Reason.CYCLE))
 
 
 def _walk_up(
     node_id: UUID,
-    above: Mapping[UUID, UUID | None],
-    sound: set[UUID],
-    circles: dict[UUID, Sequence[UUID]],
-    met: Collection[UUID] = (),
+    parents: Mapping[UUID, UUID | None],
+    rooted: set[UUID],
+    cycles: dict[UUID, Sequence[UUID]],
+    visited: Collection[UUID] = (),
 ) -> Collection[UUID]:
-    """Walk from a node to its ancestors, up to the first that was met before; return the nodes on the way.
+    """Walk from a node to its ancestors, up to the first that was visited before; return the nodes of the walk.
 
-    If the way ends at a root or at a sound node, its nodes are added to `sound`. If it runs into itself, the nodes of
-    the circle are added to `circles`, each with all of them. No node in either is walked again: all walks together take
-    as many steps as there are nodes.
+    If the walk ends at a root or at a rooted node, its nodes are added to `rooted`. If it runs into itself, the nodes
+    of the cycle are added to `cycles`, each with all of them. No node in either is walked again: all walks together
+    take as many steps as there are nodes.
     """
-    walked: dict[UUID, None] = {}
-    at: UUID | None = node_id
-    while at is not None and at not in walked and at not in sound and at not in circles and at not in met:
-        walked[at] = None
-        at = above.get(at)
-    if at in walked:
-        way = list(walked)
-        circle = way[way.index(at) :]
-        circles.update(dict.fromkeys(circle, circle))
-    elif at is None or at in sound:
-        sound.update(walked)
-    return walked
+    path: dict[UUID, None] = {}
+    current: UUID | None = node_id
+    while (
+        current is not None
+        and current not in path
+        and current not in rooted
+        and current not in cycles
+        and current not in visited
+    ):
+        path[current] = None
+        current = parents.get(current)
+    if current in path:
+        nodes = list(path)
+        cycle = nodes[nodes.index(current) :]
+        cycles.update(dict.fromkeys(cycle, cycle))
+    elif current is None or current in rooted:
+        rooted.update(path)
+    return path
 
 
-def _plan_observations(
-    footprint: TouchedState, living: Collection[UUID], plan: UndoPlan
-) -> Generator[None, None, None]:
-    changed_later = [s for s in footprint.statements if s.changed_later and not s.lives and not s.expired]
+def _plan_observations(state: TouchedState, living: Collection[UUID], plan: UndoPlan) -> Generator[None, None, None]:
+    changed_later = [s for s in state.statements if s.changed_later and not s.lives and not s.expired]
     plan.skipped.extend(Skipped(i, Reason.CHANGED_LATER) for i in unique(s.observation.id for s in changed_later))
-    ours = [s for s in footprint.statements if not s.changed_later]
-    added, gone = yield from _without_pairs(ours)
-    doomed, silent = set(plan.deleted), {r.id for r in plan.restored if r.fields.placeholder}
-    plan.removed_observations.extend(s.observation.id for s in added if s.lives and s.observation.node_id not in doomed)
-    for statement in gone:
+    added, removed = yield from _without_pairs([s for s in state.statements if not s.changed_later])
+    deleted_nodes, placeholders = set(plan.deleted), {r.id for r in plan.restored if r.fields.placeholder}
+    plan.removed_observations.extend(
+        s.observation.id for s in added if s.lives and s.observation.node_id not in deleted_nodes
+    )
+    for statement in removed:
         node_id = statement.observation.node_id
         if statement.expired:
             continue
-        if node_id in living and node_id not in silent:
+        if node_id in living and node_id not in placeholders:
             plan.restored_observations.append(statement.observation)
         else:
             plan.skipped.append(Skipped(statement.observation.id, Reason.GONE))
 
 
-def _plan_relations(footprint: TouchedState, living: Collection[UUID], plan: UndoPlan) -> None:
-    leaving: list[RelationVersion] = []
-    coming: list[RelationVersion] = []
-    for _, versions in groupby(footprint.relations, key=lambda version: version.edge.id):
-        _plan_relation(list(versions), leaving, coming, plan)
-    again = {_relation_key(version.edge) for version in leaving} & {_relation_key(version.edge) for version in coming}
-    coming = [version for version in coming if _relation_key(version.edge) not in again]
-    plan.removed_relations.extend(version.edge.id for version in leaving if _relation_key(version.edge) not in again)
-    for version in coming:
+def _plan_relations(state: TouchedState, living: Collection[UUID], plan: UndoPlan) -> None:
+    to_remove: list[RelationVersion] = []
+    to_restore: list[RelationVersion] = []
+    for _, versions in groupby(state.relations, key=lambda version: version.edge.id):
+        _plan_relation(list(versions), to_remove, to_restore, plan)
+    # A relation that would be removed and restored unchanged stays as it is.
+    unchanged = {_relation_key(v.edge) for v in to_remove} & {_relation_key(v.edge) for v in to_restore}
+    plan.removed_relations.extend(v.edge.id for v in to_remove if _relation_key(v.edge) not in unchanged)
+    for version in to_restore:
+        if _relation_key(version.edge) in unchanged:
+            continue
         if version.edge.from_node in living and version.edge.to_node in living:
             plan.restored_relations.append(version.edge)
         else:
@@ -217,63 +229,79 @@ def _plan_relations(footprint: TouchedState, living: Collection[UUID], plan: Und
 
 
 def _plan_relation(
-    versions: Sequence[RelationVersion], leaving: list[RelationVersion], coming: list[RelationVersion], plan: UndoPlan
+    versions: Sequence[RelationVersion],
+    to_remove: list[RelationVersion],
+    to_restore: list[RelationVersion],
+    plan: UndoPlan,
 ) -> None:
     """Plan one relation that the changes touched, from all its versions, the newest last."""
     newest = versions[-1]
     before = next((version for version in reversed(versions) if not version.added and version.removed), None)
     if newest.removed:
-        coming.extend([before] if before else [])
+        to_restore.extend([before] if before else [])
     elif newest.lives and not newest.added:
         plan.skipped.append(Skipped(newest.edge.id, Reason.CHANGED_LATER))
     elif newest.lives and before is None:
-        leaving.append(newest)
+        to_remove.append(newest)
     elif newest.lives and before is not None and _relation_key(before.edge) != _relation_key(newest.edge):
         plan.rewritten_relations.append(before.edge)
 
 
-def _plan_aliases(footprint: TouchedState, living: Collection[UUID], plan: UndoPlan) -> None:
-    added = {(alias.node_id, alias.name): alias for alias in footprint.aliases if alias.added}
-    gone = {(alias.node_id, alias.name): alias for alias in footprint.aliases if not alias.added}
-    plan.removed_aliases.extend(alias for key, alias in added.items() if alias.node_id in living and key not in gone)
-    plan.restored_aliases.extend(alias for key, alias in gone.items() if alias.node_id in living and key not in added)
+def _plan_aliases(state: TouchedState, living: Collection[UUID], plan: UndoPlan) -> None:
+    added = {(alias.node_id, alias.name): alias for alias in state.aliases if alias.added}
+    removed = {(alias.node_id, alias.name): alias for alias in state.aliases if not alias.added}
+    plan.removed_aliases.extend(alias for key, alias in added.items() if alias.node_id in living and key not in removed)
+    plan.restored_aliases.extend(
+        alias for key, alias in removed.items() if alias.node_id in living and key not in added
+    )
 
 
 def _without_pairs(
-    found: Sequence[ObservationVersion],
+    versions: Sequence[ObservationVersion],
 ) -> Generator[None, None, tuple[list[ObservationVersion], list[ObservationVersion]]]:
-    """What the changes added and what they removed, without pairs: what was removed and added again unchanged.
+    """The versions that the changes added, and those that they removed, without those removed and added unchanged.
 
-    What a merge took from an entity and attached to it again has another id since: it is no pair, and gets its id back.
+    An observation that a merge took from an entity and attached to it again has another id since: it is no such pair,
+    and gets its id back.
     """
     keyed: list[tuple[object, ObservationVersion]] = []
-    for place, one in enumerate(found):
+    for place, version in enumerate(versions):
         if place % SLICE == 0:
             yield
-        keyed.append((_observation_key(one.observation), one))
-    gone = {key: one for key, one in keyed if not one.added}
+        keyed.append((_observation_key(version.observation), version))
+    removed = {key: version for key, version in keyed if not version.added}
     yield
-    added = [(key, one) for key, one in keyed if one.added]
-    again = {key for key, one in added if one.lives} & gone.keys()
+    added = [(key, version) for key, version in keyed if version.added]
+    paired = {key for key, version in added if version.lives} & removed.keys()
     yield
-    return [one for key, one in added if key not in again], [one for key, one in gone.items() if key not in again]
+    return (
+        [version for key, version in added if key not in paired],
+        [version for key, version in removed.items() if key not in paired],
+    )
 
 
 def _observation_key(observation: Observation) -> object:
-    written = observation.id, observation.created_by, observation.said_at, observation.expires_at
-    said = *observation.key, observation.status, observation.reason
+    """All fields of an observation, in a hashable form."""
+    origin = observation.id, observation.created_by, observation.said_at, observation.expires_at
+    statement = *observation.key, observation.status, observation.reason
     attributes = observation.kind, observation.tags, observation.importance, observation.source
-    return *written, *said, *attributes, repr(sorted(observation.metadata.items()))
+    return *origin, *statement, *attributes, repr(sorted(observation.metadata.items()))
 
 
 def _relation_key(edge: Edge) -> object:
-    made = edge.created_at, edge.created_by
-    return edge.from_node, edge.to_node, edge.type, repr(sorted(edge.metadata.items())), edge.ordinal, *made
+    """The fields of a relation that an undo restores, in a hashable form."""
+    created = edge.created_at, edge.created_by
+    return edge.from_node, edge.to_node, edge.type, repr(sorted(edge.metadata.items())), edge.ordinal, *created
 
 
-def _restored(touched: TouchedNode, before: NodeBefore, siblings: Sequence[Sibling]) -> RestoredNode:
-    lived = fields_of(touched) if touched.lives else None
-    stood = tuple(sibling.id for sibling in siblings if sibling.stood)
+def _restored_node(touched: TouchedNode, before: NodeBefore, siblings: Sequence[Sibling]) -> RestoredNode:
+    present = fields_of(touched) if touched.lives else None
+    sibling_ids = tuple(sibling.id for sibling in siblings if sibling.stood)
     return RestoredNode(
-        touched.id, fields_of(before), before.began_at, lived, stood, before.based_on if stood else None
+        touched.id,
+        fields_of(before),
+        before.began_at,
+        present,
+        sibling_ids,
+        before.based_on if sibling_ids else None,
     )

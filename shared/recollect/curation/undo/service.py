@@ -1,4 +1,4 @@
-"""Use cases of undoing: take back what somebody changed since a revision."""
+"""Use cases of undoing: take back the changes since a revision, of one actor or of all."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -31,7 +31,7 @@ from recollect.platform.computing import interleave
 from recollect.platform.transactions import Transaction
 
 MAX_UNDONE = 10_000
-"""Most nodes, observations and relations that one call undoes; each counts as often as it was touched.
+"""Nodes, observations and relations that one call undoes, at most; each counts as often as it was touched.
 
 Observations that were removed with their entities have the same bound, and so have versions in conflict.
 """
@@ -42,10 +42,10 @@ async def undo_changes(
 ) -> UndoPlan:
     """Undo the changes of a span by one new revision. Return the plan, which also says what was skipped and why.
 
-    Skipped is what others changed later, what would get a name that another node has now, what would become its own
-    ancestor, what was erased or compacted, and the graph's configuration, which has no history. A dry run writes
-    nothing. Raises InvalidInput for a span that begins before the compacted past ends or after the newest revision, and
-    for an actor that never changed anything; TooLarge past MAX_UNDONE.
+    An item is skipped if another actor changed it later, if it would get a name that another node has now or become its
+    own ancestor, or if it was erased or compacted; so is the graph's configuration, which has no history. A dry run
+    writes nothing. Raises InvalidInput for a span that begins before the compacted past ends or after the newest
+    revision, and for an actor that never changed anything; TooLarge past MAX_UNDONE.
     """
     await tx.look_up()
     graph = await graphs.open_graph(tx, graph_name)
@@ -55,9 +55,9 @@ async def undo_changes(
     if dry_run:
         return await _plan(tx, graph, span)
     async with graphs.write_graph_of(tx, graph.id, operation) as revision:
-        undoing = await _plan(tx, revision.graph, span)
-        await _undo(tx, revision, undoing)
-    return undoing
+        plan = await _plan(tx, revision.graph, span)
+        await _undo(tx, revision, plan)
+    return plan
 
 
 async def _plan(tx: Transaction, graph: Graph, span: ChangeRange) -> UndoPlan:
@@ -69,21 +69,21 @@ async def _plan(tx: Transaction, graph: Graph, span: ChangeRange) -> UndoPlan:
     if span.actor is not None and count == 0 and not await store.has_changed(tx, graph, span.actor):
         raise _unknown(span.actor)
     revisions, ids = await store.find_touched(tx, graph, span)
-    footprint = await _footprint(tx, graph, ids, revisions)
-    around = UndoContext(
-        owners=await store.owners_of_names(tx, graph, unique(names_to_restore(footprint))),
-        living=await store.find_living(tx, unique(ends_to_restore(footprint))),
-        parents=await store.list_ancestor_parents(tx, unique(parents_to_restore(footprint))),
+    state = await _read_touched(tx, graph, ids, revisions)
+    context = UndoContext(
+        owners=await store.owners_of_names(tx, graph, unique(names_to_restore(state))),
+        living=await store.find_living(tx, unique(ends_to_restore(state))),
+        parents=await store.list_ancestor_parents(tx, unique(parents_to_restore(state))),
     )
-    undoing = await interleave(plan_undo(graph, footprint, around))
+    plan = await interleave(plan_undo(graph, state, context))
     if graph.id in ids:
-        undoing.skipped.append(Skipped(graph.id, Reason.CONFIGURATION))
-    return undoing
+        plan.skipped.append(Skipped(graph.id, Reason.CONFIGURATION))
+    return plan
 
 
-async def _footprint(tx: Transaction, graph: Graph, ids: Sequence[UUID], revisions: Sequence[int]) -> TouchedState:
+async def _read_touched(tx: Transaction, graph: Graph, ids: Sequence[UUID], revisions: Sequence[int]) -> TouchedState:
     before = await store.lineages_before(tx, graph, ids, revisions)
-    # The log names a deleted entity by its id. It does not name the observations that were removed with it.
+    # The log has the id of a deleted entity, but not the ids of the observations that were removed with it.
     statements = await store.touched_observations(tx, graph, ids, revisions, limit=MAX_UNDONE + 1)
     if len(statements) > MAX_UNDONE:
         raise _too_large(f"more than {MAX_UNDONE} observations")
@@ -91,36 +91,36 @@ async def _footprint(tx: Transaction, graph: Graph, ids: Sequence[UUID], revisio
     if len(siblings) > MAX_UNDONE:
         raise _too_large(f"more than {MAX_UNDONE} versions beside each other")
     return TouchedState(
-        ids=frozenset(ids) - {graph.id},  # Its configuration is no part of what it holds.
+        ids=frozenset(ids) - {graph.id},  # The graph's id stands for its configuration, which is not undone.
         touched=tuple(await store.touched_lineages(tx, graph, ids, revisions, archived_by=ARCHIVE_EXPIRED)),
         before={lineage.node_id: lineage for lineage in before},
-        siblings={i: tuple(of_one) for i, of_one in groupby(siblings, key=lambda sibling: sibling.node_id)},
+        siblings={node_id: tuple(group) for node_id, group in groupby(siblings, key=lambda sibling: sibling.node_id)},
         statements=tuple(statements),
         relations=tuple(await store.touched_relations(tx, graph, ids, revisions)),
         aliases=tuple(await store.touched_aliases(tx, graph, revisions)),
     )
 
 
-async def _undo(tx: Transaction, revision: Revision, undoing: UndoPlan) -> None:
-    """Remove first, so that names and relations are free for what comes back; remove orphaned placeholders last."""
-    ends = await relations.remove_edges(tx, revision, undoing.removed_relations)
-    await observations.remove_observations_by_id(tx, revision, undoing.removed_observations)
-    await nodes.remove_nodes(tx, revision, undoing.deleted)
-    await nodes.restore(tx, revision, undoing.restored)
+async def _undo(tx: Transaction, revision: Revision, plan: UndoPlan) -> None:
+    """Remove first, so that names and relations are free for restored items; remove orphaned placeholders last."""
+    ends = await relations.remove_edges(tx, revision, plan.removed_relations)
+    await observations.remove_observations_by_id(tx, revision, plan.removed_observations)
+    await nodes.remove_nodes(tx, revision, plan.deleted)
+    await nodes.restore(tx, revision, plan.restored)
     await aliases.rename_aliases(
         tx,
         revision,
-        remove=[(alias.node_id, alias.name) for alias in undoing.removed_aliases],
-        add=[(alias.node_id, alias.name) for alias in undoing.restored_aliases],
+        remove=[(alias.node_id, alias.name) for alias in plan.removed_aliases],
+        add=[(alias.node_id, alias.name) for alias in plan.restored_aliases],
     )
-    await observations.put_back(tx, revision, undoing.restored_observations)
-    await relations.put_edges(tx, revision, [_again(edge) for edge in undoing.restored_relations])
-    await relations.rewrite_edges(tx, revision, [(edge, _again(edge)) for edge in undoing.rewritten_relations])
-    restored = [one.id for one in undoing.restored]
-    renamed = [alias.node_id for alias in (*undoing.removed_aliases, *undoing.restored_aliases)]
-    spoken = [observation.node_id for observation in undoing.restored_observations]
-    await nodes.reindex(tx, revision, [*restored, *renamed, *spoken])
-    await relations.drop_orphaned_placeholders(tx, revision, ends.union(restored) - set(undoing.deleted))
+    await observations.put_back(tx, revision, plan.restored_observations)
+    await relations.put_edges(tx, revision, [_new_edge(edge) for edge in plan.restored_relations])
+    await relations.rewrite_edges(tx, revision, [(edge, _new_edge(edge)) for edge in plan.rewritten_relations])
+    restored = [node.id for node in plan.restored]
+    with_aliases = [alias.node_id for alias in (*plan.removed_aliases, *plan.restored_aliases)]
+    with_observations = [observation.node_id for observation in plan.restored_observations]
+    await nodes.reindex(tx, revision, [*restored, *with_aliases, *with_observations])
+    await relations.drop_orphaned_placeholders(tx, revision, ends.union(restored) - set(plan.deleted))
 
 
 def _require_within(span: ChangeRange, *, newest: int) -> None:
@@ -146,7 +146,7 @@ def _too_large(touched: str) -> TooLarge:
     )
 
 
-def _again(edge: Edge) -> NewEdge:
+def _new_edge(edge: Edge) -> NewEdge:
     return NewEdge(
         edge.from_node,
         edge.to_node,

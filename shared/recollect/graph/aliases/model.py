@@ -1,4 +1,4 @@
-"""How entities are known."""
+"""The names of entities."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,7 +7,7 @@ from uuid import UUID
 
 @dataclass(frozen=True, slots=True)
 class NamedEntity:
-    """An entity's name, in one text those that it had before a merge, who made it, and when it expires."""
+    """An entity's name, its author, its expiry, and its other names in one text (`aliases`)."""
 
     id: UUID
     name: str
@@ -18,7 +18,7 @@ class NamedEntity:
 
 @dataclass(frozen=True, slots=True)
 class FoundEntity(NamedEntity):
-    """An entity found by its name. `silent`: it is by that alone, since nothing that lasts is told of it."""
+    """An entity found by its name. `silent`: it has no lasting text, so that search finds it by its name alone."""
 
     silent: bool
     status: str

@@ -1,5 +1,5 @@
 -- name: insert_aliases
--- Let nodes be found by other names too, each once.
+-- Give nodes aliases, each once.
 INSERT INTO aliases (tenant_id, graph_id, node_id, name, added_revision)
 SELECT DISTINCT :tenant_id::uuid, :graph_id::uuid, i.node_id, i.name, :revision::bigint
 FROM unnest(:node_ids::uuid[], :names::text[]) AS i (node_id, name)
@@ -10,7 +10,7 @@ WHERE NOT EXISTS (
 RETURNING node_id;
 
 -- name: keep_aliases
--- Let nodes no longer be found by other names than these.
+-- Remove all aliases of nodes except these.
 UPDATE aliases a SET removed_revision = :revision
 WHERE a.tenant_id = :tenant_id AND a.node_id = ANY (:node_ids::uuid[]) AND a.removed_revision IS NULL AND NOT EXISTS (
     SELECT FROM unnest(:kept_node_ids::uuid[], :kept_names::text[]) AS i (node_id, name) WHERE i.node_id = a.node_id
@@ -19,13 +19,13 @@ WHERE a.tenant_id = :tenant_id AND a.node_id = ANY (:node_ids::uuid[]) AND a.rem
 RETURNING a.node_id;
 
 -- name: remove_aliases
--- Let nodes no longer be found by names that they had.
+-- Remove aliases of nodes.
 UPDATE aliases a SET removed_revision = :revision
 FROM unnest(:node_ids::uuid[], :names::text[]) AS i (node_id, name)
 WHERE a.tenant_id = :tenant_id AND a.node_id = i.node_id AND a.name = i.name AND a.removed_revision IS NULL;
 
 -- name: move_names
--- Let a node be found by the names and aliases of these nodes, each once.
+-- Give a node the names and aliases of these nodes as aliases, each once.
 INSERT INTO aliases (tenant_id, graph_id, node_id, name, added_revision)
 SELECT :tenant_id, :graph_id, :node_id, name, :revision
 FROM (
@@ -39,9 +39,9 @@ WHERE NOT EXISTS (
 );
 
 -- name: find_entities
--- The entities of a graph with these names, and how they are known. Silent: found by their names alone, since nothing
--- that lasts is told of them. Each is looked up by its name, whatever the planner knows: the range of one name, or id, in
--- its order is read by the index.
+-- The entities of a graph with these names, and their aliases. `silent`: search finds the entity by its name alone, since it
+-- has no lasting text. Each is looked up by its name, whatever the planner knows: the range of one name, or id, in its order
+-- is read by the index.
 SELECT n.id, n.name, n.created_by, n.expires_at, n.status, (
     SELECT string_agg(a.name, ' ' ORDER BY a.name) FROM aliases a
     WHERE a.tenant_id = :tenant_id AND a.node_id = n.id AND a.removed_revision IS NULL
@@ -61,7 +61,7 @@ CROSS JOIN LATERAL (
 WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp());
 
 -- name: names_of
--- How live entities are known: their names, and in one text those that they had before a merge; and who made them.
+-- The names of live entities, their aliases in one text, and their authors.
 SELECT n.id, n.name, n.created_by, n.expires_at, (
     SELECT string_agg(a.name, ' ' ORDER BY a.name) FROM aliases a
     WHERE a.tenant_id = :tenant_id AND a.node_id = n.id AND coalesce(a.removed_revision, 0) = 0

@@ -14,32 +14,32 @@ from recollect.platform.transactions import Transaction
 async def alias(
     tx: Transaction, revision: Revision, names: Mapping[UUID, Sequence[str]], *, replaced: Iterable[UUID] = ()
 ) -> set[UUID]:
-    """Let entities be found by other names too; those for which that changed. Write a version of each in this revision.
+    """Give entities aliases; return those that changed. The caller writes a version of each in this revision.
 
-    `replaced`: entities that are found by no others then.
+    `replaced`: entities that lose all their other aliases.
     """
-    wanted = [(node_id, name) for node_id, others in names.items() for name in others]
-    changed = set(await store.insert_aliases(tx, revision, wanted)) if wanted else set()
-    if bare := list(replaced):
-        changed |= set(await store.keep_aliases(tx, revision, bare, wanted))
+    new_aliases = [(node_id, name) for node_id, aliases in names.items() for name in aliases]
+    changed = set(await store.insert_aliases(tx, revision, new_aliases)) if new_aliases else set()
+    if replaced_ids := list(replaced):
+        changed |= set(await store.keep_aliases(tx, revision, replaced_ids, new_aliases))
     await nodes.reindex(tx, revision, list(changed))
     return changed
 
 
 async def keep_name(tx: Transaction, revision: Revision, node_id: UUID) -> None:
-    """Let a node that is about to be renamed be found by the name that it has."""
+    """Make the present name of a node, which is about to be renamed, an alias of it."""
     await store.move_names(tx, revision, node_id, [node_id])
 
 
 async def inherit_names(tx: Transaction, revision: Revision, node_id: UUID, sources: Sequence[UUID]) -> None:
-    """Let a node be found by the names and aliases of others; `nodes.reindex` is due then."""
+    """Give a node the names and aliases of others as aliases; the caller then calls `nodes.reindex`."""
     await store.move_names(tx, revision, node_id, sources)
 
 
 async def rename_aliases(
     tx: Transaction, revision: Revision, *, remove: Sequence[tuple[UUID, str]], add: Sequence[tuple[UUID, str]]
 ) -> None:
-    """Change by which former names nodes are found; `nodes.reindex` is due then."""
+    """Remove and add aliases of nodes; the caller then calls `nodes.reindex`."""
     if remove:
         await store.remove_aliases(tx, revision, remove)
     if add:
@@ -47,7 +47,7 @@ async def rename_aliases(
 
 
 async def require_entities(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, FoundEntity]:
-    """The entities with these names, by name, and how they are known. Raises EntityNotFound for the first without."""
+    """The entities with these names, by name. Raises EntityNotFound for the first name that no entity has."""
     found = await store.find_entities(tx, graph, names)
     for name in names:
         if name not in found:
@@ -56,5 +56,5 @@ async def require_entities(tx: Transaction, graph: Graph, names: Sequence[str]) 
 
 
 async def names_of(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, NamedEntity]:
-    """How live entities are known, by id; nodes that are none are left out."""
+    """The names of live entities, by id; other nodes are left out."""
     return await store.names_of(tx, node_ids)

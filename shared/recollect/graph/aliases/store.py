@@ -12,7 +12,7 @@ queries = Queries(__package__)
 
 
 async def insert_aliases(tx: Transaction, revision: Revision, aliases: Sequence[tuple[UUID, str]]) -> list[UUID]:
-    """Let nodes be found by other names too; the nodes of those that are new."""
+    """Give nodes aliases; return the nodes that got a new one."""
     nodes, names = [node_id for node_id, _ in aliases], [name for _, name in aliases]
     rows = await tx.fetch(
         queries.insert_aliases, graph_id=revision.graph.id, revision=revision.number, node_ids=nodes, names=names
@@ -23,7 +23,7 @@ async def insert_aliases(tx: Transaction, revision: Revision, aliases: Sequence[
 async def keep_aliases(
     tx: Transaction, revision: Revision, node_ids: Sequence[UUID], kept: Sequence[tuple[UUID, str]]
 ) -> list[UUID]:
-    """Let nodes be found by no other names than those kept; the nodes of those that are gone."""
+    """Remove all aliases of nodes except those `kept`; return the nodes that lost one."""
     nodes, names = [node_id for node_id, _ in kept], [name for _, name in kept]
     rows = await tx.fetch(
         queries.keep_aliases, revision=revision.number, node_ids=node_ids, kept_node_ids=nodes, kept_names=names
@@ -32,13 +32,13 @@ async def keep_aliases(
 
 
 async def remove_aliases(tx: Transaction, revision: Revision, aliases: Sequence[tuple[UUID, str]]) -> None:
-    """Let nodes no longer be found by names that they had."""
+    """Remove aliases of nodes."""
     ids, names = [node_id for node_id, _ in aliases], [name for _, name in aliases]
     await tx.execute(queries.remove_aliases, revision=revision.number, node_ids=ids, names=names)
 
 
 async def move_names(tx: Transaction, revision: Revision, node_id: UUID, sources: Sequence[UUID]) -> None:
-    """Let a node be found by the names and aliases of these nodes."""
+    """Give a node the names and aliases of these nodes as aliases."""
     await tx.execute(
         queries.move_names, graph_id=revision.graph.id, node_id=node_id, revision=revision.number, sources=sources
     )
@@ -51,5 +51,5 @@ async def find_entities(tx: Transaction, graph: Graph, names: Sequence[str]) -> 
 
 
 async def names_of(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, NamedEntity]:
-    """How live entities are known."""
+    """The names of live entities, by id."""
     return {row["id"]: NamedEntity(**row) for row in await tx.fetch(queries.names_of, node_ids=node_ids)}

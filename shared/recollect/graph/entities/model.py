@@ -1,4 +1,4 @@
-"""Nodes with a name, and what they are made of."""
+"""Entities, which are nodes with a name, and the arguments and results of writing them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -11,7 +11,7 @@ from recollect.graph.nodes.model import NodeFields, NodeHead, unique_by
 
 @dataclass(frozen=True, slots=True)
 class NewEntity:
-    """What a new entity is made of. Tags match without regard to case and are kept as given."""
+    """The fields of a new entity. Tags match without regard to case and are stored as written."""
 
     name: str
     kind: str | None = None
@@ -25,7 +25,7 @@ class NewEntity:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A live entity with its observations, oldest first, and the text of its own that it may have (`content`)."""
+    """A live entity with its observations, oldest first. `content`: a text of its own, if it has one."""
 
     id: UUID
     name: str
@@ -42,7 +42,7 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class UpsertResult:
-    """What an upsert did to one entity: whether it made it, and the observations that it did not have."""
+    """The outcome of an upsert for one entity: whether it was created, and which observations were new to it."""
 
     name: str
     created: bool
@@ -50,25 +50,26 @@ class UpsertResult:
 
 
 def merged_fields(target: NodeHead, sources: Sequence[NodeHead], *, parent_id: UUID | None) -> NodeFields:
-    """The target's fields with what the others add.
+    """The target's fields after a merge of the sources into it.
 
-    All tags and metadata, the greatest importance, and a kind, a text and a summary where it has none. It lasts as long
-    as the one that lasts longest, and is active where any of them is. Text and summary are of one that has its status.
+    It has all tags and metadata, the greatest importance, and a source's kind, text and summary where it has none. It
+    expires when the last of all heads expires, and is active where any of them is. Its text and its summary come from
+    a head that has the merged status.
     """
-    everyone = [target, *sources]
-    current = next((head for head in everyone if head.status == "active"), target)
-    alike = [head for head in everyone if head.status == current.status]
-    longest = max(everyone, key=lambda head: (head.expires_at is None, head.expires_at or target.updated_at))
-    # A text that ends before that is no text of the one that is left, but a statement that ends.
-    texts = [head.content for head in alike if head.expires_at in (None, longest.expires_at)]
-    tags = unique_by(str.lower, (tag for head in everyone for tag in head.fields.tags))
-    importances = [head.fields.importance for head in everyone if head.fields.importance is not None]
+    heads = [target, *sources]
+    current = next((head for head in heads if head.status == "active"), target)
+    same_status = [head for head in heads if head.status == current.status]
+    longest = max(heads, key=lambda head: (head.expires_at is None, head.expires_at or target.updated_at))
+    # A text that expires before the merged entity does becomes an observation, which can expire by itself.
+    texts = [head.content for head in same_status if head.expires_at in (None, longest.expires_at)]
+    tags = unique_by(str.lower, (tag for head in heads for tag in head.fields.tags))
+    importances = [head.fields.importance for head in heads if head.fields.importance is not None]
     return replace(
         target.fields,
-        kind=next((head.kind for head in everyone if head.kind), target.kind),
+        kind=next((head.kind for head in heads if head.kind), target.kind),
         content=next((text for text in texts if text), None),
-        summary=next((head.summary for head in alike if head.summary), None),
-        metadata={key: value for head in reversed(everyone) for key, value in head.metadata.items()},
+        summary=next((head.summary for head in same_status if head.summary), None),
+        metadata={key: value for head in reversed(heads) for key, value in head.metadata.items()},
         tags=tuple(tags),
         importance=max(importances, default=None),
         parent_id=parent_id,

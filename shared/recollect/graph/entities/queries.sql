@@ -16,7 +16,7 @@ WHERE n.placeholder
 RETURNING n.id, n.name, n.version > 1 AS promoted;
 
 -- fragment: called
--- The live node n of a name that is wanted. The range of one name in its order is read by the index of names.
+-- The live node n with the name of a row of `wanted`. The range of one name in its order is read by the index of names.
 CROSS JOIN LATERAL (
     SELECT * FROM nodes
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND name BETWEEN wanted.name AND wanted.name
@@ -25,14 +25,14 @@ CROSS JOIN LATERAL (
 ) AS n
 
 -- fragment: shown
--- What is told of an entity n, with its parent where that lives.
+-- The columns of an entity n, with the name of its parent where that is live.
 n.id, n.name, n.kind, n.content, n.tags, n.importance, n.created_at, n.updated_at, n.status, o.observations, (
     SELECT p.name FROM nodes p WHERE p.tenant_id = :tenant_id AND p.id = n.parent_id AND p.removed_revision IS NULL
         AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp())
 ) AS parent
 
 -- fragment: said
--- What an entity n says, in the order in which it was said.
+-- The active observations of an entity n, oldest first.
 CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(o.content ORDER BY coalesce(o.first_revision, o.added_revision), o.id), '{}') AS observations
     FROM observations o
@@ -41,7 +41,7 @@ CROSS JOIN LATERAL (
 ) AS o
 
 -- fragment: shown_at
--- What is told of an entity n as it was at a revision and its time.
+-- The columns of an entity n as it was at a revision and its time.
 n.node_id AS id, n.name, n.kind, n.content, n.tags, n.importance, n.status, o.observations, coalesce(n.began_at, (
         SELECT created_at FROM nodes WHERE tenant_id = :tenant_id AND id BETWEEN n.node_id AND n.node_id ORDER BY id LIMIT 1
     )) AS created_at, changed_at(:tenant_id, :graph_id, n.node_id, n.created_at, :as_of_revision) AS updated_at, (
@@ -50,7 +50,7 @@ n.node_id AS id, n.name, n.kind, n.content, n.tags, n.importance, n.status, o.ob
     ) AS parent
 
 -- fragment: statements_at
--- The statements about the node n that were active at a revision and its time.
+-- The observations of the node n that were active at a revision and its time.
 SELECT * FROM observations
 WHERE tenant_id = :tenant_id AND node_id BETWEEN n.node_id AND n.node_id AND status = 'active'
     AND added_revision <= :as_of_revision AND (removed_revision IS NULL OR removed_revision > :as_of_revision)
@@ -58,7 +58,7 @@ WHERE tenant_id = :tenant_id AND node_id BETWEEN n.node_id AND n.node_id AND sta
 ORDER BY node_id OFFSET 0
 
 -- fragment: said_at
--- What an entity n said at a revision and its time.
+-- The active observations of an entity n at a revision and its time, oldest first.
 CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(o.content ORDER BY coalesce(o.first_revision, o.added_revision), o.id), '{}') AS observations
     FROM (
@@ -67,8 +67,8 @@ CROSS JOIN LATERAL (
 ) AS o
 
 -- fragment: bytes_of_nodes
--- How many bytes of text these nodes say now or, where :as_of_revision is not null, said at that revision and its time
--- :as_of_time. Long texts are not fetched for their length.
+-- The size in bytes of the active observations of these nodes, now or, where :as_of_revision is not null, at that revision
+-- and its time :as_of_time. Long texts are not fetched for their length.
 SELECT coalesce(sum(s.bytes), 0)::bigint
 FROM unnest(:node_ids::uuid[]) AS wanted (id)
 CROSS JOIN LATERAL (
@@ -83,7 +83,7 @@ CROSS JOIN LATERAL (
 ) AS s
 
 -- fragment: bytes_of_names
--- The same of the live entities of these names.
+-- The same for the live entities with these names.
 SELECT coalesce(sum(s.bytes), 0)::bigint
 FROM unnest(:names::text[]) AS wanted (name)
 -- include: called
@@ -95,7 +95,7 @@ CROSS JOIN LATERAL (
 WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
 
 -- fragment: bytes_of_names_at
--- The same of the entities that had these names at a revision and its time.
+-- The same for the entities that had these names at a revision and its time.
 SELECT coalesce(sum(octet_length(o.content)), 0)::bigint
 FROM (SELECT DISTINCT name FROM unnest(:names::text[]) AS w (name)) AS wanted
 CROSS JOIN LATERAL named_at(:tenant_id, :graph_id, wanted.name, :as_of_revision) n
@@ -105,20 +105,20 @@ CROSS JOIN LATERAL (
 WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
 
 -- name: count_bytes
--- How many bytes of text these entities say.
+-- The size in bytes of the observations of these entities.
 -- include: bytes_of_nodes
 
 -- name: count_bytes_of_names
--- How many bytes of text the entities of these names say.
+-- The size in bytes of the observations of the entities with these names.
 -- include: bytes_of_names
 
 -- name: count_bytes_of_names_at
--- How many bytes of text the entities of these names said at a revision and its time.
+-- The size in bytes of the observations of the entities that had these names at a revision and its time.
 -- include: bytes_of_names_at
 
 -- name: open_entities
--- Entities by name with their observations, in the order asked for. None, where all together say more than :reply_bytes.
--- Each is looked up by its name, whatever the planner knows.
+-- Entities by name with their observations, in the order of :names. No row where all observations together exceed
+-- :reply_bytes. Each entity is looked up by its name, whatever the planner knows.
 SELECT -- include: shown
 FROM unnest(:names::text[]) WITH ORDINALITY AS wanted (name, place)
 -- include: called
@@ -130,8 +130,8 @@ WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > statement_ti
 ORDER BY wanted.place;
 
 -- name: open_entities_at
--- Entities by name with their observations as they were at a revision and its time, in the order asked for. None, where
--- all together say more than :reply_bytes.
+-- Entities by name with their observations as they were at a revision and its time, in the order of :names. No row where
+-- all observations together exceed :reply_bytes.
 SELECT -- include: shown_at
 FROM unnest(:names::text[]) WITH ORDINALITY AS wanted (name, place)
 CROSS JOIN LATERAL named_at(:tenant_id, :graph_id, wanted.name, :as_of_revision) n
@@ -143,8 +143,8 @@ WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
 ORDER BY wanted.place;
 
 -- name: entities_by_id
--- Entities by id with their observations, in the order asked for. None, where all together say more than :reply_bytes.
--- Each is looked up by its id, whatever the planner knows.
+-- Entities by id with their observations, in the order of :node_ids. No row where all observations together exceed
+-- :reply_bytes. Each entity is looked up by its id, whatever the planner knows.
 SELECT -- include: shown
 FROM unnest(:node_ids::uuid[]) WITH ORDINALITY AS wanted (id, place)
 CROSS JOIN LATERAL (
@@ -159,8 +159,8 @@ WHERE n.removed_revision IS NULL AND n.name IS NOT NULL AND NOT n.placeholder
 ORDER BY wanted.place;
 
 -- name: entities_by_id_at
--- Entities by id with their observations as they were at a revision and its time, in the order asked for. None, where
--- all together say more than :reply_bytes.
+-- Entities by id with their observations as they were at a revision and its time, in the order of :node_ids. No row where
+-- all observations together exceed :reply_bytes.
 SELECT -- include: shown_at
 FROM unnest(:node_ids::uuid[]) WITH ORDINALITY AS wanted (id, place)
 CROSS JOIN LATERAL (
@@ -174,8 +174,7 @@ WHERE n.name IS NOT NULL AND NOT n.placeholder AND (n.expires_at IS NULL OR n.ex
 ORDER BY wanted.place;
 
 -- name: list_entity_ids
--- Live entities in the order in which they were made. :kind: only this kind, where it is not null; :archived: archived
--- ones, too.
+-- Live entities in order of creation. :kind: only this kind, where it is not null; :archived: archived ones, too.
 SELECT id FROM nodes
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL AND name IS NOT NULL AND NOT placeholder
     AND (expires_at IS NULL OR expires_at > statement_timestamp()) AND (:kind::text IS NULL OR kind = :kind)
@@ -185,8 +184,7 @@ OFFSET :offset
 LIMIT :limit;
 
 -- name: list_entity_ids_at
--- Entities of a graph as they were at a revision and its time, in the order in which they were made. :archived: archived
--- ones, too.
+-- Entities of a graph as they were at a revision and its time, in order of creation. :archived: archived ones, too.
 SELECT n.node_id AS id
 FROM nodes_at(:tenant_id, :graph_id, :as_of_revision) n
 WHERE n.name IS NOT NULL AND NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
@@ -196,7 +194,7 @@ OFFSET :offset
 LIMIT :limit;
 
 -- name: count_kinds
--- How many live entities of each kind a graph has, most first.
+-- How many live entities of each kind a graph has, most frequent first.
 SELECT coalesce(kind, '') AS kind, count(*) AS count FROM nodes
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL AND NOT placeholder AND name IS NOT NULL
     AND (expires_at IS NULL OR expires_at > statement_timestamp())
@@ -217,12 +215,12 @@ LIMIT :limit;
 SELECT id FROM nodes WHERE tenant_id = :tenant_id AND parent_id = ANY (:node_ids::uuid[]) AND removed_revision IS NULL;
 
 -- name: backdate_node
--- Let a node be as old as the oldest that was merged into it.
+-- Move the creation time of a node back to that of the oldest node that was merged into it.
 UPDATE nodes SET created_at = least(created_at, :created_at) WHERE tenant_id = :tenant_id AND id = :node_id;
 
 -- name: mark_compared
--- Note on entities, and on the versions that they are at, up to when they were compared with all others: bookkeeping, and
--- no change of what they say, so that no version is made of it.
+-- Record on entities, and on their newest versions, up to when they were compared with all others: bookkeeping that changes
+-- nothing of the entities, so that it makes no version.
 WITH marked AS (
     UPDATE nodes SET last_dedup_at = :compared_at
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND id = ANY (:node_ids::uuid[]) AND removed_revision IS NULL

@@ -1,4 +1,4 @@
-"""Use cases of entities: make them with their observations, open and list them, let one take over others."""
+"""Use cases of entities: create them with their observations, open and list them, merge some into another."""
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
@@ -26,25 +26,26 @@ from recollect.platform.transactions import Transaction
 async def create_entities(
     tx: Transaction, revision: Revision, entities: Sequence[NewEntity], *, paths: Sequence[str] = ()
 ) -> list[tuple[UUID, NewEntity]]:
-    """Make entities with their observations; names that are taken are left out. What is new, in order, with its id.
+    """Create entities with their observations, except where the name is taken; return the new ones, in order, with ids.
 
-    Raises InvalidInput for a new one of a kind that the graph's whitelist leaves out; `paths`: where the caller was
-    given each one's kind, `entities.0.entityType` and so on where nothing else is said.
+    Raises InvalidInput for a new entity of a kind that the graph's whitelist leaves out; `paths`: for each entity, the
+    argument that holds its kind (default: `entities.0.entityType` and so on).
     """
-    wanted = unique_by(lambda entity: entity.name, entities)
-    await nodes.release_names(tx, revision, [entity.name for entity in wanted])
-    inserted = {node.name: node for node in await store.insert_entities(tx, revision, wanted)}
-    made = [(inserted[entity.name].id, entity) for entity in wanted if entity.name in inserted]
+    distinct = unique_by(lambda entity: entity.name, entities)
+    await nodes.release_names(tx, revision, [entity.name for entity in distinct])
+    inserted = {node.name: node for node in await store.insert_entities(tx, revision, distinct)}
+    made = [(inserted[entity.name].id, entity) for entity in distinct if entity.name in inserted]
     _require_kinds(revision.graph, entities, inserted, paths)
     if made:
         promoted = sum(node.promoted for node in inserted.values())
         node_ids = [node_id for node_id, _ in made]
         revision.touch("entities_added", node_ids, entities=len(made), placeholders=-promoted)
         await nodes.append_versions(tx, revision, node_ids)
-        silent = [
+        # Only entities without observations are indexed by name: the others are found by their observations.
+        names = [
             IndexedText(i, i, Source.NAME, entity.name, revision.actor) for i, entity in made if not entity.observations
         ]
-        await passages.index_memories(tx, revision, silent)
+        await passages.index_memories(tx, revision, names)
         first, known_as = _first_observations(made, revision), None if promoted else _known_as(tx, made)
         await observations.attach(tx, revision, first, across_threads=True, known_as=known_as)
         await nodes.reindex(tx, revision, [i for i, entity in made if entity.content])
@@ -52,44 +53,44 @@ async def create_entities(
 
 
 async def upsert_entities(tx: Transaction, revision: Revision, entities: Sequence[NewEntity]) -> list[UpsertResult]:
-    """Make entities, or give those that exist the observations that they lack; what became of each, in order.
+    """Create entities, or give those that exist the observations that they lack; return the outcomes in order.
 
-    An entity that exists keeps its kind, which no whitelist forbids. Raises InvalidInput for a new one's kind that the
-    graph's whitelist leaves out.
+    An entity that exists keeps its kind, whatever the whitelist says. Raises InvalidInput for the kind of a new entity
+    that the graph's whitelist leaves out.
     """
     made = {entity.name: entity for _, entity in await create_entities(tx, revision, entities)}
     known = [entity for entity in entities if made.get(entity.name) is not entity]
-    wanted = [NewObservation(entity.name, content) for entity in known for content in entity.observations]
-    added = await observations.add_observations(tx, revision, wanted) if wanted else []
+    to_add = [NewObservation(entity.name, content) for entity in known for content in entity.observations]
+    added = await observations.add_observations(tx, revision, to_add) if to_add else []
     new = {(o.entity, o.content) for o in added}
-    return [_upserted(entity, made.get(entity.name) is entity, new) for entity in entities]
+    return [_upsert_result(entity, made.get(entity.name) is entity, new) for entity in entities]
 
 
 async def open_entities(view: GraphView, names: Sequence[str]) -> list[Entity]:
-    """Entities by name, each once, in the order asked for; names that none has are left out.
+    """Entities by name, each once, in the order of `names`; names that no entity has are left out.
 
-    Raises TooLarge where they say more than one reply may hold.
+    Raises TooLarge where their observations are larger than one reply may be.
     """
     await view.tx.look_up()
-    most = view.tx.reply_bytes
-    found = await store.open_entities(view, unique(names), reply_bytes=most)
-    if not found and names and most is not None:
-        _require_readable(await store.count_bytes_of_names(view, names), most)
+    max_bytes = view.tx.reply_bytes
+    found = await store.open_entities(view, unique(names), reply_bytes=max_bytes)
+    if not found and names and max_bytes is not None:
+        _require_readable(await store.count_bytes_of_names(view, names), max_bytes)
     return found
 
 
 async def entities_by_id(view: GraphView, node_ids: Sequence[UUID]) -> list[Entity]:
-    """Live entities by id, in the order asked for. Raises TooLarge where they say more than one reply may hold."""
+    """Live entities in the order of `node_ids`. Raises TooLarge where their observations exceed one reply."""
     await view.tx.look_up()
-    most = view.tx.reply_bytes
-    found = await store.entities_by_id(view, node_ids, reply_bytes=most)
-    if not found and node_ids and most is not None:
-        _require_readable(await store.count_bytes(view, node_ids), most)
+    max_bytes = view.tx.reply_bytes
+    found = await store.entities_by_id(view, node_ids, reply_bytes=max_bytes)
+    if not found and node_ids and max_bytes is not None:
+        _require_readable(await store.count_bytes(view, node_ids), max_bytes)
     return found
 
 
 async def observations_of(view: GraphView, node_ids: Sequence[UUID]) -> dict[UUID, tuple[str, ...]]:
-    """What is said of those of these nodes that are live entities, oldest first."""
+    """The texts of the active observations of these nodes, oldest first, by node; only live entities have an entry."""
     found = await store.entities_by_id(view, node_ids, reply_bytes=None)
     return {entity.id: entity.observations for entity in found}
 
@@ -97,29 +98,31 @@ async def observations_of(view: GraphView, node_ids: Sequence[UUID]) -> dict[UUI
 async def list_entities(
     view: GraphView, *, kind: str | None = None, offset: int = 0, limit: int | None = None, archived: bool = True
 ) -> list[Entity]:
-    """Entities (`archived`: those too) in the order in which they were made."""
+    """Entities in order of creation (`archived`: archived ones, too)."""
     ids = await store.list_entity_ids(view, kind=kind, offset=offset, limit=limit, archived=archived)
     return await entities_by_id(view, ids)
 
 
-def _require_readable(bytes_: int, most: int) -> None:
-    """Raise TooLarge for entities that say more than one reply may hold: the reason why none of them was read."""
-    if bytes_ > most:
-        raise TooLarge(f"What these entities say takes more bytes than one reply may ({most}). Ask for less: limit")
+def _require_readable(bytes_: int, max_bytes: int) -> None:
+    """Raise TooLarge where entities exceed one reply, which is why the query returned none of them."""
+    if bytes_ > max_bytes:
+        raise TooLarge(
+            f"What these entities say takes more bytes than one reply may ({max_bytes}). Ask for less: limit"
+        )
 
 
 async def count_kinds(view: GraphView, *, limit: int = 1000) -> list[tuple[str, int]]:
-    """How many live entities of each kind a graph has, most first, ties by name."""
+    """How many live entities of each kind a graph has, most frequent first, ties by name."""
     return await store.count_kinds(view, limit=limit)
 
 
 async def merge_fields(
     tx: Transaction, revision: Revision, target: NodeHead, sources: Sequence[NodeHead], *, parent_id: UUID | None
 ) -> tuple[int, int]:
-    """Let an entity take over what others are: observations, tags, importance, age, names as aliases, and children.
+    """Merge entities into the target: observations, tags, importance, age, names (as aliases), and children.
 
-    `parent_id` is what the entity stands under then. Answers how many active observations the others had, and how many
-    of them the target lacked.
+    `parent_id`: the target's parent afterwards. Returns how many active observations the sources had, and how many of
+    them the target lacked.
     """
     ids = [source.id for source in sources]
     fields = merged_fields(target, sources, parent_id=parent_id)
@@ -137,18 +140,20 @@ async def merge_fields(
 async def _merge_observations(
     tx: Transaction, revision: Revision, target: NodeHead, sources: Sequence[NodeHead], fields: NodeFields
 ) -> tuple[int, int]:
-    """Attach to an entity, which gets these fields, what others say; the counts that `merge_fields` answers.
+    """Move the sources' observations to the target, which gets these fields; return the counts of `merge_fields`.
 
-    What any of them said ends when it would have, and gains what others say beside the same text. What an outdated or
-    archived one said is outdated, where the entity has another status then.
+    Each observation expires when it would have, at the latest with its old entity, and gains the attributes of others
+    with the same text. Those of an outdated or archived entity become outdated, where the target has another status
+    afterwards.
     """
     lapsed = {head.id: head.reason for head in (target, *sources) if head.status not in ("active", fields.status)}
-    said = [
+    from_sources = [
         *await observations.list_observations(tx, [source.id for source in sources]),
         *own_texts(sources, fields.content, revision.at),
     ]
-    theirs = await each(said, lambda o: _still(o, lapsed))
-    own = await each(await _take_what_changes(tx, revision, target, fields, lapsed), lambda o: _still(o, lapsed))
+    theirs = await each(from_sources, lambda o: _outdated_if_lapsed(o, lapsed))
+    detached = await _detach_changing(tx, revision, target, fields, lapsed)
+    own = await each(detached, lambda o: _outdated_if_lapsed(o, lapsed))
     ends = {head.id: head.expires_at for head in (target, *sources)}
 
     def moved_to_target(o: Observation) -> Observation:
@@ -162,7 +167,7 @@ async def _merge_observations(
         )
 
     moved = await each([*own, *theirs], moved_to_target)
-    # What several of them say lasts as long as it does by any: the first of them is attached.
+    # Of several with the same text, the first is attached: the one that lasts longest comes first.
     moved.sort(key=lambda o: (o.expires_at is None, o.expires_at or revision.at), reverse=True)
     added = await observations.attach(tx, revision, moved, across_threads=True)
     new = {o.id for o in added}
@@ -172,31 +177,32 @@ async def _merge_observations(
 
 
 async def mark_compared(tx: Transaction, revision: Revision, node_ids: Sequence[UUID], at: datetime) -> None:
-    """Note on entities up to when they were compared with all others; under the graph's lock, but no change of it."""
+    """Record up to when entities were compared with all others, under the graph's lock; this is no change of it."""
     if node_ids:
         await store.mark_compared(tx, revision.graph, node_ids, at)
 
 
-async def _take_what_changes(
+async def _detach_changing(
     tx: Transaction, revision: Revision, target: NodeHead, fields: NodeFields, lapsed: Mapping[UUID, str | None]
 ) -> list[Observation]:
-    """What an entity said that ends with it, taken from it where it will outlast itself, and the text that it loses.
+    """The target's observations that must be attached anew with an earlier expiry, and the text that it loses.
 
-    What else it said is outdated from then on where the entity is among the `lapsed`.
+    Where the merge lets the target expire later, observations that would have expired with it are removed, to be
+    attached with its old expiry. The others become outdated where the target is among the `lapsed`.
     """
     end = None if target.expires_at == fields.expires_at else target.expires_at
     if end is None and target.id not in lapsed:
         return []
-    said = await observations.list_observations(tx, [target.id])
-    ending = [o for o in said if end is not None and (o.expires_at is None or o.expires_at > end)]
-    gone = set(await observations.remove_observations_by_id(tx, revision, [o.id for o in ending]))
-    left = [o for o in said if o.id not in gone]
-    await observations.rewrite(tx, revision, left, await each(left, lambda o: _still(o, lapsed)))
+    current = await observations.list_observations(tx, [target.id])
+    ending = [o for o in current if end is not None and (o.expires_at is None or o.expires_at > end)]
+    removed = set(await observations.remove_observations_by_id(tx, revision, [o.id for o in ending]))
+    left = [o for o in current if o.id not in removed]
+    await observations.rewrite(tx, revision, left, await each(left, lambda o: _outdated_if_lapsed(o, lapsed)))
     return [*ending, *own_texts([target], fields.content, revision.at)]
 
 
-def _still(o: Observation, lapsed: Mapping[UUID, str | None]) -> Observation:
-    """What is said of an entity: outdated where this one is among the `lapsed`, for its reason."""
+def _outdated_if_lapsed(o: Observation, lapsed: Mapping[UUID, str | None]) -> Observation:
+    """The observation, outdated where its entity is among the `lapsed`, for that entity's reason."""
     return o.as_outdated(lapsed[o.node_id]) if o.node_id in lapsed else o
 
 
@@ -217,12 +223,12 @@ def _first_observations(made: Sequence[tuple[UUID, NewEntity]], revision: Revisi
 
 
 def _known_as(tx: Transaction, made: Sequence[tuple[UUID, NewEntity]]) -> dict[UUID, NamedEntity]:
-    """How entities are known that are all new, so that none has another name."""
+    """The names of new entities, by id; new entities have no aliases."""
     return {i: NamedEntity(i, entity.name, tx.caller.subject, expires_at=None, aliases=None) for i, entity in made}
 
 
-def _upserted(entity: NewEntity, created: bool, new: set[tuple[str, str]]) -> UpsertResult:
-    """What is new is told of the first of several that name it."""
+def _upsert_result(entity: NewEntity, created: bool, new: set[tuple[str, str]]) -> UpsertResult:
+    """The outcome for one entity. A new observation that several items name counts for the first of them."""
     if created:
         return UpsertResult(entity.name, True, tuple(unique(entity.observations)))
     added = [content for content in unique(entity.observations) if (entity.name, content) in new]

@@ -21,7 +21,7 @@ queries = Queries(__package__)
 
 @dataclass(frozen=True, slots=True)
 class InsertedEntity:
-    """An entity that a write made; `promoted` from a placeholder, or new."""
+    """An entity that a write created; `promoted`: from a placeholder."""
 
     id: UUID
     name: str
@@ -29,7 +29,7 @@ class InsertedEntity:
 
 
 async def insert_entities(tx: Transaction, revision: Revision, entities: Sequence[NewEntity]) -> list[InsertedEntity]:
-    """Make entities, each name once in the batch; those whose name was free, or a placeholder's."""
+    """Create entities, each name once in the batch; return those whose name was free, or a placeholder's."""
     rows = await tx.fetch(
         queries.insert_entities,
         **revision.parameters,
@@ -40,40 +40,40 @@ async def insert_entities(tx: Transaction, revision: Revision, entities: Sequenc
 
 
 async def count_bytes(view: GraphView, node_ids: Sequence[UUID]) -> int:
-    """How many bytes of text these entities say."""
+    """How many bytes of text the observations of these entities have."""
     count: int = await view.fetchval(queries.count_bytes, node_ids=node_ids)
     return count
 
 
 async def count_bytes_of_names(view: GraphView, names: Sequence[str]) -> int:
-    """How many bytes of text the entities of these names say."""
+    """How many bytes of text the observations of the entities with these names have."""
     count: int = await view.fetchval(queries.count_bytes_of_names, names=names)
     return count
 
 
 async def open_entities(view: GraphView, names: Sequence[str], *, reply_bytes: int | None) -> list[Entity]:
-    """Entities by name, in the order asked for; names that no entity has are left out.
+    """Entities by name, in the order of `names`; names that no entity has are left out.
 
-    None of them where they say more than `reply_bytes`.
+    Returns no entity at all where their observations exceed `reply_bytes`.
     """
     return await each(await view.fetch(queries.open_entities, names=names, reply_bytes=reply_bytes), _entity)
 
 
 async def entities_by_id(view: GraphView, node_ids: Sequence[UUID], *, reply_bytes: int | None) -> list[Entity]:
-    """Entities by id, in the order asked for. None of them where they say more than `reply_bytes`."""
+    """Entities in the order of `node_ids`; no entity at all where their observations exceed `reply_bytes`."""
     return await each(await view.fetch(queries.entities_by_id, node_ids=node_ids, reply_bytes=reply_bytes), _entity)
 
 
 async def list_entity_ids(
     view: GraphView, *, kind: str | None, offset: int, limit: int | None, archived: bool
 ) -> list[UUID]:
-    """Live entities in the order in which they were made."""
+    """Live entities in order of creation."""
     rows = await view.fetch(queries.list_entity_ids, kind=kind, offset=offset, limit=limit, archived=archived)
     return [row["id"] for row in rows]
 
 
 async def count_kinds(view: GraphView, *, limit: int) -> list[tuple[str, int]]:
-    """How many live entities there are of each kind, most first."""
+    """How many live entities there are of each kind, most frequent first."""
     return [(row["kind"], row["count"]) for row in await view.fetch(queries.count_kinds, limit=limit)]
 
 
@@ -83,12 +83,12 @@ async def find_children_of(tx: Transaction, node_ids: Sequence[UUID]) -> list[UU
 
 
 async def backdate_node(tx: Transaction, node_id: UUID, created_at: datetime) -> None:
-    """Let a node be at least as old as this."""
+    """Move the creation time of a node back to this time, if it is later."""
     await tx.execute(queries.backdate_node, node_id=node_id, created_at=created_at)
 
 
 async def mark_compared(tx: Transaction, graph: Graph, node_ids: Sequence[UUID], at: datetime) -> None:
-    """Note up to when entities were compared with all others."""
+    """Record up to when entities were compared with all others."""
     await tx.execute(queries.mark_compared, graph_id=graph.id, compared_at=at, node_ids=node_ids)
 
 

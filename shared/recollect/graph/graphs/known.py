@@ -1,6 +1,6 @@
-"""Graphs that a process knows from earlier calls, so that a call that reads need not ask for its graph.
+"""Graphs that a process knows from earlier calls, so that a call that reads need not look its graph up.
 
-What is known is never taken on trust: the transaction that goes by it has the database confirm it where it begins.
+A known graph is never trusted: the transaction that uses it has the database confirm it at its start.
 """
 
 from uuid import UUID
@@ -14,17 +14,17 @@ KNOWN_GRAPHS = 2_000
 
 
 class KnownGraphs:
-    """What is known of graphs, by their tenant and by the name or id by which they were asked for."""
+    """The known graphs, by their tenant and by the name or id with which they were looked up."""
 
     def __init__(self) -> None:
         self._known: LRUCache[tuple[UUID, str], KnownGraph] = LRUCache(KNOWN_GRAPHS)
 
     def find(self, tenant_id: UUID, name: str) -> KnownGraph | None:
-        """What was known of a graph when it was read last."""
+        """The graph as it was last read; None: it is not known."""
         return self._known.get((tenant_id, name))
 
     def note(self, tenant_id: UUID, name: str, known: KnownGraph | None) -> None:
-        """What was read now; None: it is not there, or not what was known."""
+        """Store the graph as it was just read; None: it does not exist, or is not the known one any more."""
         if known is None:
             self._known.pop((tenant_id, name), None)
         else:

@@ -17,10 +17,10 @@ from recollect.times import from_milliseconds, storable, through
 GRAPH_NAME = re.compile(r"[A-Za-z0-9_@-]{1,128}")
 
 GRAPH_ID = re.compile(r"[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}")
-"""How an id is written wherever one is told: a UUID with its hyphens."""
+"""The written form of an id: a UUID with its hyphens."""
 
 ARCHIVE_EXPIRED = "archive_expired"
-"""The operation, as the log tells it, that archives what has expired. It is nobody's change."""
+"""The operation, by its name in the log, that archives what has expired. No user made that change."""
 
 
 _NOWHERE = UUID(int=0)
@@ -41,7 +41,7 @@ class Graph:
 
     @classmethod
     def absent(cls, name: str) -> "Graph":
-        """What stands for a graph that is not there: one in which nothing is found."""
+        """A stand-in for a graph that does not exist, in which nothing is found."""
         return cls(_NOWHERE, name, "lww", None, {}, _BEFORE_ALL, "")
 
     @property
@@ -50,7 +50,7 @@ class Graph:
         return self.id != _NOWHERE
 
     def says(self, other: "Graph") -> bool:
-        """Whether this configuration says what the other one says: then it need not be written."""
+        """Whether both configurations are the same, so that nothing need be written."""
         return self == other and same_json(self.metadata, other.metadata)
 
     def require_kind(self, kind: str | None, path: str | None) -> None:
@@ -67,7 +67,7 @@ class Graph:
 
 @dataclass(frozen=True, slots=True)
 class KnownGraph:
-    """A graph as it was read, and what a later transaction is to expect of it if it is still that."""
+    """A graph as it was read, and its fingerprint, by which a later transaction confirms that it is unchanged."""
 
     graph: Graph
     expected: ExpectedGraph
@@ -75,7 +75,7 @@ class KnownGraph:
 
 @dataclass(frozen=True, slots=True)
 class NewGraph:
-    """What a new graph is made of."""
+    """The configuration of a new graph."""
 
     name: str
     conflict_policy: str = "lww"
@@ -85,7 +85,7 @@ class NewGraph:
 
 @dataclass(frozen=True, slots=True)
 class GraphPatch:
-    """What of a graph's configuration is to change. None leaves a field; an empty whitelist allows every kind."""
+    """Changes to a graph's configuration. None leaves a field; an empty whitelist allows every kind."""
 
     name: str | None = None
     conflict_policy: str | None = None
@@ -106,7 +106,7 @@ class GraphPatch:
 
 @dataclass(frozen=True, slots=True)
 class GraphHead:
-    """The newest revision of a graph, its time, and exact counts of what is live."""
+    """The newest revision of a graph, its time, and exact counts of live items."""
 
     revision: int
     at: datetime
@@ -118,7 +118,7 @@ class GraphHead:
 
     @classmethod
     def absent(cls) -> "GraphHead":
-        """The head of a graph that is not there."""
+        """The head of a graph that does not exist."""
         return cls(0, _BEFORE_ALL, 0, 0, 0, 0, 0)
 
 
@@ -126,8 +126,8 @@ class GraphHead:
 class GraphPosition:
     """How far one server is with a graph (its newest revision, and its time) and with the log, in bytes.
 
-    `is_replayed`: it follows another server. `compacted`: the revision before which the past was compacted away.
-    `tied`: of a tenant whose graphs symlinks tie together, a digest of the revisions of all; else None.
+    `is_replayed`: the server follows another one. `compacted`: the revision before which the past was compacted away.
+    `tied`: a digest of the revisions of all graphs, for a tenant with symlinks between its graphs; else None.
     """
 
     revision: int
@@ -139,16 +139,16 @@ class GraphPosition:
 
     @property
     def written(self) -> tuple[int, datetime, int, str | None]:
-        """What a reader of the graph sees; of two servers that have the same, both have all that was written to it.
+        """The state of the graph: two servers with the same value have the same writes, and as much of the past.
 
-        And both have as much of its past: whether that can be read was decided by what the primary has.
+        The past is part of it because the primary's horizon has decided whether `as_of` can be read.
         """
         return self.revision, self.at, self.compacted, self.tied
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One entry of a graph's log: which operation, by whom, on what ids (`cut`: on others, too), and counts of it."""
+    """One entry of a graph's log: operation, actor, ids that it touched (`cut`: not all of them), and counts."""
 
     revision: int
     at: datetime
@@ -161,25 +161,25 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A past state of a graph: the newest revision then, 0 before the first, and the time that expiry is judged by."""
+    """A past state of a graph: its newest revision then, 0 before the first, and the time by which items expire."""
 
     revision: int
     at: datetime
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What a query of the past is asked with."""
+        """The parameters of a query of the past."""
         return {"as_of_revision": self.revision, "as_of_time": self.at}
 
 
 def as_of_parameters(at: Moment | None) -> dict[str, Any]:
-    """What a query is asked with that reads the past where it is told which, else what is now."""
+    """The parameters of a query that reads the past where they are set, else the present."""
     return at.parameters if at else {"as_of_revision": None, "as_of_time": None}
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenHead:
-    """What a graph has with the revision that was written to it just now, and what its tenant's plan allows."""
+    """The size of a graph after the revision that was just written, and the quotas of its tenant's plan."""
 
     nodes: int
     stored_bytes: int
@@ -188,9 +188,9 @@ class WrittenHead:
 
 @dataclass(slots=True)
 class Revision:
-    """The revision that one call is writing, under the graph's lock. Use cases note in it what they touched.
+    """The revision that one call is writing, under the graph's lock. Use cases record in it what they touched.
 
-    `stored_bytes` is what the graph stored before it.
+    `stored_bytes` is the size of the graph before it.
     """
 
     graph: Graph
@@ -204,9 +204,9 @@ class Revision:
     deltas: Counter[str] = field(default_factory=Counter)
 
     def touch(self, verb: str, ids: Iterable[UUID], **deltas: int) -> None:
-        """Note that these ids were touched, and by how much the head's counters change.
+        """Record that these ids were touched, and by how much the head's counters change.
 
-        `verb` names what happened (`nodes_added`), as a count in the change log.
+        `verb` names the operation (`nodes_added`), which the change log counts.
         """
         touched = list(ids)
         self.ids.extend(touched)
@@ -216,17 +216,17 @@ class Revision:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What a query that writes it is asked with."""
+        """The parameters of a query that writes this revision."""
         return {"graph_id": self.graph.id, "revision": self.number, "revision_time": self.at}
 
     @property
     def nodes_added(self) -> int:
-        """How many nodes it adds, net: entities, facts and placeholders."""
+        """How many nodes the revision adds, net: entities, facts and placeholders."""
         return sum(self.deltas[counter] for counter in ("entities", "facts", "placeholders"))
 
     @property
     def takes_away(self) -> bool:
-        """Whether less is live after it: what it stores is history then, which nobody may be kept from making."""
+        """Whether fewer items are live after it: what it stores is then history, which no quota may prevent."""
         return self.nodes_added + self.deltas["observations"] + self.deltas["relations"] < 0
 
     @property
@@ -236,14 +236,14 @@ class Revision:
 
 
 LEAST_MILLISECONDS = 10**11
-"""A number from here on is no revision but a time in milliseconds, in 1973 or later."""
+"""A number of at least this is no revision but a time in milliseconds, in 1973 or later."""
 
 
 def parse_as_of(as_of: str) -> int | datetime:
     """A revision or a time, from text; raises InvalidInput.
 
-    A time may be told in milliseconds since 1970 as well, as the graph-memory contract tells times. One that says no
-    microseconds means the end of its millisecond.
+    A time may also be a number of milliseconds since 1970, as in the graph-memory contract. A time without microseconds
+    means the end of its millisecond.
     """
     try:
         if re.fullmatch(r"[0-9]{1,15}", as_of):
@@ -258,21 +258,21 @@ def parse_as_of(as_of: str) -> int | datetime:
 
 
 def graph_name(name: str) -> str:
-    """The name, if it may name a graph; raises InvalidInput."""
+    """The name, if it is a valid name of a graph; raises InvalidInput."""
     if not GRAPH_NAME.fullmatch(name):
         raise InvalidInput("A graph's name has 1 to 128 of the characters A-Z a-z 0-9 _ @ -", path="graph")
     return name
 
 
 def spelled_id(name: str) -> UUID | None:
-    """The id that this text spells, or None. A graph is addressed by its id as well as by its name."""
+    """The id that this text spells, or None. A graph can be addressed by its id as well as by its name."""
     return UUID(name) if GRAPH_ID.fullmatch(name) else None
 
 
 def new_graph_name(name: str, *, path: str = "graph") -> str:
     """The name, if a new graph may have it; raises InvalidInput.
 
-    One that looks like an id may not: a mistyped id would make a graph, and a graph could pass for another.
+    A name that looks like an id is refused: a mistyped id would make a graph, and one graph could pass for another.
     """
     if spelled_id(graph_name(name)) is not None:
         raise InvalidInput(f"{name!r} looks like the id of a graph: give the graph a name of another form", path=path)

@@ -11,30 +11,31 @@ from recollect.platform.transactions import Transaction
 async def find_moment(tx: Transaction, graph: Graph, as_of: str | datetime | None) -> Moment | None:
     """The past state that `as_of` (a revision or a time) names; None for now.
 
-    Raises InvalidInput, also where compaction has removed what was then.
+    Raises InvalidInput, also where compaction has removed that state.
     """
     if as_of is None:
         return None
-    wanted = parse_as_of(as_of) if isinstance(as_of, str) else as_of
-    if isinstance(wanted, datetime):
-        return await moment_at(tx, graph, wanted)
-    await require_kept(tx, graph, wanted, path="as_of")
-    at = graph.created_at if wanted == 0 else await store.find_change(tx, graph, wanted)
+    revision_or_time = parse_as_of(as_of) if isinstance(as_of, str) else as_of
+    if isinstance(revision_or_time, datetime):
+        return await moment_at(tx, graph, revision_or_time)
+    revision = revision_or_time
+    await require_kept(tx, graph, revision, path="as_of")
+    at = graph.created_at if revision == 0 else await store.find_change(tx, graph, revision)
     if at is None:
         newest = (await store.find_head(tx, graph.id)).revision
         raise InvalidInput(f"The graph's newest revision is {newest}", path="as_of")
-    return Moment(wanted, at)
+    return Moment(revision, at)
 
 
 async def require_kept(tx: Transaction, graph: Graph, revision: int, *, path: str) -> None:
-    """Raise InvalidInput where compaction has removed what was at a revision."""
+    """Raise InvalidInput where compaction has removed the state at a revision."""
     horizon = await store.find_horizon(tx, graph)
     if revision < horizon.revision:
         raise _compacted(horizon, path)
 
 
 async def moment_at(tx: Transaction, graph: Graph, at: datetime) -> Moment:
-    """The state of a graph at a time; raises InvalidInput where compaction has removed what was then."""
+    """The state of a graph at a time; raises InvalidInput where compaction has removed it."""
     horizon = await store.find_horizon(tx, graph)
     if horizon.revision and at < horizon.at:
         raise _compacted(horizon, "as_of")
@@ -43,18 +44,18 @@ async def moment_at(tx: Transaction, graph: Graph, at: datetime) -> Moment:
 
 
 async def horizon_at(tx: Transaction, graph: Graph, before: datetime) -> Moment:
-    """The oldest state that can be read once a graph was compacted up to a time; revision 0: all of them."""
+    """The oldest state that can be read once a graph is compacted up to a time; revision 0: every state can be."""
     horizon, newest = await store.find_horizon(tx, graph), await store.find_revision_at(tx, graph, before)
     return newest if newest is not None and newest.revision > horizon.revision else horizon
 
 
 async def horizon_of(tx: Transaction, graph: Graph) -> Moment:
-    """The oldest state of a graph that can be read; revision 0: all of them."""
+    """The oldest state of a graph that can be read; revision 0: every state can be."""
     return await store.find_horizon(tx, graph)
 
 
 async def raise_horizon(tx: Transaction, graph: Graph, before: datetime) -> Moment:
-    """Let nothing be read any more that was over before a time; the oldest state that can be. It never moves back."""
+    """Move the horizon up to a time, never back: older states cannot be read any more. Returns the horizon."""
     horizon = await horizon_at(tx, graph, before)
     await store.raise_horizon(tx, graph, horizon)
     return horizon

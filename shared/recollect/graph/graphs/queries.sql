@@ -1,6 +1,6 @@
 -- name: find_graph
--- The graph of that name; where none has it, the one of that id (:id, null where the name spells none). The fingerprint tells
--- whether it is still the same (require_graph).
+-- The graph of that name; where none has it, the one of that id (:id, null where the name spells none). By the fingerprint,
+-- require_graph confirms later that it is still the same.
 SELECT g.id, g.name, g.conflict_policy, g.kind_whitelist, g.metadata, g.created_at, g.created_by,
     hash_record_extended(g, 0) AS fingerprint
 FROM graphs g
@@ -12,7 +12,7 @@ WHERE g.tenant_id = :tenant_id AND g.id = coalesce((SELECT n.id FROM graphs n WH
 SELECT name FROM graphs WHERE tenant_id = :tenant_id AND id = :graph_id;
 
 -- name: find_graph_ids
--- The ids of these graphs, each asked for by its name or, where none has that name, by its id; in no order.
+-- The ids of these graphs, each looked up by its name or, where none has that name, by its id; in no order.
 SELECT g.id, asked.name
 FROM unnest(:names::text[], :ids::uuid[]) AS asked (name, id)
 JOIN graphs g ON g.tenant_id = :tenant_id
@@ -27,14 +27,14 @@ ORDER BY name
 LIMIT :limit;
 
 -- name: find_head
--- The newest revision of a graph and what it counts: all that was not removed, observations that are not outdated.
+-- The newest revision of a graph and its counts: of all that was not removed, and of observations that are not outdated.
 SELECT revision, at, entities, facts, placeholders, observations, relations
 FROM graph_heads
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id;
 
 -- name: find_position
--- How far this server is with a graph, with those that symlinks may lead to or from, and with the log: what it has written,
--- or what it has replayed where it follows another; and before which revision the past was compacted away.
+-- How far this server is with a graph, with the graphs that symlinks tie to it, and with the log: the position that it has
+-- written, or replayed where it follows another server; and before which revision the past was compacted away.
 SELECT h.revision, h.at, g.compacted_revision AS compacted,
     CASE WHEN EXISTS (SELECT FROM relations r
         WHERE r.tenant_id = :tenant_id AND r.removed_revision IS NULL AND r.to_graph <> r.graph_id)
@@ -48,8 +48,8 @@ JOIN graphs g ON g.tenant_id = h.tenant_id AND g.id = h.graph_id
 WHERE h.tenant_id = :tenant_id AND h.graph_id = :graph_id;
 
 -- name: find_live_head
--- The same, without what has expired: that is counted until it is purged, but nobody sees it. What has is read in the order
--- of the indexes of what expires, and what belongs to it is looked up for each, whatever the planner knows.
+-- The same, without expired rows, which are counted until they are purged, but which no read returns. They are read in the
+-- order of the indexes on expires_at, and what belongs to each is looked up by itself, whatever the planner knows.
 WITH expired AS MATERIALIZED (
     SELECT id, name IS NULL AS fact FROM nodes
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND expires_at <= statement_timestamp()
@@ -91,7 +91,7 @@ FROM graph_heads h
 WHERE h.tenant_id = :tenant_id AND h.graph_id = :graph_id;
 
 -- name: find_head_at
--- What a graph counted at revision :as_of_revision and its time :as_of_time, without what had expired.
+-- The counts of a graph at revision :as_of_revision and its time :as_of_time, without expired rows.
 WITH expired AS MATERIALIZED (
     SELECT node_id FROM nodes_at(:tenant_id, :graph_id, :as_of_revision) WHERE expires_at <= :as_of_time
 )
@@ -132,7 +132,7 @@ WHERE g.tenant_id = :tenant_id AND g.id = coalesce((SELECT n.id FROM graphs n WH
 FOR UPDATE OF h;
 
 -- name: record_revision
--- Move the head to a new revision and append its change. Told is what the graph has then, and what the plan allows.
+-- Move the head to a new revision and append its change. Returns the size of the graph then, and the quotas of the plan.
 WITH head AS (
     UPDATE graph_heads
     SET revision = :revision, at = :revision_time, entities = entities + :entities, facts = facts + :facts,
@@ -153,17 +153,17 @@ JOIN plans p ON p.name = t.plan
 WHERE t.id = :tenant_id;
 
 -- name: find_revision_at
--- The newest revision of a graph that was not later than a time, and its time; none before the first.
+-- The newest revision of a graph that was written by a time, and its own time; none before the first.
 SELECT revision, at FROM changes WHERE tenant_id = :tenant_id AND graph_id = :graph_id
     AND at <= :before ORDER BY at DESC LIMIT 1;
 
 -- name: find_horizon
--- The oldest revision of a graph that can be read, and when it was written; 0: all of them.
+-- The oldest revision of a graph that can be read, and when it was written; 0: every one can be.
 SELECT compacted_revision AS revision, coalesce(compacted_at,
     created_at) AS at FROM graphs WHERE tenant_id = :tenant_id AND id = :graph_id;
 
 -- name: raise_horizon
--- From now on no revision before this one can be read.
+-- Make this revision the oldest that can be read; never moves back.
 UPDATE graphs SET compacted_revision = :revision, compacted_at = :revision_time
 WHERE tenant_id = :tenant_id AND id = :graph_id AND compacted_revision < :revision;
 
@@ -172,7 +172,7 @@ WHERE tenant_id = :tenant_id AND id = :graph_id AND compacted_revision < :revisi
 SELECT at FROM changes WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND revision = :revision;
 
 -- name: list_changes
--- The changes of a graph after a revision, oldest first; of their ids the first :max_ids. At most :limit.
+-- The changes of a graph after a revision, oldest first, each with the first :max_ids of its ids. At most :limit.
 SELECT revision, at, actor, operation, counts, ids[1:(:max_ids)] AS ids, cardinality(ids) > :max_ids AS cut
 FROM changes
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND revision > :since
@@ -187,17 +187,17 @@ WHERE tenant_id = :tenant_id AND id = :graph_id
 RETURNING id;
 
 -- name: renew_head
--- Put another row with the same values in the place of a graph's head: whoever waits for its lock finds no row, and begins
--- again.
+-- Replace the row of a graph's head by another with the same values: a transaction that waits for its lock finds no row, and
+-- starts over.
 WITH old AS (
     DELETE FROM graph_heads WHERE tenant_id = :tenant_id AND graph_id = :graph_id RETURNING *
 )
 INSERT INTO graph_heads SELECT * FROM old;
 
 -- name: delete_nodes
--- Delete up to :limit nodes of a graph after an id, live or not, with all that is theirs; the last of them. The graph's
--- index is taken in hand first: a worker that settles its passages has it, and would else wait for one while this waits
--- for it.
+-- Delete up to :limit nodes of a graph after an id, live or not, with all that belongs to them; the last of them. The row of
+-- the graph's index is locked first: a worker that settles passages of the graph locks it, too, and the two would else wait
+-- for each other.
 WITH held AS MATERIALIZED (
     SELECT 1 FROM graph_indexes WHERE tenant_id = :tenant_id AND graph_id = :graph_id FOR UPDATE
 ), doomed AS (
@@ -220,6 +220,6 @@ WITH held AS MATERIALIZED (
 SELECT id FROM doomed ORDER BY id DESC LIMIT 1;
 
 -- name: delete_graph
--- Delete a graph that has no nodes. Its head, its log and what search knows of it go with it; void keys lose their
+-- Delete a graph that has no nodes. Its head, its log and its search statistics go with it; void keys lose their
 -- default.
 DELETE FROM graphs WHERE tenant_id = :tenant_id AND id = :graph_id;

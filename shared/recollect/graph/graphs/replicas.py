@@ -1,4 +1,4 @@
-"""Reads of a graph from replicas: a call goes on there where the replica has just what the primary says there is."""
+"""Reads of a graph from replicas: a call goes on there where the replica has the graph just as the primary has it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -19,51 +19,51 @@ from recollect.platform.transactions import Transaction
 T = TypeVar("T")
 
 Read = Callable[[Transaction], Awaitable[T]]
-"""Reads of a graph in a transaction. It may be done twice: it changes nothing, and has told nobody before it ends."""
+"""A function that reads a graph in a transaction. It may run twice: it changes nothing and sends nothing on its way."""
 
 
 async def replicated(view: GraphView, stack: AsyncExitStack) -> GraphView | None:
-    """The same view in a transaction of the replica, which the stack then holds; None: it stays where it is.
+    """The same view in a transaction of the replica, which the stack then holds; None: the view stays on the primary.
 
     The graph, the moment and all that the caller may see are those that the view's own transaction found on the
     primary.
     """
-    there = await _begun_there(view.tx, view.graph.id, stack) if view.is_there else None
-    return None if there is None else replace(view, tx=there)
+    replica_tx = await _begin_on_replica(view.tx, view.graph.id, stack) if view.is_there else None
+    return None if replica_tx is None else replace(view, tx=replica_tx)
 
 
 async def read_graph(db: Database, caller: Caller, graph_id: UUID, read: Read[T]) -> T:
-    """What `read` finds of a graph, in one transaction that only reads: of the replica where that may tell it."""
+    """What `read` returns for a graph, in one read-only transaction: on the replica where it is up to date."""
     try:
         async with AsyncExitStack() as primary, AsyncExitStack() as replica:
             tx = await primary.enter_async_context(db.transaction(caller, read_only=True))
-            there = await _begun_there(tx, graph_id, replica)
-            if there is None:
+            replica_tx = await _begin_on_replica(tx, graph_id, replica)
+            if replica_tx is None:
                 return await read(tx)
             await primary.aclose()
-            return await read(there)
+            return await read(replica_tx)
     except ReplicaFailed:
         async with db.transaction(caller, read_only=True) as tx:
             return await read(tx)
 
 
 async def read_beside(tx: Transaction, graph_id: UUID, read: Read[T]) -> T:
-    """What `read` finds of a graph, of the replica where that may, for a transaction of the primary that goes on.
+    """What `read` returns for a graph, on the replica where it is up to date, while the primary's `tx` stays open.
 
-    Of what `tx` itself wrote, nothing may be read.
+    `read` must not depend on anything that `tx` itself wrote.
     """
     try:
         async with AsyncExitStack() as replica:
-            there = await _begun_there(tx, graph_id, replica)
-            if there is not None:
-                return await read(there)
+            replica_tx = await _begin_on_replica(tx, graph_id, replica)
+            if replica_tx is not None:
+                return await read(replica_tx)
     except ReplicaFailed:
         pass
     return await read(tx)
 
 
-async def _begun_there(tx: Transaction, graph_id: UUID, stack: AsyncExitStack) -> Transaction | None:
-    """A transaction of the replica that shows of this graph what `tx` of the primary does; the stack holds it.
+async def _begin_on_replica(tx: Transaction, graph_id: UUID, stack: AsyncExitStack) -> Transaction | None:
+    """A transaction of the replica that sees this graph as `tx` of the primary sees it; the stack holds it.
 
     The replica must have the graph at that very revision, neither older nor newer.
     """
@@ -73,14 +73,14 @@ async def _begun_there(tx: Transaction, graph_id: UUID, stack: AsyncExitStack) -
     if replica.is_paused:
         replica.note(ReplicaOutcome.PAUSED)
         return None
-    known = await store.find_position(tx, graph_id)
-    if known is None:  # It was deleted since the call began.
+    position = await store.find_position(tx, graph_id)
+    if position is None:  # It was deleted since the call began.
         return None
-    await give_way()  # Before it is timed: a call that waits for others says nothing of the replica.
+    await give_way()  # Before the timeout: the time that a call waits for others is not the replica's.
     try:
         with giving_no_way():
             async with asyncio.timeout(replica.wait_seconds), AsyncExitStack() as begun:
-                return await _begin_and_compare(tx, replica, known, graph_id, begun, stack)
+                return await _begin_and_compare(tx, replica, position, graph_id, begun, stack)
     except TimeoutError:
         replica.note(ReplicaOutcome.AWAY)
     except ReplicaFailed:
@@ -91,25 +91,25 @@ async def _begun_there(tx: Transaction, graph_id: UUID, stack: AsyncExitStack) -
 async def _begin_and_compare(
     tx: Transaction,
     replica: Replica,
-    known: GraphPosition,
+    position: GraphPosition,
     graph_id: UUID,
     begun: AsyncExitStack,
     stack: AsyncExitStack,
 ) -> Transaction | None:
-    least = replica.marks.note(known.log)
-    there = await begun.enter_async_context(replica.reading(tx.caller, tx.reply_bytes))
-    outcome = compared(known, least, await store.find_position(there, graph_id))
+    least_log = replica.marks.note(position.log)
+    replica_tx = await begun.enter_async_context(replica.reading(tx.caller, tx.reply_bytes))
+    outcome = compared(position, least_log, await store.find_position(replica_tx, graph_id))
     replica.note(outcome)
     if outcome is not ReplicaOutcome.REPLICA:
         return None
     await stack.enter_async_context(begun.pop_all())
-    return there
+    return replica_tx
 
 
-def compared(known: GraphPosition, least: int, found: GraphPosition | None) -> ReplicaOutcome:
-    """Whether a replica that found this may answer for a primary that told what is known of it."""
-    if found is not None and not found.is_replayed:
+def compared(primary: GraphPosition, least_log: int, replica: GraphPosition | None) -> ReplicaOutcome:
+    """Whether a replica at this position may answer for the primary; `least_log`: the log position that it needs."""
+    if replica is not None and not replica.is_replayed:
         return ReplicaOutcome.PROMOTED
-    if found is None or found.written != known.written:
+    if replica is None or replica.written != primary.written:
         return ReplicaOutcome.BEHIND
-    return ReplicaOutcome.REPLICA if found.log >= least else ReplicaOutcome.LAGGING
+    return ReplicaOutcome.REPLICA if replica.log >= least_log else ReplicaOutcome.LAGGING

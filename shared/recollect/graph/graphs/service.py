@@ -1,8 +1,8 @@
 """Use cases of graphs: open one to read, write one revision of it, create and list them.
 
-A graph is addressed by its name or by its id, wherever one is addressed. A name goes before an id: graphs that were
-named like ids, before such names were refused, are found as they were. What a credential may reach is decided by the id
-of what was found, so that neither way leads around an allow-list.
+Every use case takes a graph's name or its id. A name goes before an id: graphs that were named like ids, before such
+names were refused, are still found. An allow-list is checked against the id of the graph that was found, so that
+neither form of address leads around it.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -38,17 +38,17 @@ MAX_GRAPHS = 1_000
 """Graphs of a tenant that one call looks at, at most."""
 
 MAX_IDS = 100
-"""Ids of a change that are told, at most."""
+"""Ids of a change that are returned, at most."""
 
 DELETED_AT_ONCE = 2_000
-"""Nodes that one statement deletes, at most, with all that is theirs."""
+"""Nodes that one statement deletes, at most, with all that belongs to them."""
 
 NIL = UUID(int=0)
-"""Before every id."""
+"""An id that sorts before every other."""
 
 
 async def open_graph(tx: Transaction, name: str | None) -> Graph | None:
-    """The graph to read: that of this name or id, else the credential's default. None: not there, it reads as empty.
+    """The graph to read: that of this name or id, else the credential's default. None: no such graph; reads as empty.
 
     Raises Forbidden where the credential's allow-list leaves it out, whether or not it exists.
     """
@@ -57,16 +57,16 @@ async def open_graph(tx: Transaction, name: str | None) -> Graph | None:
 
 
 async def find_known(tx: Transaction, name: str | None) -> KnownGraph | None:
-    """The graph that `open_graph` opens, with what tells whether it is the same later. Raises Forbidden likewise."""
+    """The graph that `open_graph` opens, with its fingerprint; raises Forbidden as `open_graph` does."""
     known = await store.find_graph(tx, graph_name(name or tx.caller.default_graph))
     tx.caller.require_graph(known.graph.id if known else None)
     return known
 
 
 async def view(tx: Transaction, name: str | None, as_of: str | datetime | None = None) -> GraphView:
-    """A graph to read, as it is or (`as_of`, a revision or a time) as it was; an empty view where it is not there.
+    """A graph to read, as it is or (`as_of`, a revision or a time) as it was; an empty view where it does not exist.
 
-    Raises Forbidden as `open_graph` does, and InvalidInput as `moment` does.
+    Raises Forbidden as `open_graph` does, and InvalidInput as `find_moment` does.
     """
     return await view_of(tx, await find_known(tx, name), name, as_of)
 
@@ -74,7 +74,7 @@ async def view(tx: Transaction, name: str | None, as_of: str | datetime | None =
 async def view_of(
     tx: Transaction, known: KnownGraph | None, name: str | None, as_of: str | datetime | None
 ) -> GraphView:
-    """The view of a graph that was found in this transaction, or that this transaction expects; else as `view`."""
+    """The view of a graph that this transaction found or expects (None: it does not exist); otherwise as `view`."""
     if known is None:
         return GraphView(tx, Graph.absent(name or tx.caller.default_graph))
     tx.caller.require_graph(known.graph.id)
@@ -96,10 +96,10 @@ async def get_graph(tx: Transaction, name: str) -> Graph:
 
 
 async def name_of(tx: Transaction, name: str | None) -> str:
-    """The name of the graph that was asked for by its name or id; what was asked where there is no such graph."""
-    asked = name or tx.caller.default_graph
-    graph = await open_graph(tx, asked) if spelled_id(asked) else None
-    return graph.name if graph else asked
+    """The name of the graph with this name or id; the argument itself where there is no such graph."""
+    name_or_id = name or tx.caller.default_graph
+    graph = await open_graph(tx, name_or_id) if spelled_id(name_or_id) else None
+    return graph.name if graph else name_or_id
 
 
 async def graph_of(tx: Transaction, graph_id: UUID) -> Graph:
@@ -130,17 +130,17 @@ async def create_graph(tx: Transaction, new: NewGraph) -> Graph:
 
 
 async def ensure_graph(tx: Transaction, new: NewGraph) -> tuple[Graph, bool]:
-    """Make a graph, or find the one that is there just so; whether it is new.
+    """Create a graph, or find the existing one with the same configuration; return it and whether it is new.
 
-    Raises Conflict if the name is another configuration's, Forbidden under an allow-list.
+    Raises Conflict if the existing one has another configuration, Forbidden under an allow-list.
     """
     graph = await open_graph(tx, new.name)
     if graph is None or graph.name != new.name:
         return await create_graph(tx, new), True
-    wanted = replace(
+    requested = replace(
         graph, conflict_policy=new.conflict_policy, kind_whitelist=new.kind_whitelist, metadata=new.metadata or {}
     )
-    if not wanted.says(graph):
+    if not requested.says(graph):
         raise Conflict(
             f"There is a graph named {new.name!r} already, with another configuration.", code=ErrorCode.GRAPH_EXISTS
         )
@@ -148,7 +148,7 @@ async def ensure_graph(tx: Transaction, new: NewGraph) -> tuple[Graph, bool]:
 
 
 async def provide_graph(tx: Transaction, name: str) -> Graph:
-    """The graph of that name, which is made where it is not there; raises Forbidden, QuotaExceeded or Unavailable."""
+    """The graph of that name, created where it does not exist; raises Forbidden, QuotaExceeded or Unavailable."""
     revision, made = await _locked(tx, graph_name(name), "")
     if made:
         await quotas.require_room_for_graph(tx)
@@ -159,7 +159,7 @@ async def provide_graph(tx: Transaction, name: str) -> Graph:
 async def configure_graph(
     tx: Transaction, name: str, patch: GraphPatch, operation: str, *, check: Check[Graph] = unconditional
 ) -> Graph:
-    """Change a graph's configuration, as one revision of it; nothing where it is so already.
+    """Change a graph's configuration, as one revision of it; no revision where nothing differs.
 
     Raises NotFound, Conflict for a name that is taken, Forbidden under an allow-list; and as `check` does.
     """
@@ -173,7 +173,7 @@ async def configure_graph(
         if not graph.says(revision.graph):
             if not await store.update_graph(tx, graph):
                 raise Conflict(f"There is a graph named {graph.name!r} already.", code=ErrorCode.GRAPH_EXISTS)
-            # Writers that wait for the lock have read the old configuration: a new head makes them begin again.
+            # Writers that wait for the lock have read the old configuration: a new head makes them start over.
             await store.renew_head(tx, graph)
             revision.touch("graphs_configured", [graph.id])
             await audit.record(tx, Action.GRAPH_CONFIGURED, named("graph", graph.id))
@@ -181,10 +181,10 @@ async def configure_graph(
 
 
 async def delete_graph(tx: Transaction, name: str, operation: str, *, check: Check[Graph] = unconditional) -> bool:
-    """Delete a graph with all that belongs to it, its history included; whether it was there. Its name is free again.
+    """Delete a graph with its nodes and its history, which frees its name; return whether it existed.
 
     Edges from other graphs stay and dangle. Raises Forbidden under an allow-list, Conflict while it is the default
-    graph of a key that holds: that key would silently write elsewhere; and as `check` does.
+    graph of a valid key: that key would silently write elsewhere; and as `check` does.
     """
     graph = await open_graph(tx, name)
     _require_unconfined(tx)
@@ -199,12 +199,12 @@ async def delete_graph(tx: Transaction, name: str, operation: str, *, check: Che
         last = await store.delete_nodes(tx, graph, after=last, limit=DELETED_AT_ONCE)
     await store.delete_graph(tx, graph)
     tx.announce(graph.id)
-    tx.change_callers()  # It may have been the one that calls of some mean that name none.
+    tx.change_callers()  # It may have been the graph that a caller used by default.
     return True
 
 
 async def head_of(view: GraphView) -> GraphHead:
-    """The newest revision of a graph and exact counts of what is live."""
+    """The newest revision of a graph and exact counts of live items."""
     if not view.is_there:
         return GraphHead.absent()
     if view.at is not None:
@@ -213,7 +213,7 @@ async def head_of(view: GraphView) -> GraphHead:
 
 
 async def last_written_at(tx: Transaction, graph: Graph) -> datetime:
-    """When the newest revision of a graph was written: every later one is later than that."""
+    """When the newest revision of a graph was written; every later revision has a later time."""
     return (await store.find_head(tx, graph.id)).at
 
 
@@ -223,7 +223,7 @@ async def newest_revision(tx: Transaction, graph: Graph) -> int:
 
 
 async def hold_graph(tx: Transaction, graph_id: UUID) -> Revision:
-    """Take a graph's write lock to make anew what is derived from it, as of its newest revision: none is made.
+    """Take a graph's write lock to rebuild derived rows as of its newest revision, without writing a new one.
 
     Raises NotFound, Forbidden, or Unavailable where the graph was configured while this call waited for the lock.
     """
@@ -247,9 +247,9 @@ async def changes_of(tx: Transaction, graph_id: UUID, *, since: int, limit: int)
 
 
 async def graph_ids(tx: Transaction, names: Sequence[str]) -> dict[str, UUID]:
-    """The ids of these graphs by the name or id that was given; raises NotFound for the first that is not there.
+    """The ids of these graphs, by the name or id in `names`; raises NotFound for the first that does not exist.
 
-    Under an allow-list, Forbidden for the first that it leaves out, whether or not it is there.
+    Under an allow-list, raises Forbidden for the first that it leaves out, whether or not that one exists.
     """
     found = await store.find_graph_ids(tx, names)
     for name in names:
@@ -260,7 +260,7 @@ async def graph_ids(tx: Transaction, names: Sequence[str]) -> dict[str, UUID]:
 
 
 async def find_graph_ids(tx: Transaction, names: Sequence[str]) -> dict[str, UUID]:
-    """The ids of those of these graphs that are there and that the caller may use, by the name or id that was given."""
+    """The ids of these graphs, by the name or id in `names`, as far as they exist and the caller may use them."""
     found = await store.find_graph_ids(tx, names)
     return {name: graph_id for name, graph_id in found.items() if tx.caller.may_use_graph(graph_id)}
 
@@ -270,7 +270,7 @@ async def write_graph(tx: Transaction, name: str | None, operation: str) -> Asyn
     """Write one revision: take the graph's lock, let the body write, then move the head and append the change.
 
     The first write to a name creates a graph; an id that no graph has raises NotFound. A body that touches nothing,
-    such as a deletion of what is not there, makes no revision, and no graph. Raises Forbidden, and QuotaExceeded at its
+    such as the deletion of unknown nodes, makes no revision, and no graph. Raises Forbidden, and QuotaExceeded at its
     end.
     """
     revision, made = await _locked(tx, graph_name(name or tx.caller.default_graph), operation)
@@ -295,7 +295,7 @@ async def write_graph_of(tx: Transaction, graph_id: UUID, operation: str) -> Asy
 
 
 async def _record(tx: Transaction, revision: Revision, *, made: bool = False) -> None:
-    """Finish a revision, of a graph that it made or not; raises QuotaExceeded where the plan does not allow it."""
+    """Finish a revision; `made`: it created its graph. Raises QuotaExceeded where the plan does not allow it."""
     written = await store.record_revision(tx, revision)
     tx.announce(revision.graph.id, revision.number)
     quotas.require_nodes(tx, written.quotas, nodes=written.nodes, added=revision.nodes_added)
@@ -315,7 +315,7 @@ async def _locked_by_id(tx: Transaction, graph_id: UUID, operation: str) -> Revi
 
 
 async def _locked(tx: Transaction, name: str, operation: str) -> tuple[Revision, bool]:
-    """The next revision of a graph, under its lock, and whether the graph is new."""
+    """The next revision of a graph, under its lock, and whether this call created the graph."""
     made = False
     revision = await store.lock_graph(tx, name, operation)
     if revision is None:  # Not there, or deleted or configured while this call waited for its lock.
@@ -332,12 +332,12 @@ async def _locked(tx: Transaction, name: str, operation: str) -> tuple[Revision,
 
 
 def _no_graph(name: str) -> NotFound:
-    asked = f"named {name!r}" if spelled_id(name) is None else f"with the id {name}"
-    return NotFound(f"There is no graph {asked}.", code=ErrorCode.GRAPH_NOT_FOUND)
+    description = f"named {name!r}" if spelled_id(name) is None else f"with the id {name}"
+    return NotFound(f"There is no graph {description}.", code=ErrorCode.GRAPH_NOT_FOUND)
 
 
 def _require_unconfined(tx: Transaction) -> None:
-    """A key that an allow-list confines to some graphs uses them as they are configured."""
+    """Raise Forbidden for a key that an allow-list confines to some graphs: it may use them, not configure them."""
     if tx.caller.graphs is not None:
         raise Forbidden(
             "This credential is confined to some graphs and cannot make, configure or delete any. Ask an admin.",

@@ -39,7 +39,7 @@ async def find_graph_name(tx: Transaction, graph_id: UUID) -> str | None:
 
 
 async def find_graph_ids(tx: Transaction, names: Sequence[str]) -> dict[str, UUID]:
-    """The ids of those graphs that exist, by the name or id that was asked for."""
+    """The ids of those of these graphs that exist, by the name or id in `names`."""
     rows = await tx.fetch(queries.find_graph_ids, names=names, ids=[spelled_id(name) for name in names])
     return {row["name"]: row["id"] for row in rows}
 
@@ -78,20 +78,20 @@ async def find_head_at(tx: Transaction, graph_id: UUID, at: Moment) -> GraphHead
 
 
 async def find_horizon(tx: Transaction, graph: Graph) -> Moment:
-    """The oldest revision of a graph that can be read; revision 0: all of them."""
+    """The oldest revision of a graph that can be read; revision 0: every one can be."""
     row = await tx.fetchrow(queries.find_horizon, graph_id=graph.id)
     assert row is not None
     return Moment(**row)
 
 
 async def find_revision_at(tx: Transaction, graph: Graph, before: datetime) -> Moment | None:
-    """The newest revision of a graph that was not later than a time, with its own; None before the first."""
+    """The newest revision of a graph that was written by a time, with its own time; None before the first."""
     row = await tx.fetchrow(queries.find_revision_at, graph_id=graph.id, before=before)
     return Moment(**row) if row else None
 
 
 async def raise_horizon(tx: Transaction, graph: Graph, horizon: Moment) -> None:
-    """Let no revision before this one be read."""
+    """Make this revision the oldest that can be read; never moves back."""
     await tx.execute(queries.raise_horizon, graph_id=graph.id, revision=horizon.revision, revision_time=horizon.at)
 
 
@@ -108,7 +108,7 @@ async def list_changes(tx: Transaction, graph_id: UUID, *, since: int, ids: int,
 
 
 async def insert_graph(tx: Transaction, new: NewGraph) -> Graph | None:
-    """Make a graph at revision 0; None if the name is taken."""
+    """Create a graph at revision 0; None if the name is taken."""
     row = await tx.fetchrow(
         queries.insert_graph,
         id=new_id(),
@@ -138,12 +138,12 @@ async def update_graph(tx: Transaction, graph: Graph) -> bool:
 
 
 async def renew_head(tx: Transaction, graph: Graph) -> None:
-    """Put another row in the place of a graph's head."""
+    """Replace the row of a graph's head by another with the same values."""
     await tx.execute(queries.renew_head, graph_id=graph.id)
 
 
 async def delete_nodes(tx: Transaction, graph: Graph, *, after: UUID, limit: int) -> UUID | None:
-    """Delete nodes of a graph with all that is theirs, in the order of their ids; the last of them, or None."""
+    """Delete nodes of a graph with all that belongs to them, in the order of their ids; the last of them, or None."""
     last: UUID | None = await tx.fetchval(queries.delete_nodes, graph_id=graph.id, after=after, limit=limit)
     return last
 

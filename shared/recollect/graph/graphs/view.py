@@ -15,8 +15,8 @@ from recollect.platform.transactions import STREAMED, Transaction
 class GraphView:
     """What a call reads: a graph, now or (`at`) at a past moment. Where there is no such graph, nothing is found in it.
 
-    Its queries are told which graph and which moment by the view. A query that has a twin for the past, whose name ends
-    in `_at`, is asked in that form where the view is of the past.
+    The view adds the graph and the moment to the parameters of a query. In a view of the past, a query that has a twin
+    for the past, whose name ends in `_at`, is replaced by that twin.
     """
 
     tx: Transaction
@@ -30,29 +30,29 @@ class GraphView:
 
     async def fetch(self, query: Query, **parameters: Any) -> list[asyncpg.Record]:
         """All rows."""
-        asked = self._query(query)
-        return await self.tx.fetch(asked, **self._parameters(asked, parameters))
+        query = self._query(query)
+        return await self.tx.fetch(query, **self._parameters(query, parameters))
 
     async def stream(
         self, query: Query, *, prefetch: int = STREAMED, **parameters: Any
     ) -> AsyncIterator[asyncpg.Record]:
         """All rows, of which `prefetch` are held at a time."""
-        asked = self._query(query)
-        async for row in self.tx.stream(asked, prefetch=prefetch, **self._parameters(asked, parameters)):
+        query = self._query(query)
+        async for row in self.tx.stream(query, prefetch=prefetch, **self._parameters(query, parameters)):
             yield row
 
     async def fetchval(self, query: Query, **parameters: Any) -> Any:
         """The first column of the first row, or None."""
-        asked = self._query(query)
-        return await self.tx.fetchval(asked, **self._parameters(asked, parameters))
+        query = self._query(query)
+        return await self.tx.fetchval(query, **self._parameters(query, parameters))
 
     def _query(self, query: Query) -> Query:
         return query if self.at is None or query.past is None else query.past
 
-    def _parameters(self, query: Query, given: dict[str, Any]) -> dict[str, Any]:
-        known = {
+    def _parameters(self, query: Query, own_parameters: dict[str, Any]) -> dict[str, Any]:
+        view_parameters = {
             "graph_id": self.graph.id,
             "reachable_graphs": self.tx.caller.graphs,
             **as_of_parameters(self.at),
         }
-        return {name: value for name, value in known.items() if name in query.parameters} | given
+        return {name: value for name, value in view_parameters.items() if name in query.parameters} | own_parameters

@@ -5,26 +5,28 @@ from dataclasses import dataclass
 from recollect.graph.entities.model import Entity
 
 MAX_LEVELS = 1_000
-MAX_SUBTREE = 10_000
 """Levels that are walked up or down, at most."""
+
+MAX_SUBTREE = 10_000
+"""Entities of a subtree to which a search is limited, at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """Which entities of a list: how many are passed over, and how many come back at most."""
+    """A page of a list: how many entities are skipped, and how many are returned at most."""
 
     offset: int = 0
     limit: int = 1_000
 
     @property
     def and_one_more(self) -> "PageRequest":
-        """The same with one more, which tells whether others follow."""
+        """The same with one more entity, which shows whether others follow."""
         return PageRequest(self.offset, self.limit + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class EntityPage:
-    """Entities; `next_offset` is where to go on where the list was cut."""
+    """A page of entities; `next_offset`: where the next page begins, None after the last one."""
 
     entities: list[Entity]
     next_offset: int | None = None

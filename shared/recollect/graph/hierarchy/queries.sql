@@ -1,10 +1,10 @@
 -- name: list_ancestor_ids
--- These live nodes and all above them, each once, with what it stands under. Expired ones count: they may be given more
--- time, and a cycle with them. UNION looks at no node twice; a CYCLE clause would compare each with the way to it, which
--- of a chain of 9,000 took 9 s.
--- Here and below, each level is looked up by itself (LATERAL, OFFSET 0), and that a node lives is said so that it calls
--- for no partial index: while a table has no statistics, the planner would compare each level with every node instead
--- (1,200 levels: 7 s).
+-- These live nodes and all their ancestors, each once, with its parent. Expired ones count: their expiry may be extended,
+-- which would complete a cycle. UNION visits no node twice; a CYCLE clause would compare each with the path to it, which took
+-- 9 s for a chain of 9,000.
+-- Here and below, each level is looked up by itself (LATERAL, OFFSET 0), and the condition that a node is live is written so
+-- that it matches no partial index: while a table has no statistics, the planner would compare each level with every node
+-- instead (1,200 levels: 7 s).
 WITH RECURSIVE above AS (
     SELECT id, parent_id FROM nodes WHERE tenant_id = :tenant_id AND id = ANY (:node_ids::uuid[])
         AND coalesce(removed_revision, 0) = 0
@@ -19,7 +19,7 @@ WITH RECURSIVE above AS (
 SELECT id, parent_id FROM above;
 
 -- name: list_ancestors
--- The live nodes above a node, nearest first, at most :levels levels, up to the first that is gone or has expired.
+-- The live ancestors of a node, nearest first, at most :levels levels, up to the first that is removed or has expired.
 WITH RECURSIVE above AS (
     SELECT NULL::uuid AS id, parent_id, 0 AS level FROM nodes WHERE tenant_id = :tenant_id AND id = :node_id
     UNION ALL
@@ -51,7 +51,7 @@ WITH RECURSIVE above AS (
 SELECT id FROM above WHERE level > 0 ORDER BY level;
 
 -- name: list_children
--- The live nodes right below a node, oldest first.
+-- The live children of a node, oldest first.
 SELECT id FROM nodes
 WHERE tenant_id = :tenant_id AND parent_id = :node_id AND removed_revision IS NULL
     AND (expires_at IS NULL OR expires_at > statement_timestamp())
@@ -68,7 +68,7 @@ OFFSET :offset
 LIMIT :limit;
 
 -- name: list_descendants
--- The live nodes below a node, depth first, siblings oldest first, at most :max_levels levels.
+-- The live descendants of a node, depth first, siblings oldest first, at most :max_levels levels.
 WITH RECURSIVE below AS (
     SELECT id, 1 AS level FROM nodes
     WHERE tenant_id = :tenant_id AND parent_id = :node_id AND removed_revision IS NULL

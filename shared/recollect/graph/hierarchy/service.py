@@ -20,11 +20,11 @@ from recollect.graph.relations.model import Subgraph
 from recollect.platform.transactions import Transaction
 
 BREATH = 10
-"""Entities whose new place is checked, by a walk up from there, before other calls go on."""
+"""Entities whose new parents are checked, by a walk up from there, before other calls go on."""
 
 
 async def set_parent(tx: Transaction, revision: Revision, name: str, parent: str | None) -> Entity:
-    """Put an entity, with all that is below it, under another; None makes it a root.
+    """Move an entity, with its descendants, under another; None makes it a root.
 
     The graph's write lock is held, so that two moves cannot close a cycle between them.
     Raises NotFound for either name, Conflict where the parent lies below the entity.
@@ -41,22 +41,22 @@ async def set_parent(tx: Transaction, revision: Revision, name: str, parent: str
 
 
 async def set_parents(tx: Transaction, revision: Revision, parents: Mapping[UUID, UUID | None]) -> set[UUID]:
-    """Put entities, by id, under others, or (None) make them roots; those whose place is another then.
+    """Move entities, by id, under others, or (None) make them roots; return those that moved.
 
-    One that its parent lies below stays where it is, and is not among them.
+    An entity whose new parent is one of its descendants stays where it is, and is not returned.
     """
     above = await store.list_ancestor_ids(tx, [node_id for link in parents.items() for node_id in link if node_id])
-    below = Counter(above.values())
+    child_counts = Counter(above.values())
     moved: dict[UUID, UUID | None] = {}
     for place, (node_id, parent_id) in enumerate(parents.items()):
         if place % BREATH == 0:
             await asyncio.sleep(0)
-        # Only what something stands under can be above its own parent: a chain is placed without a walk for each link.
+        # Only a node with children can be above its new parent: a chain is moved without a walk for each link.
         if above.get(node_id) == parent_id or node_id == parent_id:
             continue
-        if not below[node_id] or node_id not in _from_on_up(above, parent_id):
-            below.subtract([above.get(node_id)])
-            below.update([parent_id])
+        if not child_counts[node_id] or node_id not in _from_on_up(above, parent_id):
+            child_counts.subtract([above.get(node_id)])
+            child_counts.update([parent_id])
             above[node_id] = moved[node_id] = parent_id
     heads = await nodes.read_heads(tx, revision.graph, list(moved))
     rewrites = [Rewrite(head, replace(head.fields, parent_id=moved[head.id])) for head in heads.values()]
@@ -65,11 +65,11 @@ async def set_parents(tx: Transaction, revision: Revision, parents: Mapping[UUID
 
 
 async def place_entities(tx: Transaction, revision: Revision, parents: Mapping[str, str]) -> None:
-    """Put entities, by name, under others. Raises NotFound for any name, Conflict where that closes a cycle."""
+    """Move entities, by name, under others. Raises NotFound for any name, Conflict where that closes a cycle."""
     named = await nodes.require_entities(tx, revision.graph, unique(name for link in parents.items() for name in link))
-    wanted = {named[name].id: named[parent].id for name, parent in parents.items()}
-    moved = await set_parents(tx, revision, wanted) if wanted else set()
-    if len(moved) < len(wanted):
+    parent_ids = {named[name].id: named[parent].id for name, parent in parents.items()}
+    moved = await set_parents(tx, revision, parent_ids) if parent_ids else set()
+    if len(moved) < len(parent_ids):
         name = next(name for name in parents if named[name].id not in moved)
         raise Conflict(
             f"Setting parent '{parents[name]}' for entity '{name}' would close a cycle", code=ErrorCode.CYCLE
@@ -77,9 +77,10 @@ async def place_entities(tx: Transaction, revision: Revision, parents: Mapping[s
 
 
 async def place_of_merged(tx: Transaction, kept: UUID, parent_id: UUID | None, others: Sequence[UUID]) -> UUID | None:
-    """The parent for an entity that takes over others, and their children.
+    """The parent of an entity (`kept`) into which others are merged, whose children it gets.
 
-    Its own, unless it lies below one of the others: then that of the topmost of those, or it would stand below itself.
+    Its own parent, unless it lies below one of the others: then the parent of the topmost of these, since the entity
+    would else be its own ancestor.
     """
     above = list(_from_on_up(await store.list_ancestor_ids(tx, [kept]), kept))[1:]
     tops = [place for place, node_id in enumerate(above) if node_id in others]
@@ -89,30 +90,30 @@ async def place_of_merged(tx: Transaction, kept: UUID, parent_id: UUID | None, o
 
 
 async def get_parent(view: GraphView, name: str) -> Entity | None:
-    """The entity right above, or None; raises NotFound."""
-    node_id = await _found(view, name)
+    """The parent of an entity, or None; raises NotFound."""
+    node_id = await _entity_id(view, name)
     above = await store.list_ancestors(view, node_id, levels=1)
     found = await entities.entities_by_id(view, above)
     return found[0] if found else None
 
 
 async def get_ancestors(view: GraphView, name: str, page: PageRequest | None = None) -> EntityPage:
-    """The entities above, nearest first; raises NotFound."""
+    """The ancestors of an entity, nearest first; raises NotFound."""
     page = page or PageRequest()
-    node_id = await _found(view, name)
+    node_id = await _entity_id(view, name)
     above = await store.list_ancestors(view, node_id, levels=page.offset + page.limit + 1)
     return await _page(view, page, above[page.offset :])
 
 
 async def get_children(view: GraphView, name: str, page: PageRequest) -> EntityPage:
-    """The entities right below, oldest first; raises NotFound."""
-    node_id = await _found(view, name)
+    """The children of an entity, oldest first; raises NotFound."""
+    node_id = await _entity_id(view, name)
     return await _page(view, page, await store.list_children(view, node_id, page.and_one_more))
 
 
 async def get_descendants(view: GraphView, name: str, page: PageRequest) -> EntityPage:
-    """The entities below, depth first; raises NotFound."""
-    node_id = await _found(view, name)
+    """The descendants of an entity, depth first; raises NotFound."""
+    node_id = await _entity_id(view, name)
     return await _page(view, page, await store.list_descendants(view, node_id, page.and_one_more))
 
 
@@ -122,8 +123,8 @@ async def get_roots(view: GraphView, page: PageRequest) -> EntityPage:
 
 
 async def get_subtree(view: GraphView, name: str, page: PageRequest) -> Subgraph:
-    """An entity and those below it, depth first, and the relations among those of the page; raises NotFound."""
-    node_id = await _found(view, name)
+    """An entity and its descendants, depth first, and the relations among those of the page; raises NotFound."""
+    node_id = await _entity_id(view, name)
     first = [node_id] if page.offset == 0 else []
     below = PageRequest(max(page.offset - 1, 0), page.limit + 1 - len(first))
     ids = [*first, *await store.list_descendants(view, node_id, below)]
@@ -132,22 +133,22 @@ async def get_subtree(view: GraphView, name: str, page: PageRequest) -> Subgraph
 
 
 async def subtree_ids(view: GraphView, name: str) -> list[UUID]:
-    """An entity and those below it, up to MAX_SUBTREE; raises NotFound."""
-    node_id = await _found(view, name)
+    """An entity and its descendants, up to MAX_SUBTREE in all; raises NotFound."""
+    node_id = await _entity_id(view, name)
     return [node_id, *await store.list_descendants(view, node_id, PageRequest(0, MAX_SUBTREE - 1))]
 
 
 def _from_on_up(above: Mapping[UUID, UUID | None], node_id: UUID | None) -> dict[UUID, None]:
-    """A node and those above it, nearest first, as far as they live."""
-    way: dict[UUID, None] = {}
-    while node_id is not None and node_id in above and node_id not in way:
-        way[node_id] = None
+    """A node and its ancestors, nearest first, as far as they live."""
+    path: dict[UUID, None] = {}
+    while node_id is not None and node_id in above and node_id not in path:
+        path[node_id] = None
         node_id = above[node_id]
-    return way
+    return path
 
 
-async def _found(view: GraphView, name: str) -> UUID:
-    """The entity of that name, whatever is said of it; raises NotFound."""
+async def _entity_id(view: GraphView, name: str) -> UUID:
+    """The id of the entity of that name; raises NotFound. Its observations are not read."""
     named = (await nodes.find_named(view, [name])).get(name)
     if named is None or named.placeholder:
         raise EntityNotFound(name)

@@ -1,4 +1,4 @@
-"""One function per query of `queries.sql`, or per pair: a view asks the one of its moment."""
+"""One function per query of `queries.sql`, or per pair of present and past: a view runs the one for its moment."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -12,23 +12,23 @@ queries = Queries(__package__)
 
 
 async def list_ancestor_ids(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, UUID | None]:
-    """What these live nodes, and all above them, stand under: expired ones and any number of levels included."""
+    """The parents of these live nodes and of all their ancestors, by id: of any number of levels, expired ones, too."""
     return {row["id"]: row["parent_id"] for row in await tx.fetch(queries.list_ancestor_ids, node_ids=node_ids)}
 
 
 async def list_ancestors(view: GraphView, node_id: UUID, *, levels: int) -> list[UUID]:
-    """The live nodes above a node, nearest first, up to the first that is not there."""
+    """The live ancestors of a node, nearest first, up to the first that is not live."""
     return [row["id"] for row in await view.fetch(queries.list_ancestors, node_id=node_id, levels=levels)]
 
 
 async def list_children(view: GraphView, node_id: UUID, page: PageRequest) -> list[UUID]:
-    """The live nodes right below a node, oldest first."""
+    """The live children of a node, oldest first."""
     rows = await view.fetch(queries.list_children, node_id=node_id, offset=page.offset, limit=page.limit)
     return [row["id"] for row in rows]
 
 
 async def list_descendants(view: GraphView, node_id: UUID, page: PageRequest) -> list[UUID]:
-    """The live nodes below a node, depth first."""
+    """The live descendants of a node, depth first."""
     rows = await view.fetch(
         queries.list_descendants, node_id=node_id, max_levels=MAX_LEVELS, offset=page.offset, limit=page.limit
     )

@@ -1,4 +1,4 @@
-"""A version of a node, and what a put of one answers."""
+"""A version of a node, and the outcome of a put of one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,8 +16,8 @@ class Version:
     """One immutable version of a node. `id` is its own; `node_id` is the lineage's.
 
     `superseded_by` is the version that ended it; `conflicts` are the other heads of its lineage, where sibling versions
-    were recorded under the `manual` policy and none has superseded them yet. `reason`: why it was last changed,
-    where that was told.
+    were recorded under the `manual` policy and none has superseded them yet. `reason`: why it was last changed, if
+    stated.
     """
 
     tenant_id: UUID
@@ -67,8 +67,8 @@ class Version:
 class Draft:
     """A version to write: of a new lineage, or of `node_id`. `based_on`: the version that its writer had read.
 
-    `content_only`: of a node that is there, kind, content, summary, tags, metadata and freshness are taken from
-    `fields`, thread and time where they are given; the rest (its name, parent, importance, …) stays as it is.
+    `content_only`: an existing node gets kind, content, summary, tags, metadata and freshness from `fields`, and
+    thread and time where these are set; the rest (its name, parent, importance, …) stays as it is.
     """
 
     fields: NodeFields
@@ -78,7 +78,7 @@ class Draft:
     content_only: bool = False
 
     def fields_on(self, head: NodeHead) -> NodeFields:
-        """What the version holds that takes the place of `head`."""
+        """The fields of the version that replaces `head`."""
         if not self.content_only:
             return self.fields
         origin = {name: getattr(self.fields, name) for name in ORIGIN if getattr(self.fields, name) is not None}
@@ -86,17 +86,17 @@ class Draft:
 
 
 CONTENT = ("kind", "content", "summary", "tags", "metadata", "freshness_at")
-"""Fields of a node that a writer of lineages gives; each put gives all of them."""
+"""Fields of a node that every put of a lineage sets, all of them."""
 
 ORIGIN = ("thread", "said_at")
-"""Fields of a node that a writer of lineages may give; a later put that does not leaves them as they are."""
+"""Fields of a node that a put of a lineage may set; a later put without them leaves them as they are."""
 
 
 @dataclass(frozen=True, slots=True)
 class PutOutcome:
-    """What a draft became: a version of a node, and whether it stands beside heads that it was not based on.
+    """The outcome of a draft: a version of a node, and whether it is a sibling of heads that it was not based on.
 
-    `unchanged`: a head says what the draft says already, and nothing was written; `version` is the newest one.
+    `unchanged`: a head is the same as the draft already, and nothing was written; `version` is the newest one.
     """
 
     node_id: UUID
@@ -108,10 +108,10 @@ class PutOutcome:
 
 @dataclass(frozen=True, slots=True)
 class VersionFilter:
-    """What listed nodes must be. Empty tuples filter nothing; any of the kinds, any of the tags.
+    """Which nodes are listed: those with any of the kinds and any of the tags. Empty tuples filter nothing.
 
-    `prefix`: how the names of entities begin, whatever their case; facts have none. `after`: the lineage and the number
-    of the version that the page before ended with.
+    `prefix`: of the names of entities, in any case; facts have no names. `after`: the lineage and the number of the
+    last version of the page before.
     """
 
     kinds: tuple[str, ...] = ()
@@ -151,7 +151,7 @@ class TagPrefixUse:
 
 @dataclass(frozen=True, slots=True)
 class SchemaDescription:
-    """The vocabulary in use in a graph, each part most used first and bounded; `more` says that one was cut."""
+    """The vocabulary in use in a graph, each part most used first and bounded; `more`: at least one part was cut."""
 
     node_count: int
     kinds: tuple[KindUse, ...]
@@ -163,10 +163,10 @@ class SchemaDescription:
 def plan_puts(
     graph: Graph, drafts: Sequence[Draft], heads: Mapping[UUID, NodeHead], names: Mapping[str, UUID]
 ) -> list[Draft | Rewrite | RecollectError]:
-    """What each draft leads to, a lineage having one: a new lineage (the draft itself), a new version, or why neither.
+    """The step for each draft: a new lineage (the draft itself), a new version, or an error. One draft per lineage.
 
-    `heads` are the live nodes that the drafts name, `names` the live nodes that have the drafts' names; a placeholder's
-    name is free.
+    `heads` are the live nodes that the drafts refer to, `names` the live nodes that have the drafts' names; a
+    placeholder's name is free.
     """
     owners: dict[str, UUID | None] = dict(names)
     steps: list[Draft | Rewrite | RecollectError] = []
@@ -184,10 +184,10 @@ def plan_puts(
 
 
 def needless(rewrite: Rewrite, heads: Sequence[Version]) -> bool:
-    """Whether a version would repeat what a head of its lineage says: its call was done already, and is sent again.
+    """Whether a version would repeat a head of its lineage, as when a call is sent again.
 
-    `heads` are all heads of the lineage, the newest first. What settles a conflict is needed, whatever it says; what
-    would stand beside heads is not, where it is one of them.
+    `heads` are all heads of the lineage, the newest first. A version that settles a conflict is never needless; one
+    that would be a sibling of the heads is, where it equals one of them.
     """
     if len(heads) > 1 and not rewrite.beside_heads:
         return False
@@ -195,17 +195,17 @@ def needless(rewrite: Rewrite, heads: Sequence[Version]) -> bool:
 
 
 def fields_of(version: Version) -> NodeFields:
-    """What a version says of its node."""
+    """The fields of a version."""
     return NodeFields(**{name: getattr(version, name) for name in FIELD_NAMES})
 
 
 def not_found(node_id: UUID) -> NotFound:
-    """What is said of a node that is not there, or another graph's, or another tenant's."""
+    """The error for a node that does not exist, or is another graph's or another tenant's."""
     return NotFound(f"There is no node {node_id}.", code=ErrorCode.NODE_NOT_FOUND)
 
 
 def _require_kind(graph: Graph, draft: Draft, heads: Mapping[UUID, NodeHead]) -> None:
-    """A whitelist holds for what is new: a node keeps the kind that it has."""
+    """Raise InvalidInput for a new kind that the whitelist leaves out; a node may keep the kind that it has."""
     head = heads.get(draft.node_id) if draft.node_id else None
     if head is None or head.fields.kind != draft.fields.kind:
         graph.require_kind(draft.fields.kind, "kind")

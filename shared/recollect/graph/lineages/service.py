@@ -1,8 +1,8 @@
 """Use cases of lineages: write a version, read any version, see conflicts, settle them.
 
-Conflicts: under `lww` the newest put wins and what it replaces stays in history, superseded. Under `manual` a put that
-is not based on the newest version is written beside it, as a sibling head; a put based on the newest, or on none,
-supersedes all heads. A put that would say what a head says already, as when its call is sent again, writes nothing.
+Conflicts: under `lww` the newest put wins, and the version that it supersedes stays in history. Under `manual` a put
+that is not based on the newest version is written beside it, as a sibling head; a put based on the newest, or on none,
+supersedes all heads. A put that would repeat a head, as when its call is sent again, writes nothing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,18 +29,18 @@ from recollect.graph.nodes.model import NodeHead, NodeRef, Rewrite, occurrences
 from recollect.platform.transactions import Transaction
 
 MAX_WORDS = 100
-"""Kinds, tags and prefixes of tags that are told of a graph, at most, of each."""
+"""Kinds of a graph, and as many tags and prefixes of tags, that a description lists, at most."""
 
 MAX_EXAMPLES = 3
 MAX_VALUES = 10
 
 
 async def put_nodes(tx: Transaction, revision: Revision, drafts: Sequence[Draft]) -> list[PutOutcome | RecollectError]:
-    """Write versions, best effort: for each draft, in order, what it became or why it could not be written.
+    """Write versions, best effort: for each draft, in order, its outcome or its error.
 
-    None is written that would say what a head of its lineage says. A lineage that is named twice gets two versions.
-    NotFound for a lineage that is not there or deleted, InvalidInput for a version that it never had or a kind that is
-    not allowed, Conflict for a name that is taken.
+    A version that would repeat a head of its lineage is not written. A lineage that is named twice gets two versions.
+    NotFound for a lineage that does not exist or is deleted, InvalidInput for a version that it never had or a kind
+    that is not allowed, Conflict for a name that is taken.
     """
     outcomes: dict[int, PutOutcome | RecollectError] = {}
     for places in occurrences(lambda place: drafts[place].node_id or place, range(len(drafts))):
@@ -49,12 +49,12 @@ async def put_nodes(tx: Transaction, revision: Revision, drafts: Sequence[Draft]
 
 
 async def _put_nodes(tx: Transaction, revision: Revision, drafts: Sequence[Draft]) -> list[PutOutcome | RecollectError]:
-    """What `put_nodes` answers of drafts of which each lineage has one."""
+    """`put_nodes` for drafts of distinct lineages."""
     heads = await nodes.read_heads(tx, revision.graph, [draft.node_id for draft in drafts if draft.node_id])
     names = await nodes.find_named(
         GraphView(tx, revision.graph), [draft.fields.name for draft in drafts if draft.fields.name]
     )
-    # A placeholder becomes the node that is made under its name; a node that has relations of its own cannot become it.
+    # A placeholder becomes a new node of its name; an existing node, which has relations of its own, cannot replace it.
     renamed = {draft.fields.name for draft in drafts if draft.node_id and not draft.content_only}
     owners = {name: node.id for name, node in names.items() if not node.placeholder or name in renamed}
     planned = plan_puts(revision.graph, drafts, heads, owners)
@@ -68,7 +68,7 @@ async def _put_nodes(tx: Transaction, revision: Revision, drafts: Sequence[Draft
 
 
 async def put_node(tx: Transaction, revision: Revision, draft: Draft) -> PutOutcome:
-    """Write one version; raises what `put_nodes` would answer."""
+    """Write one version; raises the error that `put_nodes` would return."""
     (outcome,) = await put_nodes(tx, revision, [draft])
     if isinstance(outcome, RecollectError):
         raise outcome
@@ -76,7 +76,7 @@ async def put_node(tx: Transaction, revision: Revision, draft: Draft) -> PutOutc
 
 
 async def require_head(tx: Transaction, graph: Graph, node_id: UUID) -> NodeHead:
-    """A live node as it is now; raises NotFound. Placeholders are not there."""
+    """A live node as it is now; raises NotFound, also for a placeholder."""
     head = (await nodes.read_heads(tx, graph, [node_id])).get(node_id)
     if head is None or head.fields.placeholder:
         raise not_found(node_id)
@@ -86,13 +86,13 @@ async def require_head(tx: Transaction, graph: Graph, node_id: UUID) -> NodeHead
 async def get_node(view: GraphView, node_id: UUID) -> Version:
     """The newest version of a live node; raises NotFound."""
     found = await get_nodes(view, [node_id])
-    return _found(found[0] if found else None, node_id)
+    return _require_version(found[0] if found else None, node_id)
 
 
 async def get_nodes(view: GraphView, node_ids: Sequence[UUID], *, placeholders: bool = False) -> list[Version]:
-    """The newest versions of live nodes, in the order asked for; others are left out.
+    """The newest versions of live nodes, in the order of `node_ids`; unknown ids are left out.
 
-    `placeholders`: those too, for what leads over them.
+    `placeholders`: placeholders too, as for paths that lead over them.
     """
     if view.at is not None:
         found = await store.past_versions(view, node_ids, placeholders=placeholders)
@@ -101,7 +101,7 @@ async def get_nodes(view: GraphView, node_ids: Sequence[UUID], *, placeholders: 
 
 
 async def get_heads(view: GraphView, version_ids: Sequence[UUID]) -> list[Version]:
-    """Heads by their own ids, in the order asked for."""
+    """Heads in the order of `version_ids`."""
     found = await store.find_versions(view.tx, view.graph, version_ids)
     return found if view.at is None else await _with_conflicts_of(view, found)
 
@@ -109,7 +109,7 @@ async def get_heads(view: GraphView, version_ids: Sequence[UUID]) -> list[Versio
 async def get_found(
     view: GraphView, found: Sequence[tuple[UUID, UUID | None]]
 ) -> dict[tuple[UUID, UUID | None], Version]:
-    """Of nodes, each with the own id of a sibling head or None: that version, or the node's newest, in this order."""
+    """The versions of search results, in order: by node id and version id of a sibling head (None: the newest)."""
     newest = await get_nodes(view, [node_id for node_id, sibling in found if sibling is None])
     siblings = await get_heads(view, [sibling for _, sibling in found if sibling is not None])
     versions = {(node.node_id, None): node for node in newest} | {(node.node_id, node.id): node for node in siblings}
@@ -117,29 +117,29 @@ async def get_found(
 
 
 async def get_past_version(view: GraphView, node_id: UUID) -> Version:
-    """The version that was a node's head at the moment of the view, as it is kept; raises NotFound."""
+    """The version that was a node's head at the moment of the view, as stored; raises NotFound."""
     found = await store.past_versions(view, [node_id])
-    return _found(found[0] if found else None, node_id)
+    return _require_version(found[0] if found else None, node_id)
 
 
 async def get_nodes_across(tx: Transaction, graph_ids: Sequence[UUID], node_ids: Sequence[UUID]) -> list[Version]:
-    """The newest versions of live nodes of several graphs, in the order asked for; others are left out."""
+    """The newest versions of live nodes of several graphs, in the order of `node_ids`; unknown ids are left out."""
     return await store.current_versions(tx, graph_ids, node_ids)
 
 
 async def get_version(tx: Transaction, graph: Graph, version_id: UUID) -> Version:
     """One version by its own id, exactly as written; raises NotFound."""
     found = await store.find_versions(tx, graph, [version_id])
-    return _found(found[0] if found else None, version_id)
+    return _require_version(found[0] if found else None, version_id)
 
 
 async def get_versions(tx: Transaction, graph: Graph, version_ids: Sequence[UUID]) -> list[Version]:
-    """Versions by their own ids, exactly as written, in the order asked for; others are left out."""
+    """Versions exactly as written, in the order of `version_ids`; unknown ids are left out."""
     return await store.find_versions(tx, graph, version_ids)
 
 
 async def get_numbered(tx: Transaction, graph: Graph, node_id: UUID, number: int) -> Version:
-    """One version of a node by its number, of a deleted one too; raises NotFound, which says how far they go."""
+    """One version of a node, also of a deleted one, by its number; raises NotFound, which names the newest number."""
     version = await store.find_numbered(tx, graph, node_id, number)
     if version is None:
         newest = (await history(tx, graph, node_id, limit=1))[:1]
@@ -148,13 +148,13 @@ async def get_numbered(tx: Transaction, graph: Graph, node_id: UUID, number: int
             code=ErrorCode.NODE_NOT_FOUND,
             path="at_version",
         )
-    return _found(version, node_id)
+    return _require_version(version, node_id)
 
 
 async def history(
     tx: Transaction, graph: Graph, node_id: UUID, *, before: int | None = None, offset: int = 0, limit: int = 100
 ) -> list[Version]:
-    """Versions of a node, newest first, of a deleted one too; raises NotFound.
+    """Versions of a node, also of a deleted one, newest first; raises NotFound.
 
     `before`: only versions with a lower number.
     """
@@ -167,14 +167,14 @@ async def history(
 async def list_nodes(view: GraphView, only: VersionFilter) -> tuple[list[Version], bool]:
     """Heads of live nodes that pass a filter, oldest node first, and whether more follow.
 
-    Of nodes in conflict every head, the newest first.
+    A node in conflict is listed with every head, the newest first.
     """
     ids = await store.list_heads(view, only)
     return await get_heads(view, ids[: only.limit]), len(ids) > only.limit
 
 
 async def describe_schema(view: GraphView) -> SchemaDescription:
-    """Which kinds and tags a graph uses, so that its words can be taken up rather than doubled."""
+    """The kinds and tags that a graph uses, so that callers can reuse them instead of inventing synonyms."""
     count, kinds = await store.describe_kinds(view, examples=MAX_EXAMPLES, limit=MAX_WORDS + 1)
     prefixes = await store.count_tag_prefixes(view, values=MAX_VALUES, limit=MAX_WORDS + 1)
     tags = await store.count_tags(view, prefix="", limit=MAX_WORDS + 1)
@@ -187,7 +187,7 @@ async def describe_schema(view: GraphView) -> SchemaDescription:
 async def list_tags(
     view: GraphView, prefix: str = "", *, offset: int = 0, limit: int = MAX_WORDS
 ) -> tuple[list[TagUse], bool]:
-    """A page of the tags that begin so, whatever their case, most used first, and whether there are more."""
+    """A page of the tags with a prefix, in any case, most used first, and whether there are more."""
     found = await store.count_tags(view, prefix=prefix, offset=offset, limit=limit + 1)
     return found[:limit], len(found) > limit
 
@@ -195,18 +195,18 @@ async def list_tags(
 async def _without_needless(
     tx: Transaction, graph: Graph, steps: Sequence[Draft | Rewrite | RecollectError]
 ) -> list[Draft | Rewrite | PutOutcome | RecollectError]:
-    """The steps; in place of each that would repeat what a head says, its outcome."""
-    asked = [
+    """The steps; each that would repeat a head is replaced by its outcome."""
+    candidates = [
         step.head.id
         for step in steps
         if isinstance(step, Rewrite) and (step.beside_heads or step.fields.says(step.head.fields))
     ]
-    if not asked:
+    if not candidates:
         return list(steps)
-    newest = await store.current_versions(tx, [graph.id], asked)
-    others = await store.find_versions(tx, graph, [other for version in newest for other in version.conflicts])
+    newest = await store.current_versions(tx, [graph.id], candidates)
+    siblings = await store.find_versions(tx, graph, [sibling for version in newest for sibling in version.conflicts])
     heads: dict[UUID, list[Version]] = {}
-    for version in [*newest, *others]:
+    for version in [*newest, *siblings]:
         heads.setdefault(version.node_id, []).append(version)
     return [
         _unchanged(step, heads[step.head.id])
@@ -237,7 +237,7 @@ def _outcome(
             return PutOutcome(step.head.id, step.head.version + 1, created=False, conflict=step.beside_heads)
 
 
-def _found(version: Version | None, node_id: UUID) -> Version:
+def _require_version(version: Version | None, node_id: UUID) -> Version:
     if version is None or version.placeholder:
         raise not_found(node_id)
     return version

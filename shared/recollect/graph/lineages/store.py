@@ -16,7 +16,7 @@ queries = Queries(__package__)
 
 
 async def find_versions(tx: Transaction, graph: Graph, version_ids: Sequence[UUID]) -> list[Version]:
-    """Versions by their own ids, in the order asked for; those that are not there are left out."""
+    """Versions in the order of `version_ids`; unknown ids are left out."""
     return _versions(await tx.fetch(queries.find_versions, graph_id=graph.id, version_ids=version_ids))
 
 
@@ -26,7 +26,7 @@ async def find_numbered(tx: Transaction, graph: Graph, node_id: UUID, number: in
 
 
 async def past_versions(view: GraphView, node_ids: Sequence[UUID], *, placeholders: bool = False) -> list[Version]:
-    """The versions that were the heads of nodes, in the order asked for; those that did not live then are left out."""
+    """The versions that were the heads of nodes, in the order of `node_ids`; nodes that were not live are left out."""
     return _versions(await view.fetch(queries.past_versions, node_ids=node_ids, placeholders=placeholders))
 
 
@@ -44,7 +44,7 @@ async def list_versions(
 async def current_versions(
     tx: Transaction, graph_ids: Sequence[UUID], node_ids: Sequence[UUID], *, placeholders: bool = False
 ) -> list[Version]:
-    """The newest versions of live nodes of graphs, in the order asked for; those that are not there are left out."""
+    """The newest versions of live nodes of graphs, in the order of `node_ids`; unknown ids are left out."""
     return _versions(
         await tx.fetch(queries.current_versions, graph_ids=graph_ids, node_ids=node_ids, placeholders=placeholders)
     )
@@ -80,7 +80,7 @@ async def describe_kinds(view: GraphView, *, examples: int, limit: int) -> tuple
 
 
 async def count_tags(view: GraphView, *, prefix: str, offset: int = 0, limit: int) -> list[TagUse]:
-    """Tags of a graph that begin so, whatever their case, most used first."""
+    """Tags of a graph with a prefix, in any case, most used first."""
     return [TagUse(**row) for row in await view.fetch(queries.count_tags, prefix=prefix, limit=limit, offset=offset)]
 
 

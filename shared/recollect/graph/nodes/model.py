@@ -1,4 +1,4 @@
-"""Remembered things: lineages of versions, with a name or without."""
+"""Nodes: lineages of versions, with a name (entities) or without (facts)."""
 
 import unicodedata
 from collections import Counter
@@ -42,7 +42,7 @@ class NewFact:
 
 @dataclass(frozen=True, slots=True)
 class NodeRef:
-    """A live node: what a write needs to know of it."""
+    """A live node with the fields that a write needs."""
 
     id: UUID
     name: str
@@ -51,7 +51,7 @@ class NodeRef:
 
 @dataclass(frozen=True, slots=True)
 class NodeFields:
-    """All that a new version of a node may change. `reason` says why the node was last changed; None: nobody said."""
+    """All that a new version of a node may change. `reason` says why the node was last changed; None: not stated."""
 
     name: str | None = None
     kind: str | None = None
@@ -73,7 +73,7 @@ class NodeFields:
     reason: str | None = None
 
     def says(self, other: "NodeFields") -> bool:
-        """Whether a version with these fields would say what one with `other` says: then it need not be written."""
+        """Whether versions with these fields and with `other` are the same, so that none need be written."""
         return replace(self, last_dedup_at=other.last_dedup_at) == other and same_json(self.metadata, other.metadata)
 
 
@@ -103,7 +103,7 @@ class Rewrite:
     """A new version of a node.
 
     `beside_heads`: the earlier heads stay heads, so that the new version is their sibling (a recorded conflict).
-    `based_on`: the number of the version that it changes; None is the one before. `actor`: who wrote it; None is the
+    `based_on`: the number of the version that it changes; None is the one before. `actor`: its author; None is the
     caller.
     """
 
@@ -118,9 +118,8 @@ class Rewrite:
 class RestoredNode:
     """A lineage that gets back the `fields` that it had. `lived`: the fields that it has now; None if it was deleted.
 
-    `siblings`: the lineage had several heads. These are the ids of all versions among them but the highest, the lowest
-    first; they become heads again. `based_on`: the number of the version that the highest head was based on, where
-    there are several heads.
+    `siblings`: where the lineage had several heads, the ids of these versions without the highest, the lowest first;
+    they become heads again. `based_on`: then the number of the version that the highest head was based on.
     """
 
     id: UUID
@@ -133,7 +132,7 @@ class RestoredNode:
 
 @dataclass(frozen=True, slots=True)
 class RememberedFact:
-    """A fact that a write added, or that the graph had already (`known`)."""
+    """A fact that a write added, or that the graph already had (`known`)."""
 
     id: UUID
     known: bool
@@ -145,7 +144,7 @@ def unique(values: Iterable[T]) -> list[T]:
 
 
 def unique_by(key: Callable[[T], Hashable], values: Iterable[T]) -> list[T]:
-    """The first value of each key, in order of first appearance. A batch that names a thing twice means one thing."""
+    """The first value of each key, in order of first appearance. A batch that names an item twice means it once."""
     firsts: dict[Hashable, T] = {}
     for value in values:
         firsts.setdefault(key(value), value)
@@ -155,17 +154,17 @@ def unique_by(key: Callable[[T], Hashable], values: Iterable[T]) -> list[T]:
 def occurrences(key: Callable[[T], Hashable], values: Iterable[T]) -> list[list[T]]:
     """The values in groups: the first value of each key, then the second of each, and so on.
 
-    So a write of one group names each key once, and what a batch names twice is written twice, in order.
+    So a write of one group names each key once, and a key that a batch names twice is written twice, in order.
     """
-    named: Counter[Hashable] = Counter()
-    found: list[list[T]] = []
+    counts: Counter[Hashable] = Counter()
+    groups: list[list[T]] = []
     for value in values:
-        turn = named[key(value)]
-        named[key(value)] += 1
-        if turn == len(found):
-            found.append([])
-        found[turn].append(value)
-    return found
+        nth = counts[key(value)]
+        counts[key(value)] += 1
+        if nth == len(groups):
+            groups.append([])
+        groups[nth].append(value)
+    return groups
 
 
 def any_case(tags: Iterable[str]) -> list[str]:
@@ -174,9 +173,9 @@ def any_case(tags: Iterable[str]) -> list[str]:
     Python and PostgreSQL do not agree on every lower-case letter (İ, a final Σ), and a tag may be stored in the form of
     either.
     """
-    written = (
+    forms = (
         form
         for tag in tags
         for form in (tag, tag.lower(), tag.upper(), tag.upper().lower(), unicodedata.normalize("NFC", tag.upper()))
     )
-    return unique(written)
+    return unique(forms)

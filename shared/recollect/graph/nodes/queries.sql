@@ -132,9 +132,9 @@ ORDER BY expires_at, id
 LIMIT :limit;
 
 -- name: rewrite_heads
--- Give live nodes these fields and a new version number, and append the new versions, as append_versions does. What ends is
--- found by what is given, not joined with what was written: the planner would expect one row of that. Both are found by
--- the primary key: it takes no other index where all other conditions are such as none serves.
+-- Give live nodes these fields and a new version number, and append the new versions, as append_versions does. The versions
+-- that end are found by the arguments, not by a join with the written rows, of which the planner would expect one. Nodes
+-- and versions are found by the primary key: the other conditions are written so that no other index serves them.
 WITH rewritten AS MATERIALIZED (
     SELECT * FROM jsonb_to_recordset(:heads::jsonb) AS i (
         -- include: typed_fields
@@ -196,7 +196,7 @@ SELECT tenant_id, graph_id, node_id, newest + place, version_id, CASE WHEN place
 FROM coming;
 
 -- name: restore_heads
--- Give lineages, deleted ones too, the fields that they had, with a version number above those of restore_siblings
+-- Give lineages, deleted ones too, their former fields, with a version number above those of restore_siblings
 -- (`below`: how many these are). append_versions then adds the versions. IS TRUE around the check of the graph keeps the
 -- planner from any index but that of the ids.
 UPDATE nodes n SET version = n.version + i.below + 1, version_id = i.version_id, removed_revision = NULL,
@@ -242,7 +242,7 @@ LIMIT :limit;
 
 -- name: memories_of_nodes
 -- The texts of live nodes that search finds, oldest first: names, contents (of sibling heads too) and observations. Each
--- comes with its author and with whom it is about: the entity's name and its aliases. All is looked up node by node, by a
+-- comes with its author and with the names of its entity: its name and its aliases. All is looked up node by node, by a
 -- range of one id, in order, whatever the planner knows.
 WITH live AS (
     SELECT n.*, a.names AS aliases, nullif(concat_ws(' ', n.name, a.names), '') AS about
@@ -290,7 +290,7 @@ ORDER BY m.memory_id, m.version_id NULLS FIRST;
 -- name: remove_nodes
 -- Delete nodes of a graph with their observations and aliases. Returns what each node was, and how many of its removed
 -- observations were active. append_versions then adds the versions. Nothing is joined with the deleted rows: the planner
--- would expect one row of them. :reason, where it is told, is that of the version to come. IS TRUE around the check of the
+-- would expect one row of them. :reason, where it is not null, is that of the new version. IS TRUE around the check of the
 -- graph keeps it from any index but that of the ids.
 WITH removed AS (
     UPDATE nodes n SET removed_revision = :revision, version = n.version + 1, version_id = i.version_id,
@@ -338,7 +338,7 @@ CROSS JOIN LATERAL named_at(:tenant_id, :graph_id, wanted.name, :as_of_revision)
 WHERE n.expires_at IS NULL OR n.expires_at > :as_of_time;
 
 -- name: touch_nodes
--- Set the update time of these nodes: something that belongs to them changed. Those that this revision wrote have it.
+-- Set the update time of these nodes: something that belongs to them changed. Nodes that this revision wrote have it already.
 UPDATE nodes SET updated_at = :revision_time
 WHERE tenant_id = :tenant_id AND id = ANY (:node_ids::uuid[]) AND updated_at <> :revision_time;
 

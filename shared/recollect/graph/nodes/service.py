@@ -33,7 +33,7 @@ async def create_facts(
     """Create facts; return them in order. One that the graph has (same content, thread, status) is returned as known.
 
     The facts of one call must differ. Raises InvalidInput for a new fact of a kind that is not on the graph's
-    whitelist; `paths` tells for each fact where the caller got its kind.
+    whitelist; `paths`: for each fact, the argument that holds its kind.
     """
     facts = [replace(fact, said_at=fact.said_at or revision.at) for fact in facts]
     remembered = await store.insert_facts(tx, revision, facts)
@@ -53,7 +53,7 @@ async def remove_nodes(
 ) -> None:
     """Delete live nodes with their observations and passages. The caller removes their relations first.
 
-    `reason`: why, kept with the version that says so; else it keeps the one before.
+    `reason`: why, kept with the version that records the deletion; None keeps the reason of the version before.
     """
     removed = await store.remove_nodes(tx, revision, node_ids, reason)
     if not removed:
@@ -84,25 +84,26 @@ async def create_nodes(
     """Create nodes with all their fields; return their ids in order. A placeholder of a node's name becomes the node.
 
     `actors`: who is recorded as the author; None is the caller. `began`: the creation time of a node that existed
-    elsewhere before; None is now. `told`: names of which the caller goes on to tell something lasting, by which they
-    are found. Raises InvalidInput for a kind that is not on the whitelist, Conflict for a name that another node has.
+    elsewhere before; None is now. `told`: names of entities to which the caller adds lasting observations next, so that
+    the names need no passages. Raises InvalidInput for a kind that is not on the whitelist, Conflict for a name that
+    another node has.
     """
     if not nodes:
         return []
     _require_kinds(revision.graph, nodes)
     names = [node.name for node in nodes if node.name is not None]
     await _require_free_names(tx, revision, names, placeholders=True)
-    noted, since = list(actors) or [None] * len(nodes), list(began) or [None] * len(nodes)
-    made = await store.insert_nodes(tx, revision, list(zip(nodes, noted, since, strict=True)))
-    ids, counts = [node.id for node in made], _counts(nodes)
-    counts["placeholders"] -= sum(node.version > 1 for node in made)
+    authors, created_at = list(actors) or [None] * len(nodes), list(began) or [None] * len(nodes)
+    inserted = await store.insert_nodes(tx, revision, list(zip(nodes, authors, created_at, strict=True)))
+    ids, counts = [node.id for node in inserted], _counts(nodes)
+    counts["placeholders"] -= sum(node.version > 1 for node in inserted)
     revision.touch("nodes_added", ids, **counts)
     await store.append_versions(
-        tx, revision, [AppendedVersion(i, actor=actor) for i, actor in zip(ids, noted, strict=True)]
+        tx, revision, [AppendedVersion(i, actor=author) for i, author in zip(ids, authors, strict=True)]
     )
     memories = passages.without_needless_names(await store.memories_of_nodes(tx, ids))
-    silent = [memory for memory in memories if memory.source != Source.NAME or memory.text not in told]
-    await passages.index_memories(tx, revision, silent)
+    indexed = [memory for memory in memories if memory.source != Source.NAME or memory.text not in told]
+    await passages.index_memories(tx, revision, indexed)
     return ids
 
 
@@ -120,7 +121,7 @@ async def reindex_page(tx: Transaction, revision: Revision, *, after: UUID, limi
 async def read_heads(
     tx: Transaction, graph: Graph, node_ids: Sequence[UUID], *, expired_too: bool = False
 ) -> dict[UUID, NodeHead]:
-    """The live nodes of a graph among these ids, by id. `expired_too`: those that have expired, which no read finds."""
+    """The live nodes of a graph among these ids, by id. `expired_too`: also expired ones, which no read finds."""
     return await store.read_heads(tx, graph, unique(node_ids), expired_too=expired_too) if node_ids else {}
 
 
@@ -134,7 +135,7 @@ async def require_entity_heads(tx: Transaction, graph: Graph, names: Sequence[st
 
 
 async def rewrite(tx: Transaction, revision: Revision, rewrites: Sequence[Rewrite]) -> None:
-    """Write a new version of each node; a node may come once only.
+    """Write a new version of each node; each node may occur only once.
 
     Raises InvalidInput for a new kind that is not on the whitelist, Conflict for a name that another node has.
     """
@@ -152,7 +153,7 @@ async def rewrite(tx: Transaction, revision: Revision, rewrites: Sequence[Rewrit
 
 
 async def archive_expired(tx: Transaction, revision: Revision, *, limit: int) -> int:
-    """Archive nodes whose time has come, up to `limit`; how many."""
+    """Archive expired nodes, up to `limit`; return how many."""
     heads = await store.list_expired(tx, revision.graph, limit=limit)
     await rewrite(tx, revision, [Rewrite(head, replace(head.fields, status="archived", reason=None)) for head in heads])
     return len(heads)
@@ -178,17 +179,18 @@ async def ensure_named(tx: Transaction, revision: Revision, names: Sequence[str]
     missing = [name for name in unique(names) if name not in found]
     if missing:
         await release_names(tx, revision, missing)
-        placed = await store.insert_placeholders(tx, revision, missing)
-        revision.touch("placeholders_added", [node.id for node in placed], placeholders=len(placed))
-        await append_versions(tx, revision, [node.id for node in placed])
-        found |= {node.name: node for node in placed}
+        placeholders = await store.insert_placeholders(tx, revision, missing)
+        node_ids = [node.id for node in placeholders]
+        revision.touch("placeholders_added", node_ids, placeholders=len(placeholders))
+        await append_versions(tx, revision, node_ids)
+        found |= {node.name: node for node in placeholders}
     return found
 
 
 async def restore(tx: Transaction, revision: Revision, restored: Sequence[RestoredNode]) -> None:
-    """Give lineages, deleted ones too, the fields that they had, by new versions.
+    """Give lineages, deleted ones too, their former fields, by new versions.
 
-    No other node has their names. The caller calls `reindex` once all that belongs to them is restored, too.
+    No other node may have their names. The caller calls `reindex` once all that belongs to them is restored, too.
     """
     if not restored:
         return
@@ -219,21 +221,21 @@ async def append_versions(tx: Transaction, revision: Revision, node_ids: Sequenc
 
 
 async def touch_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
-    """Set the update time of nodes: something that belongs to them changed."""
+    """Set the update time of nodes, because something that belongs to them changed."""
     await store.touch_nodes(tx, revision, node_ids)
 
 
 async def release_names(tx: Transaction, revision: Revision, names: Sequence[str]) -> None:
-    """Archive the expired nodes that have these names and take the names from them: other nodes may have them then."""
+    """Archive the expired nodes that have these names and free the names for other nodes."""
     expired = await store.expired_heads(tx, revision.graph, names) if names else []
     archived = [Rewrite(h, replace(h.fields, name=None, status="archived", reason=None)) for h in expired]
     await rewrite(tx, revision, archived)
 
 
 async def labels_of(view: GraphView, node_ids: Sequence[UUID]) -> dict[UUID, str]:
-    """How paths and relations call each of these nodes: by its name, a placeholder's too, or else by its id.
+    """The label of each of these nodes in paths and relations: its name, a placeholder's too, or else its id.
 
-    This is the only place with that rule. A fact has no name and is called by its id, which every tool takes.
+    This is the only place with that rule. A fact has no name: its label is its id, which every tool takes.
     """
     names = await names_of(view, node_ids)
     return {node_id: names.get(node_id, str(node_id)) for node_id in node_ids}
@@ -250,7 +252,7 @@ async def find_homes(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, UU
 
 
 def _require_kinds(graph: Graph, fields: Iterable[NodeFields]) -> None:
-    for node in fields:  # A caller who was given the kind checks it before, and says where it stands.
+    for node in fields:  # A use case whose arguments hold the kind has checked it before, and named the argument.
         graph.require_kind(node.kind, None)
 
 

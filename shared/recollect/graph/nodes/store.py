@@ -29,8 +29,8 @@ from recollect.platform.transactions import Transaction
 queries = Queries(__package__)
 
 MAX_WRITTEN = 100
-"""Nodes of one statement, at most: its arguments are encoded on the event loop in one go, and it is a step of a call,
-in which calls of others wait for a core."""
+"""Nodes of one statement, at most: its arguments are encoded on the event loop in one go, and other calls wait for a
+core meanwhile."""
 
 MAX_LOOKED_UP = 2_000
 """Ids that one statement looks up, at most, for the same reason."""
@@ -66,8 +66,9 @@ async def insert_placeholders(tx: Transaction, revision: Revision, names: Sequen
 
 async def insert_facts(tx: Transaction, revision: Revision, facts: Sequence[NewFact]) -> list[RememberedFact]:
     """Create facts; return them in order, a fact that the graph had already with its older id."""
-    made = [_fact_row(place, fact) for place, fact in enumerate(facts)]
-    return [RememberedFact(**row) for row in await tx.fetch(queries.insert_facts, **_stamp(tx, revision), facts=made)]
+    new_facts = [_fact_row(place, fact) for place, fact in enumerate(facts)]
+    rows = await tx.fetch(queries.insert_facts, **_stamp(tx, revision), facts=new_facts)
+    return [RememberedFact(**row) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +84,15 @@ class AppendedVersion:
 async def append_versions(tx: Transaction, revision: Revision, appended: Sequence[AppendedVersion]) -> set[UUID]:
     """Append the heads of these nodes as versions; return the ids of nodes that have siblings, or had until now."""
     divided = set[UUID]()
-    for some in tx.batches(appended, MAX_WRITTEN):
+    for batch in tx.batches(appended, MAX_WRITTEN):
         rows = await tx.fetch(
             queries.append_versions,
             revision=revision.number,
             subject=tx.caller.subject,
-            node_ids=[version.node_id for version in some],
-            based_on=[version.based_on for version in some],
-            beside_heads=[version.beside_heads for version in some],
-            actors=[version.actor for version in some],
+            node_ids=[version.node_id for version in batch],
+            based_on=[version.based_on for version in batch],
+            beside_heads=[version.beside_heads for version in batch],
+            actors=[version.actor for version in batch],
         )
         divided.update(row["node_id"] for row in rows)
     return divided
@@ -123,8 +124,9 @@ async def list_expired(tx: Transaction, graph: Graph, *, limit: int) -> list[Nod
 async def rewrite_heads(tx: Transaction, revision: Revision, rewrites: Sequence[Rewrite]) -> set[UUID]:
     """Give live nodes other fields by new versions; return the ids of nodes that have siblings, or had until now."""
     divided = set[UUID]()
-    for some in tx.batches(rewrites, MAX_WRITTEN):
-        rows = await tx.fetch(queries.rewrite_heads, **_stamp(tx, revision), heads=[_rewrite_row(r) for r in some])
+    for batch in tx.batches(rewrites, MAX_WRITTEN):
+        heads = [_rewrite_row(rewrite) for rewrite in batch]
+        rows = await tx.fetch(queries.rewrite_heads, **_stamp(tx, revision), heads=heads)
         divided.update(row["node_id"] for row in rows)
     return divided
 
@@ -135,11 +137,11 @@ async def release_names(tx: Transaction, graph: Graph, node_ids: Sequence[UUID])
 
 
 async def restore_heads(tx: Transaction, revision: Revision, restored: Sequence[RestoredNode]) -> None:
-    """Give lineages, deleted ones too, the fields that they had and a new version number."""
-    for some in tx.batches(restored, MAX_WRITTEN):
+    """Give lineages, deleted ones too, their former fields and a new version number."""
+    for batch in tx.batches(restored, MAX_WRITTEN):
         rows = [
             {"id": r.id, "version_id": new_id(), "began_at": r.began_at, "below": len(r.siblings), **_columns(r.fields)}
-            for r in some
+            for r in batch
         ]
         await tx.execute(queries.restore_heads, graph_id=revision.graph.id, revision_time=revision.at, heads=rows)
 
@@ -168,11 +170,11 @@ async def insert_nodes(
         return {"id": new_id(), "version_id": new_id(), "actor": actor, "began_at": began_at, **_columns(fields)}
 
     rows = await each(nodes, row_of)
-    made = dict[UUID, asyncpg.Record]()
-    for some in tx.batches(rows, MAX_WRITTEN):
-        inserted = await tx.fetch(queries.insert_nodes, **_stamp(tx, revision), nodes=some)
-        made.update((row["version_id"], row) for row in inserted)
-    return [InsertedNode(**made[row["version_id"]]) for row in rows]
+    inserted = dict[UUID, asyncpg.Record]()
+    for batch in tx.batches(rows, MAX_WRITTEN):
+        records = await tx.fetch(queries.insert_nodes, **_stamp(tx, revision), nodes=batch)
+        inserted.update((record["version_id"], record) for record in records)
+    return [InsertedNode(**inserted[row["version_id"]]) for row in rows]
 
 
 async def list_node_ids(tx: Transaction, graph: Graph, *, after: UUID, limit: int) -> list[UUID]:
@@ -191,10 +193,10 @@ async def remove_nodes(
 ) -> list[RemovedNode]:
     """Delete live nodes of the graph with their observations, for this reason, if any."""
     removed: list[RemovedNode] = []
-    for some in tx.batches(node_ids, MAX_WRITTEN):
-        version_ids = [new_id() for _ in some]
+    for batch in tx.batches(node_ids, MAX_WRITTEN):
+        version_ids = [new_id() for _ in batch]
         rows = await tx.fetch(
-            queries.remove_nodes, **revision.parameters, node_ids=some, version_ids=version_ids, reason=reason
+            queries.remove_nodes, **revision.parameters, node_ids=batch, version_ids=version_ids, reason=reason
         )
         removed += [RemovedNode(**row) for row in rows]
     return removed
@@ -213,8 +215,8 @@ async def touch_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[UU
 async def names_of(view: GraphView, node_ids: Sequence[UUID]) -> dict[UUID, str]:
     """The names of nodes by id, placeholders too."""
     names: dict[UUID, str] = {}
-    for some in batches(node_ids, MAX_LOOKED_UP):
-        names |= {row["id"]: row["name"] for row in await view.fetch(queries.names_of, node_ids=some)}
+    for batch in batches(node_ids, MAX_LOOKED_UP):
+        names |= {row["id"]: row["name"] for row in await view.fetch(queries.names_of, node_ids=batch)}
     return names
 
 

@@ -1,4 +1,4 @@
-"""Short statements about entities."""
+"""Observations: short statements about entities."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -20,7 +20,7 @@ def each_tag_once(tags: Iterable[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attributes:
-    """What a memory says of itself beside its text; where it says nothing, its entity's hold."""
+    """The attributes of a memory beside its text; where one is not set, its entity's holds."""
 
     kind: str | None = None
     tags: tuple[str, ...] = ()
@@ -30,16 +30,16 @@ class Attributes:
 
     @property
     def attributes(self) -> "Attributes":
-        """These alone."""
+        """The attributes alone, without the fields of a subclass."""
         return Attributes(**{name: getattr(self, name) for name in ATTRIBUTES})
 
     def given(self) -> dict[str, Any]:
-        """Those that are said, by name."""
-        told = {name: getattr(self, name) for name in ATTRIBUTES} | {"tags": each_tag_once(self.tags)}
-        return {name: value for name, value in told.items() if value not in (None, (), {})}
+        """The attributes that are set, by name."""
+        attributes = {name: getattr(self, name) for name in ATTRIBUTES} | {"tags": each_tag_once(self.tags)}
+        return {name: value for name, value in attributes.items() if value not in (None, (), {})}
 
     def enriched(self, other: "Attributes") -> "Attributes":
-        """These with what they lack of another's: tags and metadata add up, and the greater importance holds."""
+        """These attributes, completed by another's: tags and metadata add up, and the greater importance holds."""
         importances = [i for i in (self.importance, other.importance) if i is not None]
         return Attributes(
             kind=self.kind or other.kind,
@@ -55,7 +55,7 @@ ATTRIBUTES = tuple(field.name for field in dataclass_fields(Attributes))
 
 @dataclass(frozen=True, slots=True)
 class NewObservation(Attributes):
-    """One statement to attach to the entity of that name."""
+    """An observation to attach to the entity of that name."""
 
     entity: str
     content: str
@@ -66,7 +66,7 @@ class NewObservation(Attributes):
     reason: str | None = None
 
     def on(self, node_id: UUID, revision: Revision) -> "Observation":
-        """The statement on this node, with an id of its own, by who writes; said now where nothing else is told."""
+        """The observation on this node, with a new id, by the revision's author; said now unless `said_at` is set."""
         return Observation(
             new_id(),
             node_id,
@@ -86,8 +86,8 @@ class NewObservation(Attributes):
 class Observation(Attributes):
     """An observation as it is now, with the name of the entity that it is about.
 
-    `created_by`: who said it first, whoever attaches it again. `reason`: why it was last changed, where that was told.
-    `first_revision`: of its first version, which gives it its place among what its entity says; None: it is new.
+    `created_by`: its first author, also where another caller attached it again. `reason`: why it was last changed, if
+    stated. `first_revision`: the revision of its first version, which orders it among its entity's; None: it is new.
     """
 
     id: UUID
@@ -104,37 +104,37 @@ class Observation(Attributes):
 
     @property
     def is_active(self) -> bool:
-        """Whether it is told, and counted, among what its entity says; an outdated one is kept."""
+        """Whether it is listed and counted with its entity; an outdated observation is stored, but neither."""
         return self.status == "active"
 
     def says(self, other: "Observation") -> bool:
-        """Whether a version like this would say what one like `other` says: then it need not be written."""
+        """Whether a version like this and one like `other` are the same, so that none need be written."""
         return self == other and same_json(self.metadata, other.metadata)
 
     def as_outdated(self, reason: str | None) -> "Observation":
-        """The statement as one that no longer holds, for this reason; one that is outdated already stays as it is."""
+        """The observation as outdated, for this reason; one that is outdated already stays as it is."""
         return replace(self, status="outdated", reason=reason) if self.is_active else self
 
     @property
     def key(self) -> "Key":
-        """What makes it the same as another of the same status."""
+        """The key of the observation: two with the same key and the same status are the same."""
         return self.node_id, self.content, self.thread
 
     def united(self, other: "Observation") -> "Observation":
-        """The statement with what it lacks of another that says the same: attributes, and the time that it lasts."""
+        """The observation, completed by another with the same text: its attributes, and the later expiry."""
         ends = (self.expires_at, other.expires_at)
         later = None if None in ends else max(end for end in ends if end is not None)
         return replace(self.with_attributes(self.enriched(other)), expires_at=later)
 
     def with_attributes(self, attributes: Attributes) -> "Observation":
-        """The statement with these attributes, all of them."""
+        """The observation with these attributes in place of all its own."""
         return replace(self, **{name: getattr(attributes, name) for name in ATTRIBUTES})
 
 
 def own_texts(heads: Iterable[NodeHead], known: str | None, at: datetime) -> list[Observation]:
-    """The texts that entities have of their own, but one that is `known`, as statements about them under their ids.
+    """The own texts (`content`) of entities as observations under the entities' ids, without the text `known`.
 
-    `at`: when one was said of which nobody told that.
+    `at`: when a text without a time was said.
     """
     return [
         Observation(h.id, h.id, h.name or "", h.content, h.thread, h.said_at or at, h.expires_at, h.created_by)
@@ -144,9 +144,9 @@ def own_texts(heads: Iterable[NodeHead], known: str | None, at: datetime) -> lis
 
 
 Key = tuple[UUID, str, str | None]
-"""A node, what is said of it, and in which thread."""
+"""The node, the content and the thread of an observation."""
 
 
 def count_active(observations: Iterable[Observation]) -> int:
-    """How many of these are told and counted."""
+    """How many of these are active."""
     return sum(observation.is_active for observation in observations)

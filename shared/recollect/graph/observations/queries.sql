@@ -1,21 +1,21 @@
 -- fragment: statement
--- An observation o of a node n as it is told to the code. What was stored without a time was said when it was stored.
+-- The columns of an observation o of a node n: Observation. One that was stored without a time was said when it was stored.
 o.id, o.node_id, coalesce(n.name, '') AS entity, o.content, o.thread, coalesce(o.said_at, o.created_at) AS said_at,
     o.expires_at,
     o.created_by, o.status, o.reason, coalesce(o.first_revision, o.added_revision) AS first_revision, o.kind, o.tags,
     o.importance, o.source, o.metadata
 
 -- fragment: attributes
--- What stands beside the text of an observation i, from JSON.
+-- The attributes of an observation i, from JSON.
 jsonb_to_record(i.attributes) AS a (kind text, tags text[], importance double precision, source text, metadata jsonb,
     status text, reason text, first_revision bigint)
 
 -- name: insert_observations
--- Statements about entities. :across_threads: one that the entity has already, with the same status, is left out, whatever
--- its thread; else only one of the same thread is. Looked up by the hash: through the view, for under row-level security
--- it serves no index; and with IS TRUE, without which PostgreSQL may take the index of trigrams, 50 ms a statement in a
--- graph of 100,000 (measured); each by itself, whatever the planner knows (OFFSET 0). Their nodes are updated by it, but for
--- those that this revision wrote already.
+-- New observations, except those that the entity already has with the same status. :across_threads: in any thread; else in
+-- the same thread. They are looked up by the hash: through the view, since under row-level security the hash serves no
+-- index; with IS TRUE, without which PostgreSQL may take the index of trigrams, 50 ms an observation in a graph of 100,000
+-- (measured); and each by itself, whatever the planner knows (OFFSET 0). The update time of their nodes is set, except of
+-- those that this revision has written already.
 WITH inserted AS (
     INSERT INTO observations (tenant_id, graph_id, id, node_id, content, thread, said_at, expires_at, kind, tags, importance,
         source, metadata, status, reason, first_revision, added_revision, created_at, created_by)
@@ -42,7 +42,7 @@ SELECT id FROM inserted;
 
 -- name: rewrite_observations
 -- Give live observations of a graph new versions under their ids, as of revision :revision and its time :revision_time:
--- the versions before end. One that this revision wrote is written over.
+-- the versions before end. A version that this revision wrote is overwritten.
 WITH closed AS (
     UPDATE observations SET removed_revision = :revision
     WHERE tenant_id = :tenant_id AND (graph_id = :graph_id) IS TRUE AND id = ANY (:ids::uuid[])
@@ -63,7 +63,7 @@ ON CONFLICT (tenant_id, id, added_revision) DO UPDATE SET content = excluded.con
 WHERE o.removed_revision IS NULL;
 
 -- name: find_observations
--- Observations by their node and content, live and active at :revision_time; by the hash, as above.
+-- Observations by their node and content, live and active at :revision_time; looked up by the hash, as above.
 SELECT -- include: statement
 FROM unnest(:node_ids::uuid[], :contents::text[]) AS i (node_id, content)
 CROSS JOIN LATERAL (
@@ -88,7 +88,7 @@ WHERE o.tenant_id = :tenant_id AND (o.graph_id = :graph_id) IS TRUE AND o.id = A
     AND coalesce(least(o.expires_at, n.expires_at) > statement_timestamp(), true);
 
 -- name: past_nodes_of
--- What observations were about at a revision and its time.
+-- The nodes of observations at a revision and its time.
 SELECT id, node_id FROM observations_at(:tenant_id, :graph_id, :as_of_revision)
 WHERE id = ANY (:ids::uuid[]) AND (expires_at IS NULL OR expires_at > :as_of_time);
 
@@ -108,14 +108,14 @@ WHERE o.expires_at IS NULL OR o.expires_at > statement_timestamp()
 ORDER BY coalesce(o.first_revision, o.added_revision), o.id;
 
 -- name: list_expired_observations
--- Observations of a graph whose time has come, longest expired first; at most :limit.
+-- Expired observations of a graph, longest expired first; at most :limit.
 SELECT id FROM observations
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND expires_at <= statement_timestamp() AND removed_revision IS NULL
 ORDER BY expires_at, id
 LIMIT :limit;
 
 -- name: remove_observations
--- Take statements away from entities, by content; outdated ones too. Each is looked up first, by the hash, as above.
+-- Remove observations by their node and content; outdated ones too. Each is looked up first, by the hash, as above.
 UPDATE observations SET removed_revision = :revision
 WHERE tenant_id = :tenant_id AND coalesce(removed_revision, 0) = 0 AND id = ANY (ARRAY(
     SELECT o.id FROM unnest(:node_ids::uuid[], :contents::text[]) AS i (node_id, content)
@@ -129,7 +129,7 @@ WHERE tenant_id = :tenant_id AND coalesce(removed_revision, 0) = 0 AND id = ANY 
 RETURNING id, node_id, status;
 
 -- name: remove_outdated
--- Take outdated statements away by their node, content and thread; looked up as above.
+-- Remove outdated observations by their node, content and thread; looked up as above.
 UPDATE observations SET removed_revision = :revision
 WHERE tenant_id = :tenant_id AND coalesce(removed_revision, 0) = 0 AND id = ANY (ARRAY(
     SELECT o.id FROM unnest(:node_ids::uuid[], :contents::text[], :threads::text[]) AS i (node_id, content, thread)
@@ -144,7 +144,7 @@ WHERE tenant_id = :tenant_id AND coalesce(removed_revision, 0) = 0 AND id = ANY 
 RETURNING id, node_id, status;
 
 -- name: remove_observations_by_id
--- Take observations of a graph away, by id.
+-- Remove observations of a graph by id.
 UPDATE observations SET removed_revision = :revision
 WHERE tenant_id = :tenant_id AND (graph_id = :graph_id) IS TRUE AND id = ANY (:ids::uuid[])
     AND coalesce(removed_revision, 0) = 0

@@ -17,12 +17,12 @@ from recollect.platform.transactions import Transaction
 queries = Queries(__package__)
 
 MAX_WRITTEN = 100
-"""Observations of one statement, at most: it is a step of a call, in which calls of others wait for a core."""
+"""Observations of one SQL statement, at most: other calls wait for a core meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemovedObservation:
-    """An observation that a write took away: of which node, and with which status."""
+    """A removed observation, with its node and its status."""
 
     id: UUID
     node_id: UUID
@@ -32,13 +32,13 @@ class RemovedObservation:
 async def insert_observations(
     tx: Transaction, revision: Revision, observations: Sequence[Observation], *, across_threads: bool
 ) -> list[Observation]:
-    """Attach statements to nodes, which are updated; those that the node did not have, in order.
+    """Attach observations to nodes, and touch the nodes; return those that the nodes did not have, in order.
 
     `across_threads`: in any thread.
     """
     inserted = set[UUID]()
-    for some in tx.batches(observations, MAX_WRITTEN):
-        columns = await _columns(some)
+    for batch in tx.batches(observations, MAX_WRITTEN):
+        columns = await _columns(batch)
         rows = await tx.fetch(
             queries.insert_observations, **revision.parameters, **columns, across_threads=across_threads
         )
@@ -48,8 +48,8 @@ async def insert_observations(
 
 async def rewrite_observations(tx: Transaction, revision: Revision, observations: Sequence[Observation]) -> None:
     """Give live observations of the graph new versions, by their ids."""
-    for some in tx.batches(observations, MAX_WRITTEN):
-        await tx.execute(queries.rewrite_observations, **revision.parameters, **await _columns(some))
+    for batch in tx.batches(observations, MAX_WRITTEN):
+        await tx.execute(queries.rewrite_observations, **revision.parameters, **await _columns(batch))
 
 
 async def find_observations(
@@ -72,7 +72,7 @@ async def observations_by_id(tx: Transaction, graph: Graph, ids: Sequence[UUID])
 
 
 async def past_nodes_of(view: GraphView, ids: Sequence[UUID]) -> dict[UUID, UUID]:
-    """What observations were about."""
+    """The nodes that observations had at the view's moment, by the observation's id."""
     return {row["id"]: row["node_id"] for row in await view.fetch(queries.past_nodes_of, ids=ids)}
 
 
@@ -82,7 +82,7 @@ async def list_observations(tx: Transaction, node_ids: Sequence[UUID]) -> list[O
 
 
 async def list_expired_observations(tx: Transaction, graph: Graph, *, limit: int) -> list[UUID]:
-    """Observations of a graph whose time has come, longest expired first."""
+    """Expired observations of a graph, longest expired first."""
     rows = await tx.fetch(queries.list_expired_observations, graph_id=graph.id, limit=limit)
     return [row["id"] for row in rows]
 
@@ -90,7 +90,7 @@ async def list_expired_observations(tx: Transaction, graph: Graph, *, limit: int
 async def remove_observations(
     tx: Transaction, revision: Revision, keys: Sequence[tuple[UUID, str]]
 ) -> list[RemovedObservation]:
-    """Take statements away from nodes, by content; those that were there."""
+    """Remove observations by node and content; return those that existed."""
     rows = await tx.fetch(
         queries.remove_observations,
         revision=revision.number,
@@ -101,15 +101,15 @@ async def remove_observations(
 
 
 async def remove_outdated(tx: Transaction, revision: Revision, keys: Sequence[Key]) -> list[RemovedObservation]:
-    """Take outdated statements away from nodes, by content and thread; those that were there."""
+    """Remove outdated observations by node, content and thread; return those that existed."""
     removed = list[RemovedObservation]()
-    for some in tx.batches(keys, MAX_WRITTEN):
+    for batch in tx.batches(keys, MAX_WRITTEN):
         rows = await tx.fetch(
             queries.remove_outdated,
             revision=revision.number,
-            node_ids=[k[0] for k in some],
-            contents=[k[1] for k in some],
-            threads=[k[2] for k in some],
+            node_ids=[k[0] for k in batch],
+            contents=[k[1] for k in batch],
+            threads=[k[2] for k in batch],
         )
         removed.extend(RemovedObservation(**row) for row in rows)
     return removed
@@ -118,7 +118,7 @@ async def remove_outdated(tx: Transaction, revision: Revision, keys: Sequence[Ke
 async def remove_observations_by_id(
     tx: Transaction, revision: Revision, ids: Sequence[UUID]
 ) -> list[RemovedObservation]:
-    """Take observations of a graph away, by id; those that were there."""
+    """Remove observations of a graph by id; return those that existed."""
     rows = await tx.fetch(
         queries.remove_observations_by_id, graph_id=revision.graph.id, revision=revision.number, ids=ids
     )
@@ -126,7 +126,7 @@ async def remove_observations_by_id(
 
 
 async def _columns(observations: Sequence[Observation]) -> dict[str, list[Any]]:
-    """Observations, column by column; what stands beside their texts as JSON, since lists of lists are no columns."""
+    """Observations, column by column. Attributes are JSON, since lists of lists are no columns."""
     return {
         "created_by": [o.created_by for o in observations],
         "ids": [o.id for o in observations],
@@ -135,11 +135,11 @@ async def _columns(observations: Sequence[Observation]) -> dict[str, list[Any]]:
         "threads": [o.thread for o in observations],
         "said_at": [o.said_at for o in observations],
         "expires_at": [o.expires_at for o in observations],
-        "attributes": await each(observations, lambda o: {name: getattr(o, name) for name in _BESIDE}),
+        "attributes": await each(observations, lambda o: {name: getattr(o, name) for name in _JSON_FIELDS}),
     }
 
 
-_BESIDE = (*ATTRIBUTES, "status", "reason", "first_revision")
+_JSON_FIELDS = (*ATTRIBUTES, "status", "reason", "first_revision")
 
 
 def _observation(row: asyncpg.Record) -> Observation:

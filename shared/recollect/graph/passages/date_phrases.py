@@ -1,4 +1,4 @@
-"""How times are told in each language that has a table: another is added here."""
+"""The forms of times in each language that has a table. Add another language here."""
 
 from recollect.graph.passages.dates import (
     DAY,
@@ -48,16 +48,16 @@ _ENGLISH = {
 
 _LAST, _NEXT = "(?:last|past|previous)", "(?:next|coming|upcoming)"
 _WHOLE = r"(?<!\d[.,])"
-"""Not behind the point or comma of a number: "1,000 years ago" is not 0 years ago."""
+"""Not after the point or comma of a number: "1,000 years ago" is not 0 years ago."""
 _ORDINAL = "(?:st|nd|rd|th)?"
 _CLOCK = r"(?:T[\d:.]{4,15}(?:Z|[+-]\d\d:?\d\d)?)?"
-"""The time of a day behind its date, as programs write it."""
+"""The time of day after a date, as programs write it."""
 _NO_WORD = "(?-i:(?!may|march))"
-"""Behind "this", the months that are words, too, are months by their capital only."""
+"""After "this", the months that are also words are months only if they are capitalised."""
 
 
 def _after(*words: str) -> str:
-    """What stands before a word that tells a time only then; not a part of the phrase, so that a longer one is seen."""
+    """Words of which one must precede a time; not a part of the phrase, so that a longer phrase can match there."""
     return "(?:" + "|".join(rf"(?<=\b{word} )" for word in words) + ")"
 
 

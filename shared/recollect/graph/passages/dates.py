@@ -1,8 +1,8 @@
-"""Times that texts tell, as ranges of days: by the calendar ("on 5 May 2023"), or from when it was said ("last May").
+"""Times in texts, as ranges of days: by the calendar ("on 5 May 2023"), or relative to the day of saying ("last May").
 
 A language is a table: its words for numbers, units, days and months, and the phrases that it makes of them
-(`date_phrases.py`). What a phrase means is said here, once for all languages. Each phrase becomes a part of one pattern
-in which nothing is repeated without a bound, so that a text takes time by its length alone.
+(`date_phrases.py`). The meanings of phrases are defined here, once for all languages. All phrases of a language are one
+regular expression in which every repetition is bounded, so that matching takes time in proportion to the text's length.
 """
 
 import re
@@ -13,7 +13,7 @@ from datetime import date, timedelta
 from typing import Self
 
 MAX_RANGES = 8
-"""Times of one text that are resolved, at most, the first."""
+"""Times of one text that are resolved, at most: the first ones."""
 
 _DAY = timedelta(days=1)
 _WEEK = timedelta(days=7)
@@ -28,57 +28,58 @@ class DateRange:
 
     @classmethod
     def of_day(cls, day: date) -> Self:
-        """One day."""
+        """The range of one day."""
         return cls(day, day)
 
     @classmethod
     def of_months(cls, first: date, months: int = 1) -> Self:
-        """So many whole months, from the one of a day on."""
+        """The range of `months` whole months, beginning with the month of a day."""
         start = first.replace(day=1)
         end = shifted(start, months - 1)
         return cls(start, end.replace(day=monthrange(end.year, end.month)[1]))
 
     @property
     def days(self) -> int:
-        """How many."""
+        """The number of days."""
         return (self.last - self.first).days + 1
 
-    def meets(self, other: "DateRange") -> bool:
-        """Whether they have a day in common."""
+    def overlaps(self, other: "DateRange") -> bool:
+        """Whether the ranges have a day in common."""
         return self.first <= other.last and other.first <= self.last
 
 
 Values = Mapping[str, int]
-"""What a phrase holds: the numbers that its words stand for, by the names of their groups."""
+"""The values of a phrase: the numbers that its words stand for, by the names of their groups."""
 
 Meaning = Callable[[Values, date], Sequence[DateRange]]
-"""The ranges that a phrase with these values tells, said on that day. May raise ValueError or OverflowError."""
+"""A function from the values of a phrase, and the day on which it was said, to ranges of days. May raise ValueError or
+OverflowError."""
 
 
 @dataclass(frozen=True, slots=True)
-class ToldTime:
-    """A phrase that tells a time. `absolute`: by the calendar, and not only from the day on which it was said."""
+class TimePhrase:
+    """A time in a text. `absolute`: by the calendar, and not relative to the day on which it was said."""
 
     meaning: Meaning
     values: Values
     absolute: bool
 
     def ranges(self, said: date) -> Sequence[DateRange]:
-        """The days that it tells of, said on that day; none of a day that there is not."""
+        """The ranges of days that are meant, said on that day; none for a day that does not exist."""
         try:
             return self.meaning(self.values, said)
         except (ValueError, OverflowError):
             return ()
 
-    def resolved(self, said: date) -> "ToldTime":
-        """The same as the calendar says it, said on that day."""
+    def resolved(self, said: date) -> "TimePhrase":
+        """The same time as an absolute one, said on that day."""
         ranges = self.ranges(said)
-        return self if self.absolute else ToldTime(lambda _, __: ranges, {}, absolute=True)
+        return self if self.absolute else TimePhrase(lambda _, __: ranges, {}, absolute=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A way to tell a time. In `pattern` a name in braces stands for any word of that name in the language's table."""
+    """A form of a time in a language. A name in braces in `pattern` stands for any word of that name in the table."""
 
     pattern: str
     meaning: Meaning
@@ -86,25 +87,25 @@ class Phrase:
 
 
 class Language:
-    """The times that texts in a language tell. `words`: for each name, its words in small letters and their numbers."""
+    """A language's forms of times. `words`: for each name, its words in lower case and their numbers."""
 
     def __init__(self, words: Mapping[str, Mapping[str, int]], phrases: Sequence[Phrase]) -> None:
         self._words, self._phrases = words, phrases
         parts = (self._part(place, phrase.pattern) for place, phrase in enumerate(phrases))
         self._pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(parts)})(?![\w-])", re.IGNORECASE)  # Not within a word.
 
-    def times_in(self, text: str) -> list[ToldTime]:
-        """The first MAX_RANGES times that a text tells."""
-        found: list[ToldTime] = []
+    def times_in(self, text: str) -> list[TimePhrase]:
+        """The first MAX_RANGES times in a text."""
+        found: list[TimePhrase] = []
         for match in self._pattern.finditer(text):
-            if (told := self._read_match(match)) is not None:
-                found.append(told)
+            if (time := self._read_match(match)) is not None:
+                found.append(time)
             if len(found) == MAX_RANGES:
                 break
         return found
 
     def _part(self, place: int, pattern: str) -> str:
-        """A phrase as a part of the whole pattern: each of its groups is named after its place, too."""
+        """A phrase as a part of the whole pattern; the names of its groups begin with its place."""
 
         def group(match: re.Match[str]) -> str:
             name = match[1]
@@ -113,8 +114,8 @@ class Language:
 
         return f"(?P<p{place}>{re.sub('{([a-z]+)}', group, pattern)})"
 
-    def _read_match(self, match: re.Match[str]) -> ToldTime | None:
-        """None where a word of the table is not meant: without regard to case, a dotless i is an i to a pattern."""
+    def _read_match(self, match: re.Match[str]) -> TimePhrase | None:
+        """The time of a match; None where a word is not in the table: ignoring case, a dotless i matches an i."""
         groups = {name: value for name, value in match.groupdict().items() if value is not None}
         place = next(int(name[1:]) for name in groups if "_" not in name)
         phrase, values = self._phrases[place], dict[str, int]()
@@ -126,7 +127,7 @@ class Language:
             if number is None:
                 return None
             values[kind] = number
-        return ToldTime(phrase.meaning, values, phrase.absolute)
+        return TimePhrase(phrase.meaning, values, phrase.absolute)
 
     def _number(self, kind: str, value: str) -> int | None:
         return self._words[kind].get(value.casefold()) if kind in self._words else int(value)
@@ -136,17 +137,17 @@ _DIGITS = {"year": r"(?:19|20)\d\d", "dayofmonth": r"[0-3]?\d", "monthofyear": r
 """Groups of digits, in any language."""
 
 DAY, WEEK, MONTH, YEAR, WEEKEND = range(1, 6)
-"""What units of time are called in tables."""
+"""The numbers of units of time in tables."""
 
 
 def shifted(day: date, months: int) -> date:
-    """The same day of another month, or that month's last. Raises ValueError beyond the calendar."""
+    """The same day so many months later, or that month's last day. Raises ValueError beyond the calendar."""
     year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
     return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
 
 
 def period(unit: int, day: date, away: int) -> DateRange:
-    """The unit of time of a day, or one so many units away: weeks begin on Mondays, weekends are of their weeks."""
+    """The unit of time that contains a day, or the one `away` units later. Weeks begin on Mondays."""
     monday = day - day.weekday() * _DAY
     match unit:
         case 1:
@@ -161,12 +162,12 @@ def period(unit: int, day: date, away: int) -> DateRange:
 
 
 def days_away(away: int) -> Meaning:
-    """A day so many days from the one on which it was said."""
+    """The day that lies `away` days from the day of saying."""
     return lambda _, said: [DateRange.of_day(said + away * _DAY)]
 
 
 def units_away(direction: int) -> Meaning:
-    """`count` or `number` times `unit` before (-1) or after (1): the day, the days around it, the month, the year."""
+    """`count` or `number` units before (-1) or after (1): a day, a month, a year; for weeks, the days around a day."""
 
     def meaning(values: Values, said: date) -> Sequence[DateRange]:
         away, unit = direction * values.get("count", values.get("number", 1)), values["unit"]
@@ -179,7 +180,7 @@ def units_away(direction: int) -> Meaning:
 
 
 def units_until() -> Meaning:
-    """The days from `count` or `number` times `unit` ago until the one on which it was said."""
+    """The days from `count` or `number` units ago to the day of saying."""
 
     def meaning(values: Values, said: date) -> Sequence[DateRange]:
         count, unit = values.get("count", values.get("number", 1)), values["unit"]
@@ -192,26 +193,27 @@ def units_until() -> Meaning:
 
 
 def unit_beside(away: int) -> Meaning:
-    """The `unit` before (-1), the one of the day (0) or the next (1)."""
+    """The `unit` before (-1), the one that contains the day of saying (0) or the next (1)."""
     return lambda values, said: [period(values["unit"], said, away)]
 
 
 def weekday_beside(*directions: int, today: bool = False) -> Meaning:
-    """The last `weekday` before the day (-1), the first after it (1); with `today` the day itself where it is one."""
+    """The last `weekday` before the day of saying (-1), the first after it (1); with `today`, also that day itself."""
 
     def meaning(values: Values, said: date) -> Sequence[DateRange]:
         ahead = (values["weekday"] - 1 - said.weekday()) % 7
         if today and ahead == 0:
             return [DateRange.of_day(said)]
         return [
-            DateRange.of_day(said + (ahead or 7) * _DAY if way > 0 else said + (ahead - 7) * _DAY) for way in directions
+            DateRange.of_day(said + (ahead or 7) * _DAY if direction > 0 else said + (ahead - 7) * _DAY)
+            for direction in directions
         ]
 
     return meaning
 
 
-def month_beside(way: int) -> Meaning:
-    """The last `month` before the one of the day (-1), the first after it (1); or the three of a `season`.
+def month_beside(direction: int) -> Meaning:
+    """The last `month` before that of the day of saying (-1), the first after it (1); or the three of a `season`.
 
     The last season is one that is over.
     """
@@ -219,7 +221,7 @@ def month_beside(way: int) -> Meaning:
     def meaning(values: Values, said: date) -> Sequence[DateRange]:
         month, months = values.get("month", values.get("season", 1)), 3 if "season" in values else 1
         away = (month - said.month) % 12
-        if way > 0:
+        if direction > 0:
             away = away or 12
         else:
             away -= 12 if away + months <= 12 else 24
@@ -229,10 +231,10 @@ def month_beside(way: int) -> Meaning:
 
 
 def by_calendar(values: Values, said: date) -> Sequence[DateRange]:
-    """The day, month, season or year that is named; where no year is, the one that is nearest to when it was said."""
+    """The day, month, season or year that is named; where no year is, the one nearest to the day of saying."""
     years = [values["year"]] if "year" in values else [said.year - 1, said.year, said.year + 1]
     ranges = [named for year in years if (named := _in_year(values, year)) is not None]
-    return [min(ranges, key=lambda named: _apart(named, said))] if ranges else []
+    return [min(ranges, key=lambda named: _distance(named, said))] if ranges else []
 
 
 def _in_year(values: Values, year: int) -> DateRange | None:
@@ -243,19 +245,19 @@ def _in_year(values: Values, year: int) -> DateRange | None:
         if "dayofmonth" not in values:
             return DateRange.of_months(date(year, month, 1))
         return DateRange.of_day(date(year, month, values["dayofmonth"]))
-    except ValueError:  # 29 February is in few years, and the calendar has an end.
+    except ValueError:  # Few years have a 29 February, and the calendar has an end.
         return None
 
 
-def _apart(named: DateRange, said: date) -> timedelta:
+def _distance(named: DateRange, said: date) -> timedelta:
     return max(named.first - said, said - named.last, timedelta())
 
 
-def told_ranges(languages: Iterable[Language], text: str, said: date) -> list[DateRange]:
-    """The days that a text tells of, said on that day, MAX_RANGES at most.
+def date_ranges(languages: Iterable[Language], text: str, said: date) -> list[DateRange]:
+    """The ranges of days that a text names, said on that day, MAX_RANGES at most.
 
-    Not the calendar's last day: PostgreSQL tells the end of a range by the day after it, which the driver cannot hold.
+    The calendar's last day is left out: PostgreSQL ends a range with the day after it, which the driver cannot hold.
     """
-    told = (time for language in languages for time in language.times_in(text))
-    ranges = dict.fromkeys(found for time in told for found in time.ranges(said) if found.last < date.max)
+    times = (time for language in languages for time in language.times_in(text))
+    ranges = dict.fromkeys(found for time in times for found in time.ranges(said) if found.last < date.max)
     return list(ranges)[:MAX_RANGES]

@@ -1,4 +1,4 @@
-"""How a text becomes passages."""
+"""Passages: the pieces of texts that search finds, and how a text is split into them."""
 
 import math
 import random
@@ -11,35 +11,36 @@ from typing import Any, Self
 from uuid import UUID
 
 MAX_WORDS = 80
-"""Words of one passage at most: a longer text is better found by its best part (measured; see DESIGN of recall)."""
+"""Words of one passage, at most: a longer text is better found by its best part (measured; docs/recall.md)."""
 
 MAX_CHARACTERS = 2_000
-"""Characters of one passage at most, for texts that hold no spaces."""
+"""Characters of one passage, at most, for texts without spaces."""
 
 NEAR_WORDS = 20
 FAR_WORDS = 80
-"""Words on either side of a passage that it is matched by too, nearer and farther (measured)."""
+"""Words on either side of a passage by which it is also matched, nearer and farther (measured)."""
 
 NEIGHBOURS = 16
-"""Passages on either side that those words are taken from, at most."""
+"""Passages on either side from which those words are taken, at most."""
 
 MAX_NEIGHBOUR_LOOKUPS = 100
-"""Passages removed from a sequence at once that are each looked beside, at most: of more, one of each run is."""
+"""Removed passages of one sequence whose neighbours are each looked up, at most: of more, one of each run is."""
 
 MAX_SMALL = 50
-"""Passages written at once that are still embedded before all bulk: what an agent says, not what it brings along."""
+"""Passages of one write, at most, that are embedded before all bulk: what an agent says, not what it imports."""
 
 OLDEST_SHARE = 4
-"""One of so many places of a batch is kept for the oldest that waits, however much that is newer keeps coming."""
+"""One of so many places of a batch is reserved for the oldest waiting passages, however many newer ones arrive."""
 
 MAX_BUSY_GRAPHS = 1_000
-"""Graphs of a tenant among which one batch is dealt out, at most. Of others, what is the oldest is taken."""
+"""Graphs of a tenant among which the places of one batch are divided, at most. Of other graphs, the oldest passages are
+claimed."""
 
 MAX_FAILURES = 3
-"""Failures on a text alone after which it is set aside, where none of them was certain to come again."""
+"""Failures on a text by itself after which it is set aside, where none of them was certain to recur."""
 
 COUNTED_AT_MOST = 100_000
-"""Live passages of a graph whose words are counted, about; of a larger graph, a sample."""
+"""Live passages of a graph whose words are counted, about; of a larger graph, a sample is."""
 
 _SPEAKER = re.compile(r"\s*([^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2}): ")
 _TIME = re.compile(
@@ -51,7 +52,7 @@ _TIME = re.compile(
 
 
 class Source(StrEnum):
-    """What a passage is a piece of."""
+    """The kind of text that a passage is a piece of."""
 
     OBSERVATION = "observation"
     FACT = "fact"
@@ -60,12 +61,13 @@ class Source(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IndexedText:
-    """A text to be found again: an observation, a fact, or an entity's name.
+    """A text to index: an observation, a fact, or an entity's name.
 
-    `memory_id` is the observation's id, else the node's. `created_by` is who wrote it, whoever indexes it: who asks in
-    the first person means what is their own. `about` is the name of the entity, if it has one: a passage is matched by
-    whom it is about as well as by its own words. `kind`, `tags` and `importance` are an observation's own: where they
-    are None, filters look at its node. `version_id`: of the sibling head, below the highest, that says it.
+    `memory_id` is the observation's id, else the node's. `created_by` is the author, whoever indexes the text: a
+    question in the first person is about the asker's own memories. `about` is the name of the entity, if there is one:
+    a passage is matched by that name as well as by its own words. `kind`, `tags` and `importance` are an observation's
+    own: where they are None, filters use those of its node. `version_id`: of the sibling head, below the highest, that
+    the text is from.
     """
 
     memory_id: UUID
@@ -85,31 +87,31 @@ class IndexedText:
 
     @property
     def attributes(self) -> dict[str, Any] | None:
-        """What filters look at of the memory itself; None where it says nothing."""
-        told = {"kind": self.kind, "tags": self.tags, "importance": self.importance, "outdated": self.outdated or None}
-        return {name: value for name, value in told.items() if value is not None} or None
+        """The memory's own attributes that filters use; None where none is set."""
+        own = {"kind": self.kind, "tags": self.tags, "importance": self.importance, "outdated": self.outdated or None}
+        return {name: value for name, value in own.items() if value is not None} or None
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimLimits:
-    """How many passages a claim takes in `all`, and how many `small` ones, the newest, come first."""
+    """How many passages a claim takes (`all`), and up to how many of them are the newest of `small` writes."""
 
     all: int
     small: int
 
     @classmethod
     def shared(cls, limit: int) -> Self:
-        """Places of which one in OLDEST_SHARE is the oldest's; of a part of a place, chance decides."""
-        kept = math.floor(limit / OLDEST_SHARE + random.random())  # noqa: S311 - shares a queue, guards nothing
-        return cls(all=limit, small=limit - kept)
+        """`limit` places, of which one in OLDEST_SHARE is for the oldest passages; a fraction is rounded at random."""
+        oldest = math.floor(limit / OLDEST_SHARE + random.random())  # noqa: S311 - shares a queue, guards nothing
+        return cls(all=limit, small=limit - oldest)
 
 
 @dataclass(frozen=True, slots=True)
 class PendingPassage:
-    """A passage that waits for its vector or for what surrounds it.
+    """A passage that waits for its vector, or for the words and vectors of its neighbours.
 
-    `text`: what to embed; None where it has a vector and evidence, or was set aside for lack of one. `said_at`: in UTC;
-    None of a name.
+    `text`: the text to embed; None where it has a vector and evidence, or was set aside. `said_at`: in UTC; None for a
+    name.
     """
 
     id: UUID
@@ -120,16 +122,16 @@ class PendingPassage:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedPassage(PendingPassage):
-    """A passage that a worker has claimed. `places`: how many of one graph were claimed with it, at most."""
+    """A passage that a worker has claimed. `places`: the most passages of one graph in the same claim."""
 
     places: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class FailedPassage:
-    """A passage that the embedder failed on, alone, while it answered others. `certain`: it will again.
+    """A passage on which the embedder failed by itself, while it embedded others. `certain`: it will fail again.
 
-    `reason` is a sentence of ours that holds nothing stored.
+    `reason` is a sentence of ours without any stored text.
     """
 
     id: UUID
@@ -139,7 +141,7 @@ class FailedPassage:
 
 @dataclass(frozen=True, slots=True)
 class RefusedPassage:
-    """A live passage that was set aside: found by its words, not by its meaning."""
+    """A live passage that was set aside: it is found by its words, but not by its vector."""
 
     id: UUID
     memory_id: UUID
@@ -174,11 +176,11 @@ def _bounded(passage: str) -> Iterator[str]:
 
 
 def speaker(text: str) -> str | None:
-    """Who is speaking, in small letters, where a text begins as a script's lines do ("Ada: …")."""
+    """The speaker, in lower case, of a text that begins as the lines of a script do ("Ada: …")."""
     found = _SPEAKER.match(text)
     return found[1].lower() if found else None
 
 
 def is_dated(text: str) -> bool:
-    """Whether a text says when: a day, a month, a year, or a time told from the day it was said (English)."""
+    """Whether a text has a time: a day, a month, a year, or a time relative to the day of saying (English)."""
     return _TIME.search(text) is not None

@@ -1,25 +1,25 @@
 -- fragment: held
--- The graph's index, held until the transaction ends by whoever removes passages of the graph. Settling holds it first,
--- too: else each of the two could hold a passage that the other waits for.
+-- The lock on the row of the graph's index, which a transaction that removes passages of the graph holds until its end.
+-- Settling takes it first, too: else each of the two could lock a passage that the other waits for.
 held AS MATERIALIZED (
     SELECT 1 FROM graph_indexes WHERE tenant_id = :tenant_id AND graph_id = :graph_id FOR UPDATE;
 
 -- fragment: next_epoch
--- What a graph's index_epoch is raised to: a number that it never was, microseconds since 1970 and at least one more than
--- before. A crash may take it back, since commits of workers wait for no disk: counted by one it would be the same again
--- beside other rows.
+-- The next index_epoch of a graph, which it never had before: microseconds since 1970, and at least one more than the last.
+-- Commits of workers do not wait for the disk, so that a crash may lose some: a plain counter would then reach the same
+-- number again with other rows.
 greatest(index_epoch + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint);
 
 -- fragment: ended
--- The vectors of passages that were just `removed` leave the vector indexes, and serve the past. What is live is said so
--- that it calls for no index of all that is.
+-- The vectors of passages that were just `removed` leave the vector indexes, and serve the past. The condition on live is
+-- written so that it matches no partial index on live rows.
 ended AS (
     UPDATE searched_vectors SET live = false
     WHERE tenant_id = :tenant_id AND passage_id = ANY (ARRAY(SELECT id FROM removed)) AND coalesce(live, true);
 
 -- fragment: made
--- The passages :ids to :version_ids in the place of old ones: one that says the same as one before keeps its vectors, and
--- the evidence if it was said on the same day. :bulk: they are many.
+-- The new passages, in the columns :ids to :version_ids, which replace old ones. A passage with the text of an old one keeps
+-- its vectors, and its evidence if it was said on the same day. :bulk: they are many.
 ), old AS (
     SELECT DISTINCT ON (memory_id, version_id, source, place) *
     FROM (SELECT * FROM superseded UNION ALL SELECT * FROM unseen) AS all_old
@@ -66,8 +66,8 @@ ended AS (
     FROM made m;
 
 -- name: insert_passages
--- Passages of memories that one revision adds, matched by whom they are about, by their own words and by their day; :bulk:
--- they are many.
+-- Passages of memories that one revision adds, matched by the names of their entities, by their own words and by their day;
+-- :bulk: they are many.
 INSERT INTO passages (tenant_id, graph_id, id, node_id, memory_id, source, place, thread, sequence, said_at, expires_at,
     text, tsv, speaker, dated, created_by, kind, tags, importance, outdated, version_id, added_revision, bulk)
 SELECT :tenant_id, :graph_id, p.id, p.node_id, p.memory_id, p.source, p.place, p.thread, coalesce(md5(p.thread)::uuid,
@@ -88,11 +88,11 @@ FROM (
 ) AS p;
 
 -- name: renew_passages
--- The passages of changed observations (:renewed_memory_ids) made anew, as of revision :revision. What was there serves
--- the past, or nobody if it is of this revision. Told are the passages of those that were said at another time: what stood
--- beside them there does no longer. Here and below, what is changed is looked up first, one by one, in the order
--- of an index, whatever the planner knows; and then found by the primary key: it takes no other index where none serves
--- another condition.
+-- Rebuild the passages of changed observations (:renewed_memory_ids) as of revision :revision. The old passages serve the
+-- past, or are deleted if they are of this revision. Returns the old passages of observations whose time of saying changed:
+-- their neighbours are no longer the same. Here and below, the rows to change are first looked up one by one in the order
+-- of an index, whatever the planner knows; and then found by the primary key: the other conditions are written so that no
+-- other index serves them.
 WITH -- include: held
 ), renewed AS MATERIALIZED (
     SELECT p.id FROM unnest(:renewed_memory_ids::uuid[]) AS i (id)
@@ -122,8 +122,8 @@ SELECT s.id FROM superseded s
 WHERE NOT EXISTS (SELECT FROM made m WHERE m.memory_id = s.memory_id AND m.said = s.said_at);
 
 -- name: rebuild_passages
--- The passages of nodes (:rebuilt_node_ids) made anew, as of revision :revision. What was there serves the past, or nobody
--- if it is of this revision.
+-- Rebuild the passages of nodes (:rebuilt_node_ids) as of revision :revision. The old passages serve the past, or are deleted
+-- if they are of this revision.
 WITH rebuilt AS MATERIALIZED (
     SELECT p.id FROM unnest(:rebuilt_node_ids::uuid[]) AS i (id)
     CROSS JOIN LATERAL (
@@ -149,7 +149,7 @@ WITH rebuilt AS MATERIALIZED (
 SELECT id FROM removed;
 
 -- name: remove_passages_of_memories
--- The passages of removed observations leave with them.
+-- Remove the passages of removed observations.
 WITH -- include: held
 ), removed AS (
     UPDATE passages SET removed_revision = :revision
@@ -168,7 +168,7 @@ WITH -- include: held
 SELECT id FROM removed;
 
 -- name: remove_passages_of_nodes
--- The passages of removed nodes, names and observations included.
+-- Remove the passages of removed nodes, of their names and observations, too.
 WITH -- include: held
 ), removed AS (
     UPDATE passages SET removed_revision = :revision
@@ -187,11 +187,11 @@ WITH -- include: held
 SELECT id FROM removed;
 
 -- name: unsettle_neighbours
--- What stood beside removed passages (:ids) is to be settled anew, for it is matched by their words and meanings still: up
--- to :neighbours on either side. Where more than :max_neighbour_lookups of a sequence went, one of each run that went
--- together speaks for all of it: they stood beside the same, and each would be looked for past all the others. Each is
--- looked up by its id alone, whatever the planner knows: that it lives is said so that it calls for no partial index, and
--- the range of one id in its order is read by the primary key.
+-- Queue the neighbours of removed passages (:ids), up to :neighbours on either side, to be settled again: they are still
+-- matched by the words and vectors of the removed ones. Where more than :max_neighbour_lookups of a sequence were removed,
+-- only one of each contiguous run is looked up: all of a run have the same neighbours, and each lookup would pass all the
+-- others. Each passage is looked up by its id alone, whatever the planner knows: the condition that it is live is written so
+-- that it matches no partial index, and the range of one id in its order is read by the primary key.
 WITH gone AS MATERIALIZED (
     SELECT p.*, count(*) OVER (PARTITION BY graph_id, sequence) AS together
     FROM unnest(:ids::uuid[]) AS i (id)
@@ -238,12 +238,12 @@ WHERE tenant_id = :tenant_id AND coalesce(removed_revision, 0) = 0 AND settled A
 ));
 
 -- name: remove_names
--- The names of entities that have something lasting to say need no passage: each of theirs is matched by the name too.
--- Names are looked up first, by the memory that they are, and one thing said is enough: an entity may have said thousands.
--- A scalar sub-select, since a planner without statistics would join, and compare each with all; and each is looked up in
--- the order of its index, whatever the planner knows. Where there is one to take away, the graph's index is taken in hand
--- first. That a passage lives is said so that it calls for no partial index: without statistics one that holds all of a
--- tenant's looks as good as the one by node.
+-- Remove the name passages of entities that have another lasting passage, which is matched by the name, too. Names are
+-- looked up first, by their memory ids; then one other passage is enough: an entity may have thousands. The lookup is a
+-- scalar sub-select, since a planner without statistics would join, and compare each with all; and it reads in the order of
+-- its index, whatever the planner knows. Where there is a name to remove, the graph's index is locked first. The condition
+-- that a passage is live is written so that it matches no partial index: without statistics, one over all passages of a
+-- tenant looks as good as the one by node.
 WITH hidden AS MATERIALIZED (
     SELECT p.id FROM unnest(:node_ids::uuid[]) AS i (id)
     CROSS JOIN LATERAL (
@@ -270,7 +270,7 @@ WITH hidden AS MATERIALIZED (
 SELECT id FROM removed;
 
 -- name: find_unindexed_nodes
--- Those of these nodes that have no passage that lasts, nor one of their name, which ends with its node. OFFSET has each
+-- Those of these nodes that have no lasting passage, nor one of their name, which expires with its node. OFFSET has each
 -- looked up by its key, whatever the planner expects.
 SELECT i.id FROM unnest(:node_ids::uuid[]) AS i (id)
 WHERE NOT EXISTS (
@@ -281,7 +281,7 @@ WHERE NOT EXISTS (
 );
 
 -- name: tenants_with_pending
--- Tenants whose passages wait for the worker; asked without a tenant.
+-- Tenants whose passages wait for the worker; runs without a tenant.
 SELECT tenant_id FROM tenants_with_pending_passages();
 
 -- name: any_pending
@@ -289,22 +289,23 @@ SELECT tenant_id FROM tenants_with_pending_passages();
 SELECT EXISTS (SELECT 1 FROM passages WHERE tenant_id = :tenant_id AND NOT settled AND removed_revision IS NULL);
 
 -- fragment: claimable
--- Whether a waiting passage may be claimed: nobody holds it, and its graph is one that is embedded by model :model. It
--- takes a CASE to be true of many rows, and goes through the queue until it has enough; of the conditions alone the
--- planner would expect one row, and read everything to find it.
+-- Whether a waiting passage may be claimed: no worker has claimed it, and its graph is embedded by model :model. Because of
+-- the CASE, the planner expects many rows, and reads the queue until it has enough; for the conditions alone it would expect
+-- one row, and read everything to find it.
 CASE WHEN graph_id = ANY (ARRAY(SELECT graph_id FROM others)) THEN false
     ELSE coalesce(claimed_until < clock_timestamp(), true) END;
 
 -- name: claim_pending
--- Take waiting passages until the lease ends. A lease rather than a lock held: the embedder may be across a network, and
--- no transaction waits for one. A killed worker's passages come back by themselves. A text comes back only where it has no
--- vector of model :model yet, or no evidence of :generation, and was not set aside. Graphs that the previous model :previous serves are left out, or all
--- others (:is_previous). First the newest that were written by few, up to :max_small: as many of each graph, where several
--- have such. Then the oldest of all, bulk or not, up to :limit with the others. Graphs are found by a walk through the
--- index from one to the next; of more than :max_busy_graphs, those whose ids come first. That walk, and what is taken of
--- each, are ordered and say that a passage lives as the index of what few have written does, and no other: of live ones
--- the planner may read all, most of which wait for nothing. Rows are looked up by their ids, never joined: while a tenant
--- is new to the planner, it would read all of them for each batch. `places`: how many of one graph were taken at most.
+-- Claim waiting passages until the lease ends. A lease rather than a lock: the embedder may be across a network, and no
+-- transaction waits for one. The passages of a killed worker are claimed again by themselves. A text is returned only where
+-- the passage has no vector of model :model yet, or no evidence of :generation, and was not set aside. Graphs that the
+-- previous model :previous serves are left out, or all others are (:is_previous). First come the newest passages of small
+-- writes, up to :max_small, as many from each graph, where several graphs have some. Then come the oldest of all, bulk or
+-- not, up to :limit with the others. Graphs are found by a walk through the index from one to the next; of more than
+-- :max_busy_graphs, those whose ids come first. That walk, and the claim from each graph, have the order and the condition on
+-- live passages of the index on small writes, and of no other: of live passages the planner might read all, most of which
+-- wait for nothing. Rows are looked up by their ids, never joined: while a tenant is new to the planner, it would read all of
+-- them for each batch. `places`: the most passages of one graph in this claim.
 WITH RECURSIVE others AS MATERIALIZED (
     SELECT graph_id FROM graph_indexes WHERE tenant_id = :tenant_id AND coalesce(model = :previous, false) <> :is_previous
 ), busy AS (
@@ -359,9 +360,9 @@ CROSS JOIN LATERAL (SELECT name FROM nodes WHERE tenant_id = :tenant_id AND id =
 ORDER BY c.id;
 
 -- name: lock_claimed_graphs
--- Take the graphs of these passages in hand, in order of their ids. `gone` are passages that `claim_pending` would not
--- give any more to the model that they were claimed for. It is told of each, not asked for: a planner that knows the
--- answer beforehand would lock nothing.
+-- Lock the graphs of these passages, in order of their ids. `gone` are passages that `claim_pending` would not give to the
+-- model any more for which they were claimed. It is a column, not a condition: a planner that knew its value beforehand
+-- would lock nothing.
 WITH claimed AS MATERIALIZED (
     SELECT id, graph_id FROM passages WHERE tenant_id = :tenant_id AND id = ANY (:ids::uuid[])
 ), held AS MATERIALIZED (
@@ -375,12 +376,11 @@ FROM held h
 JOIN claimed c ON c.graph_id = h.graph_id;
 
 -- name: lock_indexes
--- Take the graphs of these passages in hand, in order of their ids, and tell every search cache that what is derived of
--- them changes: two workers that settle neighbours at once would each miss the other's. A graph that no model serves yet
--- is served by :model. From here to the end of the transaction rows are joined by hashing, where nothing else is asked for
--- (LATERAL), and read in the order of an index where there is one: the planner expects two rows of what `settle` has worked
--- out, and would compare each with all passages of the tenant; it expects one passage in a graph, and would read and sort
--- all that it has.
+-- Lock the graphs of these passages, in order of their ids, and raise their epochs, which voids cached searches: two workers
+-- that settle neighbours at once would each miss the other's changes. A graph that no model serves yet is then served by
+-- :model. From here to the end of the transaction rows are joined by hashing, except in LATERAL joins, and read in the order
+-- of an index where there is one: the planner expects two rows from the steps of `settle`, and would compare each with all
+-- passages of the tenant; it expects one passage in a graph, and would read and sort all of them.
 UPDATE graph_indexes i SET model = coalesce(i.model, :model), index_epoch = -- include: next_epoch
 FROM (
     SELECT graph_id FROM graph_indexes
@@ -394,9 +394,9 @@ RETURNING i.graph_id, set_config('enable_nestloop', 'off', true) AS joined,
     set_config('enable_sort', 'off', true) AS ordered;
 
 -- name: list_without_vectors
--- The next live passages of a graph after the id :after, oldest first: :max_looked_at of them are looked at, up to those
--- that lack a vector of model :model are :limit. Only these come with what to embed. Those looked at are counted, not
--- those that lack one: else one statement would read the whole of a graph where nothing lacks.
+-- The next live passages of a graph after the id :after, oldest first: up to :max_looked_at passages, or until :limit of them
+-- lack a vector of model :model. Only these have their texts. The first bound counts all passages: else one statement would
+-- read a whole graph where none lacks a vector.
 WITH page AS MATERIALIZED (
     SELECT id, node_id, text, said_at FROM passages
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL
@@ -426,18 +426,18 @@ WHERE l.without_vector <= :limit
 ORDER BY l.id;
 
 -- name: count_live
--- Live passages of a graph.
+-- The number of live passages of a graph.
 SELECT count(*) FROM passages WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL;
 
 -- name: set_serving_model
--- Let a model serve a graph, with the graph's index in hand. The way back to the one before begins.
+-- Let a model serve a graph, under the lock of the graph's index. From now on its former model's vectors are unused.
 UPDATE graph_indexes SET model = :model,
     others_since = CASE WHEN model IS DISTINCT FROM :model THEN statement_timestamp() ELSE others_since END,
     index_epoch = -- include: next_epoch
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id;
 
 -- name: note_other_models
--- Note that a graph is given vectors of model :model, which may never serve it.
+-- Record that a graph gets vectors of model :model, which may never serve it.
 UPDATE graph_indexes SET others_since = statement_timestamp()
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND model <> :model AND others_since IS NULL;
 
@@ -452,10 +452,9 @@ ORDER BY id
 LIMIT :limit;
 
 -- name: drop_vectors
--- Forget vectors of other models than :model that a graph's passages have by themselves, at most :limit, and the evidence
--- that was made with them. What a live
--- passage is searched by stays: the embedder may not take it, or the model be one that was configured without a change of
--- the graph.
+-- Delete the own vectors of a graph's passages that are of other models than :model, at most :limit, and the evidence that
+-- was made with them. The vector by which a live passage is searched stays: the embedder may refuse the passage, or the model
+-- may have been configured without a change of the graph.
 WITH old AS MATERIALIZED (
     SELECT o.passage_id, o.model
     FROM passages p
@@ -472,16 +471,16 @@ WHERE v.tenant_id = :tenant_id AND v.passage_id = old.passage_id AND v.model = o
 RETURNING v.passage_id;
 
 -- name: note_dropped
--- Note that a graph has no vectors of others than the model that serves it.
+-- Record that a graph has only vectors of the model that serves it.
 UPDATE graph_indexes SET others_since = NULL WHERE tenant_id = :tenant_id AND graph_id = :graph_id;
 
 -- name: find_replaced
--- The model of a graph, where vectors of others were of no use since :before or longer.
+-- The model of a graph whose vectors of other models were unused since :before or longer.
 SELECT model FROM graph_indexes WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND others_since <= :before;
 
 -- name: count_vectors_of_other_models
--- How many vectors of other models than :model `drop_vectors` would forget of a graph, but for those of passages that were
--- taken away by revision :horizon.
+-- How many vectors of other models than :model `drop_vectors` would delete from a graph, without those of passages that were
+-- removed by revision :horizon.
 SELECT count(*)
 FROM passages p
 JOIN passage_vectors o ON o.tenant_id = :tenant_id AND o.passage_id = p.id AND o.model <> :model
@@ -489,14 +488,14 @@ WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND coalesce(p.removed
     AND (p.removed_revision IS NOT NULL OR o.model IS DISTINCT FROM p.embedding_model);
 
 -- name: raise_index_epoch
--- Tell every search cache that what is derived of a graph changed.
+-- Void every cached search of a graph, because derived rows changed.
 UPDATE graph_indexes SET index_epoch = -- include: next_epoch
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id;
 
 -- name: insert_embeddings
--- Keep what passages mean by themselves, once a model, and what they are ranked by beside it, in the place of what other
--- rules made of them. Whether each is still there is looked up by its id, as in `settle`. Told are those that had no vector
--- of the model.
+-- Store the own vectors of passages, one per model, and their evidence, which replaces evidence of other generations.
+-- Passages that no longer exist are left out; each is looked up by its id, as in `settle`. Returns the passages that had no
+-- vector of the model.
 WITH given AS MATERIALIZED (
     SELECT p.id, e.embedding, e.tokens, e.dates
     FROM unnest(:ids::uuid[], :vectors::halfvec[], :tokens::bytea[], :dates::text[]) AS e (id, embedding, tokens, dates)
@@ -514,14 +513,14 @@ ON CONFLICT DO NOTHING
 RETURNING passage_id;
 
 -- name: settle
--- Give passages (:ids, claimed until :claimed_until) and those beside them what surrounds them: the words up to
--- :near_words and up to :far_words around each, and the vector of model :model that its neighbours share in, own + (before
--- + after) / 2, normalised. Up to :neighbours passages on either side are looked at; a text that is said twice counts
--- once, also where it lies between a passage and another that it reaches. A claim that was lost, or a passage that a
--- removal beside it unsettled meanwhile, stays in the queue, and so does one that has no vector, unless it was set aside.
--- Rows are looked up by their ids, never joined: the planner, which sees no statistics of what is being filled, would
--- compare each with all that the tenant has. The range of one id in its order is read by the primary key. A vector is
--- written only where it is another than before. The column of passages where a former version kept it is emptied.
+-- Give passages (:ids, claimed until :claimed_until) and their neighbours the context of each: the words up to :near_words
+-- and up to :far_words around it, and the contextual vector of model :model, own + (before + after) / 2, normalised. Up to
+-- :neighbours passages on either side are read; a text that is said twice counts once, also where it lies between a passage
+-- and another that it reaches. A passage whose claim was lost, or which a removal beside it unsettled meanwhile, stays in the
+-- queue, and so does one that has no vector, unless it was set aside. Rows are looked up by their ids, never joined: the
+-- planner, which has no statistics of a table that is being filled, would compare each with all rows of the tenant. The range
+-- of one id in its order is read by the primary key. A vector is written only where it has changed. The column of passages
+-- where a former version of Recollect stored it is emptied.
 WITH given AS (
     SELECT g.passage, i.id
     FROM unnest(:ids::uuid[]) AS i (id)
@@ -616,10 +615,10 @@ WHERE u.embedding IS NOT NULL AND u.embedding IS DISTINCT FROM u.searched
 ON CONFLICT (tenant_id, passage_id) DO UPDATE SET model = excluded.model, embedding = excluded.embedding;
 
 -- name: record_failures
--- The embedder failed on each of these passages alone (:ids, for reasons :reasons; :certain: it will again), which are
--- claimed until :claimed_until. One that will, or did :max_failures times, is set aside; the others are tried again after
--- 5 seconds, then after 20. That a passage lives is said so that it calls for no partial index: without statistics one
--- that holds all of a tenant's looks as good as the primary key.
+-- Record that the embedder failed on each of these passages by itself (:ids, with :reasons; :certain: it will fail again);
+-- they are claimed until :claimed_until. A passage whose failure is certain, or its :max_failures-th, is set aside; others
+-- are retried after 5 seconds, then after 20. The condition that a passage is live is written so that it matches no partial
+-- index: without statistics, one over all passages of a tenant looks as good as the primary key.
 UPDATE passages p SET failures = p.failures + 1,
     refused = CASE WHEN f.certain OR p.failures + 1 >= :max_failures THEN f.reason END,
     refused_at = CASE WHEN f.certain OR p.failures + 1 >= :max_failures THEN statement_timestamp() END,
@@ -631,8 +630,8 @@ WHERE p.tenant_id = :tenant_id AND p.id = ANY (:ids::uuid[]) AND p.id = f.id AND
 RETURNING p.id, p.refused IS NOT NULL AS is_refused;
 
 -- name: release_claimed_passages
--- Let others have passages at once that are claimed until :claimed_until; in order of their ids, as every queue of them is
--- locked.
+-- Release passages that are claimed until :claimed_until, in order of their ids: the order in which all locks on several
+-- passages are taken.
 UPDATE passages SET claimed_until = NULL
 WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(
     SELECT id FROM passages WHERE tenant_id = :tenant_id AND id = ANY (:ids::uuid[]) AND claimed_until = :claimed_until
@@ -658,7 +657,7 @@ SELECT count(*) FROM (
 ) AS refused;
 
 -- name: retry_refused
--- Put what was set aside in a graph back into the queue.
+-- Put the passages of a graph that were set aside back into the queue.
 UPDATE passages SET refused = NULL, refused_at = NULL, failures = 0, settled = false, claimed_until = NULL
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND refused IS NOT NULL AND removed_revision IS NULL
 RETURNING id;
@@ -668,28 +667,28 @@ RETURNING id;
 SELECT count_waiting(:tenant_id, :graph_id, :limit);
 
 -- name: words_of
--- The words of texts, as full text knows them, each with how many passages of a graph hold it (at least 1).
+-- The lexemes of texts, each with how many passages of a graph contain it (at least 1).
 SELECT place, words FROM words_of(:tenant_id, :graph_id, :texts::text[]) ORDER BY place;
 
 -- fragment: changed
--- Graphs whose words were last counted when they had notably fewer or more memories.
+-- Graphs that had notably fewer or more memories when their words were last counted.
 graph_heads h
 JOIN graph_indexes i ON i.tenant_id = h.tenant_id AND i.graph_id = h.graph_id
 WHERE h.tenant_id = :tenant_id AND (h.entities + h.facts + h.observations)
     NOT BETWEEN i.memories_counted / 1.2 - 5 AND i.memories_counted * 1.2 + 5
 
 -- name: graphs_to_count
--- Graphs whose words are to be counted anew, at most :limit: in no fixed order, so that those which cannot be counted do
--- not come first for ever.
+-- Graphs whose words are to be counted again, at most :limit: in no fixed order, so that graphs whose count fails do not
+-- come first for ever.
 SELECT h.graph_id
 FROM -- include: changed
 ORDER BY random()
 LIMIT :limit;
 
 -- name: lock_changed_graph
--- Be the only one who counts the words of a graph that changed, and tell how many memories it has. No row where it was
--- counted meanwhile or is being counted: two workers would each wait for words that the other wrote. By a lock of its own,
--- since counting takes seconds and whoever removes something waits for the graph's index.
+-- Lock the word counts of a graph that changed, and return how many memories it has. No row where the graph was counted
+-- meanwhile or is being counted: two workers would each wait for words that the other wrote. The lock is separate from that
+-- of the graph's index, since counting takes seconds and every removal waits for the latter.
 SELECT changed.memories
 FROM (
     SELECT h.graph_id, h.entities + h.facts + h.observations AS memories
@@ -700,7 +699,7 @@ FROM (
 WHERE pg_try_advisory_xact_lock(hashtextextended(changed.graph_id::text, 0));
 
 -- name: lock_term_counts
--- Be the only one who counts the words of a graph.
+-- Lock the word counts of a graph.
 SELECT pg_advisory_xact_lock(hashtextextended(:graph_id::uuid::text, 0)) AS held;
 
 -- name: count_memories
@@ -708,8 +707,8 @@ SELECT pg_advisory_xact_lock(hashtextextended(:graph_id::uuid::text, 0)) AS held
 SELECT entities + facts + observations FROM graph_heads WHERE tenant_id = :tenant_id AND graph_id = :graph_id;
 
 -- name: recount_terms
--- Count in how many live passages of a graph each word stands, of every :everyrd passage; words of a single one are left
--- out. PostgreSQL runs the statements that nothing reads from last, so that the graph's index is held for a moment only.
+-- Count how many live passages of a graph contain each word, in every :every-th passage; words of a single passage are left
+-- out. PostgreSQL runs the statements that nothing reads from last, so that the graph's index is locked for a moment only.
 WITH counted AS (
     SELECT id, tsv FROM passages
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL

@@ -1,7 +1,7 @@
 """Use cases of a change of model: store vectors of the new model for a graph, then let that model serve it.
 
-What a passage means by itself is kept for each model: a change can be taken back without embedding anything again,
-until the vectors of models that do not serve are dropped.
+The own vector of a passage is stored for each model: a change can be undone without embedding anything again, until the
+vectors of models that do not serve are dropped.
 """
 
 from collections.abc import Sequence
@@ -24,9 +24,9 @@ LOOKED_AT_ONCE = 1_000
 async def list_without_vectors(
     tx: Transaction, graph_id: UUID, *, model: str, after: UUID | None, limit: int
 ) -> tuple[list[PendingPassage], bool]:
-    """The next live passages of a graph, oldest first and not claimed; and whether they may be followed by others.
+    """The next live passages of a graph, oldest first and not claimed; and whether others may follow them.
 
-    With what to embed, those that lack a vector of `model`, or evidence: up to `limit` of them, LOOKED_AT_ONCE in all.
+    Those that lack a vector of `model`, or the evidence, have their texts: up to `limit`, of LOOKED_AT_ONCE in all.
     """
     page = await store.list_without_vectors(
         tx, graph_id, model=model, after=after, limit=limit, looked_at=LOOKED_AT_ONCE
@@ -36,7 +36,7 @@ async def list_without_vectors(
 
 
 async def begin_model_change(tx: Transaction, graph_id: UUID, *, model: str) -> int:
-    """Begin to give a graph vectors of `model`; how many live passages it has."""
+    """Begin to give a graph vectors of `model`; return how many live passages it has."""
     await store.note_other_models(tx, graph_id, model=model)
     return await store.count_live(tx, graph_id)
 
@@ -44,11 +44,11 @@ async def begin_model_change(tx: Transaction, graph_id: UUID, *, model: str) -> 
 async def store_vectors(
     tx: Transaction, graph_id: UUID, *, model: str, ids: Sequence[UUID], vectors: Vectors, evidence: Sequence[Evidence]
 ) -> int:
-    """Keep vectors, shape (len(ids), dimensions), beside those that serve, and evidence; how many vectors were new."""
+    """Store vectors, shape (len(ids), dimensions), beside those that serve, and evidence; return how many were new."""
     if not ids:
         return 0
-    # Where the model serves already, what was ranked without the evidence is ranked by it now. First, as whoever
-    # deletes passages takes the graph's index in hand before them.
+    # Where the model serves already, cached rankings without the evidence are void now. This comes first because it
+    # locks the graph's index, which a transaction that deletes passages also locks before them.
     await store.raise_index_epoch(tx, graph_id)
     return len(await store.insert_embeddings(tx, model=model, ids=ids, vectors=vectors, evidence=evidence))
 
@@ -59,9 +59,9 @@ async def set_serving_model(tx: Transaction, graph_id: UUID, *, model: str) -> N
 
 
 async def switch_page(tx: Transaction, graph_id: UUID, *, model: str, after: UUID | None, limit: int) -> list[UUID]:
-    """Search the next passages, oldest first, by their vectors of `model`; which they were.
+    """Let the next passages, oldest first, be searched by their vectors of `model`; return their ids.
 
-    One that has none goes on as it is, and waits in the worker's queue.
+    A passage without such a vector stays as it is, and waits in the worker's queue.
     """
     page = await store.list_unserved(tx, graph_id, model=model, after=after, limit=limit)
     if page:
@@ -72,9 +72,9 @@ async def switch_page(tx: Transaction, graph_id: UUID, *, model: str, after: UUI
 
 
 async def drop_vectors_of_other_models(tx: Transaction, graph_id: UUID, *, model: str, limit: int) -> int:
-    """Forget up to `limit` vectors that passages of a graph have of other models; how many.
+    """Delete up to `limit` vectors of other models of a graph's passages; return how many.
 
-    What a live passage is searched by stays, whatever its model.
+    The vector by which a live passage is searched stays, whatever its model.
     """
     dropped = await store.drop_vectors(tx, graph_id, model=model, limit=limit)
     if dropped < limit:
@@ -83,14 +83,14 @@ async def drop_vectors_of_other_models(tx: Transaction, graph_id: UUID, *, model
 
 
 async def drop_replaced(tx: Transaction, graph_id: UUID, *, before: datetime, limit: int) -> int:
-    """The same, where the graph was changed over before a time; nothing while a change is under way."""
-    model = await _replaced(tx, graph_id, before)
+    """The same, where the graph's model was changed before a time; nothing while a change is under way."""
+    model = await _model_after_change(tx, graph_id, before)
     return await drop_vectors_of_other_models(tx, graph_id, model=model, limit=limit) if model is not None else 0
 
 
 async def count_replaced(tx: Transaction, graph_id: UUID, *, before: datetime, horizon: int) -> int:
-    """How many `drop_replaced` would forget, without those of passages that were taken away by revision `horizon`."""
-    model = await _replaced(tx, graph_id, before)
+    """How many vectors `drop_replaced` would delete, without those of passages that were removed by `horizon`."""
+    model = await _model_after_change(tx, graph_id, before)
     return (
         await store.count_vectors_of_other_models(tx, graph_id, model=model, horizon=horizon)
         if model is not None
@@ -98,8 +98,8 @@ async def count_replaced(tx: Transaction, graph_id: UUID, *, before: datetime, h
     )
 
 
-async def _replaced(tx: Transaction, graph_id: UUID, before: datetime) -> str | None:
-    """The model of a graph that was changed over before a time, unless a job is at another change."""
+async def _model_after_change(tx: Transaction, graph_id: UUID, before: datetime) -> str | None:
+    """The model of a graph whose model was changed before a time; None while a job makes another change."""
     for status in ("queued", "running"):
         if await jobs.list_jobs(tx, JobFilter(graph_id, REEMBED_PASSAGES, status), limit=1):
             return None

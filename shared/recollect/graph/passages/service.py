@@ -24,11 +24,11 @@ from recollect.platform.embedding import Vectors
 from recollect.platform.transactions import Transaction
 
 MAX_WAITING = 10_000
-"""Waiting passages are counted up to this number; a greater one tells a caller nothing more."""
+"""Waiting passages are counted up to this number; a greater one would be of no more use to a caller."""
 
 
 async def index_memories(tx: Transaction, revision: Revision, memories: Sequence[IndexedText]) -> None:
-    """Index memories: they are found by their words at once, and by their meaning when the worker has embedded them."""
+    """Index memories: they are found by their words at once, and by their vectors once the worker has embedded them."""
     if memories:
         await store.insert_passages(tx, revision, memories)
         tx.wake(EMBED_PASSAGES)
@@ -37,19 +37,19 @@ async def index_memories(tx: Transaction, revision: Revision, memories: Sequence
 async def rebuild(
     tx: Transaction, revision: Revision, node_ids: Sequence[UUID], memories: Sequence[IndexedText]
 ) -> None:
-    """Make the passages of nodes anew from all their memories; those that say the same as before keep their vectors.
+    """Rebuild the passages of nodes from all their memories; passages with an unchanged text keep their vectors.
 
-    An entity's name is left out where it has something lasting to say, as `hide_names` would have it.
+    An entity's name is left out where it has a lasting text, as in `hide_names`.
     """
     await store.rebuild_passages(tx, revision, node_ids, without_needless_names(memories))
     tx.wake(EMBED_PASSAGES)
 
 
 def without_needless_names(memories: Sequence[IndexedText]) -> list[IndexedText]:
-    """All memories of some nodes but the names of those of which something lasting is told."""
-    said = [memory for memory in memories if memory.source != Source.NAME and not memory.outdated]
-    lasting = {memory.node_id for memory in said if memory.expires_at is None}
-    return [memory for memory in memories if memory.source != Source.NAME or memory.node_id not in lasting]
+    """All memories of some nodes, except the names of nodes that have a current text without an expiry."""
+    current = [memory for memory in memories if memory.source != Source.NAME and not memory.outdated]
+    with_lasting_text = {memory.node_id for memory in current if memory.expires_at is None}
+    return [memory for memory in memories if memory.source != Source.NAME or memory.node_id not in with_lasting_text]
 
 
 async def renew_memories(tx: Transaction, revision: Revision, memories: Sequence[IndexedText]) -> None:
@@ -72,15 +72,15 @@ async def forget_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[U
 
 
 async def hide_names(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
-    """Keep no passage of a name whose entity has something lasting to say: its passages are matched by it too."""
+    """Remove the passage of an entity's name where it has a lasting text: passages are matched by the name, too."""
     if node_ids:
         await store.remove_names(tx, revision, node_ids)
 
 
 async def show_names(tx: Transaction, revision: Revision, names: Sequence[IndexedText]) -> None:
-    """Make entities findable by their names where nothing lasting else is left to find them by."""
-    silent = set(await store.find_unindexed_nodes(tx, [name.node_id for name in names]))
-    await index_memories(tx, revision, [name for name in names if name.node_id in silent])
+    """Index entities by their names where they have no other lasting passage by which search could find them."""
+    unindexed = set(await store.find_unindexed_nodes(tx, [name.node_id for name in names]))
+    await index_memories(tx, revision, [name for name in names if name.node_id in unindexed])
 
 
 async def tenants_with_pending(db: Database) -> list[UUID]:
@@ -98,12 +98,12 @@ async def claim_pending(
     previous: str | None = None,
     small_only: bool = False,
 ) -> list[ClaimedPassage]:
-    """Take up to `limit` waiting passages for `lease_seconds`; nobody else gets them meanwhile.
+    """Claim up to `limit` waiting passages for `lease_seconds`; no other worker gets them meanwhile.
 
-    First the newest that were written by few, of each graph as many, in all but a share of the places; then the oldest.
-    `small_only`: the former only, in all places.
-    Their texts come along where they have no vector or evidence of `model` yet, and were not set aside.
-    Those of graphs that the model `previous` serves are claimed for that model only, and no others for it.
+    Most places go to the newest passages of small writes, divided evenly among graphs; the rest go to the oldest
+    passages. `small_only`: all places go to small writes.
+    The texts of passages are included where these have no vector or evidence of `model` yet, and were not set aside.
+    Passages of graphs that the model `previous` serves are claimed for that model only, and no others for it.
     """
     places = ClaimLimits(all=0, small=limit) if small_only else ClaimLimits.shared(limit)
     return await store.claim_pending(tx, model=model, places=places, lease_seconds=lease_seconds, previous=previous)
@@ -117,10 +117,10 @@ async def any_pending(tx: Transaction) -> bool:
 async def lock_claimed_graphs(
     tx: Transaction, claimed: Sequence[PendingPassage], *, model: str, previous: str | None = None
 ) -> set[UUID]:
-    """Take the graphs of all claimed passages in hand, before anything is done with some of them.
+    """Lock the graphs of all claimed passages, before any of the passages is settled or released.
 
-    In two goes two workers would wait for each other in a circle: each settles beside what the other gives back.
-    Answers the passages of graphs that were changed over since they were claimed for `model`: they go back.
+    Were they locked in two steps, two workers could deadlock: each settles neighbours of what the other releases.
+    Returns the passages whose graphs got another model since they were claimed for `model`: these must be released.
     """
     return set(await store.lock_claimed_graphs(tx, [passage.id for passage in claimed], model=model, previous=previous))
 
@@ -134,24 +134,24 @@ async def settle(
     vectors: Vectors,
     evidence: Sequence[Evidence],
 ) -> int:
-    """Give claimed passages their vectors, shape (len(ids), dimensions), and what surrounds them; may be repeated.
+    """Give claimed passages their vectors, shape (len(ids), dimensions), and their neighbours' words and vectors.
 
-    `ids` are those of the claimed that lacked one of this model, or the evidence, which is one for each. Answers how
-    many got a vector.
+    Idempotent. `ids`: the claimed passages that lacked a vector of this model, or the evidence; `evidence` has one for
+    each of them. Returns how many passages got a vector.
     """
     if not claimed or not await store.lock_indexes(tx, [passage.id for passage in claimed], model):
         return 0
-    kept = await store.insert_embeddings(tx, model=model, ids=ids, vectors=vectors, evidence=evidence) if ids else []
+    new = await store.insert_embeddings(tx, model=model, ids=ids, vectors=vectors, evidence=evidence) if ids else []
     await store.settle(tx, [passage.id for passage in claimed], claimed[0].claimed_until, model=model)
-    return len(kept)
+    return len(new)
 
 
 async def record_failures(
     tx: Transaction, failed: Sequence[FailedPassage], claimed: Sequence[PendingPassage]
 ) -> set[UUID]:
-    """Note failures on claimed passages; those that are set aside for it, to be settled without a vector.
+    """Record failures on claimed passages; return the ids of those that are set aside, to be settled without a vector.
 
-    The others stay in the queue and are tried again, after a while.
+    The others stay in the queue and are retried after a while.
     """
     if not failed:
         return set()
@@ -165,25 +165,25 @@ async def release_claimed_passages(tx: Transaction, claimed: Sequence[PendingPas
 
 
 async def list_refused(tx: Transaction, graph_id: UUID, *, after: UUID | None, limit: int) -> list[RefusedPassage]:
-    """Live passages of a graph that the embedder refused, oldest first, after that id."""
+    """Live passages of a graph that the embedder refused, oldest first, after the id `after`."""
     return await store.list_refused(tx, graph_id, after=after, limit=limit)
 
 
 async def count_refused(tx: Transaction, graph_id: UUID | None = None) -> int:
-    """How many live passages were set aside, up to MAX_WAITING: of a graph, else of all that the caller reaches."""
-    reached = None if tx.caller.graphs is None else list(tx.caller.graphs)
-    return await store.count_refused(tx, reached if graph_id is None else [graph_id], limit=MAX_WAITING)
+    """How many live passages were set aside, up to MAX_WAITING: of a graph, else of all that the caller may use."""
+    allowed = None if tx.caller.graphs is None else list(tx.caller.graphs)
+    return await store.count_refused(tx, allowed if graph_id is None else [graph_id], limit=MAX_WAITING)
 
 
 async def retry_refused(tx: Transaction, graph_id: UUID) -> int:
-    """Put the refused passages of a graph back into the worker's queue; how many there were."""
+    """Put the refused passages of a graph back into the worker's queue; return how many there were."""
     retried = await store.retry_refused(tx, graph_id)
     tx.wake(EMBED_PASSAGES)
     return retried
 
 
 async def count_terms(tx: Transaction, graph_id: UUID, texts: Sequence[str]) -> list[dict[str, int]]:
-    """The lexemes of each text, with the number of passages of the graph that hold each (at least 1)."""
+    """The lexemes of each text, with the number of passages of the graph that contain each (at least 1)."""
     return await store.words_of(tx, graph_id, texts)
 
 
@@ -193,19 +193,19 @@ async def graphs_to_count(tx: Transaction, *, limit: int) -> list[UUID]:
 
 
 async def recount_terms(tx: Transaction, graph_id: UUID) -> None:
-    """Count the words of a graph that has changed much, unless another worker did or does."""
+    """Count the words of a graph that has changed much, unless another worker has done so or is doing so."""
     memories = await store.lock_changed_graph(tx, graph_id)
     if memories is not None:
         await _recount(tx, graph_id, memories)
 
 
 async def lock_term_counts(tx: Transaction, graph_id: UUID) -> None:
-    """Keep others from counting the words of a graph until this transaction ends: a count reads what it deletes."""
+    """Keep workers from counting the words of a graph until this transaction ends: a count reads what it deletes."""
     await store.lock_term_counts(tx, graph_id)
 
 
 async def recount_graph(tx: Transaction, graph_id: UUID) -> None:
-    """Count the words of one graph now, so that those that nobody says any more are forgotten."""
+    """Count the words of one graph now, so that words that no memory contains any more are forgotten."""
     await _recount(tx, graph_id, await store.count_memories(tx, graph_id))
 
 
@@ -220,12 +220,12 @@ async def count_waiting(tx: Transaction, graph_id: UUID) -> int:
 
 
 async def _recount(tx: Transaction, graph_id: UUID, memories: int) -> None:
-    every = max(1, math.ceil(await store.count_live(tx, graph_id) / COUNTED_AT_MOST))
-    await store.recount_terms(tx, graph_id, every=every, memories=memories)
+    sampling_step = max(1, math.ceil(await store.count_live(tx, graph_id) / COUNTED_AT_MOST))
+    await store.recount_terms(tx, graph_id, every=sampling_step, memories=memories)
 
 
 async def _unsettle_neighbours(tx: Transaction, removed: Sequence[UUID]) -> None:
-    """What stood beside removed passages is matched by their words no longer, once the worker has seen to it."""
+    """Queue the neighbours of removed passages: the worker recomputes them without the words of the removed ones."""
     if removed:
         async with tx.looking_up():
             await store.unsettle_neighbours(tx, removed)

@@ -9,6 +9,7 @@ from uuid import UUID
 from pgvector import HalfVector
 
 from recollect.graph.graphs.model import Revision
+from recollect.graph.passages.dates import DateRange
 from recollect.graph.passages.evidence import EVIDENCE_GENERATION, Evidence
 from recollect.graph.passages.model import (
     FAR_WORDS,
@@ -37,38 +38,38 @@ from recollect.platform.transactions import Session, Transaction
 queries = Queries(__package__)
 
 MAX_INSERTED = 100
-"""Passages that one statement inserts, at most: its arguments are encoded on the event loop in one go, and it is a step
-of a call, in which calls of others wait for a core."""
+"""Passages that one statement inserts, at most: its arguments are encoded on the event loop in one go, and other calls
+wait for a core meanwhile."""
 
 MAX_RENEWED = 50
 """Memories whose passages one statement renews, at most, for the same reason."""
 
 
 async def insert_passages(tx: Transaction, revision: Revision, memories: Sequence[IndexedText]) -> None:
-    """Store the passages of these memories, more than MAX_SMALL of which are bulk."""
-    placed = await _placed(memories)
-    for some in tx.batches(placed, MAX_INSERTED):
-        columns = _columns(some)
-        await tx.execute(queries.insert_passages, **revision.parameters, **columns, bulk=len(placed) > MAX_SMALL)
+    """Store the passages of these memories; more than MAX_SMALL are bulk."""
+    passages = await _split_all(memories)
+    for batch in tx.batches(passages, MAX_INSERTED):
+        columns = _columns(batch)
+        await tx.execute(queries.insert_passages, **revision.parameters, **columns, bulk=len(passages) > MAX_SMALL)
 
 
 async def renew_passages(tx: Transaction, revision: Revision, memories: Sequence[IndexedText]) -> list[UUID]:
-    """Put the passages of these observations in the place of those that they have.
+    """Replace the passages of these observations by new ones.
 
-    Answers the latter of those that were said at another time.
+    Returns the replaced passages of observations whose time of saying changed: their neighbours are others now.
     """
-    placed = await _placed(memories)
-    pieces: dict[UUID, list[_Placed]] = {memory.memory_id: [] for memory in memories}
-    for piece in placed:
-        pieces[piece[0].memory_id].append(piece)
+    passages = await _split_all(memories)
+    by_memory: dict[UUID, list[_Passage]] = {memory.memory_id: [] for memory in memories}
+    for passage in passages:
+        by_memory[passage[0].memory_id].append(passage)
     moved: list[UUID] = []
-    for some in batches(list(pieces), MAX_RENEWED):
+    for batch in batches(list(by_memory), MAX_RENEWED):
         rows = await tx.fetch(
             queries.renew_passages,
             **revision.parameters,
-            **_columns([piece for memory_id in some for piece in pieces[memory_id]]),
-            renewed_memory_ids=some,
-            bulk=len(placed) > MAX_SMALL,
+            **_columns([passage for memory_id in batch for passage in by_memory[memory_id]]),
+            renewed_memory_ids=batch,
+            bulk=len(passages) > MAX_SMALL,
         )
         moved += [row["id"] for row in rows]
     return moved
@@ -77,18 +78,18 @@ async def renew_passages(tx: Transaction, revision: Revision, memories: Sequence
 async def rebuild_passages(
     tx: Transaction, revision: Revision, node_ids: Sequence[UUID], memories: Sequence[IndexedText]
 ) -> None:
-    """Put the passages of these memories in the place of all that nodes have."""
+    """Replace all passages of nodes by those of these memories."""
     await tx.execute(
         queries.rebuild_passages,
         **revision.parameters,
-        **_columns(await _placed(memories)),
+        **_columns(await _split_all(memories)),
         rebuilt_node_ids=node_ids,
         bulk=True,
     )
 
 
 async def remove_of_memories(tx: Transaction, revision: Revision, memory_ids: Sequence[UUID]) -> list[UUID]:
-    """Take the passages of removed observations out of search; their ids."""
+    """Remove the passages of removed observations from search; return their ids."""
     rows = await tx.fetch(
         queries.remove_passages_of_memories, revision=revision.number, memory_ids=memory_ids, graph_id=revision.graph.id
     )
@@ -96,7 +97,7 @@ async def remove_of_memories(tx: Transaction, revision: Revision, memory_ids: Se
 
 
 async def remove_of_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> list[UUID]:
-    """Take every passage of removed nodes out of search; their ids."""
+    """Remove every passage of removed nodes from search; return their ids."""
     rows = await tx.fetch(
         queries.remove_passages_of_nodes, revision=revision.number, node_ids=node_ids, graph_id=revision.graph.id
     )
@@ -104,19 +105,19 @@ async def remove_of_nodes(tx: Transaction, revision: Revision, node_ids: Sequenc
 
 
 async def unsettle_neighbours(tx: Transaction, ids: Sequence[UUID]) -> None:
-    """Put what stood beside removed passages into the worker's queue."""
+    """Put the neighbours of removed passages into the worker's queue."""
     await tx.execute(
         queries.unsettle_neighbours, ids=ids, neighbours=NEIGHBOURS, max_neighbour_lookups=MAX_NEIGHBOUR_LOOKUPS
     )
 
 
 async def remove_names(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
-    """Take the names of these nodes out of search where they have something lasting to say."""
+    """Remove the names of these nodes from search where the nodes have a lasting text."""
     await tx.execute(queries.remove_names, revision=revision.number, node_ids=node_ids, graph_id=revision.graph.id)
 
 
 async def find_unindexed_nodes(tx: Transaction, node_ids: Sequence[UUID]) -> list[UUID]:
-    """Those of these nodes that have no passage that lasts."""
+    """Those of these nodes that have no lasting passage."""
     return [row["id"] for row in await tx.fetch(queries.find_unindexed_nodes, node_ids=node_ids)]
 
 
@@ -128,7 +129,7 @@ async def tenants_with_pending(session: Session) -> list[UUID]:
 async def claim_pending(
     tx: Transaction, *, model: str, places: ClaimLimits, lease_seconds: float, previous: str | None
 ) -> list[ClaimedPassage]:
-    """Take as many waiting passages as there are places, for `lease_seconds`."""
+    """Claim as many waiting passages as there are places, for `lease_seconds`."""
     rows = await tx.fetch(
         queries.claim_pending,
         limit=places.all,
@@ -150,34 +151,34 @@ async def any_pending(tx: Transaction) -> bool:
 
 
 async def lock_claimed_graphs(tx: Transaction, ids: Sequence[UUID], *, model: str, previous: str | None) -> list[UUID]:
-    """Take the graphs of these passages in hand; those of them that are not claimed for `model` any more."""
+    """Lock the graphs of these passages; return the passages that are not claimed for `model` any more."""
     rows = await tx.fetch(queries.lock_claimed_graphs, ids=ids, previous=previous, is_previous=model == previous)
     return [row["id"] for row in rows if row["gone"]]
 
 
 async def lock_indexes(tx: Transaction, ids: Sequence[UUID], model: str) -> list[UUID]:
-    """Take the graphs of these passages in hand, to be served by `model` where none serves them yet; their ids."""
+    """Lock the graphs of these passages, and let `model` serve those that no model serves yet; return their ids."""
     return [row["graph_id"] for row in await tx.fetch(queries.lock_indexes, ids=ids, model=model)]
 
 
 async def insert_embeddings(
     tx: Transaction, *, model: str, ids: Sequence[UUID], vectors: Vectors, evidence: Sequence[Evidence]
 ) -> list[UUID]:
-    """Keep what passages mean by themselves, and what they are ranked by; those that had no vector of this model."""
+    """Store the passages' own vectors, and their evidence; return the passages that had no vector of this model."""
     rows = await tx.fetch(
         queries.insert_embeddings,
         model=model,
         generation=EVIDENCE_GENERATION,
         ids=ids,
         vectors=[HalfVector(vector) for vector in vectors],
-        tokens=[one.tokens for one in evidence],
-        dates=[f"{{{','.join(f'[{told.first},{told.last}]' for told in one.dates)}}}" for one in evidence],
+        tokens=[item.tokens for item in evidence],
+        dates=[_multirange(item.dates) for item in evidence],
     )
     return [row["passage_id"] for row in rows]
 
 
 async def settle(tx: Transaction, ids: Sequence[UUID], claimed_until: datetime | None, *, model: str) -> None:
-    """Give claimed passages, and those beside them, what surrounds them. The graphs' indexes are locked before."""
+    """Give claimed passages, and their neighbours, the words and vectors around them. The graphs are locked before."""
     await tx.execute(
         queries.settle,
         ids=ids,
@@ -192,7 +193,7 @@ async def settle(tx: Transaction, ids: Sequence[UUID], claimed_until: datetime |
 async def record_failures(
     tx: Transaction, failed: Sequence[FailedPassage], claimed_until: datetime, *, most: int
 ) -> list[UUID]:
-    """Note failures on claimed passages; the ids of those that are set aside for it."""
+    """Record failures on claimed passages; return the ids of those that are set aside."""
     rows = await tx.fetch(
         queries.record_failures,
         ids=[passage.id for passage in failed],
@@ -222,14 +223,14 @@ async def count_refused(tx: Transaction, graph_ids: Sequence[UUID] | None, *, li
 
 
 async def retry_refused(tx: Transaction, graph_id: UUID) -> int:
-    """Put what was set aside back into the queue; how many passages."""
+    """Put passages that were set aside back into the queue; return how many."""
     return len(await tx.fetch(queries.retry_refused, graph_id=graph_id))
 
 
 async def list_without_vectors(
     tx: Transaction, graph_id: UUID, *, model: str, after: UUID | None, limit: int, looked_at: int
 ) -> list[PendingPassage]:
-    """The next live passages of a graph; with what to embed, those that have no vector or evidence of a model."""
+    """The next live passages of a graph; those that lack a vector or the evidence of a model have their texts."""
     rows = await tx.fetch(
         queries.list_without_vectors,
         graph_id=graph_id,
@@ -260,28 +261,28 @@ async def list_unserved(tx: Transaction, graph_id: UUID, *, model: str, after: U
 
 
 async def drop_vectors(tx: Transaction, graph_id: UUID, *, model: str, limit: int) -> int:
-    """Forget vectors of other models that a graph's passages have by themselves; how many."""
+    """Delete the own vectors of a graph's passages that are of other models; return how many."""
     return len(await tx.fetch(queries.drop_vectors, graph_id=graph_id, model=model, limit=limit))
 
 
 async def note_other_models(tx: Transaction, graph_id: UUID, *, model: str) -> None:
-    """A graph is given vectors of a model that may never serve it."""
+    """Record that a graph gets vectors of a model that may never serve it."""
     await tx.execute(queries.note_other_models, graph_id=graph_id, model=model)
 
 
 async def note_dropped(tx: Transaction, graph_id: UUID) -> None:
-    """A graph has no vectors but of the model that serves it."""
+    """Record that a graph has only vectors of the model that serves it."""
     await tx.execute(queries.note_dropped, graph_id=graph_id)
 
 
 async def find_replaced(tx: Transaction, graph_id: UUID, *, before: datetime) -> str | None:
-    """The model of a graph where vectors of others were of no use since a time; None where they may be, or none are."""
+    """The model of a graph whose vectors of others were unused since a time; None: some may be used, or none exist."""
     model: str | None = await tx.fetchval(queries.find_replaced, graph_id=graph_id, before=before)
     return model
 
 
 async def count_vectors_of_other_models(tx: Transaction, graph_id: UUID, *, model: str, horizon: int) -> int:
-    """Vectors of other models of a graph's passages, without those that were taken away by a revision."""
+    """How many vectors of other models a graph's passages have, without passages that were removed by `horizon`."""
     count: int = await tx.fetchval(
         queries.count_vectors_of_other_models, graph_id=graph_id, model=model, horizon=horizon
     )
@@ -294,23 +295,23 @@ async def raise_index_epoch(tx: Transaction, graph_id: UUID) -> None:
 
 
 async def words_of(tx: Transaction, graph_id: UUID, texts: Sequence[str]) -> list[dict[str, int]]:
-    """The words of each text, as full text knows them, with how many passages hold each (at least 1)."""
+    """The lexemes of each text, with how many passages contain each (at least 1)."""
     return [row["words"] for row in await tx.fetch(queries.words_of, graph_id=graph_id, texts=texts)]
 
 
 async def graphs_to_count(tx: Transaction, *, limit: int) -> list[UUID]:
-    """Graphs whose words are to be counted anew, in no fixed order."""
+    """Graphs whose words are to be counted again, in no fixed order."""
     return [row["graph_id"] for row in await tx.fetch(queries.graphs_to_count, limit=limit)]
 
 
 async def lock_changed_graph(tx: Transaction, graph_id: UUID) -> int | None:
-    """Keep others from counting the words of a graph; how many memories it has, or None where others did or do."""
+    """Lock the word counts of a graph; return its number of memories, None where others counted or are counting."""
     memories: int | None = await tx.fetchval(queries.lock_changed_graph, graph_id=graph_id)
     return memories
 
 
 async def lock_term_counts(tx: Transaction, graph_id: UUID) -> None:
-    """Wait for whoever counts the words of a graph, and keep others from it."""
+    """Wait for a worker that counts the words of a graph, and keep others from counting."""
     await tx.execute(queries.lock_term_counts, graph_id=graph_id)
 
 
@@ -321,7 +322,7 @@ async def count_memories(tx: Transaction, graph_id: UUID) -> int:
 
 
 async def recount_terms(tx: Transaction, graph_id: UUID, *, every: int, memories: int) -> None:
-    """Count the words of a graph, of every so many passages."""
+    """Count the words of a graph in one of `every` passages."""
     await tx.execute(queries.recount_terms, graph_id=graph_id, every=every, memories=memories)
 
 
@@ -331,47 +332,52 @@ async def count_waiting(tx: Transaction, graph_id: UUID, *, limit: int) -> int:
     return count
 
 
-async def _placed(memories: Sequence[IndexedText]) -> list["_Placed"]:
-    """The passages of memories, in order. What is said of many is cut into pieces once."""
+async def _split_all(memories: Sequence[IndexedText]) -> list["_Passage"]:
+    """The passages of memories, in order. A text that several memories have is split once."""
     texts = list(dict.fromkeys(memory.text for memory in memories))
-    cut = dict(zip(texts, await each(texts, _cut), strict=True))
-    return [(memory, place, piece) for memory in memories for place, piece in enumerate(cut[memory.text])]
+    pieces = dict(zip(texts, await each(texts, _split), strict=True))
+    return [(memory, place, piece) for memory in memories for place, piece in enumerate(pieces[memory.text])]
 
 
-def _columns(pieces: Sequence["_Placed"]) -> dict[str, list[Any]]:
+def _columns(passages: Sequence["_Passage"]) -> dict[str, list[Any]]:
     """Passages, column by column."""
     return {
-        "ids": [new_id() for _ in pieces],
-        "node_ids": [memory.node_id for memory, _, _ in pieces],
-        "memory_ids": [memory.memory_id for memory, _, _ in pieces],
-        "sources": [memory.source for memory, _, _ in pieces],
-        "places": [place for _, place, _ in pieces],
-        "threads": [memory.thread for memory, _, _ in pieces],
-        "said_at": [memory.said_at for memory, _, _ in pieces],
-        "expires_at": [memory.expires_at for memory, _, _ in pieces],
-        "about": [memory.about for memory, _, _ in pieces],
-        "texts": [piece.text for _, _, piece in pieces],
-        "speakers": [piece.speaker for _, _, piece in pieces],
-        "dated": [piece.dated for _, _, piece in pieces],
-        "created_by": [memory.created_by for memory, _, _ in pieces],
-        "attributes": [memory.attributes for memory, _, _ in pieces],
-        "version_ids": [memory.version_id for memory, _, _ in pieces],
+        "ids": [new_id() for _ in passages],
+        "node_ids": [memory.node_id for memory, _, _ in passages],
+        "memory_ids": [memory.memory_id for memory, _, _ in passages],
+        "sources": [memory.source for memory, _, _ in passages],
+        "places": [place for _, place, _ in passages],
+        "threads": [memory.thread for memory, _, _ in passages],
+        "said_at": [memory.said_at for memory, _, _ in passages],
+        "expires_at": [memory.expires_at for memory, _, _ in passages],
+        "about": [memory.about for memory, _, _ in passages],
+        "texts": [piece.text for _, _, piece in passages],
+        "speakers": [piece.speaker for _, _, piece in passages],
+        "dated": [piece.dated for _, _, piece in passages],
+        "created_by": [memory.created_by for memory, _, _ in passages],
+        "attributes": [memory.attributes for memory, _, _ in passages],
+        "version_ids": [memory.version_id for memory, _, _ in passages],
     }
+
+
+def _multirange(ranges: Sequence[DateRange]) -> str:
+    """Ranges of days as the text of a PostgreSQL datemultirange."""
+    return f"{{{','.join(f'[{days.first},{days.last}]' for days in ranges)}}}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A passage of a text: what it says, who speaks there, and whether it says when."""
+    """A piece of a text, its speaker, and whether it has a time (`is_dated`)."""
 
     text: str
     speaker: str | None
     dated: bool
 
 
-_Placed = tuple[IndexedText, int, _Piece]
-"""A memory, and one of its passages with its place among them."""
+_Passage = tuple[IndexedText, int, _Piece]
+"""A memory, and one of its pieces with its place among them."""
 
 
-def _cut(text: str) -> list[_Piece]:
-    speaking = speaker(text)
-    return [_Piece(piece, speaking, is_dated(piece)) for piece in split(text)]
+def _split(text: str) -> list[_Piece]:
+    text_speaker = speaker(text)
+    return [_Piece(piece, text_speaker, is_dated(piece)) for piece in split(text)]

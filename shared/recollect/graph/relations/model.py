@@ -9,14 +9,14 @@ from uuid import UUID
 from recollect.graph.entities.model import Entity
 
 MENTIONS_ENTITY = "MENTIONS_ENTITY"
-"""The type of a relation from a fact to an entity that it names, or that it is like."""
+"""The type of a relation from a fact to an entity that it names, or that is similar to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewRelation:
     """An edge between two names; a name that no node has gets a placeholder.
 
-    `metadata` None: a new edge has none, an edge that is there keeps its own.
+    `metadata` None: a new edge has none, an existing edge keeps its own.
     """
 
     source: str
@@ -46,8 +46,8 @@ class Relation:
 class NewEdge:
     """An edge between two nodes, by their ids. A `to_graph` other than the source's makes it a symlink.
 
-    `metadata`, `ordinal`: None is none for a new edge; an edge that is there keeps its own. `actor`: who made it; None
-    is the caller. `created_at`: the creation time of an edge that existed elsewhere before; None is now.
+    `metadata`, `ordinal`: None is none for a new edge; an existing edge keeps its own. `actor`: its author; None is the
+    caller. `created_at`: the creation time of an edge that existed elsewhere before; None is now.
     """
 
     from_node: UUID
@@ -86,12 +86,12 @@ class Edge:
 
 
 EdgePlace = tuple[int | None, UUID]
-"""Where an edge stands among those of its nodes: its ordinal, None behind all that have one, and its id."""
+"""The position of an edge in pages of edges: its ordinal (None sorts last), and its id."""
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeUpsert:
-    """An edge after a write, which created it, updated its properties, or (neither) found it as it should be."""
+    """An edge after a write, which created it, updated its properties, or (neither) left it as it was."""
 
     edge: Edge
     created: bool
@@ -100,7 +100,7 @@ class EdgeUpsert:
 
 @dataclass(frozen=True, slots=True)
 class Symlink(Edge):
-    """An edge into another graph. `target_lives`: whether its target is still there."""
+    """An edge into another graph. `target_lives`: whether its target still exists."""
 
     target_lives: bool
 

@@ -9,13 +9,13 @@ WHERE tenant_id = :tenant_id AND from_node BETWEEN ends.id AND ends.id AND remov
 ORDER BY from_node OFFSET 0
 
 -- fragment: ending
--- The live edges that end at the node ends.id, likewise.
+-- The live edges that end at the node ends.id, read in the same way.
 SELECT * FROM relations
 WHERE tenant_id = :tenant_id AND to_node BETWEEN ends.id AND ends.id AND removed_revision IS NULL
 ORDER BY to_node OFFSET 0
 
 -- fragment: starting_at
--- The edges of the graph that started at the node ends.id at a revision, by the ids that they are known by.
+-- The edges of the graph that started at the node ends.id at a revision, with their lasting ids (not those of old versions).
 SELECT coalesce(version_of, id) AS id, graph_id, from_node, to_graph, to_node, type, metadata, ordinal, created_at,
     created_by, updated_at
 FROM relations
@@ -24,7 +24,8 @@ WHERE tenant_id = :tenant_id AND from_node BETWEEN ends.id AND ends.id AND (grap
 ORDER BY from_node OFFSET 0
 
 -- fragment: ending_at
--- The edges of the graph that ended at the node ends.id at a revision, likewise: those that still do, and the others.
+-- The edges of the graph that ended at the node ends.id at a revision, with their lasting ids: those that are still live, and
+-- those that are not.
 (SELECT coalesce(version_of, id) AS id, graph_id, from_node, to_graph, to_node, type, metadata, ordinal, created_at,
     created_by, updated_at
 FROM relations
@@ -51,12 +52,12 @@ coalesce(f.removed_revision, t.removed_revision) IS NULL AND f.name || t.name IS
 
 -- fragment: reached
 -- Whether an edge r stays in its graph, or leads into one of the graphs :reachable_graphs (null: any). A caller with an
--- allow-list is not told the names of nodes in other graphs.
+-- allow-list must not learn the names of nodes in other graphs.
 (r.to_graph = r.graph_id OR :reachable_graphs::uuid[] IS NULL OR r.to_graph = ANY (:reachable_graphs))
 
 -- name: remove_relations
--- Remove edges by their ends and type. Each is looked up first, by its origin, in order, and removed by its id: an update
--- takes the index that a planner thinks best.
+-- Remove edges by their ends and type. Each is looked up first, by its origin, in order, and removed by its id: in an update,
+-- the planner alone would choose the index.
 UPDATE relations r SET removed_revision = :revision
 WHERE r.tenant_id = :tenant_id AND coalesce(r.removed_revision, 0) = 0 AND r.id = ANY (ARRAY(
     SELECT e.id
@@ -90,8 +91,8 @@ RETURNING r.id, r.from_node, r.to_node;
 
 -- name: find_orphaned_placeholders
 -- Those of these nodes of a graph that are placeholders without an edge in it. An edge from another graph does not count:
--- it dangles, as it does when an entity is deleted. Edges are looked up node by node, by a range of one id, in order: only
--- an index of that end has them so. A planner that expects a tenant to have almost no rows would take any index of the
+-- it dangles, as it does when an entity is deleted. Edges are looked up node by node, by a range of one id, in order, which
+-- only an index of that end provides. A planner that expects a tenant to have almost no rows would take any index of the
 -- tenant's, and read every edge for every node (2,000 nodes: 15 s). NOT EXISTS would drop order and limit.
 SELECT n.id FROM nodes n
 WHERE n.tenant_id = :tenant_id AND (n.graph_id = :graph_id) IS TRUE AND n.id = ANY (:node_ids::uuid[]) AND n.placeholder
@@ -134,7 +135,7 @@ ORDER BY r.created_at, r.id
 LIMIT :limit;
 
 -- name: relations_between
--- Edges with both ends among these nodes, oldest first, looked up by where they start.
+-- Edges with both ends among these nodes, oldest first, looked up by their sources.
 WITH ends AS (
     -- include: these
 )
@@ -213,8 +214,8 @@ OFFSET :offset
 LIMIT :limit;
 
 -- name: insert_edges
--- New edges between nodes; an edge that is there is skipped. Its revisions alone decide in which states of the graph an
--- edge is seen; its creation time is for readers, and may be earlier.
+-- New edges between nodes; an edge that exists is skipped. The revisions of an edge alone decide in which states of the graph
+-- it is seen; its creation time is for readers, and may be earlier.
 INSERT INTO relations AS r (tenant_id, graph_id, id, from_node, to_graph, to_node, type, metadata, ordinal, added_revision,
     created_at, created_by)
 SELECT :tenant_id, :graph_id, i.id, i.from_node, i.to_graph, i.to_node, i.type, i.metadata, i.ordinal, :revision,
@@ -238,7 +239,7 @@ CROSS JOIN LATERAL (
 ) AS r;
 
 -- name: edges_by_id
--- Live edges of a graph by id, in the order asked for.
+-- Live edges of a graph in the order of :edge_ids.
 SELECT r.id, r.graph_id, r.from_node, r.to_graph, r.to_node, r.type, r.metadata, r.ordinal, r.created_at, r.created_by,
     coalesce(r.updated_at, r.created_at) AS updated_at
 FROM unnest(:edge_ids::uuid[]) WITH ORDINALITY AS wanted (id, place)
@@ -254,8 +255,8 @@ JOIN relations_at(:tenant_id, :graph_id, :as_of_revision) r ON r.id = wanted.id
 ORDER BY wanted.place;
 
 -- name: rewrite_edges
--- Give live edges of this graph other properties, where they differ. They keep their ids. What they had stays as former
--- versions, unless this same revision wrote it. Each is looked up by its id, whatever the planner knows.
+-- Give live edges of this graph other properties, where these differ. The edges keep their ids. Their former properties stay
+-- as former versions, unless this same revision wrote them. Each edge is looked up by its id, whatever the planner knows.
 WITH given AS MATERIALIZED (
     SELECT i.*, r.version
     FROM jsonb_to_recordset(:edges::jsonb) AS i (id uuid, former uuid, metadata jsonb, ordinal integer)
@@ -297,15 +298,15 @@ WHERE tenant_id = :tenant_id AND (graph_id = :graph_id) IS TRUE AND from_node BE
 ORDER BY from_node, type;
 
 -- fragment: behind
--- Whether an edge stands behind the edge :after_id with :after_ordinal, in the order of ordinal and age; null: any does.
+-- Whether an edge comes after the edge :after_id with :after_ordinal, in the order of ordinal and age; null: always.
 (:after_id::uuid IS NULL OR (coalesce(ordinal, 2147483648), id)
     > (coalesce(:after_ordinal::bigint, 2147483648), :after_id));
 
 -- name: edges_of
 -- Live edges that start (:outgoing) or end (:incoming) at one of these nodes, in the order of ordinal and age; at most
--- :limit after :offset, behind the edge :after_id with :after_ordinal, where that is not null. :types: only these types;
--- empty: any. :within: only edges with both ends in these graphs and a target that lives; null: any. Each node's are looked
--- up by its id, whatever the planner knows.
+-- :limit after :offset, after the edge :after_id with :after_ordinal, where that is not null. :types: only these types;
+-- empty: any. :within: only edges with both ends in these graphs and a live target; null: any. The edges of each node are
+-- looked up by its id, whatever the planner knows.
 WITH ends AS (
     -- include: these
 )
@@ -335,7 +336,7 @@ OFFSET :offset
 LIMIT :limit;
 
 -- fragment: expired_at
--- The nodes of the graph that had expired at a revision and its time: few, found by when they expire.
+-- The nodes of the graph that had expired at a revision and its time: few, found by the index on expires_at.
 SELECT v.node_id FROM (
     SELECT node_id, version FROM node_versions
     WHERE tenant_id = :tenant_id AND expires_at <= :as_of_time AND (graph_id = :graph_id) IS TRUE
@@ -410,7 +411,7 @@ OFFSET :offset
 LIMIT :limit;
 
 -- name: count_types
--- How many edges of each type a graph has, most first.
+-- How many edges of each type a graph has, most frequent first.
 SELECT type, count(*) AS count FROM relations
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL
     AND from_node NOT IN (SELECT id FROM nodes WHERE tenant_id = :tenant_id AND expires_at <= statement_timestamp())
@@ -433,8 +434,8 @@ ORDER BY count DESC, type
 LIMIT :limit;
 
 -- fragment: apart
--- How many edges of each type (edges) are to be told beside those that edges_between_names counts, or taken off (below
--- zero): those between names that lead into other graphs, and those of this graph with an end that has expired.
+-- How many edges of each type are to be added to the counts of edges_between_names, or (below zero) subtracted: edges between
+-- names that lead into other graphs, and edges of this graph with an end that has expired.
 SELECT r.type, 1 AS edges
 FROM relations r
 -- include: ends
@@ -456,7 +457,7 @@ FROM (
 WHERE coalesce(f.removed_revision, t.removed_revision) IS NULL AND f.name || t.name IS NOT NULL
 
 -- fragment: expired
--- The nodes with names that have expired: they are there until they are purged.
+-- The nodes with names that have expired: they are stored until they are purged.
 expired AS MATERIALIZED (
     SELECT id FROM nodes
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND expires_at <= statement_timestamp()
@@ -464,7 +465,7 @@ expired AS MATERIALIZED (
 )
 
 -- name: count_named_types
--- How many edges of each type a graph has between nodes with names (as list_relations), most first.
+-- How many edges of each type a graph has between nodes with names (as list_relations), most frequent first.
 WITH -- include: expired
 SELECT c.type, sum(c.edges)::bigint AS count
 FROM (
@@ -478,11 +479,11 @@ ORDER BY count DESC, c.type
 LIMIT :limit;
 
 -- name: count_between_names
--- How many edges a graph has between two of its own nodes with names, of those that have expired too.
+-- How many edges a graph has between two of its own nodes with names, expired nodes included.
 SELECT coalesce(sum(edges), 0)::bigint FROM edges_between_names(:tenant_id, :graph_id);
 
 -- name: count_apart
--- How many more edges between names there are (as count_named_types) than count_between_names says, or fewer.
+-- How many edges between names there are (as count_named_types) beyond count_between_names; below zero: fewer.
 WITH -- include: expired
 SELECT coalesce(sum(c.edges), 0)::bigint
 FROM (

@@ -33,19 +33,19 @@ Key = tuple[UUID, UUID, str]
 """Both ends and the type: two edges with the same key are the same edge."""
 
 MAX_RELATIONS = 10_000
-"""Most edges in one answer."""
+"""Edges in one answer, at most."""
 
 
 async def create_relations(tx: Transaction, revision: Revision, relations: Sequence[NewRelation]) -> list[NewRelation]:
     """Create edges between names; return those that are new, in order. A name that no node has gets a placeholder."""
-    wanted = unique_by(lambda relation: relation.triple, relations)
-    edges = await _between_names(tx, revision, wanted)
-    made = {_key(edge) for edge in await _add(tx, revision, edges)}
-    return [relation for relation, edge in zip(wanted, edges, strict=True) if _key(edge) in made]
+    distinct = unique_by(lambda relation: relation.triple, relations)
+    edges = await _between_names(tx, revision, distinct)
+    added = {_key(edge) for edge in await _add(tx, revision, edges)}
+    return [relation for relation, edge in zip(distinct, edges, strict=True) if _key(edge) in added]
 
 
 async def upsert_relations(tx: Transaction, revision: Revision, relations: Sequence[NewRelation]) -> list[EdgeUpsert]:
-    """Create edges between names, or give those that are there the new metadata; return all in order (`upsert_edges`).
+    """Create edges between names, or give existing ones the new metadata; return all in order (`upsert_edges`).
 
     A name that no node has gets a placeholder.
     """
@@ -53,7 +53,7 @@ async def upsert_relations(tx: Transaction, revision: Revision, relations: Seque
 
 
 async def delete_relations(tx: Transaction, revision: Revision, triples: Sequence[tuple[str, str, str]]) -> None:
-    """Remove (source, target, type) edges; one that is not there is ignored. Orphaned placeholders are removed, too."""
+    """Remove (source, target, type) edges, ignoring unknown ones. Orphaned placeholders are removed, too."""
     ends = await nodes.find_named(
         GraphView(tx, revision.graph), unique(name for source, target, _ in triples for name in (source, target))
     )
@@ -73,24 +73,24 @@ async def delete_nodes(
 
 
 async def put_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[Edge]:
-    """Create edges between nodes; return all in order. An edge that is there is returned unchanged.
+    """Create edges between nodes; return all in order. An edge that exists is returned unchanged.
 
-    The caller has checked that both ends are there.
+    The caller has checked that both ends exist.
     """
-    stored = await _stored(tx, edges, await _add(tx, revision, await _once(edges)))
+    stored = await _stored(tx, edges, await _add(tx, revision, await _distinct(edges)))
     return [stored[_key(edge)] for edge in edges]
 
 
 async def add_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[UUID]:
-    """Create the edges that are not there yet; return their ids. The caller has checked that both ends are there."""
-    return [edge.id for edge in await _add(tx, revision, await _once(edges))]
+    """Create the edges that do not exist yet; return their ids. The caller has checked that both ends exist."""
+    return [edge.id for edge in await _add(tx, revision, await _distinct(edges))]
 
 
 async def upsert_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[EdgeUpsert]:
-    """Create edges between nodes, or give those that are there the new properties; return all in order.
+    """Create edges between nodes, or give existing ones the new properties; return all in order.
 
     New metadata and a new ordinal replace those of the edge; None keeps them. An edge that is named twice is written
-    twice. The caller has checked that both ends are there.
+    twice. The caller has checked that both ends exist.
     """
     outcomes: dict[int, EdgeUpsert] = {}
     for places in occurrences(lambda place: _key(edges[place]), range(len(edges))):
@@ -100,7 +100,7 @@ async def upsert_edges(tx: Transaction, revision: Revision, edges: Sequence[NewE
 
 
 async def rewrite_edges(tx: Transaction, revision: Revision, edges: Sequence[tuple[Edge, NewEdge]]) -> None:
-    """Give each stored edge exactly the metadata and ordinal of its partner. What it had stays in history."""
+    """Give each stored edge exactly the metadata and ordinal of its partner. The former ones stay in history."""
     await _rewrite(tx, revision, [replace(old, metadata=new.metadata or {}, ordinal=new.ordinal) for old, new in edges])
 
 
@@ -110,30 +110,30 @@ async def connect(tx: Transaction, revision: Revision, edges: Sequence[NewEdge])
     The error is NotFound if the source is not in the graph that is written, or the target not in `to_graph`.
     """
     homes = await nodes.find_homes(tx, [end for edge in edges for end in (edge.from_node, edge.to_node)])
-    steps = [_checked(revision.graph, edge, homes) for edge in edges]
-    wanted = [step for step in steps if isinstance(step, NewEdge)]
-    upserted = iter(await upsert_edges(tx, revision, wanted))
-    return [next(upserted) if isinstance(step, NewEdge) else step for step in steps]
+    checked = [_check_ends(revision.graph, edge, homes) for edge in edges]
+    valid = [edge for edge in checked if isinstance(edge, NewEdge)]
+    upserts = iter(await upsert_edges(tx, revision, valid))
+    return [next(upserts) if isinstance(edge, NewEdge) else edge for edge in checked]
 
 
 async def delete_edges(tx: Transaction, revision: Revision, edge_ids: Sequence[UUID]) -> int:
-    """Remove edges of the graph by id; return how many were there. Orphaned placeholders are removed, too."""
+    """Remove edges of the graph by id; return how many existed. Orphaned placeholders are removed, too."""
     removed = await store.remove_edges(tx, revision, edge_ids)
     await drop_orphaned_placeholders(tx, revision, await _record_removed(revision, removed))
     return len(removed)
 
 
 async def remove_edges(tx: Transaction, revision: Revision, edge_ids: Sequence[UUID]) -> set[UUID]:
-    """Remove edges by id; return their ends, for `drop_orphaned_placeholders`, which is not called here."""
+    """Remove edges by id; return their ends: the caller calls `drop_orphaned_placeholders` with them."""
     return await _record_removed(revision, await store.remove_edges(tx, revision, edge_ids)) if edge_ids else set()
 
 
 async def drop_orphaned_placeholders(tx: Transaction, revision: Revision, node_ids: Iterable[UUID]) -> None:
     """Remove those of these nodes that are placeholders without a relation in the graph."""
     candidates = list(node_ids)
-    lonely = await store.find_orphaned_placeholders(tx, revision.graph, candidates) if candidates else []
-    if lonely:
-        await nodes.remove_nodes(tx, revision, lonely)
+    orphans = await store.find_orphaned_placeholders(tx, revision.graph, candidates) if candidates else []
+    if orphans:
+        await nodes.remove_nodes(tx, revision, orphans)
 
 
 async def edges_between(
@@ -189,15 +189,15 @@ async def count_named_types(view: GraphView, *, limit: int | None = None) -> lis
 
 
 async def count_named(view: GraphView, head: GraphHead, counts: EdgeCounts) -> int:
-    """How many relations between names a graph has. What `counts` remembers of its head is not counted again."""
+    """How many relations between names a graph has. `counts` caches the part that depends on the head alone."""
     if view.at is not None or not view.is_there:
         return sum(count for _, count in await count_named_types(view))
     tenant_id = view.tx.tenant_id
-    between = counts.find(tenant_id, view.graph, head)
-    if between is None:
-        between = await store.count_between_names(view)
-        counts.note(tenant_id, view.graph, head, between)
-    return between + await store.count_apart(view)
+    count = counts.find(tenant_id, view.graph, head)
+    if count is None:
+        count = await store.count_between_names(view)
+        counts.note(tenant_id, view.graph, head, count)
+    return count + await store.count_apart(view)
 
 
 async def list_symlinks(
@@ -205,24 +205,24 @@ async def list_symlinks(
 ) -> list[Symlink]:
     """The edges that lead from a graph into others, or with `inbound` from others into it; oldest first.
 
-    Only edges whose other graph the caller may use.
+    Edges to or from graphs that the caller may not use are left out.
     """
     return await store.list_symlinks(tx, graph, inbound=inbound, offset=offset, limit=limit)
 
 
 async def subgraph_of(view: GraphView, entities: list[Entity], *, next_offset: int | None = None) -> Subgraph:
-    """These entities with every relation of one of them. Raises TooLarge past MAX_RELATIONS."""
+    """These entities with every relation at any of them. Raises TooLarge past MAX_RELATIONS."""
     await view.tx.look_up()
     ids = [entity.id for entity in entities]
     found = await store.relations_touching(view, ids, limit=MAX_RELATIONS + 1)
-    return Subgraph(entities, _bounded(found), next_offset)
+    return Subgraph(entities, _require_bounded(found), next_offset)
 
 
 async def subgraph_within(view: GraphView, entities: list[Entity], *, next_offset: int | None = None) -> Subgraph:
     """These entities with the relations between them. Raises TooLarge past MAX_RELATIONS."""
     ids = [entity.id for entity in entities]
     found = await store.relations_between(view, ids, limit=MAX_RELATIONS + 1)
-    return Subgraph(entities, _bounded(found), next_offset)
+    return Subgraph(entities, _require_bounded(found), next_offset)
 
 
 async def list_relations(view: GraphView, *, offset: int = 0, limit: int | None = None) -> list[Relation]:
@@ -235,49 +235,51 @@ async def _between_names(tx: Transaction, revision: Revision, relations: Sequenc
     return [NewEdge(ends[r.source].id, ends[r.target].id, r.type, metadata=r.metadata) for r in relations]
 
 
-async def _once(edges: Sequence[NewEdge]) -> list[NewEdge]:
-    """The first of those that are the same edge."""
+async def _distinct(edges: Sequence[NewEdge]) -> list[NewEdge]:
+    """Each edge once: of several with the same key, the first."""
     firsts: dict[Key, NewEdge] = {}
     await each(edges, lambda edge: firsts.setdefault(_key(edge), edge))
     return list(firsts.values())
 
 
 async def _add(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[Edge]:
-    """Create the edges that are not there yet, of edges that are each named once; return the new ones."""
-    made = await store.insert_edges(tx, revision, edges) if edges else []
-    revision.touch("relations_added", [edge.id for edge in made], relations=len(made))
-    return made
+    """Create the edges that do not exist yet, of edges with distinct keys; return the new ones."""
+    added = await store.insert_edges(tx, revision, edges) if edges else []
+    revision.touch("relations_added", [edge.id for edge in added], relations=len(added))
+    return added
 
 
 async def _upsert(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[EdgeUpsert]:
-    """`upsert_edges` of edges that are each named once."""
+    """`upsert_edges` for edges with distinct keys."""
     added = await _add(tx, revision, edges)
-    stored, made = await _stored(tx, edges, added), {edge.id for edge in added}
-    then = [_with_properties(stored[_key(edge)], edge) for edge in edges]
-    given = [edge for edge, new in zip(then, edges, strict=True) if (new.metadata, new.ordinal) != (None, None)]
-    updated = await _rewrite(tx, revision, [edge for edge in given if edge.id not in made])
-    then = [replace(edge, updated_at=revision.at) if edge.id in updated else edge for edge in then]
-    return [EdgeUpsert(edge, edge.id in made, edge.id in updated) for edge in then]
+    stored, added_ids = await _stored(tx, edges, added), {edge.id for edge in added}
+    upserted = [_with_properties(stored[_key(edge)], edge) for edge in edges]
+    with_properties = [
+        edge for edge, new in zip(upserted, edges, strict=True) if (new.metadata, new.ordinal) != (None, None)
+    ]
+    updated = await _rewrite(tx, revision, [edge for edge in with_properties if edge.id not in added_ids])
+    upserted = [replace(edge, updated_at=revision.at) if edge.id in updated else edge for edge in upserted]
+    return [EdgeUpsert(edge, edge.id in added_ids, edge.id in updated) for edge in upserted]
 
 
 async def _rewrite(tx: Transaction, revision: Revision, edges: Sequence[Edge]) -> set[UUID]:
-    """Store the properties of these edges; return the ids of the edges that had others."""
+    """Store the properties of these edges; return the ids of the edges whose properties changed."""
     properties = [(edge.id, edge.metadata, edge.ordinal) for edge in edges]
     updated = await store.rewrite_edges(tx, revision, properties) if properties else []
     revision.touch("relations_updated", [edge_id for edge_id in updated if edge_id not in revision.ids])
     return set(updated)
 
 
-async def _stored(tx: Transaction, edges: Sequence[NewEdge], made: Sequence[Edge]) -> dict[Key, Edge]:
-    """The live edges that have the keys of these, by key; those that were just made are not asked for."""
-    stored = {_key(edge): edge for edge in made}
-    others = [_key(edge) for edge in edges if _key(edge) not in stored]
-    found = await store.find_edges(tx, others) if others else []
+async def _stored(tx: Transaction, edges: Sequence[NewEdge], added: Sequence[Edge]) -> dict[Key, Edge]:
+    """The live edges with the keys of `edges`, by key; those that were just `added` are not queried."""
+    stored = {_key(edge): edge for edge in added}
+    other_keys = [_key(edge) for edge in edges if _key(edge) not in stored]
+    found = await store.find_edges(tx, other_keys) if other_keys else []
     return stored | {_key(edge): edge for edge in found}
 
 
 def _with_properties(edge: Edge, new: NewEdge) -> Edge:
-    """The edge with the new properties; where one is None, with its own."""
+    """The edge with the new properties; a property that is None stays as it is."""
     return replace(
         edge,
         metadata=edge.metadata if new.metadata is None else new.metadata,
@@ -289,7 +291,7 @@ def _key(edge: NewEdge | Edge) -> Key:
     return edge.from_node, edge.to_node, edge.type
 
 
-def _bounded(found: list[Relation]) -> list[Relation]:
+def _require_bounded(found: list[Relation]) -> list[Relation]:
     if len(found) > MAX_RELATIONS:
         raise TooLarge(
             f"More than {MAX_RELATIONS} relations touch these entities: open fewer, or page search_relations"
@@ -297,7 +299,7 @@ def _bounded(found: list[Relation]) -> list[Relation]:
     return found
 
 
-def _checked(graph: Graph, edge: NewEdge, homes: Mapping[UUID, UUID]) -> NewEdge | RecollectError:
+def _check_ends(graph: Graph, edge: NewEdge, homes: Mapping[UUID, UUID]) -> NewEdge | RecollectError:
     if homes.get(edge.from_node) != graph.id:
         return not_found(edge.from_node)
     if homes.get(edge.to_node) != (edge.to_graph or graph.id):
@@ -306,7 +308,7 @@ def _checked(graph: Graph, edge: NewEdge, homes: Mapping[UUID, UUID]) -> NewEdge
 
 
 async def _record_removed(revision: Revision, removed: Sequence[RemovedRelation]) -> set[UUID]:
-    """Note the removed edges in the revision; their ends."""
+    """Record the removed edges in the revision; return their ends."""
     revision.touch("relations_removed", [edge.id for edge in removed], relations=-len(removed))
     ends = set[UUID]()
     await each(removed, lambda edge: ends.update((edge.from_node, edge.to_node)))

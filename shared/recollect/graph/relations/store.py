@@ -45,7 +45,7 @@ class RemovedRelation:
 async def remove_relations(
     tx: Transaction, revision: Revision, edges: Sequence[tuple[UUID, UUID, str]]
 ) -> list[RemovedRelation]:
-    """Remove edges by (source, target, type); return those that were there."""
+    """Remove edges by (source, target, type); return those that existed."""
     rows = await tx.fetch(
         queries.remove_relations,
         revision=revision.number,
@@ -67,8 +67,8 @@ async def remove_touching(tx: Transaction, revision: Revision, node_ids: Sequenc
 async def find_orphaned_placeholders(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> list[UUID]:
     """The ids of those of these nodes that are placeholders without an edge in the graph."""
     found: list[UUID] = []
-    for some in batches(node_ids, MAX_LOOKED_UP):
-        rows = await tx.fetch(queries.find_orphaned_placeholders, graph_id=graph.id, node_ids=some)
+    for batch in batches(node_ids, MAX_LOOKED_UP):
+        rows = await tx.fetch(queries.find_orphaned_placeholders, graph_id=graph.id, node_ids=batch)
         found += [row["id"] for row in rows]
     return found
 
@@ -89,10 +89,10 @@ async def list_relations(view: GraphView, *, offset: int, limit: int | None) -> 
 
 
 async def insert_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[Edge]:
-    """Create the edges that are not there yet; return these."""
+    """Create the edges that do not exist yet; return these."""
     inserted: list[Edge] = []
-    for some in tx.batches(edges, MAX_WRITTEN):
-        rows = [_row(new_id(), edge, revision) for edge in some]
+    for batch in tx.batches(edges, MAX_WRITTEN):
+        rows = [_row(new_id(), edge, revision) for edge in batch]
         made = await tx.fetch(queries.insert_edges, **revision.parameters, subject=tx.caller.subject, edges=rows)
         inserted += await each(made, _edge)
     return inserted
@@ -101,34 +101,34 @@ async def insert_edges(tx: Transaction, revision: Revision, edges: Sequence[NewE
 async def find_edges(tx: Transaction, keys: Sequence[tuple[UUID, UUID, str]]) -> list[Edge]:
     """Live edges by (source, target, type)."""
     edges: list[Edge] = []
-    for some in batches(keys, MAX_LOOKED_UP):
-        sources, targets, types = zip(*some, strict=True)
+    for batch in batches(keys, MAX_LOOKED_UP):
+        sources, targets, types = zip(*batch, strict=True)
         rows = await tx.fetch(queries.find_edges, from_nodes=sources, to_nodes=targets, types=types)
         edges += await each(rows, _edge)
     return edges
 
 
 async def edges_by_id(view: GraphView, edge_ids: Sequence[UUID]) -> list[Edge]:
-    """Edges of a graph by id, in the order asked for."""
+    """Edges of a graph in the order of `edge_ids`."""
     return await each(await view.fetch(queries.edges_by_id, edge_ids=edge_ids), _edge)
 
 
 async def rewrite_edges(
     tx: Transaction, revision: Revision, edges: Sequence[tuple[UUID, dict[str, Any], int | None]]
 ) -> list[UUID]:
-    """Give live edges, by id, this metadata and ordinal, each edge once; those that had others."""
+    """Give live edges, by id, this metadata and ordinal, each edge once; return the ids of those that changed."""
     rewritten: list[UUID] = []
-    for some in tx.batches(edges, MAX_WRITTEN):
+    for batch in tx.batches(edges, MAX_WRITTEN):
         rows = [
-            {"id": i, "former": new_id(), "metadata": metadata, "ordinal": ordinal} for i, metadata, ordinal in some
+            {"id": i, "former": new_id(), "metadata": metadata, "ordinal": ordinal} for i, metadata, ordinal in batch
         ]
-        found = await tx.fetch(queries.rewrite_edges, **revision.parameters, edges=rows)
-        rewritten += [row["id"] for row in found]
+        changed = await tx.fetch(queries.rewrite_edges, **revision.parameters, edges=rows)
+        rewritten += [row["id"] for row in changed]
     return rewritten
 
 
 async def remove_edges(tx: Transaction, revision: Revision, edge_ids: Sequence[UUID]) -> list[RemovedRelation]:
-    """Take edges of the graph away, by id; those that were there."""
+    """Remove edges of the graph by id; return those that existed."""
     rows = await tx.fetch(queries.remove_edges, graph_id=revision.graph.id, revision=revision.number, edge_ids=edge_ids)
     return await each(rows, _removed)
 
@@ -149,9 +149,7 @@ async def edges_of(
     offset: int,
     limit: int,
 ) -> list[Edge]:
-    """Edges at these nodes that a walk may follow, within these graphs (None: any), behind a place (None: from the
-    first).
-    """
+    """Edges at these nodes that a walk may follow, within these graphs (None: any); `after`: only later places."""
     after_ordinal, after_id = after or (None, None)
     rows = await view.fetch(
         queries.edges_of,
@@ -182,27 +180,27 @@ async def search_relations(view: GraphView, only: RelationFilter, *, offset: int
 
 
 async def count_types(view: GraphView, *, limit: int) -> list[tuple[str, int]]:
-    """How many edges of each type a graph has, most first."""
+    """How many edges of each type a graph has, most frequent first."""
     return [(row["type"], row["count"]) for row in await view.fetch(queries.count_types, limit=limit)]
 
 
 async def count_named_types(view: GraphView, *, limit: int | None) -> list[tuple[str, int]]:
-    """How many edges between names of each type a graph has, most first."""
+    """How many edges between names of each type a graph has, most frequent first."""
     return [(row["type"], row["count"]) for row in await view.fetch(queries.count_named_types, limit=limit)]
 
 
 async def count_between_names(view: GraphView) -> int:
-    """How many edges a graph has between two of its own nodes with names, of those that have expired, too."""
+    """How many edges a graph has between two of its own nodes with names, expired nodes included."""
     return int(await view.fetchval(queries.count_between_names))
 
 
 async def count_apart(view: GraphView) -> int:
-    """How many more edges between names there are than that, or (below zero) fewer."""
+    """How many edges between names there are beyond `count_between_names`; below zero where there are fewer."""
     return int(await view.fetchval(queries.count_apart))
 
 
 async def list_symlinks(tx: Transaction, graph: Graph, *, inbound: bool, offset: int, limit: int) -> list[Symlink]:
-    """The edges of a graph that lead into others which the caller may use, or from there into it, oldest first."""
+    """The edges from a graph into others that the caller may use, or (`inbound`) from others into it, oldest first."""
     rows = await tx.fetch(
         queries.list_symlinks,
         graph_id=graph.id,

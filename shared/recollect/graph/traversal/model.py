@@ -1,4 +1,4 @@
-"""What a traversal may cost, what it reached, and paths through what it saw."""
+"""The bounds of a traversal, its results, and the search for paths in the edges that it read."""
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,25 +9,25 @@ from recollect.graph.graphs.model import Graph, Moment
 from recollect.graph.relations.model import Direction, Edge, Subgraph
 
 MAX_DEPTH = 10
-"""Levels of a neighbourhood at most."""
+"""Levels of a neighbourhood, at most."""
 
 MAX_PATH_DEPTH = 12
-"""Edges of a path at most."""
+"""Edges of a path, at most."""
 
 MAX_NODES = 20_000
-"""Nodes that one traversal looks at, at most."""
+"""Nodes that one traversal visits, at most."""
 
 MAX_EDGES = 100_000
 """Edges that one level loads, at most."""
 
 MAX_SECONDS = 5.0
-"""How long one traversal goes on before it answers with what it has."""
+"""How long one traversal runs before it returns what it has."""
 
 MAX_STEPS = 1_000_000
-"""Edges that the enumeration of paths looks at, at most: half a second."""
+"""Edges that the enumeration of paths follows, at most: half a second."""
 
 SLICE = 5_000
-"""Of these, those that are looked at before other computations may have their turn."""
+"""Edges that it follows before other computations have their turn."""
 
 
 @dataclass(slots=True)
@@ -53,9 +53,9 @@ class Paths:
 
 @dataclass(frozen=True, slots=True)
 class PathSearch:
-    """What was read of a graph to find paths in: what lies around both ends, and how paths are bounded.
+    """The input of a search for paths: the edges around both ends, and the bounds of paths.
 
-    `at`: the moment that was read, None for the present, which was then at `revision`. `cut` as in `ReachedNodes`.
+    `at`: the moment that was read, None for the present, which was at `revision`. `cut` as in `ReachedNodes`.
     """
 
     graph: Graph
@@ -70,11 +70,11 @@ class PathSearch:
     cut: str | None
 
     def shortest_path(self) -> Generator[None, None, Paths]:
-        """A computation: a shortest path, or none. What was found is one, whatever else a bound left out."""
+        """A computation: a shortest path, or none. A path that was found is a shortest one, whatever the bounds cut."""
         adjacency = neighbours(self.edges, self.direction)
         yield
         paths = shortest(adjacency, self.start, self.end, max_depth=self.max_depth)
-        return Paths(paths, self._taken(paths), None if paths else self.cut)
+        return Paths(paths, self._edges_on(paths), None if paths else self.cut)
 
     def all_paths(self) -> Generator[None, None, Paths]:
         """A computation: simple paths, shortest first."""
@@ -83,9 +83,9 @@ class PathSearch:
         paths, complete = yield from simple_paths(
             adjacency, self.start, self.end, max_depth=self.max_depth, max_paths=self.max_paths
         )
-        return Paths(paths, self._taken(paths), self.cut or (None if complete else "paths"))
+        return Paths(paths, self._edges_on(paths), self.cut or (None if complete else "paths"))
 
-    def _taken(self, paths: Sequence[Sequence[UUID]]) -> list[Edge]:
+    def _edges_on(self, paths: Sequence[Sequence[UUID]]) -> list[Edge]:
         """The edges between neighbours on the paths."""
         forward = {step for path in paths for step in pairwise(path)}
         backward = {(target, source) for source, target in forward}
@@ -114,7 +114,7 @@ class ReachedSubgraph:
 
 
 def far_end(edge: Edge, near: Mapping[UUID, int], direction: Direction) -> UUID | None:
-    """Where an edge leads from nodes that are known, or None if it cannot be followed that way."""
+    """The unknown node to which an edge leads from a known one (`near`), or None if it cannot be followed that way."""
     if direction != Direction.INCOMING and edge.from_node in near and edge.to_node not in near:
         return edge.to_node
     if direction != Direction.OUTGOING and edge.to_node in near and edge.from_node not in near:
@@ -123,7 +123,7 @@ def far_end(edge: Edge, near: Mapping[UUID, int], direction: Direction) -> UUID 
 
 
 def neighbours(edges: Iterable[Edge], direction: Direction) -> dict[UUID, set[UUID]]:
-    """Which nodes each node leads to."""
+    """The nodes to which each node leads."""
     found: dict[UUID, set[UUID]] = {}
     for edge in edges:
         if direction != Direction.INCOMING:
@@ -134,7 +134,7 @@ def neighbours(edges: Iterable[Edge], direction: Direction) -> dict[UUID, set[UU
 
 
 def shortest(adjacency: Mapping[UUID, set[UUID]], start: UUID, end: UUID, *, max_depth: int) -> list[list[UUID]]:
-    """The shortest path, of several the one with the least node ids; none if it takes more than `max_depth` edges."""
+    """The shortest path, of several the one with the least node ids; none if it has more than `max_depth` edges."""
     distances = _distances(adjacency, start, end)
     if distances.get(start, max_depth + 1) > max_depth:
         return []
@@ -148,10 +148,10 @@ def shortest(adjacency: Mapping[UUID, set[UUID]], start: UUID, end: UUID, *, max
 def simple_paths(
     adjacency: Mapping[UUID, set[UUID]], start: UUID, end: UUID, *, max_depth: int, max_paths: int
 ) -> Generator[None, None, tuple[list[list[UUID]], bool]]:
-    """Paths that visit no node twice, shortest first, ties by node id, and whether all within `max_depth` are there.
+    """Paths that visit no node twice, shortest first, ties by node id, and whether they are all within `max_depth`.
 
     Depth-first, pruned by each node's distance to the end, one length after the other: paths come shortest first
-    without all of them being held. A computation in slices; it takes MAX_STEPS steps at most.
+    without all of them in memory. A computation in slices, of MAX_STEPS steps at most.
     """
     if start == end:
         return [[start]], True
@@ -173,7 +173,7 @@ def simple_paths(
 
 
 class _PathMap:
-    """What leads from a start to an end, with nodes as numbers in the order of their ids."""
+    """The nodes from which an end can be reached, as numbers in the order of their ids."""
 
     def __init__(self, adjacency: Mapping[UUID, set[UUID]], start: UUID, end: UUID) -> None:
         distances = _distances(adjacency, start, end)
@@ -182,35 +182,37 @@ class _PathMap:
         self._numbers = {node: number for number, node in enumerate(self._ids)}
         self._distances = [distances[node] for node in self._ids]
         self._start, self._end = self._numbers.get(start, 0), self._numbers[end]
-        self._ways: dict[tuple[int, int], list[int]] = {}
+        self._successors: dict[tuple[int, int], list[int]] = {}
 
     def paths_of_length(self, length: int) -> Iterator[list[UUID] | None]:
-        """The paths of so many edges, at least one, in the order of their ids; None for each step that led to none."""
-        path, ways = [self._start], [iter(self._ways_from(self._start, length))]
-        while ways:
-            node = next(ways[-1], None)
+        """The paths of `length` edges, at least one, in the order of their ids; also None after each step."""
+        path, branches = [self._start], [iter(self._successors_of(self._start, length))]
+        while branches:
+            node = next(branches[-1], None)
             if node is None:
-                ways.pop()
+                branches.pop()
                 path.pop()
             elif node == self._end:
                 yield [self._ids[number] for number in (*path, node)]
             elif node not in path:
-                ways.append(iter(self._ways_from(node, length - len(path))))
+                branches.append(iter(self._successors_of(node, length - len(path))))
                 path.append(node)
             yield None
 
-    def _ways_from(self, node: int, left: int) -> list[int]:
-        """Where a node leads, in order, of what is near enough to the end; to the end itself by the last edge only."""
-        known = self._ways.get((node, left))
-        if known is None:
+    def _successors_of(self, node: int, edges_left: int) -> list[int]:
+        """The next nodes, in order, that are near enough to the end; the end itself only by the last edge."""
+        successors = self._successors.get((node, edges_left))
+        if successors is None:
             numbers = (self._numbers.get(near) for near in self._adjacency.get(self._ids[node], ()))
-            known = sorted(
+            successors = sorted(
                 number
                 for number in numbers
-                if number is not None and self._distances[number] < left and (number != self._end or left == 1)
+                if number is not None
+                and self._distances[number] < edges_left
+                and (number != self._end or edges_left == 1)
             )
-            self._ways[node, left] = known
-        return known
+            self._successors[node, edges_left] = successors
+        return successors
 
 
 def _distances(adjacency: Mapping[UUID, set[UUID]], start: UUID, end: UUID) -> dict[UUID, int]:
@@ -226,12 +228,13 @@ def _distances(adjacency: Mapping[UUID, set[UUID]], start: UUID, end: UUID) -> d
             for near in frontier
             if near != start
             for node in backwards.get(near, ())
-            if _further(distances, node, distances[near] + 1)
+            if _is_first_visit(distances, node, distances[near] + 1)
         ]
     return distances
 
 
-def _further(distances: dict[UUID, int], node: UUID, distance: int) -> bool:
+def _is_first_visit(distances: dict[UUID, int], node: UUID, distance: int) -> bool:
+    """Record the distance of a node that has none yet; return whether it had none."""
     if node in distances:
         return False
     distances[node] = distance

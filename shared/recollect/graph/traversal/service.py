@@ -34,7 +34,7 @@ from recollect.platform.transactions import Transaction
 async def neighbourhood(
     view: GraphView, starts: Sequence[UUID], walk: Walk, *, depth: int, max_nodes: int = MAX_NODES
 ) -> ReachedNodes:
-    """Everything within `depth` edges of the starts, at most `max_nodes` nodes, with every edge among them."""
+    """The nodes within `depth` edges of the starts, at most `max_nodes`, with every edge among them."""
     reached = ReachedNodes(dict.fromkeys(starts, 0))
     within = await _within(view, walk)
     deadline = time.monotonic() + MAX_SECONDS
@@ -56,15 +56,15 @@ async def neighbourhood(
 
 
 async def open_shortest_path(view: GraphView, start: UUID, end: UUID, walk: Walk, *, max_depth: int) -> PathSearch:
-    """What `PathSearch.shortest_path` needs, searched from both ends at once."""
-    met = await _meet(view, start, end, walk, max_depth=max_depth)
-    return await _path_search(view, start, end, walk, met, max_depth=max_depth, max_paths=1)
+    """The input of `PathSearch.shortest_path`, read from both ends at once."""
+    reached = await _walk_until_met(view, start, end, walk, max_depth=max_depth)
+    return await _path_search(view, start, end, walk, reached, max_depth=max_depth, max_paths=1)
 
 
 async def open_paths(
     view: GraphView, start: UUID, end: UUID, walk: Walk, *, max_depth: int, max_paths: int
 ) -> PathSearch:
-    """What `PathSearch.all_paths` needs, to find paths of at most `max_depth` edges, at most `max_paths`."""
+    """The input of `PathSearch.all_paths`, for paths of at most `max_depth` edges, at most `max_paths`."""
     # Every node of such a path lies within half its length of one of the ends.
     half = (max_depth + 1) // 2
     forth = await neighbourhood(view, [start], walk, depth=half)
@@ -74,7 +74,7 @@ async def open_paths(
 
 
 async def open_path_between(view: GraphView, source: str, target: str) -> PathSearch:
-    """The same for a shortest path between two names, whichever way its relations point; raises NotFound for either."""
+    """`open_shortest_path` between two names, by relations of either direction; raises NotFound for either name."""
     start, end = await _ends(view, [source, target])
     return await open_shortest_path(view, start, end, Walk(), max_depth=MAX_PATH_DEPTH)
 
@@ -82,44 +82,44 @@ async def open_path_between(view: GraphView, source: str, target: str) -> PathSe
 async def open_paths_between(
     view: GraphView, source: str, target: str, *, max_depth: int, max_paths: int
 ) -> PathSearch:
-    """The same for simple paths between two names, whichever way their relations point; raises NotFound for either."""
+    """`open_paths` between two names, by relations of either direction; raises NotFound for either name."""
     start, end = await _ends(view, [source, target])
     return await open_paths(view, start, end, Walk(), max_depth=max_depth, max_paths=max_paths)
 
 
-async def view_of_paths(tx: Transaction, searched: PathSearch) -> GraphView:
-    """The view by which to read what lies on the paths: of the search's moment, also where the graph has moved on."""
-    view = GraphView(tx, searched.graph, searched.at)
-    if view.at is not None or (await graphs.head_of(view)).revision == searched.revision:
+async def view_of_paths(tx: Transaction, search: PathSearch) -> GraphView:
+    """The view by which to read the nodes on the paths: at the search's moment, also where the graph has moved on."""
+    view = GraphView(tx, search.graph, search.at)
+    if view.at is not None or (await graphs.head_of(view)).revision == search.revision:
         return view
-    return replace(view, at=await moments.find_moment(tx, searched.graph, str(searched.revision)))
+    return replace(view, at=await moments.find_moment(tx, search.graph, str(search.revision)))
 
 
-async def name_paths(tx: Transaction, searched: PathSearch, found: Paths) -> NamedPaths:
-    """The names of what lies on the paths."""
+async def name_paths(tx: Transaction, search: PathSearch, found: Paths) -> NamedPaths:
+    """The paths as names of their nodes."""
     on_paths = unique(node for path in found.paths for node in path)
-    labels = await nodes.labels_of(await view_of_paths(tx, searched), on_paths)
+    labels = await nodes.labels_of(await view_of_paths(tx, search), on_paths)
     return NamedPaths([[labels[node] for node in path] for path in found.paths], found.cut)
 
 
 async def extract_subgraph(view: GraphView, names: Sequence[str], *, depth: int, max_nodes: int) -> ReachedSubgraph:
-    """Entities within `depth` relations of the named ones, nearest first, and the relations among all that was reached.
+    """Entities within `depth` relations of the named ones, nearest first, and the relations among all reached nodes.
 
-    Names that nothing has are passed over.
+    Names that no node has are skipped.
     """
     starts = list((await _ids_of(view, unique(names))).values())
     reached = await neighbourhood(view, starts, Walk(), depth=depth, max_nodes=max_nodes)
     ids = list(reached.depths)
-    named = await nodes.names_of(view, ids)
-    met = await entities.entities_by_id(view, ids)
-    return ReachedSubgraph(Subgraph(met, await _relations(reached, named)), reached.cut)
+    names_by_id = await nodes.names_of(view, ids)
+    found = await entities.entities_by_id(view, ids)
+    return ReachedSubgraph(Subgraph(found, await _relations(reached, names_by_id)), reached.cut)
 
 
 async def neighbours_of(view: GraphView, name: str, walk: Walk, *, offset: int, limit: int) -> Subgraph:
     """A page of the entities one relation away from a name, and the relations that lead to them.
 
-    In the order of these relations' ordinals and age. Names that only relations know are no entities: the page counts
-    them, and the relations name them. Raises NotFound for the name, TooLarge past MAX_EDGES relations.
+    In the order of these relations' ordinals and age. Placeholders are no entities: they count towards the page, and
+    only its relations name them. Raises NotFound for the name, TooLarge past MAX_EDGES relations.
     """
     (start,) = await _ends(view, [name])
     edges = await relations.edges_of(view, [start], walk, within=[view.graph.id], limit=MAX_EDGES + 1)
@@ -127,17 +127,17 @@ async def neighbours_of(view: GraphView, name: str, walk: Walk, *, offset: int, 
         raise TooLarge(f"More than {MAX_EDGES} relations touch {name!r}: name types, or page search_relations")
     far = await each(edges, lambda edge: edge.to_node if edge.from_node == start else edge.from_node)
     names = await nodes.names_of(view, unique([start, *far]))
-    others = [node for node in unique(far) if node != start and node in names]
-    page = others[offset : offset + limit]
+    neighbours = [node for node in unique(far) if node != start and node in names]
+    page = neighbours[offset : offset + limit]
     on_page = set(page)
-    leading = [edge for edge, node in zip(edges, far, strict=True) if node in on_page]
-    told = await each(leading, lambda edge: _named(edge, names))
-    next_offset = offset + limit if len(others) > offset + limit else None
-    return Subgraph(await entities.entities_by_id(view, page), told, next_offset)
+    page_edges = [edge for edge, node in zip(edges, far, strict=True) if node in on_page]
+    page_relations = await each(page_edges, lambda edge: _named(edge, names))
+    next_offset = offset + limit if len(neighbours) > offset + limit else None
+    return Subgraph(await entities.entities_by_id(view, page), page_relations, next_offset)
 
 
 async def _ends(view: GraphView, names: Sequence[str]) -> list[UUID]:
-    """The nodes of these names; raises NotFound for the first that nothing has."""
+    """The nodes of these names; raises NotFound for the first name that no node has."""
     found = await _ids_of(view, names)
     for name in names:
         if name not in found:
@@ -146,7 +146,7 @@ async def _ends(view: GraphView, names: Sequence[str]) -> list[UUID]:
 
 
 async def _ids_of(view: GraphView, names: Sequence[str]) -> dict[str, UUID]:
-    """Nodes by name, placeholders too, in the order asked for."""
+    """Nodes by name, placeholders too, in the order of `names`."""
     found = await nodes.find_named(view, names)
     return {name: found[name].id for name in names if name in found}
 
@@ -155,23 +155,25 @@ async def _path_search(
     view: GraphView, start: UUID, end: UUID, walk: Walk, reached: ReachedNodes, *, max_depth: int, max_paths: int
 ) -> PathSearch:
     revision = (await graphs.head_of(replace(view, at=None))).revision
-    edges, way = list(reached.edges.values()), walk.direction
-    return PathSearch(view.graph, view.at, revision, start, end, edges, way, max_depth, max_paths, reached.cut)
+    edges = list(reached.edges.values())
+    return PathSearch(
+        view.graph, view.at, revision, start, end, edges, walk.direction, max_depth, max_paths, reached.cut
+    )
 
 
 async def _relations(reached: ReachedNodes, names: Mapping[UUID, str]) -> list[Relation]:
     """The edges whose ends have names, oldest first."""
     edges = sorted(reached.edges.values(), key=lambda edge: edge.id)
-    told = [edge for edge in edges if edge.from_node in names and edge.to_node in names]
-    return await each(told, lambda edge: _named(edge, names))
+    between_names = [edge for edge in edges if edge.from_node in names and edge.to_node in names]
+    return await each(between_names, lambda edge: _named(edge, names))
 
 
 def _named(edge: Edge, names: Mapping[UUID, str]) -> Relation:
     return Relation(edge.id, names[edge.from_node], names[edge.to_node], edge.type, edge.created_at, edge.updated_at)
 
 
-async def _meet(view: GraphView, start: UUID, end: UUID, walk: Walk, *, max_depth: int) -> ReachedNodes:
-    """Walk from both ends, the smaller frontier first, until they meet or nothing is left."""
+async def _walk_until_met(view: GraphView, start: UUID, end: UUID, walk: Walk, *, max_depth: int) -> ReachedNodes:
+    """Walk from both ends, the smaller frontier first, until the walks meet or a frontier is empty."""
     sides = [(ReachedNodes({start: 0}), walk), (ReachedNodes({end: 0}), _reverse(walk))]
     frontiers = [[start], [end]]
     within = await _within(view, walk)
@@ -180,11 +182,11 @@ async def _meet(view: GraphView, start: UUID, end: UUID, walk: Walk, *, max_dept
         if sides[0][0].depths.keys() & sides[1][0].depths.keys():
             break
         side = min((0, 1), key=lambda s: len(frontiers[s]) or MAX_NODES)
-        reached, way = sides[side]
+        reached, side_walk = sides[side]
         if not frontiers[0] or not frontiers[1] or reached.cut:
             break
-        edges = await _load(view, frontiers[side], way, within, reached, deadline)
-        frontiers[side] = await _advance(reached, edges, way.direction, level, MAX_NODES)
+        edges = await _load(view, frontiers[side], side_walk, within, reached, deadline)
+        frontiers[side] = await _advance(reached, edges, side_walk.direction, level, MAX_NODES)
     forth, back = sides[0][0], sides[1][0]
     cut = forth.cut or back.cut or ("depth" if all(frontiers) else None)
     return ReachedNodes(forth.depths | back.depths, forth.edges | back.edges, cut)
@@ -210,9 +212,9 @@ async def _load(
 async def _advance(
     reached: ReachedNodes, edges: Sequence[Edge], direction: Direction, level: int, max_nodes: int
 ) -> list[UUID]:
-    """The next frontier: nodes that these edges lead to and that were not known."""
+    """The next frontier: the nodes to which these edges lead, as far as they were not reached before."""
 
-    def reach(edge: Edge) -> UUID | None:  # Each touches the last frontier: what it leads to is new, or known already.
+    def reach(edge: Edge) -> UUID | None:  # Each edge touches the last frontier, and leads to a new or a known node.
         node = far_end(edge, reached.depths, direction)
         if node is None:
             return None
@@ -229,7 +231,7 @@ async def _within(view: GraphView, walk: Walk) -> list[UUID]:
     """The graphs that a walk may enter: its own; with symlinks, every graph that the caller may use."""
     if not walk.symlinks:
         return [view.graph.id]
-    return [other.id for other in await graphs.list_graphs(view.tx, limit=graphs.MAX_GRAPHS)]
+    return [graph.id for graph in await graphs.list_graphs(view.tx, limit=graphs.MAX_GRAPHS)]
 
 
 def _reverse(walk: Walk) -> Walk:

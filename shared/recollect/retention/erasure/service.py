@@ -1,4 +1,4 @@
-"""Use cases of erasure: delete at once and for good, from history too, what somebody asks to be forgotten.
+"""Use cases of erasure: delete data about a person, or a graph, at once and for good, from history too.
 
 Live rows are first removed as by any other write, which keeps counters and placeholders right. Then every row that ever
 held them is deleted, and the planner's statistics are renewed, since they hold samples of the values. The log keeps
@@ -58,7 +58,7 @@ async def erase_person(
     await store.allow_long_statements(tx, LONGEST_STATEMENT)
     async with graphs.write_graph(tx, graph_name, ERASE_PERSON) as revision:
         targets = await _targets(tx, revision.graph, name, created_by)
-        cleared = await _take_away(tx, revision, targets)
+        cleared = await _remove_live(tx, revision, targets)
         erased = await _delete(tx, revision, targets)
         kept = await store.count_kept(tx, revision.graph, targets)
         erased |= {"cleared_entities": cleared, "jobs": await jobs.erase(tx, revision.graph.id)}
@@ -148,19 +148,19 @@ async def _person(tx: Transaction, graph: Graph, name: str) -> tuple[list[Erased
     return found, names
 
 
-async def _take_away(tx: Transaction, revision: Revision, targets: ErasureTargets) -> int:
-    """Remove what is live as any write does; return how many other entities were redacted."""
+async def _remove_live(tx: Transaction, revision: Revision, targets: ErasureTargets) -> int:
+    """Remove the live targets as any other write does; return how many other entities were redacted."""
     ends = set[UUID]()
-    for page in _pages([one.id for one in targets.relations if one.lives]):
+    for page in _pages([relation.id for relation in targets.relations if relation.lives]):
         ends |= await relations.remove_edges(tx, revision, page)
-    for page in _pages([one.id for one in targets.observations if one.lives]):
+    for page in _pages([observation.id for observation in targets.observations if observation.lives]):
         await observations.remove_observations_by_id(tx, revision, page)
-    for page in _pages([one.id for one in targets.lineages if one.lives]):
+    for page in _pages([lineage.id for lineage in targets.lineages if lineage.lives]):
         await relations.delete_nodes(tx, revision, page)
     await relations.drop_orphaned_placeholders(tx, revision, ends - set(targets.node_ids))
-    about = await store.heads_about(tx, revision.graph, targets)
-    found = await nodes.read_heads(tx, revision.graph, about, expired_too=True)
-    rewrites = [Rewrite(head, redacted(head.fields, targets.pattern)) for head in found.values()]
+    mentioning = await store.heads_about(tx, revision.graph, targets)
+    heads = await nodes.read_heads(tx, revision.graph, mentioning, expired_too=True)
+    rewrites = [Rewrite(head, redacted(head.fields, targets.pattern)) for head in heads.values()]
     changed = [rewrite for rewrite in rewrites if not rewrite.fields.says(rewrite.head.fields)]
     await nodes.rewrite(tx, revision, changed)
     return len(changed)

@@ -1,7 +1,7 @@
 """Use cases of expiry: archive what has expired, and purge it later. Reads leave it out as soon as it has expired.
 
-If both are given, `expires_at` wins over `ttl_days`. The graph-memory contract says so, and a moment that somebody
-named says more than a number of days, which may be a default.
+If both are given, `expires_at` wins over `ttl_days`: the graph-memory contract says so, and a number of days may be a
+default, while a moment is always intended.
 """
 
 from datetime import datetime, timedelta
@@ -19,10 +19,10 @@ from recollect.retention.expiry import store
 from recollect.retention.expiry.model import ExpiryStep
 
 PURGE_EXPIRED = "purge_expired"
-"""The operation, as the log of a graph tells it."""
+"""The name of the operation in the log of a graph."""
 
 MAX_STEP = 1_000
-"""Nodes, and observations, that one step takes up, at most."""
+"""Nodes, and as many observations, that one step handles, at most."""
 
 
 async def tenants_with_expired(db: Database) -> list[UUID]:
@@ -37,7 +37,7 @@ async def graphs_with_expired(tx: Transaction) -> list[UUID]:
 
 
 async def tenants_with_purgeable(db: Database, *, retention: timedelta) -> list[UUID]:
-    """Active tenants with something archived that expired longer ago than their retention, or this by default."""
+    """Active tenants with archived nodes that expired longer ago than their retention (default: `retention`)."""
     async with db.system() as session:
         return await store.tenants_with_purgeable(session, retention=retention)
 
@@ -45,7 +45,7 @@ async def tenants_with_purgeable(db: Database, *, retention: timedelta) -> list[
 async def graphs_with_purgeable(tx: Transaction, *, retention: timedelta) -> list[UUID]:
     """The tenant's graphs that have something to purge, up to MAX_GRAPHS.
 
-    `retention`: where the tenant does not say.
+    `retention`: for tenants that have not set their own.
     """
     await tx.look_up()
     retention = await tenants.retention_of(tx, retention)
@@ -69,7 +69,7 @@ async def purge_expired(tx: Transaction, graph_id: UUID, *, retention: timedelta
     """Delete nodes of a graph that expired longer ago than the retention, as one revision: one step, up to `limit`.
 
     Only archived nodes are deleted, and none that has a relation with a live node: such a node stays archived. Their
-    history goes with the next compaction. `retention`: where the tenant does not say. Raises the errors of
+    history goes with the next compaction. `retention`: for tenants that have not set their own. Raises the errors of
     `archive_expired`.
     """
     await tx.look_up()

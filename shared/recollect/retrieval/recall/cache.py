@@ -39,7 +39,11 @@ Name = tuple[UUID, str]
 
 @dataclass(slots=True)
 class Lookup:
-    """One call's use of the cache: the rankings it got before its transaction, and those it found inside."""
+    """One call's use of the cache: the rankings that it got before its transaction, and those that it found inside.
+
+    `guess`: the state that the process saw last; `seen`: the state in the transaction. `found`: cached rankings under
+    the guess; `searched`: new ones; both by the index of their question. `hits`: how many cached rankings were used.
+    """
 
     name: Name
     questions: Sequence[Question]
@@ -51,7 +55,7 @@ class Lookup:
     searched: dict[int, Ranking] = field(default_factory=dict)
 
     def rankings_at(self, state: GraphState) -> dict[int, Ranking]:
-        """The cached rankings that are valid in this state, by the index of their question. Notes the state as seen."""
+        """The cached rankings that are valid in this state, by the index of their question. Records the state."""
         self.seen = state
         return self.found if state == self.guess else {}
 
@@ -96,9 +100,9 @@ class RecallCache:
 async def looked_up(
     cache: RecallCache | None, caller: Caller, graph_name: str, questions: Sequence[Question], only: RecallFilter
 ) -> AsyncIterator[Lookup | None]:
-    """Around a transaction that recalls: what the cache knows before it, and keeping what it learned after it.
+    """Around a transaction that recalls: look rankings up in the cache before it, and store new ones after it.
 
-    None where there is no cache, or where the answer depends on the clock. A failed transaction leaves nothing.
+    Yields None where there is no cache, or where the answer depends on the clock. A failed transaction stores nothing.
     """
     lookup = None if cache is None else await cache.look_up(caller, graph_name, questions, only)
     yield lookup
@@ -107,18 +111,19 @@ async def looked_up(
 
 
 def key_material(state: GraphState, question: Question, only: RecallFilter) -> bytes:
-    """All that a ranking depends on, as bytes: two different inputs never give the same ones.
+    """All that a ranking depends on, as bytes: two different inputs never give the same bytes.
 
-    The question's vectors are left out, since its text and model determine them. Every other field is in, new ones too.
+    The question's vectors are left out, since its text and model determine them. Every other field is included, also
+    fields that are added later.
     """
-    asked = [
+    question_fields = [
         getattr(question, field.name) for field in fields(question) if field.name not in ("vector", "tokens", "older")
     ]
     older = None if question.older is None else [question.older.model, question.older.vector is not None]
-    return msgspec.msgpack.encode([RANKING_VERSION, state, question.vector is not None, asked, older, only])
+    return msgspec.msgpack.encode([RANKING_VERSION, state, question.vector is not None, question_fields, older, only])
 
 
-class _Kept(msgspec.Struct, array_like=True):
+class _CachedRanking(msgspec.Struct, array_like=True):
     """A ranking in Redis: the names of the terms; then each passage, its score, its cosine, its terms in that order."""
 
     terms: list[str]
@@ -126,23 +131,23 @@ class _Kept(msgspec.Struct, array_like=True):
 
 
 _ENCODER = msgspec.msgpack.Encoder(uuid_format="bytes")
-_DECODER = msgspec.msgpack.Decoder(_Kept)
+_DECODER = msgspec.msgpack.Decoder(_CachedRanking)
 
 
 def encode(ranking: Sequence[RankedPassage]) -> bytes:
     """A ranking as MessagePack; every passage has the same terms."""
     terms = list(ranking[0].terms) if ranking else []
-    passages = [(one.passage_id, one.score, one.meaning, [one.terms[term] for term in terms]) for one in ranking]
-    return _ENCODER.encode(_Kept(terms, passages))
+    passages = [(p.passage_id, p.score, p.meaning, [p.terms[term] for term in terms]) for p in ranking]
+    return _ENCODER.encode(_CachedRanking(terms, passages))
 
 
 def decode(value: bytes) -> Ranking | None:
     """The ranking; None if the value cannot be decoded."""
     try:
-        kept = _DECODER.decode(value)
+        ranking = _DECODER.decode(value)
         return [
-            RankedPassage(passage_id, score, meaning, dict(zip(kept.terms, terms, strict=True)))
-            for passage_id, score, meaning, terms in kept.passages
+            RankedPassage(passage_id, score, meaning, dict(zip(ranking.terms, terms, strict=True)))
+            for passage_id, score, meaning, terms in ranking.passages
         ]
     except (msgspec.MsgspecError, ValueError):
         return None

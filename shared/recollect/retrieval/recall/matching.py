@@ -1,8 +1,8 @@
-"""The second stage: how well candidates meet a question token by token, and by the days that it names.
+"""The second stage: how well candidates match a question token by token, and by the days that it names.
 
 Late interaction (ColBERT: Khattab and Zaharia, SIGIR 2020) without weights of its own: the tokens are those of the
-forward pass that made the vectors. Of a passage's token the sign bits are kept, which rank nearly as its numbers do
-(measured).
+forward pass that made the vectors. Only the sign bits of a passage's tokens are stored, which rank nearly as well as
+the numbers (measured).
 """
 
 import math
@@ -15,38 +15,38 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from recollect.graph.passages.date_phrases import LANGUAGES
-from recollect.graph.passages.dates import DateRange, ToldTime
+from recollect.graph.passages.dates import DateRange, TimePhrase
 from recollect.platform.computing import Slices
 from recollect.platform.embedding import Vectors
 
-BESIDE = 0.8
-"""What a token of the passage before or after counts beside one of the passage's own."""
+NEIGHBOUR_WEIGHT = 0.8
+"""The weight of a token in the passage before or after, where one of the passage's own has 1."""
 
 ORDINARY_PERCENT = 80
-"""A token of the question tells candidates apart by how far its best match is above the match that so many of a hundred
-candidates do not reach: what all of them hold weighs next to nothing. No table of frequencies is needed."""
+"""The weight of a token of the question is how far its best match lies above this percentile of all candidates'
+matches: a token that all candidates contain weighs next to nothing. No table of frequencies is needed."""
 
 SHORTLY_AFTER = timedelta(days=7)
-"""What was said so long after a day that a question names may tell of it still."""
+"""A passage that was said up to so long after a day that a question names may still be about that day."""
 
 BROAD_DAYS = 7
-"""A passage that tells of more days than these, and than the question, tells of none of them in particular."""
+"""A passage that names a range of more days than this, and than the question's, is about none of them in particular."""
 
 _COMPARED_AT_ONCE = 8_000
 """Pairs of a token of the question and one of a passage that one slice compares, in 1 ms or so."""
 
 _MULTIPLIED_AT_ONCE = 262_144
-"""Multiplications of one matrix product, as many as OpenBLAS does in one thread: more of them wait for each other, ten
-times as long on a busy machine (measured)."""
+"""Multiplications of one matrix product, as many as OpenBLAS does in one thread: with more, its threads wait for each
+other, ten times as long on a busy machine (measured)."""
 
 _LONGEST_QUESTION = 1_000
 """Characters of a question in which times are looked for."""
 
 
 class PassageEvidence(Struct, frozen=True):
-    """What is kept of a passage for the second stage, and which passages stand before and after it.
+    """What is stored of a passage for the second stage, and which passages come before and after it.
 
-    `before` and `after` are told of candidates. `tokens`: TokenBits, row after row; None where there are none.
+    Only candidates have `before` and `after`. `tokens`: TokenBits, row after row; None where there are none.
     """
 
     id: UUID
@@ -59,38 +59,38 @@ class PassageEvidence(Struct, frozen=True):
 def match_windows(
     question: Vectors, candidates: Sequence[UUID], evidence: Mapping[UUID, PassageEvidence]
 ) -> Slices[dict[UUID, float]]:
-    """How well the question's tokens, shape (n, dimensions), are met in each candidate and beside it.
+    """How well the question's tokens, shape (n, dimensions), match each candidate and its neighbours.
 
-    The sum over them of the best match (MaxSim), each weighted as ORDINARY_PERCENT says. Candidates without tokens are
-    left out.
+    The sum over the tokens of their best matches (MaxSim), weighted as ORDINARY_PERCENT describes. Candidates without
+    tokens are left out.
     """
     matches: dict[UUID, NDArray[np.float32]] = {}
     dimensions = question.shape[1]
-    most = _COMPARED_AT_ONCE // len(question) * dimensions // 8
-    for group in _groups([one for one in evidence.values() if one.tokens is not None], most):
+    max_bytes = _COMPARED_AT_ONCE // len(question) * dimensions // 8
+    for group in _groups([passage for passage in evidence.values() if passage.tokens is not None], max_bytes):
         matches |= _best_matches(question, group)
         yield
-    told = [evidence[passage_id] for passage_id in candidates if passage_id in matches]
-    if not told:
+    matched = [evidence[passage_id] for passage_id in candidates if passage_id in matches]
+    if not matched:
         return {}
-    nothing = np.zeros(len(question), np.float32)
+    no_match = np.zeros(len(question), np.float32)
     own, before, after = (
-        np.array([matches.get(passage_id, nothing) if passage_id else nothing for passage_id in ids])
-        for ids in zip(*((one.id, one.before, one.after) for one in told), strict=True)
+        np.array([matches.get(passage_id, no_match) if passage_id else no_match for passage_id in ids])
+        for ids in zip(*((passage.id, passage.before, passage.after) for passage in matched), strict=True)
     )
-    windows = np.maximum(own, BESIDE * np.maximum(before, after))
+    windows = np.maximum(own, NEIGHBOUR_WEIGHT * np.maximum(before, after))
     weights = windows.max(axis=0) - np.percentile(windows, ORDINARY_PERCENT, axis=0)
     scores: list[float] = (windows @ weights).tolist()
-    return {one.id: score for one, score in zip(told, scores, strict=True)}
+    return {passage.id: score for passage, score in zip(matched, scores, strict=True)}
 
 
-def _groups(passages: Sequence[PassageEvidence], most: int) -> Iterator[list[PassageEvidence]]:
-    """The passages in groups of at most so many bytes of tokens, or of one passage."""
+def _groups(passages: Sequence[PassageEvidence], max_bytes: int) -> Iterator[list[PassageEvidence]]:
+    """The passages in groups of at most `max_bytes` bytes of tokens, or of one passage."""
     group: list[PassageEvidence] = []
     size = 0
     for passage in passages:
         length = len(passage.tokens or b"")
-        if group and size + length > most:
+        if group and size + length > max_bytes:
             yield group
             group, size = [], 0
         group.append(passage)
@@ -100,25 +100,25 @@ def _groups(passages: Sequence[PassageEvidence], most: int) -> Iterator[list[Pas
 
 
 def _best_matches(question: Vectors, passages: Sequence[PassageEvidence]) -> dict[UUID, NDArray[np.float32]]:
-    """Of each passage the greatest cosine of each of the question's tokens with one of its own, at least 0."""
+    """For each passage, the greatest cosine of each token of the question with a token of the passage, at least 0."""
     count, dimensions = question.shape
     best = {passage.id: np.zeros(count, np.float32) for passage in passages}
-    told = [(passage.id, passage.tokens) for passage in passages if passage.tokens]
-    if not told:
+    with_tokens = [(passage.id, passage.tokens) for passage in passages if passage.tokens]
+    if not with_tokens:
         return best
-    bits = np.frombuffer(b"".join(tokens for _, tokens in told), np.uint8).reshape(-1, dimensions // 8)
+    bits = np.frombuffer(b"".join(tokens for _, tokens in with_tokens), np.uint8).reshape(-1, dimensions // 8)
     rows = max(1, _MULTIPLIED_AT_ONCE // question.size)
     pieces = (np.unpackbits(bits[first : first + rows], axis=1) for first in range(0, len(bits), rows))
-    met = np.concatenate([signs.astype(np.float32) @ question.T for signs in pieces])
-    starts = np.cumsum([0, *(len(tokens) * 8 // dimensions for _, tokens in told[:-1])])
-    # A bit stands for 1 or -1, and so many of these have the root of their number as their length.
-    products = 2 * np.maximum.reduceat(met, starts) - question.sum(axis=1)
+    bit_products = np.concatenate([piece.astype(np.float32) @ question.T for piece in pieces])
+    starts = np.cumsum([0, *(len(tokens) * 8 // dimensions for _, tokens in with_tokens[:-1])])
+    # The bits 1 and 0 stand for the numbers 1 and -1, and a vector of n such numbers has the length sqrt(n).
+    products = 2 * np.maximum.reduceat(bit_products, starts) - question.sum(axis=1)
     cosines = np.maximum(products / math.sqrt(dimensions), 0)
-    return best | dict(zip((passage_id for passage_id, _ in told), cosines, strict=True))
+    return best | dict(zip((passage_id for passage_id, _ in with_tokens), cosines, strict=True))
 
 
-def named_times(question: str, asked_on: date | None) -> list[ToldTime]:
-    """The times that a question names; those that it tells from the day on which it is asked, where that is known."""
+def named_times(question: str, asked_on: date | None) -> list[TimePhrase]:
+    """The times that a question names; those relative to the day of asking only where that day is known."""
     return [
         time if asked_on is None else time.resolved(asked_on)
         for time in _times_in(question)
@@ -127,25 +127,25 @@ def named_times(question: str, asked_on: date | None) -> list[ToldTime]:
 
 
 def depends_on_day(question: str) -> bool:
-    """Whether a question tells times from the day on which it is asked, as "last week" does."""
+    """Whether a question has times relative to the day on which it is asked, such as "last week"."""
     return any(not time.absolute for time in _times_in(question))
 
 
-def _times_in(question: str) -> list[ToldTime]:
+def _times_in(question: str) -> list[TimePhrase]:
     return [time for language in LANGUAGES for time in language.times_in(question[:_LONGEST_QUESTION])]
 
 
-def score_dates(named: Sequence[ToldTime], at: datetime | None, told: Sequence[DateRange]) -> float:
-    """1 if a passage was said, or tells of, when a question names; .5 if it was said SHORTLY_AFTER; else 0."""
+def score_dates(times: Sequence[TimePhrase], at: datetime | None, passage_ranges: Sequence[DateRange]) -> float:
+    """1 if a passage was said in a time that the question names, or is about one; .5 if said SHORTLY_AFTER; else 0."""
     if at is None:
         return 0.0
-    said, shortly_after = at.astimezone(UTC).date(), False
-    for asked in (asked for time in named for asked in time.ranges(said)):
-        if asked.first <= said <= asked.last or any(_tells_of(asked, days) for days in told):
+    said_on, is_shortly_after = at.astimezone(UTC).date(), False
+    for named in (named for time in times for named in time.ranges(said_on)):
+        if named.first <= said_on <= named.last or any(_is_about(named, days) for days in passage_ranges):
             return 1.0
-        shortly_after = shortly_after or timedelta() < said - asked.last <= SHORTLY_AFTER
-    return 0.5 if shortly_after else 0.0
+        is_shortly_after = is_shortly_after or timedelta() < said_on - named.last <= SHORTLY_AFTER
+    return 0.5 if is_shortly_after else 0.0
 
 
-def _tells_of(asked: DateRange, told: DateRange) -> bool:
-    return asked.meets(told) and told.days <= max(asked.days, BROAD_DAYS)
+def _is_about(named: DateRange, passage_range: DateRange) -> bool:
+    return named.overlaps(passage_range) and passage_range.days <= max(named.days, BROAD_DAYS)

@@ -1,10 +1,10 @@
 -- fragment: living
--- The live nodes of the graph for which what follows is true: each a subquery of its own, which is answered once, by
--- hashing.
+-- The live nodes of the graph for which the following condition is true: a subquery of its own, which is run once, and
+-- hashed.
 SELECT n.id FROM search_nodes n WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.removed_revision IS NULL
 
 -- fragment: best
--- Of what is eligible, the :candidates best by their own words and by the words around them.
+-- The :candidates best of the eligible passages by their own words, and as many by the words around them.
 lexical AS (
     SELECT e.id, e.node_id, e.source FROM eligible e
     WHERE e.tsv @@ :words::tsquery
@@ -19,7 +19,7 @@ lexical AS (
     LIMIT :candidates;
 
 -- fragment: compared
--- The first :few of what is eligible (null: all), and the :candidates best of these by meaning: the vector of each is
+-- The first :few of the eligible passages (null: all), and the :candidates best of these by their vectors, each of which is
 -- looked up and compared.
 few AS MATERIALIZED (
     SELECT e.id, e.node_id, e.source FROM eligible e
@@ -37,8 +37,8 @@ few AS MATERIALIZED (
     LIMIT :candidates;
 
 -- fragment: own_vectors
--- The vectors of the node i.id that are compared with others: those of the newest of its passages that have any,
--- :max_compared at most, of the newest :max_looked_at.
+-- The vectors of the node i.id that are compared with others: of the newest of its passages that have one, :max_compared at
+-- most, among the newest :max_looked_at.
 SELECT s.embedding, s.model AS embedding_model, w.embedding AS own_embedding
     FROM (
         SELECT id FROM search_passages
@@ -62,8 +62,8 @@ SELECT s.embedding, s.model AS embedding_model, w.embedding AS own_embedding
     LIMIT :max_compared;
 
 -- fragment: conflicts
--- The other heads, newest first, of the lineage that a passage p is the content of, where several wait to be settled; n:
--- its node as it is now.
+-- The other heads, newest first, of the lineage whose content a passage p is, where it has several heads; n: its node as it
+-- is now.
 CASE WHEN p.source = 'fact' THEN ARRAY(
     SELECT h.id FROM (
         SELECT v.id, v.version FROM node_versions v
@@ -77,10 +77,10 @@ CASE WHEN p.source = 'fact' THEN ARRAY(
 ) ELSE '{}' END;
 
 -- fragment: nearest
--- Of what is eligible, the :candidates nearest by meaning: the graph's vectors are taken in their order, from the vector
+-- The :candidates eligible passages whose vectors are nearest: the graph's vectors are read by distance, from the vector
 -- index where it has one, and each is looked up until enough are eligible. Here and below, LIMIT (SELECT NULL) is no limit:
--- it keeps the order in a subquery of its own, and has the planner take it for a tenth of the rows. A subquery without a
--- limit is planned for all of its rows, which to sort is cheaper than to read by the index.
+-- it keeps the order in a subquery of its own, and lets the planner expect a tenth of the rows. A subquery without a limit
+-- is planned for all of its rows, which are cheaper to sort than to read by the index.
 nearest AS (
     SELECT n.id, n.node_id, n.source
     FROM (
@@ -103,8 +103,8 @@ terms AS MATERIALIZED (
     SELECT query::tsquery AS query, idf FROM unnest(:terms::text[], :idfs::double precision[]) AS t (query, idf);
 
 -- fragment: told_otherwise
--- What was found, without the names of entities of which anything else is told. Each is looked up, whatever the planner
--- knows (OFFSET 0).
+-- The passages that were found, without the names of entities that have any other passage. Each is looked up, whatever the
+-- planner knows (OFFSET 0).
 c
 WHERE c.source <> 'name' OR NOT EXISTS (
     SELECT 1 FROM passages o
@@ -113,11 +113,11 @@ WHERE c.source <> 'name' OR NOT EXISTS (
     OFFSET 0);
 
 -- fragment: features
--- What is known of passages (found) with regard to a question: its words (terms) in and around each, weighted by how rare
--- they are, its vector (:vector, of model :model), the entities that it names (:named_ids; :phrases: every run of its words,
--- in small letters), and whether it is asked in the first person (:first_person): what is said by, or of, the one who asks
--- (:asker; :asker_names is what such a one, and :assistant_names what the other, is called in transcripts). What the worker
--- has not settled yet is surrounded by itself. The words around are stored out of line: setweight reads them once for all
+-- The features of passages (found) for a question: its words (terms) in and around each, weighted by how rare they are, its
+-- vector (:vector, of model :model), the entities that it names (:named_ids; :phrases: every run of its words, in lower
+-- case), and, if it is in the first person (:first_person), whether a passage is by or about the asker (:asker; :asker_names
+-- are the names of the user in transcripts, :assistant_names those of the assistant). A passage that the worker has not
+-- settled yet has only its own words around it. The words around are stored out of line: setweight reads them once for all
 -- terms. Each row is looked up, whatever the planner knows: the range of one id in its order is read by the primary key.
 coalesce(w.own, 0) AS own, coalesce(w.near, 0) AS near, coalesce(w.far, 0) AS far, coalesce(w.covered, 0) AS covered,
     p.node_id = ANY (:named_ids::uuid[]) OR coalesce(p.speaker = ANY (:phrases::text[]), false)
@@ -150,17 +150,17 @@ CROSS JOIN LATERAL (
 ORDER BY p.id;
 
 -- fragment: candidates
--- Passages found, as they are now, as Candidate names it.
+-- The passages that were found, as they are now: the columns of Candidate.
 SELECT p.id, p.memory_id, p.node_id, p.version_id, -- include: conflicts
     AS conflicts, n.name, p.text, p.said_at AS at, p.outdated OR n.status = 'outdated' AS outdated,
     -- include: features
 
 -- name: find_candidates
 -- Passages that may answer, with their features: the :candidates best by their own words (:words, each weighted by :idfs),
--- by the words around them (:context_words), and by meaning (:vector of model :model; null while the embedder is away). Only
--- what may come back is considered: each node is looked up, where the graph has any that may be left out. A blank text has
--- the zero vector, whose cosine is not a number, which to PostgreSQL is above every number. It is planned once a session:
--- to plan a statement of all filters, which most recalls do without, took longer than to run it.
+-- by the words around them (:context_words), and by their vectors (:vector of model :model; null while the embedder is away).
+-- Only passages that may be returned are considered: each node is looked up, if the graph has any that must be left out. A
+-- blank text has the zero vector, whose cosine is NaN, which PostgreSQL sorts above every number. This statement is planned
+-- once a session: planning one with all filters, which most recalls do not use, took longer than running it.
 WITH -- include: terms
 ), eligible AS NOT MATERIALIZED (
     SELECT p.id, p.node_id, p.source
@@ -180,7 +180,7 @@ WITH -- include: terms
 -- include: candidates
 
 -- name: find_indexed_candidates
--- The same of a graph with a vector index of model :model, whose vectors are so long (:dimensions).
+-- The same for a graph with a vector index of model :model, whose vectors have :dimensions dimensions.
 WITH -- include: terms
 ), found AS MATERIALIZED (
     SELECT c.id FROM (
@@ -193,9 +193,9 @@ WITH -- include: terms
 -- include: candidates
 
 -- name: find_narrowed_candidates
--- The same through a filter. What a passage says of its memory itself is filtered by first, what its node says where it
--- says nothing. By meaning, where a filter leaves fewer than :few, these are found first and compared, else the nearest of
--- the graph. One of the two is done, the same is found by either.
+-- The same with a filter. It applies to the attributes of the passage's memory itself, and to those of its node where the
+-- memory has none. Where the filter leaves fewer than :few passages, the vectors of all these are compared; else the nearest
+-- of the graph are read. Only one of the two runs, and either finds the same.
 WITH -- include: terms
 ), eligible AS NOT MATERIALIZED (
     SELECT p.id, p.node_id, p.source, p.tsv, p.far, p.embedding_model
@@ -254,8 +254,8 @@ WITH -- include: terms
 
 -- name: find_narrowed_candidates_at
 -- The same as find_narrowed_candidates in a graph as it was at revision :as_of_revision and its time :as_of_time, without
--- indexes; with what each was called then, whether it was outdated, and the other heads that it had. Whether anything but
--- its name is told of an entity is asked of all that was told then, whatever the filter, and looked up by its key.
+-- indexes; with the name that each node had then, whether it was outdated, and its other heads. Whether an entity had any
+-- passage beside its name is decided by all passages of that time, whatever the filter, and looked up by key.
 WITH -- include: terms
 ), eligible AS MATERIALIZED (
     SELECT p.id, p.node_id, p.source, p.tsv, p.far, p.embedding_model, p.version_id, n.name, n.id AS head_id,
@@ -310,9 +310,9 @@ SELECT p.id, p.memory_id, p.node_id, p.version_id, found.conflicts, found.name, 
     -- include: features
 
 -- name: load_evidence
--- What is kept of passages (:passage_ids) for the second stage, by model :model and the rules of :generation, and with
--- :beside 1 which stand next to each in its thread, and what is kept of these (0: none). Each is looked up by its id,
--- whatever the planner knows: the range of one id in its order is read by the primary key.
+-- The evidence of passages (:passage_ids) for the second stage, of model :model and of :generation; with :beside 1 also the
+-- neighbours of each in its thread, and their evidence (0: none). Each is looked up by its id, whatever the planner knows:
+-- the range of one id in its order is read by the primary key.
 WITH candidates AS MATERIALIZED (
     SELECT c.id, b.id AS before, a.id AS after
     FROM unnest(:passage_ids::uuid[]) AS c (id)
@@ -338,12 +338,12 @@ LEFT JOIN LATERAL (
 ) AS e ON true;
 
 -- name: find_near_duplicates
--- For each new text, older memories that mean nearly the same by themselves. What is compared is bounded, since the graph
--- is locked meanwhile: passages that hold a rare word of it (:words, a tsquery each); where it has a node, of that node
--- only, and :max_others at most of that node's others. Sought by the vectors that neighbours share in: the
--- :max_duplicates nearest by their own out of :candidates, each memory by its nearest passage. The
--- node of each is looked up, nearest first, until :candidates are found that are neither archived nor expired: everything in
--- a graph may expire, and to read all of that took longer.
+-- For each new text, older memories that mean nearly the same by their own vectors. The comparison is bounded, since the
+-- graph is locked meanwhile: passages with a rare word of the text (:words, a tsquery each); where the text has a node, only
+-- that node's passages, and :max_others at most of those without such a word. Passages are found by their contextual vectors:
+-- of :candidates, the :max_duplicates nearest by their own vectors, each memory by its nearest passage. The node of each is
+-- looked up, nearest first, until :candidates are found that are neither archived nor expired: everything in a graph may
+-- expire, and reading all of that took longer.
 WITH questions AS MATERIALIZED (
     SELECT place, text, embedding, node_id, words::tsquery AS words
     FROM unnest(:places::integer[], :texts::text[], :vectors::halfvec[], :node_ids::uuid[], :words::text[]) AS i (place,
@@ -402,10 +402,10 @@ WHERE c.score >= :min_similarity
 ORDER BY i.place, c.score DESC;
 
 -- name: find_similar
--- Active facts that mean nearly the same as a node, nearest first, at most :limit: by the nearest of the passages that one
--- model embedded, each by itself. Sought by the vectors that neighbours share in, in their order: the :candidates
--- nearest, from the vector index where the graph has one, which is of :indexed_model (null: none). :min_score: the least
--- cosine. Each row is looked up by its id, whatever the planner knows.
+-- Active facts that mean nearly the same as a node, nearest first, at most :limit: by the own vectors, of one model, of their
+-- nearest passages. Passages are found by their contextual vectors: the :candidates nearest, from the vector index where the
+-- graph has one, which is of :indexed_model (null: none). :min_score: the least cosine. Each row is looked up by its id,
+-- whatever the planner knows.
 WITH own AS (
     SELECT o.* FROM (VALUES (:node_id::uuid)) AS i (id)
     CROSS JOIN LATERAL (
@@ -453,8 +453,8 @@ ORDER BY near.score DESC, n.id
 LIMIT :limit;
 
 -- name: find_past_similar
--- The same in a graph as it was at revision :as_of_revision and its time :as_of_time: each of these with every passage of
--- then, without indexes.
+-- The same in a graph as it was at revision :as_of_revision and its time :as_of_time: each of the node's passages is compared
+-- with every passage of that time, without indexes.
 WITH own AS MATERIALIZED (
     SELECT v.embedding AS own_embedding, v.model
     FROM (
@@ -498,11 +498,10 @@ ORDER BY near.score DESC, near.node_id
 LIMIT :limit;
 
 -- name: find_similar_entities
--- For each of these facts (:fact_ids, if it is live and active), the entities of which a passage means nearly the same,
--- nearest first, at most :limit: by the nearest of the passages that one model embedded, each by itself. :min_scores: the
--- least cosine of each fact. Sought by the vectors that neighbours share in, in their order: the :candidates nearest, from
--- the vector index where the graph has one, which is of :indexed_model (null: none). Each row is looked up by its id,
--- whatever the planner knows.
+-- For each of these facts (:fact_ids, if it is live and active), the entities with a passage that means nearly the same,
+-- nearest first, at most :limit: by the own vectors, of one model, of their nearest passages. :min_scores: the least cosine
+-- of each fact. Passages are found by their contextual vectors: the :candidates nearest, from the vector index where the
+-- graph has one, which is of :indexed_model (null: none). Each row is looked up by its id, whatever the planner knows.
 SELECT i.id AS fact_id, c.id AS entity_id
 FROM unnest(:fact_ids::uuid[], :min_scores::double precision[]) WITH ORDINALITY AS i (id, least, place)
 CROSS JOIN LATERAL (
@@ -555,8 +554,8 @@ CROSS JOIN LATERAL (
 ORDER BY i.place, c.score DESC, c.id;
 
 -- name: attributes_of
--- What observations and nodes (:memory_ids) of a graph say, its first :characters, and of themselves, and why they were last
--- changed. Each is looked up by its id, whatever the planner knows.
+-- The texts (the first :characters), the attributes and the reasons of the last change of observations and nodes of a graph
+-- (:memory_ids). Each is looked up by its id, whatever the planner knows.
 SELECT i.id, left(coalesce(o.content, n.content, n.name), :characters) AS text,
     coalesce(o.kind, n.kind) AS kind, coalesce(o.tags, n.tags) AS tags,
     coalesce(o.importance, n.importance) AS importance, coalesce(o.source, n.source) AS source,
@@ -590,8 +589,8 @@ LEFT JOIN LATERAL version_at(:tenant_id, i.id, :as_of_revision) n ON n.graph_id 
 SELECT EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'vector');
 
 -- fragment: state
--- What an answer from a graph depends on beside its question. Searches by the graph's vector index in the same transaction
--- are as wide from now on as so many passages need (SEARCH_WIDTHS): what they cost grows with their width.
+-- The state on which an answer from a graph depends beside its question. It also sets the width of searches by the graph's
+-- vector index in this transaction to that for so many passages (SEARCH_WIDTHS): their cost grows with the width.
 SELECT h.graph_id, h.revision, h.at, i.index_epoch, i.passages_counted, i.vector_model, i.vector_dimensions, i.model,
     next_expiry(:tenant_id, :graph_id) AS next_expiry,
     set_config('hnsw.ef_search', (:search_widths::bigint[])[width_bucket(
@@ -602,16 +601,16 @@ JOIN graph_indexes i ON i.tenant_id = h.tenant_id AND i.graph_id = h.graph_id
 WHERE h.tenant_id = :tenant_id AND h.graph_id = :graph_id;
 
 -- name: find_state
--- What an answer from a graph depends on beside its question.
+-- The state on which an answer from a graph depends beside its question.
 SELECT * FROM (
     -- include: state
 ) AS s;
 
 -- name: find_basis
--- What a recall asks of a graph before it searches: its state; how many passages have no vector yet, counted up to
--- :max_waiting; and for each question (:texts), in order, its words with how many passages hold each, and the entities
--- that it names, :max_named at most: :names are the phrases of the questions, and :lowered_names the same in small letters,
--- each of the question whose place (from 0) is told beside it.
+-- What a recall reads of a graph before it searches: its state; how many passages have no vector yet, counted up to
+-- :max_waiting; and for each question (:texts), in order, its words with how many passages contain each, and the entities
+-- that it names, :max_named at most: :names are the phrases of the questions, :lowered_names the same in lower case; :places
+-- and :lowered_places tell of which question (from 0) each is.
 WITH state AS MATERIALIZED (
     -- include: state
 )
@@ -630,9 +629,9 @@ SELECT s.*, count_waiting(:tenant_id, :graph_id, :max_waiting) AS waiting, ARRAY
 FROM state s;
 
 -- name: reload_hits
--- Passages of a known ranking as hits, in its order: those of this graph that may still be shown. :status: the status that
--- is asked for. Rows are asked for by their ids and judged after: while the tables have no statistics, a join or an index
--- of what is live would look at all (measured: 185 ms instead of 1).
+-- The passages of a cached ranking as hits, in its order: those of this graph that may still be shown. :status: the status in
+-- the filter. Rows are looked up by their ids and filtered afterwards: while the tables have no statistics, a join or a
+-- partial index on live rows would read all (measured: 185 ms instead of 1).
 WITH kept AS MATERIALIZED (
     SELECT id, graph_id, memory_id, node_id, version_id, source, text, said_at, expires_at, removed_revision, outdated
     FROM passages

@@ -1,4 +1,4 @@
-"""What kind of answer a question expects, and whether a text holds one: by words, which in questions are English."""
+"""The kind of answer that a question expects, and whether a text has one: by words, in questions English ones."""
 
 import re
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Self
 
 FIRST_PERSON_SPEAKERS = ("i", "me", "myself", "user", "human")
 ASSISTANT_SPEAKERS = ("ai", "agent", "assistant", "bot", "system")
-"""What transcripts call the speaker who asks (the user), and the one who answers (the assistant)."""
+"""Names in transcripts of the speaker who asks (the user), and of the one who answers (the assistant)."""
 
 _WHEN = re.compile(
     r"\b(when|what (?:time|date|day|month|year)|which (?:day|month|year)|how long|"
@@ -40,11 +40,11 @@ class ExpectedAnswer:
     @classmethod
     def of(cls, question: str) -> Self:
         """The kinds of answer that this question (in English) asks for."""
-        asks = (pattern.search(question) is not None for pattern in (_WHEN, _HOW_MANY, _WHO))
-        return cls(*asks)
+        kinds = (pattern.search(question) is not None for pattern in (_WHEN, _HOW_MANY, _WHO))
+        return cls(*kinds)
 
     def found_in(self, text: str) -> bool:
-        """Whether a text holds a number or a name and the question asks for one."""
+        """Whether a text has a number and the question asks for one, or a name and the question asks for one."""
         if self.number and _NUMBER.search(text) is not None:
             return True
         return self.name and _NAME.search(text) is not None
@@ -57,15 +57,15 @@ def is_first_person(question: str) -> bool:
 
 def statement_share(text: str) -> float:
     """The share of a text's words that are in statements, not in questions; 1 for a text without a question."""
-    if not _asks(text):
+    if not _has_question(text):
         return 1.0
-    words = asked = 0
+    words = question_words = 0
     for sentence in _SENTENCE.findall(text):
         count = len(sentence.split())
         words += count
-        asked += count if _asks(sentence) else 0
-    return 1 - asked / (words or 1)
+        question_words += count if _has_question(sentence) else 0
+    return 1 - question_words / (words or 1)
 
 
-def _asks(text: str) -> bool:
+def _has_question(text: str) -> bool:
     return any(mark in text for mark in _QUESTION_MARKS)

@@ -1,4 +1,4 @@
-"""Texts with their vectors, to ask for or to compare with what is stored."""
+"""Texts with their vectors, to search for or to compare with stored memories."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,9 +22,9 @@ log = structlog.get_logger(__name__)
 class QuestionEncoder:
     """Gives texts their vectors. The embedder may be across a network: call it before a transaction, never inside.
 
-    `cached` remembers the vectors of each tenant's questions. `previous` is the model of graphs that are not embedded
-    anew yet, `cached_previous` what remembers its vectors. While an embedder is away, the vector is None: words alone
-    must do.
+    `cached` caches the vectors of each tenant's questions. `previous` is the embedder of graphs that are not embedded
+    anew yet, `cached_previous` the cache of its vectors. While an embedder is unavailable, the vector is None, and
+    search works by words alone.
     """
 
     embedder: Embedder
@@ -33,13 +33,13 @@ class QuestionEncoder:
     cached_previous: CachedEmbedder | None = None
 
     async def questions(self, caller: Caller, texts: Sequence[str]) -> list[Question]:
-        """Texts to ask for, whose vectors are remembered for the next time."""
+        """Texts to search for; their vectors are cached."""
         embedder = self.cached.of(caller.tenant_id) if self.cached else self.embedder
         questions, today = await self._encode(embedder, caller, texts), datetime.now(UTC).date()
-        return await each(questions, lambda asked: asked.on(today) if depends_on_day(asked.text) else asked)
+        return await each(questions, lambda q: q.on(today) if depends_on_day(q.text) else q)
 
     async def statements(self, caller: Caller, texts: Sequence[str]) -> list[Question]:
-        """Texts to store, which nobody asks for again in the same words."""
+        """Texts to store; their vectors are not cached, since the same text is rarely embedded again."""
         return await self._encode(self.embedder, caller, texts)
 
     async def _encode(self, embedder: Embedder, caller: Caller, texts: Sequence[str]) -> list[Question]:
@@ -47,8 +47,8 @@ class QuestionEncoder:
         if self.previous is None:
             return questions
         previous = self.cached_previous.of(caller.tenant_id) if self.cached_previous else self.previous
-        older = await _encode_by(previous, caller, texts)
-        return [replace(question, older=other) for question, other in zip(questions, older, strict=True)]
+        older_questions = await _encode_by(previous, caller, texts)
+        return [replace(question, older=older) for question, older in zip(questions, older_questions, strict=True)]
 
 
 async def _encode_by(embedder: Embedder, caller: Caller, texts: Sequence[str]) -> list[Question]:
@@ -61,7 +61,7 @@ async def _encode_by(embedder: Embedder, caller: Caller, texts: Sequence[str]) -
             Question(text, None, embedder.model, asker, embedder.similarity_thresholds)
             for text, asker in zip(texts, askers, strict=True)
         ]
-    # The zero vector of a text without words has no direction: it is near to nothing.
+    # A text without words has the zero vector, which has no direction and no cosine.
     return [
         Question(
             text,

@@ -1,8 +1,8 @@
 """How recall ranks: it scales the features of each candidate, weights them and adds them up.
 
 Measured on two public sets of long conversations, one turn as the unit, with held-out questions: recall@10 is .80,
-where BM25 alone finds .61, a small dense model alone .44, and reciprocal-rank fusion of both .56. Scaled within one
-query, the sum does not say how good an answer is: unscaled evidence decides what is too little to be one.
+where BM25 alone finds .61, a small dense model alone .44, and reciprocal-rank fusion of both .56. Because features are
+scaled within one query, the sum does not tell a good answer from a bad one: for that, unscaled features have minima.
 """
 
 import math
@@ -20,35 +20,35 @@ from recollect.retrieval.recall.question_analysis import ExpectedAnswer, stateme
 from recollect.retrieval.recall.weights import WEIGHTS, WEIGHTS_WITHOUT_TOKENS
 
 RANKING_VERSION = 7
-"""Part of every cache key: raise it with any change of how candidates are found or ranked."""
+"""Part of every cache key: raise it with any change in how candidates are found or ranked."""
 
 CANDIDATES = 50
-"""Passages that each of the three lists (lexical, contextual, semantic) gives to the ranking, at most."""
+"""Passages that each of the three lists (lexical, contextual, semantic) contributes to the ranking, at most."""
 
 MIN_COVERAGE = 0.3
-"""Share of the question's words, weighted by rarity, from which a passage is evidence whatever its meaning."""
+"""Share of the question's words, weighted by rarity, from which a passage is evidence whatever its cosine."""
 
 MIN_BEST_COVERAGE = 0.4
-"""The same share that the best memory must reach, where no meaning is near enough to show that there is an answer.
+"""The same share, which the best memory must reach where no cosine is high enough to show that there is an answer.
 
-Measured with questions that were asked of another conversation: two of five (minilm) or half of them (wordllama) come
-back empty, and no question of a conversation's own (docs/adr/0006-embedders.md).
+Measured with questions about another conversation: two of five (minilm) or half of them (wordllama) get an empty
+answer, and no question about the conversation itself does (docs/adr/0006-embedders.md).
 """
 
 LONG_PASSAGE_WORDS = 20
-"""Words from which a passage counts as long. Without this cap the longest passage won (measured)."""
+"""Words from which a passage counts as long. Without this cap the longest passage ranked first (measured)."""
 
 MAX_MATCHED = 1_000
 MAX_CONTEXT_MATCHED = 100
-"""How many passages may hold the words by which candidates are sought: in large graphs a question's common words only
-rank what its rare words and its meaning have found. Each is looked up and ranked, and twice as many find no more
-(measured). The second is for the words around, which match several times as many, and each costs more to look at; it
-could be lower still without a loss (measured)."""
+"""How many passages may contain the words by which candidates are searched: in large graphs a question's common words
+only rank what its rare words and its vector have found. Each passage is looked up and ranked, and twice as many find no
+more (measured). The second is for the words of surrounding passages, which match several times as many passages, each
+at a higher cost; it could be lower still without a loss (measured)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A word of a question: how rare it is in the graph, and in how many passages it stands, roughly."""
+    """A word of a question: how rare it is in the graph, and how many passages contain it, roughly."""
 
     lexeme: str
     idf: float
@@ -63,11 +63,11 @@ class Term:
 class Candidate(Struct, frozen=True):  # A hundred to a question: a dataclass takes five times as long to make.
     """A passage that may answer the question, with its unscaled features.
 
-    `version_id`: of the sibling head that says it; None where it is what the node is now. `conflicts`: the other heads,
-    where it is one of several.
-    `meaning`: the cosine of the question with the vector that the passage's neighbours share in; `own_similarity`: with
-    the vector of its own text. `win` and `date`: as the second stage scores it (`matching.py`), `win` unscaled and None
-    where it has no tokens.
+    `version_id`: the sibling head that the passage is from; None for the node's newest version. `conflicts`: the other
+    heads of the node, if it has several.
+    `meaning`: the cosine of the question with the passage's contextual vector, to which its neighbours contribute;
+    `own_similarity`: with the vector of its own text. `win` and `date`: scores of the second stage (`matching.py`),
+    `win` unscaled and None where the passage has no tokens.
     """
 
     id: UUID
@@ -100,7 +100,7 @@ class Candidate(Struct, frozen=True):  # A hundred to a question: a dataclass ta
 
 
 HitKey = tuple[UUID, UUID | None]
-"""A memory and, of a sibling of its head, the version."""
+"""A memory's id and, for a sibling head, its version's."""
 
 
 class RankedPassage(Struct, frozen=True):
@@ -113,11 +113,11 @@ class RankedPassage(Struct, frozen=True):
 
 
 class Hit(Struct, frozen=True):
-    """A memory that was found: its best passage, or all that it says, and why.
+    """A memory that was found: its best passage, or its whole text, and the parts of its score.
 
-    `version_id` and `conflicts`: as of Candidate.
-    `score` lies between 0 and 1 and compares only within one answer; `terms` are its parts, each scaled, by the names
-    of the weights that were taken. `meaning`: the greater cosine of its two vectors with the question, else 0.
+    `version_id` and `conflicts`: as in Candidate.
+    `score` lies between 0 and 1 and is comparable only within one answer; `terms` are its parts, each scaled, by the
+    names of the weights. `meaning`: the greater cosine of its two vectors with the question, else 0.
     """
 
     passage_id: UUID
@@ -135,7 +135,7 @@ class Hit(Struct, frozen=True):
 
     @property
     def key(self) -> HitKey:
-        """What is different for any two hits of an answer. Sibling heads are one memory, but each is a hit."""
+        """A key that is unique within an answer. Sibling heads are one memory, but each is a hit."""
         return self.memory_id, self.version_id
 
     @property
@@ -152,29 +152,29 @@ class Hit(Struct, frozen=True):
 def weighted_terms(words: Mapping[str, int], passages: int) -> list[Term]:
     """A question's words with their inverse document frequencies (of BM25: Robertson and Spärck Jones), rarest first.
 
-    In a graph whose words were not counted yet all weigh the same.
+    In a graph whose words were not counted yet, all have the same weight.
     """
     terms = [
-        Term(word, math.log(1 + (max(passages - held, 0) + 0.5) / (held + 0.5)) if passages else 1.0, held)
-        for word, held in words.items()
+        Term(word, math.log(1 + (max(passages - count, 0) + 0.5) / (count + 0.5)) if passages else 1.0, count)
+        for word, count in words.items()
     ]
     return sorted(terms, key=lambda term: (term.passages, term.lexeme))
 
 
-def rarest_terms(terms: Sequence[Term], most: int) -> list[Term]:
-    """The rarest terms, as long as no more than `most` passages hold them in all."""
+def rarest_terms(terms: Sequence[Term], max_passages: int) -> list[Term]:
+    """The rarest terms, as long as no more than `max_passages` passages contain them in all."""
     chosen: list[Term] = []
-    held = 0
+    passages = 0
     for term in terms:
-        held += term.passages
-        if held > most:
+        passages += term.passages
+        if passages > max_passages:
             break
         chosen.append(term)
     return chosen
 
 
 def any_of(terms: Sequence[Term]) -> str:
-    """A tsquery for passages that hold any of these words; without words it matches none."""
+    """A tsquery for passages that contain any of these words; without words it matches none."""
     return " | ".join(term.query for term in terms)
 
 
@@ -186,10 +186,11 @@ def rank(
     min_meaning: float,
     min_best: float | None = None,
 ) -> list[Hit]:
-    """Candidates with enough evidence, best first, one passage a memory and sibling head; outdated ones after equals.
+    """Candidates with enough evidence, best first, one passage per memory or sibling head.
 
-    `min_meaning`: the cosine from which the embedder's vectors are evidence. `min_best`: the one that the best must
-    reach for there to be an answer at all, unless words make it one or it has no vector yet; None asks for none.
+    Of equal scores, outdated memories come last. `min_meaning`: the cosine from which a vector is evidence. `min_best`:
+    the cosine that some candidate must reach for there to be an answer at all, unless one has enough of the words or no
+    vector yet; None: no minimum.
     """
     weight = sum(term.idf for term in terms)
     evident = [
@@ -197,7 +198,7 @@ def rank(
         for c in candidates
         if (c.nearness or 0.0) >= min_meaning or (weight > 0 and c.covered / weight >= MIN_COVERAGE)
     ]
-    if min_best is not None and not any(_answers(c, weight, min_best) for c in evident):
+    if min_best is not None and not any(_is_answer(c, weight, min_best) for c in evident):
         return []
     weights = _weights_of(evident)
     columns = _scaled_terms(evident, weight, expected)
@@ -215,30 +216,30 @@ def rank(
     return list(best.values())
 
 
-def _answers(candidate: Candidate, weight: float, min_best: float) -> bool:
+def _is_answer(candidate: Candidate, weight: float, min_best: float) -> bool:
     if candidate.nearness is None or candidate.nearness >= min_best:
         return True
     return weight > 0 and candidate.covered / weight >= MIN_BEST_COVERAGE
 
 
 def _weights_of(candidates: Sequence[Candidate]) -> Mapping[str, float]:
-    """Those of tokens where at least half have any: of a graph that is being embedded anew, either may be."""
-    told = sum(candidate.win is not None for candidate in candidates)
-    return WEIGHTS if 2 * told >= len(candidates) else WEIGHTS_WITHOUT_TOKENS
+    """The weights with tokens where at least half of the candidates have some: a reembedding adds them step by step."""
+    with_tokens = sum(candidate.win is not None for candidate in candidates)
+    return WEIGHTS if 2 * with_tokens >= len(candidates) else WEIGHTS_WITHOUT_TOKENS
 
 
 def _scaled_terms(
     candidates: Sequence[Candidate], weight: float, expected: ExpectedAnswer
 ) -> dict[str, NDArray[np.float64]]:
-    """Each term of all candidates, in their order."""
+    """The values of each term, by its name, in the order of the candidates."""
     own, near, far, win, meaning = _scaled(
-        _columns([(c.own, c.near, c.far, _known(c.win), _known(c.meaning)) for c in candidates], 5)
+        _columns([(c.own, c.near, c.far, _nan_if_none(c.win), _nan_if_none(c.meaning)) for c in candidates], 5)
     )
     covered, about, words, dated, date, has_win = _columns(
         [(c.covered, c.about, c.words, c.dated, c.date, c.win is not None) for c in candidates], 6
     )
     return {
-        # What the worker has not come to yet is met by its words alone.
+        # A passage without tokens is scored by its words.
         "win": np.where(has_win, win, own),
         "date": date,
         "own": own,
@@ -258,7 +259,7 @@ def _columns(rows: Sequence[tuple[float, ...]], width: int) -> NDArray[np.float6
     return np.array(rows, np.float64).reshape(len(rows), width).T
 
 
-def _known(value: float | None) -> float:
+def _nan_if_none(value: float | None) -> float:
     return math.nan if value is None else value
 
 

@@ -19,21 +19,21 @@ from recollect.retrieval.recall import store
 from recollect.retrieval.recall.cache import Lookup
 from recollect.retrieval.recall.matching import match_windows, named_times, score_dates
 from recollect.retrieval.recall.model import (
-    FEW,
+    ALWAYS_RETURNED,
     MAX_WHOLE,
-    AskedWords,
     Basis,
     GraphState,
     MemoryAttributes,
     NearDuplicate,
     Question,
+    QuestionWords,
     Recalled,
     RecallFilter,
     SearchScope,
     fuse,
     near_best,
     overlap_at_k,
-    told_whole,
+    with_whole_texts,
     within_budget,
     without_repeats,
 )
@@ -41,14 +41,14 @@ from recollect.retrieval.recall.question_analysis import ExpectedAnswer
 from recollect.retrieval.recall.ranking import Candidate, Hit, HitKey, Term, rank, weighted_terms
 
 MAX_RECALLED = 100
-"""Hits of one recall at most."""
+"""Hits of one recall, at most."""
 
 EXACT_WHEN_NARROWED = 200_000
-"""Passages up to which a recall through a filter compares every vector that passes it, in less than 1 ms for 1,000
-(measured). A vector index is searched to a certain depth, and may have met none by then that the filter leaves."""
+"""Passages of a graph up to which a recall with a filter compares every vector that passes it, in less than 1 ms for
+1,000 (measured). A vector index is searched to a certain depth, within which the filter may exclude every passage."""
 
-AUDITED = 10
-"""Hits of the exact answer that an audited one is measured by."""
+AUDITED_HITS = 10
+"""Hits of the exact answer with which the hits of an audited search are compared: the k of recall@k."""
 
 
 async def recall(
@@ -65,13 +65,13 @@ async def recall(
     only_near_best: bool = False,
     last_search: bool = False,
 ) -> Recalled:
-    """Memories that answer the questions, best first, as many as fit `limit` and `token_budget` (tokens).
+    """Memories that match the questions, best first, as many as fit `limit` and `token_budget` (tokens).
 
-    `cached` is what RecallCache knows of these very questions, asked of the present; it learns what it did not know.
-    `exact`: without the vector index, if the graph has one; `audited`: with it, and measured against the exact answer.
-    `described`: with what each memory says of itself, and whole as far as the budget allows. `only_near_best`: where
-    one question is asked of all there is, without what scores far less than the best. `last_search`: whatever its
-    transaction asks afterwards is looked up by keys. Raises NotFound for an entity `only.under` that is not there.
+    `cached`: the entry of RecallCache for these very questions; a recall in the present adds the rankings that it
+    lacks. `exact`: without the vector index, if the graph has one; `audited`: with it, and compared with the exact
+    answer. `described`: with each memory's attributes, and with whole texts as far as the budget allows.
+    `only_near_best`: without hits that score far less than the best, for one question without a filter. `last_search`:
+    afterwards the transaction only looks up rows by key. Raises NotFound for an unknown entity `only.under`.
     """
     if not view.is_there:
         return Recalled([], more=False, waiting=0)
@@ -80,35 +80,34 @@ async def recall(
     under = None if only.under is None else await hierarchy.subtree_ids(view, only.under)
     if only.narrows or view.at is not None:
         await view.tx.search()
-    few = only.narrows and state.passages_counted <= EXACT_WHEN_NARROWED
-    scope = SearchScope(
-        view, only, under, state=None if exact or few or view.at is not None else state, audited=audited
-    )
+    is_small = only.narrows and state.passages_counted <= EXACT_WHEN_NARROWED
+    without_index = exact or is_small or view.at is not None
+    scope = SearchScope(view, only, under, state=None if without_index else state, audited=audited)
     known = {} if cached is None or view.at is not None else await _cached_hits(view.tx, view.graph, cached, state)
-    asked = [_asked_in(view, question).for_model(state.model) for question in questions]
-    rankings = await _rankings(view.tx, scope, asked, known, basis, last_search)
+    questions = [_asked_at_moment(view, question).for_model(state.model) for question in questions]
+    rankings = await _rankings(view.tx, scope, questions, known, basis, last_search)
     if cached is not None and view.at is None:
         cached.searched = {n: [hit.ranked for hit in hits] for n, hits in enumerate(rankings) if n not in known}
     ranked = without_repeats(rankings[0] if len(rankings) == 1 else fuse(rankings))
-    # One more than can come back, and than all of which come back, tells what there is beyond.
-    hits = list(islice(ranked, max(limit, FEW) + 1))
-    near = near_best(hits) if only_near_best and len(questions) == 1 and not only.narrows else hits
-    kept = within_budget(near, limit=limit, token_budget=token_budget)
+    # One more than can be returned shows whether there are more; near_best needs one more than ALWAYS_RETURNED.
+    hits = list(islice(ranked, max(limit, ALWAYS_RETURNED) + 1))
+    good_hits = near_best(hits) if only_near_best and len(questions) == 1 and not only.narrows else hits
+    returned = within_budget(good_hits, limit=limit, token_budget=token_budget)
     attributes: dict[UUID, MemoryAttributes] = {}
     parts: set[HitKey] = set()
     if described:
-        ids = [hit.memory_id for hit in kept]
+        ids = [hit.memory_id for hit in returned]
         attributes = await store.attributes_of(view, ids, characters=MAX_WHOLE + 1)
-        said = {memory_id: one.text for memory_id, one in attributes.items()}
-        kept, parts = told_whole(kept, said, token_budget=token_budget)
+        texts = {memory_id: memory.text for memory_id, memory in attributes.items()}
+        returned, parts = with_whole_texts(returned, texts, token_budget=token_budget)
     if not last_search:
         await view.tx.search()
     record_waiting(basis.waiting)
-    return Recalled(kept, more=len(hits) > len(kept), waiting=basis.waiting, attributes=attributes, parts=parts)
+    return Recalled(returned, more=len(hits) > len(returned), waiting=basis.waiting, attributes=attributes, parts=parts)
 
 
-def _asked_in(view: GraphView, question: Question) -> Question:
-    """Of the past it is asked on a day of then, where it tells a time from the day on which it is asked."""
+def _asked_at_moment(view: GraphView, question: Question) -> Question:
+    """The question as asked on the day of the view's moment, which "last week" and the like then refer to."""
     if view.at is None or question.asked_on is None:
         return question
     return question.on(view.at.at.astimezone(UTC).date())
@@ -122,8 +121,8 @@ async def _cached_hits(tx: Transaction, graph: Graph, cached: Lookup, state: Gra
     if len(hits) != len(ranked):
         return {}
     cached.hits = len(rankings)
-    each = iter(hits)
-    return {place: list(islice(each, len(ranking))) for place, ranking in rankings.items()}
+    remaining = iter(hits)
+    return {place: list(islice(remaining, len(ranking))) for place, ranking in rankings.items()}
 
 
 async def _rankings(
@@ -137,7 +136,7 @@ async def _rankings(
     """The hits of each question: the cached ones, else those that a search finds."""
     searches = {
         place: _Search(question, words, weighted_terms(words.counted, basis.state.passages_counted))
-        for place, (question, words) in enumerate(zip(questions, basis.asked, strict=True))
+        for place, (question, words) in enumerate(zip(questions, basis.question_words, strict=True))
         if place not in known
     }
     found = {place: await _find_candidates(scope, search) for place, search in searches.items()}
@@ -149,15 +148,15 @@ async def _rankings(
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """A question with its words, and with what each of them is worth."""
+    """A question with its words and their weights."""
 
     question: Question
-    words: AskedWords
+    words: QuestionWords
     terms: Sequence[Term]
 
 
 async def _find_candidates(scope: SearchScope, search: _Search) -> tuple[list[Candidate], list[Candidate] | None]:
-    """The candidates of a question and, where the search is audited and asks an index, those of the exact one."""
+    """The candidates of a question and, where the search is audited and uses an index, those of an exact search."""
     found = await store.find_candidates(scope, search.question, search.terms, search.words)
     if not scope.audited or scope.dimensions(search.question.model) is None:
         return found, None
@@ -172,22 +171,20 @@ async def _ranked(
     if exact is not None:
         exact_hits = await _rank(tx, scope, search, exact)
         if exact_hits:
-            record_audit(overlap_at_k(hits, exact_hits, AUDITED), k=AUDITED)
+            record_audit(overlap_at_k(hits, exact_hits, AUDITED_HITS), k=AUDITED_HITS)
     return hits
 
 
 async def _rank(tx: Transaction, scope: SearchScope, search: _Search, found: list[Candidate]) -> list[Hit]:
-    question, terms = search.question, search.terms
-    candidates = await _match(tx, question, found)
-    similarity_thresholds = question.similarity_thresholds
-    # Whoever narrows down where to look has said already that something is there.
-    least = None if scope.only.narrows else similarity_thresholds.best
+    question = search.question
+    thresholds = question.similarity_thresholds
     hits = rank(
-        candidates,
-        terms,
+        await _match(tx, question, found),
+        search.terms,
         expected=ExpectedAnswer.of(question.text),
-        min_meaning=similarity_thresholds.meaning,
-        min_best=least,
+        min_meaning=thresholds.meaning,
+        # A caller who gives a filter presumes that there is something to find.
+        min_best=None if scope.only.narrows else thresholds.best,
     )
     return hits[:MAX_RECALLED]
 
@@ -198,12 +195,12 @@ async def _match(tx: Transaction, question: Question, candidates: list[Candidate
     if not candidates or (tokens is None and not times):
         return candidates
     ids = [candidate.id for candidate in candidates]
-    kept = await store.load_evidence(tx, ids, model=question.model, beside=tokens is not None)
-    wins = {} if tokens is None else await interleave(match_windows(tokens, ids, kept))
+    evidence = await store.load_evidence(tx, ids, model=question.model, beside=tokens is not None)
+    wins = {} if tokens is None else await interleave(match_windows(tokens, ids, evidence))
 
     def matched(candidate: Candidate) -> Candidate:
-        told = kept[candidate.id].dates if candidate.id in kept else ()
-        return structs.replace(candidate, win=wins.get(candidate.id), date=score_dates(times, candidate.at, told))
+        dates = evidence[candidate.id].dates if candidate.id in evidence else ()
+        return structs.replace(candidate, win=wins.get(candidate.id), date=score_dates(times, candidate.at, dates))
 
     return await each(candidates, matched)
 
@@ -213,11 +210,11 @@ async def find_near_duplicates(
 ) -> list[list[NearDuplicate]]:
     """For each new text, older memories that say nearly the same, nearest first."""
     if any(question.older is not None for question in questions):
-        served = (await store.find_state(tx, graph)).model
-        questions = [question.for_model(served) for question in questions]
+        serving_model = (await store.find_state(tx, graph)).model
+        questions = [question.for_model(serving_model) for question in questions]
     words = await passages.count_terms(tx, graph.id, [question.text for question in questions])
-    # Only which words are rarer than others is asked here, not what they weigh.
-    terms = [weighted_terms(w, passages=0) for w in words]
+    # Only the order of words by rarity is needed here, not their weights.
+    terms = [weighted_terms(counts, passages=0) for counts in words]
     async with tx.searching():
         return await store.find_near_duplicates(tx, graph, questions, terms, node_ids)
 
@@ -225,11 +222,11 @@ async def find_near_duplicates(
 async def find_similar(view: GraphView, node_id: UUID, *, min_score: float, limit: int) -> list[tuple[UUID, float]]:
     """Active facts that mean nearly the same as a node, with their cosines, nearest first.
 
-    What is not embedded yet is left out, and so is what was gone before it was embedded; where a vector index serves
-    the graph, also what is embedded by another model than that of the index.
+    Facts that are not embedded yet are left out, in the past also those that were removed before they were embedded;
+    where a vector index serves the graph, also those that are embedded by another model than that of the index.
     """
     if view.at is not None:
-        await view.tx.search()  # It goes through all facts of then.
+        await view.tx.search()  # It scans all facts of that moment.
         return await store.find_past_similar(view, node_id, min_score=min_score, limit=limit)
     state = await store.find_state(view.tx, view.graph)
     return await store.find_similar(view, state, node_id, min_score=min_score, limit=limit)
@@ -238,9 +235,9 @@ async def find_similar(view: GraphView, node_id: UUID, *, min_score: float, limi
 async def find_similar_entities(
     tx: Transaction, graph: Graph, facts: Mapping[UUID, float], *, limit: int
 ) -> list[tuple[UUID, UUID]]:
-    """Active facts, each with an entity of which something is known that means nearly the same, nearest first.
+    """Pairs of an active fact and an entity with a memory that means nearly the same, nearest first.
 
-    `facts` says the least cosine of each; at most `limit` entities a fact. What is not embedded yet is left out.
+    `facts`: the least cosine of each fact; at most `limit` entities a fact. Facts that are not embedded are left out.
     """
     async with tx.searching():
         return await store.find_similar_entities(tx, graph, await store.find_state(tx, graph), facts, limit=limit)

@@ -29,12 +29,12 @@ from recollect.retrieval.recall.model import (
     MAX_LOOKED_AT,
     MAX_NEAR_DUPLICATES,
     MIN_NEAR_DUPLICATE_SIMILARITY,
-    AskedWords,
     Basis,
     GraphState,
     MemoryAttributes,
     NearDuplicate,
     Question,
+    QuestionWords,
     RecallFilter,
     SearchScope,
 )
@@ -59,32 +59,32 @@ _SEARCH_WIDTHS = {"search_sizes": list(SEARCH_WIDTHS), "search_widths": list(SEA
 
 
 async def find_candidates(
-    scope: SearchScope, question: Question, terms: Sequence[Term], words: AskedWords
+    scope: SearchScope, question: Question, terms: Sequence[Term], words: QuestionWords
 ) -> list[Candidate]:
     """Passages that may answer a question of these words, with their features, in the order of their ids.
 
-    Of the past, with the names, states and conflicts that they had then.
+    In a view of the past, with the names, states and conflicts of that moment.
     """
     only = scope.only
-    # A filter may leave few of the passages that a common word matches: then it is sought by every word.
-    own, around = (
+    # A filter may leave few of the passages that a common word matches: then every word is searched.
+    own_terms, context_terms = (
         (terms, terms)
         if only.narrows or scope.view.at
         else (rarest_terms(terms, MAX_MATCHED), rarest_terms(terms, MAX_CONTEXT_MATCHED))
     )
-    if question.vector is None:  # Nothing but words finds anything.
-        own = own or terms[:1]
-    asked = {
+    if question.vector is None:  # Then only words can find anything.
+        own_terms = own_terms or terms[:1]
+    parameters = {
         "terms": [term.query for term in terms],
         "idfs": [term.idf for term in terms],
-        "words": any_of(own),
-        "context_words": any_of(around),
+        "words": any_of(own_terms),
+        "context_words": any_of(context_terms),
         "vector": _half(question.vector),
         "model": question.model,
         "candidates": CANDIDATES,
         "include_outdated": only.include_outdated or only.status == "outdated",
-        "named_ids": words.named,
-        "phrases": [phrase.lower() for phrase in words.spoken],
+        "named_ids": words.entity_ids,
+        "phrases": [phrase.lower() for phrase in words.phrases],
         "first_person": is_first_person(question.text),
         "asker": question.asker or "",
         "asker_names": [*FIRST_PERSON_SPEAKERS, question.asker.lower()] if question.asker else FIRST_PERSON_SPEAKERS,
@@ -93,18 +93,19 @@ async def find_candidates(
     dimensions = scope.dimensions(question.model)
     if only.narrows or scope.view.at is not None:
         narrowed = queries.find_narrowed_candidates.with_types(vector=_vector_type(scope, question.model))
-        rows = await scope.view.fetch(narrowed, **asked, few=_few(scope, question.model), **_filter(scope))
+        few = _compared_below(scope, question.model)
+        rows = await scope.view.fetch(narrowed, **parameters, few=few, **_filter(scope))
     elif dimensions is None or question.vector is None:
-        rows = await scope.view.fetch(queries.find_candidates.with_types(vector=_halfvec(None)), **asked)
+        rows = await scope.view.fetch(queries.find_candidates.with_types(vector=_halfvec(None)), **parameters)
     else:
-        rows = await scope.view.fetch(queries.find_indexed_candidates, **asked, dimensions=dimensions)
+        rows = await scope.view.fetch(queries.find_indexed_candidates, **parameters, dimensions=dimensions)
     return [Candidate(*row) for row in rows]  # By name it takes ten times as long (measured).
 
 
 async def load_evidence(
     tx: Transaction, passage_ids: Sequence[UUID], *, model: str, beside: bool
 ) -> dict[UUID, PassageEvidence]:
-    """What is kept of candidates for the second stage; with `beside` also of those next to them."""
+    """The stored evidence of candidates for the second stage; with `beside` also that of their neighbours."""
     rows = await tx.fetch(
         queries.load_evidence,
         passage_ids=passage_ids,
@@ -116,9 +117,9 @@ async def load_evidence(
 
 
 def _days(ranges: Sequence["asyncpg.Range[date]"] | None) -> list[DateRange]:
-    """Ranges of days as PostgreSQL tells them, whose ends are the days after the last."""
-    ends = [(days.lower, days.upper) for days in ranges or ()]
-    return [DateRange(first, after - timedelta(days=1)) for first, after in ends if first and after]
+    """Ranges of days from PostgreSQL's, whose upper bounds are the days after the last."""
+    bounds = [(days.lower, days.upper) for days in ranges or ()]
+    return [DateRange(lower, upper - timedelta(days=1)) for lower, upper in bounds if lower and upper]
 
 
 async def find_near_duplicates(
@@ -130,29 +131,29 @@ async def find_near_duplicates(
 ) -> list[list[NearDuplicate]]:
     """For each text, older memories that say nearly the same, nearest first; of its node, where one is given.
 
-    `terms`: the words of each. A memory of no given node is found by the rare ones alone.
+    `terms`: the words of each text. Where no node is given, memories are found by the rare words alone.
     """
-    close: list[list[NearDuplicate]] = [[] for _ in questions]
-    asked = [place for place, question in enumerate(questions) if question.vector is not None]
-    if not asked:
-        return close
+    duplicates: list[list[NearDuplicate]] = [[] for _ in questions]
+    places = [place for place, question in enumerate(questions) if question.vector is not None]
+    if not places:
+        return duplicates
     rows = await tx.fetch(
         queries.find_near_duplicates,
         graph_id=graph.id,
-        places=asked,
-        texts=[questions[place].text for place in asked],
-        vectors=[_half(questions[place].vector) for place in asked],
-        node_ids=[node_ids[place] for place in asked],
-        model=questions[asked[0]].model,
+        places=places,
+        texts=[questions[place].text for place in places],
+        vectors=[_half(questions[place].vector) for place in places],
+        node_ids=[node_ids[place] for place in places],
+        model=questions[places[0]].model,
         max_duplicates=MAX_NEAR_DUPLICATES,
         min_similarity=MIN_NEAR_DUPLICATE_SIMILARITY,
         candidates=APPROXIMATE_CANDIDATES,
-        words=[any_of(rarest_terms(terms[place], MAX_COMPARED_WITH_NEW)) for place in asked],
+        words=[any_of(rarest_terms(terms[place], MAX_COMPARED_WITH_NEW)) for place in places],
         max_others=MAX_COMPARED_WITH_NEW,
     )
     for row in rows:
-        close[row["place"]].append(NearDuplicate(row["memory_id"], row["text"], row["score"]))
-    return close
+        duplicates[row["place"]].append(NearDuplicate(row["memory_id"], row["text"], row["score"]))
+    return duplicates
 
 
 async def find_similar(
@@ -175,7 +176,7 @@ async def find_similar(
 async def find_past_similar(
     view: GraphView, node_id: UUID, *, min_score: float, limit: int
 ) -> list[tuple[UUID, float]]:
-    """The same in a graph as it was."""
+    """`find_similar` in a view of the past."""
     rows = await view.fetch(
         queries.find_past_similar,
         node_id=node_id,
@@ -190,7 +191,7 @@ async def find_past_similar(
 async def find_similar_entities(
     tx: Transaction, graph: Graph, state: GraphState, facts: Mapping[UUID, float], *, limit: int
 ) -> list[tuple[UUID, UUID]]:
-    """Active facts, each with an entity of which something is known that means nearly the same, nearest first."""
+    """Pairs of an active fact and an entity with a memory that means nearly the same, nearest first."""
     rows = await tx.fetch(
         queries.find_similar_entities.with_types(vector=_halfvec(state.indexed_dimensions)),
         indexed_model=state.indexed_model,
@@ -208,7 +209,7 @@ async def find_similar_entities(
 async def attributes_of(
     view: GraphView, memory_ids: Sequence[UUID], *, characters: int
 ) -> dict[UUID, MemoryAttributes]:
-    """What memories say, the first `characters` of it, and what they say of themselves, by their ids."""
+    """The attributes of memories, and the first `characters` characters of their texts, by their ids."""
     rows = await view.fetch(queries.attributes_of, memory_ids=memory_ids, characters=characters)
     return {
         row["id"]: MemoryAttributes(
@@ -237,15 +238,15 @@ async def find_state(tx: Transaction, graph: Graph) -> GraphState:
 
 
 async def find_basis(tx: Transaction, graph: Graph, texts: Sequence[str]) -> Basis:
-    """What a recall asks of a graph before it searches, for questions of these texts."""
-    spoken = [phrases(text) for text in texts]
-    lowered = [in_small_letters(names) for names in spoken]
+    """What a recall reads of a graph before it searches, for questions with these texts."""
+    text_phrases = [phrases(text) for text in texts]
+    lowered = [in_small_letters(names) for names in text_phrases]
     [row] = await tx.fetch(
         queries.find_basis,
         graph_id=graph.id,
         texts=texts,
-        places=_places(spoken),
-        names=list(chain.from_iterable(spoken)),
+        places=_places(text_phrases),
+        names=list(chain.from_iterable(text_phrases)),
         lowered_places=_places(lowered),
         lowered_names=list(chain.from_iterable(lowered)),
         min_length=MIN_ANY_CASE,
@@ -253,9 +254,9 @@ async def find_basis(tx: Transaction, graph: Graph, texts: Sequence[str]) -> Bas
         max_waiting=MAX_WAITING,
         **_SEARCH_WIDTHS,
     )
-    named = [[UUID(entity) for entity in found] for found in row["named"]]
-    asked = [AskedWords(*one) for one in zip(row["words"], spoken, named, strict=True)]
-    return Basis(_state(row), row["waiting"], asked)
+    entity_ids = [[UUID(entity_id) for entity_id in found] for found in row["named"]]
+    question_words = [QuestionWords(*columns) for columns in zip(row["words"], text_phrases, entity_ids, strict=True)]
+    return Basis(_state(row), row["waiting"], question_words)
 
 
 def _state(row: asyncpg.Record) -> GraphState:
@@ -267,21 +268,21 @@ def _places(groups: Sequence[Sequence[str]]) -> list[int]:
 
 
 async def reload_hits(tx: Transaction, graph: Graph, ranking: Sequence[RankedPassage], only: RecallFilter) -> list[Hit]:
-    """A cached ranking as hits, in its order, without those that may no longer be shown."""
+    """A cached ranking as hits, in its order, without hits that may no longer be shown."""
     rows = await tx.fetch(
         queries.reload_hits,
         graph_id=graph.id,
-        passage_ids=[one.passage_id for one in ranking],
-        scores=[one.score for one in ranking],
-        meanings=[one.meaning for one in ranking],
-        terms=[one.terms for one in ranking],
+        passage_ids=[passage.passage_id for passage in ranking],
+        scores=[passage.score for passage in ranking],
+        meanings=[passage.meaning for passage in ranking],
+        terms=[passage.terms for passage in ranking],
         status=only.status,
     )
     return [Hit(**row) for row in rows]
 
 
 def _filter(scope: SearchScope) -> dict[str, Any]:
-    """What leaves passages out."""
+    """The parameters of the filter."""
     only = scope.only
     return {
         "fresh_only": only.fresh_only,
@@ -297,15 +298,15 @@ def _filter(scope: SearchScope) -> dict[str, Any]:
     }
 
 
-def _few(scope: SearchScope, model: str) -> int | None:
-    """Of fewer than so many that a filter leaves, each is compared; None: of however many there are, as of the past."""
+def _compared_below(scope: SearchScope, model: str) -> int | None:
+    """The number of passages that a filter leaves, below which each is compared; None: always, in views of the past."""
     if scope.view.at is not None:
         return None
     return COMPARED_WHEN_NARROWED if scope.dimensions(model) is None else 0
 
 
 def _vector_type(scope: SearchScope, model: str) -> str:
-    """The type of vectors as the graph's index needs it, which is over vectors of one length."""
+    """The type of vectors that the graph's index needs, which holds vectors of one length."""
     return _halfvec(None if scope.view.at else scope.dimensions(model))
 
 

@@ -1,14 +1,14 @@
-"""What each term of a score counts. Each term lies between 0 and 1, and a score is their weighted mean.
+"""The weights of the terms of a score. Each term lies between 0 and 1, and a score is their weighted mean.
 
-`win`: the question's tokens in the passage and the two beside it, each by its best match (`matching.py`). `date`: it
-was said, or tells of, when the question names. `own`, `near` and `far`: the question's words in the passage, in the 20
-and in the 80 words around it, each weighted by how rare it is in the graph. `coverage`: how much of the question stands
-there at all, by the same weights. `about`: the question names whom the passage is about. `length`: it says something.
-`time`: it says when, and that was asked. `answer`: it holds a number or a name, and one was asked for. `statement`: how
-much of it is no question. `meaning`: the cosine of question and passage.
+`win`: the question's tokens in the passage and its two neighbours, each by its best match (`matching.py`). `date`: the
+passage was said on, or names, a day that the question names. `own`, `near` and `far`: the question's words in the
+passage, in the 20 and in the 80 words around it, each weighted by how rare it is in the graph. `coverage`: how much of
+the question occurs there at all, by the same weights. `about`: the question names the entity that the passage is about.
+`length`: the passage is long enough to say something. `time`: it has a time, and the question asks for one. `answer`:
+it has a number or a name, and the question asks for one. `statement`: the share of it that is no question. `meaning`:
+the cosine of question and passage.
 
-Both sets were chosen by what they find in conversations of people and in made-up ones
-(docs/adr/0016-a-second-stage-of-recall.md).
+Both sets were chosen by recall on real and on generated conversations (docs/adr/0016-a-second-stage-of-recall.md).
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ WEIGHTS: Mapping[str, float] = {
     "answer": 1.0,
     "statement": 1.0,
 }
-"""Where passages have tokens: these say what `own` and `near` say, and more."""
+"""Where passages have tokens, which make `own` and `near` superfluous."""
 
 WEIGHTS_WITHOUT_TOKENS: Mapping[str, float] = {
     "own": 1.0,
@@ -40,4 +40,4 @@ WEIGHTS_WITHOUT_TOKENS: Mapping[str, float] = {
     "statement": 1.5,
     "meaning": 3.0,
 }
-"""Of embedders that tell nothing of tokens, and while the worker has not come to most of what was found."""
+"""For embedders without tokens, and while most of the candidates are not embedded yet."""

@@ -1,4 +1,4 @@
-"""Several rankings as one."""
+"""Reciprocal-rank fusion: several rankings as one."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ FUSION_K = 60
 
 @dataclass(frozen=True, slots=True)
 class Fused(Generic[K]):
-    """One find, its summed score, and the rankings (from 0) that it stands in."""
+    """An item, its summed score, and the rankings (from 0) that contain it."""
 
     key: K
     score: float

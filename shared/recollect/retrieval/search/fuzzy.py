@@ -1,7 +1,7 @@
-"""Which texts a fuzzy search must look at: bounds that lose none that is near enough.
+"""Which texts a fuzzy search must compare: bounds that exclude no text that is near enough.
 
 A text of n characters is near to a query of m where `1 - distance / max(m, n) >= threshold`, as the enhanced memory
-server has it. Levenshtein's distance is exact and reckoned in Python; what it is reckoned for is found by index.
+server defines it. Levenshtein's distance is exact and computed in Python, for candidates that an index finds.
 
 *By length.* The distance is at least the difference of the lengths, which bounds n from both sides.
 
@@ -25,12 +25,12 @@ _LONGEST = 10_000_000
 """More characters than any text has."""
 
 _ROUNDING = 0.999
-"""pg_trgm reckons in four bytes: its threshold is set a little below what is meant."""
+"""pg_trgm computes with four-byte floats: its threshold is set a little below the exact one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What every near text keeps: `least` to `most` characters, and `similarity` to the query (None: says nothing)."""
+    """The bounds of every near text: `least` to `most` characters, and the least `similarity` to the query, if any."""
 
     least: int
     most: int
@@ -38,7 +38,7 @@ class Bounds:
 
 
 def bounds(length: int, trigrams: int, threshold: float) -> Bounds:
-    """The bounds for a query of so many characters (one at least) and distinct trigrams."""
+    """The bounds for a query with `length` characters (one at least) and `trigrams` distinct trigrams."""
     least, most = length - edits(length, threshold), _most(length, threshold)
     return Bounds(least, most, _similarity(length, trigrams, most, threshold))
 

@@ -1,4 +1,4 @@
-"""What the classic searches ask and what they find."""
+"""The queries of the classic searches, and their results."""
 
 import re
 from collections.abc import Sequence
@@ -23,9 +23,9 @@ _PIECE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9ff
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchFilter:
-    """Which entities a search is among, and which of its finds come back. None and no tags filter nothing.
+    """Which entities are searched, and which page of the results is returned. None and no tags filter nothing.
 
-    `tags`: any of them, whatever their case. `archived`: entities of that status are found, too.
+    `tags`: any of them, in any case. `archived`: archived entities are found, too.
     """
 
     kind: str | None = None
@@ -38,8 +38,9 @@ class SearchFilter:
 
     @property
     def is_filtered(self) -> bool:
-        """Whether some entities are left out that are not archived."""
-        return bool(self.tags) or any(one is not None for one in (self.kind, self.min_importance, self.max_importance))
+        """Whether the filter excludes entities for another reason than their being archived."""
+        bounds = (self.kind, self.min_importance, self.max_importance)
+        return bool(self.tags) or any(bound is not None for bound in bounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class SubstringQuery(SearchFilter):
 
 @dataclass(frozen=True, slots=True)
 class RankedQuery(SearchFilter):
-    """Words, of which entities should hold many and rare ones."""
+    """Words, of which entities should contain many and rare ones."""
 
     text: str
 
@@ -65,7 +66,7 @@ class BooleanQuery(SearchFilter):
 
 @dataclass(frozen=True, slots=True)
 class FuzzyQuery(SearchFilter):
-    """A text that a name, a kind or an observation is nearly the same as. `threshold` 0..1: how nearly."""
+    """A text to which a name, a kind or an observation should be similar. `threshold`: the least similarity, 0..1."""
 
     text: str
     threshold: float = 0.7
@@ -73,7 +74,7 @@ class FuzzyQuery(SearchFilter):
 
 @dataclass(frozen=True, slots=True)
 class DateQuery(SearchFilter):
-    """The time in which entities were made or last changed, both ends included; None leaves an end open."""
+    """The time in which entities were created or last changed, both ends included; None leaves an end open."""
 
     since: datetime | None = None
     until: datetime | None = None
@@ -81,9 +82,10 @@ class DateQuery(SearchFilter):
 
 @dataclass(frozen=True, slots=True)
 class LabelQuery:
-    """Words as full text knows them, of which a summary or tags should hold `share` (0..1) or more.
+    """Lexemes, of which a summary or tags should contain the share `share` (0..1) or more.
 
-    Only of nodes of these kinds and with any of these tags; none filter nothing. `fresh_only`: whose freshness lasts.
+    Only nodes of these kinds and with any of these tags match; empty tuples filter nothing. `fresh_only`: only nodes
+    whose freshness has not run out.
     """
 
     words: tuple[str, ...]
@@ -95,13 +97,13 @@ class LabelQuery:
 
     @property
     def any_word(self) -> str:
-        """The tsquery of what holds any of the words."""
+        """A tsquery for texts that contain any of the words."""
         return " | ".join("'" + word.replace("\\", "\\\\").replace("'", "''") + "'" for word in self.words)
 
 
 @dataclass(frozen=True, slots=True)
 class LabelMatch:
-    """A node whose summary or tags hold words that were looked for: that text, and the share of the words in it."""
+    """A node whose summary or tags contain words of the query: that text, and the share of the words in it."""
 
     node_id: UUID
     text: str
@@ -110,7 +112,7 @@ class LabelMatch:
 
 @dataclass(frozen=True, slots=True)
 class RankedHit:
-    """An entity with its TF-IDF score, and where words of the query stand in it."""
+    """An entity with its TF-IDF score, and its fields that contain words of the query."""
 
     entity: Entity
     score: float
@@ -121,7 +123,7 @@ class RankedHit:
 
 @dataclass(frozen=True, slots=True)
 class RankedHits:
-    """Hits, best first; `next_offset` is where to go on where the list was cut."""
+    """A page of hits, best first; `next_offset`: where the next page begins, None after the last one."""
 
     hits: list[RankedHit]
     next_offset: int | None = None
@@ -129,14 +131,14 @@ class RankedHits:
 
 @dataclass(frozen=True, slots=True)
 class FuzzyTexts:
-    """What a fuzzy search compares, in small letters: texts of one entity."""
+    """Texts of one entity that a fuzzy search compares, in lower case."""
 
     id: UUID
     texts: Sequence[str]
 
 
 def phrases(text: str) -> list[str]:
-    """Every run of up to MAX_NAME_PIECES words and marks in a text, each once: what a name in it may be."""
+    """Every run of up to MAX_NAME_PIECES words and marks in a text, each once: the candidates for names in it."""
     pieces = [match.span() for match in _PIECE.finditer(text)]
     runs = (
         text[start : pieces[last][1]]
@@ -147,22 +149,22 @@ def phrases(text: str) -> list[str]:
 
 
 def in_small_letters(names: Sequence[str]) -> list[str]:
-    """Names in small letters, each once."""
+    """Names in lower case, each once."""
     return sorted({name.lower() for name in names})
 
 
 def like_pattern(text: str) -> str:
-    """A LIKE pattern that finds `text` anywhere, whatever characters it holds."""
+    """A LIKE pattern that finds `text` anywhere, whatever characters it contains."""
     escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return f"%{escaped}%"
 
 
 def ranked_hit(entity: Entity, score: float, words: Sequence[str]) -> RankedHit:
-    """A hit with the fields in which these words stand, as parts of longer ones too; as the reference tells them."""
-    small = [word.lower() for word in words]
+    """A hit with the fields that contain these words, also as parts of longer ones, as in the reference server."""
+    lowered = [word.lower() for word in words]
 
-    def holds(text: str) -> bool:
-        return any(word in text.lower() for word in small)
+    def matches(text: str) -> bool:
+        return any(word in text.lower() for word in lowered)
 
-    said = tuple(observation for observation in entity.observations if holds(observation))
-    return RankedHit(entity, score, holds(entity.name), holds(entity.kind or ""), said)
+    observations = tuple(observation for observation in entity.observations if matches(observation))
+    return RankedHit(entity, score, matches(entity.name), matches(entity.kind or ""), observations)

@@ -35,29 +35,30 @@ BREATH = 20
 """Texts that a fuzzy search compares before it lets other calls go on."""
 
 MAX_EXAMINED = 1_000
-"""Names that a completion looks at, at most."""
+"""Names that a completion examines, at most."""
 
 MAX_FUZZY_CHARACTERS = 20_000_000
 """Characters of the texts that a fuzzy search compares, at most: seconds, for which its transaction waits."""
 
 
 async def search_nodes(view: GraphView, query: SubstringQuery) -> Subgraph:
-    """Entities that hold a substring, best first, with every relation that touches them."""
+    """Entities that contain a substring, best first, with every relation that touches them."""
     return await _found(view, query, await store.search_substring(view, query))
 
 
 async def search_ranked(view: GraphView, query: RankedQuery) -> RankedHits:
-    """Entities that hold words of the query, by TF-IDF, best first. Raises InvalidInput for too many words.
+    """Entities that contain words of the query, by TF-IDF, best first. Raises InvalidInput for too many words.
 
-    The enhanced memory server's formula: the sum over the query's words, each as often as it stands there, of
-    TF · IDF; TF is how often the word stands in name, kind and observations, by how many words those have;
-    IDF = ln(N / n), of N entities that pass the filters n hold the word. A word that all of them hold adds nothing.
+    The enhanced memory server's formula: the sum of TF · IDF over the query's words, a repeated word each time. TF is
+    the number of the word's occurrences in name, kind and observations, divided by their number of words;
+    IDF = ln(N / n), where n of the N entities that pass the filters contain the word. A word in all of them adds
+    nothing.
     """
     words = words_of(query.text)
     if not words:
         return RankedHits([])
-    counted = None if view.at or query.is_filtered else (await graphs.head_of(view)).entities
-    found = await store.search_ranked(view, query, words, entities=counted)
+    entity_count = None if view.at or query.is_filtered else (await graphs.head_of(view)).entities
+    found = await store.search_ranked(view, query, words, entities=entity_count)
     scores = dict(found[: query.limit])
     best = await entities.entities_by_id(view, list(scores))
     hits = [ranked_hit(entity, scores[entity.id], words) for entity in best]
@@ -65,16 +66,16 @@ async def search_ranked(view: GraphView, query: RankedQuery) -> RankedHits:
 
 
 async def search_boolean(view: GraphView, query: BooleanQuery) -> Subgraph:
-    """Entities that a boolean query holds of, oldest first, with every relation that touches them.
+    """Entities that match a boolean query, oldest first, with every relation that touches them.
 
-    Raises InvalidInput with the place of a fault in the query.
+    Raises InvalidInput with the position of an error in the query.
     """
     plan = boolean.plan(boolean.parse(query.text))
     return await _found(view, query, await store.search_boolean(view, query, plan))
 
 
 async def search_fuzzy(view: GraphView, query: FuzzyQuery) -> Subgraph:
-    """Entities of which a name, a kind or an observation is nearly the query, nearest first, with their relations."""
+    """Entities with a name, a kind or an observation similar to the query, nearest first, with their relations."""
     folded, trigrams = await store.count_trigrams(view.tx, query.text)
     within = bounds(len(folded), trigrams, query.threshold)
     if within.similarity is not None:
@@ -89,17 +90,17 @@ async def search_fuzzy(view: GraphView, query: FuzzyQuery) -> Subgraph:
 
 
 async def search_dates(view: GraphView, query: DateQuery) -> Subgraph:
-    """Entities that were made or last changed in a time, oldest first, with every relation that touches them."""
+    """Entities that were created or last changed in a time, oldest first, with every relation that touches them."""
     return await _found(view, query, await store.search_dates(view, query))
 
 
 async def match_labels(view: GraphView, query: LabelQuery) -> list[LabelMatch]:
-    """Active nodes whose summary or tags hold enough of the words, those that hold most first."""
+    """Active nodes whose summary or tags contain enough of the words, those with most of them first."""
     return await store.match_labels(view, query) if query.words else []
 
 
 async def complete_names(view: GraphView, prefix: str, *, limit: int) -> tuple[list[str], bool]:
-    """Names of entities that are there now and begin so, whatever their case, by alphabet; whether there are more."""
+    """Names of live entities with a prefix, in any case, in alphabetical order; and whether there are more."""
     if not view.is_there:
         return [], False
     found = await store.complete_names(view, prefix, examined=MAX_EXAMINED, limit=limit + 1)
@@ -107,12 +108,12 @@ async def complete_names(view: GraphView, prefix: str, *, limit: int) -> tuple[l
 
 
 async def find_mentioned(tx: Transaction, graph: Graph, text: str) -> list[UUID]:
-    """Entities whose name, or a name that they had before a merge, stands in a text; oldest first."""
+    """Entities whose name, or an alias, occurs in a text; oldest first."""
     return await store.find_mentioned(tx, graph, phrases(text), limit=MAX_MENTIONED)
 
 
 async def _candidates(view: GraphView, query: FuzzyQuery, folded: str, within: Bounds) -> AsyncIterator[FuzzyTexts]:
-    """Every text within the bounds: where those serve little, it is a whole graph's. Raises TooLarge for too many."""
+    """Every text within the bounds; loose bounds include a whole graph. Raises TooLarge for too many characters."""
     number = characters = 0
     for read in (store.fuzzy_entities, store.fuzzy_statements):
         async for texts in read(view, query, folded, within):
@@ -130,7 +131,7 @@ async def _candidates(view: GraphView, query: FuzzyQuery, folded: str, within: B
 
 
 async def _found(view: GraphView, query: SearchFilter, found: Sequence[UUID]) -> Subgraph:
-    """The page of these entities with every relation that touches them; one more than fits tells that more follow."""
+    """A page of these entities with every relation that touches them; an id beyond the limit shows that more follow."""
     page = await entities.entities_by_id(view, found[: query.limit])
     return await relations.subgraph_of(view, page, next_offset=_next_offset(query, found))
 

@@ -1,8 +1,7 @@
-"""What a word is, for the ranked search: in any script, and the same to Python and to PostgreSQL.
+"""The definition of a word for the ranked search: in any script, and the same in Python and in PostgreSQL.
 
-Regular expressions' own classes (`\\w`, `\\s`) follow the locale of each, so that they are spelled out here. A word is
-a run of characters that neither separate nor are written without spaces; of the latter (Chinese, Japanese) each is
-one.
+The classes of regular expressions (`\\w`, `\\s`) follow the locale of each: hence they are spelled out. A word is a
+run of characters that are no separators; in scripts without spaces (Chinese, Japanese) each character is a word.
 """
 
 import re
@@ -10,14 +9,14 @@ import re
 from recollect.errors import InvalidInput
 
 MAX_WORDS = 64
-"""Words of one query at most."""
+"""Words of one query, at most."""
 
 _APART = (
     r"\u0001-\u0020!-/:-@\[-\^`\{-~\u007f-\u00a9\u00ab-\u00b1\u00b4\u00b6-\u00b8\u00bb\u00bf\u00d7\u00f7"
     r"\u060c\u061b\u061f\u0964\u0965\u1680\u2000-\u200b\u200e-\u206f\u3000-\u3003\u3008-\u3011\u3014-\u301f\u30fb\ufeff"
     r"\uff01-\uff0f\uff1a-\uff20\uff3b-\uff3e\uff40\uff5b-\uff65"
 )
-"""White space and punctuation, but for _ and the joiners that words of some scripts hold."""
+"""White space and punctuation, except _ and the joiners within words of some scripts."""
 
 _UNSPACED = r"\u3040-\u30fa\u30fc-\u30ff\u3400-\u9fff"
 """Characters of scripts that are written without spaces."""
@@ -25,14 +24,14 @@ _UNSPACED = r"\u3040-\u30fa\u30fc-\u30ff\u3400-\u9fff"
 _WITHIN = rf"[^{_APART}{_UNSPACED}]"
 
 WORD = rf"[{_UNSPACED}]|{_WITHIN}+"
-"""One word, as a regular expression of either."""
+"""One word, as a regular expression for both."""
 
 _WORD = re.compile(WORD)
 _UNSPACED_WORD = re.compile(rf"[{_UNSPACED}]")
 
 
 def words_of(query: str) -> list[str]:
-    """The words of a query in order, each as often as it stands there; raises InvalidInput for too many."""
+    """The words of a query in order, repetitions included; raises InvalidInput for too many."""
     words = _WORD.findall(query)
     if len(words) > MAX_WORDS:
         raise InvalidInput(f"Holds {len(words)} words, more than {MAX_WORDS}", path="query")
@@ -40,8 +39,8 @@ def words_of(query: str) -> list[str]:
 
 
 def word_pattern(word: str) -> str:
-    """A regular expression for this word, and not for longer ones that hold it.
+    """A regular expression for this word, but not for longer words that contain it.
 
-    A word holds no character that means something to one.
+    Words contain no characters that are special in regular expressions.
     """
     return word if _UNSPACED_WORD.fullmatch(word) else rf"(?<!{_WITHIN}){word}(?!{_WITHIN})"

@@ -1,1 +1,1 @@
-"""Upkeep of what makes search fast: vector indexes of large graphs. Runs as the tables' owner, across tenants."""
+"""Maintenance of the vector indexes of large graphs. Runs as the tables' owner, across tenants."""

@@ -1,4 +1,4 @@
-"""Vector indexes: which graph has one, what it is of, and in which part of the vectors it is."""
+"""Vector indexes: which graph has one, which vectors it holds, how it is built, and in which partition it is."""
 
 import hashlib
 from collections import Counter
@@ -9,24 +9,24 @@ from uuid import UUID
 from recollect.platform.sql import Query
 
 PARTITIONS = 16
-"""Tables that the vectors of tenants are dealt out to, by a hash of the tenant's id.
+"""Tables among which the vectors of tenants are distributed, by a hash of the tenant's id.
 
-With MAX_INDEXES of each that is 1,600 graphs. Twice as many parts would halve what each holds and double what a
-statement without a tenant, such as the maintenance of the server, goes through. A change takes a migration that copies
-every vector.
+With MAX_INDEXES in each, 1,600 graphs can have an index. Twice as many partitions would halve the content of each and
+double what a statement without a tenant, such as maintenance of the server, reads. A change takes a migration that
+copies every vector.
 """
 
 MAX_INDEXES = 100
-"""Vector indexes of one part, at most: PostgreSQL looks at each for every statement on it, and for every vector that is
-written there. 800 in one table made planning forty times slower (measured; docs/benchmarks.md)."""
+"""Vector indexes of one partition, at most: PostgreSQL considers each for every statement on the partition, and for
+every vector that is written there. 800 in one table made planning forty times slower (measured; docs/benchmarks.md)."""
 
 SEARCH_WIDTHS = {0: 200, 20_000: 400, 60_000: 250, 250_000: 800, 500_000: 600}
-"""How wide an index of so many passages or more is searched (hnsw.ef_search): the time of a search grows with it. Of a
-small graph less finds as much, and so it does where an index has more links, as THOROUGHNESS says (measured;
+"""The width of searches (hnsw.ef_search) in an index of so many passages or more: the time of a search grows with it. A
+smaller width finds as much in a small graph, and in an index with more links (THOROUGHNESS; measured;
 docs/benchmarks.md)."""
 
 SHRUNK = 0.5
-"""A graph loses its index when it has fallen below this share of the size from which one is built."""
+"""A graph loses its index when it has shrunk below this share of the size from which one is built."""
 
 POSTGRESQL_DEFAULT_MB = 64
 
@@ -34,10 +34,10 @@ POSTGRESQL_DEFAULT_MB = 64
 @dataclass(frozen=True, slots=True)
 class Thoroughness:
     """How an index is built: how many links a passage has on each level but the lowest, which has twice as many (`m`),
-    and among how many candidates they are chosen (`ef_construction`).
+    and from how many candidates they are chosen (`ef_construction`).
 
-    `candidates_later`: among how many those of a passage are chosen that comes when the index is there, for which its
-    writer waits. `name`: part of the index's, empty for what most have.
+    `candidates_later`: from how many candidates links are chosen for a passage that is added to the finished index,
+    for which its writer waits. `name`: a part of the index's name, empty for the ordinary thoroughness.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Thoroughness:
 
     @property
     def place_bytes(self) -> int:
-        """Bytes of memory that a passage takes while it is built, beside its vector (measured with pgvector 0.8)."""
+        """Bytes of memory that a passage takes during the build, beside its vector (measured with pgvector 0.8)."""
         return 50 * self.links
 
 
@@ -58,15 +58,15 @@ THOROUGHNESS = {
     60_000: Thoroughness("thorough", 24, 300, 128),
     500_000: Thoroughness("very thorough", 32, 300, 128),
 }
-"""How the index of a graph of so many passages or more is built. That of a large graph, built as a small one's, finds
-too little, however widely it is searched (measured; docs/benchmarks.md). To add a vector to it takes longer."""
+"""How the index of a graph of so many passages or more is built. The index of a large graph, built like that of a small
+one, finds too little at any width (measured; docs/benchmarks.md). Adding a vector to a thorough one takes longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class VectorIndex:
-    """The index of one graph's live vectors of one model. Its name says of which graph, model and dimensions, and how.
+    """The index of one graph's live vectors of one model. Its name derives from graph, model, dimensions, thoroughness.
 
-    Which `thoroughness` the index of a graph has is nothing that searches know.
+    Searches do not depend on the `thoroughness`, which is why two indexes that differ in it are equal.
     """
 
     tenant_id: UUID
@@ -77,32 +77,32 @@ class VectorIndex:
 
     @property
     def name(self) -> str:
-        """The index's name, of 58 characters; PostgreSQL knows 63."""
-        of = ":".join(filter(None, (self.model, str(self.dimensions), self.thoroughness.name)))
-        kind = hashlib.blake2s(of.encode(), digest_size=4).hexdigest()
-        return f"searched_vectors_{self.graph_id.hex}_{kind}"
+        """The index's name, of 58 characters; PostgreSQL allows 63."""
+        properties = ":".join(filter(None, (self.model, str(self.dimensions), self.thoroughness.name)))
+        digest = hashlib.blake2s(properties.encode(), digest_size=4).hexdigest()
+        return f"searched_vectors_{self.graph_id.hex}_{digest}"
 
     @property
-    def others(self) -> "Sequence[VectorIndex]":
-        """Those of the same vectors that are built otherwise."""
-        return [self.built(other) for other in THOROUGHNESS.values() if other != self.thoroughness]
+    def alternatives(self) -> "Sequence[VectorIndex]":
+        """The indexes of the same vectors with another thoroughness."""
+        return [self.with_thoroughness(other) for other in THOROUGHNESS.values() if other != self.thoroughness]
 
-    def built(self, thoroughness: Thoroughness) -> "VectorIndex":
-        """The one of the same vectors that is built so."""
+    def with_thoroughness(self, thoroughness: Thoroughness) -> "VectorIndex":
+        """The index of the same vectors with this thoroughness."""
         return replace(self, thoroughness=thoroughness)
 
-    def memory_mb(self, passages: int, most: int) -> int:
-        """In how many megabytes it is built of so many passages, with a quarter to spare; `most` at most.
+    def memory_mb(self, passages: int, max_mb: int) -> int:
+        """The memory, in megabytes, to build the index of so many passages: with a quarter to spare, up to `max_mb`.
 
         A number takes two bytes.
         """
         needed = round(1.25 * passages * (2 * self.dimensions + self.thoroughness.place_bytes) / 1_000_000)
-        return min(most, max(needed, POSTGRESQL_DEFAULT_MB))
+        return min(max_mb, max(needed, POSTGRESQL_DEFAULT_MB))
 
 
 @dataclass(frozen=True, slots=True)
 class LargeGraph:
-    """A graph that may have an index, and the number of the part that holds its tenant's vectors."""
+    """A graph that may have an index, and the number of the partition that holds its tenant's vectors."""
 
     tenant_id: UUID
     graph_id: UUID
@@ -110,7 +110,7 @@ class LargeGraph:
 
 
 def first_of_each_partition(graphs: Sequence[LargeGraph]) -> list[LargeGraph]:
-    """Those graphs, in their order, that are among the first MAX_INDEXES of their part."""
+    """The graphs, in their order, that are among the first MAX_INDEXES of their partition."""
     seen = Counter[int]()
     first = []
     for graph in graphs:
@@ -121,45 +121,45 @@ def first_of_each_partition(graphs: Sequence[LargeGraph]) -> list[LargeGraph]:
 
 
 def partition_name(number: int) -> str:
-    """The table that is the part of the vectors with this number, from 0."""
+    """The table of the partition of the vectors with this number, from 0."""
     return f"searched_vectors_{number:02}"
 
 
 def create_statement(index: VectorIndex, partition: int) -> Query:
-    """The DDL that builds the index beside readers and writers; it takes no parameters, so that they are written out.
+    """The DDL that builds the index beside readers and writers. DDL takes no parameters: values are written out.
 
-    Partial: one index over all tenants, filtered, found 1 of 20 rows for a small tenant (measured). It is built, and
-    searched (SEARCH_WIDTHS), more widely than by default: of 100,000 that found .93 (measured). On the part itself,
-    where alone PostgreSQL builds beside writers.
+    The index is partial: one over all tenants, filtered, found 1 of 20 rows for a small tenant (measured). It is built,
+    and searched (SEARCH_WIDTHS), with larger bounds than the defaults, which found .93 of 100,000 (measured). It is on
+    the partition, since PostgreSQL builds no index concurrently on a partitioned table.
     """
-    model, built = index.model.replace("'", "''"), index.thoroughness
+    model, thoroughness = index.model.replace("'", "''"), index.thoroughness
     return Query(
         f"CREATE INDEX CONCURRENTLY {index.name} ON {partition_name(partition)} "
         f"USING hnsw ((embedding::halfvec({int(index.dimensions)})) halfvec_cosine_ops) "
-        f"WITH (m = {built.links}, ef_construction = {built.candidates}) "
+        f"WITH (m = {thoroughness.links}, ef_construction = {thoroughness.candidates}) "
         f"WHERE tenant_id = '{UUID(str(index.tenant_id))}' AND graph_id = '{UUID(str(index.graph_id))}' "
         f"AND live AND model = '{model}'"
     )
 
 
 def later_candidates_statement(index: VectorIndex) -> Query:
-    """The DDL that has the links of a vector which comes now chosen among as many as the thoroughness says."""
+    """The DDL that sets from how many candidates the links of later vectors are chosen."""
     return Query(f"ALTER INDEX {index.name} SET (ef_construction = {index.thoroughness.candidates_later})")
 
 
 def leave_out_of_statistics(name: str) -> Query:
-    """The DDL that has ANALYZE take no samples of an index's vectors: no plan needs them, and they outlive erasure."""
+    """The DDL that keeps ANALYZE from sampling an index's vectors: no plan needs samples, and they outlive erasure."""
     return Query(f'ALTER INDEX "{name}" ALTER COLUMN 1 SET STATISTICS 0')
 
 
 def analyze_statement(partition: int) -> Query:
-    """The DDL that tells the planner how many vectors of which graphs a part has, without sampling vectors.
+    """The DDL by which the planner learns how many vectors of which graphs a partition has, without sampling vectors.
 
-    Before it knows that a graph is large, it sorts all of its vectors rather than to read by the index.
+    Until it knows that a graph is large, it sorts all of its vectors instead of using the index.
     """
     return Query(f"ANALYZE {partition_name(partition)} (tenant_id, graph_id, model, live)")
 
 
 def drop_statement(name: str) -> Query:
-    """The DDL that takes an index away beside readers and writers."""
+    """The DDL that drops an index beside readers and writers."""
     return Query(f'DROP INDEX CONCURRENTLY IF EXISTS "{name}"')

@@ -1,38 +1,38 @@
 -- fragment: placed
--- The number of the part of searched_vectors that holds the vectors of a tenant (t).
+-- The number of the partition of searched_vectors that holds the vectors of a tenant (t).
 SELECT n.number FROM generate_series(0, :partitions - 1) AS n (number)
 WHERE satisfies_hash_partition('searched_vectors'::regclass, :partitions, n.number, t.id);
 
 -- name: try_lock
--- Be the only one who sees to the indexes, until the connection ends or gives it back.
+-- Try to take the lock on the indexes, until the connection ends or releases it.
 SELECT pg_try_advisory_lock(7234017283807667044) AS held;
 
 -- name: unlock
--- Let others see to the indexes.
+-- Release the lock on the indexes.
 SELECT pg_advisory_unlock(7234017283807667044) AS held;
 
 -- name: count_passages
--- How many passages a graph has, roughly: as many as memories, or as there were when its words were counted.
+-- How many passages a graph has, roughly: as many as memories, or as many as when its words were counted.
 SELECT greatest(h.entities + h.facts + h.observations, i.passages_counted) AS passages
 FROM graph_heads h
 JOIN graph_indexes i ON i.tenant_id = h.tenant_id AND i.graph_id = h.graph_id
 WHERE h.tenant_id = :tenant_id AND h.graph_id = :graph_id;
 
 -- name: give_memory
--- Let this connection build indexes in so much memory, with others to help it. PostgreSQL's own default, 64 MB, holds
--- 50,000 passages.
+-- Let this connection build indexes in :memory, with parallel workers. PostgreSQL's own default, 64 MB, holds 50,000
+-- passages.
 SELECT set_config('maintenance_work_mem', :memory, false) AS memory,
     set_config('max_parallel_maintenance_workers', s.reset_val, false) AS others
 FROM pg_settings s
 WHERE s.name = 'max_parallel_maintenance_workers';
 
 -- name: build_alone
--- Let this connection build indexes without others to help it.
+-- Let this connection build indexes without parallel workers.
 SELECT set_config('max_parallel_maintenance_workers', '0', false) AS others;
 
 -- name: list_indexes
--- Vector indexes that there are, with those that a killed worker left half built, and those of passages, where vectors
--- were before.
+-- The vector indexes that exist, those that a killed worker left half built included, and those on passages, where vectors
+-- were stored before.
 SELECT c.relname AS name, i.indisvalid AS valid
 FROM pg_index i
 JOIN pg_class c ON c.oid = i.indexrelid
@@ -42,7 +42,7 @@ WHERE i.indrelid = 'passages'::regclass
 ORDER BY c.relname;
 
 -- name: list_candidates
--- Among how many candidates each valid vector index has the links of a vector chosen that comes now.
+-- From how many candidates each valid vector index chooses the links of a new vector.
 SELECT c.relname AS name, o.option_value::integer AS candidates
 FROM pg_index i
 JOIN pg_class c ON c.oid = i.indexrelid
@@ -52,11 +52,11 @@ WHERE i.indrelid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = 'searche
     AND o.option_name = 'ef_construction';
 
 -- name: wait_for_locks
--- How long what follows in the transaction waits for a lock.
+-- Set how long the following statements of the transaction wait for a lock.
 SELECT set_config('lock_timeout', :timeout, true);
 
 -- name: find_partition
--- The number of the part that holds the vectors of a tenant.
+-- The number of the partition that holds the vectors of a tenant.
 SELECT p.number
 FROM (SELECT :tenant_id::uuid AS id) AS t
 CROSS JOIN LATERAL (
@@ -64,15 +64,16 @@ CROSS JOIN LATERAL (
 ) AS p;
 
 -- name: list_noted
--- Graphs that search by an index, of tenants that have not left this cell.
+-- The graphs that are recorded to use an index, of tenants that have not left this cell.
 SELECT i.tenant_id, i.graph_id, i.vector_model AS model, i.vector_dimensions AS dimensions
 FROM graph_indexes i
 JOIN tenants t ON t.id = i.tenant_id
 WHERE i.vector_model IS NOT NULL AND t.place <> 'departed';
 
 -- name: find_large
--- The graphs with the most memories, :min_memories or more, of tenants in good standing, with the number of the part that
--- holds their vectors: at most :limit of each part. Those of a tenant that is arriving, too: it is to be searched here soon.
+-- The graphs with the most memories, :min_memories or more, of tenants in good standing, with the number of the partition
+-- that holds their vectors: at most :limit of each partition. Tenants that are arriving count, too: they will soon be
+-- searched here.
 SELECT r.tenant_id, r.graph_id, r.partition
 FROM (
     SELECT h.tenant_id, h.graph_id, t.partition, h.entities + h.facts + h.observations AS memories,
@@ -96,7 +97,7 @@ WHERE r.place <= :limit
 ORDER BY r.memories DESC, r.graph_id;
 
 -- name: find_model
--- The model that serves a graph, of whose vectors alone recall asks an index, and their length: of any that serves.
+-- The model that serves a graph, and the length of its vectors, taken from any of them: recall uses an index of these only.
 SELECT i.tenant_id, i.graph_id, i.model, v.dimensions
 FROM graph_indexes i
 CROSS JOIN LATERAL (
@@ -107,8 +108,8 @@ CROSS JOIN LATERAL (
 WHERE i.tenant_id = :tenant_id AND i.graph_id = :graph_id;
 
 -- name: note_index
--- Let a graph's searches use its index (:model of :dimensions), or none; every cached search of it is void then: its epoch is
--- raised as `next_epoch` of passages raises it. Not while its tenant moves: then the rows of two cells are to be equal.
+-- Let a graph's searches use its index (:model of :dimensions), or none. This voids every cached search of it: its epoch is
+-- raised as by `next_epoch` of passages. Nothing is written while its tenant moves: the rows of two cells must then be equal.
 WITH served AS MATERIALIZED (
     SELECT id FROM tenants WHERE id = :tenant_id AND place = 'here' FOR SHARE
 )

@@ -1,4 +1,4 @@
-"""Use cases of upkeep: a vector index for each graph that is large enough, and none else."""
+"""Use cases of maintenance: a vector index for each graph that is large enough, and for no other."""
 
 import asyncio
 from collections.abc import Mapping, Set
@@ -17,7 +17,7 @@ from recollect.retrieval.vector_indexes.model import (
 )
 
 LOCK_PAUSE = 0.5
-"""How often whoever must see to the indexes asks whether nobody else does."""
+"""Seconds between two attempts to take the lock on the indexes."""
 
 
 async def maintain_indexes(
@@ -28,44 +28,45 @@ async def maintain_indexes(
     stopping: asyncio.Event | None = None,
     thoroughness: Mapping[int, Thoroughness] = THOROUGHNESS,
 ) -> list[str]:
-    """Build the vector indexes that graphs of `from_memories` or more lack, drop those that none needs; what was done.
+    """Build the vector indexes that graphs of `from_memories` or more lack, drop superfluous ones; say what was done.
 
-    `thoroughness`: how that of so many passages or more is built. One that is to be replaced serves until then.
+    `thoroughness`: how the index of so many passages or more is built. An index that is to be replaced serves until its
+    successor is built.
 
-    One at a time and only by one worker at once: the others find the lock taken and do nothing. What a killed worker
-    left half built is taken away first. Building goes on beside readers and writers, in `memory_mb` of PostgreSQL's.
-    Once `stopping` is set none is begun any more.
+    Indexes are built one at a time and by one worker only: other workers find the lock taken and do nothing. An index
+    that a killed worker left half built is dropped first. Builds go on beside readers and writers, in `memory_mb` of
+    PostgreSQL's memory. Once `stopping` is set, no build is started any more.
     """
     if not await store.try_lock(operator):
         return []
     try:
-        wanted = await _needed_indexes(operator, from_memories, thoroughness)
-        dropped = await _drop(operator, wanted)
-        built = await _build(operator, wanted, memory_mb, stopping or asyncio.Event())
-        replaced = await _drop_replaced(operator, wanted)
-        await _ease_additions(operator, wanted)
+        needed = await _needed_indexes(operator, from_memories, thoroughness)
+        dropped = await _drop_superfluous(operator, needed)
+        built = await _build(operator, needed, memory_mb, stopping or asyncio.Event())
+        replaced = await _drop_replaced(operator, needed)
+        await _reduce_candidates(operator, needed)
         return dropped + built + replaced
     finally:
         await store.unlock(operator)
 
 
 async def build_noted(operator: Operator, tenant_id: UUID, *, memory_mb: int) -> list[str]:
-    """Build the indexes by which a tenant's graphs search and that are not there; what was done.
+    """Build the indexes that a tenant's graphs are recorded to use but that do not exist; return what was done.
 
-    As where the tenant was copied here. Waits until nobody else sees to the indexes; what an interrupted build left is
-    taken away first.
+    Such as after a copy of the tenant to this server. Waits for the lock on the indexes; an index that an interrupted
+    build left is dropped first.
     """
     while not await store.try_lock(operator):  # noqa: ASYNC110 -- it is another process that holds it
         await asyncio.sleep(LOCK_PAUSE)
     try:
         noted = [
-            _built_for(index, await store.count_passages(operator, index), THOROUGHNESS, there=frozenset())
+            _index_for_size(index, await store.count_passages(operator, index), THOROUGHNESS, existing=frozenset())
             for index in await store.list_noted(operator)
             if index.tenant_id == tenant_id
         ]
-        there = await store.list_indexes(operator)
+        existing = await store.list_indexes(operator)
         for index in noted:
-            if not there.get(index.name, True):
+            if not existing.get(index.name, True):
                 await store.drop_index(operator, index.name)
         return await _build(operator, noted, memory_mb, asyncio.Event())
     finally:
@@ -75,79 +76,85 @@ async def build_noted(operator: Operator, tenant_id: UUID, *, memory_mb: int) ->
 async def _needed_indexes(
     operator: Operator, from_memories: int, thoroughness: Mapping[int, Thoroughness]
 ) -> list[VectorIndex]:
-    """The indexes that there should be, the largest graphs' first: those that have one keep it until they shrank.
+    """The indexes that should exist, those of the largest graphs first. A graph keeps its index until it has shrunk.
 
-    So do those that have a more thorough one. Of more than MAX_INDEXES graphs of a part the largest have one,
-    whichever had it before.
+    It likewise keeps a more thorough index until then. Where a partition has more than MAX_INDEXES large graphs, the
+    largest get an index, whichever had one before.
     """
     large = await store.find_large(operator, memories=from_memories, limit=MAX_INDEXES)
     noted = {(index.tenant_id, index.graph_id) for index in await store.list_noted(operator)}
-    shrinking = await store.find_large(operator, memories=round(from_memories * SHRUNK), limit=10 * MAX_INDEXES)
-    there = set(large)
-    kept = large + [g for g in shrinking if (g.tenant_id, g.graph_id) in noted and g not in there]
-    names = await store.list_indexes(operator)
+    large_enough_to_keep = await store.find_large(
+        operator, memories=round(from_memories * SHRUNK), limit=10 * MAX_INDEXES
+    )
+    is_large = set(large)
+    candidates = large + [g for g in large_enough_to_keep if (g.tenant_id, g.graph_id) in noted and g not in is_large]
+    existing = await store.list_indexes(operator)
 
     async def needed(graph: LargeGraph) -> VectorIndex | None:
         index = await store.find_model(operator, graph.tenant_id, graph.graph_id)
         if index is None:
             return None
-        return _built_for(index, await store.count_passages(operator, index), thoroughness, there=names.keys())
+        passages = await store.count_passages(operator, index)
+        return _index_for_size(index, passages, thoroughness, existing=existing.keys())
 
-    found = [await needed(graph) for graph in first_of_each_partition(kept)]
-    return [index for index in found if index is not None]
+    indexes = [await needed(graph) for graph in first_of_each_partition(candidates)]
+    return [index for index in indexes if index is not None]
 
 
-def _built_for(
-    index: VectorIndex, passages: int, thoroughness: Mapping[int, Thoroughness], *, there: Set[str]
+def _index_for_size(
+    index: VectorIndex, passages: int, thoroughness: Mapping[int, Thoroughness], *, existing: Set[str]
 ) -> VectorIndex:
-    """The index as a graph of so many passages needs it; the more thorough one that is there until it has shrunk."""
-    for least, built in sorted(thoroughness.items(), reverse=True):
-        needed = index.built(built)
-        if passages >= (least * SHRUNK if needed.name in there else least):
-            return needed
+    """The index that a graph of so many passages needs; a more thorough one that exists until the graph has shrunk."""
+    for min_passages, candidate in sorted(thoroughness.items(), reverse=True):
+        thorough_index = index.with_thoroughness(candidate)
+        if passages >= (min_passages * SHRUNK if thorough_index.name in existing else min_passages):
+            return thorough_index
     return index
 
 
-async def _drop(operator: Operator, wanted: list[VectorIndex]) -> list[str]:
-    """Searches first stop to use an index; then it goes. One that another of the same vectors replaces stays."""
+async def _drop_superfluous(operator: Operator, needed: list[VectorIndex]) -> list[str]:
+    """Drop indexes that no graph needs, after searches have stopped using them; return what was done.
+
+    An index that one of the same vectors is to replace stays.
+    """
     for index in await store.list_noted(operator):
-        if index not in wanted:
+        if index not in needed:
             await store.note_index(operator, index.tenant_id, index.graph_id, None, None)
-    names = {one.name for index in wanted for one in (index, *index.others)}
-    there = await store.list_indexes(operator)
-    gone = [name for name, valid in there.items() if not valid or name not in names]
-    for name in gone:
+    needed_names = {variant.name for index in needed for variant in (index, *index.alternatives)}
+    existing = await store.list_indexes(operator)
+    superfluous = [name for name, is_valid in existing.items() if not is_valid or name not in needed_names]
+    for name in superfluous:
         await store.drop_index(operator, name)
-    return [f"dropped {name}" for name in gone]
+    return [f"dropped {name}" for name in superfluous]
 
 
-async def _drop_replaced(operator: Operator, wanted: list[VectorIndex]) -> list[str]:
-    """An index goes once the one that replaces it is there."""
-    there = await store.list_indexes(operator)
-    replaced = [other.name for index in wanted if there.get(index.name) for other in index.others]
-    gone = [name for name in replaced if name in there]
-    for name in gone:
+async def _drop_replaced(operator: Operator, needed: list[VectorIndex]) -> list[str]:
+    """Drop indexes whose replacements exist; return what was done."""
+    existing = await store.list_indexes(operator)
+    alternatives = [other.name for index in needed if existing.get(index.name) for other in index.alternatives]
+    replaced = [name for name in alternatives if name in existing]
+    for name in replaced:
         await store.drop_index(operator, name)
-    return [f"dropped {name}" for name in gone]
+    return [f"dropped {name}" for name in replaced]
 
 
-async def _ease_additions(operator: Operator, wanted: list[VectorIndex]) -> None:
-    """An index that was built among many candidates takes what comes later among fewer; next time where it is held."""
+async def _reduce_candidates(operator: Operator, needed: list[VectorIndex]) -> None:
+    """Set the candidates for later vectors of indexes that were built with more; an index in use waits for a retry."""
     candidates = await store.list_candidates(operator)
-    for index in wanted:
+    for index in needed:
         later = index.thoroughness.candidates_later
         if candidates.get(index.name, later) != later:
             await store.set_later_candidates(operator, index)
 
 
-async def _build(operator: Operator, wanted: list[VectorIndex], memory_mb: int, stopping: asyncio.Event) -> list[str]:
-    there = await store.list_indexes(operator)
+async def _build(operator: Operator, needed: list[VectorIndex], memory_mb: int, stopping: asyncio.Event) -> list[str]:
+    existing = await store.list_indexes(operator)
     noted = await store.list_noted(operator)
     built = []
-    for index in wanted:
+    for index in needed:
         if stopping.is_set():
             break
-        if index.name not in there:
+        if index.name not in existing:
             passages = await store.count_passages(operator, index)
             await store.create_index(operator, index, memory_mb=index.memory_mb(passages, memory_mb))
             built.append(f"built {index.name}")

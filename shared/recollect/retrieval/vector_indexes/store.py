@@ -22,38 +22,38 @@ from recollect.retrieval.vector_indexes.model import (
 queries = Queries(__package__)
 
 LOCK_MILLISECONDS = 200
-"""How long a change of an index waits for those who use it, and keeps others waiting."""
+"""How long a change of an index waits for transactions that use it, and keeps others waiting meanwhile."""
 
 
 async def try_lock(session: Session) -> bool:
-    """Whether this connection is the only one now that sees to the indexes."""
-    held: bool = await session.fetchval(queries.try_lock)
-    return held
+    """Try to take the lock on the indexes for this connection; return whether it has it."""
+    is_locked: bool = await session.fetchval(queries.try_lock)
+    return is_locked
 
 
 async def unlock(session: Session) -> None:
-    """Let others see to the indexes."""
+    """Release the lock on the indexes."""
     await session.execute(queries.unlock)
 
 
 async def list_indexes(session: Session) -> dict[str, bool]:
-    """Vector indexes that there are, by name; whether each is valid."""
+    """The vector indexes that exist: by name, whether each is valid."""
     return {row["name"]: row["valid"] for row in await session.fetch(queries.list_indexes)}
 
 
 async def list_noted(session: Session) -> list[VectorIndex]:
-    """Indexes by which graphs search."""
+    """The indexes that graphs are recorded to use."""
     return [VectorIndex(**row) for row in await session.fetch(queries.list_noted)]
 
 
 async def find_large(session: Session, *, memories: int, limit: int) -> list[LargeGraph]:
-    """The largest graphs that have so many memories or more, `limit` of each part, the largest first."""
+    """The largest graphs with `memories` or more memories, up to `limit` of each partition, the largest first."""
     rows = await session.fetch(queries.find_large, min_memories=memories, limit=limit, partitions=PARTITIONS)
     return [LargeGraph(**row) for row in rows]
 
 
 async def find_partition(session: Session, tenant_id: UUID) -> int:
-    """The number of the part that holds the vectors of a tenant."""
+    """The number of the partition that holds the vectors of a tenant."""
     number: int = await session.fetchval(queries.find_partition, tenant_id=tenant_id, partitions=PARTITIONS)
     return number
 
@@ -67,25 +67,25 @@ async def find_model(session: Session, tenant_id: UUID, graph_id: UUID) -> Vecto
 async def note_index(
     session: Session, tenant_id: UUID, graph_id: UUID, model: str | None, dimensions: int | None
 ) -> None:
-    """Let a graph's searches use an index, or none."""
+    """Record which index a graph's searches use; None: none."""
     await session.execute(
         queries.note_index, tenant_id=tenant_id, graph_id=graph_id, model=model, dimensions=dimensions
     )
 
 
 async def count_passages(session: Session, index: VectorIndex) -> int:
-    """How many passages an index would hold, roughly."""
-    counted: int | None = await session.fetchval(
+    """How many passages an index would contain, roughly."""
+    count: int | None = await session.fetchval(
         queries.count_passages, tenant_id=index.tenant_id, graph_id=index.graph_id
     )
-    return counted or 0
+    return count or 0
 
 
 async def create_index(session: Session, index: VectorIndex, *, memory_mb: int) -> None:
-    """Build an index in so much memory; takes minutes for a large graph, and goes on beside readers and writers.
+    """Build an index in `memory_mb` of memory; takes minutes for a large graph, beside readers and writers.
 
-    Several processes build it in memory that they share, of which a container may have little (/dev/shm): then one
-    builds it, in memory of its own.
+    Several processes build it in shared memory (/dev/shm), of which a container may have little: then one process
+    builds it, in its own memory.
     """
     await session.execute(queries.give_memory, memory=f"{memory_mb}MB")
     partition = await find_partition(session, index.tenant_id)
@@ -101,15 +101,15 @@ async def create_index(session: Session, index: VectorIndex, *, memory_mb: int) 
 
 
 async def list_candidates(session: Session) -> dict[str, int]:
-    """Among how many candidates each index has the links of a vector chosen that comes now, by the index's name."""
+    """From how many candidates each index chooses the links of a new vector, by the index's name."""
     return {row["name"]: row["candidates"] for row in await session.fetch(queries.list_candidates)}
 
 
 async def set_later_candidates(operator: Operator, index: VectorIndex) -> None:
-    """Have them be as many as its thoroughness says, unless others hold the index.
+    """Set the candidates for later vectors of an index to those of its thoroughness, unless the index is in use.
 
-    For that moment nobody else may read or write the tenants' vectors of its part, and they wait behind this one: so it
-    waits for LOCK_MILLISECONDS only.
+    The change locks out readers and writers of the partition, and they queue behind it while it waits for its lock: so
+    it waits for LOCK_MILLISECONDS only.
     """
     with suppress(asyncpg.LockNotAvailableError):
         async with operator.transaction():
@@ -118,5 +118,5 @@ async def set_later_candidates(operator: Operator, index: VectorIndex) -> None:
 
 
 async def drop_index(session: Session, name: str) -> None:
-    """Take an index away."""
+    """Drop an index."""
     await session.execute(drop_statement(name))
