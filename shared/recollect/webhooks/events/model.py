@@ -15,7 +15,7 @@ from recollect.webhooks.deliveries.model import GRAPH_CHANGED
 
 
 class EventType(StrEnum):
-    """Types of events that a webhook may get. `webhook.test` is sent on request, and cannot be chosen."""
+    """What a webhook may be told of. `webhook.test` is sent when it is asked for, and is no type to choose."""
 
     GRAPH_CHANGED = GRAPH_CHANGED
     GRAPH_CREATED = "graph.created"
