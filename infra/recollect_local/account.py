@@ -1,4 +1,4 @@
-"""The system user that runs PostgreSQL where we are root, which PostgreSQL refuses to be."""
+"""The system user that runs PostgreSQL if we are root, since PostgreSQL refuses to run as root."""
 
 import contextlib
 import fcntl
@@ -77,17 +77,17 @@ def _make(name: str) -> pwd.struct_passwd:
     """Make the user; return once it can be looked up, which a cache of names (nscd) may delay."""
     give_up = time.monotonic() + _WAIT_SECONDS
     while True:
-        said = _run_useradd(name)
+        output = _run_useradd(name)
         account = _find(name)
         if account is not None and _is_known_to_programs(account):
             return account
         if time.monotonic() > give_up:
-            raise _not_made(name, said or f"it was made, but cannot be looked up after {_WAIT_SECONDS:.0f} s")
+            raise _not_made(name, output or f"it was made, but cannot be looked up after {_WAIT_SECONDS:.0f} s")
         time.sleep(0.1)
 
 
 def _run_useradd(name: str) -> str:
-    """Run `useradd`; return what it said. Raises Unavailable where the user is not made and trying again is no use."""
+    """Run `useradd`; return its output. Raises Unavailable where the user is not made and trying again is no use."""
     options = ["--system", "--no-create-home", "--user-group", "--shell", "/usr/sbin/nologin"]
     try:
         done = subprocess.run(
@@ -95,10 +95,10 @@ def _run_useradd(name: str) -> str:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise _not_made(name, str(error)) from error
-    said = " ".join(done.stderr.split())
+    output = " ".join(done.stderr.split())
     if done.returncode not in (0, _USERADD_CANNOT_NOW, _USERADD_NAME_IS_TAKEN):
-        raise _not_made(name, said)
-    return said
+        raise _not_made(name, output)
+    return output
 
 
 def _is_known_to_programs(account: pwd.struct_passwd) -> bool:

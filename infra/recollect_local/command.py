@@ -8,7 +8,7 @@ from recollect_local.server import Server
 
 
 class CommandServer(Server):
-    """A server that is started by a command and told everything by its environment. It keeps no state."""
+    """A server that is started by a command and configured by its environment. It keeps no state."""
 
     stop_seconds = 15.0  # the gateway itself gives open requests 10
 
@@ -18,6 +18,6 @@ class CommandServer(Server):
         self._environment = dict(environment)
 
     def start(self) -> None:
-        """Start it, unless it runs. It is not waited for: it may be starting still."""
+        """Start it, unless it runs, without waiting until it is up."""
         if not self.is_running():
             self._process = start_process(self._command, log=self.log, environment=self._environment)

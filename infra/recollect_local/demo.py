@@ -1,4 +1,4 @@
-"""A database that is ready to use: migrated, with a tenant to try things out and a key to it."""
+"""A database that is ready to use: migrated, with a demo tenant and a key to it."""
 
 from recollect.accounts.identity.model import NewKey, operator_caller
 from recollect.accounts.identity.service import authenticate, create_key
@@ -17,7 +17,7 @@ DEMO_TENANT = "demo"
 async def prepare_demo(settings: Settings, kept_key: str | None) -> str:
     """Migrate the database, make the demo tenant where it is missing, and return a key with every scope.
 
-    That is `kept_key`, as long as it holds, and a new one otherwise. Raises Unavailable or MigrationFailed.
+    That is `kept_key`, as long as it is valid, and a new one otherwise. Raises Unavailable or MigrationFailed.
     """
     await migrate(settings.migration_url, lock_timeout_seconds=settings.lock_timeout_seconds)
     async with Operator.connect(settings.migration_url, settings) as operator:

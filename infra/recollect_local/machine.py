@@ -1,4 +1,4 @@
-"""What the machine has that a server may reckon with: its memory, or less where a container is given less."""
+"""The memory that a server may use: that of the machine, or less in a container with a limit."""
 
 import os
 import shutil

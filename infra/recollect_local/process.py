@@ -111,7 +111,7 @@ class _User(TypedDict, total=False):
 
 
 def as_user(account: struct_passwd | None) -> _User:
-    """What makes subprocess run a program as `account`; nothing where there is none."""
+    """Arguments of subprocess that run a program as `account`; none without an account."""
     return _User(user=account.pw_uid, group=account.pw_gid, extra_groups=[]) if account else _User()
 
 

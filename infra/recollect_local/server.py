@@ -1,4 +1,4 @@
-"""What the supervisor starts, watches and stops: one child process with a name and a log."""
+"""Servers, which the supervisor starts, watches and stops: child processes with a name and a log."""
 
 import signal
 import subprocess

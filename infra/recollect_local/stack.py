@@ -40,7 +40,7 @@ _HEALTH_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class LocalOptions:
-    """What `recollect local` is asked. Port 0 takes a free one; `data_dir` None is the user's data folder.
+    """Options of `recollect local`. Port 0 takes a free one; `data_dir` None is the user's data folder.
 
     `ready_file` holds, while everything is ready, JSON with `mcp_url`, `management_url`, `api_key`, `tenant`.
     """
@@ -132,7 +132,7 @@ def _process(name: str, module: str, environment: dict[str, str], folder: DataFo
 
 
 def _environment(settings: Settings, host: str, port: int) -> dict[str, str]:
-    """What gateway and worker are told; whoever asked for `host` also means to reach the gateway under it."""
+    """The environment of gateway and worker; the gateway also accepts requests for `host`, if it was given."""
     reached_as = urlsplit(local_url(host, port)).netloc
     return {
         **os.environ,
@@ -165,9 +165,9 @@ def _wait_until_ready(
 
 
 def _is_ready(gateway: CommandServer, endpoint: Endpoint) -> bool:
-    """Whether our own gateway is: another one does not know our key, and may have the address as long as ours starts.
+    """Whether our own gateway is ready: another gateway may have the address while ours starts, and lacks our key.
 
-    Raises Unavailable where another one has. It is asked once: it counts keys that do not hold.
+    Raises Unavailable where another one has it. It is asked once, since it counts failed keys.
     """
     if not gateway.is_running() or _status(endpoint.management_url, "/health/ready") != http.client.OK:
         return False
@@ -180,7 +180,7 @@ def _is_ready(gateway: CommandServer, endpoint: Endpoint) -> bool:
 
 
 def _status(address: str, path: str, **headers: str) -> int | None:
-    """What a GET is answered, None for nothing: asked of the gateway itself, since http.client knows no proxy."""
+    """The status of a GET, or None without an answer. http.client uses no proxy: it reaches the gateway itself."""
     connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=_HEALTH_SECONDS)
     with closing(connection), suppress(OSError, http.client.HTTPException):
         connection.request("GET", path, headers=headers)
@@ -210,7 +210,7 @@ def _settings() -> Settings:
 
 
 def _clear(ready_file: Path | None) -> None:
-    """Who waits for the file must not find an earlier start's."""
+    """A program that waits for the file must not find one of an earlier start."""
     if ready_file:
         ready_file.parent.mkdir(parents=True, exist_ok=True)
         ready_file.unlink(missing_ok=True)
@@ -218,16 +218,16 @@ def _clear(ready_file: Path | None) -> None:
 
 @contextmanager
 def _stop_signals() -> Iterator[threading.Event]:
-    """An event that Ctrl-C, SIGTERM and SIGHUP set. What is under way comes to its end first."""
+    """An event that Ctrl-C, SIGTERM and SIGHUP set. The current operation ends first."""
     stopping = threading.Event()
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         stopping.set()
 
-    wanted = [signal.SIGINT, signal.SIGTERM]
+    handled = [signal.SIGINT, signal.SIGTERM]
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup asks that it be ignored
-        wanted.append(signal.SIGHUP)
-    previous = {number: signal.signal(number, stop) for number in wanted}
+        handled.append(signal.SIGHUP)
+    previous = {number: signal.signal(number, stop) for number in handled}
     try:
         yield stopping
     finally:

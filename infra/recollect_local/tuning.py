@@ -1,4 +1,4 @@
-"""What PostgreSQL is told of the machine that it shares with gateway, worker, and whatever else its owner runs."""
+"""Settings of PostgreSQL for a machine that it shares with gateway, worker, and other programs of its owner."""
 
 from recollect_local.machine import GB, MB, Machine
 
@@ -8,7 +8,7 @@ _MAINTENANCE = (64 * MB, 512 * MB)
 _LOG = (1 * GB, 4 * GB)
 
 _ROOM_FOR_HELPERS = 256 * MB
-"""Of named shared memory. A container's 64 MB are less than an index that several build, or a hash join, may take."""
+"""Named shared memory. A container's 64 MB are less than a parallel index build or hash join may take."""
 
 
 def postgres_settings(machine: Machine) -> dict[str, str]:

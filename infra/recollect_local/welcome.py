@@ -1,4 +1,4 @@
-"""What is printed once the stack is ready: where it is, and what to paste into an MCP client."""
+"""The text that is printed once the stack is ready: its addresses, and lines to paste into an MCP client."""
 
 import json
 from typing import Any

@@ -25,12 +25,12 @@ OPERATOR = "operator"
 
 
 Check = Callable[[T], None]
-"""Of a use case that changes something: is called with it, as it is and locked, and raises PreconditionFailed where the
-caller would not have it changed."""
+"""A check of a use case that changes an object: it gets the object in its current, locked state, and raises
+PreconditionFailed where the caller's condition does not hold."""
 
 
 def unconditional(_: object) -> None:
-    """The check of a caller who sets no condition."""
+    """The check of a caller that sets no condition."""
 
 
 class Role(StrEnum):
@@ -48,12 +48,12 @@ ROLE_SCOPES = {
     Role.ADMIN: frozenset(Scope),
     Role.OWNER: frozenset(Scope),
 }
-"""The scopes of each role. What an owner may beyond an admin is to make and unmake owners."""
+"""The scopes of each role. In addition to the rights of an admin, an owner may give and take the role of owner."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """How much a tenant's plan lets be asked at once, of the whole tenant and of one credential; None is no limit."""
+    """The request limits of a tenant's plan, for the whole tenant and for one credential; None: no limit."""
 
     requests_per_minute: int | None = None
     key_requests_per_minute: int | None = None
@@ -64,13 +64,13 @@ class Rates:
 class Caller:
     """A tenant's credential, resolved. The tenant comes from here and from nowhere else.
 
-    `graphs` and `toolsets` are allow-lists; None allows all. `graphs` holds ids, so that a renamed
-    graph stays allowed. `default_graph` is the name that calls without a `graph` argument mean. `expires_at` is when
-    the credential ends; None is never. `role` is that of the person who calls; an API key has none. `subject` is the
-    credential's own as long as it is there: no two have the same. `plan` is the name of the tenant's; it and `rates`
-    are told by credentials, and empty for the service's own work. `address` is where the request came from, as clients
-    are limited by it; None where it came by no network. `of_service`: it is the service's own work, or an operator's,
-    which no suspension of the tenant stops.
+    `graphs` and `toolsets` are allow-lists; None allows all. `graphs` holds ids, so that a renamed graph stays allowed.
+    `default_graph`: the name of the graph of calls without a `graph` argument. `expires_at`: when the credential
+    expires; None: never. `role`: that of the person who calls; None for an API key. `subject` identifies the
+    credential: no two have the same. `plan` is the name of the tenant's plan; it and `rates` come with credentials, and
+    are empty for the service's own work. `address`: where the request came from, by which clients are rate-limited;
+    None without a network. `of_service`: work of the service itself or of an operator, which goes on while the tenant
+    is suspended.
     """
 
     tenant_id: UUID
@@ -89,7 +89,7 @@ class Caller:
 
     @property
     def is_operator(self) -> bool:
-        """Whether this is an operator of the deployment, at work for the tenant."""
+        """Whether this is an operator of the deployment."""
         return self.subject == OPERATOR
 
     def may(self, scope: Scope) -> bool:
@@ -112,7 +112,7 @@ class Caller:
             )
 
     def require_endless(self) -> None:
-        """Raise Forbidden where the credential ends: what it gives others may last longer."""
+        """Raise Forbidden where the credential expires: rights that it gives could last longer."""
         if self.expires_at is not None:
             raise Forbidden(
                 "This credential ends, and gives nobody what lasts longer: use one that does not.",
@@ -120,7 +120,7 @@ class Caller:
             )
 
     def require_reach_of(self, role: Role) -> None:
-        """Raise Forbidden where somebody of this role reaches further than the credential, or for longer."""
+        """Raise Forbidden where this role has more rights than the credential, or for longer."""
         for scope in ROLE_SCOPES[role]:
             self.require(scope)
         self.require_toolset(frozenset())
@@ -132,7 +132,7 @@ class Caller:
         return self.graphs is None or graph_id in self.graphs
 
     def require_graph(self, graph_id: UUID | None) -> None:
-        """Raise Forbidden if an allow-list leaves this graph out; None is a graph that is not there yet."""
+        """Raise Forbidden if an allow-list lacks this graph; None: a graph that does not exist yet."""
         if self.graphs is not None and graph_id not in self.graphs:
             raise Forbidden(
                 "This credential does not reach that graph. Ask an admin to add it to the key's allow-list.",

@@ -139,7 +139,7 @@ class ErrorCode(StrEnum):
 
 
 class RecollectError(Exception):
-    """Base of all errors that are told to a caller.
+    """Base of all errors that callers get.
 
     `message` is for people and says what to do next; `path` is the dotted place in the input
     (`entities.0.name`), where there is one. Neither holds SQL, a stack or another tenant's data.
@@ -166,11 +166,11 @@ class InvalidInput(RecollectError):
 
 
 class InvalidInputs(InvalidInput):
-    """Several faults of one input: the message tells each with its path, and `path` is that of the first."""
+    """Several faults of one input: the message lists each with its path, and `path` is that of the first."""
 
     def __init__(self, faults: Sequence[InvalidInput], *, more: bool = False) -> None:
-        said = "\n".join(str(fault) for fault in faults)
-        super().__init__(f"{said}\nand more" if more else said, code=faults[0].code, path=faults[0].path)
+        message = "\n".join(str(fault) for fault in faults)
+        super().__init__(f"{message}\nand more" if more else message, code=faults[0].code, path=faults[0].path)
         self.faults = tuple(faults)
 
     def __str__(self) -> str:
@@ -178,7 +178,7 @@ class InvalidInputs(InvalidInput):
 
 
 def require_none(faults: Iterable[InvalidInput | None]) -> None:
-    """Raise the one fault that there is, or all of them together; None is no fault."""
+    """Raise the only fault, or all of several together; None is no fault."""
     found = [fault for fault in faults if fault is not None]
     if found:
         raise found[0] if len(found) == 1 else InvalidInputs(found)
@@ -192,7 +192,7 @@ class Unauthenticated(RecollectError):
 
 
 class TenantSuspended(Unauthenticated):
-    """The credential would hold, once its tenant is resumed. Nobody is told the difference."""
+    """The credential would be valid if its tenant were not suspended. Callers are not told the difference."""
 
 
 class Forbidden(RecollectError):
@@ -203,7 +203,7 @@ class Forbidden(RecollectError):
 
 
 class TenantReadOnly(Forbidden):
-    """The tenant is suspended read-only; nothing was written. `contact`: whom the operator names to be asked."""
+    """The tenant is suspended read-only; nothing was written. `contact`: the contact that the operator names."""
 
     default_code = ErrorCode.TENANT_READ_ONLY
 
@@ -215,8 +215,8 @@ class TenantReadOnly(Forbidden):
 class QuotaExceeded(Forbidden):
     """The tenant's plan does not allow as much; nothing was written.
 
-    `rule` says what is allowed, `there` what there is and was to come, `advice` what to do: together the message.
-    `untold` is the message without `there`, for whoever may not know what the tenant has.
+    The message consists of `rule` (what is allowed), `there` (what the tenant has and wanted to add) and `advice`.
+    `untold` is the message without `there`, for readers who may not know what the tenant has.
     """
 
     default_code = ErrorCode.QUOTA_EXCEEDED
@@ -255,14 +255,14 @@ class Unprocessable(RecollectError):
 
 
 class PreconditionFailed(RecollectError):
-    """What was to be changed is not (any more) what the caller knows; nothing was written."""
+    """The object to change is not in the state that the caller knows; nothing was written."""
 
     kind = ErrorKind.PRECONDITION_FAILED
     default_code = ErrorCode.PRECONDITION_FAILED
 
 
 class PreconditionRequired(RecollectError):
-    """What replaces something as a whole must say what it replaces."""
+    """A request that replaces a whole object must name the state that it replaces."""
 
     kind = ErrorKind.PRECONDITION_REQUIRED
     default_code = ErrorCode.PRECONDITION_REQUIRED
@@ -276,7 +276,7 @@ class TooLarge(RecollectError):
 
 
 class TooManyRequests(RecollectError):
-    """More was asked than somebody may ask in a time or at once; after so many `seconds` there may be room again."""
+    """More requests than allowed, in a time or at once; after `seconds` there may be room again."""
 
     kind = ErrorKind.RATE_LIMITED
     default_code = ErrorCode.RATE_LIMITED

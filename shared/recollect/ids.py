@@ -1,6 +1,6 @@
 """Identifiers: UUIDv7 (RFC 9562), made in one place.
 
-They rise within a process, so that rows of one batch sort by id in the order in which they were given.
+They increase within a process, so that rows of one batch sort by id in the order in which the ids were created.
 """
 
 from datetime import UTC, datetime
@@ -14,6 +14,6 @@ def new_id() -> UUID:
     return uuid7()
 
 
-def time_of(made: UUID) -> datetime:
-    """When an id of `new_id` was made, to the millisecond."""
-    return datetime.fromtimestamp((made.int >> 80) / 1000, UTC)
+def time_of(uuid: UUID) -> datetime:
+    """When an id of `new_id` was created, to the millisecond."""
+    return datetime.fromtimestamp((uuid.int >> 80) / 1000, UTC)

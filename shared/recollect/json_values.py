@@ -3,11 +3,11 @@
 from typing import Any
 
 
-def same_json(one: Any, other: Any) -> bool:
-    """Whether two values are the same in JSON, where `true` is not `1`: Python takes those for equal."""
-    match one, other:
+def same_json(left: Any, right: Any) -> bool:
+    """Whether two values are equal in JSON, where `true` is not `1`: in Python they are equal."""
+    match left, right:
         case dict(), dict():
-            return one.keys() == other.keys() and all(same_json(value, other[key]) for key, value in one.items())
+            return left.keys() == right.keys() and all(same_json(value, right[key]) for key, value in left.items())
         case list(), list():
-            return len(one) == len(other) and all(map(same_json, one, other))
-    return one == other and isinstance(one, bool) is isinstance(other, bool)
+            return len(left) == len(right) and all(map(same_json, left, right))
+    return left == right and isinstance(left, bool) is isinstance(right, bool)

@@ -1,8 +1,8 @@
-"""The address of a mail server, which says how it is reached: by TLS from the first byte, by STARTTLS, or without TLS.
+"""The address of a mail server, whose scheme selects TLS from the first byte, STARTTLS, or no TLS.
 
 smtps://user:password@mail.example.com            TLS from the first byte (port 465)
-smtp+starttls://user:password@mail.example.com    TLS before anything is said (port 587); never without
-smtp://127.0.0.1                                  no TLS (port 25), and no password: a relay of one's own
+smtp+starttls://user:password@mail.example.com    STARTTLS before anything else (port 587); never without
+smtp://127.0.0.1                                  no TLS (port 25), and no password: a local relay
 """
 
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 
 class MailSecurity(StrEnum):
-    """How a mail server is reached, as the scheme of its address."""
+    """The use of TLS with a mail server, as the scheme of its address."""
 
     TLS = "smtps"
     STARTTLS = "smtp+starttls"
@@ -23,7 +23,7 @@ _PORTS = {MailSecurity.TLS: 465, MailSecurity.STARTTLS: 587, MailSecurity.NONE: 
 
 @dataclass(frozen=True, slots=True)
 class MailServer:
-    """A mail server, and who one is there; `user` None says nothing of that."""
+    """A mail server and the login; `user` None: no login."""
 
     host: str
     port: int
@@ -46,7 +46,7 @@ def read_mail_url(text: str) -> MailServer:
     if not host or parts.path not in ("", "/") or parts.query or parts.fragment:
         raise ValueError("it is scheme, user, password, host and port alone")
     security = MailSecurity(parts.scheme)
-    user, password = (None if each is None else unquote(each) for each in (parts.username, parts.password))
+    user, password = (None if part is None else unquote(part) for part in (parts.username, parts.password))
     if (user is None) != (password is None):
         raise ValueError("user and password come together, or neither")
     if user is not None and security is MailSecurity.NONE:

@@ -1,10 +1,10 @@
-"""Which whole numbers are taken and kept."""
+"""The range of whole numbers that are accepted."""
 
 MAX_DIGITS = 400
-"""Digits of one at most, more than anything is counted with.
+"""The most digits of a number, more than anybody counts with.
 
-To read or write one takes time by the square of its digits: 4 MB of numbers of 4,300 digits, which Python takes, held
-an event loop for 0.4 s."""
+The time to parse or format a number grows with the square of its digits: 4 MB of numbers of 4,300 digits, which Python
+accepts, held an event loop for 0.4 s."""
 
 _MOST = 10**MAX_DIGITS
 

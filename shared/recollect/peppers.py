@@ -1,6 +1,6 @@
-"""The secret under which what is stored is hashed and encrypted, and those that are accepted beside it for a while.
+"""The secret for hashes and encryption of stored data, and earlier secrets that are accepted beside it for a while.
 
-Whoever takes one secret takes a Pepper: as bytes it is the one of now, by which all that is new is stored.
+A Pepper can be used wherever a function takes one secret: as bytes it is the current one, which is used for new data.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -10,35 +10,36 @@ T = TypeVar("T")
 
 
 class Pepper(bytes):
-    """The secret of now. `others`: what was stored under them holds as well."""
+    """The current secret. `others`: data that was stored under them is still accepted."""
 
     others: tuple[bytes, ...] = ()
 
     @classmethod
     def of(cls, secret: bytes, others: Iterable[bytes]) -> "Pepper":
-        """This secret, and others beside it."""
-        made = cls(secret)
-        made.others = tuple(other for other in others if other != secret)
-        return made
+        """This secret as the current one, and others beside it."""
+        pepper = cls(secret)
+        pepper.others = tuple(other for other in others if other != secret)
+        return pepper
 
 
 def others_of(pepper: bytes) -> tuple[bytes, ...]:
-    """The secrets that are accepted beside this one: none, where it is only bytes."""
+    """The secrets that are accepted beside this one; none for plain bytes."""
     return pepper.others if isinstance(pepper, Pepper) else ()
 
 
 async def found_under(pepper: bytes, find: Callable[[bytes], Awaitable[T | None]]) -> T | None:
-    """What is found under the secret of now; where nothing is, under the others, one after the other.
+    """The value that `find` finds under the current secret, else under the others, one after the other.
 
-    Where none of them has it, under the one of now once more: between the two it may have been hashed anew.
+    If none has it, the current secret is tried again: the value may have been rehashed in between.
     """
     others = others_of(pepper)
-    for each in (pepper, *others, pepper) if others else (pepper,):
-        if (found := await find(each)) is not None:
+    secrets = (pepper, *others, pepper) if others else (pepper,)
+    for secret in secrets:
+        if (found := await find(secret)) is not None:
             return found
     return None
 
 
-def hashes_under(pepper: bytes, hashed: Callable[[bytes], bytes]) -> list[bytes]:
-    """What a secret may be stored as: by the secret of now, and by the others."""
-    return [hashed(each) for each in (pepper, *others_of(pepper))]
+def hashes_under(pepper: bytes, make_hash: Callable[[bytes], bytes]) -> list[bytes]:
+    """The hashes under which a value may be stored: by the current secret, and by the others."""
+    return [make_hash(secret) for secret in (pepper, *others_of(pepper))]

@@ -1,7 +1,7 @@
 """The address by which clients reach the gateway: one scheme, one host, one port, and nothing after them.
 
-A path before ours is refused. Cookies and the origin of a page belong to a whole host: whatever else is served there
-could read and do what ours can, and the well-known addresses of OAuth stand at a host's root.
+A path prefix is refused. Cookies and the origin of a page belong to a whole host: other services at the same host could
+read and do everything that ours can, and the well-known addresses of OAuth are at a host's root.
 """
 
 import re
@@ -14,7 +14,7 @@ _HOST_NAME = re.compile(r"(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z
 
 
 def local_url(host: str, port: int) -> str:
-    """Where a client on this machine reaches a server that listens on `host:port`."""
+    """The address by which a client on this machine reaches a server that listens on `host:port`."""
     return f"http://{_bracketed(_EVERY_ADDRESS.get(host, host))}:{port}"
 
 
@@ -28,8 +28,8 @@ def read_public_url(text: str) -> str:
     if parts.path not in ("", "/") or any(sign in text for sign in "?#@"):
         raise ValueError("it is scheme, host and port alone: no path, query, fragment or user")
     host, port = _host(parts.hostname or ""), parts.port
-    shown = "" if port in (None, _DEFAULT_PORTS[parts.scheme]) else f":{port}"
-    return f"{parts.scheme}://{_bracketed(host)}{shown}"
+    port_suffix = "" if port in (None, _DEFAULT_PORTS[parts.scheme]) else f":{port}"
+    return f"{parts.scheme}://{_bracketed(host)}{port_suffix}"
 
 
 def _host(host: str) -> str:

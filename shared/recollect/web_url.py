@@ -1,10 +1,10 @@
-"""The address of a service of the operator's that is asked over HTTP."""
+"""The address of an HTTP service that the operator configures."""
 
 from urllib.parse import urlsplit
 
 
 def read_web_url(text: str) -> str:
-    """The address, as it is. Raises ValueError, which does not repeat it: it may hold a password."""
+    """The address, unchanged. Raises ValueError, which does not repeat it: it may hold a password."""
     if not text.isascii() or not text.isprintable() or " " in text:
         raise ValueError("it may hold printable ASCII only; other signs are written as %XX")
     try:

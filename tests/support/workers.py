@@ -143,8 +143,8 @@ async def remember(db: Database, caller: Caller, *names: str) -> None:
 async def embed_batch(context: WorkerContext, tenant_id: UUID) -> None:
     """Claim, embed and store one batch, as a worker's run does again and again."""
     run = embedding._EmbeddingTurn(context, tenant_id)
-    await run._batch()
-    await run._stored()
+    await run._do_batch()
+    await run._wait_until_stored()
 
 
 async def waiting(owner: asyncpg.Connection, caller: Caller) -> int:

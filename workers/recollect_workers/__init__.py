@@ -1,1 +1,1 @@
-"""The worker: gives passages their vectors, woken after commits and swept regularly."""
+"""The worker: embeds passages and runs jobs, woken after commits and by regular sweeps."""

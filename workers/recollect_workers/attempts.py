@@ -1,4 +1,4 @@
-"""Logs the failure of one tenant's turn, so that the other tenants have theirs. The next sweep tries again."""
+"""Logs the failure of one tenant's turn, so that it does not end the others. The next sweep tries again."""
 
 from types import TracebackType
 from uuid import UUID
@@ -11,11 +11,11 @@ log = structlog.get_logger(__name__)
 
 
 class Attempt:
-    """A tenant's turn. An error in it is logged as `failed`, with a traceback if it was not expected."""
+    """A tenant's turn. An error in it is logged with the message `failed`, and a traceback if it was not expected."""
 
-    def __init__(self, failed: str, tenant_id: UUID, **told: str) -> None:
-        self._failed = f"{failed}, will be tried again"
-        self._told = {"tenant": str(tenant_id), **told}
+    def __init__(self, failed: str, tenant_id: UUID, **fields: str) -> None:
+        self._message = f"{failed}, will be tried again"
+        self._fields = {"tenant": str(tenant_id), **fields}
 
     def __enter__(self) -> None:
         """Begin."""
@@ -23,12 +23,12 @@ class Attempt:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        """Whether the turn failed and the error is handled. A cancellation is passed on."""
+        """True if an error was handled. A cancellation is passed on."""
         match error:
             case RecollectError():
-                log.warning(self._failed, **self._told, reason=str(error))
+                log.warning(self._message, **self._fields, reason=str(error))
             case Exception():
-                log.error(self._failed, **self._told, exc_info=error)
+                log.error(self._message, **self._fields, exc_info=error)
             case _:
                 return False
         return True

@@ -38,7 +38,7 @@ class Backoff:
         return max(0.0, self._until - time.monotonic())
 
     def note_failure(self, failure: EmbeddingFailed) -> float:
-        """The embedder is unavailable; the seconds to wait. A failure during a wait counts as the same failure."""
+        """Note that the embedder is unavailable; the seconds to wait. A failure during a wait is the same failure."""
         if not self.waiting:
             self._failures += 1
         usual = min(FIRST_WAIT_SECONDS * 2.0 ** min(self._failures - 1, 10), LONGEST_WAIT_SECONDS)
@@ -50,7 +50,7 @@ class Backoff:
         return seconds
 
     def note_success(self) -> None:
-        """The embedder answered, so the next wait is short again."""
+        """Note that the embedder answered, so that the next wait is short again."""
         self._failures = 0
 
     def batch(self, tenant_id: UUID, most: int) -> int:
@@ -58,11 +58,11 @@ class Backoff:
         return min(self._batches.get(tenant_id, most), most)
 
     def shrink(self, tenant_id: UUID, size: int) -> None:
-        """The failing texts of such a batch were not found in time: take half as many from now on."""
+        """Halve the batch size, since the failing texts of a batch of `size` were not found in time."""
         self._batches[tenant_id] = max(1, size // 2)
 
     def grow(self, tenant_id: UUID, most: int) -> None:
-        """A batch succeeded: take twice as many again."""
+        """Double the batch size after a batch that succeeded."""
         if tenant_id in self._batches:
             self._batches[tenant_id] *= 2
             if self._batches[tenant_id] >= most:

@@ -16,16 +16,16 @@ from recollect.graph.passages.model import FailedPassage, PendingPassage
 from recollect.platform.embedding import Embedder, EmbeddingFailed, FailureCause, Vectors, embed_passages
 
 HARMLESS = "A memory."
-"""A text that every working embedder takes."""
+"""A text that every working embedder accepts."""
 
 
 @dataclass(slots=True)
 class EmbedOutcome:
-    """The outcome of a batch: of each of `ids` a vector and the evidence. Those in neither `ids` nor `failed` were not
-    tried to the end.
+    """The outcome of a batch: a vector and the evidence for each of `ids`. Passages in neither `ids` nor `failed` were
+    not tried to the end.
 
-    `aborted_by`: the failure of the embedder itself that ended it. `smallest_failed_group`: how many
-    texts the smallest group held that failed when the time was over.
+    `aborted_by`: the failure of the embedder itself that ended the batch. `smallest_failed_group`: the size of the
+    smallest group that still failed when the time was over.
     """
 
     ids: list[UUID] = field(default_factory=list)
@@ -99,7 +99,7 @@ class _Bisection:
         except EmbeddingFailed as failure:
             return failure
         except Exception as error:
-            # An embedder in this process: the error's own text may hold what was embedded.
+            # An embedder in this process: the error's text may hold the text that was embedded.
             return EmbeddingFailed(f"failed ({type(error).__name__})")
         evidence = await evidence_of(passages, embedded.tokens)
         self.outcome.ids += [passage.id for passage in passages]

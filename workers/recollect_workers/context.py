@@ -1,4 +1,4 @@
-"""What every job of the worker gets."""
+"""The context that every job of the worker gets."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
@@ -23,14 +23,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class WorkerContext:
-    """The parts of a running worker. Once `stopping` is set, a job finishes what it has in hand and returns.
+    """The parts of a running worker. Once `stopping` is set, a job finishes its current step and returns.
 
-    `kinds` are the kinds of tenants' jobs that it can do; `jobs_due` is set when one may have become due. `previous` is
-    the embedder of graphs that are not changed over yet; each embedder has a backoff of its own, and when a wait for
-    either is over, or a wake-up left work to the sweep, `backoff.due` is set. `woken` are the tenants whose wake-ups
-    are being served, and whether another one came meanwhile. `links_due` is set when facts were embedded that may have
-    to be related, `webhooks_due` when there may be something to be sent; a worker without `outbound` leaves that to
-    others. `pace`: of what is done in bulk; without one it never rests.
+    `kinds`: the kinds of tenants' jobs that the worker can do; `jobs_due` is set when one may have become due.
+    `previous`: the embedder of graphs that have not changed to the new model yet; each embedder has its own backoff.
+    `backoff.due` is set when a wait for either is over, or when a wake-up left work to the sweep. `woken`: the tenants
+    whose wake-ups are being served, and whether another one came meanwhile. `links_due` is set when facts were embedded
+    that may have to be related, `webhooks_due` when there may be something to send; a worker without `outbound` leaves
+    that to other workers. `pace`: the pace of bulk work; without one it never rests.
     """
 
     settings: Settings
@@ -59,7 +59,7 @@ class WorkerContext:
 
     @asynccontextmanager
     async def part(self, tenant_id: UUID) -> AsyncIterator[None]:
-        """Do a part of a tenant's bulk work inside, at the pace of the worker."""
+        """Do a part of a tenant's bulk work in the block, at the pace of the worker."""
         if self.pace is None:
             yield
             return
@@ -67,7 +67,7 @@ class WorkerContext:
             yield
 
     async def is_slow(self, tenant_id: UUID) -> bool:
-        """Whether a tenant's bulk work rests between its parts now, which are to be short then."""
+        """Whether a tenant's bulk work rests between its parts now, which should be short then."""
         return self.pace is not None and await self.pace.is_slow(tenant_id)
 
     def until_stopping(self, turns: Iterable[T]) -> Iterator[T]:
@@ -89,9 +89,9 @@ Preparation = Callable[[WorkerContext, Caller, Job], Awaitable[StepFunction]]
 
 @dataclass(frozen=True, slots=True)
 class PreparedKind:
-    """A kind of job that does before its step's transaction what none waits for: fetching from the network, computing.
+    """A kind of job with work before its step's transaction: network requests or computing, during which none is open.
 
-    `prepare` does it and returns the step.
+    `prepare` does that work and returns the step.
     """
 
     prepare: Preparation

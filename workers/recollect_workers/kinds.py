@@ -18,10 +18,10 @@ from recollect_workers.jobs.import_readers import MAX_READERS, ImportReaders
 
 
 def known_kinds(settings: Settings) -> Mapping[str, Kind]:
-    """Those of one worker. A job of another kind waits for a worker that knows it, such as a newer one."""
-    # What a worker has not gone on with for that long another may have, and a person may have been erased from it.
-    most = max(MAX_READERS, 2 * settings.max_jobs)
-    readers = ImportReaders(idle_seconds=settings.job_lease_seconds, most=most)
+    """The kinds of one worker. A job of another kind waits for a worker that knows it, such as a newer one."""
+    # After the lease another worker may have the job, and a person may have been erased from its file: drop the reader.
+    max_readers = max(MAX_READERS, 2 * settings.max_jobs)
+    readers = ImportReaders(idle_seconds=settings.job_lease_seconds, most=max_readers)
     return {
         REEMBED_PASSAGES: PreparedKind(reembedding.prepare),
         REINDEX_PASSAGES: reindexing.reindex_passages,

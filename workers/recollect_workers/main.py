@@ -32,7 +32,7 @@ from recollect_workers.schedule import pause, repeat, scheduled_jobs
 from recollect_workers.wakeups import serve_wakeups
 
 GRACE_SECONDS = 5.0
-"""How long the batch in hand may still take after SIGTERM."""
+"""How long the current batch may still take after SIGTERM."""
 
 SCHEMA_SECONDS = 1.0
 """How often a worker asks whether the database was migrated."""
@@ -41,9 +41,9 @@ log = structlog.get_logger(__name__)
 
 
 def main(more: Mapping[str, Kind] = {}, *, cell: str | None = None) -> None:
-    """Run a worker from the environment until SIGTERM or SIGINT; it knows `more` kinds of job than its own.
+    """Run a worker from the environment until SIGTERM or SIGINT. `more`: kinds of job in addition to its own.
 
-    `cell`: on which it works, where the environment is not to say.
+    `cell`: the cell on which it works, instead of that of the environment.
     """
     settings = Settings() if cell is None else Settings(cell=cell)
     configure_logging(settings)
@@ -58,7 +58,7 @@ def main(more: Mapping[str, Kind] = {}, *, cell: str | None = None) -> None:
 
 
 async def run_until_signal(settings: Settings, more: Mapping[str, Kind]) -> None:
-    """Work until SIGTERM or SIGINT, then finish the batch in hand, for GRACE_SECONDS at most."""
+    """Work until SIGTERM or SIGINT, then finish the current batch, for GRACE_SECONDS at most."""
     stopping = asyncio.Event()
     try:
         async with asyncio.timeout(None) as limit:
@@ -70,7 +70,7 @@ async def run_until_signal(settings: Settings, more: Mapping[str, Kind]) -> None
 
 
 async def run(settings: Settings, stopping: asyncio.Event, more: Mapping[str, Kind] = {}) -> None:
-    """Serve wake-ups and the schedule of its cell until `stopping` is set.
+    """Serve wake-ups and the schedule of the worker's cell until `stopping` is set.
 
     PostgreSQL and Redis may come and go meanwhile.
     """
@@ -84,14 +84,14 @@ async def run(settings: Settings, stopping: asyncio.Event, more: Mapping[str, Ki
         with suppress_instrumentation():
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(serve_wakeups(context, redis))
-                for regular in scheduled_jobs(context):
-                    tasks.create_task(repeat(context, regular))
+                for scheduled in scheduled_jobs(context):
+                    tasks.create_task(repeat(context, scheduled))
 
 
 async def _open(
     settings: Settings, redis: Redis, stopping: asyncio.Event, more: Mapping[str, Kind], stack: AsyncExitStack
 ) -> WorkerContext:
-    """The parts of a worker, which the stack closes: what was opened last is closed first."""
+    """Open the parts of a worker, which the stack closes in reverse order."""
     wakeups = Wakeups(redis, settings.cell)
     stack.push_async_callback(wakeups.aclose)
     publisher = ChangePublisher(redis)
@@ -123,15 +123,16 @@ async def _open(
 
 
 async def wait_for_schema(context: WorkerContext) -> None:
-    """Return once the database is as new as this worker, or the worker is to stop; why it waits is logged once."""
-    schema, said = SchemaCheck(context.database), ""
+    """Wait until the database is as new as this worker, or the worker must stop; each reason to wait is logged once."""
+    schema, logged_reason = SchemaCheck(context.database), ""
     while not context.stopping.is_set():
         try:
             await schema.require_current()
             return
         except Unavailable as error:
-            if str(error) != said:
-                log.warning("waiting for the database", reason=(said := str(error)))
+            if str(error) != logged_reason:
+                logged_reason = str(error)
+                log.warning("waiting for the database", reason=logged_reason)
             await pause(context, SCHEMA_SECONDS)
 
 

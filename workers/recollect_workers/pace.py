@@ -1,8 +1,8 @@
-"""The pace of what a worker does in bulk: beside other tenants' calls it rests after each part.
+"""The pace of a worker's bulk work: while other tenants call, it rests after each part.
 
-A worker keeps a core and PostgreSQL busy for as long as there is a backlog, and no gateway's queue knows of it. It
-cannot tell when a call begins and ends, so it leaves a share of all time to them, part by part: parts are short, and
-the rest after each is as many times as long, by the clock, so that on a busy machine it is longer.
+A worker with a backlog keeps a core and PostgreSQL busy all the time, and no gateway's queue knows of it. It does not
+know when calls begin and end, so it leaves a share of all time to them: parts are short, and the rest after each is a
+multiple of the part's duration by the clock, so that it is longer on a busy machine.
 """
 
 import asyncio
@@ -14,11 +14,11 @@ from uuid import UUID
 from recollect.platform.presence import Presence
 
 REST_SECONDS = 2.0
-"""How long one rest takes at most."""
+"""The longest rest."""
 
 
 class Pace:
-    """How fast a worker goes. `share`: of the time, that bulk work takes beside others' calls; 1 for all of it."""
+    """The pace of a worker. `share`: the share of time that bulk work takes while other tenants call; 1: all of it."""
 
     def __init__(
         self,
@@ -29,15 +29,15 @@ class Pace:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._presence, self._stopping, self._clock = presence, stopping, clock
-        self._rests = 1 / share - 1
+        self._rest_ratio = 1 / share - 1
 
     async def is_slow(self, tenant_id: UUID) -> bool:
-        """Whether what is done for this tenant now is done beside calls of another."""
-        return self._rests > 0 and await self._presence.any_but(tenant_id)
+        """Whether work for this tenant has to rest, because another tenant calls."""
+        return self._rest_ratio > 0 and await self._presence.any_but(tenant_id)
 
     @asynccontextmanager
     async def part(self, tenant_id: UUID) -> AsyncIterator[None]:
-        """Do a part of a tenant's bulk work inside; where others call, rest after it, whatever came of it."""
+        """Do a part of a tenant's bulk work in the block; while others call, rest after it, even if it failed."""
         began = self._clock()
         try:
             yield
@@ -48,5 +48,5 @@ class Pace:
         if self._stopping.is_set() or not await self.is_slow(tenant_id):
             return
         with suppress(TimeoutError):
-            async with asyncio.timeout(min(self._rests * seconds, REST_SECONDS)):
+            async with asyncio.timeout(min(self._rest_ratio * seconds, REST_SECONDS)):
                 await self._stopping.wait()

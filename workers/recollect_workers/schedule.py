@@ -1,7 +1,7 @@
-"""What the worker does regularly, and the loop that does it.
+"""The worker's regular jobs, and the loop that runs them.
 
-These run by a timer of the worker's own, straight from PostgreSQL, and not as arq's cron jobs: they are
-what finds the work when Redis is away. Several workers may sweep at once; claims keep them apart.
+They run by a timer of the worker itself, from PostgreSQL alone, and not as arq's cron jobs: they find the
+work when Redis is away. Several workers may sweep at once; claims keep them apart.
 """
 
 import asyncio
@@ -29,17 +29,17 @@ from recollect_workers.jobs import (
 )
 
 PURGE_SECONDS = 600.0
-"""Nobody sees what has expired: when it is deleted is not a matter of seconds."""
+"""Nobody sees expired rows, so their deletion is not urgent."""
 
 CHECK_SECONDS = 600.0
-"""Nor is it when what nobody can read any more is compacted: a graph's turn comes once a day."""
+"""The compaction of rows that nobody can read any more is not urgent either: a graph's turn comes once a day."""
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduledJob:
-    """A job to run at the start and then `seconds` after each time it has ended, or as soon as `due` is set."""
+    """A job that runs at the start, and again `seconds` after each end, or as soon as `due` is set."""
 
     name: str
     job: Callable[[WorkerContext], Awaitable[None]]
@@ -48,7 +48,7 @@ class ScheduledJob:
 
 
 def scheduled_jobs(context: WorkerContext) -> list[ScheduledJob]:
-    """Everything that runs regularly."""
+    """All regular jobs of a worker."""
     settings = context.settings
     sending = ScheduledJob("send webhooks", webhooks.send, settings.sweep_seconds, context.webhooks_due)
     ending = ScheduledJob("end switches of moves", switches.end, settings.sweep_seconds)
@@ -75,24 +75,24 @@ def scheduled_jobs(context: WorkerContext) -> list[ScheduledJob]:
     ]
 
 
-async def repeat(context: WorkerContext, regular: ScheduledJob) -> None:
+async def repeat(context: WorkerContext, scheduled: ScheduledJob) -> None:
     """Run the job again and again until the worker stops; a failure is logged and the next round comes."""
     while not context.stopping.is_set():
         try:
-            await regular.job(context)
+            await scheduled.job(context)
         except RecollectError as error:
-            log.warning(f"{regular.name} failed, will be tried again", reason=str(error))
+            log.warning(f"{scheduled.name} failed, will be tried again", reason=str(error))
         except Exception:
-            log.exception(f"{regular.name} failed, will be tried again")
-        await pause(context, regular.seconds, due=regular.due)
+            log.exception(f"{scheduled.name} failed, will be tried again")
+        await pause(context, scheduled.seconds, due=scheduled.due)
 
 
 async def pause(context: WorkerContext, seconds: float, *, due: asyncio.Event | None = None) -> None:
-    """Sleep, but wake up when the worker is to stop, or when `due` is set."""
+    """Sleep, but wake up when the worker must stop, or when `due` is set."""
     events = [context.stopping] if due is None else [context.stopping, due]
-    waiting = [asyncio.create_task(event.wait()) for event in events]
+    waiters = [asyncio.create_task(event.wait()) for event in events]
     try:
-        await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(waiters, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for wait in waiting:
-            wait.cancel()
+        for waiter in waiters:
+            waiter.cancel()

@@ -1,4 +1,4 @@
-"""Take turns: each tenant that has something due gets one, round after round, until nothing is due."""
+"""Turns: each tenant that has something due gets one in every round, until nothing is due."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -22,7 +22,7 @@ class Turns:
         return tenant_id in self._under_way.values()
 
     async def wait_for_room(self) -> None:
-        """Return when one more may begin."""
+        """Wait until one more turn may begin."""
         while len(self._under_way) >= self._at_once:
             await asyncio.wait(self._under_way, return_when=asyncio.FIRST_COMPLETED)
 
@@ -37,7 +37,7 @@ class Turns:
         self.ended += 1
 
     async def wait_for_change(self, *events: asyncio.Event) -> None:
-        """Return when a turn has ended or one of the events is set."""
+        """Wait until a turn has ended or one of the events is set."""
         signals = [asyncio.create_task(event.wait()) for event in events]
         try:
             await asyncio.wait({*self._under_way, *signals}, return_when=asyncio.FIRST_COMPLETED)
@@ -46,12 +46,12 @@ class Turns:
                 signal.cancel()
 
     def cancel(self) -> None:
-        """Cancel those that are under way."""
+        """Cancel the turns that are under way."""
         for task in self._under_way:
             task.cancel()
 
     async def wait_until_ended(self) -> None:
-        """Return when none is under way."""
+        """Wait until no turn is under way."""
         await asyncio.gather(*self._under_way, return_exceptions=True)
 
 
@@ -60,13 +60,13 @@ async def take_turns(
 ) -> None:
     """Begin rounds until nothing is due and no turn is under way, or `stopping` is set.
 
-    `start_round` looks for what is due and begins its turns; True if there was any. `due` says that there may be more.
+    `start_round` finds due work and begins its turns; True if there was any. `due` is set when there may be more.
     """
     try:
         while not stopping.is_set():
             due.clear()
             ended_before = turns.ended
-            # What a turn leaves when it ends during the look, the look does not see.
+            # A turn that ended during the round may have left work that the round did not see.
             if await start_round() or turns.ended > ended_before:
                 continue
             if not turns:

@@ -1,7 +1,7 @@
 """Serve wake-ups by arq for as long as Redis answers.
 
-arq's worker ends with an error when Redis goes away. Here that is no reason to end: the schedule goes
-on without wake-ups, and a new arq worker starts when Redis is back.
+arq's worker ends with an error when Redis goes away. Our worker does not end: the schedule goes on
+without wake-ups, and a new arq worker starts when Redis is back.
 """
 
 import asyncio
@@ -31,19 +31,19 @@ log = structlog.get_logger(__name__)
 
 
 async def serve_wakeups(context: WorkerContext, redis: Redis) -> None:
-    """Run what wake-ups ask for until the worker stops. Each loss and each return of Redis is logged once."""
+    """Run the jobs of wake-ups until the worker stops. Each loss and each return of Redis is logged once."""
     arq = arq_redis(redis, queue_of(context.settings.cell))
-    away = False
+    is_away = False
     while not context.stopping.is_set():
         try:
             await drop_expired(arq)
             log.info("listening for wake-ups")
-            away = False
+            is_away = False
             await run_until_stopping(context, arq_worker(context, arq))
         except (RedisError, OSError) as error:
-            if not away:
+            if not is_away:
                 log.warning("Redis is away: sweeping without wake-ups", reason=str(error))
-            away = True
+            is_away = True
             await pause(context, RETRY_SECONDS)
 
 
@@ -74,16 +74,16 @@ def arq_worker(context: WorkerContext, arq: ArqRedis) -> Worker:
 
 
 async def run_until_stopping(context: WorkerContext, worker: Worker) -> None:
-    """Run the arq worker; at the end, take no more jobs and wait for those in hand. Raises what ended it.
+    """Run the arq worker; at the end, take no more jobs and wait for the running ones. Raises the error that ended it.
 
-    Not `Worker.run` or `close`: those cancel the jobs in hand and need Redis to end.
+    Not `Worker.run` or `close`: those cancel the running jobs and need Redis to end.
     """
     polling = asyncio.create_task(worker.main())
     stopping = asyncio.create_task(context.stopping.wait())
     try:
         await asyncio.wait({polling, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        # One that is to do no more jobs than it has done ends by itself. It is not cancelled: a cancellation that comes
-        # together with a result is lost before Python 3.12 in `asyncio.wait_for` (python/cpython#86296), by which
+        # In burst mode with no jobs left to do, it ends by itself. It is not cancelled: before Python 3.12, a
+        # cancellation that comes together with a result is lost in `asyncio.wait_for` (python/cpython#86296), by which
         # redis-py sends every command.
         worker.burst, worker.max_burst_jobs = True, 0
         await polling
@@ -96,11 +96,11 @@ async def run_until_stopping(context: WorkerContext, worker: Worker) -> None:
 
 
 async def _end(*tasks: asyncio.Task[Any]) -> None:
-    """Cancel them, where they have not ended, until they have: once may be lost."""
-    while left := [task for task in tasks if not task.done()]:
-        for task in left:
+    """Cancel tasks repeatedly until they have ended: a single cancellation may be lost."""
+    while running := [task for task in tasks if not task.done()]:
+        for task in running:
             task.cancel()
-        await asyncio.wait(left, timeout=POLL_SECONDS)
+        await asyncio.wait(running, timeout=POLL_SECONDS)
 
 
 async def _embed_passages(ctx: dict[Any, Any], tenant_id: str, carrier: dict[str, str]) -> None:
@@ -108,10 +108,10 @@ async def _embed_passages(ctx: dict[Any, Any], tenant_id: str, carrier: dict[str
 
 
 async def _run_jobs(ctx: dict[Any, Any], _tenant_id: str, _carrier: dict[str, str]) -> None:
-    # Only a word to whoever takes turns: a job of minutes must not hold a place that others' wake-ups wait for.
+    # This only starts a sweep: a job of minutes must not take a place for which wake-ups of other tenants wait.
     ctx["context"].jobs_due.set()
 
 
 async def _send_webhooks(ctx: dict[Any, Any], _tenant_id: str, _carrier: dict[str, str]) -> None:
-    # Likewise: an answer may take its time.
+    # This only starts a sweep, too: a webhook may take long to answer.
     ctx["context"].webhooks_due.set()

@@ -1,12 +1,12 @@
-"""The kinds of job that there are: what a call may ask for, and what each worker knows how to do."""
+"""The kinds of job: calls may request them, and each worker knows how to do them."""
 
 from recollect.errors import InvalidInput
 
 COMPACT_GRAPH = "compact_graph"
-"""Removes history that is older than a graph keeps."""
+"""Removes history beyond a graph's retention."""
 
 DEDUPLICATE = "deduplicate"
-"""Compares entities, and proposes or merges those that are alike."""
+"""Compares entities, and proposes to merge similar ones, or merges them."""
 
 EXPORT_GRAPH = "export_graph"
 """Writes a graph to a file."""
@@ -21,7 +21,7 @@ REEMBED_PASSAGES = "reembed_passages"
 """Gives a graph vectors of another model, and lets that one serve it."""
 
 REINDEX_PASSAGES = "reindex_passages"
-"""Makes the passages of a graph anew."""
+"""Rebuilds the passages of a graph."""
 
 KINDS = (
     COMPACT_GRAPH,
@@ -34,7 +34,7 @@ KINDS = (
 )
 
 FINISHING = frozenset({FORGET_STATISTICS})
-"""Kinds that finish what a call has done: they go on, whatever becomes of the key that called."""
+"""Kinds that finish the work of a call: they go on even if the key of that call is revoked."""
 
 
 def known_kind(kind: str | None) -> str | None:

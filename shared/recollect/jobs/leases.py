@@ -27,13 +27,13 @@ from recollect.platform.db import Database
 from recollect.platform.transactions import Transaction
 
 REMOVED_AT_ONCE = 10
-"""Jobs that one transaction removes, at most: each may have stored much."""
+"""The most jobs that one transaction removes: each may have stored much."""
 
 NOW = timedelta(0)
 
 
 async def tenants_with_due(db: Database) -> list[UUID]:
-    """Tenants that have a job to be worked on or to be removed."""
+    """Tenants that have a due job, or one to remove."""
     async with db.system() as session:
         return await store.tenants_with_due(session)
 
@@ -41,7 +41,7 @@ async def tenants_with_due(db: Database) -> list[UUID]:
 async def claim_job(tx: Transaction, kinds: Iterable[str], bounds: JobBounds) -> Job | None:
     """Claim the tenant's next due job of these kinds; no other worker gets it while the lease lasts.
 
-    None if no job is due, or if as many run as may. Also removes jobs whose retention is over.
+    None if no job is due, or if the limit of running jobs is reached. Also removes jobs beyond their retention.
     """
     await store.remove_expired(tx, limit=REMOVED_AT_ONCE)
     await store.lock_claims(tx)
@@ -50,7 +50,7 @@ async def claim_job(tx: Transaction, kinds: Iterable[str], bounds: JobBounds) ->
 
 
 async def record_step(tx: Transaction, job: Job, step: StepResult, bounds: JobBounds) -> Job:
-    """Record the result of a step, in the step's own transaction and as its last statements; the job as it is then.
+    """Record the result of a step, as the last statements of the step's transaction; the job as it is after it.
 
     Raises LeaseLost, or TooLarge where the tenant's jobs would store too much.
     """
@@ -93,16 +93,16 @@ async def record_failure(tx: Transaction, job: Job, failure: Failure, bounds: Jo
     return True
 
 
-async def postpone_job(tx: Transaction, job: Job, put_off: StepPostponed) -> None:
-    """Release a job that has to wait; the attempt that was begun does not count. Raises LeaseLost."""
-    failure = failure_of(put_off.reason)
+async def postpone_job(tx: Transaction, job: Job, postponed: StepPostponed) -> None:
+    """Release a job that has to wait; the current attempt does not count. Raises LeaseLost."""
+    failure = failure_of(postponed.reason)
     error = (str(failure.code), failure.message)
-    if not await store.release_job(tx, job, attempts=job.attempts - 1, wait=put_off.wait, error=error):
+    if not await store.release_job(tx, job, attempts=job.attempts - 1, wait=postponed.wait, error=error):
         raise LeaseLost("Another worker has this job.")
 
 
 async def fail_lost_job(tx: Transaction, job: Job, bounds: JobBounds) -> None:
-    """Fail a job after each worker that began its next step died in it. Raises LeaseLost."""
+    """Fail a job whose next step no worker survived. Raises LeaseLost."""
     await _finish(tx, job, "failed", bounds, failure=WORKER_LOST)
 
 

@@ -15,22 +15,22 @@ from recollect.platform.transactions import Transaction
 from recollect.settings import Settings
 
 EMBED_PASSAGES = "embed_passages"
-"""The worker's job that gives passages their vectors and what surrounds them."""
+"""The worker's job that gives passages their vectors and contextual terms."""
 
 RUN_JOBS = "run_jobs"
 """The wake-up that has a worker look for due jobs."""
 
 MAX_PENDING = 1_000
-"""Jobs of one tenant that wait or run, at most (a few more if they are asked for at the same instant)."""
+"""The most jobs of one tenant that wait or run (a few more if they are requested at the same instant)."""
 
 MAX_PENDING_FOR_SWEEPS = 100
-"""A sweep starts no job for a tenant that has so many under way: the rest is for what people start."""
+"""A sweep starts no job for a tenant that has this many under way: the rest is for jobs that people start."""
 
 MAX_CHUNK = 1_048_576
-"""Bytes of one chunk of input or output, at most."""
+"""The most bytes of one chunk of input or output."""
 
 MAX_ATTEMPTS = 8
-"""How often one step is tried, at most; then its job fails."""
+"""How often one step is tried before its job fails."""
 
 FIRST_WAIT_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 60.0
@@ -41,10 +41,10 @@ Status = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job as it stands. `graph` is the name of its graph; `done` of `total` counts what its kind counts.
+    """The current state of a job. `graph` is the name of its graph; the unit of `done` and `total` depends on its kind.
 
-    `attempts` tells how often the step in hand was begun, `error_code` why it failed last, `lease` which claim is the
-    holder's own. `arguments`, `cursor` and `result` hold numbers, ids and options: never stored text.
+    `attempts`: how often the current step was begun; `error_code`: why it last failed; `lease`: the id of the current
+    claim. `arguments`, `cursor` and `result` hold numbers, ids and options: never stored text.
     """
 
     id: UUID
@@ -82,8 +82,8 @@ class Job:
 class NewJob:
     """A job to create. If it is `unique` and an equal job is under way, that one is used instead.
 
-    `cursor`: from where its first step goes on, where the call that starts it has done the beginning.
-    A `held` job waits for its input. Since the input is its own, it equals no other job, unless `asked` describes the
+    `cursor`: where its first step begins, if the call that starts it has done a part of the work.
+    A `held` job waits for its input. Since it has its own input, it equals no other job, unless `asked` describes the
     input. Only a digest of `asked` is stored, since it may hold text.
     """
 
@@ -101,17 +101,17 @@ class NewJob:
         """The same 32 bytes for equal jobs; None for a job that equals no other."""
         if not self.unique or (self.held and self.asked is None):
             return None
-        same = (self.kind, self.graph_id, self.arguments, *([] if self.asked is None else [self.asked]))
-        return hashlib.sha256(msgspec.json.encode(same, order="deterministic")).digest()
+        identity = (self.kind, self.graph_id, self.arguments, *([] if self.asked is None else [self.asked]))
+        return hashlib.sha256(msgspec.json.encode(identity, order="deterministic")).digest()
 
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
     """The result of one step: the cursor from which the next step goes on, and the progress (`done` of `total`).
 
-    The last step is `finished` and has the `result` of the job. One that only reads on to where the job is changes
-    nothing of this, and its turn goes on: a kind must arrive there after a bounded number of such steps. `output`: what
-    the step appends to the job's output, in chunks of 1 to MAX_CHUNK bytes.
+    The last step is `finished` and has the `result` of the job. A step that only reads its input up to the job's
+    position returns the job's cursor and progress unchanged, and the turn goes on: a kind must make progress after a
+    bounded number of such steps. `output`: chunks of 1 to MAX_CHUNK bytes to append to the job's output.
     """
 
     cursor: dict[str, Any]
@@ -123,9 +123,9 @@ class StepResult:
 
 
 StepFunction = Callable[[Transaction, Job], Awaitable[StepResult]]
-"""One kind of job: does the next step from the job's cursor, in a transaction that also stores what the step comes to.
+"""One kind of job: does the next step from the job's cursor, in a transaction that also stores the step's result.
 
-A step is bounded (seconds, not minutes), makes no network call, and has no effect outside of its transaction.
+A step is bounded (seconds, not minutes), makes no network call, and has no effect outside its transaction.
 """
 
 
@@ -186,14 +186,14 @@ class Failure:
 
 
 FAULTS_OF_OURS = (ErrorCode.INTERNAL, ErrorCode.DATABASE_UNAVAILABLE, ErrorCode.BUSY)
-"""Codes of jobs that failed for nothing that their tenant did or can mend; an embedder's have an alert of their own."""
+"""Codes of failures that the tenant neither caused nor can fix; failures of embedders have an alert of their own."""
 
 
 def failure_of(error: Exception) -> Failure:
     """The code and a sentence to store for an error, without stored text.
 
-    An error that the job's own arguments cause fails the job at once. Everything else is retried, faults of ours too:
-    the step was rolled back.
+    An error that the job's own arguments cause fails the job at once. All others are retried, faults of ours included,
+    since the step was rolled back.
     """
     match error:
         case StepRefused():
@@ -214,7 +214,7 @@ WORKER_LOST = Failure(
 
 
 def wait_before(attempt: int) -> timedelta:
-    """How long to wait after so many failures in a row: doubled each time, half of it random.
+    """How long to wait after this many failures in a row: doubled each time, half of it random.
 
     The random half keeps jobs that failed together from coming back together.
     """

@@ -1,4 +1,4 @@
-"""Use cases of jobs for whoever starts and watches them; `turns` has those of the worker that does them."""
+"""Use cases of jobs for the callers that start and watch them; `leases` has those of the worker that does them."""
 
 from collections.abc import AsyncIterator, Collection, Sequence
 from datetime import datetime, timedelta
@@ -18,20 +18,20 @@ HELD_FOR = timedelta(hours=24)
 
 
 async def schedule(tx: Transaction, new: NewJob, *, most_pending: int = MAX_PENDING) -> Job:
-    """Make a job, to begin once this transaction has committed, in its trace and its caller's name.
+    """Create a job that begins once this transaction has committed, in its trace and in its caller's name.
 
-    Where an equal one is under way, that one comes back. Raises Conflict where the tenant has too many, Forbidden where
-    an allow-list leaves the graph out; a job of no graph needs a caller without one.
+    Returns an equal job that is under way instead, if there is one. Raises Conflict where the tenant has too many jobs,
+    Forbidden where the caller's allow-list lacks the graph; a job without a graph needs a caller without an allow-list.
     """
     tx.caller.require_graph(new.graph_id)
-    job = await get_job(tx, await _find_or_make(tx, new, most_pending))
+    job = await get_job(tx, await _find_or_create(tx, new, most_pending))
     if not new.held:
         tx.wake(RUN_JOBS)
     return job
 
 
 async def get_job(tx: Transaction, job_id: UUID) -> Job:
-    """A job as it stands; raises NotFound, also for one of a graph that the caller does not reach."""
+    """The current state of a job; raises NotFound, also for one of a graph that the caller does not reach."""
     found = await store.find_jobs(tx, [job_id])
     if not found:
         raise NotFound(
@@ -41,26 +41,26 @@ async def get_job(tx: Transaction, job_id: UUID) -> Job:
 
 
 async def find_jobs(tx: Transaction, job_ids: Sequence[UUID]) -> dict[UUID, Job]:
-    """Those of these jobs that are there and of graphs that the caller reaches, by their ids."""
+    """Those of these jobs that exist and are of graphs that the caller reaches, by their ids."""
     return {job.id: job for job in await store.find_jobs(tx, job_ids)}
 
 
 async def list_jobs(
-    tx: Transaction, wanted: JobFilter | None = None, *, before: UUID | None = None, limit: int = 50
+    tx: Transaction, job_filter: JobFilter | None = None, *, before: UUID | None = None, limit: int = 50
 ) -> list[Job]:
     """Jobs, newest first, before the id `before`; those of graphs that the caller does not reach are left out."""
-    return await store.list_jobs(tx, wanted or JobFilter(), before=before, limit=limit)
+    return await store.list_jobs(tx, job_filter or JobFilter(), before=before, limit=limit)
 
 
 async def busy_graphs(tx: Transaction, kind: str, graph_ids: Sequence[UUID], since: datetime) -> set[UUID]:
-    """Those of these graphs that have a job of a kind under way, or had one that ended after `since`."""
+    """The graphs among these that have a job of this kind under way, or had one that ended after `since`."""
     return await store.busy_graphs(tx, kind, graph_ids, since)
 
 
 async def cancel_job(tx: Transaction, job_id: UUID, bounds: JobBounds) -> Job:
-    """Ask a job to end; what it did stays. One that a worker has in hand ends after its step, the others at once.
+    """Request a job to end; its finished steps stay. A running job ends after its current step, a waiting one at once.
 
-    A job that has finished is left as it is. Raises NotFound.
+    A job that has finished is left unchanged. Raises NotFound.
     """
     job = await get_job(tx, job_id)
     if await store.cancel_job(tx, job_id, retention=bounds.retention):
@@ -70,7 +70,7 @@ async def cancel_job(tx: Transaction, job_id: UUID, bounds: JobBounds) -> Job:
 
 
 async def append_input(tx: Transaction, job_id: UUID, chunks: Sequence[bytes], bounds: JobBounds) -> None:
-    """Append chunks of 1 to MAX_CHUNK bytes to what a held job is to read.
+    """Append chunks of 1 to MAX_CHUNK bytes to the input of a held job.
 
     Raises NotFound, Conflict if the job is not held, TooLarge where the tenant's jobs would store too much.
     """
@@ -82,21 +82,21 @@ async def append_input(tx: Transaction, job_id: UUID, chunks: Sequence[bytes], b
 
 
 async def start(tx: Transaction, job_id: UUID) -> Job:
-    """Let a held job begin: its input is whole. Doing it twice changes nothing. Raises NotFound."""
+    """Let a held job begin, since its input is complete. Doing it twice changes nothing. Raises NotFound."""
     if await store.start_job(tx, job_id):
         tx.wake(RUN_JOBS)
     return await get_job(tx, job_id)
 
 
 async def read_input(tx: Transaction, job: Job, ordinal: int) -> bytes | None:
-    """A chunk of what a job reads, counted from 0; None past the last."""
+    """A chunk of a job's input, counted from 0; None past the last."""
     return await store.find_input(tx, job.id, ordinal)
 
 
 async def open_output(tx: Transaction, job_id: UUID, *, files: Collection[str] = ()) -> Job:
-    """A job that left something to be fetched; raises NotFound, or Conflict if it has not succeeded.
+    """A job that has output; raises NotFound, or Conflict if it has not succeeded.
 
-    Jobs of the kinds `files` leave a file in any case, be it an empty one.
+    Jobs of the kinds `files` always have a file as output, which may be empty.
     """
     job = await get_job(tx, job_id)
     if job.status != "succeeded":
@@ -109,10 +109,10 @@ async def open_output(tx: Transaction, job_id: UUID, *, files: Collection[str] =
 
 
 async def delete_output(tx: Transaction, job_id: UUID) -> tuple[Job, bool]:
-    """Delete what a job left to be fetched, before its time; whether it was there: doing it twice changes nothing.
+    """Delete a job's output before its time; the job, and whether there was any. Doing it twice changes nothing.
 
-    Who started the job may, and whoever may write memory. Raises NotFound, Forbidden, or Conflict if it has not
-    succeeded.
+    Allowed to the caller that started the job, and to callers that may write memory. Raises NotFound, Forbidden, or
+    Conflict if the job has not succeeded.
     """
     job = await get_job(tx, job_id)
     if job.created_by != tx.caller.subject:
@@ -124,10 +124,10 @@ async def delete_output(tx: Transaction, job_id: UUID) -> tuple[Job, bool]:
 
 
 async def require_few_kept(tx: Transaction, new: NewJob, most: int) -> None:
-    """Raise Conflict where the caller started as many jobs of its kind that are under way or keep a file.
+    """Raise Conflict where the caller has `most` jobs of this kind that are under way or keep a file.
 
-    Not where an equal one is under way, which `schedule` answers. Until the transaction ends nobody else is let by, so
-    that several calls at once start no more.
+    Not where an equal job is under way, which `schedule` returns. It holds a lock until the transaction ends, so that
+    several calls at once do not exceed the limit.
     """
     await store.lock_kept_files(tx, new.kind)
     if new.digest and await store.find_equal(tx, new.digest):
@@ -140,9 +140,9 @@ async def require_few_kept(tx: Transaction, new: NewJob, most: int) -> None:
 
 
 async def read_output(db: Database, caller: Caller, job: Job) -> AsyncIterator[bytes]:
-    """What a job left to be fetched, chunk by chunk.
+    """A job's output, chunk by chunk.
 
-    Each is a short transaction of its own, and none is open while a chunk is handed out: the reader may be slow.
+    Each chunk is read in a short transaction of its own, and none is open between them: the reader may be slow.
     """
     for ordinal in count():
         async with db.transaction(caller, read_only=True) as tx:
@@ -153,32 +153,32 @@ async def read_output(db: Database, caller: Caller, job: Job) -> AsyncIterator[b
 
 
 async def read_output_piece(tx: Transaction, job: Job, start: int, size: int) -> bytes:
-    """A piece of what a job left to be fetched: at most `size` bytes from `start` on; none past its end."""
+    """A piece of a job's output: at most `size` bytes from `start` on; empty past its end."""
     return await store.find_output_piece(tx, job.id, start, size)
 
 
 async def erase(tx: Transaction, graph_id: UUID | None = None) -> int:
     """Remove every job of the tenant, or of one graph, that stored input or output or ended with an error; how many.
 
-    What it stored goes too. One that is running cannot commit another step.
+    Their input and output are removed, too. A removed job that is running cannot commit another step.
     """
     return await store.erase_jobs(tx, graph_id)
 
 
 def announce_end(tx: Transaction, job: Job) -> None:
-    """Tell those who listen to the job's graph, once this transaction has committed, that the job has ended."""
+    """Tell listeners of the job's graph, once this transaction has committed, that the job has ended."""
     if job.graph_id is not None:
         tx.announce(job.graph_id)
 
 
 def require_chunks(chunks: Sequence[bytes]) -> None:
-    """Raise ValueError for a chunk that cannot be stored: whoever makes them is ours."""
+    """Raise ValueError for a chunk that cannot be stored, which is a fault of our own code."""
     if any(not 1 <= len(chunk) <= MAX_CHUNK for chunk in chunks):
         raise ValueError(f"a chunk has 1 to {MAX_CHUNK} bytes")
 
 
 async def require_room(tx: Transaction, bounds: JobBounds) -> None:
-    """Raise TooLarge where the tenant's jobs store more than they may, what this transaction stored included."""
+    """Raise TooLarge where the tenant's jobs store more than allowed, including the data of this transaction."""
     if await store.count_stored(tx) > bounds.most_bytes:
         raise TooLarge(
             f"Jobs would store more than {bounds.most_bytes} bytes. Ask for less, or wait until others are removed.",
@@ -186,9 +186,9 @@ async def require_room(tx: Transaction, bounds: JobBounds) -> None:
         )
 
 
-async def _find_or_make(tx: Transaction, new: NewJob, most: int) -> UUID:
+async def _find_or_create(tx: Transaction, new: NewJob, most: int) -> UUID:
     traceparent = inject_context().get("traceparent")
-    for _ in range(2):  # Another call may make an equal job between the two statements.
+    for _ in range(2):  # Another call may create an equal job between the two statements.
         equal = await store.find_equal(tx, new.digest) if new.digest else None
         job_id = equal or await store.insert_job(tx, new, most=most, held_for=HELD_FOR, traceparent=traceparent)
         if job_id is not None:

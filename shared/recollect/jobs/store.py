@@ -14,7 +14,7 @@ queries = Queries(__package__)
 
 
 async def tenants_with_due(session: Session) -> list[UUID]:
-    """Tenants that have a job to be worked on or to be removed."""
+    """Tenants that have a due job, or one to remove."""
     return [row["tenant_id"] for row in await session.fetch(queries.tenants_with_due)]
 
 
@@ -27,7 +27,7 @@ async def find_equal(tx: Transaction, digest: bytes) -> UUID | None:
 async def insert_job(
     tx: Transaction, new: NewJob, *, most: int, held_for: timedelta, traceparent: str | None
 ) -> UUID | None:
-    """Make a job; None if an equal one is under way, or `most` are."""
+    """Create a job; None if an equal one is under way, or `most` jobs are."""
     job_id: UUID | None = await tx.fetchval(
         queries.insert_job,
         id=new_id(),
@@ -52,35 +52,35 @@ async def find_jobs(tx: Transaction, job_ids: Sequence[UUID]) -> list[Job]:
     return [Job(**row) for row in rows]
 
 
-async def list_jobs(tx: Transaction, wanted: JobFilter, *, before: UUID | None, limit: int) -> list[Job]:
+async def list_jobs(tx: Transaction, job_filter: JobFilter, *, before: UUID | None, limit: int) -> list[Job]:
     """Jobs that the caller may see, newest first, before the id `before`."""
     rows = await tx.fetch(
         queries.list_jobs,
         before=before,
         limit=limit,
         allowed_graphs=_allowed(tx),
-        graph_id=wanted.graph_id,
-        kind=wanted.kind,
-        status=wanted.status,
+        graph_id=job_filter.graph_id,
+        kind=job_filter.kind,
+        status=job_filter.status,
     )
     return [Job(**row) for row in rows]
 
 
 async def busy_graphs(tx: Transaction, kind: str, graph_ids: Sequence[UUID], since: datetime) -> set[UUID]:
-    """Those of these graphs that have a job of a kind under way, or had one that ended after a time."""
+    """The graphs among these that have a job of this kind under way, or had one that ended after a time."""
     rows = await tx.fetch(queries.busy_graphs, kind=kind, graph_ids=graph_ids, since=since)
     return {row["graph_id"] for row in rows}
 
 
 async def start_job(tx: Transaction, job_id: UUID) -> bool:
-    """Let a job begin that was held; whether it was."""
+    """Let a held job begin; False if it was not held."""
     return await tx.fetchval(queries.start_job, job_id=job_id) is not None
 
 
 async def cancel_job(tx: Transaction, job_id: UUID, *, retention: timedelta) -> bool | None:
-    """Ask a job to end; whether it has ended. None if it had finished, or is not there."""
-    ended: bool | None = await tx.fetchval(queries.cancel_job, job_id=job_id, retention=retention)
-    return ended
+    """Request a job to end; whether it has ended. None if it had finished before, or does not exist."""
+    has_ended: bool | None = await tx.fetchval(queries.cancel_job, job_id=job_id, retention=retention)
+    return has_ended
 
 
 async def lock_claims(tx: Transaction) -> None:
@@ -89,7 +89,7 @@ async def lock_claims(tx: Transaction) -> None:
 
 
 async def claim_job(tx: Transaction, kinds: Sequence[str], bounds: JobBounds) -> UUID | None:
-    """Take the tenant's next job that is due."""
+    """Claim the tenant's next due job."""
     job_id: UUID | None = await tx.fetchval(
         queries.claim_job, kinds=kinds, max_running=bounds.most_running, lease_id=new_id(), lease=bounds.lease
     )
@@ -97,7 +97,7 @@ async def claim_job(tx: Transaction, kinds: Sequence[str], bounds: JobBounds) ->
 
 
 async def record_step(tx: Transaction, job: Job, step: StepResult, *, lease: timedelta) -> bool | None:
-    """Store how far a job is; whether it is to be cancelled. None if the lease is another's."""
+    """Store the progress of a job; whether its cancellation was requested. None if another worker has the lease."""
     cancel_requested: bool | None = await tx.fetchval(
         queries.record_step,
         job_id=job.id,
@@ -119,7 +119,7 @@ async def finish_job(
     result: dict[str, Any] | None = None,
     error: tuple[str, str] | None = None,
 ) -> bool:
-    """Nothing more will become of a job; False if the lease is another's. `error` is its code and a sentence."""
+    """End a job; False if another worker has the lease. `error` is its code and a sentence."""
     code, message = error or (None, None)
     finished_at = await tx.fetchval(
         queries.finish_job,
@@ -137,7 +137,7 @@ async def finish_job(
 async def release_job(
     tx: Transaction, job: Job, *, attempts: int, wait: timedelta, error: tuple[str, str] | None = None
 ) -> bool:
-    """Give a job back; False if the lease is another's. `error` is a code and a sentence."""
+    """Release a job; False if another worker has the lease. `error` is a code and a sentence."""
     code, message = error or (None, None)
     released = await tx.fetchval(
         queries.release_job,
@@ -152,53 +152,53 @@ async def release_job(
 
 
 async def insert_inputs(tx: Transaction, job_id: UUID, chunks: Sequence[bytes]) -> bool:
-    """Append chunks to what a job reads; False if it does not wait for any."""
+    """Append chunks to a job's input; False if it does not wait for any."""
     size = sum(map(len, chunks))
     return await tx.fetchval(queries.insert_inputs, job_id=job_id, chunks=chunks, size=size) is not None
 
 
 async def insert_outputs(tx: Transaction, job_id: UUID, chunks: Sequence[bytes]) -> None:
-    """Append chunks to what a job leaves to be fetched."""
+    """Append chunks to a job's output."""
     await tx.execute(queries.insert_outputs, job_id=job_id, chunks=chunks, size=sum(map(len, chunks)))
 
 
 async def find_input(tx: Transaction, job_id: UUID, ordinal: int) -> bytes | None:
-    """One chunk of what a job reads, counted from 0."""
+    """One chunk of a job's input, counted from 0."""
     chunk: bytes | None = await tx.fetchval(queries.find_input, job_id=job_id, ordinal=ordinal)
     return chunk
 
 
 async def find_output(tx: Transaction, job_id: UUID, ordinal: int) -> bytes | None:
-    """One chunk of what a job left to be fetched, counted from 0."""
+    """One chunk of a job's output, counted from 0."""
     chunk: bytes | None = await tx.fetchval(queries.find_output, job_id=job_id, ordinal=ordinal)
     return chunk
 
 
 async def find_output_piece(tx: Transaction, job_id: UUID, start: int, size: int) -> bytes:
-    """The bytes of what a job left from `start` on, at most `size`; none past its end."""
+    """At most `size` bytes of a job's output from `start` on; empty past its end."""
     return await tx.fetchval(queries.find_output_piece, job_id=job_id, start=start, size=size) or b""
 
 
 async def count_stored(tx: Transaction) -> int:
-    """Bytes of input and output that all jobs of the tenant keep."""
+    """Bytes of input and output that all jobs of the tenant store."""
     size: int = await tx.fetchval(queries.count_stored)
     return size
 
 
 async def delete_output(tx: Transaction, job_id: UUID) -> bool:
-    """Delete what a job that succeeded left to be fetched; False where that was done before."""
+    """Delete the output of a job that succeeded; False where that was done before."""
     return await tx.fetchval(queries.delete_output, job_id=job_id) is not None
 
 
 async def lock_kept_files(tx: Transaction, kind: str) -> None:
-    """Wait until no other call of the caller counts jobs of this kind and starts another."""
+    """Lock the caller's jobs of this kind against other calls that count them and start another."""
     await tx.execute(queries.lock_kept_files, subject=tx.caller.subject, kind=kind)
 
 
 async def count_kept_files(tx: Transaction, kind: str) -> int:
-    """How many jobs of a kind the caller started that are under way or keep a file."""
-    number: int = await tx.fetchval(queries.count_kept_files, subject=tx.caller.subject, kind=kind)
-    return number
+    """How many jobs of this kind that the caller started are under way or keep a file."""
+    count: int = await tx.fetchval(queries.count_kept_files, subject=tx.caller.subject, kind=kind)
+    return count
 
 
 async def drop_stored(tx: Transaction, job_id: UUID, *, output: bool) -> None:
@@ -207,12 +207,12 @@ async def drop_stored(tx: Transaction, job_id: UUID, *, output: bool) -> None:
 
 
 async def remove_expired(tx: Transaction, *, limit: int) -> None:
-    """Remove jobs whose time is over, with what they stored."""
+    """Remove jobs beyond their retention, with their input and output."""
     await tx.execute(queries.remove_expired, limit=limit)
 
 
 async def erase_jobs(tx: Transaction, graph_id: UUID | None) -> int:
-    """Remove every job that stored input or output, with what it stored, or ended with an error; how many."""
+    """Remove every job that stored input or output, with that data, or ended with an error; how many."""
     return len(await tx.fetch(queries.erase_jobs, graph_id=graph_id))
 
 

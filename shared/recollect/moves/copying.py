@@ -1,4 +1,4 @@
-"""How the rows come to the target: what is asked of both servers, the replication, and its end."""
+"""The copy of a tenant's rows to the target: the requirements of both servers, the replication, and its end."""
 
 import asyncio
 import time
@@ -19,40 +19,40 @@ from recollect.retrieval.vector_indexes import service as vector_indexes
 from recollect.settings.cells import HOME
 
 POLL_SECONDS = 0.05
-"""How often PostgreSQL is asked how far it is: what is asked costs a millisecond, and writes may be waiting."""
+"""How often PostgreSQL is asked for its progress: a query takes a millisecond, and writes may be waiting."""
 
 MAX_ERRORS = 3
-"""Failures of the target to take rows, with no table copied meanwhile, until it is given up.
+"""Failures of the target to apply rows, with no table copied in between, after which the move gives up.
 
 PostgreSQL begins anew by itself, a few seconds later.
 """
 
 UNHEARD_SECONDS = 120.0
-"""How long the target may hear nothing from the source until it is given up: both say something every half minute by
-default (`wal_sender_timeout`), and what failed is started again every five seconds (`wal_retrieve_retry_interval`)."""
+"""How long the target may hear nothing from the source before the move gives up: both send something every half minute
+by default (`wal_sender_timeout`), and failed processes restart every five seconds (`wal_retrieve_retry_interval`)."""
 
 DROP_SECONDS = 30.0
-"""How long the source may take to see that the target follows no longer."""
+"""How long the source may take to notice that the target does not follow any more."""
 
 
 @asynccontextmanager
 async def _patient(cell: Operator) -> AsyncIterator[None]:
-    """What waits for everybody's transactions and holds up none of them, waits for as long as they take."""
+    """Turn the lock timeout off for statements that wait for all transactions without blocking any."""
     await store.wait_for_locks(cell, most="0")
     yield
     await store.wait_for_locks(cell, most=None)
 
 
 async def require_own_schema(context: MoveContext) -> None:
-    """Raise Unavailable where home or one of the two is of another version: a statement would fail in the middle."""
+    """Raise Unavailable where home, source or target has another schema: a statement could fail midway."""
     own, move = [migration.name for migration in migrations()], context.move
     for name, cell in ((HOME, context.home), (move.source, context.source), (move.target, context.target)):
-        if told := unlike_schema(name, await store.list_migrations(cell), own):
-            raise Unavailable(told, code=ErrorCode.SCHEMA_OUTDATED)
+        if problem := unlike_schema(name, await store.list_migrations(cell), own):
+            raise Unavailable(problem, code=ErrorCode.SCHEMA_OUTDATED)
 
 
 async def require_ready(context: MoveContext) -> None:
-    """Raise Conflict where one of the servers cannot take its part; the message says what it lacks."""
+    """Raise Conflict where a server does not meet the requirements; the message lists them."""
     source, target = await store.describe_server(context.source), await store.describe_server(context.target)
     tables = await store.tables_of_tenants(context.source)
     if found := lacking(context.move, source, target, tables=len(tables)):
@@ -60,9 +60,9 @@ async def require_ready(context: MoveContext) -> None:
 
 
 async def begin_copying(context: MoveContext) -> None:
-    """Have the target copy the tenant's rows from nothing, and follow. Raises Conflict, Unavailable."""
+    """Let the target copy the tenant's rows from the beginning, and follow. Raises Conflict, Unavailable."""
     tenant_id = context.move.id
-    await stop_copying(context)  # What an interrupted one has made would be in the way.
+    await stop_copying(context)  # Remove the replication of an interrupted attempt.
     await require_ready(context)
     if await store.find_place(context.target, tenant_id) in (TenantPlace.HERE, TenantPlace.LEAVING):
         raise Conflict(f"{context.move.target} serves this organisation already.", code=ErrorCode.TENANT_EXISTS)
@@ -81,7 +81,7 @@ async def begin_copying(context: MoveContext) -> None:
 
 
 async def put_tenant(context: MoveContext) -> None:
-    """Give the target the tenant's own row as it is in the source, and its plan as home has it; raises Conflict."""
+    """Copy the tenant's own row from the source to the target, and its plan from home; raises Conflict."""
     if context.move.target != HOME:
         await plans.share_plan(context.home, context.target, await store.plan_of(context.source, context.move.id))
     if not await store.put_tenant(context.target, await store.read_tenant(context.source, context.move.id)):
@@ -89,31 +89,32 @@ async def put_tenant(context: MoveContext) -> None:
 
 
 async def put_people(context: MoveContext) -> None:
-    """Give the target copies of members, and those whom the tenant's own providers brought, with their sessions."""
+    """Copy members, and people who came by the tenant's own providers, with their sessions, to the target."""
     tenant_id = context.move.id
     if context.move.target != HOME:
         members = await store.list_members(context.source, tenant_id)
-        async with context.home.transaction():  # Whoever deletes an account meanwhile finds this copy of it.
+        async with context.home.transaction():  # So that a concurrent deletion of an account finds this copy.
             await store.put_people(context.target, await store.read_people(context.home, members))
     await store.put_people(context.target, await store.read_own_people(context.source, tenant_id))
     await store.put_sessions(context.target, tenant_id, await store.read_sessions(context.source, tenant_id))
 
 
 async def end_old_sessions(context: MoveContext) -> None:
-    """End in the target what a person ended by another password while writes were held, or the source was away."""
+    """End sessions in the target whose person changed the password while writes were held, or the source was away."""
     people = await store.list_session_people(context.target, context.move.id)
     changes = await store.read_password_changes(context.home, people)
     await store.end_sessions(context.target, context.move.id, changes)
 
 
 async def wait_until_copied(context: MoveContext) -> None:
-    """Return when the target has all but the last moments, and the vector indexes. Raises Conflict, Unavailable."""
-    told = ""
+    """Wait until the target has all but the last moments, and the vector indexes. Raises Conflict, Unavailable."""
+    last_message = ""
     async for copying in _progress(context):
         behind = await behind_by(context)
-        now = f"{copying.ready} of {copying.tables} tables copied, {behind / 1_000_000:.0f} MB of the log to follow"
-        if now != told:
-            context.tell(told := now)
+        message = f"{copying.ready} of {copying.tables} tables copied, {behind / 1_000_000:.0f} MB of the log to follow"
+        if message != last_message:
+            context.tell(message)
+            last_message = message
         if copying.ready == copying.tables and behind < NEARLY_THERE:
             break
     memory_mb = context.options.index_memory_mb
@@ -123,14 +124,14 @@ async def wait_until_copied(context: MoveContext) -> None:
 
 
 async def wait_until_equal(context: MoveContext, at: str) -> None:
-    """Return when the target has confirmed the source's log up to there. Raises as `wait_until_copied`."""
+    """Wait until the target has confirmed the source's log up to a position. Raises as `wait_until_copied`."""
     async for _ in _progress(context):
         if await behind_by(context, at=at) == 0:
             return
 
 
 async def behind_by(context: MoveContext, *, at: str | None = None) -> int:
-    """How many bytes of the source's log the target lacks. Raises Conflict where PostgreSQL keeps them no longer."""
+    """By how many bytes of the source's log the target is behind. Raises Conflict where PostgreSQL has lost them."""
     log = await store.log_of(context.source, context.move.id, at=at)
     if log is None or log.lost:
         raise Conflict(
@@ -141,10 +142,10 @@ async def behind_by(context: MoveContext, *, at: str | None = None) -> int:
 
 
 async def _progress(context: MoveContext) -> AsyncIterator[Copying]:
-    """How far the target is, again and again. Raises Conflict where it follows no longer, Unavailable where it fails.
+    """The target's progress, repeatedly. Raises Conflict where it has stopped following, Unavailable where it fails.
 
-    Its server counts failures for as long as it has the subscription. Of these, what was before somebody looked may be
-    mended, and what was before a table was copied did no harm. It counts none where it does not reach the source.
+    Its server counts failures over the lifetime of the subscription. Failures before the first look may be fixed, and
+    those before the last copied table did no harm. A source that cannot be reached is not counted as a failure.
     """
     since: Copying | None = None
     heard_at = time.monotonic()
@@ -174,7 +175,7 @@ async def _progress(context: MoveContext) -> AsyncIterator[Copying]:
 
 
 async def stop_copying(context: MoveContext) -> None:
-    """Take subscription, slots and publication away, as far as they are there."""
+    """Drop subscription, slots and publication, where they exist."""
     if await store.find_subscription(context.target, context.move.id):
         await _end_workers(context)
         await store.unsubscribe(context.target, context.move.id)
@@ -183,11 +184,11 @@ async def stop_copying(context: MoveContext) -> None:
 
 
 async def _end_workers(context: MoveContext) -> None:
-    """End what copies, before the subscription is dropped, and drop the slots that this leaves.
+    """End the processes that copy tables before the subscription is dropped, and drop the slots that they leave.
 
-    What begins to copy a table waits for all transactions of the server. Where both cells are on the same one, it
-    would wait for the one that drops the subscription, and that one for it. PostgreSQL drops these slots with the
-    subscription, but not where the target does not reach the source; and nothing knows them by their names after that.
+    A process that begins to copy a table waits for all transactions of its server. If both cells are on one server, it
+    and the transaction that drops the subscription would wait for each other. PostgreSQL drops these slots with the
+    subscription, but not if the target cannot reach the source; and after that, nothing knows their names.
     """
     await store.stop_following(context.target, context.move.id)
     async with asyncio.timeout(DROP_SECONDS):

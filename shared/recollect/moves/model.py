@@ -1,4 +1,4 @@
-"""A move of a tenant: its steps, what two cells are compared by, and the statements that take no parameters."""
+"""Moves of tenants: their steps, the comparison of two cells, and the DDL statements, which take no parameters."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,36 +10,36 @@ from uuid import UUID
 from recollect.platform.sql import Query
 
 HOLD_SECONDS = 30.0
-"""How long a tenant's writes are refused at most, from when they are held until the tenant is in its new cell."""
+"""The longest time for which a tenant's writes are refused, until the tenant is in its new cell."""
 
 SWITCH_SECONDS = 10.0
-"""How long nobody but whoever moves a tenant ends its switch, which takes that one some milliseconds."""
+"""How long only the mover of a tenant may end its switch, which takes some milliseconds."""
 
 ROWS_AT_ONCE = 10_000
 """Rows that one statement erases, which takes a second or two."""
 
 OWN = 1
-"""Slots, WAL senders and replication origins that a move takes for what follows the log, beside those of its copies."""
+"""Slots, WAL senders and replication origins of the process that follows the log, beside those of the table copies."""
 
 ORIGIN_ENDS_WITH_COPY = 160_000
-"""The version from which on PostgreSQL drops a copy's replication origin with the copy.
+"""The first version in which PostgreSQL drops the replication origin of a table's copy with the copy.
 
-PostgreSQL 15 drops it once the target has followed the log to where the table was copied. Until then, which is long
-where much is written in the source, each table has one.
+PostgreSQL 15 drops it once the target has followed the log to the point of the copy. Until then, which takes long
+if much is written in the source, each table has one.
 """
 
 ORIGINS_HAVE_A_SETTING = 180_000
-"""The version from which on `max_replication_slots` no longer says how many replication origins there may be."""
+"""The first version in which `max_replication_slots` does not limit replication origins."""
 
 WORKERS = 2
-"""Processes of the target: one that follows, and one that copies a table; it takes another one where there is."""
+"""Processes that the target needs: one follows the log, and one copies a table; it uses more if there are any."""
 
 NEARLY_THERE = 16_000_000
-"""Bytes of the log that the target may be behind when the writes are held: PostgreSQL sends them in about a second."""
+"""Bytes of the log that the target may lag when the writes are held: PostgreSQL sends them in about a second."""
 
 
 class Step(StrEnum):
-    """What is being done, or was when it was interrupted."""
+    """The current step of a move, or the one at which it was interrupted."""
 
     PREPARE = "prepare"
     COPY = "copy"
@@ -51,7 +51,7 @@ class Step(StrEnum):
 
 
 class TenantPlace(StrEnum):
-    """What a cell says of a tenant of which it has rows."""
+    """The state of a tenant in a cell that has rows of it."""
 
     HERE = "here"
     LEAVING = "leaving"
@@ -61,9 +61,9 @@ class TenantPlace(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell as whoever moves a tenant reaches it, by a login that owns the tables and may replicate.
+    """A cell as the mover reaches it, by a login that owns the tables and may replicate.
 
-    `address_for_cells`: where the other cells' servers reach it, in the same form.
+    `address_for_cells`: the address by which the other cells' servers reach it, in the same form.
     """
 
     name: str
@@ -86,9 +86,10 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class MoveOptions:
-    """`hold`: how long writes are refused at most. `keep_source`: the rows stay in the source, until told otherwise.
+    """Options of a move.
 
-    `switch`: how long after the tenant departed nobody else ends the switch.
+    `hold`: the longest time for which writes are refused. `keep_source`: keep the rows in the source until the move is
+    continued without this option. `switch`: how long after the departure only the mover may end the switch.
     """
 
     hold: timedelta = timedelta(seconds=HOLD_SECONDS)
@@ -99,7 +100,7 @@ class MoveOptions:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a tenant has in one table: rows, and a sum that differs where any of them does."""
+    """A tenant's rows in one table: their number, and a digest of their contents."""
 
     name: str
     total: int
@@ -108,8 +109,8 @@ class Contents:
 
 @dataclass(frozen=True, slots=True)
 class Copying:
-    """How far the target is: tables copied, of how many; errors that made it begin anew; whether it is at work; and
-    whether what follows the log hears from the source."""
+    """Progress of the target: tables copied, tables in all, errors after which it began anew, whether it is enabled,
+    and whether the process that follows the log hears from the source."""
 
     ready: int
     tables: int
@@ -120,7 +121,7 @@ class Copying:
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionWorkers:
-    """The number of a subscription, the identifier of its server, and how many processes are at work on it."""
+    """The number of a subscription, the identifier of its server, and how many processes work on it."""
 
     number: int
     system: int
@@ -129,7 +130,7 @@ class SubscriptionWorkers:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """The source's log for this move: the bytes that the target lacks, and whether PostgreSQL still has them."""
+    """The source's log for this move: by how many bytes the target is behind, and whether PostgreSQL has lost them."""
 
     behind: int
     lost: bool
@@ -137,9 +138,9 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class ServerCapabilities:
-    """What a server says of itself, as far as a move needs it.
+    """The properties of a server that a move depends on.
 
-    `version`: as 160004. `copies`: tables that it copies at once for one subscription.
+    `version`: such as 160004. `copies`: how many tables it copies at once for one subscription.
     """
 
     version: int
@@ -156,11 +157,11 @@ class ServerCapabilities:
 
 
 def lacking(move: Move, source: ServerCapabilities, target: ServerCapabilities, *, tables: int) -> list[str]:
-    """What keeps these servers from doing this move of so many tables; [] where nothing does."""
+    """The requirements of this move, with this many tables, that the servers do not meet; [] where they meet all."""
     slots = OWN + target.copies
     origins = OWN + (target.copies if target.version >= ORIGIN_ENDS_WITH_COPY else tables)
     setting = "max_active_replication_origins" if target.version >= ORIGINS_HAVE_A_SETTING else "max_replication_slots"
-    needs = [
+    requirements = [
         (source.wal_level == "logical", f"wal_level of {move.source} is {source.wal_level}, not logical"),
         (source.free_slots >= slots, f"{move.source} has {source.free_slots} free replication slots, not {slots}"),
         (source.free_senders >= slots, f"{move.source} has {source.free_senders} free WAL senders, not {slots}"),
@@ -178,11 +179,11 @@ def lacking(move: Move, source: ServerCapabilities, target: ServerCapabilities, 
         (source.may_erase, f"the login at {move.source} may not set session_replication_role"),
         (target.may_erase, f"the login at {move.target} may not set session_replication_role"),
     ]
-    return [told for given, told in needs if not given]
+    return [problem for is_met, problem in requirements if not is_met]
 
 
 def unlike_schema(cell: str, applied: Sequence[str], own: Sequence[str]) -> str | None:
-    """What keeps whoever has these migrations of its `own` from a cell where others are `applied`, and what to do.
+    """Why a process with its `own` migrations cannot work on a cell where others are `applied`, and what to do.
 
     None where they are the same.
     """
@@ -194,31 +195,33 @@ def unlike_schema(cell: str, applied: Sequence[str], own: Sequence[str]) -> str 
 
 
 def differences(source: Sequence[Contents], target: Sequence[Contents]) -> list[str]:
-    """The tables whose rows are not equal, each with how many rows there are in either; [] where all are."""
-    there: Mapping[str, Contents] = {contents.name: contents for contents in target}
-    nothing = Contents("", 0, None)
-    return [
-        f"{each.name} ({each.total} and {there.get(each.name, nothing).total} rows)"
-        for each in source
-        if there.get(each.name) != each
-    ] + [f"{name} (0 and {there[name].total} rows)" for name in sorted(there.keys() - {each.name for each in source})]
+    """The tables whose rows differ, each with its number of rows in both cells; [] where all are equal."""
+    in_target: Mapping[str, Contents] = {contents.name: contents for contents in target}
+    empty = Contents("", 0, None)
+    different = [
+        f"{table.name} ({table.total} and {in_target.get(table.name, empty).total} rows)"
+        for table in source
+        if in_target.get(table.name) != table
+    ]
+    only_in_target = sorted(in_target.keys() - {table.name for table in source})
+    return different + [f"{name} (0 and {in_target[name].total} rows)" for name in only_in_target]
 
 
 def name_of(tenant_id: UUID) -> str:
-    """What publication, slot and subscription of a tenant's move are called, all three: 47 characters of 63."""
+    """The common name of publication, slot and subscription of a tenant's move: 47 characters of 63."""
     return f"recollect_move_{tenant_id.hex}"
 
 
 def create_publication(tenant_id: UUID, tables: Sequence[str]) -> Query:
-    """The DDL that publishes a tenant's rows of these tables, and no others; for the searched vectors by their root."""
+    """The DDL that publishes only a tenant's rows of these tables; those of search vectors by their root table."""
     rows = ", ".join(f"\"{table}\" WHERE (tenant_id = '{UUID(str(tenant_id))}')" for table in tables)
     return Query(f"CREATE PUBLICATION {name_of(tenant_id)} FOR TABLE {rows} WITH (publish_via_partition_root = true)")
 
 
 def create_subscription(tenant_id: UUID, address: str) -> Query:
-    """The DDL that has a target copy and follow.
+    """The DDL by which a target copies the rows and follows the log.
 
-    The slot is made before: on one server the two would wait for each other.
+    The slot is created before: on one server, the two statements would wait for each other.
     """
     name, quoted = name_of(tenant_id), address.replace("'", "''")
     return Query(
@@ -228,12 +231,12 @@ def create_subscription(tenant_id: UUID, address: str) -> Query:
 
 
 def stop_subscription(tenant_id: UUID) -> Query:
-    """The DDL that has a target follow no longer."""
+    """The DDL that stops a target from following the log."""
     return Query(f"ALTER SUBSCRIPTION {name_of(tenant_id)} DISABLE")
 
 
 def drop_subscription(tenant_id: UUID) -> tuple[Query, ...]:
-    """The DDL that forgets a subscription that was stopped. Its slot stays in the source, and is dropped there."""
+    """The DDL that drops a stopped subscription. Its slot stays in the source, and is dropped there."""
     name = name_of(tenant_id)
     return (
         Query(f"ALTER SUBSCRIPTION {name} SET (slot_name = NONE)"),
@@ -242,5 +245,5 @@ def drop_subscription(tenant_id: UUID) -> tuple[Query, ...]:
 
 
 def drop_publication(tenant_id: UUID) -> Query:
-    """The DDL that publishes a tenant's rows no longer."""
+    """The DDL that drops the publication of a tenant's rows."""
     return Query(f"DROP PUBLICATION IF EXISTS {name_of(tenant_id)}")

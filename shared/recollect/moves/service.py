@@ -1,8 +1,8 @@
 """Use cases of moves: begin one, go on with one that was interrupted, undo one that has not switched, list them.
 
-Each step is noted in the home cell before it is done, and may be done again: whoever moves a tenant may be killed at
-any moment. At each, one cell serves the tenant; between two statements of the switch, none does. Where whoever moves it
-is killed there, gateways and workers end the switch (`platform.cells.switches`).
+Each step is recorded in the home cell before it is done, and can be repeated: the mover may be killed at any moment. At
+any moment one cell serves the tenant, except between two statements of the switch. If the mover is killed there,
+gateways and workers end the switch (`platform.cells.switches`).
 """
 
 import asyncio
@@ -48,7 +48,7 @@ async def move_tenant(cells: CellConnections, slug: str, target: str, options: M
 
 
 async def continue_move(cells: CellConnections, slug: str, options: MoveOptions, tell: Tell) -> None:
-    """Go on with a move from the step that was noted last. Raises as `move_tenant`."""
+    """Go on with a move from its last recorded step. Raises as `move_tenant`."""
     move = await _interrupted(cells, slug)
     if move.step == Step.UNDO:
         raise Conflict("This move is being undone. Say so again, to end that.", code=ErrorCode.TENANT_MOVING)
@@ -56,7 +56,7 @@ async def continue_move(cells: CellConnections, slug: str, options: MoveOptions,
 
 
 async def undo_move(cells: CellConnections, slug: str, options: MoveOptions, tell: Tell) -> None:
-    """Leave a tenant where it is: nothing of the move is left. Raises NotFound, Conflict once it has switched."""
+    """Undo a move, so that the tenant stays in the source. Raises NotFound, and Conflict after the switch."""
     context = await _context_of(cells, await _interrupted(cells, slug), options, tell)
     move = context.move
     stays = await store.set_place(context.source, move.id, TenantPlace.HERE, (TenantPlace.HERE, TenantPlace.LEAVING))
@@ -81,7 +81,7 @@ async def list_moves(cells: CellConnections) -> list[Move]:
 
 
 async def _context_of(cells: CellConnections, move: Move, options: MoveOptions, tell: Tell) -> MoveContext:
-    """What a move works on, which is of this version. Raises NotFound, Unavailable."""
+    """The context of a move, whose cells have the schema of this version. Raises NotFound, Unavailable."""
     context = await cells.context_of(move, options, tell)
     await copying.require_own_schema(context)
     return context
@@ -95,7 +95,7 @@ async def _locked(cells: CellConnections, slug: str) -> Operator:
 
 
 async def _is_erased(context: MoveContext) -> bool:
-    """Whether the tenant is nobody's any more: it was deleted while its rows were copied, and erased."""
+    """Whether the tenant was deleted and erased while its rows were copied."""
     places = [await store.find_place(cell, context.move.id) for cell in (context.source, context.target)]
     return places[0] is None and places[1] in (None, TenantPlace.ARRIVING)
 
@@ -108,7 +108,7 @@ async def _interrupted(cells: CellConnections, slug: str) -> Move:
 
 
 async def _go_on(context: MoveContext) -> None:
-    """Do what is left of a move."""
+    """Do the remaining steps of a move."""
     step = Step(context.move.step)
     if step is Step.PREPARE:
         await copying.begin_copying(context)
@@ -122,12 +122,12 @@ async def _go_on(context: MoveContext) -> None:
 
 
 async def _has_departed(context: MoveContext) -> bool:
-    """Whether whoever was about to switch did, whatever was noted: where not, writes may have gone on since."""
+    """Whether the tenant departed, regardless of the recorded step: if not, writes may have gone on since."""
     return await store.find_place(context.source, context.move.id) is TenantPlace.DEPARTED
 
 
 async def _leave(context: MoveContext) -> None:
-    """Have the source serve the tenant no longer, once the target is equal to it. Raises Conflict, Unavailable."""
+    """Stop serving the tenant in the source once the target has equal rows. Raises Conflict, Unavailable."""
     held_until = await _hold_and_check(context)
     try:
         await store.record_step(context.home, context.move.id, Step.SWITCH)
@@ -139,12 +139,12 @@ async def _leave(context: MoveContext) -> None:
 
 
 async def _depart(context: MoveContext, held_until: datetime) -> None:
-    """Have the target know what lets the tenant be there, then the source tell it. Raises Conflict, Unavailable."""
+    """Store the switch secret in the target, then in the source with the departure. Raises Conflict, Unavailable."""
     move, secret = context.move, uuid4()
     if not await store.keep_switch_secret(context.target, move.id, secret):
         raise _unknown(context)
     async with context.source.transaction():
-        # No write is between its last question and its commit: it has ended the hold, or finds the tenant departed.
+        # With the lock, no write is between its last check and its commit: a later one finds the tenant departed.
         await store.lock_writes(context.source, move.id)
         if not await store.depart(
             context.source, move.id, held_until, target=move.target, secret=secret, most=context.options.switch
@@ -153,9 +153,9 @@ async def _depart(context: MoveContext, held_until: datetime) -> None:
 
 
 async def _hold_and_check(context: MoveContext) -> datetime:
-    """Refuse the tenant's writes until the target has all of them; where that takes too long, let them go on.
+    """Refuse the tenant's writes until the target has all of them; if that takes too long, let them go on.
 
-    Until when they are refused, whatever becomes of whoever asks: it is the source that lets them go on then.
+    Returns when the hold ends: the source lets writes go on then, even if the mover is gone.
     """
     try:
         async with asyncio.timeout(context.options.hold.total_seconds()):
@@ -181,14 +181,14 @@ def _too_late(context: MoveContext) -> Unavailable:
 
 
 async def _let_writes_go_on(context: MoveContext) -> None:
-    """Unless the source has said that the tenant departed: then nothing of that is taken back."""
+    """Let writes go on, unless the tenant has departed: a departure is never taken back."""
     move, among = context.move, (TenantPlace.HERE, TenantPlace.LEAVING)
     if await store.set_place(context.source, move.id, TenantPlace.HERE, among):
         await store.record_step(context.home, move.id, Step.COPY)
 
 
 async def _hold(context: MoveContext) -> tuple[datetime, str]:
-    """Refuse writes from now on; until when, and where in the source's log the last one is. Raises Conflict."""
+    """Refuse writes from now on; until when, and the log position of the last one. Raises Conflict."""
     async with context.source.transaction():
         await store.lock_writes(context.source, context.move.id)
         found = await store.find_tenant(context.source, context.move.slug)
@@ -202,7 +202,7 @@ async def _hold(context: MoveContext) -> tuple[datetime, str]:
 
 
 async def _check(context: MoveContext) -> None:
-    """Raise Conflict unless both cells have the same rows; what is not replicated is copied before."""
+    """Raise Conflict unless both cells have the same rows; rows that are not replicated are copied first."""
     await copying.put_tenant(context)
     await copying.put_people(context)
     await copying.end_old_sessions(context)
@@ -214,11 +214,11 @@ async def _check(context: MoveContext) -> None:
             f"{context.move.source} and {context.move.target} differ in {', '.join(found)}. Undo the move.",
             code=ErrorCode.TENANT_MOVING,
         )
-    context.tell(f"{sum(each.total for each in source)} rows of {len(source)} tables are equal")
+    context.tell(f"{sum(table.total for table in source)} rows of {len(source)} tables are equal")
 
 
 async def _arrive(context: MoveContext) -> None:
-    """Have the target serve the tenant, which the source does not any more, then the directory say so."""
+    """Begin to serve the tenant in the target, then enter the target in the directory."""
     move = context.move
     if await store.find_subscription(context.target, move.id):
         await store.stop_following(context.target, move.id)
@@ -239,7 +239,7 @@ def _unknown(context: MoveContext) -> Conflict:
 
 
 async def _clean(context: MoveContext) -> None:
-    """Take away what the move needed, and the source's rows, unless they are to be kept for now."""
+    """Remove the replication of the move, and the source's rows unless they are kept for now."""
     await copying.stop_copying(context)
     if context.options.keep_source:
         context.tell(f"the rows in {context.move.source} are kept: continue the move to erase them")
@@ -256,5 +256,5 @@ async def _forget_people(cell: Operator, name: str) -> None:
 
 
 async def _log(context: MoveContext, action: OperatorAction) -> None:
-    told = {"source": context.move.source, "target": context.move.target}
-    await operator_log.record(context.home, action, named("tenant", context.move.slug), **told)
+    details = {"source": context.move.source, "target": context.move.target}
+    await operator_log.record(context.home, action, named("tenant", context.move.slug), **details)

@@ -13,12 +13,12 @@ def connect_redis(settings: Settings, *, block_seconds: float = 0.0, connections
     """A client with short timeouts, for redis://, rediss:// or unix://; it connects when it is first used.
 
     Calls raise redis.exceptions.RedisError while Redis is away, after two or three times
-    `redis_timeout_seconds` at most; of a client for commands that wait for something, `block_seconds` later. Raises
-    InvalidInput when the address cannot be read. A rediss:// server has a certificate for its name: any certificate of
-    an authority would do for the library. `ssl_check_hostname=false` in the address leaves it so.
+    `redis_timeout_seconds` at most; `block_seconds` later for a client whose commands wait for something. Raises
+    InvalidInput when the address cannot be parsed. A rediss:// server must have a certificate for its name: by default,
+    the library accepts any certificate of an authority, and so it does with `ssl_check_hostname=false` in the address.
     """
     seconds = settings.redis_timeout_seconds
-    named = {"ssl_check_hostname": True} if settings.redis_url.startswith("rediss://") else {}
+    tls_options = {"ssl_check_hostname": True} if settings.redis_url.startswith("rediss://") else {}
     try:
         # The blocking pool, because the plain one opens connections one after the other: with a Redis
         # that hangs, the hundredth caller would wait a hundred timeouts.
@@ -28,9 +28,9 @@ def connect_redis(settings: Settings, *, block_seconds: float = 0.0, connections
             timeout=seconds,
             socket_timeout=seconds + block_seconds,
             socket_connect_timeout=seconds,
-            **named,
+            **tls_options,
         )
-        # It connects nowhere, and reads the options of the address, which the pool only hands on.
+        # This connects to nothing, but checks the options of the address, which the pool only hands on.
         pool.make_connection()  # type: ignore[no-untyped-call]
     except ValueError:  # Its text may hold the password.
         raise InvalidInput("It must be a redis://, rediss:// or unix:// address", path="RECOLLECT_REDIS_URL") from None

@@ -1,7 +1,7 @@
-"""Word that what callers are and may do has changed, for processes that remember callers. Best effort.
+"""Notices of changes to callers and their rights, for processes that remember callers. Best effort.
 
-It goes by a stream of changes that is no tenant's, whose entries name tenants where those of tenants name graphs.
-Whoever remembers a caller does so for a few seconds at most: nothing depends on an entry's arrival.
+They go by a stream of changes that belongs to no tenant; its entries name tenants where those of tenants name graphs.
+Processes remember a caller for a few seconds at most: nothing depends on an entry's arrival.
 """
 
 import asyncio
@@ -17,22 +17,23 @@ from recollect.platform.change_stream import ChangePublisher
 from recollect.settings import Settings
 
 EVERYBODY = UUID(int=0)
-"""Whose that stream is; and what an entry of it names that is of all tenants, such as a change of a plan."""
+"""The owner of that stream; also the tenant in an entry that concerns all tenants, such as a change of a plan."""
 
 OnActed = Callable[[UUID], None]
-"""Told the tenant, or EVERYBODY, whose callers may have changed, after the commit. Returns at once and never raises."""
+"""Called after the commit with the tenant, or EVERYBODY, whose callers may have changed. Returns at once and never
+raises."""
 
 _SECONDS = 2.0
 
 
 def telling(publisher: ChangePublisher) -> OnActed:
-    """What tells every process, in the background."""
+    """A function that tells every process, in the background."""
     return lambda tenant_id: publisher.publish(EVERYBODY, {tenant_id: 0})
 
 
 @asynccontextmanager
 async def told_at_the_end(settings: Settings) -> AsyncIterator[OnActed]:
-    """What notes whose callers have changed while the block lasts; every process is told when it ends.
+    """A function that notes tenants whose callers have changed; every process is told when the block ends.
 
     For commands and operators, who act seldom and keep no connection to Redis.
     """

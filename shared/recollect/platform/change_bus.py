@@ -1,8 +1,9 @@
-"""The bus of one process: wakes listeners when a graph of their tenant was written, by whichever process.
+"""The bus of one process: wakes listeners when any process has written a graph of their tenant.
 
-One connection reads the streams of all tenants that have listeners. An entry says where to look and nothing else, and a
-listener that was woken and has not looked yet needs no second word: so nothing is ever queued for one. Where Redis was
-away, or begins to be read, all listeners of the tenants concerned are woken: entries may have been missed.
+One connection reads the streams of all tenants that have listeners. An entry only says which graph to look at, and a
+listener that was woken and has not looked yet need not be woken again: so nothing is ever queued for a listener. After
+Redis was away, or when a stream is read for the first time, all listeners of the tenants concerned are woken: entries
+may have been missed.
 """
 
 import asyncio
@@ -18,13 +19,13 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from recollect.platform import metrics
-from recollect.platform.change_stream import graph_of_entry, stream_of, told_at
+from recollect.platform.change_stream import graph_of_entry, stream_of, time_of_entry
 
 BLOCK_SECONDS = 5.0
-"""How long one reading waits for entries."""
+"""How long one read waits for entries."""
 
 RETRY_SECONDS = 0.5
-"""How long the bus waits before it asks Redis again that was away."""
+"""How long the bus waits before it asks Redis again after it was away."""
 
 _HURRY_SECONDS = 0.05
 _AT_ONCE = 500
@@ -35,7 +36,7 @@ log = structlog.get_logger(__name__)
 
 
 class Listener:
-    """Somebody who listens to graphs of a tenant; `graphs` None: to any of them."""
+    """A listener to graphs of a tenant; `graphs` None: to all of them."""
 
     __slots__ = ("_news", "graphs", "tenant_id")
 
@@ -44,12 +45,12 @@ class Listener:
         self._news = asyncio.Event()
 
     def wake(self, graph_id: UUID | None = None) -> None:
-        """Something may have been written to a graph; None: to any."""
+        """Note that a graph may have been written; None: any graph."""
         if graph_id is None or self.graphs is None or graph_id in self.graphs:
             self._news.set()
 
     async def woken(self, seconds: float) -> bool:
-        """Wait to be woken; whether it was within that time. What comes from now on wakes it again."""
+        """Wait to be woken; whether that happened within `seconds`. Later changes wake it again."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._news.wait()
@@ -84,14 +85,14 @@ class ChangeBus:
 
     @contextmanager
     def listening(self, tenant_id: UUID, graphs: frozenset[UUID] | None = None) -> Iterator[Listener]:
-        """A listener, while the block lasts. What it reads after this began, it is woken for if that changes."""
+        """A listener while the block lasts. It is woken for every change after the beginning of the block."""
         listener = Listener(tenant_id, graphs)
         with self.heard_by(listener):
             yield listener
 
     @contextmanager
     def heard_by(self, listener: Listener) -> Iterator[None]:
-        """Have this listener be woken, while the block lasts."""
+        """Wake this listener on changes while the block lasts."""
         tenant_id = listener.tenant_id
         self._listeners.setdefault(tenant_id, set()).add(listener)
         self._is_wanted.set()
@@ -99,14 +100,14 @@ class ChangeBus:
         try:
             yield
         finally:
-            others = self._listeners[tenant_id]
-            others.discard(listener)
-            if not others:
+            remaining = self._listeners[tenant_id]
+            remaining.discard(listener)
+            if not remaining:
                 del self._listeners[tenant_id]
                 self._positions.pop(tenant_id, None)
 
     def follows(self, tenant_id: UUID) -> bool:
-        """Whether a tenant's listeners are told now; not while Redis is away, nor before its stream is read."""
+        """Whether the tenant's stream is being read; False while Redis is away and before the first read."""
         return tenant_id in self._positions
 
     def wake_all(self) -> None:
@@ -136,21 +137,21 @@ class ChangeBus:
                     await asyncio.sleep(RETRY_SECONDS)
 
     async def _follow(self, connection: Redis) -> None:
-        """Read as long as there are listeners; raises what Redis does."""
+        """Read as long as there are listeners; raises the errors of Redis."""
         while self._listeners:
             await self._begin(connection)
-            streams: dict[Any, Any] = {stream_of(tenant_id): place for tenant_id, place in self._positions.items()}
+            streams: dict[Any, Any] = {stream_of(tenant_id): last_id for tenant_id, last_id in self._positions.items()}
             tenants = {stream_of(tenant_id).encode(): tenant_id for tenant_id in self._positions}
             if not streams:  # The last listener left meanwhile.
                 continue
             found = await connection.xread(streams, count=_AT_ONCE, block=round(BLOCK_SECONDS * 1000))
             for key, entries in found or ():
-                self._tell(tenants.get(key), entries)
+                self._wake_by_entries(tenants.get(key), entries)
         self._is_wanted.clear()
         self._client_id = None
 
     async def _begin(self, connection: Redis) -> None:
-        """Begin to read streams at their ends, and have their listeners look at what was written before that."""
+        """Begin to read new streams at their ends, and wake their listeners for the entries before that."""
         unread = self._unread()
         if not unread:
             return
@@ -162,23 +163,23 @@ class ChangeBus:
                     self._positions[tenant_id] = last[0][0] if last else _BEGINNING
         self._wake(unread)
 
-    def _tell(self, tenant_id: UUID | None, entries: list[tuple[bytes, dict[bytes, bytes]]]) -> None:
+    def _wake_by_entries(self, tenant_id: UUID | None, entries: list[tuple[bytes, dict[bytes, bytes]]]) -> None:
         if tenant_id is None or tenant_id not in self._listeners or not entries:
             return
         self._positions[tenant_id] = entries[-1][0]
-        metrics.record_notification_lag(max(0.0, time.time() - told_at(entries[0][0])))
+        metrics.record_notification_lag(max(0.0, time.time() - time_of_entry(entries[0][0])))
         for graph_id in {graph_of_entry(fields) for _, fields in entries}:
             for listener in self._listeners[tenant_id]:
                 if graph_id is not None:
                     listener.wake(graph_id)
 
     def _hurry(self) -> None:
-        """End the reading that waits, where it does not read the streams of all tenants that have listeners."""
+        """Interrupt the waiting read, where it leaves out the stream of a tenant that has listeners."""
         if self._unread() and (self._hurrying is None or self._hurrying.done()):
             self._hurrying = asyncio.create_task(self._unblock())
 
     async def _unblock(self) -> None:
-        # Again and again: it has no effect on a reading that has not begun to wait.
+        # Repeatedly: it has no effect on a read that has not begun to wait.
         with suppress_instrumentation(), suppress(*_FAILURES):
             while self._unread() and self._client_id is not None:
                 await self._redis.client_unblock(self._client_id)

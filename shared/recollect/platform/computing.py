@@ -1,13 +1,13 @@
-"""Bounded computation: what computes long does so beside the event loop, in turns, and comes to an end.
+"""Bounded computation: long computations run beside the event loop, in turns, and with a limit.
 
-A computation is a generator that yields between slices of a few milliseconds and returns its result: the algorithm says
-where it may be left, and knows of no thread. `compute` runs its slices in one of a few threads, a turn at a time, and
-then others have theirs. The computations of one tenant take turns among themselves first, so that one tenant never has
-more than one thread, however many calls it sends. Whoever is cancelled gets no further turn, and what takes more
-processor time than it may is refused. It holds no transaction: what it needs is read before, what it found is written
-after.
+A computation is a generator that yields between slices of a few milliseconds and returns its result: the algorithm
+decides where it may be interrupted, and knows of no thread. `compute` runs its slices in one of a few threads, a turn
+at a time, in turns with other computations. Those of one tenant take turns among themselves first, so that one tenant
+never has more than one thread, however many calls it sends. A cancelled computation gets no further turn, and one that
+takes more processor time than allowed is refused. It holds no transaction: its input is read before, its result is
+written after.
 
-What is short of itself but made of many parts, as rows that become values, stays on the loop and lets others go on in
+Work in many short parts, such as turning rows into values, stays on the event loop and lets other calls go on in
 between: `each` and `interleave`.
 """
 
@@ -34,10 +34,10 @@ Slices = Generator[None, None, T]
 """A computation: it yields after each slice, and returns its result."""
 
 THREADS = 2
-"""Computations of a process that have their turn at once. More would mostly wait for the interpreter's lock."""
+"""Computations of a process that run at once. More would mostly wait for the interpreter's lock."""
 
 TURN_SECONDS = 0.1
-"""Processor time of one turn; also how long a computation goes on, at most, after its caller left."""
+"""Processor time of one turn; also the longest that a computation goes on after its caller left."""
 
 HELD_SECONDS = 0.002
 """How long `each` holds the event loop before it lets other calls go on."""
@@ -51,9 +51,9 @@ class Finished(Generic[T]):
 
 
 async def compute(tenant_id: UUID, slices: Slices[T], *, seconds: float, advice: str) -> T:
-    """The result of a computation, which others have their turns beside.
+    """The result of a computation that takes turns with others in a thread.
 
-    Raises TooLarge (too_costly) with the advice once it took more than so many seconds of processor time.
+    Raises TooLarge (too_costly) with the advice once it has taken more than `seconds` of processor time.
     """
     lane = _lane_of(tenant_id)
     spent = 0.0
@@ -71,9 +71,9 @@ async def compute(tenant_id: UUID, slices: Slices[T], *, seconds: float, advice:
 
 
 async def interleave(slices: Slices[T]) -> T:
-    """The result of a computation that is done on the event loop, with other calls between its slices.
+    """The result of a computation that runs on the event loop, with other calls between its slices.
 
-    For what a transaction waits for: it takes no turns, so it must be short and bounded by itself.
+    For computations inside a transaction. It takes no turns, so it must be short and bounded by itself.
     """
     while True:
         try:
@@ -85,7 +85,7 @@ async def interleave(slices: Slices[T]) -> T:
 
 
 def finish(slices: Slices[T]) -> T:
-    """The result of a computation that is done here and now, however long it takes."""
+    """The result of a computation that runs at once and to its end, however long it takes."""
     while True:
         try:
             next(slices)
@@ -95,30 +95,30 @@ def finish(slices: Slices[T]) -> T:
 
 
 def in_one_slice(function: Callable[[], T]) -> Slices[T]:
-    """A computation that cannot be left before its end, and is bounded by what it is given."""
+    """A computation that cannot be interrupted, and is bounded by the size of its input."""
     yield
     return function()
 
 
 async def each(items: Iterable[A], make: Callable[[A], B]) -> list[B]:
-    """What is made of each, in order; other calls go on in between."""
-    made: list[B] = []
-    held_until = time.perf_counter() + HELD_SECONDS
+    """The results of `make` for each item, in order; other calls go on in between."""
+    results: list[B] = []
+    hold_until = time.perf_counter() + HELD_SECONDS
     for item in items:
-        made.append(make(item))
-        if time.perf_counter() > held_until:
+        results.append(make(item))
+        if time.perf_counter() > hold_until:
             await asyncio.sleep(0)
-            held_until = time.perf_counter() + HELD_SECONDS
-    return made
+            hold_until = time.perf_counter() + HELD_SECONDS
+    return results
 
 
 def batches(items: Sequence[A], size: int) -> Iterator[Sequence[A]]:
-    """These in pieces of so many at most, for statements whose arguments are encoded on the event loop in one go."""
+    """Batches of `size` items at most, for statements whose arguments are encoded on the event loop in one go."""
     return (items[start : start + size] for start in range(0, len(items), size))
 
 
 def _take_turn(slices: Slices[T]) -> Finished[T] | float:
-    """Run slices for one turn; the result where there is one, else the processor time that they took."""
+    """Run slices for one turn; the result if the computation has ended, else the processor time that they took."""
     started = time.thread_time()
     spent = 0.0
     while spent < TURN_SECONDS:
@@ -126,7 +126,7 @@ def _take_turn(slices: Slices[T]) -> Finished[T] | float:
             next(slices)
         except StopIteration as end:
             return Finished(end.value)
-        # The event loop need not ask for the interpreter's lock, and wait the 5 ms after which it would be given it.
+        # Hand the interpreter's lock to the event loop, which would otherwise have to ask for it and wait 5 ms.
         time.sleep(0)
         spent = time.thread_time() - started
     return spent
@@ -134,7 +134,7 @@ def _take_turn(slices: Slices[T]) -> Finished[T] | float:
 
 _THREADS = RunVar[anyio.CapacityLimiter]("computing_threads")
 _LANES = RunVar[WeakValueDictionary[UUID, anyio.Lock]]("computing_lanes")
-"""Of each event loop its own, as anyio's own threads."""
+"""One of each for every event loop, as with anyio's own threads."""
 
 
 def _threads() -> anyio.CapacityLimiter:
@@ -146,7 +146,7 @@ def _threads() -> anyio.CapacityLimiter:
 
 
 def _lane_of(tenant_id: UUID) -> anyio.Lock:
-    """Where the computations of a tenant wait for each other, as long as there are any."""
+    """The lock by which the computations of a tenant wait for each other; it exists as long as they do."""
     try:
         lanes = _LANES.get()
     except LookupError:

@@ -1,4 +1,4 @@
-"""Connections: the roles they act as, the settings they are started with, and the types they know."""
+"""Connections to PostgreSQL: their roles, the settings that they start with, and their type codecs."""
 
 import asyncio
 import math
@@ -28,13 +28,13 @@ OPERATOR_ROLE = "recollect_operator"
 SEARCH_PATH = "recollect, public"
 
 Connect = Callable[..., Coroutine[Any, Any, asyncpg.Connection]]
-"""As `asyncpg.connect`."""
+"""A function with the signature of `asyncpg.connect`."""
 
 UNANSWERED_SECONDS = 1.0
-"""A server that has not answered for so long counts as one that does not, once nobody waits for it any more."""
+"""When the wait for a connection ends after this time or later, the server is counted as one that does not answer."""
 
-SAID_AGAIN_SECONDS = 60.0
-"""How often it is logged of a pool why it has no connection, while that stays the same."""
+LOG_AGAIN_SECONDS = 60.0
+"""How often the reason why a pool has no connection is logged while it stays the same."""
 
 FILES_OF_ADDRESSES = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
 """Parameters of an address of PostgreSQL that name files."""
@@ -43,9 +43,9 @@ log = structlog.get_logger(__name__)
 
 
 def session_settings(role: str, settings: Settings) -> dict[str, str]:
-    """What every session is started with.
+    """The settings that every session starts with.
 
-    `force_custom_plan`: a generic plan may not use a partial index or know how large a tenant is.
+    `force_custom_plan`: a generic plan may not use a partial index, and does not know how large a tenant is.
     """
     return {
         "role": role,
@@ -56,8 +56,8 @@ def session_settings(role: str, settings: Settings) -> dict[str, str]:
         # A vector index goes on searching where filters leave too few of what it found first.
         "hnsw.iterative_scan": "strict_order",
         "plan_cache_mode": "force_custom_plan",
-        # What is read is mostly in memory, and disks have no arms any more. With the default of 4, which is of such
-        # disks, all vectors of a graph are sorted where its vector index answers in a fifth of the time.
+        # Most reads come from memory, and disks have no arms any more. The default of 4 is meant for such disks: with
+        # it, all vectors of a graph are sorted where its vector index answers in a fifth of the time.
         "random_page_cost": "1.1",
         "statement_timeout": str(round(settings.statement_timeout_seconds * 1000)),
         "lock_timeout": str(round(settings.lock_timeout_seconds * 1000)),
@@ -66,10 +66,10 @@ def session_settings(role: str, settings: Settings) -> dict[str, str]:
 
 
 @contextmanager
-def told_refusals(url: str, role: str | None, settings: Settings) -> Iterator[None]:
-    """While connecting as this role (None: as the login itself): say which setting is wrong. Raises Unavailable.
+def translated_connection_errors(url: str, role: str | None, settings: Settings) -> Iterator[None]:
+    """Turn errors of connecting as this role (None: as the login itself) into Unavailable that names the wrong setting.
 
-    A wrong setting may be mended on the server's side, so whoever needs the database tries again.
+    It is Unavailable because a wrong setting may be mended on the server's side, so callers try again.
     """
     name = settings.setting_of(url)
     try:
@@ -79,15 +79,16 @@ def told_refusals(url: str, role: str | None, settings: Settings) -> Iterator[No
     except asyncpg.InvalidCatalogNameError as error:
         raise Unavailable(f"The server has no database of that name: check {name}.") from error
     except asyncpg.InsufficientPrivilegeError as error:
-        of_owner = role == OWNER_ROLE and url == settings.database_url
-        advice = f"set {settings.told_name('owner_database_url')} to one that may" if of_owner else f"check {name}"
+        needs_owner_url = role == OWNER_ROLE and url == settings.database_url
+        owner_setting = settings.told_name("owner_database_url")
+        advice = f"set {owner_setting} to one that may" if needs_owner_url else f"check {name}"
         raise Unavailable(
             f"The login of {name} may not connect to the database{f' as {role}' if role else ''}: {advice}."
         ) from error
     except asyncpg.InvalidParameterValueError as error:
-        if role and role in str(error):  # Whatever the language that the server says it in.
-            never = f"The database was never migrated: its server has no role `{role}`. Run `recollect migrate`."
-            raise Unavailable(never, code=ErrorCode.SCHEMA_OUTDATED) from error
+        if role and role in str(error):  # In whatever language the server answers, it names the role.
+            message = f"The database was never migrated: its server has no role `{role}`. Run `recollect migrate`."
+            raise Unavailable(message, code=ErrorCode.SCHEMA_OUTDATED) from error
         raise _refused_option(name) from error
     except (asyncpg.UndefinedObjectError, asyncpg.CantChangeRuntimeParamError) as error:
         raise _refused_option(name) from error
@@ -106,15 +107,15 @@ def told_refusals(url: str, role: str | None, settings: Settings) -> Iterator[No
     except ssl.SSLError as error:
         raise Unavailable(f"TLS with the server at {name} fails: check its sslmode and its files.") from error
     except ConnectionError as error:
-        if "rejected SSL" not in str(error):  # asyncpg's own words.
+        if "rejected SSL" not in str(error):  # A message of asyncpg.
             raise
         raise Unavailable(f"The server at {name} speaks no TLS: check its sslmode.") from error
     except OSError as error:
         if (parameter := _unreadable_file(url)) is None:  # Such as the socket of a server that is away.
             raise
         raise Unavailable(f"{name}: the file that its {parameter} names cannot be read.") from error
-    except ValueError as error:  # Without its cause: that shows parts of the address, which may be of a password.
-        if str(error).startswith("root certificate file"):  # asyncpg's own words, of a file that nobody named.
+    except ValueError as error:  # Without its cause, which shows parts of the address: they may hold a password.
+        if str(error).startswith("root certificate file"):  # A message of asyncpg about its default file.
             raise Unavailable(
                 f"{name}: its sslmode needs an sslrootcert, the file of the server's authority."
             ) from None
@@ -126,20 +127,23 @@ def _refused_option(name: str) -> Unavailable:
 
 
 def _unreadable_file(url: str) -> str | None:
-    """Which parameter of an address names a file that we cannot read."""
-    named = parse_qsl(urlsplit(url).query)
-    return next((name for name, file in named if name in FILES_OF_ADDRESSES and not os.access(file, os.R_OK)), None)
+    """The parameter of an address that names a file that we cannot read, if any."""
+    parameters = parse_qsl(urlsplit(url).query)
+    return next(
+        (name for name, file in parameters if name in FILES_OF_ADDRESSES and not os.access(file, os.R_OK)), None
+    )
 
 
 def connecting(role: str, settings: Settings, local: str = "") -> Connect:
-    """`asyncpg.connect` for a pool of this role; it raises what `told_refusals` does.
+    """`asyncpg.connect` for a pool of this role; it raises Unavailable as `translated_connection_errors` does.
 
     `local`: settings that are sent with each transaction, the role among them, since others share the connection. They
-    are tried once, so that a login that may not become its role is told as where the session has it from the start.
+    are tried once, so that a login that may not become its role fails while connecting, as it does where the role is
+    set from the start.
     """
 
     async def connect(url: str, **options: Any) -> asyncpg.Connection:
-        with told_refusals(url, role, settings):
+        with translated_connection_errors(url, role, settings):
             connection: asyncpg.Connection = await asyncpg.connect(url, **options)
             if local:
                 try:
@@ -152,54 +156,54 @@ def connecting(role: str, settings: Settings, local: str = "") -> Connect:
     return connect
 
 
-def counted(connecting: Connect, pool: str, settings: Settings) -> Connect:
-    """The same for a pool of this name, with what servers did not answer in time counted, and what they said logged.
+def record_failures(connect: Connect, pool: str, settings: Settings) -> Connect:
+    """The same function for a pool of this name: attempts without an answer are counted, and errors are logged.
 
-    To whoever waits for the pool it is a wait in vain, as where all connections are in use.
+    A caller that waits for the pool only sees that it got no connection, as when all of them are in use.
     """
-    patience = min(UNANSWERED_SECONDS, settings.database_acquire_seconds / 2)
-    failures = _Failures(pool, settings)
+    unanswered_seconds = min(UNANSWERED_SECONDS, settings.database_acquire_seconds / 2)
+    failures = _FailureLog(pool, settings)
 
-    async def connect(*arguments: Any, **options: Any) -> asyncpg.Connection:
+    async def recorded_connect(*arguments: Any, **options: Any) -> asyncpg.Connection:
         began = time.monotonic()
         try:
-            return await connecting(*arguments, **options)
+            return await connect(*arguments, **options)
         except (TimeoutError, asyncio.CancelledError):
-            if time.monotonic() - began >= patience:  # Else whoever asked has left.
+            if time.monotonic() - began >= unanswered_seconds:  # Else the caller has left.
                 record_unanswered(pool, settings.measured_cell)
-                failures.say("the server does not answer")
+                failures.report("the server does not answer")
             raise
         except (RecollectError, *DRIVER_ERRORS) as error:
-            failures.say(str(error), str(error.__cause__ or ""))
+            failures.report(str(error), str(error.__cause__ or ""))
             raise
 
-    return connect
+    return recorded_connect
 
 
-class _Failures:
-    """Why a pool has no connection, logged once a minute: callers are told in general words, and by each call."""
+class _FailureLog:
+    """Logs why a pool has no connection, once a minute: callers get a general message, and one for each call."""
 
     def __init__(self, pool: str, settings: Settings) -> None:
-        self._named = {"pool": pool} | ({"cell": settings.measured_cell} if settings.measured_cell else {})
-        self._said, self._at = "", -math.inf
+        self._labels = {"pool": pool} | ({"cell": settings.measured_cell} if settings.measured_cell else {})
+        self._reason, self._logged_at = "", -math.inf
 
-    def say(self, reason: str, answer: str = "") -> None:
-        """Log it, with what the server answered, unless that was said within the last minute."""
+    def report(self, reason: str, answer: str = "") -> None:
+        """Log the reason and the server's answer, unless the same reason was logged within the last minute."""
         now = time.monotonic()
-        if reason == self._said and now - self._at < SAID_AGAIN_SECONDS:
+        if reason == self._reason and now - self._logged_at < LOG_AGAIN_SECONDS:
             return
-        self._said, self._at = reason, now
-        answered = {"answer": answer} if answer else {}
-        log.warning("no connection to PostgreSQL", **self._named, reason=reason, **answered)
+        self._reason, self._logged_at = reason, now
+        details = {"answer": answer} if answer else {}
+        log.warning("no connection to PostgreSQL", **self._labels, reason=reason, **details)
 
 
 async def register_types(connection: asyncpg.Connection) -> None:
-    """Teach a connection vectors, and JSON by msgspec; raises Unavailable where the database was never migrated."""
+    """Register codecs for vectors and JSON (by msgspec); raises Unavailable where the database was never migrated."""
     try:
         await register_vector(connection)
     except ValueError as error:
-        never = "The database was never migrated: it has no type `vector`. Run `recollect migrate`."
-        raise Unavailable(never, code=ErrorCode.SCHEMA_OUTDATED) from error
+        message = "The database was never migrated: it has no type `vector`. Run `recollect migrate`."
+        raise Unavailable(message, code=ErrorCode.SCHEMA_OUTDATED) from error
     await connection.set_type_codec(
         "jsonb",
         schema="pg_catalog",
@@ -210,4 +214,4 @@ async def register_types(connection: asyncpg.Connection) -> None:
 
 
 async def keep_session(connection: asyncpg.Connection) -> None:
-    """Nothing outlives a transaction here, so a released connection needs no reset (and no round trip for it)."""
+    """Reset nothing on release: no state of a session outlives a transaction, and a reset takes a round trip."""

@@ -19,7 +19,14 @@ from asyncpg.pool import PoolConnectionProxy
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, TenantMoving, TenantReadOnly, TenantSuspended, Unavailable
 from recollect.platform.caller_changes import OnActed
-from recollect.platform.connections import APP_ROLE, connecting, counted, keep_session, register_types, session_settings
+from recollect.platform.connections import (
+    APP_ROLE,
+    connecting,
+    keep_session,
+    record_failures,
+    register_types,
+    session_settings,
+)
 from recollect.platform.driver_errors import raise_service_read_only, translated_errors, translated_writes
 from recollect.platform.metrics import used_connection
 from recollect.platform.shared_connections import local_settings
@@ -44,10 +51,11 @@ if TYPE_CHECKING:
     from recollect.platform.replicas import Replica
 
 OnCommit = Callable[[UUID, frozenset[str]], None]
-"""Told the tenant and the jobs to wake, after a commit. Returns at once and never raises."""
+"""Called after a commit with the tenant and the jobs to wake. Returns at once and never raises."""
 
 OnWritten = Callable[[UUID, Mapping[UUID, int]], None]
-"""Told the tenant, and of each graph that was written its newest revision, after a commit; likewise."""
+"""Called after a commit with the tenant and the newest revision of each graph that was written. Returns at once and
+never raises."""
 
 T = TypeVar("T")
 
@@ -58,23 +66,24 @@ _SET_PERSON = "SELECT set_config('recollect.person_id', $1, true)"
 _SET_PERSON_WITHIN = f"{_SET_PERSON}, require_served($2)"
 
 MAX_WRITERS = 2
-"""Calls that write one graph and hold a connection: the one whose turn it is, and the next."""
+"""Calls that hold a connection to write one graph: the one whose turn it is, and the next."""
 
 RESERVED_CONNECTIONS = 2
-"""Connections of a process beside its pool, for what asks before a tenant is known: no tenant's work delays a key."""
+"""Connections of a process beside its pool, for queries before the tenant is known: no tenant's work delays the
+look-up of a key."""
 
 
 class Participant(Protocol):
-    """What takes part in the transactions of one request that write and are kept."""
+    """Takes part in the transactions of one request that write and are kept."""
 
     async def begin(self, tx: Transaction) -> None:
-        """A transaction has begun; what this raises ends it."""
+        """Called when a transaction has begun; an error raised here ends the transaction."""
 
     async def withdraw(self, tx: Transaction) -> None:
-        """It is about to commit, and undoes the act for which the request came."""
+        """Called before the commit of a transaction that undoes the act for which the request came."""
 
     def commit(self, *, undone: bool) -> None:
-        """It has committed; `undone` where it undoes the act."""
+        """Called after the commit; `undone` where the transaction undoes the act."""
 
 
 class Database:
@@ -106,7 +115,8 @@ class Database:
         self._several, self._cell = bool(settings.cells), settings.measured_cell
         self._replica = replica
         self.several_connections = asyncio.Lock()
-        """Held by who asks for a connection while holding one: a few of these could wait for each other for all."""
+        """Held while a caller that has a connection asks for another: otherwise a few such callers could take the whole
+        pool and wait for each other."""
 
     @classmethod
     @asynccontextmanager
@@ -124,16 +134,16 @@ class Database:
     ) -> AsyncIterator[Self]:
         """A pool that connects when it is first used, so that a process starts while PostgreSQL is away.
 
-        `answer_seconds`: a server that does not answer a statement for so long counts as away.
+        `answer_seconds`: how long the server may take to answer a statement before it counts as away.
         """
-        of_session = session_settings(role, settings)
+        server_settings = session_settings(role, settings)
         pooled = settings.database_pooled
-        local = local_settings(of_session) if pooled else ""
+        local = local_settings(server_settings) if pooled else ""
 
-        def pool_of(size: int, name: str) -> asyncpg.Pool:
+        def create_pool(size: int, name: str) -> asyncpg.Pool:
             return asyncpg.create_pool(
                 url,
-                connect=counted(connecting(role, settings, local), name, settings),
+                connect=record_failures(connecting(role, settings, local), name, settings),
                 min_size=0,
                 max_size=size,
                 init=register_types,
@@ -142,12 +152,14 @@ class Database:
                 max_inactive_connection_lifetime=300,
                 timeout=settings.database_acquire_seconds,
                 command_timeout=answer_seconds,
-                server_settings={"application_name": of_session["application_name"]} if pooled else of_session,
+                server_settings=(
+                    {"application_name": server_settings["application_name"]} if pooled else server_settings
+                ),
             )
 
         async with (
-            pool_of(settings.database_pool_size, cls.pool_name) as pool,
-            pool_of(RESERVED_CONNECTIONS, "reserved") as reserved,
+            create_pool(settings.database_pool_size, cls.pool_name) as pool,
+            create_pool(RESERVED_CONNECTIONS, "reserved") as reserved,
         ):
             yield cls(
                 pool,
@@ -161,7 +173,7 @@ class Database:
             )
 
     def taking_part(self, participant: Participant) -> Self:
-        """The same database, for one request: the participant takes part in what writes and is kept."""
+        """The same database for one request, with a participant in its transactions that write and are kept."""
         database = copy.copy(self)
         database._participant = participant
         return database
@@ -177,7 +189,7 @@ class Database:
         return ()
 
     def known_cell(self, tenant_id: UUID) -> str | None:
-        """The cell in which a tenant was found last; None where that is not known. Asks nobody."""
+        """The cell in which a tenant was last found, without a query; None where it is not known."""
         return HOME
 
     @asynccontextmanager
@@ -195,15 +207,15 @@ class Database:
     ) -> AsyncIterator[Transaction]:
         """Open a transaction for the caller's tenant; commit on a clean exit, roll back on any error.
 
-        `keep` False rolls back in any case: what a call would do is found by doing it.
+        `keep` False rolls back in any case: a dry run, which finds what a call would do by doing it.
         Reads are REPEATABLE READ, READ ONLY: one call sees one state, and cannot write. `reply_bytes` as in
-        Transaction. `also_suspended`: it may write though the tenant is suspended, as what is `of_service` may.
-        `expects`: a graph that must still be the same; raises GraphChanged where it begins. `keyed`: all that is asked
-        in it is looked up by keys, so that each statement is planned once a session. `durable` False: it writes
-        what can be made again, and its commit waits for no disk; a server that dies may forget what it committed within
-        the last second.
-        Raises TenantReadOnly, TenantSuspended or TenantMoving, where it begins or where it would commit; and
-        Unavailable when PostgreSQL is away or busy, or the tenant's share of the connections is.
+        Transaction. `also_suspended`: the transaction may write though the tenant is suspended, as one of a caller that
+        is `of_service` may. `expects`: a graph that must still be the same; raises GraphChanged at the beginning
+        otherwise. `keyed`: every statement looks rows up by keys, so that it is planned once a session. `durable`
+        False: the commit does not wait for the disk, for data that can be made again; a server that dies may lose what
+        was committed within the last second.
+        Raises TenantReadOnly, TenantSuspended or TenantMoving at the beginning or before the commit; and Unavailable
+        when PostgreSQL is away or busy, or the tenant's share of the connections is in use.
         """
         participant = self._participant if keep and not read_only else None
         must_be_writable = not (read_only or also_suspended or caller.of_service)
@@ -214,7 +226,7 @@ class Database:
             )
             transaction.replica = self._replica
             try:
-                # Inside: whoever leaves while it begins or ends leaves no transaction open behind.
+                # Inside the try: a call cancelled while the transaction begins or ends leaves none open.
                 await connection.execute(
                     begin_statements(caller.tenant_id, terms, local=self._local, expects=expects, keyed=keyed)
                 )
@@ -223,7 +235,7 @@ class Database:
                 yield transaction
                 if participant is not None and transaction.undoes_act:
                     await participant.withdraw(transaction)
-                ended = await connection.execute(end_statements(terms, keep=keep, durable=durable))
+                status = await connection.execute(end_statements(terms, keep=keep, durable=durable))
             except BaseException as error:
                 await roll_back(connection, within=self._rollback_seconds)
                 self._raise_suspended(error)
@@ -231,11 +243,11 @@ class Database:
                     raise_service_read_only(error)
                 raise
             finally:
-                if transaction.acted and self._on_acted:  # Also where nobody knows whether it has committed.
+                if transaction.acted and self._on_acted:  # Even where it is not known whether it committed.
                     self._on_acted(caller.tenant_id)
             if not keep:
                 return
-            if ended != "COMMIT":  # An error was swallowed: PostgreSQL rolled back.
+            if status != "COMMIT":  # An error was swallowed: PostgreSQL rolled back.
                 raise asyncpg.InFailedSQLTransactionError("a statement failed inside the transaction")
             if participant is not None:
                 participant.commit(undone=transaction.undoes_act)
@@ -247,7 +259,7 @@ class Database:
 
     @asynccontextmanager
     async def system(self) -> AsyncIterator[Session]:
-        """A session of no tenant: row-level security shows it no rows, only the SECURITY DEFINER functions answer."""
+        """A session without a tenant: row-level security shows it no rows; it reads by SECURITY DEFINER functions."""
         acquiring = self._reserved.acquire(timeout=self._acquire_seconds)
         async with (
             translated_errors(),
@@ -266,12 +278,12 @@ class Database:
         held_as: Callable[[], list[bytes]] | None = None,
         slug: str | None = None,
     ) -> T | None:
-        """What `ask` finds in whichever cell has it, before a tenant is known; None where no cell has it.
+        """What `ask` finds in the first cell that has it, before a tenant is known; None where no cell has it.
 
-        `by` is the secret or the name that is looked up, by which the cell is remembered. With `person_id` it is asked
-        in a transaction of that person (`personal`), else without a tenant; with `slug` in that tenant's cell alone.
-        `held_as` tells the hashes under which the secret may be stored. Raises Unavailable where nothing is found and a
-        cell that was asked is away, or the tenant that is named or has the secret is moving.
+        `by` is the secret or the name that is looked up; the process remembers in which cell it was found. With
+        `person_id`, `ask` runs in a transaction of that person (`personal`), else in a session without a tenant; with
+        `slug`, in that tenant's cell alone. `held_as` returns the hashes under which the secret may be stored. Raises
+        Unavailable where nothing is found and a cell is away, or the tenant of the slug or of the secret is moving.
         """
         async with self.system() if person_id is None else self.personal(person_id) as session:
             return await ask(session)
@@ -287,9 +299,9 @@ class Database:
     ) -> list[T]:
         """What `ask` lists in all cells together; cells that are away are left out.
 
-        It is asked as by `find_in_any_cell`; of the home cell by the session `at_home`, if that is given. With `slugs`
-        the cells of these tenants are asked, and Unavailable is raised where one is away; with `sure`, where some cell
-        is away and nothing is listed.
+        `ask` runs as in `find_in_any_cell`; in the home cell by the session `at_home`, if that is given. With `slugs`
+        only the cells of these tenants are asked, and Unavailable is raised where one is away. With `sure`, Unavailable
+        is raised where a cell is away and nothing is listed.
         """
         if at_home is not None:
             return await ask(at_home)
@@ -297,21 +309,22 @@ class Database:
             return await ask(session)
 
     async def is_erased(self, tenant_id: UUID) -> bool:
-        """Whether no cell has a tenant any more that was in one of several. Raises Unavailable where one is away."""
+        """Whether no cell has this tenant any more; False with a single cell. Raises Unavailable where one is away."""
         return False
 
     async def do_in_other_cells(self, person_id: UUID, do: Ask[object], *, sure: bool = False) -> None:
-        """Do this in each cell but home, in a transaction of the person; a cell that is away is left out.
+        """Run `do` in each cell but home, in a transaction of the person; a cell that is away is left out.
 
-        With `sure`, Unavailable is raised where one is away or too slow; the others may have done it.
+        With `sure`, Unavailable is raised where a cell is away or too slow; the others may have run it.
         """
 
     @asynccontextmanager
     async def personal(self, person_id: UUID, *, within: UUID | None = None) -> AsyncIterator[Session]:
-        """A transaction of a person who has signed in, and of no tenant: their own rows are all that it shows.
+        """A transaction of a person who has signed in, without a tenant: row-level security shows it only their rows.
 
-        `within`: the tenant to which their session is confined, in whose cell it is. Raises Unavailable, as
-        `transaction` does, and TenantMoving where that is not here, or leaves and such a session is written.
+        `within`: the tenant to which their session is confined; the session is in that tenant's cell. Raises
+        Unavailable, as `transaction` does, and TenantMoving where that tenant is not in this cell, or is leaving it and
+        such a session is written.
         """
         async with self._connection_of(person_id) as connection, connection.transaction():
             if self._local:
@@ -329,8 +342,8 @@ class Database:
     ) -> AsyncIterator[Transaction]:
         """A `transaction` that writes the graph of that name or id.
 
-        Until few others of this process do, it has no connection. Whoever then asks for the graph's lock waits with
-        one. Raises Unavailable also where its turn does not come.
+        It takes a connection once fewer than MAX_WRITERS calls of this process write the graph, and waits for the
+        graph's lock with that. Raises Unavailable also where its turn does not come.
         """
         async with AsyncExitStack() as stack:
             try:
@@ -343,7 +356,7 @@ class Database:
 
     @asynccontextmanager
     async def _with_settings(self, connection: PoolConnectionProxy) -> AsyncIterator[None]:
-        """Give a connection that others share its settings, which hold for a transaction; ours has them."""
+        """Set the session's settings for a transaction on a shared connection; a connection of our own has them."""
         if not self._local:
             yield
             return
@@ -357,7 +370,7 @@ class Database:
             await session.fetchval(Query("SELECT 1"))
 
     def _raise_suspended(self, error: BaseException) -> None:
-        """Raise what `require_writable` means, where it is that."""
+        """Raise the error that a SQLSTATE of our own functions (`require_writable` and others) stands for, if any."""
         match getattr(error, "sqlstate", None):
             case "RC001":
                 raise TenantReadOnly(self._contact) from error
@@ -370,7 +383,7 @@ class Database:
 
     @asynccontextmanager
     async def _connection_of(self, tenant_id: UUID) -> AsyncIterator[PoolConnectionProxy]:
-        """A connection of the tenant's share, waited for as long as for one of the pool."""
+        """A connection from the tenant's share of the pool."""
         await give_way()
         acquiring = self._acquired(tenant_id)
         async with translated_errors(), used_connection(self.pool_name, acquiring, self._cell) as connection:
@@ -378,8 +391,9 @@ class Database:
 
     @asynccontextmanager
     async def _acquired(self, tenant_id: UUID) -> AsyncIterator[PoolConnectionProxy]:
+        """A connection of the pool; the waits for the tenant's share and for the pool have one time limit."""
         began = time.monotonic()
         async with self._tenants.held(tenant_id, wait_seconds=self._acquire_seconds):
-            left = max(self._acquire_seconds - (time.monotonic() - began), 0.01)
-            async with self._pool.acquire(timeout=left) as connection:
+            remaining = max(self._acquire_seconds - (time.monotonic() - began), 0.01)
+            async with self._pool.acquire(timeout=remaining) as connection:
                 yield connection

@@ -1,4 +1,4 @@
-"""What the driver's errors mean to a caller."""
+"""Translation of the driver's errors into errors for callers."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -20,19 +20,19 @@ from recollect.errors import (
 _OF_ACCOUNTS = frozenset(
     f"{table}_person_id_fkey" for table in ("members", "sessions", "password_resets", "passkeys", "passkey_challenges")
 )
-"""By these a row refers to a person, whose account may be deleted in the moment in which it is written."""
+"""Foreign keys to a person, whose account may be deleted just when the row is written."""
 
 DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 
 OUT_OF_ROOM = (asyncpg.DiskFullError, asyncpg.OutOfMemoryError)
-"""Of the server's disk or memory. What it said is logged: it is for whoever runs it, and callers are told less."""
+"""The server's disk or memory is full. Its message is logged for operators; callers get a shorter one."""
 
 log = structlog.get_logger(__name__)
 
 
 @asynccontextmanager
 async def translated_errors() -> AsyncIterator[None]:
-    """Turn the driver's errors into the ones that callers know; anything unforeseen passes through."""
+    """Turn the driver's errors into errors for callers; unforeseen ones pass through."""
     try:
         yield
     except (TimeoutError, *DRIVER_ERRORS) as error:
@@ -45,7 +45,7 @@ async def translated_errors() -> AsyncIterator[None]:
 
 
 def translate(error: BaseException) -> RecollectError | None:
-    """What a driver error means to a caller; None where it is a fault of ours."""
+    """The error for callers that a driver error stands for; None where the fault is ours."""
     match error:
         case asyncpg.PostgresError(sqlstate="RC003"):
             return TenantMoving()
@@ -64,7 +64,7 @@ def translate(error: BaseException) -> RecollectError | None:
         case asyncpg.PostgresConnectionError() | asyncpg.OperatorInterventionError() | OSError():
             return Unavailable("The database is away. Try again in a moment.")
         case asyncpg.TargetServerAttributeNotMatched():
-            # Of several servers that the address names, each that answers is a standby: until one is promoted.
+            # The address names several servers, and all that answer are standbys, until one is promoted.
             return Unavailable("The database takes no writes yet. Try again in a moment.")
         case asyncpg.CharacterNotInRepertoireError() | asyncpg.UntranslatableCharacterError():
             return InvalidInput("Text cannot hold the character U+0000")
@@ -74,17 +74,17 @@ def translate(error: BaseException) -> RecollectError | None:
                 code=ErrorCode.REQUEST_TOO_LARGE,
             )
         case asyncpg.InternalClientError() if "another operation (2)" in str(error):
-            # asyncpg's word for a session that the server ended between two statements (state 2: reading its farewell).
+            # asyncpg's message for a session that the server ended between two statements (state 2: reading the end).
             return Unavailable("The database is away. Try again in a moment.")
         case asyncpg.InterfaceError() if "clos" in str(error) or "released back to the pool" in str(error):
-            # The pool takes back a connection that is lost, while a transaction still has it.
+            # The pool takes back a lost connection while a transaction still has it.
             return Unavailable("The database is away. Try again in a moment.")
     return None
 
 
 @contextmanager
 def translated_writes() -> Iterator[None]:
-    """For statements that may write: where PostgreSQL takes no writes, the service is read-only."""
+    """For statements that may write: report the service as read-only where PostgreSQL takes no writes."""
     try:
         yield
     except asyncpg.ReadOnlySQLTransactionError as error:
@@ -92,7 +92,7 @@ def translated_writes() -> Iterator[None]:
 
 
 def raise_service_read_only(error: BaseException) -> None:
-    """Raise Unavailable where a write met a server that takes none: its operator's doing, or a standby."""
+    """Raise Unavailable for a write on a server that takes none: set so by its operator, or a standby."""
     if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
         raise Unavailable(
             "This service is read-only for the moment: nothing was written. Reading goes on. Try again later.",

@@ -1,10 +1,10 @@
 """Vectors of recent questions, kept in this process.
 
-A question is asked again: by the same agent in the next turn, by others, in several phrasings of which some are alike.
-Texts to be stored are not: whoever embeds those uses the embedder itself, but for the previous one's vectors of them.
+Questions repeat: the same agent asks one again in its next turn, or others do, and some of their phrasings are alike.
+Texts to be stored do not repeat: they are embedded without this cache, except for their vectors by a previous model.
 
-A tenant's questions are its own: asked again by another, they are embedded again, and what is told of the cache tells
-of the tenant that asks. Otherwise a question that another tenant asked could be found out, by figures or by time.
+Each tenant has its own entries: a question that another tenant asks is embedded again, and figures about the cache
+are those of the tenant that asks. Otherwise a tenant could find out, by figures or by timing, what another one asked.
 """
 
 import asyncio
@@ -19,10 +19,10 @@ from recollect.platform.embedding import Embedded, Embedder, TokenBits, Vectors,
 from recollect.platform.metrics import CacheTallies
 
 MAX_CHARACTERS = 1_000
-"""A longer text is no question, and is embedded each time."""
+"""Longest text that is cached; a longer one is hardly a question, and is embedded each time."""
 
 NOBODY = UUID(int=0)
-"""In the place of a tenant: whoever asks while nobody can be known."""
+"""The tenant of questions that come while no caller can be identified."""
 
 Key = tuple[UUID, str, str]
 """Tenant, model and text."""
@@ -30,17 +30,17 @@ Key = tuple[UUID, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is kept of a text, its vector and those of its tokens, and how many bytes it takes together with its key."""
+    """The vector of a text and those of its tokens, and their size in bytes together with the key."""
 
     row: Vectors
     size: int
 
 
 class LruRows:
-    """Rows by key: of each tenant at most `max_entries`, of all together at most `max_bytes`.
+    """Rows by key: at most `max_entries` of each tenant, and at most `max_bytes` of all together.
 
-    A tenant with too many loses its own least recently used one. Where all are too large, the tenant loses one that
-    was there least recently.
+    Beyond `max_entries`, a tenant loses its least recently used row. Beyond `max_bytes`, the tenant whose last use is
+    longest ago loses one.
     """
 
     def __init__(self, max_entries: int, max_bytes: int) -> None:
@@ -54,7 +54,7 @@ class LruRows:
         return len(self._tenants.get(tenant_id, ()))
 
     def entries(self) -> dict[Key, Entry]:
-        """All that is kept."""
+        """All entries."""
         return {key: entry for rows in self._tenants.values() for key, entry in rows.items()}
 
     def get(self, key: Key) -> Vectors | None:
@@ -67,7 +67,7 @@ class LruRows:
         return rows[key].row
 
     def put(self, key: Key, row: Vectors) -> None:
-        """Keep a row of one's own; one that is larger than all may be is not kept."""
+        """Store a row, which nobody else may change; one larger than `max_bytes` is not stored."""
         self._drop(key)
         tenant_id, model, text = key
         entry = Entry(row, row.nbytes + 4 * (len(model) + len(text)))
@@ -92,20 +92,20 @@ class LruRows:
 
 
 class CachedEmbedder:
-    """Remembers the vectors of a tenant's short texts; `of` gives the Embedder of one.
+    """Remembers the vectors of each tenant's short texts; `of` returns the Embedder of a tenant.
 
-    Equal texts that a tenant asks for at once are embedded once. What fails is not remembered. A caller who leaves does
-    not take the work away from those who wait for the same.
+    Equal texts that a tenant asks for at once are embedded once. Failures are not remembered. When a caller leaves, the
+    embedding goes on for others that wait for the same text.
     """
 
     def __init__(self, embedder: Embedder, *, max_entries: int, max_bytes: int) -> None:
         self.embedder = embedder
         self.tallies = CacheTallies("embeddings")
         self.recent = LruRows(max_entries, max_bytes)
-        self._coming: dict[Key, asyncio.Task[dict[Key, Vectors]]] = {}
+        self._pending: dict[Key, asyncio.Task[dict[Key, Vectors]]] = {}
 
     def of(self, tenant_id: UUID) -> "TenantEmbedder":
-        """The tenant's."""
+        """The Embedder of a tenant."""
         return TenantEmbedder(self, tenant_id)
 
     async def embed(self, tenant_id: UUID, texts: Sequence[str]) -> Vectors:
@@ -119,42 +119,42 @@ class CachedEmbedder:
         keys = [(tenant_id, self.embedder.model, text) for text in texts]
         rows = {key: row for key in dict.fromkeys(keys) if (row := self.recent.get(key)) is not None}
         self.tallies.count(tenant_id, hits=len(rows), misses=len(set(keys)) - len(rows))
-        for coming in self._awaited([key for key in dict.fromkeys(keys) if key not in rows]):
-            rows |= await asyncio.shield(coming)
+        for task in self._pending_tasks([key for key in dict.fromkeys(keys) if key not in rows]):
+            rows |= await asyncio.shield(task)
         vectors = np.array([rows[key][0] for key in keys], np.float32).reshape(len(keys), self.embedder.dimensions)
         return Embedded(vectors, [rows[key][1:].copy() for key in keys])
 
     async def close(self) -> None:
-        """End what nobody waits for any more, and close the embedder."""
-        for coming in set(self._coming.values()):
-            coming.cancel()
+        """Cancel pending work, which nobody waits for any more, and close the embedder."""
+        for task in set(self._pending.values()):
+            task.cancel()
         await self.embedder.close()
 
-    def _awaited(self, keys: Sequence[Key]) -> list[asyncio.Task[dict[Key, Vectors]]]:
-        """The work that will bring these rows: what is under way, and one new task for the rest."""
-        new = [key for key in keys if key not in self._coming]
+    def _pending_tasks(self, keys: Sequence[Key]) -> list[asyncio.Task[dict[Key, Vectors]]]:
+        """The tasks that will produce these rows: those under way, and a new one for the rest."""
+        new = [key for key in keys if key not in self._pending]
         if new:
             task = asyncio.create_task(self._fetch(new))
-            self._coming |= dict.fromkeys(new, task)
-            task.add_done_callback(lambda done: self._arrived(new, done))
-        return list(dict.fromkeys(self._coming[key] for key in keys))
+            self._pending |= dict.fromkeys(new, task)
+            task.add_done_callback(lambda done: self._store_results(new, done))
+        return list(dict.fromkeys(self._pending[key] for key in keys))
 
     async def _fetch(self, keys: Sequence[Key]) -> dict[Key, Vectors]:
         embedded = await embed_questions(self.embedder, [text for _, _, text in keys])
         rows = zip(keys, embedded.vectors, embedded.tokens, strict=True)
         return {key: np.vstack([vector, tokens]) for key, vector, tokens in rows}
 
-    def _arrived(self, keys: Sequence[Key], done: asyncio.Task[dict[Key, Vectors]]) -> None:
+    def _store_results(self, keys: Sequence[Key], done: asyncio.Task[dict[Key, Vectors]]) -> None:
         for key in keys:
-            del self._coming[key]
-        if done.cancelled() or done.exception() is not None:  # Asked for, so that nobody has to be left to hear of it.
+            del self._pending[key]
+        if done.cancelled() or done.exception() is not None:  # Retrieved: no caller may be left to do so.
             return
         for key, row in done.result().items():
             self.recent.put(key, row)
 
 
 class TenantEmbedder:
-    """The Embedder of one tenant, which remembers what it asked."""
+    """The Embedder of one tenant, which uses the cache."""
 
     def __init__(self, cache: CachedEmbedder, tenant_id: UUID) -> None:
         inner = cache.embedder
@@ -172,8 +172,8 @@ class TenantEmbedder:
         return await self._cache.embed_questions(self._tenant_id, texts)
 
     async def embed_passages(self, texts: Sequence[str]) -> Embedded[TokenBits]:
-        """See TokenEmbedder. What is to be kept is not remembered here."""
+        """See TokenEmbedder. Passages are not cached."""
         return await embed_passages(self._cache.embedder, texts)
 
     async def close(self) -> None:
-        """See Embedder: closing is the cache's affair."""
+        """See Embedder. Closes nothing: the cache closes the embedder."""

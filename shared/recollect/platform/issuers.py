@@ -1,8 +1,8 @@
-"""Issuers of tokens that a tenant chose: what they publish of themselves, and whether a token is really theirs.
+"""Issuers of tokens that a tenant chose: the documents that they publish, and the verification of their tokens.
 
-An issuer's addresses are a stranger's, so each is asked by `platform.outbound`. What was read is kept for a while, a
-tenant's own: no tenant learns from another's questions. A token that names a key which is not among those kept has the
-documents read anew, since issuers rotate their keys; but only so often, however many such tokens come.
+An issuer's addresses are chosen by a stranger, so they are requested by `platform.outbound`. The documents are cached
+for a while, for each tenant by itself: no tenant learns from another's requests. A token that names an unknown key has
+them read anew, since issuers rotate their keys; but only so often, however many such tokens come.
 """
 
 import asyncio
@@ -25,17 +25,17 @@ from recollect.errors import InvalidInput
 from recollect.platform.outbound import Outbound, OutboundFailed
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
-"""Of which a configuration names one: asymmetric all, so that what verifies cannot sign."""
+"""Algorithms, of which a configuration names one: all asymmetric, so that a key that verifies cannot sign."""
 
 KEPT_SECONDS = 600.0
-"""How long what an issuer publishes is kept."""
+"""How long an issuer's documents are cached."""
 
 PAUSE_SECONDS = 30.0
-"""An issuer is asked anew for a key that nobody knows, or after it did not answer, so long after the last time."""
+"""The shortest time between two requests to an issuer for an unknown key, or after it did not answer."""
 
 KEPT_ISSUERS = 1_000
 MAX_KEYS = 50
-"""Keys of one issuer that are looked at."""
+"""Keys of one issuer that are read; further ones are ignored."""
 
 MAX_TOKEN = 16 * 1024
 """Characters of a token."""
@@ -58,15 +58,15 @@ _Key = tuple[UUID, str]
 
 
 class IssuerFailed(Exception):
-    """An issuer cannot be asked, or what it says is not as it should be; the message is for whoever configured it."""
+    """An issuer does not answer, or its documents are wrong; the message is for the person who configured it."""
 
 
 class TokenRefused(Exception):
-    """A token is not this issuer's, or does not hold. The message is for the log: whoever brought it is not told."""
+    """A token is not of this issuer, or not valid. The message is for the log, not for the bearer of the token."""
 
 
 class IssuerMetadata(Struct, frozen=True):
-    """What an issuer says of itself (OpenID Discovery; RFC 8414): as much of it as we use."""
+    """An issuer's metadata (OpenID Discovery; RFC 8414): the part of it that we use."""
 
     issuer: str
     jwks_uri: str
@@ -82,34 +82,34 @@ class _KeySet(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Issuer:
-    """What an issuer publishes."""
+    """The documents that an issuer publishes."""
 
     metadata: IssuerMetadata
     keys: tuple[dict[str, Any], ...]
 
     def key(self, kid: str | None, algorithm: str) -> PublicKey | None:
-        """The key that a token names; the only one that fits, where it names none. None where there is none."""
-        fitting = [each for each in self.keys if _fits(each, algorithm) and kid in (None, each.get("kid"))]
-        return _imported(fitting[0]) if len(fitting) == 1 else None
+        """The key that a token names; the only usable one for a token without a `kid`. None where there is none."""
+        matches = [key for key in self.keys if _is_usable(key, algorithm) and kid in (None, key.get("kid"))]
+        return _imported(matches[0]) if len(matches) == 1 else None
 
 
 class Issuers:
-    """Asks issuers, and remembers what they said. One for a process."""
+    """Requests the documents of issuers, and caches them. A process has one."""
 
     def __init__(self, outbound: Outbound, clock: Callable[[], float] = time.monotonic) -> None:
         self._outbound = outbound
-        self._kept: TTLCache[_Key, Issuer] = TTLCache(KEPT_ISSUERS, KEPT_SECONDS, timer=clock)
-        self._asked: TTLCache[_Key, bool] = TTLCache(KEPT_ISSUERS, PAUSE_SECONDS, timer=clock)
-        self._reading: dict[_Key, asyncio.Task[Issuer]] = {}
+        self._cached: TTLCache[_Key, Issuer] = TTLCache(KEPT_ISSUERS, KEPT_SECONDS, timer=clock)
+        self._recently_asked: TTLCache[_Key, bool] = TTLCache(KEPT_ISSUERS, PAUSE_SECONDS, timer=clock)
+        self._pending: dict[_Key, asyncio.Task[Issuer]] = {}
 
     async def issuer(self, tenant_id: UUID, address: str) -> Issuer:
-        """What the issuer of this address publishes, for a tenant that chose it. Raises IssuerFailed."""
-        return self._kept.get((tenant_id, address)) or await self._read(tenant_id, address)
+        """The documents of the issuer at this address, for a tenant that chose it. Raises IssuerFailed."""
+        return self._cached.get((tenant_id, address)) or await self._read(tenant_id, address)
 
     async def verified(self, tenant_id: UUID, address: str, token: str, algorithm: str) -> jwt.Token:
-        """A token whose signature is this issuer's, by the one algorithm that may be.
+        """The token, after its signature was verified by a key of this issuer and this algorithm.
 
-        Its claims are the caller's to check. Raises TokenRefused, or IssuerFailed.
+        The caller has to check its claims. Raises TokenRefused, or IssuerFailed.
         """
         key = await self._key(tenant_id, address, _kid(token, algorithm), algorithm)
         try:
@@ -126,22 +126,22 @@ class Issuers:
         return found
 
     async def _read(self, tenant_id: UUID, address: str) -> Issuer:
-        """Ask the issuer, together with whoever else asks for it now."""
+        """Request the issuer's documents, once for all calls that need them at the same time."""
         key = tenant_id, address
-        reading = self._reading.get(key)
-        if reading is None:
-            if key in self._asked:
+        task = self._pending.get(key)
+        if task is None:
+            if key in self._recently_asked:
                 raise IssuerFailed("It was asked a moment ago, and is not asked again yet.")
-            self._asked[key] = True
-            reading = self._reading[key] = asyncio.create_task(self._fetch(tenant_id, address))
-            reading.add_done_callback(lambda done: self._note(key, done))
-        return await asyncio.shield(reading)
+            self._recently_asked[key] = True
+            task = self._pending[key] = asyncio.create_task(self._fetch(tenant_id, address))
+            task.add_done_callback(lambda done: self._store_result(key, done))
+        return await asyncio.shield(task)
 
-    def _note(self, key: _Key, done: "asyncio.Task[Issuer]") -> None:
-        del self._reading[key]
+    def _store_result(self, key: _Key, done: "asyncio.Task[Issuer]") -> None:
+        del self._pending[key]
         if done.cancelled() or done.exception() is not None:
             return
-        self._kept[key] = done.result()
+        self._cached[key] = done.result()
 
     async def _fetch(self, tenant_id: UUID, address: str) -> Issuer:
         metadata = await self._metadata(tenant_id, address)
@@ -152,17 +152,18 @@ class Issuers:
 
     async def _metadata(self, tenant_id: UUID, address: str) -> IssuerMetadata:
         for well_known in _WELL_KNOWN:
-            metadata = _decoded(await self._get(tenant_id, _inserted(address, well_known)), IssuerMetadata)
+            url = _metadata_url(address, well_known)
+            metadata = _decoded(await self._get(tenant_id, url), IssuerMetadata)
             if metadata is None:
                 continue
-            if metadata.issuer != address:  # Else one issuer could speak for another (OpenID Discovery, 4.3).
+            if metadata.issuer != address:  # Otherwise one issuer could speak for another (OpenID Discovery, 4.3).
                 raise IssuerFailed("It calls itself by another address than the one that is configured.")
             self._require_addresses(metadata)
             return metadata
         raise IssuerFailed("It does not describe itself at its well-known addresses.")
 
     async def _get(self, tenant_id: UUID, url: str) -> bytes:
-        """What is at an address; nothing where that is an error."""
+        """The body of the answer; empty for any status but 200."""
         try:
             answer = await self._outbound.get(url, asked_by=tenant_id)
         except OutboundFailed as error:
@@ -179,14 +180,14 @@ class Issuers:
                 raise IssuerFailed(f"It names what can be no address of its own: {error}.") from None
 
     def require_address(self, url: str, *, path: str) -> None:
-        """Raise InvalidInput at `path` for what can be no address of an issuer by its form."""
+        """Raise InvalidInput at `path` for a URL whose form no address of an issuer may have."""
         if not url.startswith(("https://", "http://")) or not url.isascii() or not url.isprintable():
             raise InvalidInput("An address begins with https://", path=path)
         self._outbound.require_address(url, path=path)
 
 
-def _inserted(address: str, well_known: str) -> str:
-    """Where an issuer describes itself: OpenID appends the well-known path, RFC 8414 inserts it before the issuer's."""
+def _metadata_url(address: str, well_known: str) -> str:
+    """The URL of an issuer's metadata: OpenID appends the well-known path, RFC 8414 inserts it before the issuer's."""
     if well_known.endswith("openid-configuration"):
         return address.rstrip("/") + well_known
     scheme, _, rest = address.partition("://")
@@ -202,7 +203,7 @@ def _decoded(body: bytes, type_: type[T]) -> T | None:
 
 
 def _kid(token: str, algorithm: str) -> str | None:
-    """The key that a token says it is signed with; raises TokenRefused where it is none of ours to look at."""
+    """The id of the key by which a token claims to be signed; raises TokenRefused for one that we do not accept."""
     if len(token) > MAX_TOKEN or not token.isascii():
         raise TokenRefused("it is too long, or no token")
     try:
@@ -217,8 +218,8 @@ def _kid(token: str, algorithm: str) -> str | None:
     return kid
 
 
-def _fits(key: dict[str, Any], algorithm: str) -> bool:
-    """Whether a published key is one that verifies this algorithm, as far as it says."""
+def _is_usable(key: dict[str, Any], algorithm: str) -> bool:
+    """Whether a published key claims to verify this algorithm."""
     if key.get("use", "sig") != "sig" or key.get("alg", algorithm) != algorithm:
         return False
     if algorithm.startswith("ES"):
@@ -227,7 +228,7 @@ def _fits(key: dict[str, Any], algorithm: str) -> bool:
 
 
 def _imported(key: dict[str, Any]) -> PublicKey | None:
-    """The public part of a published key; None for one that is none, or too weak."""
+    """The public part of a published key; None for a malformed or weak one."""
     members = _MEMBERS[key["kty"]]
     public: dict[str, Any] = {name: key[name] for name in members if isinstance(key.get(name), str)}
     if len(public) < len(members) or max(map(len, public.values())) > _MAX_MEMBER:

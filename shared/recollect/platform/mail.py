@@ -1,8 +1,8 @@
 """Mail: one plain-text message to one person, by the SMTP server of the settings.
 
-A message is sent once, on a connection of its own, within a bounded time, and a process sends few at once. Nothing that
-others chose stands in a header but the address, which has the form that browsers take for one (HTML, 4.10.5.1.5): it
-can begin no other header, name no second person, and end no command.
+A message is sent once, on a connection of its own, within a bounded time, and a process sends few at once. The address
+is the only text of others in a header. It must have the form that browsers accept (HTML, 4.10.5.1.5), so that it cannot
+begin another header, name a second person, or end a command.
 """
 
 import asyncio
@@ -27,13 +27,13 @@ from recollect.printable import controls
 from recollect.settings import Settings
 
 AT_ONCE = 4
-"""Messages that a process sends at once; others wait, within the time of theirs."""
+"""Messages that a process sends at once; others wait, and their time runs meanwhile."""
 
 MAX_WAITING = 100
-"""Messages that wait or are sent; one more is not taken."""
+"""Messages that wait or are being sent; one more is refused."""
 
 FAREWELL_SECONDS = 1.0
-"""How long a server that took a message may take to say goodbye."""
+"""How long a server that accepted a message may take to answer QUIT."""
 
 MAX_SUBJECT = 200
 MAX_TEXT = 10_000
@@ -48,7 +48,7 @@ log = structlog.get_logger(__name__)
 
 
 class MailFailed(Exception):
-    """A message was not sent, as far as is known. It never says why: the log does."""
+    """A message was not sent, as far as is known. Only the log says why."""
 
     def __init__(self) -> None:
         super().__init__("The message could not be sent")
@@ -64,12 +64,12 @@ class Letter:
 
 
 def is_sendable(address: str) -> bool:
-    """Whether mail is sent to such an address: one of plain ASCII, as every server takes."""
+    """Whether mail can be sent to this address: only plain ASCII, which every server accepts."""
     return _ADDRESS.fullmatch(address) is not None
 
 
 class Mailer:
-    """Sends letters. One for a process: its bounds are those of all."""
+    """Sends letters. A process has one: its limits hold for all letters of the process."""
 
     def __init__(self, server: MailServer, sender: str, *, seconds: float, tls: ssl.SSLContext | None = None) -> None:
         name, address = parseaddr(sender)
@@ -79,14 +79,14 @@ class Mailer:
 
     @classmethod
     def of(cls, settings: Settings, *, tls: ssl.SSLContext | None = None) -> "Mailer | None":
-        """The one of the settings; None where no mail is sent."""
+        """The mailer that the settings describe; None where they name no server."""
         if settings.mail_url is None or settings.mail_from is None:
             return None
         server = read_mail_url(settings.mail_url.get_secret_value())
         return cls(server, settings.mail_from, seconds=settings.mail_seconds, tls=tls)
 
     async def send(self, letter: Letter) -> None:
-        """Hand a letter to the server; raises MailFailed, also where the address is none that mail can be sent to."""
+        """Hand a letter to the server; raises MailFailed, also where no mail can be sent to the address."""
         try:
             message = self._message(letter)
             async with (
@@ -96,7 +96,7 @@ class Mailer:
             ):
                 await self._hand_over(message, letter.to)
         except (aiosmtplib.SMTPException, HeaderParseError, ValueError, OSError) as error:
-            # No text of the server's: it may repeat whom the letter is for.
+            # No text of the server: it may repeat the recipient.
             code = getattr(error, "code", None)
             log.warning("mail not sent", server=self._server.host, reason=type(error).__name__, code=code)
             raise MailFailed from None
@@ -108,7 +108,7 @@ class Mailer:
             port=server.port,
             username=server.user,
             password=server.password,
-            local_hostname=self._sender.domain,  # Else the system's resolver is asked, and holds everybody up.
+            local_hostname=self._sender.domain,  # Otherwise the system's resolver is asked, and blocks the event loop.
             timeout=self._seconds,
             use_tls=server.security is MailSecurity.TLS,
             start_tls=server.security is MailSecurity.STARTTLS,
@@ -117,10 +117,10 @@ class Mailer:
         try:
             await client.connect()
             await client.send_message(message, sender=self._sender.addr_spec, recipients=[to])
-            with suppress(aiosmtplib.SMTPException, OSError):  # It is taken already.
+            with suppress(aiosmtplib.SMTPException, OSError):  # The message is already accepted.
                 await client.quit(timeout=FAREWELL_SECONDS)
         finally:
-            client.close()  # Not as a context: that would wait for a farewell also when nobody waits any more.
+            client.close()  # Not as a context manager: that would wait for QUIT even after a cancellation.
 
     def _message(self, letter: Letter) -> EmailMessage:
         if not is_sendable(letter.to):
@@ -133,6 +133,6 @@ class Mailer:
         message["Subject"] = letter.subject
         message["Date"] = format_datetime(datetime.now(UTC))
         message["Message-ID"] = make_msgid(domain=self._sender.domain)
-        message["Auto-Submitted"] = "auto-generated"  # RFC 3834: nobody's holiday notice answers it.
+        message["Auto-Submitted"] = "auto-generated"  # RFC 3834: no automatic reply answers it.
         message.set_content(letter.text)
         return message

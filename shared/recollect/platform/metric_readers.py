@@ -1,4 +1,4 @@
-"""Where metrics go: to a collector by OTLP, to Prometheus by a port of its own, or both."""
+"""Export of metrics: to a collector by OTLP, to Prometheus by a port of its own, or both."""
 
 from collections.abc import Callable
 
@@ -26,36 +26,36 @@ HTTP_ATTRIBUTES = frozenset(
         "url.scheme",
     }
 )
-"""What metrics of HTTP tell: never a host or a path, which clients choose."""
+"""The attributes of HTTP metrics: never a host or a path, which clients choose."""
 
 
 def install_metrics(settings: Settings, resource: Resource) -> Callable[[], object]:
-    """Have the metrics of this process told; what comes back ends it. Raises InvalidInput as `_served` does."""
+    """Export the metrics of this process until the returned function is called. Raises as `_serve_prometheus` does."""
     readers: list[MetricReader] = []
-    endings: list[Callable[[], object]] = []
+    shutdowns: list[Callable[[], object]] = []
     if settings.metrics_port is not None:
-        reader, end = _served(settings.metrics_host, settings.metrics_port)
+        reader, shutdown = _serve_prometheus(settings.metrics_host, settings.metrics_port)
         readers.append(reader)
-        endings.append(end)
+        shutdowns.append(shutdown)
     if settings.otlp_endpoint is not None:
         endpoint = f"{settings.otlp_endpoint.rstrip('/')}/v1/metrics"
         readers.append(PeriodicExportingMetricReader(OTLPMetricExporter(endpoint=endpoint, timeout=EXPORT_SECONDS)))
-    bounded = View(instrument_name="http.server.*", attribute_keys=set(HTTP_ATTRIBUTES))
-    provider = MeterProvider(metric_readers=readers, resource=resource, views=[bounded], shutdown_on_exit=False)
+    http_view = View(instrument_name="http.server.*", attribute_keys=set(HTTP_ATTRIBUTES))
+    provider = MeterProvider(metric_readers=readers, resource=resource, views=[http_view], shutdown_on_exit=False)
     metrics.set_meter_provider(provider)
 
-    def end_all() -> None:
-        for end in endings:
-            end()
+    def shutdown_all() -> None:
+        for shutdown in shutdowns:
+            shutdown()
         provider.shutdown()
 
-    return end_all
+    return shutdown_all
 
 
-def _served(host: str, port: int) -> tuple[MetricReader, Callable[[], object]]:
-    """What Prometheus reads, by a server in a thread of its own, and what ends that.
+def _serve_prometheus(host: str, port: int) -> tuple[MetricReader, Callable[[], object]]:
+    """A reader that Prometheus scrapes from a server in a thread of its own, and a function that ends the server.
 
-    Raises InvalidInput where the port is taken, or is none of this machine's.
+    Raises InvalidInput where the port is taken, or the host is no address of this machine.
     """
     registry = CollectorRegistry()
     reader = PrometheusMetricReader(scope_info_enabled=False, registry=registry)
@@ -67,9 +67,9 @@ def _served(host: str, port: int) -> tuple[MetricReader, Callable[[], object]]:
             path="RECOLLECT_METRICS_PORT",
         ) from None
 
-    def end() -> None:
+    def shutdown() -> None:
         server.shutdown()
         server.server_close()
         thread.join(1)
 
-    return reader, end
+    return reader, shutdown

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _STEP_SECONDS = (*_SECONDS, 60, 120)
-"""Up to twice the lease that a job's step has by default: one that comes near it is cut off."""
+"""Up to twice the default lease of a job's step: a step that outlasts its lease is cut off."""
 
 _JOB_SECONDS = (1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400)
 _LAG_SECONDS = (0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200, 86_400)
@@ -34,7 +34,7 @@ _SHARES = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1)
 
 @dataclass(frozen=True, slots=True)
 class Instruments:
-    """Every instrument, by what it measures."""
+    """All instruments, named by what they measure."""
 
     cache_requests: Counter
     mcp_request_seconds: Histogram
@@ -73,15 +73,15 @@ class Instruments:
 
 @cache
 def _instruments() -> Instruments:
-    # Made when first used: the API's proxies find the provider whether it was set before or comes later.
+    # Created on first use: the API's proxies find the provider, whether it was set before or is set later.
     return instruments_of(metrics.get_meter("recollect"))
 
 
 def instruments_of(meter: Meter) -> Instruments:
-    """Every instrument, made by this meter."""
+    """All instruments, created by this meter."""
 
-    def seconds(name: str, told: str, bounds: Sequence[float] = _SECONDS) -> Histogram:
-        return meter.create_histogram(name, "s", told, explicit_bucket_boundaries_advisory=bounds)
+    def seconds(name: str, description: str, bounds: Sequence[float] = _SECONDS) -> Histogram:
+        return meter.create_histogram(name, "s", description, explicit_bucket_boundaries_advisory=bounds)
 
     return Instruments(
         cache_requests=meter.create_counter("recollect.cache.requests", "{request}", "Look-ups in a cache"),
@@ -162,30 +162,30 @@ def instruments_of(meter: Meter) -> Instruments:
 
 @dataclass(slots=True)
 class CacheTally:
-    """How often this process found something in a cache for one tenant, since it started."""
+    """Hits and misses of one tenant in a cache of this process, since it started."""
 
     hits: int = 0
     misses: int = 0
 
     @property
     def hit_rate(self) -> float:
-        """Hits of all look-ups, 0 to 1; 0 before the first."""
+        """The share of hits among all look-ups, 0 to 1; 0 before the first."""
         return self.hits / (self.hits + self.misses) if self.hits else 0.0
 
 
 class CacheTallies:
-    """The tallies of one cache by tenant, of those that used it lately: nobody is told another's."""
+    """The tallies of one cache for each tenant that used it recently: a tenant only sees its own."""
 
     def __init__(self, cache: str) -> None:
         self._cache = cache
         self._tenants: LRUCache[UUID, CacheTally] = LRUCache(_TALLIED_TENANTS)
 
     def of(self, tenant_id: UUID) -> CacheTally:
-        """The tenant's."""
+        """The tally of a tenant."""
         return self._tenants.setdefault(tenant_id, CacheTally())
 
     def count(self, tenant_id: UUID, *, hits: int = 0, misses: int = 0) -> None:
-        """Count look-ups, for the tenant and as the metric, which is of all."""
+        """Count look-ups, for the tenant and in the metric, which has no tenants."""
         tally = self.of(tenant_id)
         tally.hits += hits
         tally.misses += misses
@@ -197,7 +197,7 @@ class CacheTallies:
 
 
 def record_tool(tool: str, seconds: float, error: str | None) -> None:
-    """One call of a tool, a name of the catalogue, and the code of its error, if it failed."""
+    """Record a call of a tool (a name of the catalogue) and the code of its error, if it failed."""
     attributes = {"mcp.method.name": "tools/call", "gen_ai.tool.name": tool}
     _instruments().mcp_request_seconds.record(
         seconds, attributes if error is None else attributes | {"error.type": error}
@@ -205,7 +205,7 @@ def record_tool(tool: str, seconds: float, error: str | None) -> None:
 
 
 def record_operation(method: str, seconds: float, error: str | None) -> None:
-    """One request of MCP but for calls of tools: its method, a name of the protocol, and its error's code, if any."""
+    """Record a request of MCP other than a tool call: its method (of the protocol), and its error's code, if any."""
     attributes = {"mcp.method.name": method}
     _instruments().mcp_request_seconds.record(
         seconds, attributes if error is None else attributes | {"error.type": error}
@@ -213,33 +213,33 @@ def record_operation(method: str, seconds: float, error: str | None) -> None:
 
 
 def record_embedded(passages: int, lags: Iterable[float] = ()) -> None:
-    """So many passages were given their vectors; how long each of them had waited, in seconds."""
+    """Record passages that got their vectors, and how long each of them had waited, in seconds."""
     _instruments().passages_embedded.add(passages)
     for lag in lags:
         _instruments().embedding_lag.record(lag)
 
 
 def record_embedding_call(model: str, seconds: float, error: str | None) -> None:
-    """One call of the embedder: its model, as the settings name it, and the code of its error, if it failed."""
+    """Record a call of the embedder: its model, as in the settings, and the code of its error, if it failed."""
     attributes = {"gen_ai.operation.name": "embeddings", "gen_ai.request.model": model}
     attributes = attributes if error is None else attributes | {"error.type": error}
     _instruments().embedder_seconds.record(seconds, attributes)
 
 
 def of_cell(cell: str | None) -> dict[str, str]:
-    """The attribute of what is of one cell, a name of the settings; none where there is one cell."""
+    """The attribute that names a cell of the settings; none where there is only one cell."""
     return {} if cell is None else {"recollect.cell": cell}
 
 
 def record_backlog(queue: str, waiting: int, oldest_seconds: float, cell: str | None = None) -> None:
-    """What waits in a queue, of all tenants of a cell together: how much, and how long the oldest has."""
+    """Record how much waits in a queue, of all tenants of a cell together, and how long the oldest has waited."""
     attributes = {"recollect.queue.name": queue} | of_cell(cell)
     _instruments().queue_waiting.set(waiting, attributes)
     _instruments().queue_oldest.set(oldest_seconds, attributes)
 
 
 def record_moves(step: str, moves: int, oldest_seconds: float) -> None:
-    """Moves of tenants at a step, a name of the code: how many, and how long the oldest of them has been there."""
+    """Record how many moves of tenants are at a step, a name of the code, and how long the oldest has been there."""
     _instruments().moves.set(moves, {"recollect.move.step": step})
     _instruments().move_step_ages.set(oldest_seconds, {"recollect.move.step": step})
 
@@ -248,15 +248,15 @@ def record_moves(step: str, moves: int, oldest_seconds: float) -> None:
 async def used_connection(
     pool: str, connection: AbstractAsyncContextManager[T], cell: str | None = None
 ) -> AsyncIterator[T]:
-    """A connection of a pool, which is `tenants`, `replica` or `reserved`, with how long it was waited for.
+    """A connection of a pool (`tenants`, `replica` or `reserved`); the wait for it and its use are recorded.
 
-    `cell`: whose, a name of the settings, where there are several.
+    `cell`: the pool's cell, a name of the settings, where there are several.
     """
     instruments, began = _instruments(), time.perf_counter()
     attributes = {"db.client.connection.pool.name": pool} | of_cell(cell)
     async with AsyncExitStack() as stack:
         try:
-            held = await stack.enter_async_context(connection)
+            acquired = await stack.enter_async_context(connection)
         except TimeoutError:
             instruments.connection_timeouts.add(1, attributes)
             raise
@@ -268,40 +268,40 @@ async def used_connection(
         used = attributes | {"db.client.connection.state": "used"}
         instruments.connections.add(1, used)
         try:
-            yield held
+            yield acquired
         finally:
             instruments.connections.add(-1, used)
 
 
 def record_unanswered(pool: str, cell: str | None) -> None:
-    """A server took a connection of this pool, or nobody refused it, and said nothing as long as it was waited for."""
+    """Record a connection of this pool that nobody refused, but on which the server did not answer in time."""
     attributes = {"db.client.connection.pool.name": pool, "error.type": "unanswered"} | of_cell(cell)
     _instruments().connection_failures.add(1, attributes)
 
 
 def record_replica_read(outcome: str) -> None:
-    """A read that a replica might answer: `replica`, or the word for why the primary did (ReplicaOutcome)."""
+    """Record a read that a replica might answer: `replica`, or the reason why the primary did (ReplicaOutcome)."""
     _instruments().replica_reads.add(1, {"recollect.replica.outcome": outcome})
 
 
 def record_refused(passages: int) -> None:
-    """So many passages were set aside."""
+    """Record passages that were set aside."""
     _instruments().passages_refused.add(passages)
 
 
 def record_waiting(passages: int) -> None:
-    """So many passages of the searched graph could be found by their words only."""
+    """Record how many passages of the searched graph could be found by their words only."""
     _instruments().passages_waiting.record(passages)
 
 
 def record_audit(share: float, *, k: int) -> None:
-    """recall@k of one sampled recall: the share of the exact search's best `k` that the index found too, 0 to 1."""
+    """Record recall@k of a sampled recall: the share of the exact search's best `k` that the index found, 0 to 1."""
     _instruments().recall_audit.record(share, {"recollect.recall.k": k})
 
 
 @contextmanager
 def waiting_call() -> Iterator[None]:
-    """A call waits for its turn inside."""
+    """Record a call that waits for its turn inside the block."""
     instruments, began = _instruments(), time.perf_counter()
     instruments.calls_waiting.add(1)
     try:
@@ -312,38 +312,38 @@ def waiting_call() -> Iterator[None]:
 
 
 def record_uncounted(calls: int) -> None:
-    """So many calls will not be found in the usage of their tenants; none, to begin the count."""
+    """Record calls that are missing from the usage of their tenants; 0 begins the count."""
     _instruments().calls_uncounted.add(calls)
 
 
 def record_refused_request(limit: str) -> None:
-    """A request was refused for a limit: `key`, `tenant`, `address`, `concurrent_calls`, `calls_at_work`, `streams`."""
+    """Record a refused request: for `key`, `tenant`, `address`, `concurrent_calls`, `calls_at_work` or `streams`."""
     _instruments().requests_refused.add(1, {"recollect.limit": limit})
 
 
 def record_redis_away(*, away: bool) -> None:
-    """Redis went away, and this process counts requests by itself from now on; or it is there, as at the start.
+    """Record that Redis went away, so that this process counts requests by itself; or that it is there, as at first.
 
-    What goes away is counted, too. The count begins with zero: the first from nothing would be no increase.
+    A counter counts how often it went away. It begins with zero: a first value would be no increase.
     """
     _instruments().redis_away.set(int(away))
     _instruments().rate_fallbacks.add(int(away))
 
 
 def record_readiness(*, is_ready: bool) -> None:
-    """Whether this gateway may be given requests."""
+    """Record whether this gateway is ready for requests."""
     _instruments().gateway_ready.set(int(is_ready))
 
 
 def record_job_step(kind: str, outcome: str, seconds: float) -> None:
-    """One step of a job: its kind, a name of the code, and `done`, `finished`, `failed`, `put_off` or `lost`."""
+    """Record a step of a job: its kind (a name of the code), and `done`, `finished`, `failed`, `put_off` or `lost`."""
     attributes = {"recollect.job.kind": kind, "recollect.job.outcome": outcome}
     _instruments().job_steps.add(1, attributes)
     _instruments().job_step_seconds.record(seconds, attributes)
 
 
 def record_job(kind: str, status: str, seconds: float, error: str | None = None) -> None:
-    """A job that has ended: its kind, `succeeded`, `failed` or `cancelled`, and the code of its error, if it failed."""
+    """Record a job that ended: its kind, `succeeded`, `failed` or `cancelled`, and its error's code, if it failed."""
     attributes = {"recollect.job.kind": kind, "recollect.job.status": status}
     _instruments().job_seconds.record(seconds, attributes if error is None else attributes | {"error.type": error})
     if error is not None:
@@ -351,29 +351,29 @@ def record_job(kind: str, status: str, seconds: float, error: str | None = None)
 
 
 def begin_failed_jobs(kinds: Iterable[str], errors: Iterable[str]) -> None:
-    """Begin the counts of jobs of these kinds that fail by these codes: the first from nothing is no increase."""
+    """Begin the counts of failed jobs of these kinds and codes with zero: a first value would be no increase."""
     for kind, error in product(kinds, errors):
         _instruments().jobs_failed.add(0, {"recollect.job.kind": kind, "error.type": error})
 
 
 def record_webhook_attempt(outcome: str) -> None:
-    """One request to a webhook: `delivered`, or the word for why it failed."""
+    """Record a request to a webhook: `delivered`, or the reason why it failed."""
     _instruments().webhook_attempts.add(1, {"recollect.webhook.outcome": outcome})
 
 
 def record_notifications(outcome: str, graphs: int) -> None:
-    """Redis was `told` that so many graphs were written, or what it was to be told was `dropped`."""
+    """Record entries about written graphs, which Redis was `told`, or which were `dropped`."""
     _instruments().notifications.add(graphs, {"recollect.notification.outcome": outcome})
 
 
 def record_notification_lag(seconds: float) -> None:
-    """So long after Redis was told of a write, those who listen here were woken."""
+    """Record how long after Redis was told of a write the listeners of this process were woken."""
     _instruments().notification_lags.record(seconds)
 
 
 @contextmanager
 def open_stream(transport: str) -> Iterator[None]:
-    """A stream of change notifications is open inside, of `mcp` or of `sse`."""
+    """Record a stream of change notifications, by `mcp` or `sse`, that is open during the block."""
     streams = _instruments().open_streams
     streams.add(1, {"recollect.stream.transport": transport})
     try:
@@ -383,5 +383,5 @@ def open_stream(transport: str) -> Iterator[None]:
 
 
 def record_ended_stream(reason: str) -> None:
-    """A stream was ended by us: `draining`, or the code of an error."""
+    """Record a stream that we ended: `draining`, or the code of an error."""
     _instruments().ended_streams.add(1, {"recollect.stream.reason": reason})

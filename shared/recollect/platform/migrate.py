@@ -25,11 +25,11 @@ LOCK_KEY = 0x7265636F6C6C6563
 """The advisory lock's key: the letters "recollec"."""
 
 TABLE_LOCK_MS = 500
-"""Milliseconds that a migration waits for a table. Whoever asks for the table after it waits as long. Where a call and
-it wait for each other it is the migration that gives up: PostgreSQL looks for deadlocks after a second."""
+"""Milliseconds that a migration waits for a table. Calls that ask for the table after it wait as long. Where a call and
+the migration wait for each other, the migration gives up: PostgreSQL looks for deadlocks only after a second."""
 
 ATTEMPTS, PAUSE_SECONDS = 100, 0.2
-"""How often a migration is tried whose tables are in use, and how long others have them in between: a minute in all."""
+"""How often a migration is tried while its tables are in use, and the pause in between: a minute in all."""
 
 ROLES = {
     OWNER_ROLE: "owns every table and runs migrations",
@@ -43,7 +43,7 @@ OLDEST_POSTGRESQL = 15
 """The oldest that squawk holds migrations to (.squawk.toml)."""
 
 OLDEST_PGVECTOR = (0, 8)
-"""The first release whose vector indexes search on (hnsw.iterative_scan) where a filter leaves too little."""
+"""The first release whose vector indexes go on searching (hnsw.iterative_scan) where a filter leaves too few rows."""
 
 
 class MigrationFailed(RecollectError):
@@ -79,9 +79,9 @@ def migrations() -> list[Migration]:
 async def migrate(url: str, *, lock_timeout_seconds: float = 10.0) -> list[str]:
     """Bring the database at `url` to this version and return the names of the migrations applied now.
 
-    Several processes may call at once: one works, the others wait and find nothing to do. The login may create
-    roles, or is `recollect_owner` in a database that was prepared before. Raises Unavailable, MigrationFailed, or
-    InvalidInput where `url` cannot be read.
+    Several processes may call at once: one works, the others wait and find nothing to do. The login must be allowed to
+    create roles, or be `recollect_owner` in a database that was prepared before. Raises Unavailable, MigrationFailed,
+    or InvalidInput where `url` cannot be parsed.
     """
     async with _locked_connection(url, lock_timeout_seconds) as connection:
         _require_postgresql(connection.get_server_version().major)
@@ -99,11 +99,11 @@ async def _locked_connection(url: str, lock_timeout_seconds: float) -> AsyncIter
     try:
         connection = await asyncpg.connect(url, timeout=10, server_settings={"application_name": "recollect-migrate"})
     except (OSError, asyncpg.PostgresError, TimeoutError) as error:
-        why = str(error) or "it does not answer"
+        reason = str(error) or "it does not answer"
         raise Unavailable(
-            f"Cannot reach the database for migrations ({why}): check RECOLLECT_OWNER_DATABASE_URL."
+            f"Cannot reach the database for migrations ({reason}): check RECOLLECT_OWNER_DATABASE_URL."
         ) from error
-    except ValueError:  # Without its cause: that shows parts of the address, which may be of a password.
+    except ValueError:  # Without its cause, which shows parts of the address: they may hold a password.
         raise InvalidInput(NO_DATABASE_ADDRESS, path="RECOLLECT_OWNER_DATABASE_URL") from None
     try:
         await _lock(connection, lock_timeout_seconds)
@@ -115,7 +115,7 @@ async def _locked_connection(url: str, lock_timeout_seconds: float) -> AsyncIter
 
 
 async def _lock(connection: asyncpg.Connection, seconds: float) -> None:
-    """Be the only one that migrates; raises Unavailable where another one does for longer than so many seconds."""
+    """Take the lock for migrations; raises Unavailable where another migration holds it for longer than `seconds`."""
     await connection.execute(f"SET lock_timeout = {round(seconds * 1000)}")
     try:
         await connection.execute("SELECT pg_advisory_lock($1)", LOCK_KEY)
@@ -126,9 +126,9 @@ async def _lock(connection: asyncpg.Connection, seconds: float) -> None:
 
 
 async def _prepare(connection: asyncpg.Connection) -> None:
-    """Make roles, extensions and schema where they are missing; needs rights only if something is."""
-    known = {row["rolname"] for row in await connection.fetch("SELECT rolname FROM pg_roles")}
-    missing = [role for role in ROLES if role not in known]
+    """Create missing roles, extensions and schema; needs rights only if something is missing."""
+    existing = {row["rolname"] for row in await connection.fetch("SELECT rolname FROM pg_roles")}
+    missing = [role for role in ROLES if role not in existing]
     if not missing and await connection.fetchval("SELECT to_regnamespace('recollect') IS NOT NULL"):
         return
     try:
@@ -138,9 +138,9 @@ async def _prepare(connection: asyncpg.Connection) -> None:
         await connection.execute(f"CREATE SCHEMA IF NOT EXISTS recollect AUTHORIZATION {OWNER_ROLE}")
     except asyncpg.InsufficientPrivilegeError as error:
         if 0 < len(missing) < len(ROLES):
-            made = " ".join(f"CREATE ROLE {role} LOGIN{_GROUP.get(role, '')};" for role in missing)
+            statements = " ".join(f"CREATE ROLE {role} LOGIN{_GROUP.get(role, '')};" for role in missing)
             raise MigrationFailed(
-                f"A role is missing that this login may not create. Run as an administrator: {made}"
+                f"A role is missing that this login may not create. Run as an administrator: {statements}"
             ) from error
         raise MigrationFailed(
             "The first migration needs a login that may create roles and extensions. Run it once as an administrator."
@@ -153,9 +153,9 @@ def _require_postgresql(major: int) -> None:
 
 
 async def _require_every_script(connection: asyncpg.Connection) -> None:
-    """Raise MigrationFailed where a database that is empty yet could not hold texts of every script, or fold them.
+    """Raise MigrationFailed for a new database that could not hold texts of every script, or fold their case.
 
-    One that has been ours goes on as it is: what it holds had a place.
+    A database that was migrated before is accepted as it is: its encoding holds the texts that it has.
     """
     encoding: str = await connection.fetchval("SHOW server_encoding")
     if encoding != "UTF8" and await connection.fetchval("SELECT to_regnamespace('recollect') IS NULL"):
@@ -175,14 +175,14 @@ async def _require_pgvector(connection: asyncpg.Connection) -> None:
 
 
 async def _forbid_temporary(connection: asyncpg.Connection) -> None:
-    """Let the application's role make nothing in the database, temporary tables and functions included.
+    """Forbid the application's role to create temporary objects, so that it can create nothing in the database.
 
-    PostgreSQL lets everybody, in each database anew. Where the login may not take that away, a warning says how it is.
+    In each new database, PostgreSQL allows them to everybody. A warning says how to revoke it where the login may not.
     """
     if not await connection.fetchval("SELECT has_database_privilege($1, current_database(), 'TEMPORARY')", APP_ROLE):
         return
-    forbid = "SELECT format('REVOKE TEMPORARY ON DATABASE %I FROM PUBLIC, recollect_app', current_database())"
-    statement = await connection.fetchval(forbid)
+    format_statement = "SELECT format('REVOKE TEMPORARY ON DATABASE %I FROM PUBLIC, recollect_app', current_database())"
+    statement = await connection.fetchval(format_statement)
     if await connection.fetchval(_MAY_REVOKE):
         await connection.execute(statement)
     else:
@@ -199,7 +199,7 @@ async def _create_roles(connection: asyncpg.Connection, missing: list[str]) -> N
         try:
             await connection.execute(f"CREATE ROLE {role} LOGIN NOSUPERUSER NOBYPASSRLS NOCREATEROLE NOCREATEDB")
         except (asyncpg.DuplicateObjectError, asyncpg.UniqueViolationError):
-            continue  # Roles belong to the cluster: another database's migration made it a moment ago.
+            continue  # Roles belong to the whole cluster: the migration of another database has just created it.
     if not await connection.fetchval("SELECT rolsuper FROM pg_roles WHERE rolname = current_user"):
         await connection.execute(f"GRANT {OWNER_ROLE}, recollect_app TO CURRENT_USER")
     await connection.execute(f"GRANT {OWNER_ROLE} TO recollect_maintenance")
@@ -222,7 +222,7 @@ async def _pending(connection: asyncpg.Connection) -> list[Migration]:
 
 
 async def _apply(connection: asyncpg.Connection, migration: Migration) -> bool:
-    """Apply a migration in one transaction, again and again while its tables are in use. Raises Unavailable."""
+    """Apply a migration in one transaction, tried again while its tables are in use. Raises Unavailable."""
     for _ in range(ATTEMPTS):
         try:
             async with connection.transaction():

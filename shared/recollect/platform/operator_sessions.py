@@ -8,7 +8,7 @@ import asyncpg
 
 from recollect.caller import OPERATOR, Caller
 from recollect.platform.caller_changes import OnActed, told_at_the_end
-from recollect.platform.connections import OWNER_ROLE, session_settings, told_refusals
+from recollect.platform.connections import OWNER_ROLE, session_settings, translated_connection_errors
 from recollect.platform.driver_errors import translated_errors
 from recollect.platform.schema.service import told_outdated
 from recollect.platform.transactions import AnyConnection, Session, Transaction
@@ -19,10 +19,10 @@ _SET_TENANT = "SELECT set_config('recollect.tenant_id', $1, true)"
 
 
 class Operator(Session):
-    """A connection for what operators do: no tenant. As `recollect_owner` all rows, as `recollect_operator` few.
+    """An operator's connection, without a tenant. As `recollect_owner` it sees all rows, as `recollect_operator` few.
 
-    `note_act` is told whose callers may change (`on_acted`): every process is, when the session ends.
-    `actor` and `address`: who is at work, and from where, as the log of operators tells it. `cell`: where.
+    `note_act` notes tenants whose callers may change (`on_acted`): every process hears of them when the session ends.
+    `actor` and `address`: who works and from where, as recorded in the log of operators. `cell`: in which cell.
     """
 
     def __init__(
@@ -42,15 +42,15 @@ class Operator(Session):
     async def connect(cls, url: str, settings: Settings, *, role: str | None = OWNER_ROLE) -> AsyncIterator["Operator"]:
         """Connect for the length of one command; raises Unavailable.
 
-        `role` None is the login itself, for what no role may but its login, such as to replicate.
+        `role` None acts as the login itself, for rights that only a login has, such as to replicate.
         """
-        of_session = session_settings(role or OWNER_ROLE, settings)
+        server_settings = session_settings(role or OWNER_ROLE, settings)
         if role is None:
-            del of_session["role"]
+            del server_settings["role"]
         async with told_at_the_end(settings) as on_acted, translated_errors():
-            with told_refusals(url, role, settings):
+            with translated_connection_errors(url, role, settings):
                 connection = await asyncpg.connect(
-                    url, timeout=settings.database_acquire_seconds, server_settings=of_session
+                    url, timeout=settings.database_acquire_seconds, server_settings=server_settings
                 )
             operator = cls(connection, on_acted=on_acted)
             try:
@@ -61,15 +61,15 @@ class Operator(Session):
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
-        """What is done inside is done as one, or not at all."""
+        """Do the work of the block as a whole, or not at all."""
         async with self._connection.transaction():
             yield
 
     async def enter(self, tenant_id: UUID) -> None:
-        """What the transaction that is under way makes may be this tenant's from now on."""
+        """Let the current transaction write rows of this tenant from now on."""
         await self._connection.execute(_SET_TENANT, str(tenant_id))
 
     async def within(self, caller: Caller) -> Transaction:
-        """The transaction that is under way, as one of the caller's tenant."""
+        """The current transaction as one of the caller's tenant."""
         await self.enter(caller.tenant_id)
         return Transaction(self._connection, caller)

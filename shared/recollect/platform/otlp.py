@@ -1,6 +1,6 @@
-"""Traces and metrics that somebody is told. Only `telemetry.configure_tracing` imports this, where there is one.
+"""Exporters of traces and metrics. Only `telemetry.configure_tracing` imports this, and only if one is configured.
 
-To load exporters and instrumentations takes a third as long as to load all that most commands need.
+Loading exporters and instrumentations takes a third as long as loading everything else that most commands need.
 """
 
 import os
@@ -28,19 +28,19 @@ _SHUTDOWN_SECONDS = 3.0
 
 
 def install_exporters(settings: Settings, service_name: str) -> Callable[[], None]:
-    """Tell the spans and metrics of this process, those of SQL and Redis too; call what comes back at the end.
+    """Export the spans and metrics of this process, those of SQL and Redis too; call the returned function at the end.
 
     Shutting down waits at most about three seconds for a collector that does not answer. Raises InvalidInput where the
     port of metrics cannot be listened on.
     """
     os.environ.setdefault("OTEL_SEMCONV_STABILITY_OPT_IN", "http,database")  # The names that are stable, not the old.
     resource = Resource.create({"service.name": service_name, "service.version": version("recollect")})
-    endings = [install_metrics(settings, resource)] if settings.tells_metrics else []
+    shutdowns = [install_metrics(settings, resource)] if settings.tells_metrics else []
     instrumentors: tuple[Any, ...] = ()
     if settings.otlp_endpoint is not None:
         tracing = _tracer_provider(settings, f"{settings.otlp_endpoint.rstrip('/')}/v1/traces", resource)
         trace.set_tracer_provider(tracing)
-        endings.append(tracing.shutdown)
+        shutdowns.append(tracing.shutdown)
         instrumentors = (AsyncPGInstrumentor(), RedisInstrumentor())  # type: ignore[no-untyped-call]
     for instrumentor in instrumentors:
         instrumentor.instrument()
@@ -48,20 +48,20 @@ def install_exporters(settings: Settings, service_name: str) -> Callable[[], Non
     def shutdown() -> None:
         for instrumentor in instrumentors:
             instrumentor.uninstrument()
-        _run_at_most(_SHUTDOWN_SECONDS, *endings)
+        _run_at_most(_SHUTDOWN_SECONDS, *shutdowns)
 
     return shutdown
 
 
 def _tracer_provider(settings: Settings, endpoint: str, resource: Resource) -> TracerProvider:
-    # Everything is recorded: what a client says of sampling must not hide that its call failed.
+    # Everything is recorded: a client's sampling flag must not hide that its call failed.
     provider = TracerProvider(resource=resource, sampler=ALWAYS_ON, shutdown_on_exit=False)
     exporter = OTLPSpanExporter(endpoint=endpoint, timeout=_EXPORT_SECONDS)
-    telling: SpanProcessor = BatchSpanProcessor(TextFreeExporter(exporter))
+    processor: SpanProcessor = BatchSpanProcessor(TextFreeExporter(exporter))
     if settings.trace_ratio < 1:
-        telling = KeepErrorsAndSlow(telling, ratio=settings.trace_ratio, slow_seconds=settings.trace_slow_seconds)
+        processor = KeepErrorsAndSlow(processor, ratio=settings.trace_ratio, slow_seconds=settings.trace_slow_seconds)
     provider.add_span_processor(QueryNames())
-    provider.add_span_processor(telling)
+    provider.add_span_processor(processor)
     return provider
 
 
@@ -104,15 +104,15 @@ def _text_free(span: ReadableSpan) -> ReadableSpan:
 
 
 def _text_free_event(event: Event) -> Event:
-    attributes = {key: value for key, value in (event.attributes or {}).items() if key not in _TELLING}
+    attributes = {key: value for key, value in (event.attributes or {}).items() if key not in _TEXT_ATTRIBUTES}
     return Event(event.name, attributes, event.timestamp)
 
 
-_TELLING = frozenset({"exception.message", "exception.stacktrace"})
+_TEXT_ATTRIBUTES = frozenset({"exception.message", "exception.stacktrace"})
 
 
 def _run_at_most(seconds: float, *calls: Callable[[], object]) -> None:
-    """Run the calls side by side and leave those behind that take longer (their threads are daemons)."""
+    """Run the calls side by side and abandon those that take longer (their threads are daemons)."""
     threads = [threading.Thread(target=call, daemon=True) for call in calls]
     for thread in threads:
         thread.start()

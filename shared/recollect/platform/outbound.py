@@ -1,8 +1,8 @@
-"""Requests to addresses that somebody else chose: a client's metadata, an issuer's keys, the end of a webhook.
+"""Requests to addresses that somebody else chose: a client's metadata, an issuer's keys, the target of a webhook.
 
-Whoever names an address must not reach through us what they cannot reach themselves (server-side request forgery). So
-the address is read once, its host is looked up once, *each* address found must belong to the public internet, and the
-connection goes to one of those: there is no second look-up that could say something else. TLS is verified against the
+An address must not give access through us to hosts that its author cannot reach (server-side request forgery). So the
+URL is parsed once, its host is looked up once, *each* address found must belong to the public internet, and the
+connection goes to one of those: there is no second look-up that could answer differently. TLS is verified against the
 name. Nothing is followed, sent along or kept: no redirect, proxy, cookie, credential or connection. Time, size and
 number are bounded, and every failure looks the same from outside; the log tells operators which it was.
 """
@@ -37,33 +37,33 @@ AT_ONCE = 100
 """Requests of a process that are under way at once."""
 
 AT_ONCE_EACH = 4
-"""Those on behalf of one caller."""
+"""Requests at once on behalf of one caller."""
 
 AT_ONCE_OF_A_CROWD = 50
-"""Those on behalf of a whole crowd: of callers of whom anybody may make any number, such as people. However large it
-is, others' requests go on, by which organisations have their people sign in."""
+"""Requests at once on behalf of a whole crowd: callers of whom anybody may make any number, such as people. However
+large a crowd is, the requests of others go on, such as those by which organisations have their people sign in."""
 
 LOOK_UPS = 16
-"""Names that a process looks up at once, each in a thread: the system's resolver knows no other way."""
+"""Names that a process looks up at once, each in a thread: the system's resolver blocks."""
 
 LOOK_UPS_EACH = 2
-"""Those on behalf of one caller. A look-up that nobody waits for any more counts until it ends."""
+"""Look-ups at once on behalf of one caller. One that nobody waits for any more counts until it ends."""
 
 LOOK_UPS_OF_A_CROWD = 8
-"""Those on behalf of a whole crowd, which count alike."""
+"""Look-ups at once on behalf of a whole crowd, counted in the same way."""
 
 ADDRESSES = 2
-"""Addresses of one name that are tried, each for its part of the time."""
+"""Addresses of one name that are tried, each for an equal part of the time."""
 
 _ONE_CONNECTION = httpx2.Limits(max_connections=1, max_keepalive_connections=0)
 _MAX_AGE = re.compile(r'(?:^|[\s,])max-age="?(\d{1,9})"?(?=$|[\s,])', re.IGNORECASE)
-_NOT_KEPT = re.compile(r"(?:^|[\s,])(?:no-store|no-cache)(?=$|[\s,=])", re.IGNORECASE)
+_NO_STORE = re.compile(r"(?:^|[\s,])(?:no-store|no-cache)(?=$|[\s,=])", re.IGNORECASE)
 
 log = structlog.get_logger(__name__)
 
 
 class OutboundFailed(Exception):
-    """No answer can be had from an address. It never says why: that would tell of our network."""
+    """An address gave no answer. The message never says why: that would tell about our network."""
 
     def __init__(self) -> None:
         super().__init__("No answer could be had from this address")
@@ -71,7 +71,7 @@ class OutboundFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What an address answered, whatever its status: a redirect is an answer, too."""
+    """The answer of an address, with any status: a redirect is an answer, too."""
 
     status: int
     headers: httpx2.Headers
@@ -79,22 +79,22 @@ class Answer:
 
     @property
     def media_type(self) -> str:
-        """The type of the body in lower case, without parameters; empty where none is told."""
-        told: str = self.headers.get("content-type", "")
-        return told.split(";", 1)[0].strip().lower()
+        """The type of the body in lower case, without parameters; empty where the header is missing."""
+        content_type: str = self.headers.get("content-type", "")
+        return content_type.split(";", 1)[0].strip().lower()
 
     @property
     def max_age(self) -> int | None:
-        """For how many seconds it may be kept, as `Cache-Control` says (RFC 9111); None where it does not say."""
-        told = self.headers.get("cache-control", "")
-        if _NOT_KEPT.search(told):
+        """For how many seconds it may be kept, by `Cache-Control` (RFC 9111); None where that does not say."""
+        cache_control = self.headers.get("cache-control", "")
+        if _NO_STORE.search(cache_control):
             return 0
-        found = _MAX_AGE.search(told)
+        found = _MAX_AGE.search(cache_control)
         return int(found[1]) if found else None
 
 
 class Outbound:
-    """Sends such requests. One for a process: its bounds are those of all."""
+    """Sends such requests. A process has one: its limits hold for all requests of the process."""
 
     def __init__(self, settings: Settings, *, tls: ssl.SSLContext | None = None) -> None:
         self._networks = PublicNetworks(allowed=settings.outbound_networks, refused=settings.outbound_refused_networks)
@@ -115,16 +115,16 @@ class Outbound:
         headers: Mapping[str, str] | None = None,
         max_bytes: int = MAX_BODY_BYTES,
     ) -> Answer:
-        """What is at the address. `asked_by`: on whose behalf, such as a tenant, whose share it takes.
+        """Send GET and return the answer. `asked_by`: on whose behalf, such as a tenant, from whose share it is taken.
 
-        `crowd`: what those are called, such as people, of whom anybody may make any number: all of them together have a
-        share, too.
+        `crowd`: the name of a group of askers of whom anybody may make any number, such as people: the group as a whole
+        has a share, too.
 
-        Raises OutboundFailed for whatever goes wrong, an address that may not be reached included. Status and type of
-        the answer are the caller's to check.
+        Raises OutboundFailed for any failure, an address that may not be reached included. The caller checks status and
+        type of the answer.
         """
-        told = {**(headers or {}), "Accept": accept}
-        return await self._request("GET", url, _Asker(asked_by, crowd), told, None, max_bytes)
+        headers = {**(headers or {}), "Accept": accept}
+        return await self._request("GET", url, _Asker(asked_by, crowd), headers, None, max_bytes)
 
     async def post(
         self,
@@ -135,15 +135,15 @@ class Outbound:
         headers: Mapping[str, str],
         max_bytes: int = MAX_BODY_BYTES,
     ) -> Answer:
-        """What the address answers to a body; `headers` tell its type. As `get` otherwise. It is sent once at most."""
+        """Send POST with a body, whose type is in `headers`, once at most; otherwise as `get`."""
         return await self._request("POST", url, _Asker(asked_by), headers, content, max_bytes)
 
     def require_address(self, url: str, *, path: str) -> None:
-        """Raise InvalidInput at `path` for what can be no address of ours by its form, wherever it leads."""
-        self._read(url, path)
+        """Raise InvalidInput at `path` for a URL whose form we do not accept, without looking its host up."""
+        self._parse(url, path)
 
     async def close(self) -> None:
-        """Look nothing up any more."""
+        """End the threads that look names up."""
         self._names.close()
 
     async def _request(
@@ -164,33 +164,33 @@ class Outbound:
                 asker.within(self._requests_of_crowds, wait_seconds=wait),
                 self._requests.held(None, wait_seconds=wait),
             ):
-                target = self._read(url, "url")
+                target = self._parse(url, "url")
                 addresses = await self._addresses(target, asker)
                 request = httpx2.Request(method, target, headers=_own_headers(headers), content=content)
-                return await self._ask(request, addresses, max_bytes)
+                return await self._send(request, addresses, max_bytes)
         except (httpx2.HTTPError, InvalidInput, _Refused, OSError, UnicodeError) as error:
             log.info("outbound request failed", host=_host_of(url), reason=f"{type(error).__name__}: {error}")
             raise OutboundFailed from None
-        except ExceptionGroup as errors:  # Of what connects, in tasks of its own, where it foresaw no such error.
+        except ExceptionGroup as errors:  # Of the transport, which connects in tasks, for an error it did not foresee.
             log.info("outbound request failed", host=_host_of(url), reason=repr(errors.exceptions[0]))
             raise OutboundFailed from None
 
-    def _read(self, url: str, path: str) -> httpx2.URL:
+    def _parse(self, url: str, path: str) -> httpx2.URL:
         try:
-            read = httpx2.URL(url)
+            parsed = httpx2.URL(url)
         except (httpx2.InvalidURL, ValueError):
             raise InvalidInput("This is no address", path=path) from None
-        if len(url) > MAX_URL_LENGTH or not read.host or read.userinfo or read.fragment:
+        if len(url) > MAX_URL_LENGTH or not parsed.host or parsed.userinfo or parsed.fragment:
             raise InvalidInput(
                 f"An address has a host, no user, no fragment and {MAX_URL_LENGTH} characters at most", path=path
             )
-        if read.port is not None and not 1 <= read.port <= MAX_PORT:
+        if parsed.port is not None and not 1 <= parsed.port <= MAX_PORT:
             raise InvalidInput(f"A port is a number from 1 to {MAX_PORT}", path=path)
         if not self._networks.loopback_allowed:
-            self._require_https(read, path)
-        elif read.scheme not in ("https", "http"):
+            self._require_https(parsed, path)
+        elif parsed.scheme not in ("https", "http"):
             raise InvalidInput("An address begins with https://, or with http:// on this machine", path=path)
-        return read
+        return parsed
 
     def _require_https(self, url: httpx2.URL, path: str) -> None:
         port = url.port or 443
@@ -199,7 +199,7 @@ class Outbound:
             raise InvalidInput(f"An address begins with https:// and names no port but {ports}", path=path)
 
     async def _addresses(self, url: httpx2.URL, asker: "_Asker") -> list[str]:
-        """The addresses that a host has; raises _Refused if there is one that may not be reached."""
+        """The addresses of a host; raises _Refused if any of them may not be reached."""
         found = await self._names.addresses(url.host, asker, wait_seconds=self._seconds)
         if not found or not all(address in self._networks for address in found):
             raise _Refused("it leads to addresses that are not of the public internet")
@@ -207,17 +207,18 @@ class Outbound:
             self._require_https(url, "url")
         return found
 
-    async def _ask(self, request: httpx2.Request, addresses: list[str], max_bytes: int) -> Answer:
-        tried = addresses[:ADDRESSES]
-        for address in tried[:-1]:
+    async def _send(self, request: httpx2.Request, addresses: list[str], max_bytes: int) -> Answer:
+        """Send the request to the first of these addresses to which a connection is made."""
+        candidates = addresses[:ADDRESSES]
+        for address in candidates[:-1]:
             try:
-                return await self._exchange(request, address, max_bytes, self._seconds / len(tried))
+                return await self._exchange(request, address, max_bytes, self._seconds / len(candidates))
             except (httpx2.ConnectError, httpx2.ConnectTimeout):
                 continue  # Nothing was sent yet.
-        return await self._exchange(request, tried[-1], max_bytes, self._seconds)
+        return await self._exchange(request, candidates[-1], max_bytes, self._seconds)
 
     async def _exchange(self, request: httpx2.Request, address: str, max_bytes: int, connect_seconds: float) -> Answer:
-        """One request on a connection of its own, to this address, with TLS for the name."""
+        """Send one request on a connection of its own to this address, with TLS for the name."""
         host = request.url.host
         pinned = httpx2.Request(
             request.method,
@@ -238,23 +239,23 @@ class Outbound:
 
 
 class _Refused(Exception):
-    """Why a request was not sent, or its answer not taken; for the log."""
+    """Why a request was not sent, or its answer not accepted; for the log."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Asker:
-    """On whose behalf an address is asked, and of which crowd that is, if of any."""
+    """On whose behalf a request is sent, and the crowd to which they belong, if any."""
 
     name: Hashable
     crowd: str | None = None
 
     def within(self, shares: Shares, *, wait_seconds: float) -> AbstractAsyncContextManager[None]:
-        """A place among those of the crowd; whoever is of none needs none."""
+        """A place in the crowd's share; nothing is needed without a crowd."""
         return nullcontext() if self.crowd is None else shares.held(self.crowd, wait_seconds=wait_seconds)
 
 
 class _Names:
-    """Looks names up, a few at a time."""
+    """Looks host names up, a few at a time."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(LOOK_UPS, thread_name_prefix="resolver")
@@ -264,7 +265,7 @@ class _Names:
     async def addresses(self, host: str, asker: _Asker, *, wait_seconds: float) -> list[str]:
         """All addresses of a host, in the order in which to try them.
 
-        Whoever stops waiting leaves the look-up behind: a thread cannot be ended, and its caller's shares stay taken.
+        When the caller stops waiting, the look-up goes on, since a thread cannot be ended, and still takes its share.
         """
         task = asyncio.create_task(self._look_up(host, asker, wait_seconds))
         self._under_way.add(task)
@@ -284,7 +285,7 @@ class _Names:
     def _forget(self, task: asyncio.Task[list[str]]) -> None:
         self._under_way.discard(task)
         if not task.cancelled():
-            task.exception()  # Nobody may be left to be told.
+            task.exception()  # Retrieved, so that asyncio does not log it where the caller has left.
 
 
 def _system_addresses(host: str) -> list[str]:
@@ -293,7 +294,7 @@ def _system_addresses(host: str) -> list[str]:
 
 
 def _host_of(url: str) -> str | None:
-    """What a log may tell of an address: what follows the host may be a secret."""
+    """The part of a URL that may be logged: the parts after the host may hold a secret."""
     try:
         return httpx2.URL(url).host
     except (httpx2.InvalidURL, ValueError):
@@ -301,12 +302,12 @@ def _host_of(url: str) -> str | None:
 
 
 def _own_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    # A body as it is: one that unfolds is never read, whatever it would unfold to.
+    # No compression: a body that may expand is never read, whatever its expanded size.
     return {**headers, "User-Agent": "Recollect", "Accept-Encoding": "identity"}
 
 
 async def _body(response: httpx2.Response, max_bytes: int) -> bytes:
-    """A body, read as far as it may be long; raises _Refused for a longer or an encoded one."""
+    """The body, read up to `max_bytes`; raises _Refused for a longer or an encoded one."""
     if response.headers.get("content-encoding", "identity").strip().lower() != "identity":
         raise _Refused("its answer is encoded, though none was asked for")
     body = bytearray()

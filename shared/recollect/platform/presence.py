@@ -1,8 +1,8 @@
-"""Presence: workers are told, by way of Redis, whose calls gateways have served a moment ago. Best effort.
+"""Presence: gateways tell workers, through Redis, which tenants have called a moment ago. Best effort.
 
-What a worker does in bulk rests beside such calls, of tenants of its own cell: calls of another cell's have another
-PostgreSQL. Nothing depends on it: where Redis is away, nobody is known to call. A tenant whose calls queue is not told
-of: who floods is nobody to make room for.
+A worker's bulk work rests while tenants of its own cell call; calls of other cells use another PostgreSQL. Nothing
+depends on it: while Redis is away, no tenant counts as calling. Tenants whose calls queue are not reported: no room is
+made for a tenant that floods.
 """
 
 import asyncio
@@ -17,19 +17,19 @@ from redis.exceptions import RedisError
 from recollect.settings.cells import HOME
 
 TELL_SECONDS = 0.5
-"""How often a gateway tells of calls at most, whatever it serves."""
+"""The shortest time between two reports of a gateway, however much it serves."""
 
 PRESENT_SECONDS = 2
-"""How long a tenant counts as one that calls, after that was told; by the clock of Redis, in whole seconds."""
+"""How long after a report a tenant counts as calling; by the clock of Redis, in whole seconds."""
 
 LOOK_SECONDS = 0.25
-"""How long what Redis said is taken for true; also how long it is waited for."""
+"""How long an answer of Redis is used; also how long a worker waits for one."""
 
 AWAY_SECONDS = 1.0
 """How long Redis is not asked again after it did not answer."""
 
 MOST = 2
-"""Tenants of a cell that are told of, and asked for, at a time: of two, one is another than whom is worked for."""
+"""Tenants of a cell that are reported, and looked up, at a time: of two, at least one is not the worker's tenant."""
 
 _KEY = "recollect:present"
 
@@ -46,15 +46,15 @@ log = structlog.get_logger(__name__)
 
 
 def key_of(cell: str) -> str:
-    """Where it is told who calls of the tenants of a cell."""
+    """The key of the tenants of a cell that call."""
     return _KEY if cell == HOME else f"{_KEY}:{cell}"
 
 
 class PresenceTeller:
-    """Tells of a gateway's calls, in the background: every TELL_SECONDS, and not where nobody calls.
+    """Reports a gateway's calls in the background: every TELL_SECONDS, and only if there are any.
 
-    One round trip for each cell whose tenants call. `cell_of`: where a tenant is; of whom it does not know, nothing is
-    told.
+    It takes one round trip for each cell whose tenants call. `cell_of`: the cell of a tenant; a tenant whose cell is
+    not known is not reported.
     """
 
     def __init__(
@@ -65,35 +65,35 @@ class PresenceTeller:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._script, self._cell_of, self._clock = redis.register_script(_TELL), cell_of, clock
-        self._noted = dict[str, dict[UUID, float]]()
-        self._again_at = 0.0
-        self._telling: asyncio.Task[None] | None = None
+        self._pending = dict[str, dict[UUID, float]]()
+        self._next_at = 0.0
+        self._sending: asyncio.Task[None] | None = None
 
     def note(self, tenant_id: UUID) -> None:
-        """A call of this tenant is at work, and none of its calls waits. Returns at once and never raises."""
+        """Note that a call of this tenant is at work, and none of its calls waits. Returns at once and never raises."""
         if (cell := self._cell_of(tenant_id)) is None:
             return
         now = self._clock()
-        lately = {tenant: at for tenant, at in self._noted.get(cell, {}).items() if now - at < PRESENT_SECONDS}
-        if len(lately) < MOST:
-            lately[tenant_id] = now
-        self._noted[cell] = lately
-        if now < self._again_at or (self._telling is not None and not self._telling.done()):
+        recent = {tenant: at for tenant, at in self._pending.get(cell, {}).items() if now - at < PRESENT_SECONDS}
+        if len(recent) < MOST:
+            recent[tenant_id] = now
+        self._pending[cell] = recent
+        if now < self._next_at or (self._sending is not None and not self._sending.done()):
             return
-        self._again_at = now + TELL_SECONDS
-        noted, self._noted = self._noted, {}
-        self._telling = asyncio.create_task(self._tell(noted, now))
+        self._next_at = now + TELL_SECONDS
+        calls_by_cell, self._pending = self._pending, {}
+        self._sending = asyncio.create_task(self._send(calls_by_cell, now))
 
     async def aclose(self) -> None:
-        """Wait for what is on its way."""
-        if self._telling is not None:
-            await self._telling
+        """Wait for the report that is on its way."""
+        if self._sending is not None:
+            await self._sending
 
-    async def _tell(self, noted: dict[str, dict[UUID, float]], now: float) -> None:
+    async def _send(self, calls_by_cell: dict[str, dict[UUID, float]], now: float) -> None:
         try:
             async with asyncio.timeout(TELL_SECONDS):
-                for cell, lately in noted.items():
-                    tenants = [tenant.bytes for tenant, at in lately.items() if now - at < PRESENT_SECONDS]
+                for cell, calls in calls_by_cell.items():
+                    tenants = [tenant.bytes for tenant, at in calls.items() if now - at < PRESENT_SECONDS]
                     if tenants:
                         await self._script(keys=[key_of(cell)], args=[PRESENT_SECONDS, *tenants])
         except (RedisError, OSError, TimeoutError) as error:
@@ -101,25 +101,25 @@ class PresenceTeller:
 
 
 class Presence:
-    """Of which tenants of a cell all gateways have served calls a moment ago, for a worker of that cell."""
+    """The tenants of a cell whose calls any gateway has served a moment ago, for a worker of that cell."""
 
     def __init__(self, redis: Redis, cell: str = HOME, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._script, self._cell, self._clock = redis.register_script(_LOOK), cell, clock
         self._tenants = frozenset[bytes]()
-        self._holds_until = 0.0
+        self._valid_until = 0.0
 
     async def any_but(self, tenant_id: UUID) -> bool:
         """Whether another tenant calls, as far as is known. Never raises."""
-        if self._clock() >= self._holds_until:
+        if self._clock() >= self._valid_until:
             await self._look()
         return bool(self._tenants - {tenant_id.bytes})
 
     async def _look(self) -> None:
-        lasts = LOOK_SECONDS
+        valid_seconds = LOOK_SECONDS
         try:
             async with asyncio.timeout(LOOK_SECONDS):
                 self._tenants = frozenset(await self._script(keys=[key_of(self._cell)], args=[MOST]))
         except (RedisError, OSError, TimeoutError) as error:
-            self._tenants, lasts = frozenset(), AWAY_SECONDS
+            self._tenants, valid_seconds = frozenset(), AWAY_SECONDS
             log.debug("not known who calls", reason=type(error).__name__)
-        self._holds_until = self._clock() + lasts
+        self._valid_until = self._clock() + valid_seconds

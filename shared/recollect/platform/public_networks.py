@@ -1,9 +1,9 @@
 """Which addresses belong to the public internet.
 
-Python's `is_global` is not asked. It follows registries that change from one release to the next, and what it calls
-global holds multicast, addresses that carry an IPv4 one inside (mapped, NAT64, 6to4: `64:ff9b::a00:1` is 10.0.0.1 where
-a translator stands), and site-local ones. Here IPv4 is public but for what the registry of special purposes names, and
-IPv6 is not public but for global unicast, less what is special there.
+Python's `is_global` is not used. It follows registries that change from one release to the next, and counts as global
+multicast, addresses that carry an IPv4 address inside (mapped, NAT64, 6to4: `64:ff9b::a00:1` is 10.0.0.1 where there is
+a translator), and site-local ones. Here an IPv4 address is public unless the registry of special purposes names it, and
+an IPv6 address is public only in global unicast outside its special ranges.
 """
 
 from collections.abc import Iterable, Sequence
@@ -49,7 +49,7 @@ _LOOPBACK = _networks(["127.0.0.0/8", "::1/128"])
 
 
 class PublicNetworks:
-    """The public internet, with some networks `allowed` beside it and others `refused` whatever else says."""
+    """The public internet plus the networks `allowed`, and in any case without those `refused`."""
 
     def __init__(self, *, allowed: Sequence[str] = (), refused: Sequence[str] = ()) -> None:
         self._allowed = _networks(allowed)
@@ -61,7 +61,7 @@ class PublicNetworks:
         )
 
     def __contains__(self, address: str) -> bool:
-        """Whether an address may be reached; what cannot be read as one may not."""
+        """Whether an address may be reached; False for text that is no address."""
         try:
             ip_address(address)
         except ValueError:
@@ -73,10 +73,10 @@ class PublicNetworks:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether an address is this machine's own, and no other form of it."""
+    """Whether an address is a loopback address in its plain form (not mapped or translated)."""
     return _within(address, _LOOPBACK)
 
 
 def _within(address: str, networks: _Networks) -> bool:
-    there = ip_address(address)
-    return any(there in network for network in networks)
+    parsed = ip_address(address)
+    return any(parsed in network for network in networks)

@@ -1,8 +1,8 @@
-"""Replicas: standbys of a cell's database, by which calls that only read a graph may be answered.
+"""Replicas: standbys of a cell's database, which may answer calls that only read a graph.
 
-What a replica has is never taken on trust. The primary says first at which revision the graph is, and the replica
-answers where it has that very one (`graph.graphs.replicas`). Whatever else keeps it from answering has the call read
-from the primary: nobody is told of a replica that is away.
+A replica's state is never taken on trust. The primary first says at which revision the graph is, and the replica
+answers if it has the same one (`graph.graphs.replicas`). If the replica cannot answer for any other reason, the call
+reads from the primary: callers do not notice a replica that is away.
 """
 
 import time
@@ -29,11 +29,11 @@ PAUSE_SECONDS = 5.0
 """How long a process reads from the primary alone after its replica was found away, or promoted."""
 
 MARKS = 10
-"""How many positions of the primary's log are remembered, at most, of the time that a replica may lag."""
+"""How many positions of the primary's log are remembered, at most, over the time that a replica may lag."""
 
 
 class ReplicaOutcome(StrEnum):
-    """Where a read went that a replica might answer: to the replica or, for the reason named, to the primary."""
+    """Who answered a read that a replica may answer: the replica or, for the reason named, the primary."""
 
     REPLICA = "replica"
     BEHIND = "behind"
@@ -48,24 +48,24 @@ class ReplicaOutcome(StrEnum):
 
 
 class ReplicaFailed(Unavailable):
-    """A replica did not answer: what was read from it is to be read from the primary, from the beginning."""
+    """A replica did not answer: the whole read has to be done again on the primary."""
 
 
 class _NoRoom(Unavailable):
-    """Others hold the connections to the replica, or the tenant its share of them."""
+    """All connections to the replica are in use, or the tenant's share of them is."""
 
 
 class LogMarks:
-    """How far the primary's log was, at moments of the last `seconds`."""
+    """Positions of the primary's log at moments of the last `seconds`."""
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._seconds, self._clock = seconds, clock
         self._marks: deque[tuple[float, int]] = deque()
 
     def note(self, position: int) -> int:
-        """Note how far it is now; how far a replica has come that has all there was so many seconds ago.
+        """Note the position of now, and return the one that a replica must have reached to lag `seconds` at most.
 
-        That is the oldest position known of that time; where none is, the one of now.
+        That is the oldest position within that time; the one of now where there is no older one.
         """
         now = self._clock()
         while self._marks and self._marks[0][0] < now - self._seconds:
@@ -76,12 +76,12 @@ class LogMarks:
 
 
 class Replica(Database):
-    """A replica's own pool of connections: the same transactions, roles, limits and shares as of the primary's."""
+    """A replica's own pool of connections, with the same transactions, roles, limits and shares as the primary's."""
 
     pool_name = "replica"
 
-    def __init__(self, pool: asyncpg.Pool, settings: Settings, *more: Any, **others: Any) -> None:
-        super().__init__(pool, settings, *more, **others)
+    def __init__(self, pool: asyncpg.Pool, settings: Settings, *args: Any, **kwargs: Any) -> None:
+        super().__init__(pool, settings, *args, **kwargs)
         self.wait_seconds = self._rollback_seconds = settings.replica_wait_seconds
         self.marks = LogMarks(settings.replica_max_lag_seconds)
         self._connections = Shares(settings.database_pool_size)
@@ -89,20 +89,20 @@ class Replica(Database):
 
     @property
     def is_paused(self) -> bool:
-        """Whether it was found away so lately that it is not asked."""
+        """Whether it was found away within PAUSE_SECONDS, and is not asked now."""
         return time.monotonic() < self._paused_until
 
     def note(self, outcome: ReplicaOutcome) -> None:
-        """Count how a read went; after one that found it away or promoted, it is not asked for PAUSE_SECONDS."""
+        """Count the outcome of a read; after AWAY or PROMOTED the replica is not asked for PAUSE_SECONDS."""
         record_replica_read(outcome)
         if outcome in (ReplicaOutcome.AWAY, ReplicaOutcome.PROMOTED):
             self._paused_until = time.monotonic() + PAUSE_SECONDS
 
     @asynccontextmanager
     async def reading(self, caller: Caller, reply_bytes: int | None) -> AsyncIterator[Transaction]:
-        """A transaction that reads, as `transaction` opens one. Raises ReplicaFailed, and notes why.
+        """A `transaction` that only reads. Raises ReplicaFailed, and notes the outcome.
 
-        A connection that is lost once it has begun says nothing of the replica: the next call finds out.
+        A connection lost after the transaction began does not count as a replica that is away: the next call finds out.
         """
         has_begun = False
         try:
@@ -118,19 +118,19 @@ class Replica(Database):
 
     @asynccontextmanager
     async def _acquired(self, tenant_id: UUID) -> AsyncIterator[PoolConnectionProxy]:
-        """A connection that is free, of the tenant's share: nobody waits for one, since the primary has others."""
+        """A free connection of the tenant's share. Calls do not queue for it: the primary has connections, too."""
         async with AsyncExitStack() as stack:
             try:
                 for shares, key in ((self._tenants, tenant_id), (self._connections, None)):
-                    held = shares.held(key, wait_seconds=self.wait_seconds, queue=0)
-                    await stack.enter_async_context(held)
+                    place = shares.held(key, wait_seconds=self.wait_seconds, queue=0)
+                    await stack.enter_async_context(place)
             except TimeoutError:
                 raise _NoRoom("The connections to the replica are in use.") from None
             yield await stack.enter_async_context(self._pool.acquire(timeout=self.wait_seconds))
 
 
 def outcome_of(error: BaseException) -> ReplicaOutcome | None:
-    """What kept a replica from answering; None where the primary would say the same, as of what takes too long."""
+    """Why a replica did not answer; None where the primary would fail the same, such as for a statement too slow."""
     if isinstance(error, _NoRoom):
         return ReplicaOutcome.FULL
     cause = error.__cause__ if isinstance(error, RecollectError) else error
@@ -138,16 +138,19 @@ def outcome_of(error: BaseException) -> ReplicaOutcome | None:
         case asyncpg.QueryCanceledError():
             return None
         case asyncpg.SerializationError() | asyncpg.DeadlockDetectedError() | asyncpg.LockNotAvailableError():
-            return ReplicaOutcome.CONFLICT  # What it replays removed what was read, or locked it.
+            return ReplicaOutcome.CONFLICT  # Its replay of the log removed or locked rows of the read.
         case TimeoutError() | asyncpg.TooManyConnectionsError():
             return ReplicaOutcome.AWAY
         case asyncpg.DiskFullError() | asyncpg.OutOfMemoryError():
-            return ReplicaOutcome.FAILED  # By what this one read takes, and not by all.
-    meant = error if isinstance(error, RecollectError) else translate(error)
-    if isinstance(meant, Unavailable) and meant.code in (ErrorCode.DATABASE_UNAVAILABLE, ErrorCode.SCHEMA_OUTDATED):
+            return ReplicaOutcome.FAILED  # Because of this one read; others may succeed.
+    translated = error if isinstance(error, RecollectError) else translate(error)
+    if isinstance(translated, Unavailable) and translated.code in (
+        ErrorCode.DATABASE_UNAVAILABLE,
+        ErrorCode.SCHEMA_OUTDATED,
+    ):
         return ReplicaOutcome.AWAY
-    is_of_caller = meant is not None and not isinstance(meant, Unavailable)
-    return ReplicaOutcome.FAILED if isinstance(cause, DRIVER_ERRORS) and not is_of_caller else None
+    is_caller_error = translated is not None and not isinstance(translated, Unavailable)
+    return ReplicaOutcome.FAILED if isinstance(cause, DRIVER_ERRORS) and not is_caller_error else None
 
 
 @asynccontextmanager

@@ -1,8 +1,8 @@
-"""Which traces are told: all that failed or were slow, and a share of the others.
+"""Tail sampling of traces: all that failed or were slow are exported, and a share of the others.
 
-It is decided when this process's part of a trace is over, so its spans are held until then, in memory and bounded. Each
-process decides for itself: that a job was slow keeps its part, and not the request that began it, unless the trace is
-of the share, which is the same in every process.
+The decision is made when this process's part of a trace is over, so its spans are held until then, in memory and
+bounded. Each process decides for itself: a slow job keeps its own part, and not that of the request that started it,
+unless the trace is in the share, which is the same in every process.
 """
 
 from collections import OrderedDict
@@ -14,10 +14,10 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.trace import StatusCode
 
 MOST_TRACES = 5_000
-"""Traces whose spans are held at once; of more, the oldest is decided upon by what is known of it."""
+"""Traces whose spans are held at once; beyond that, the oldest is decided by the spans that have ended."""
 
 MOST_SPANS = 500
-"""Spans of a trace that are held; of more, the others are told only if it is kept already."""
+"""Spans of a trace that are held; further ones are exported only if the trace is already kept."""
 
 MOST_DECIDED = 20_000
 """Traces whose decision is remembered, for spans that end after it."""
@@ -27,26 +27,26 @@ _LOW_BITS = (1 << 64) - 1
 
 
 @dataclass(slots=True)
-class _Held:
-    """This process's part of a trace, as far as it has ended."""
+class _PendingTrace:
+    """The spans of this process's part of a trace that have ended, and how many are open."""
 
     open: int = 0
-    kept: bool = False
+    is_kept: bool = False
     spans: list[ReadableSpan] = field(default_factory=list)
 
 
 class KeepErrorsAndSlow(SpanProcessor):
     """Passes spans on to `inner` once their trace is to be kept.
 
-    `ratio`: the share of traces that is kept whatever becomes of them, 0 to 1, chosen by the trace's id.
-    `slow_seconds`: from which one of its spans keeps a trace.
+    `ratio`: the share of traces that is kept in any case, 0 to 1, chosen by the trace's id.
+    `slow_seconds`: a trace is kept if one of its spans takes this long.
     """
 
     def __init__(self, inner: SpanProcessor, *, ratio: float, slow_seconds: float) -> None:
         self._inner = inner
         self._bound = round(ratio * (_LOW_BITS + 1))
         self._slow = slow_seconds * _NANOSECONDS
-        self._held: OrderedDict[int, _Held] = OrderedDict()
+        self._pending: OrderedDict[int, _PendingTrace] = OrderedDict()
         self._decided: OrderedDict[int, bool] = OrderedDict()
         self._lock = Lock()
 
@@ -55,58 +55,59 @@ class KeepErrorsAndSlow(SpanProcessor):
         self._inner.on_start(span, parent_context)
         trace_id = span.get_span_context().trace_id
         with self._lock:
-            held = self._held.setdefault(trace_id, _Held(kept=self._of_the_share(trace_id)))
-            held.open += 1
-            excess = [self._decide(*self._held.popitem(last=False)) for _ in range(len(self._held) - MOST_TRACES)]
-        self._tell([span for spans in excess for span in spans])
+            pending = self._pending.setdefault(trace_id, _PendingTrace(is_kept=self._is_in_share(trace_id)))
+            pending.open += 1
+            excess = len(self._pending) - MOST_TRACES
+            decided = [self._decide(*self._pending.popitem(last=False)) for _ in range(excess)]
+        self._pass_on([span for spans in decided for span in spans])
 
     def on_end(self, span: ReadableSpan) -> None:
         """See SpanProcessor."""
         with self._lock:
-            told = self._ended(span)
-        self._tell(told)
+            spans = self._add_ended(span)
+        self._pass_on(spans)
 
     def shutdown(self) -> None:
-        """See SpanProcessor. What has not ended is decided upon by what is known of it."""
+        """See SpanProcessor. Traces that have not ended are decided by the spans that have."""
         with self._lock:
-            told = [span for trace_id, held in self._held.items() for span in self._decide(trace_id, held)]
-            self._held.clear()
-        self._tell(told)
+            spans = [span for trace_id, pending in self._pending.items() for span in self._decide(trace_id, pending)]
+            self._pending.clear()
+        self._pass_on(spans)
         self._inner.shutdown()
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         """See SpanProcessor."""
         return self._inner.force_flush(timeout_millis)
 
-    def _ended(self, span: ReadableSpan) -> list[ReadableSpan]:
-        """What is to be told now that a span has ended."""
+    def _add_ended(self, span: ReadableSpan) -> list[ReadableSpan]:
+        """Add a span that has ended to its trace; the spans to pass on now."""
         trace_id = span.context.trace_id if span.context else 0
-        held = self._held.get(trace_id)
-        if held is None:  # Pushed out while it was open.
-            return [span] if self._decided.get(trace_id) or self._keeps(span) else []
-        held.open -= 1
-        held.kept = held.kept or self._decided.get(trace_id, False) or self._keeps(span)
-        if held.kept or len(held.spans) < MOST_SPANS:
-            held.spans.append(span)
-        if held.open:
-            told, held.spans = (held.spans, []) if held.kept else ([], held.spans)
-            return told
-        del self._held[trace_id]
-        return self._decide(trace_id, held)
+        pending = self._pending.get(trace_id)
+        if pending is None:  # The trace was decided while the span was open, because there were too many.
+            return [span] if self._decided.get(trace_id) or self._is_failed_or_slow(span) else []
+        pending.open -= 1
+        pending.is_kept = pending.is_kept or self._decided.get(trace_id, False) or self._is_failed_or_slow(span)
+        if pending.is_kept or len(pending.spans) < MOST_SPANS:
+            pending.spans.append(span)
+        if pending.open:
+            spans, pending.spans = (pending.spans, []) if pending.is_kept else ([], pending.spans)
+            return spans
+        del self._pending[trace_id]
+        return self._decide(trace_id, pending)
 
-    def _decide(self, trace_id: int, held: _Held) -> list[ReadableSpan]:
-        self._decided[trace_id] = held.kept
+    def _decide(self, trace_id: int, pending: _PendingTrace) -> list[ReadableSpan]:
+        self._decided[trace_id] = pending.is_kept
         while len(self._decided) > MOST_DECIDED:
             self._decided.popitem(last=False)
-        return held.spans if held.kept else []
+        return pending.spans if pending.is_kept else []
 
-    def _keeps(self, span: ReadableSpan) -> bool:
-        failed = span.status.status_code is StatusCode.ERROR
-        return failed or (span.end_time or 0) - (span.start_time or 0) >= self._slow
+    def _is_failed_or_slow(self, span: ReadableSpan) -> bool:
+        has_failed = span.status.status_code is StatusCode.ERROR
+        return has_failed or (span.end_time or 0) - (span.start_time or 0) >= self._slow
 
-    def _of_the_share(self, trace_id: int) -> bool:
+    def _is_in_share(self, trace_id: int) -> bool:
         return (trace_id & _LOW_BITS) < self._bound
 
-    def _tell(self, spans: list[ReadableSpan]) -> None:
+    def _pass_on(self, spans: list[ReadableSpan]) -> None:
         for span in spans:
             self._inner.on_end(span)

@@ -1,8 +1,9 @@
 """Small values that gateways share through Redis, for a while.
 
-Nothing is wrong without it: a value that is not there, does not come in time or is not one of ours is a miss.
-Values are sealed: who may write to Redis, but does not hold the secret, can neither make one nor move one to another
-key. Names of keys are keyed hashes, so that who may read Redis cannot try which questions were asked.
+Nothing depends on it: a value that is missing, does not come in time or is not one of ours is a miss.
+Values are sealed: somebody who can write to Redis, but does not have the secret, can neither forge a value nor move one
+to another key. Names of keys are keyed hashes, so that somebody who can read Redis cannot guess which questions were
+asked.
 """
 
 import asyncio
@@ -17,10 +18,10 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError, ResponseError
 
 MAX_BYTES = 64 * 1024
-"""Longest sealed value, in bytes; longer ones are not kept, and of a longer one no more is read."""
+"""Longest sealed value, in bytes; longer ones are not stored, and never read beyond this length."""
 
 REST_SECONDS = 1.0
-"""How long Redis is not asked again once it did not answer in time."""
+"""How long Redis is not asked after it did not answer in time."""
 
 _VERSION = b"\x01"
 _SEAL_BYTES = 16
@@ -46,9 +47,9 @@ class SharedCache:
         self._pending: set[asyncio.Task[None]] = set()
 
     async def get(self, tenant_id: UUID, materials: Sequence[bytes]) -> list[bytes | None]:
-        """The value of each key, in one round trip; None where there is none. `materials` are what keys are made of.
+        """The value of each key, in one round trip; None where there is none. Keys are derived from `materials`.
 
-        Takes `wait_seconds` at most. Never call it inside of a database transaction.
+        Takes `wait_seconds` at most. Never call it inside a database transaction.
         """
         keys = [self._key(tenant_id, material) for material in materials]
         if not keys or time.monotonic() < self._rests_until:
@@ -59,16 +60,16 @@ class SharedCache:
                     pipe.getrange(key, 0, MAX_BYTES)
                 values = await pipe.execute(raise_on_error=False)
         except (RedisError, OSError, TimeoutError) as error:
-            self._failed(error)
+            self._note_failure(error)
             return [None] * len(keys)
-        return [self._opened(key, value) for key, value in zip(keys, values, strict=True)]
+        return [self._unseal(key, value) for key, value in zip(keys, values, strict=True)]
 
     def put(self, tenant_id: UUID, material: bytes, value: bytes) -> None:
-        """Keep a value in the background: returns at once and never raises."""
+        """Store a value in the background: returns at once and never raises."""
         key = self._key(tenant_id, material)
         sealed = _VERSION + self._seal(key, value) + value
-        resting = time.monotonic() < self._rests_until
-        if resting or len(sealed) > MAX_BYTES or len(self._pending) >= _MOST_PENDING:
+        is_resting = time.monotonic() < self._rests_until
+        if is_resting or len(sealed) > MAX_BYTES or len(self._pending) >= _MOST_PENDING:
             return
         task = asyncio.create_task(self._write(tenant_id, key, sealed))
         self._pending.add(task)
@@ -83,7 +84,7 @@ class SharedCache:
             return 0
 
     async def settle(self) -> None:
-        """Wait for the values that are on their way, each of which takes a second at most."""
+        """Wait for pending writes, each of which takes a second at most."""
         await asyncio.gather(*self._pending)
 
     async def _write(self, tenant_id: UUID, key: str, sealed: bytes) -> None:
@@ -91,10 +92,10 @@ class SharedCache:
             async with asyncio.timeout(_WRITE_SECONDS):
                 await self._drop(tenant_id, await self._insert(tenant_id, key, sealed))
         except (RedisError, OSError, TimeoutError) as error:
-            self._failed(error)
+            self._note_failure(error)
 
     async def _insert(self, tenant_id: UUID, key: str, sealed: bytes) -> list[bytes]:
-        """Keep the value, note when it ends, and tell the keys that are now too many, those that end first."""
+        """Store the value and when it expires; return the keys beyond `max_entries`, the first to expire."""
         index, now = self._index(tenant_id), time.time()
         async with self._redis.pipeline(transaction=True) as pipe:
             pipe.set(key, sealed, ex=self.ttl_seconds)
@@ -112,13 +113,13 @@ class SharedCache:
                 pipe.zrem(self._index(tenant_id), *keys)
                 await pipe.execute()
 
-    def _failed(self, error: Exception) -> None:
-        if not isinstance(error, ResponseError):  # That one did answer: it is full, or was asked something odd.
+    def _note_failure(self, error: Exception) -> None:
+        if not isinstance(error, ResponseError):  # A ResponseError is an answer: Redis is full, or refused the command.
             self._rests_until = time.monotonic() + REST_SECONDS
         log.debug("going on without the cache", cache=self._name, reason=type(error).__name__)
 
     def _index(self, tenant_id: UUID) -> str:
-        # In braces: what a cluster chooses the node by, so that a tenant's keys lie together.
+        # In braces: the hash tag by which a cluster chooses the node, so that a tenant's keys lie together.
         return f"recollect:{self._name}:{{{tenant_id}}}"
 
     def _key(self, tenant_id: UUID, material: bytes) -> str:
@@ -130,7 +131,7 @@ class SharedCache:
         sealed.update(value)
         return sealed.digest()
 
-    def _opened(self, key: str, sealed: object) -> bytes | None:
+    def _unseal(self, key: str, sealed: object) -> bytes | None:
         if not isinstance(sealed, bytes) or not sealed.startswith(_VERSION) or len(sealed) > MAX_BYTES:
             return None
         seal, value = sealed[1 : 1 + _SEAL_BYTES], sealed[1 + _SEAL_BYTES :]

@@ -1,4 +1,4 @@
-"""Shares: how many at a time may hold something for one key, such as connections for a tenant."""
+"""Shares: limits on how many holders of one key there are at a time, such as users of connections for a tenant."""
 
 import asyncio
 from collections.abc import AsyncIterator, Hashable
@@ -13,9 +13,9 @@ class _Share:
 
 
 class Shares:
-    """At most `limit` holders of each key at a time; others of the same key wait, in the order in which they came.
+    """At most `limit` holders of each key at a time; others of the same key wait, first come, first served.
 
-    A key that nobody holds or waits for is forgotten.
+    A key without holders and waiters is forgotten.
     """
 
     def __init__(self, limit: int) -> None:
@@ -28,7 +28,7 @@ class Shares:
     ) -> AsyncIterator[None]:
         """Hold a place of this key; raises TimeoutError where none is free within that time.
 
-        `limit`: of this key, instead of that of all. `queue`: so many wait at most; one more raises it at once.
+        `limit`: a limit for this key, instead of the common one. `queue`: how many may wait; one more raises at once.
         """
         places = self.limit if limit is None else limit
         share = self._shares.setdefault(key, _Share(asyncio.Semaphore(places)))
@@ -48,5 +48,5 @@ class Shares:
                 del self._shares[key]
 
     def __len__(self) -> int:
-        """Keys that somebody holds or waits for."""
+        """How many keys have holders or waiters."""
         return len(self._shares)

@@ -1,4 +1,4 @@
-"""Names of spans of PostgreSQL: the name that a query has in its `queries.sql`, and not its first word alone."""
+"""Names of PostgreSQL spans: they include the query's name in its `queries.sql`, not just the first word of the SQL."""
 
 import re
 
@@ -16,8 +16,8 @@ class QueryNames(SpanProcessor):
         """See SpanProcessor."""
         attributes = span.attributes or {}
         text = next((attributes[name] for name in _TEXTS if name in attributes), None)
-        named = _NAMED.match(text) if isinstance(text, str) else None
-        if named is not None:
-            summary = f"{named['operation']} {named['query']}"
+        match = _NAMED.match(text) if isinstance(text, str) else None
+        if match is not None:
+            summary = f"{match['operation']} {match['query']}"
             span.update_name(summary)
-            span.set_attributes({"db.query.summary": summary, "db.operation.name": named["operation"]})
+            span.set_attributes({"db.query.summary": summary, "db.operation.name": match["operation"]})

@@ -4,14 +4,14 @@
     -- The graph of that name.
     SELECT … WHERE tenant_id = :tenant_id AND name = :name;
 
-Parameters have names, and whoever asks gives each by its name.
+Parameters have names, and callers give each by its name.
 
-What several of them say alike is a fragment, likewise named and described, and stands where a line ends in its name, of
-another fragment, too:
+Text that several queries share is a fragment, named and described like a query. It is included where a line ends in its
+name, in other fragments, too:
 
     WHERE -- include: fits
 
-`queries = Queries(__package__)` reads the file when the first query is asked for.
+`queries = Queries(__package__)` reads the file when the first query is used.
 """
 
 import re
@@ -21,7 +21,7 @@ from functools import cached_property
 from importlib.resources import files
 from typing import Any
 
-_HEADER = re.compile(r"^-- (?P<what>name|fragment): (?P<name>[a-z_]+)$", re.MULTILINE)
+_HEADER = re.compile(r"^-- (?P<kind>name|fragment): (?P<name>[a-z_]+)$", re.MULTILINE)
 _INCLUDE = re.compile(r"-- include: (?P<name>[a-z_]+)$", re.MULTILINE)
 _DESCRIPTION = re.compile(r"\A(--[^\n]*\n)+")
 _PARAMETER = re.compile(r"(?<![:\w]):(?P<name>[a-z_]+)")
@@ -36,26 +36,26 @@ class Query:
     text: str
     parameters: tuple[str, ...] = ()
     past: "Query | None" = None
-    """The same of the past, where there is one: the query of the same name that ends in `_at`."""
+    """The twin for the past, if there is one: the query of the same name with the suffix `_at`."""
 
     @classmethod
     def compile(cls, text: str) -> "Query":
-        """The query of a statement that names its parameters: each name becomes one number, wherever it stands."""
+        """The query for a statement with named parameters: each name becomes one number, at all its places."""
         numbers: dict[str, int] = {}
         numbered = _PARAMETER.sub(lambda found: f"${numbers.setdefault(found['name'], len(numbers) + 1)}", text)
         return cls(numbered, tuple(numbers))
 
     def arguments(self, values: Mapping[str, Any]) -> list[Any]:
-        """The values in the order of the parameters' numbers; raises TypeError unless they are just these."""
+        """The values in the order of the parameters' numbers; raises TypeError unless the names match exactly."""
         if values.keys() != set(self.parameters):
             name = self.text.partition("*/")[0]
             raise TypeError(f"{name}*/ has the parameters {sorted(self.parameters)}, not {sorted(values)}")
         return [values[name] for name in self.parameters]
 
     def with_types(self, **types: str) -> "Query":
-        """The query with types that PostgreSQL wants written out, in the place of their names in braces.
+        """The query with types, which PostgreSQL takes as no parameter, in the place of their names in braces.
 
-        Raises ValueError for what is no type's name with a length, such as `halfvec(384)`.
+        Raises ValueError for anything but the name of a type and its length, such as `halfvec(384)`.
         """
         text = self.text
         for name, type_ in types.items():
@@ -73,10 +73,10 @@ class Queries:
 
     @cached_property
     def by_name(self) -> dict[str, Query]:
-        """Every query by its name, which it also carries as a comment: for whoever reads a slow-query log."""
-        named = parse((files(self.package) / "queries.sql").read_text(encoding="utf-8"))
+        """Every query by its name, which its text also has as a comment, to be found in a slow-query log."""
+        statements = parse((files(self.package) / "queries.sql").read_text(encoding="utf-8"))
         capability = self.package.rpartition(".")[2]
-        by_name = {name: Query.compile(f"/* {capability}.{name} */ {text}") for name, text in named.items()}
+        by_name = {name: Query.compile(f"/* {capability}.{name} */ {text}") for name, text in statements.items()}
         return {name: replace(query, past=by_name.get(f"{name}_at")) for name, query in by_name.items()}
 
     def __getattr__(self, name: str) -> Query:
@@ -88,19 +88,19 @@ class Queries:
 
 
 def parse(text: str) -> dict[str, str]:
-    """Split a `queries.sql` into its statements, without descriptions and with fragments put in.
+    """Split a `queries.sql` into its statements, without descriptions and with fragments included.
 
-    Raises ValueError for a name given twice, KeyError for a fragment that is not there.
+    Raises ValueError for a name given twice, KeyError for a missing fragment.
     """
     headers = list(_HEADER.finditer(text))
     ends = [header.start() for header in headers[1:]] + [len(text)]
     bodies = [_DESCRIPTION.sub("", text[h.end() : end].strip()) for h, end in zip(headers, ends, strict=True)]
-    named = {h["name"]: body.rstrip(";") for h, body in zip(headers, bodies, strict=True)}
-    if len(named) != len(headers):
+    statements = {h["name"]: body.rstrip(";") for h, body in zip(headers, bodies, strict=True)}
+    if len(statements) != len(headers):
         raise ValueError("a queries.sql names two queries alike")
-    fragments = {h["name"]: named.pop(h["name"]) for h in headers if h["what"] == "fragment"}
+    fragments = {h["name"]: statements.pop(h["name"]) for h in headers if h["kind"] == "fragment"}
 
-    def put_in(text: str) -> str:
-        return _INCLUDE.sub(lambda included: put_in(fragments[included["name"]]), text)
+    def include_fragments(text: str) -> str:
+        return _INCLUDE.sub(lambda include: include_fragments(fragments[include["name"]]), text)
 
-    return {name: put_in(statement) for name, statement in named.items()}
+    return {name: include_fragments(statement) for name, statement in statements.items()}

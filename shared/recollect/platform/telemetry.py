@@ -59,10 +59,10 @@ def configure_logging(settings: Settings) -> None:
 
 
 def configure_tracing(settings: Settings, service_name: str) -> Shutdown:
-    """Tell traces, those of SQL and Redis included, and metrics; call what comes back at the end.
+    """Export traces, those of SQL and Redis included, and metrics; call the returned function at the end.
 
     Does nothing where neither `otlp_endpoint` nor `metrics_port` is set. Shutting down waits at most about three
-    seconds for a collector that does not answer. Raises InvalidInput where the port cannot be had.
+    seconds for a collector that does not answer. Raises InvalidInput where the port cannot be listened on.
     """
     if not settings.tells_metrics:
         return lambda: None
@@ -103,7 +103,7 @@ def continued_span(name: str, carrier: Mapping[str, str], *, system: str = "post
 
 @contextmanager
 def sending_span(name: str, *, system: str) -> Iterator[trace.Span]:
-    """A span for a word to a queue of that name: what is carried along from here makes it the parent."""
+    """A span for a message to a queue of that name; the context injected inside makes it the parent."""
     attributes = queue_attributes(name, system, "send")
     tracer = trace.get_tracer(__name__)
     with tracer.start_as_current_span(f"send {name}", kind=trace.SpanKind.PRODUCER, attributes=attributes) as span:
@@ -111,7 +111,7 @@ def sending_span(name: str, *, system: str) -> Iterator[trace.Span]:
 
 
 def queue_attributes(name: str, system: str, operation: str) -> dict[str, str]:
-    """What the conventions for messaging say of a queue and what is done with it."""
+    """The attributes that the conventions for messaging give to an operation on a queue."""
     return {
         "messaging.system": system,
         "messaging.destination.name": name,
@@ -122,20 +122,20 @@ def queue_attributes(name: str, system: str, operation: str) -> dict[str, str]:
 
 @contextmanager
 def step_span(name: str, **attributes: str | int) -> Iterator[trace.Span]:
-    """A span for a part of what this process does; attributes are named `recollect.` and theirs, `_` for a dot."""
-    named = {f"recollect.{key.replace('_', '.')}": value for key, value in attributes.items()}
-    with trace.get_tracer(__name__).start_as_current_span(name, attributes=named) as span:
+    """A span for a step of this process's work; attributes get the prefix `recollect.`, and dots in place of `_`."""
+    prefixed = {f"recollect.{key.replace('_', '.')}": value for key, value in attributes.items()}
+    with trace.get_tracer(__name__).start_as_current_span(name, attributes=prefixed) as span:
         yield span
 
 
 def current_trace_id() -> str | None:
-    """The id of the trace that this is part of, 32 hexadecimal digits; None outside one."""
+    """The id of the current trace, 32 hexadecimal digits; None outside one."""
     span = trace.get_current_span().get_span_context()
     return trace.format_trace_id(span.trace_id) if span.is_valid else None
 
 
 def _add_trace(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """structlog processor: where in which trace the line was written."""
+    """structlog processor: adds the trace and the span in which the line was written."""
     span = trace.get_current_span().get_span_context()
     if span.is_valid:
         event["trace_id"] = trace.format_trace_id(span.trace_id)
@@ -165,11 +165,11 @@ def _renderer(settings: Settings) -> list[structlog.typing.Processor]:
 
 
 def _without_controls(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """structlog processor: what was logged steers no terminal. (JSON escapes it anyway.)"""
+    """structlog processor: removes control characters, so that logged text steers no terminal. (JSON escapes them.)"""
     return {name: printable(value) if isinstance(value, str) else value for name, value in event.items()}
 
 
 def _traceback(target: TextIO, error: ExcInfo) -> None:
-    told = StringIO()
-    structlog.dev.plain_traceback(told, error)
-    target.write(printable(told.getvalue(), lines=True))
+    buffer = StringIO()
+    structlog.dev.plain_traceback(buffer, error)
+    target.write(printable(buffer.getvalue(), lines=True))

@@ -1,7 +1,6 @@
-"""TXT records of the DNS at names that somebody else chose.
+"""Look-ups of TXT records in the DNS, of names that somebody else chose.
 
-The resolver of the deployment is asked and nobody else, so that no address is reached by it. Time and number are
-bounded.
+Only the resolver of the deployment is asked, so that a look-up reaches no other address. Time and number are bounded.
 """
 
 from collections.abc import Hashable
@@ -16,13 +15,13 @@ from recollect.platform.slots import elsewhere
 from recollect.settings import Settings
 
 SECONDS = 5.0
-"""For an answer, all in all."""
+"""How long a look-up may take in all."""
 
 AT_ONCE = 20
-"""Questions of a process that are under way at once."""
+"""Look-ups of a process at once."""
 
 AT_ONCE_EACH = 2
-"""Those on behalf of one caller."""
+"""Look-ups at once on behalf of one caller."""
 
 MAX_RECORDS = 50
 """Records of one name that are read."""
@@ -31,22 +30,22 @@ log = structlog.get_logger(__name__)
 
 
 class TextRecords:
-    """Asks the DNS for TXT records. One for a process."""
+    """Looks TXT records up. A process has one."""
 
     def __init__(self, settings: Settings) -> None:
         self._servers = settings.dns_servers
-        self._questions, self._questions_each = Shares(AT_ONCE), Shares(AT_ONCE_EACH)
+        self._lookups, self._lookups_each = Shares(AT_ONCE), Shares(AT_ONCE_EACH)
 
     async def at(self, name: str, *, asked_by: Hashable) -> frozenset[str] | None:
-        """What the TXT records at a name say, each as one text; none where there are none.
+        """The TXT records at a name, each as one text; empty where there are none.
 
-        None where the DNS cannot be asked now. `asked_by`: on whose behalf, whose share it takes.
+        None where the look-up failed. `asked_by`: on whose behalf, from whose share it is taken.
         """
         try:
             async with (
                 elsewhere(),
-                self._questions_each.held(asked_by, wait_seconds=SECONDS),
-                self._questions.held(None, wait_seconds=SECONDS),
+                self._lookups_each.held(asked_by, wait_seconds=SECONDS),
+                self._lookups.held(None, wait_seconds=SECONDS),
             ):
                 answer = await self._resolver().resolve(name, "TXT", lifetime=SECONDS, search=False)
         except (dns.resolver.NXDOMAIN, dns.resolver.NoAnswer):

@@ -23,10 +23,10 @@ STREAMED = 50
 """Rows of a stream that are held at a time: texts of 10,000 characters take half a megabyte."""
 
 ROLLBACK_SECONDS = 30.0
-"""How long a server is asked to roll back before its connection is given up: it hears nothing, or is not there."""
+"""How long a server may take to roll back before its connection is closed: it is stuck, or gone."""
 
 SHORT_STEP_ROWS = 10
-"""Rows of one statement of a transaction that gives way, while calls of others may come to which it does: such a
+"""Rows of one statement of a transaction that gives way, while other calls may come to which it has to: such a
 statement takes a few milliseconds of PostgreSQL's time, and one of 100 rows takes 16."""
 
 A = TypeVar("A")
@@ -36,19 +36,19 @@ AnyConnection = asyncpg.Connection | PoolConnectionProxy
 _PLAN_ONCE = (
     "SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off"
 )
-"""Where all that is asked is looked up by keys: then a plan that was made once is as good as one for these values, and
-stays so, however small the table was at first. Such is a commit, too, which looks up what each new row refers to. What
-is looked up in the order of an index is found by that index: a planner that expects one row of a tenant would read all
-of the tenant's by a smaller one, and sort."""
+"""For transactions in which all rows are looked up by keys: there, a plan that was made once is as good as one for
+these values, and stays so, however small the table was at first. This includes the commit, which looks up the rows that
+new rows refer to. Without sorts, a look-up in the order of an index uses that index: a planner that expects one row of
+a tenant would otherwise read all rows of the tenant by a smaller index, and sort them."""
 
 _PLAN_WITH_VALUES = (
     "SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_seqscan = on; SET LOCAL enable_sort = on"
 )
-"""As sessions do by default."""
+"""The defaults of our sessions."""
 
 _IS_WRITABLE, _IS_HERE = "SELECT require_writable({})", "SELECT require_here({}, {})"
 
-_IS_SAME = "SELECT require_graph('{}', {})"
+_IS_SAME_GRAPH = "SELECT require_graph('{}', {})"
 
 _WAIT_FOR_NO_DISK = "SET LOCAL synchronous_commit = off"
 
@@ -59,18 +59,18 @@ _END_TRIAL = "ROLLBACK TO SAVEPOINT trial; RELEASE SAVEPOINT trial"
 
 @dataclass(frozen=True, slots=True)
 class ExpectedGraph:
-    """A graph as it was when it was read: its id, and what its row hashed to."""
+    """A graph as it was when it was read: its id, and the hash of its row."""
 
     id: UUID
     fingerprint: int
 
 
 class GraphChanged(Exception):
-    """The graph that a transaction expected is not what it was, or not there; nothing was done."""
+    """The graph that a transaction expected has changed, or is gone; nothing was done."""
 
 
 class Session:
-    """Queries on one connection, all of which stand in a `queries.sql`. Their parameters are given by name."""
+    """Runs queries of `queries.sql` files on one connection. Parameters are given by name."""
 
     def __init__(self, connection: AnyConnection) -> None:
         self._connection = connection
@@ -93,9 +93,9 @@ class Session:
     async def stream(
         self, query: Query, *, prefetch: int = STREAMED, **parameters: Any
     ) -> AsyncIterator[asyncpg.Record]:
-        """All rows, for what is looked at and not kept. Only in a transaction.
+        """All rows by a cursor, for rows that are read once and not kept. Only in a transaction.
 
-        `prefetch`: rows that are held at a time, which one round trip brings.
+        `prefetch`: how many rows one round trip brings; so many are held at a time.
         """
         arguments = self._arguments(query, parameters)
         async for row in self._cursor(query.text, *arguments, prefetch=prefetch):
@@ -105,12 +105,12 @@ class Session:
         return self._connection.cursor(text, *arguments, prefetch=prefetch)
 
     async def execute(self, query: Query, **parameters: Any) -> None:
-        """No rows."""
+        """Run a query that returns no rows."""
         await self._give_way()
         await self._connection.execute(query.text, *self._arguments(query, parameters))
 
     async def _give_way(self) -> None:
-        """Have other calls go first, where this one holds nothing that they need."""
+        """Let other calls go first, where this one holds nothing that they need."""
 
     def _arguments(self, query: Query, parameters: dict[str, Any]) -> list[Any]:
         return query.arguments(parameters)
@@ -119,11 +119,11 @@ class Session:
 class Transaction(Session):
     """One call's transaction, for one tenant.
 
-    `reply_bytes`: what is read of entities to be answered may hold so many bytes of text at most; None bounds nothing.
-    `gives_way`: to others' calls, between its statements. What only reads does, for it holds no lock that anybody waits
-    for; and what writes very much, for whose graph others of its tenant wait for long as it is.
+    `reply_bytes`: the most bytes of text that may be read of entities for the reply; None: no limit.
+    `gives_way`: it gives way to other calls between its statements. Transactions that only read do, since they hold no
+    lock that others wait for; and so do very large writes, for which others of the tenant wait long in any case.
     `pooled`: other processes share its connection between transactions. `at_home` False: it is in another cell.
-    `replica`: of the database that it is in, where there is one. `keyed`: all that is asked of it is looked up by keys.
+    `replica`: the replica of its database, if there is one. `keyed`: all its rows are looked up by keys.
     """
 
     def __init__(
@@ -148,17 +148,17 @@ class Transaction(Session):
 
     @property
     def tenant_id(self) -> UUID:
-        """The tenant that row-level security was set to."""
+        """The tenant for which row-level security is set."""
         return self.caller.tenant_id
 
     def _arguments(self, query: Query, parameters: dict[str, Any]) -> list[Any]:
-        """With `:tenant_id`, which is nobody's to give: it is the caller's."""
+        """The arguments with `:tenant_id`, which is always the caller's and never given."""
         if "tenant_id" in query.parameters:
             parameters["tenant_id"] = self.tenant_id
         return query.arguments(parameters)
 
     def batches(self, rows: Sequence[A], size: int) -> Iterator[Sequence[A]]:
-        """These in pieces of `size` at most, a statement for each; of SHORT_STEP_ROWS while steps are to be short."""
+        """The rows in batches of `size` at most, one a statement; of SHORT_STEP_ROWS while steps must be short."""
         start = 0
         while start < len(rows):
             is_short = self.gives_way and takes_short_steps()
@@ -187,31 +187,31 @@ class Transaction(Session):
         self.written[graph_id] = max(revision, self.written.get(graph_id, 0))
 
     def undo_act(self) -> None:
-        """What is written here says that the act was not done which was asked for, or takes it back.
+        """Mark this transaction as one that takes the requested act back, or records that it was not done.
 
-        So a request that comes again under its idempotency key is tried again.
+        A request that comes again under its idempotency key is then tried again.
         """
         self.undoes_act = True
 
     def change_callers(self) -> None:
-        """Have callers of the tenant be looked up anew who are remembered, once this transaction has ended."""
+        """Have the remembered callers of the tenant looked up anew, once this transaction has ended."""
         self.acted = True
 
     async def look_up(self) -> None:
-        """From here on all that is asked is looked up by keys, as in a transaction that is `keyed`."""
+        """From here on all rows are looked up by keys, as in a transaction that is `keyed`."""
         if not self._keyed:
             await self._connection.execute(_PLAN_ONCE)
             self._keyed = True
 
     async def search(self) -> None:
-        """From here on what is asked is searched for: each statement is planned with its values."""
+        """From here on statements search: each is planned with its values."""
         if self._keyed:
             await self._connection.execute(_PLAN_WITH_VALUES)
             self._keyed = False
 
     @asynccontextmanager
     async def looking_up(self) -> AsyncIterator[None]:
-        """Look up by keys inside of it, and go on as before."""
+        """Look rows up by keys inside the block, and go on as before."""
         keyed = self._keyed
         await self.look_up()
         yield
@@ -220,7 +220,7 @@ class Transaction(Session):
 
     @asynccontextmanager
     async def searching(self) -> AsyncIterator[None]:
-        """Search inside of it, and go on as before."""
+        """Search inside the block, and go on as before."""
         keyed = self._keyed
         await self.search()
         yield
@@ -228,16 +228,16 @@ class Transaction(Session):
             await self.look_up()
 
     async def delete_much(self) -> None:
-        """From here to the end of the transaction look for what refers to deleted rows at once, by plans made once.
+        """From here to the end of the transaction, check foreign keys to deleted rows at once, by plans made once.
 
-        That takes a fifth of the time (measured). By default it is done before the commit, for all rows together, for
-        which one statement may not have the time.
+        That takes a fifth of the time (measured). By default they are checked before the commit, for all rows together,
+        which may exceed the time limit of one statement.
         """
         await self._connection.execute(_CHECK_AT_ONCE)
 
     @asynccontextmanager
     async def trial(self) -> AsyncIterator[None]:
-        """Roll back what is written inside, and let go of what it locked: what it comes to is found by doing it."""
+        """Roll back the writes of the block and release their locks: a dry run, which finds the result by doing it."""
         jobs, written, keyed = set(self.jobs), dict(self.written), self._keyed
         await self._connection.execute("SAVEPOINT trial")
         try:
@@ -252,7 +252,7 @@ class Transaction(Session):
 
 
 class TransactionOptions(TypedDict, total=False):
-    """How a tenant's transaction is opened: what `Database.transaction` takes by name, and says of each."""
+    """Options of a tenant's transaction: the named parameters of `Database.transaction`, which describes them."""
 
     read_only: bool
     keep: bool
@@ -265,9 +265,9 @@ class TransactionOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class TransactionTerms:
-    """What must hold of a tenant's transaction where it begins and where it would commit: else it fails.
+    """Conditions that a tenant's transaction must meet at its beginning and before its commit: else it fails.
 
-    `must_be_writable`: the tenant may write. `must_be_here`: of several cells, the tenant is in this one.
+    `must_be_writable`: the tenant may write. `must_be_here`: the tenant is in this cell, where there are several.
     """
 
     read_only: bool
@@ -278,25 +278,25 @@ class TransactionTerms:
 def begin_statements(
     tenant_id: UUID, terms: TransactionTerms, *, local: str, expects: ExpectedGraph | None, keyed: bool
 ) -> str:
-    """What begins a transaction of this tenant, in one round trip.
+    """The statements that begin a transaction of this tenant, in one round trip.
 
-    `local`: settings of a connection that others share. `expects`: what its snapshot must show. `keyed`: all that is
-    asked in it is looked up by keys.
+    `local`: settings of a shared connection. `expects`: the graph as the snapshot must show it. `keyed`: all rows are
+    looked up by keys.
     """
     # The id is a UUID, so that nothing can be smuggled into the text.
     mode = "ISOLATION LEVEL REPEATABLE READ READ ONLY" if terms.read_only else "ISOLATION LEVEL READ COMMITTED"
     writable = f"; {_IS_WRITABLE.format('false')}" if terms.must_be_writable else ""
     here = f"; {_IS_HERE.format(str(not terms.read_only).lower(), 'false')}" if terms.must_be_here else ""
     tenant = f"SELECT set_config('recollect.tenant_id', '{UUID(str(tenant_id))}', true)"
-    graph = f"; {_IS_SAME.format(UUID(str(expects.id)), int(expects.fingerprint))}" if expects else ""
-    planned = f"; {_PLAN_ONCE}" if keyed else ""
-    return f"BEGIN {mode}; {local}{tenant}{here}{writable}{graph}{planned}"
+    graph = f"; {_IS_SAME_GRAPH.format(UUID(str(expects.id)), int(expects.fingerprint))}" if expects else ""
+    plan = f"; {_PLAN_ONCE}" if keyed else ""
+    return f"BEGIN {mode}; {local}{tenant}{here}{writable}{graph}{plan}"
 
 
 def end_statements(terms: TransactionTerms, *, keep: bool, durable: bool) -> str:
-    """What ends it, in one round trip, so that nothing is done between a last question and COMMIT.
+    """The statements that end it, in one round trip, so that nothing happens between the last checks and COMMIT.
 
-    What is not `durable` waits for no disk.
+    A commit that is not `durable` does not wait for the disk.
     """
     if not keep:
         return "ROLLBACK"
@@ -304,14 +304,14 @@ def end_statements(terms: TransactionTerms, *, keep: bool, durable: bool) -> str
         return "COMMIT"
     here = [_IS_HERE.format("true", "true")] if terms.must_be_here else []
     writable = [_IS_WRITABLE.format("true")] if terms.must_be_writable else []
-    waits = [] if durable else [_WAIT_FOR_NO_DISK]
-    return "; ".join([_PLAN_ONCE, *waits, *here, *writable, "COMMIT"])
+    durability = [] if durable else [_WAIT_FOR_NO_DISK]
+    return "; ".join([_PLAN_ONCE, *durability, *here, *writable, "COMMIT"])
 
 
 async def roll_back(connection: PoolConnectionProxy, *, within: float = ROLLBACK_SECONDS) -> None:
-    """End a transaction, whatever became of it; and its connection, where the server says nothing for so many seconds.
+    """Roll a transaction back, whatever its state; close its connection where the server does not answer in time.
 
-    Where its last statement was cancelled, the server may hear of that only now, and cancel this one instead.
+    The cancellation of the last statement may reach the server only now, and cancel the ROLLBACK instead.
     """
     with anyio.move_on_after(within, shield=True) as ending, suppress(*DRIVER_ERRORS):
         try:

@@ -1,1 +1,1 @@
-"""Webhooks: a tenant is told of events at addresses of its choice, after the Standard Webhooks specification."""
+"""Webhooks: events are sent to addresses that a tenant chooses, by the Standard Webhooks specification."""

@@ -96,11 +96,11 @@ async def test_a_tenant_arrives_by_its_secret_and_by_no_other(
     """Not before the source has told it, whatever the target is asked."""
 
     async def ends(secret: UUID) -> bool:
-        async with gateway._asked_at(AWAY) as session:
+        async with gateway._short_session_at(AWAY) as session:
             return await directory.end_switch(session, Departure(tenant.id, AWAY, secret))
 
     async def told() -> list[Departure]:
-        async with gateway._asked_at(HOME) as session:
+        async with gateway._short_session_at(HOME) as session:
             return await directory.find_departures(session, tenants=[tenant.id])
 
     async with killed_after("keep_switch_secret"):
@@ -129,13 +129,13 @@ async def test_whoever_is_killed_while_ending_it_another_does(
     """After the target has it, and before the directory says so."""
     async with killed_between(two_cells, tenant):
         [departure] = await departures(gateway, tenant)
-        async with gateway._asked_at(AWAY) as session:
+        async with gateway._short_session_at(AWAY) as session:
             assert await directory.end_switch(session, departure)
         await Agent(gateway, agent.caller).create("Hopper")
 
 
 async def departures(gateway: Cells, tenant: Tenant) -> list[Departure]:
-    async with gateway._asked_at(HOME) as session:
+    async with gateway._short_session_at(HOME) as session:
         return await directory.find_departures(session, tenants=[tenant.id])
 
 

@@ -314,7 +314,7 @@ async def test_what_nobody_foresaw_of_a_connection_is_a_failure(
     authority: CertificateAuthority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It comes as a group of errors, as that of a port does which is not looked at before."""
-    monkeypatch.setattr(Outbound, "_read", lambda _self, url, _path: httpx2.URL(url))
+    monkeypatch.setattr(Outbound, "_parse", lambda _self, url, _path: httpx2.URL(url))
     with reason() as why:
         await failed(outbound(authority, HERE), f"http://{HERE}:65536/")
     assert "port must be 0-65535" in why()

@@ -95,7 +95,7 @@ async def test_what_was_embedded_too_much_goes_back_at_once(
     await agent.remember("one kettle", "another kettle", "a third kettle")
     batch = await embedding._embed_next(workers[0], agent.caller.tenant_id)
     assert batch is not None
-    assert len(batch.bare) == 3
+    assert len(batch.unembedded) == 3
     await limit(operator, tenant.slug, embeddings_per_day=2)
     stored = await embedding._store(workers[0], agent.caller.tenant_id, batch)
     assert (stored.embedded, await embedded(owner, agent)) == (2, 2)

@@ -89,13 +89,13 @@ def test_what_is_held_is_bounded(traces: Traces, monkeypatch: pytest.MonkeyPatch
         traces.begin("child", HIGH - 4).end(1)
     processor = traces.provider._active_span_processor._span_processors[0]
     assert isinstance(processor, KeepErrorsAndSlow)
-    assert (len(processor._held), len(processor._decided)) == (2, 2)
-    assert max(len(held.spans) for held in processor._held.values()) == 3
+    assert (len(processor._pending), len(processor._decided)) == (2, 2)
+    assert max(len(held.spans) for held in processor._pending.values()) == 3
     open_[0].set_status(StatusCode.ERROR)
     for span in open_:
         span.end(1)
     assert traces.told == ["root 0"], "one that was pushed out is judged by itself"
-    assert len(processor._held) == 0
+    assert len(processor._pending) == 0
 
 
 def test_what_is_open_at_the_end_is_told_as_far_as_it_is_kept(traces: Traces) -> None:

@@ -216,7 +216,7 @@ async def test_the_time_of_its_slot_does_not_run_out_while_it_gives_way(
             step = asyncio.create_task(slot.give_way())
             await _settled()
             assert not step.done()
-            assert slot._limit is None
+            assert slot._timer is None
             monkeypatch.setattr(slots, "SLOT_SECONDS", 0.0)
         await step
         await eventually(lambda: _waits_alone(queue))  # It goes on running then.

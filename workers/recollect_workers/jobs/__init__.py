@@ -1,1 +1,1 @@
-"""What the worker does, a module per capability."""
+"""The worker's jobs, a module per capability."""

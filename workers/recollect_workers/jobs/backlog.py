@@ -1,4 +1,4 @@
-"""Tell by metrics how much waits. Each worker tells the same: of several, take the greatest and not the sum."""
+"""Metrics of how much work waits. All workers report the same: of several, take the greatest and not the sum."""
 
 from recollect.platform.backlog.service import measure_backlog, measure_moves
 from recollect.platform.metrics import record_backlog, record_moves
@@ -9,5 +9,5 @@ async def tell(context: WorkerContext) -> None:
     """Measure every queue, and the moves of tenants. Raises Unavailable when the database is away."""
     for queue in await measure_backlog(context.database):
         record_backlog(queue.queue, queue.waiting, queue.oldest_seconds, context.settings.measured_cell)
-    for at in await measure_moves(context.database):
-        record_moves(at.step, at.moves, at.oldest_seconds)
+    for step in await measure_moves(context.database):
+        record_moves(step.step, step.moves, step.oldest_seconds)

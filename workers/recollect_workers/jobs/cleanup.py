@@ -1,6 +1,6 @@
-"""Delete what is kept for a time only: usage, entries of the audit log, idempotency keys, deliveries of webhooks.
+"""Delete rows that are kept for a limited time: usage, audit entries, idempotency keys, deliveries of webhooks.
 
-Any number of workers do so at once: each takes rows that no other has in hand.
+Any number of workers may do this at once: each takes rows that no other has locked.
 """
 
 from collections.abc import Awaitable, Callable
@@ -18,24 +18,24 @@ from recollect_workers.attempts import Attempt
 from recollect_workers.context import WorkerContext
 
 MAX_STEPS = 100
-"""Steps of one tenant in one sweep, at most: what is left waits for the next."""
+"""The most steps of one tenant in one sweep: the rest waits for the next sweep."""
 
 Step = Callable[[Transaction], Awaitable[bool]]
 """Deletes a bounded number of a tenant's rows; returns whether another step may find more."""
 
 
 async def delete_old_usage(context: WorkerContext) -> None:
-    """Delete usage that is older than it is kept. Raises Unavailable when the database is away."""
-    kept = timedelta(days=context.settings.usage_retention_days)
-    tenants = await usage.tenants_with_old_usage(context.database, kept=kept)
-    await _delete(context, tenants, partial(usage.forget_old, kept=kept), failed="usage not deleted")
+    """Delete usage beyond its retention. Raises Unavailable when the database is away."""
+    retention = timedelta(days=context.settings.usage_retention_days)
+    tenants = await usage.tenants_with_old_usage(context.database, kept=retention)
+    await _delete(context, tenants, partial(usage.forget_old, kept=retention), failed="usage not deleted")
 
 
 async def delete_old_audit_entries(context: WorkerContext) -> None:
-    """Delete entries that are older than they are kept. Raises Unavailable when the database is away."""
-    kept = timedelta(days=context.settings.audit_retention_days)
-    tenants = await audit.tenants_with_old_audit(context.database, kept=kept)
-    await _delete(context, tenants, partial(audit.forget_old, kept=kept), failed="audit log not shortened")
+    """Delete audit entries beyond their retention. Raises Unavailable when the database is away."""
+    retention = timedelta(days=context.settings.audit_retention_days)
+    tenants = await audit.tenants_with_old_audit(context.database, kept=retention)
+    await _delete(context, tenants, partial(audit.forget_old, kept=retention), failed="audit log not shortened")
 
 
 async def delete_expired_idempotency_keys(context: WorkerContext) -> None:
@@ -45,10 +45,10 @@ async def delete_expired_idempotency_keys(context: WorkerContext) -> None:
 
 
 async def delete_old_deliveries(context: WorkerContext) -> None:
-    """Delete deliveries that are older than they are kept. Raises Unavailable when the database is away."""
-    kept = timedelta(days=context.settings.webhook_retention_days)
-    tenants = await deliveries.tenants_with_old(context.database, kept=kept)
-    await _delete(context, tenants, partial(deliveries.remove_old, kept=kept), failed="deliveries not deleted")
+    """Delete deliveries beyond their retention. Raises Unavailable when the database is away."""
+    retention = timedelta(days=context.settings.webhook_retention_days)
+    tenants = await deliveries.tenants_with_old(context.database, kept=retention)
+    await _delete(context, tenants, partial(deliveries.remove_old, kept=retention), failed="deliveries not deleted")
 
 
 async def _delete(context: WorkerContext, tenants: list[UUID], step: Step, *, failed: str) -> None:
@@ -58,7 +58,7 @@ async def _delete(context: WorkerContext, tenants: list[UUID], step: Step, *, fa
 
 
 async def _take_steps(context: WorkerContext, tenant_id: UUID, step: Step) -> None:
-    """Take the step until it finds no more, each time in a transaction of its own."""
+    """Repeat the step until it finds no more rows, each time in a transaction of its own."""
     for _ in context.until_stopping(range(MAX_STEPS)):
         async with context.database.transaction(worker_caller(tenant_id)) as tx:
             if not await step(tx):

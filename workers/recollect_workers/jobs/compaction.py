@@ -1,4 +1,4 @@
-"""Compact graphs: those of which something is beyond the retention, and where one call could not do all of it."""
+"""Compact graphs that have rows beyond the retention, or whose compaction did not fit into one call."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
@@ -15,25 +15,25 @@ from recollect_workers.attempts import Attempt
 from recollect_workers.context import WorkerContext
 
 MAX_ROUNDS = 100
-"""Looks at one tenant's graphs in one sweep, at most: what is left waits for the next."""
+"""The most checks of one tenant's graphs in one sweep: the rest waits for the next sweep."""
 
 log = structlog.get_logger(__name__)
 
 
 async def schedule(context: WorkerContext) -> None:
-    """Start a job for each graph of which something is to go, a few graphs of each tenant in turn.
+    """Start a job for each graph that has rows to delete, a few graphs of each tenant in turn.
 
     Raises Unavailable when the database is away.
     """
     if not context.settings.compaction_enabled:
         return
-    left = await compaction.tenants_to_check(context.database)
+    tenants = await compaction.tenants_to_check(context.database)
     for _ in range(MAX_ROUNDS):
-        left = [tenant_id for tenant_id in context.until_stopping(left) if await _check(context, tenant_id)]
+        tenants = [tenant_id for tenant_id in context.until_stopping(tenants) if await _check(context, tenant_id)]
 
 
 async def _check(context: WorkerContext, tenant_id: UUID) -> bool:
-    """Look at some graphs of a tenant; whether others wait."""
+    """Check some graphs of a tenant; whether others wait."""
     with Attempt("graphs not looked at", tenant_id):
         async with context.database.transaction(worker_caller(tenant_id)) as tx:
             checked = await compaction.check_graphs(tx, retention_days=context.settings.retention_days)
@@ -45,9 +45,9 @@ async def _check(context: WorkerContext, tenant_id: UUID) -> bool:
 
 
 async def compact_graph(tx: Transaction, job: Job) -> StepResult:
-    """The next rows that nobody can read any more. Done counts rows; the cursor, those of each table.
+    """Delete the next rows that nobody can read any more. Done counts rows; the cursor, the rows of each table.
 
-    What the call freed that started the job stays in the cursor beside it.
+    The cursor also holds the counts of the call that started the job.
     """
     if job.graph_id is None:
         raise StepRefused("This job has no graph: one graph is compacted at a time.")

@@ -1,4 +1,4 @@
-"""Go over graphs for duplicates: as their configuration asks for it, or because somebody did."""
+"""Search graphs for duplicates, as their configuration says or on request."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -23,7 +23,7 @@ log = structlog.get_logger(__name__)
 
 
 async def schedule(context: WorkerContext) -> None:
-    """Start a job for each graph whose configuration asks for one by now. Raises Unavailable without a database."""
+    """Start a job for each graph that is due by its configuration. Raises Unavailable without a database."""
     due = await deduplication.tenants_with_deduplication_due(context.database)
     for tenant_id in context.until_stopping(due):
         with Attempt("duplicates not looked for", tenant_id):
@@ -35,7 +35,7 @@ async def schedule(context: WorkerContext) -> None:
 
 
 async def prepare(context: WorkerContext, caller: Caller, job: Job) -> StepFunction:
-    """The next entities that changed since they were compared, compared: what of it is to be written."""
+    """Compare the next entities that changed since they were last compared; the step writes the result."""
     if job.graph_id is None:
         raise StepRefused("This job has no graph: duplicates are found in one graph at a time.")
     step, pairs = await deduplication.deduplicate(
@@ -50,9 +50,9 @@ async def prepare(context: WorkerContext, caller: Caller, job: Job) -> StepFunct
 
 
 async def settle(tx: Transaction, job: Job, *, step: ComparisonStep, pairs: Sequence[SimilarPair]) -> StepResult:
-    """Write what was found. Done counts the entities that were compared."""
-    done = await deduplication.settle(tx, step, pairs)
-    counts = {name: job.cursor.get(name, 0) + getattr(done, name) for name in COUNTED}
-    if done.cursor is None:
+    """Write the pairs that were found. Done counts the entities that were compared."""
+    settled = await deduplication.settle(tx, step, pairs)
+    counts = {name: job.cursor.get(name, 0) + getattr(settled, name) for name in COUNTED}
+    if settled.cursor is None:
         return StepResult({}, counts["compared"], counts["compared"], finished=True, result=counts)
-    return StepResult({"at": msgspec.to_builtins(done.cursor), **counts}, counts["compared"])
+    return StepResult({"at": msgspec.to_builtins(settled.cursor), **counts}, counts["compared"])

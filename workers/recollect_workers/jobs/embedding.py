@@ -1,13 +1,13 @@
 """Give passages their vectors.
 
-A batch is claimed in one transaction, embedded outside any, and stored in another, while the next one is claimed and
+A batch is claimed in one transaction, embedded outside any, and stored in another, while the next batch is claimed and
 embedded: PostgreSQL takes longer than a small embedder. A worker that dies in between leaves passages claimed until
-their lease ends; then the next sweep takes them up. It does so, too, where PostgreSQL died and forgot: no commit here
-waits for the disk, for which calls wait. Passages that the embedder takes from nobody are set aside; one that fails
-whatever it is given is left alone for a while.
+their lease ends; then the next sweep takes them. The sweep also repeats commits that a dying PostgreSQL lost: commits
+here do not wait for the disk, which calls need. Passages that the embedder refuses are set aside; an embedder that
+fails for any text is not asked for a while.
 
-A wake-up serves what few have just written, and the sweep everything, a turn for each tenant: what is told now waits
-for no import, be it another tenant's or its own (docs/adr/0010-what-was-just-said-is-embedded-first.md).
+A wake-up serves small recent writes, and the sweep everything, a turn for each tenant: a new memory does not wait for
+an import, be it another tenant's or its own (docs/adr/0010-what-was-just-said-is-embedded-first.md).
 """
 
 import asyncio
@@ -35,23 +35,24 @@ from recollect_workers.bisect_failures import EmbedOutcome, embed_bisecting
 from recollect_workers.context import WorkerContext
 
 MAX_COUNTED = 10
-"""Graphs of a tenant whose words are counted after one run, each in a transaction of its own."""
+"""Graphs of a tenant whose terms are counted after one run, each in a transaction of its own."""
 
 MAX_BATCHES = 8
 TURN_SECONDS = 3.0
 """Batches and seconds of one run. A tenant with more to embed waits for another turn, behind the other tenants."""
 
 SHORT_BATCH = 64
-"""Passages of a batch beside other tenants' calls, after which the worker rests."""
+"""Passages of a batch while other tenants call; the worker rests after it."""
 
 log = structlog.get_logger(__name__)
 
 
 async def woken(context: WorkerContext, tenant_id: UUID, carrier: Mapping[str, str]) -> None:
-    """The job of a wake-up: a run through what few have just written, in the trace of the request that caused it.
+    """The job of a wake-up: embed small recent writes, in the trace of the request that caused it.
 
-    One at a time for each tenant, so that a busy one leaves room for others: a wake-up that comes meanwhile, like a run
-    that leaves something, brings another one, behind the others'. What else waits is left to the sweep, which is told.
+    A tenant has one run at a time, so that a busy tenant leaves room for others. A wake-up that comes during the run,
+    or work that the run leaves, sends another wake-up, which waits behind those of other tenants. Other pending
+    passages are left to the sweep, which is started.
     """
     if tenant_id in context.woken:
         context.woken[tenant_id] = True
@@ -68,9 +69,9 @@ async def woken(context: WorkerContext, tenant_id: UUID, carrier: Mapping[str, s
 
 
 async def sweep(context: WorkerContext) -> None:
-    """Embed whatever waits, announced or not: a run for each tenant in turn, until none has more.
+    """Embed all pending passages, announced or not: a run for each tenant in turn, until none has more.
 
-    Who waits is asked anew each round, for a round may be long. Raises Unavailable when the database is away.
+    Each round looks tenants up anew, since a round may be long. Raises Unavailable when the database is away.
     """
     context.backoff.due.clear()
     while await _sweep_round(context):
@@ -78,19 +79,19 @@ async def sweep(context: WorkerContext) -> None:
 
 
 async def _sweep_round(context: WorkerContext) -> bool:
-    """A run for each tenant; whether any may have more. In no fixed order: one's failure may end it for all."""
+    """A run for each tenant; whether any may have more. In random order: one tenant's failure may end it for all."""
     if context.waiting:
         return False
-    waiting = await passages.tenants_with_pending(context.database)
-    random.shuffle(waiting)
-    return any([await _attempt_run(context, tenant_id) for tenant_id in context.until_stopping(waiting)])
+    tenants = await passages.tenants_with_pending(context.database)
+    random.shuffle(tenants)
+    return any([await _attempt_run(context, tenant_id) for tenant_id in context.until_stopping(tenants)])
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingBatch:
-    """Claimed passages, and what the embedder made of those that lacked a vector.
+    """Claimed passages, and the outcome of embedding those without a vector.
 
-    `is_last`: nothing else waited as they were claimed, but what others had locked or claimed.
+    `is_last`: when they were claimed, no others waited but those that other workers had locked or claimed.
     """
 
     embedder: Embedder
@@ -99,19 +100,23 @@ class EmbeddingBatch:
     is_last: bool = False
 
     @property
-    def bare(self) -> list[PendingPassage]:
-        """Those that lacked a vector."""
-        return [passage for passage in self.claimed if passage.text is not None]
+    def unembedded(self) -> list[PendingPassage]:
+        """The claimed passages without a vector."""
+        return _without_vector(self.claimed)
 
     @property
-    def whole(self) -> bool:
-        """Whether the embedder took all of it, so that none goes back into the queue."""
-        return len(self.outcome.ids) == len(self.bare)
+    def is_complete(self) -> bool:
+        """Whether the embedder accepted all of them, so that none goes back into the queue."""
+        return len(self.outcome.ids) == len(self.unembedded)
+
+
+def _without_vector(claimed: Sequence[PendingPassage]) -> list[PendingPassage]:
+    return [passage for passage in claimed if passage.text is not None]
 
 
 @dataclass(frozen=True, slots=True)
 class StoredBatch:
-    """What came of a batch: how many passages were settled, and how many of them got a vector."""
+    """The result of a batch: how many passages were settled, and how many of them got a vector."""
 
     settled: int
     embedded: int
@@ -122,25 +127,25 @@ async def embed_passages(
 ) -> bool:
     """Embed up to MAX_BATCHES batches of one tenant, for TURN_SECONDS; whether there may be more.
 
-    `small_only`: of what few have written. Raises Unavailable when the database or the embedder is away.
+    `small_only`: only small recent writes. Raises Unavailable when the database or the embedder is away.
     """
-    run = _EmbeddingTurn(context, tenant_id, small_only=small_only)
+    turn = _EmbeddingTurn(context, tenant_id, small_only=small_only)
     with continued_span(EMBED_PASSAGES, carrier, system="arq") as span:
         span.set_attribute("recollect.tenant.id", str(tenant_id))
         try:
-            return await run.go()
+            return await turn.run()
         finally:
-            if run.settled:
+            if turn.settled:
                 context.links_due.set()
-            span.set_attribute("recollect.passages", run.embedded)
-            if run.embedded:
-                log.info("passages embedded", tenant=str(tenant_id), passages=run.embedded)
+            span.set_attribute("recollect.passages", turn.embedded)
+            if turn.embedded:
+                log.info("passages embedded", tenant=str(tenant_id), passages=turn.embedded)
 
 
 class _EmbeddingTurn:
     """One tenant's turn: each batch is stored while the next is embedded.
 
-    `settled`: passages that were, `embedded`: those of them that got a vector.
+    `settled`: how many passages were settled; `embedded`: how many of them got a vector.
     """
 
     def __init__(self, context: WorkerContext, tenant_id: UUID, *, small_only: bool = False) -> None:
@@ -148,42 +153,42 @@ class _EmbeddingTurn:
         self._context, self._tenant_id, self._small_only = context, tenant_id, small_only
         self._storing: asyncio.Task[None] | None = None
 
-    async def go(self) -> bool:
-        """Whether there may be more. Whatever ends it, what is being stored is stored before."""
-        ends = time.monotonic() + TURN_SECONDS
+    async def run(self) -> bool:
+        """Run the turn; whether there may be more. It ends after a pending store, even with an error."""
+        deadline = time.monotonic() + TURN_SECONDS
         try:
             for _ in range(MAX_BATCHES):
                 if self._context.stopping.is_set() or not await self._paced_batch():
                     return False
-                if time.monotonic() >= ends:
+                if time.monotonic() >= deadline:
                     break
             return True
         finally:
-            await self._stored()
+            await self._wait_until_stored()
 
     async def _paced_batch(self) -> bool:
-        """What few have just written does not wait; the rest is done in short batches beside others' calls."""
+        """Do a batch; a short one, with a rest after it, while others call. Small recent writes never rest."""
         if self._small_only or not await self._context.is_slow(self._tenant_id):
-            return await self._batch()
-        await self._stored()
+            return await self._do_batch()
+        await self._wait_until_stored()
         async with self._context.part(self._tenant_id):
-            more = await self._batch(most=SHORT_BATCH)
-            await self._stored()
+            more = await self._do_batch(most=SHORT_BATCH)
+            await self._wait_until_stored()
         return more
 
-    async def _batch(self, *, most: int | None = None) -> bool:
-        """Whether there may be more: that is known before the next claim, so that a few cost one."""
+    async def _do_batch(self, *, most: int | None = None) -> bool:
+        """Embed a batch and begin to store it; whether there may be more, known without another claim."""
         is_storing = self._storing is not None
         batch = await self._embed_next(most)
-        await self._stored()
+        await self._wait_until_stored()
         if batch is None and is_storing:
-            # Storing locks the neighbours of what it stores, and a claim passes over what is locked.
+            # Storing locks neighbours of the stored passages, and a claim skips locked rows.
             batch = await self._embed_next(most)
         if batch is None:
             return False
         self._storing = asyncio.create_task(self._store(batch))
-        if not batch.whole:  # What it gives back may be claimed at once.
-            await self._stored()
+        if not batch.is_complete:  # Passages that it returns to the queue may be claimed at once.
+            await self._wait_until_stored()
             return True
         return is_storing or not batch.is_last
 
@@ -191,14 +196,14 @@ class _EmbeddingTurn:
         return await _embed_next(self._context, self._tenant_id, small_only=self._small_only, most=most)
 
     async def _store(self, batch: EmbeddingBatch) -> None:
-        """Raises EmbeddingFailed where the embedder went away: what it gave is stored, and the rest is free again."""
+        """Store a batch. Raises EmbeddingFailed where the embedder went away, after its vectors were stored."""
         stored = await _store(self._context, self._tenant_id, batch)
         self.settled += stored.settled
         self.embedded += stored.embedded
-        if batch.bare:
+        if batch.unembedded:
             _adjust_backoff(self._context, self._tenant_id, batch)
 
-    async def _stored(self) -> None:
+    async def _wait_until_stored(self) -> None:
         if self._storing is not None:
             storing, self._storing = self._storing, None
             await storing
@@ -207,13 +212,13 @@ class _EmbeddingTurn:
 async def _embed_next(
     context: WorkerContext, tenant_id: UUID, *, small_only: bool = False, most: int | None = None
 ) -> EmbeddingBatch | None:
-    """Claim a batch and embed it; None where nothing waits, or only for an embedder that is left alone."""
+    """Claim a batch and embed it; None where nothing waits, or only for an embedder whose backoff is running."""
     for embedder in context.embedders:
         if context.backoff_of(embedder).waiting:
             continue
         if claimed := await _claim(context, tenant_id, embedder, small_only=small_only, most=most):
-            bare = [passage for passage in claimed if passage.text is not None]
-            outcome = await embed_bisecting(embedder, bare, seconds=context.settings.embedding_lease_seconds / 2)
+            seconds = context.settings.embedding_lease_seconds / 2
+            outcome = await embed_bisecting(embedder, _without_vector(claimed), seconds=seconds)
             is_last = len(claimed) < claimed[0].places and embedder is context.embedders[-1]
             return EmbeddingBatch(embedder, claimed, outcome, is_last)
     return None
@@ -227,50 +232,50 @@ async def _claim(
         tenant_id, min(settings.embedding_batch, most or settings.embedding_batch)
     )
     async with context.database.transaction(worker_caller(tenant_id), durable=False, keyed=True) as tx:
-        left = await quotas.embeddings_left(tx, datetime.now(UTC))
-        if left == 0:
-            return []  # They wait for the next day: some sweep after midnight finds them.
+        remaining = await quotas.embeddings_left(tx, datetime.now(UTC))
+        if remaining == 0:
+            return []  # They wait for the next day: a sweep after midnight finds them.
         return await passages.claim_pending(
             tx,
             model=embedder.model,
-            limit=limit if left is None else min(limit, left),
+            limit=limit if remaining is None else min(limit, remaining),
             lease_seconds=settings.embedding_lease_seconds,
-            previous=_previous(context),
+            previous=_previous_model(context),
             small_only=small_only,
         )
 
 
-def _previous(context: WorkerContext) -> str | None:
+def _previous_model(context: WorkerContext) -> str | None:
     return None if context.previous is None else context.previous.model
 
 
 async def _store(context: WorkerContext, tenant_id: UUID, batch: EmbeddingBatch) -> StoredBatch:
     caller, model, claimed, now = worker_caller(tenant_id), batch.embedder.model, batch.claimed, datetime.now(UTC)
     async with context.database.transaction(caller, durable=False, keyed=True) as tx:
-        # Another worker may have used the day up meanwhile: what is too many then goes back.
+        # Another worker may have used up the day's quota meanwhile: passages beyond it go back into the queue.
         outcome = batch.outcome.first(await quotas.take_embeddings(tx, now, len(batch.outcome.ids)))
-        gone = await passages.lock_claimed_graphs(tx, claimed, model=model, previous=_previous(context))
+        gone = await passages.lock_claimed_graphs(tx, claimed, model=model, previous=_previous_model(context))
         failed = [failed for failed in outcome.failed if failed.id not in gone]
-        aside = await passages.record_failures(tx, failed, claimed)
-        done = {*outcome.ids, *aside}
+        refused = await passages.record_failures(tx, failed, claimed)
+        done = {*outcome.ids, *refused}
         settled = [p for p in claimed if (p.text is None or p.id in done) and p.id not in gone]
         embedded = await passages.settle(
             tx, settled, model=model, ids=outcome.ids, vectors=outcome.vectors, evidence=outcome.evidence
         )
         tried = {*done, *(passage.id for passage in failed)}
-        back = [p for p in claimed if p.id in gone or (p.text is not None and p.id not in tried)]
-        await passages.release_claimed_passages(tx, back)
+        released = [p for p in claimed if p.id in gone or (p.text is not None and p.id not in tried)]
+        await passages.release_claimed_passages(tx, released)
         if embedded:
             await usage.count_embedded(tx, embedded, now)
     record_embedded(embedded, [(now - time_of(passage)).total_seconds() for passage in outcome.ids if embedded])
-    if aside:
-        record_refused(len(aside))
-        log.warning("passages set aside: the embedder does not take them", tenant=str(tenant_id), passages=len(aside))
+    if refused:
+        record_refused(len(refused))
+        log.warning("passages set aside: the embedder does not take them", tenant=str(tenant_id), passages=len(refused))
     return StoredBatch(len(settled), embedded)
 
 
 def _adjust_backoff(context: WorkerContext, tenant_id: UUID, batch: EmbeddingBatch) -> None:
-    """Bear in mind how the embedder and the tenant's texts did. Raises what stopped it."""
+    """Adjust the backoff and the batch size to a batch's outcome. Raises the failure that aborted the batch, if any."""
     backoff, outcome = context.backoff_of(batch.embedder), batch.outcome
     if outcome.aborted_by is not None:
         seconds = backoff.note_failure(outcome.aborted_by)
@@ -284,7 +289,7 @@ def _adjust_backoff(context: WorkerContext, tenant_id: UUID, batch: EmbeddingBat
 
 
 async def count_terms(context: WorkerContext, tenant_id: UUID) -> None:
-    """Count the words of the tenant's graphs that have changed much. Never raises: one must not keep the others."""
+    """Count the terms of the tenant's graphs that have changed much. Never raises, so that other tenants go on."""
     changed = list[UUID]()
     with Attempt("words not counted", tenant_id):
         async with context.database.transaction(worker_caller(tenant_id), read_only=True) as tx:
@@ -301,11 +306,11 @@ async def _count_terms_of(context: WorkerContext, tenant_id: UUID, graph_id: UUI
 
 
 async def _changed_or_left(context: WorkerContext, tenant_id: UUID) -> list[UUID]:
-    """After a wake-up: the graphs whose words are to be counted anew.
+    """After a wake-up: the graphs whose terms have to be counted anew.
 
-    None where passages still wait, and an embedder may be asked: then the sweep is told, which counts them, too.
+    Empty where passages still wait, and an embedder may be asked: then the sweep is started, which counts them, too.
     """
-    with Attempt("sweep not told", tenant_id):  # It comes by itself, later.
+    with Attempt("sweep not told", tenant_id):  # A regular sweep comes later in any case.
         async with context.database.transaction(worker_caller(tenant_id), read_only=True) as tx:
             if not context.waiting and await passages.any_pending(tx):
                 context.backoff.due.set()
@@ -315,7 +320,7 @@ async def _changed_or_left(context: WorkerContext, tenant_id: UUID) -> list[UUID
 
 
 async def _attempt_run(context: WorkerContext, tenant_id: UUID) -> bool:
-    """Embed a tenant's passages, then count the words of what changed; whether there may be more to embed."""
+    """Embed a tenant's passages, then count the terms of changed graphs; whether there may be more to embed."""
     more = await _attempt_embedding(context, tenant_id, {})
     await count_terms(context, tenant_id)
     return more

@@ -1,7 +1,7 @@
-"""Archive what has expired, and delete it after the retention.
+"""Archive memories that have expired, and delete them after the retention.
 
-Work stands in the tables and nowhere else: any number of workers sweep at once, and of those that look at a graph at
-the same moment the one that holds its lock finds what there is. Each round gives every tenant one step.
+The tables are the only queue: any number of workers sweep at once, and if several look at a graph at the same moment,
+the one that holds its lock does the work. Each round gives every tenant one step.
 """
 
 from collections.abc import Awaitable, Callable
@@ -20,7 +20,7 @@ from recollect_workers.attempts import Attempt
 from recollect_workers.context import WorkerContext
 
 MAX_ROUNDS = 100
-"""Steps of one tenant in one sweep, at most: what is left waits for the next."""
+"""The most steps of one tenant in one sweep: the rest waits for the next sweep."""
 
 Find = Callable[[Transaction], Awaitable[list[UUID]]]
 Take = Callable[[Transaction, UUID], Awaitable[ExpiryStep]]
@@ -29,13 +29,13 @@ log = structlog.get_logger(__name__)
 
 
 async def archive(context: WorkerContext) -> None:
-    """Archive whatever has expired. Raises Unavailable when the database is away."""
-    waiting = await expiry.tenants_with_expired(context.database)
-    await _rounds(context, waiting, expiry.graphs_with_expired, expiry.archive_expired, "archived")
+    """Archive all memories that have expired. Raises Unavailable when the database is away."""
+    tenants = await expiry.tenants_with_expired(context.database)
+    await _run_rounds(context, tenants, expiry.graphs_with_expired, expiry.archive_expired, "archived")
 
 
 async def purge(context: WorkerContext) -> None:
-    """Delete what expired longer ago than the retention. Raises Unavailable when the database is away."""
+    """Delete memories that expired longer ago than the retention. Raises Unavailable when the database is away."""
     retention = timedelta(days=context.settings.retention_days)
 
     async def find(tx: Transaction) -> list[UUID]:
@@ -44,34 +44,40 @@ async def purge(context: WorkerContext) -> None:
     async def take(tx: Transaction, graph_id: UUID) -> ExpiryStep:
         return await expiry.purge_expired(tx, graph_id, retention=retention)
 
-    waiting = await expiry.tenants_with_purgeable(context.database, retention=retention)
-    await _rounds(context, waiting, find, take, "purged")
+    tenants = await expiry.tenants_with_purgeable(context.database, retention=retention)
+    await _run_rounds(context, tenants, find, take, "purged")
 
 
-async def _rounds(context: WorkerContext, tenants: list[UUID], find: Find, take: Take, done: str) -> None:
-    """A step of each tenant's first graph in turn, until none has more, or each had MAX_ROUNDS."""
-    left = {tenant_id: await _found(context, tenant_id, find) for tenant_id in context.until_stopping(tenants)}
+async def _run_rounds(context: WorkerContext, tenants: list[UUID], find: Find, take: Take, verb: str) -> None:
+    """Take a step of each tenant's first graph in turn, until none has more, or each had MAX_ROUNDS.
+
+    `verb`: what a step does with memories, for the log.
+    """
+    graphs_by_tenant = {
+        tenant_id: await _find_graphs(context, tenant_id, find) for tenant_id in context.until_stopping(tenants)
+    }
     for _ in range(MAX_ROUNDS):
-        left = {tenant_id: graphs for tenant_id, graphs in left.items() if graphs}
-        for tenant_id, graphs in context.until_stopping(left.items()):
-            if not await _take(context, tenant_id, graphs[0], take, done):
+        graphs_by_tenant = {tenant_id: graphs for tenant_id, graphs in graphs_by_tenant.items() if graphs}
+        for tenant_id, graphs in context.until_stopping(graphs_by_tenant.items()):
+            if not await _take_step(context, tenant_id, graphs[0], take, verb):
                 del graphs[0]
 
 
-async def _found(context: WorkerContext, tenant_id: UUID, find: Find) -> list[UUID]:
+async def _find_graphs(context: WorkerContext, tenant_id: UUID, find: Find) -> list[UUID]:
     with Attempt("expired memories not looked for", tenant_id):
         async with context.database.transaction(worker_caller(tenant_id), read_only=True) as tx:
             return await find(tx)
     return []
 
 
-async def _take(context: WorkerContext, tenant_id: UUID, graph_id: UUID, take: Take, done: str) -> bool:
-    """One step of one graph; whether another may find more."""
-    with Attempt(f"expired memories not {done}", tenant_id), suppress(NotFound):  # It may be deleted meanwhile.
+async def _take_step(context: WorkerContext, tenant_id: UUID, graph_id: UUID, take: Take, verb: str) -> bool:
+    """Take one step of one graph; whether another may find more."""
+    with Attempt(f"expired memories not {verb}", tenant_id), suppress(NotFound):  # The graph may be deleted meanwhile.
         async with context.database.transaction(worker_caller(tenant_id)) as tx:
             step = await take(tx, graph_id)
         if step.nodes or step.observations:
-            told = {"nodes": step.nodes, "observations": step.observations}
-            log.info(f"expired memories {done}", tenant=str(tenant_id), **told)
+            log.info(
+                f"expired memories {verb}", tenant=str(tenant_id), nodes=step.nodes, observations=step.observations
+            )
         return step.more
     return False

@@ -1,4 +1,4 @@
-"""The places that a worker keeps in the files of imports: it saves reading them anew for each step."""
+"""Open readers of import files, which a worker keeps so that it need not read a file anew for each step."""
 
 import asyncio
 import time
@@ -13,28 +13,28 @@ from recollect.transfer.batches import ImportBatch, read_batches
 from recollect.transfer.dry_run import SeenRecords
 
 READING_SECONDS = 5.0
-"""How long one step reads on to the batch that it needs, before it says that it is still at it."""
+"""How long one step reads towards the batch that it needs, before it ends without having reached it."""
 
 MAX_READERS = 8
-"""Files that a worker keeps its place in, at most, where no other number is given."""
+"""The most readers that a worker keeps by default."""
 
 
 @dataclass(slots=True)
 class ImportReader:
-    """A place in the file of one job: the last batch that was read from it, and what follows.
+    """A reader of one job's file, at the last batch that was read.
 
-    It outlives steps; only the text that is not read yet is with the job.
+    It outlives steps; the text that is not read yet is stored with the job.
     """
 
     job: Job
     seen: SeenRecords | None
-    """What the batches before hold; None where that is of no interest."""
+    """The records of earlier batches; None where they are not needed."""
     batch: ImportBatch | None = None
     number: int = -1
     items: int = 0
-    """How many items of the file stand in the batches that were read."""
+    """How many items of the file are in the batches that were read."""
     idle: asyncio.TimerHandle | None = None
-    """Lets go of it; None while a step reads."""
+    """The timer that drops the reader when it is idle; None while a step reads."""
     _ordinal: int = 0
     _batches: Iterator[ImportBatch] = field(init=False)
     _tx: Transaction = field(init=False)
@@ -43,17 +43,17 @@ class ImportReader:
     _stopped: bool = False
 
     def __post_init__(self) -> None:
-        """Begin at the file's beginning."""
+        """Start at the beginning of the file."""
         self._batches = read_batches(self.job.arguments["format"], self._chunks())
 
     async def read_to(self, tx: Transaction, number: int, seconds: float) -> bool:
-        """Read on until `batch` is the one of that number, or None for the file's end; False: not yet.
+        """Read on until `batch` is the one of that number, or None at the end of the file; False: not reached yet.
 
-        At least one batch is read, and as many as take so many seconds. Cancelled it ends when nothing of it uses the
-        transaction any more, and is of no use then.
+        It reads at least one batch, and goes on for `seconds`. A cancellation waits until nothing uses the transaction
+        any more; the reader cannot be used after it.
         """
         self._tx, self._loop = tx, asyncio.get_running_loop()
-        # On a thread: the parser wants its chunks at once, and parsing must not keep the worker's other work waiting.
+        # In a thread: the parser pulls its chunks synchronously, and parsing must not block the worker's other work.
         reading = asyncio.ensure_future(asyncio.to_thread(self._read_to, number, seconds))
         try:
             return await asyncio.shield(reading)
@@ -65,7 +65,7 @@ class ImportReader:
             raise
 
     def _read_to(self, number: int, seconds: float) -> bool:
-        give_up = time.monotonic() + seconds
+        deadline = time.monotonic() + seconds
         while self.number < number:
             if self.seen is not None and self.batch is not None:
                 self.seen.note(self.batch.items)
@@ -73,7 +73,7 @@ class ImportReader:
             self.items += 0 if self.batch is None else self.batch.read
             if self.batch is None:
                 self.number = number
-            elif self._stopped or (self.number < number and time.monotonic() >= give_up):
+            elif self._stopped or (self.number < number and time.monotonic() >= deadline):
                 return False
         return True
 
@@ -93,55 +93,56 @@ class ImportReader:
 
 
 class ImportReaders:
-    """The readers that are kept, by job: `most` at once, each until nobody has used it for `idle_seconds`.
+    """Readers by job: `most` at once, each until it was idle for `idle_seconds`.
 
-    Where there is no room for another, the one that nobody has used for longest is let go of: the next turn of its job
-    reads the file anew, for as long as that takes. `most` is more than the turns that are taken at once, so that none
-    is let go of in the middle of its turn.
+    Where there is no room for another, the one that was idle for longest is dropped: the next turn of its job reads the
+    file anew, however long that takes. `most` is greater than the number of concurrent turns, so that no reader is
+    dropped in the middle of its turn.
     """
 
     def __init__(
         self, *, idle_seconds: float, most: int = MAX_READERS, reading_seconds: float = READING_SECONDS
     ) -> None:
-        self._kept: dict[UUID, ImportReader] = {}  # The one that was used last comes last.
+        self._readers: dict[UUID, ImportReader] = {}  # The most recently used one comes last.
         self._idle_seconds, self._most, self._reading_seconds = idle_seconds, most, reading_seconds
 
     def __len__(self) -> int:
-        """How many are kept."""
-        return len(self._kept)
+        """How many readers there are."""
+        return len(self._readers)
 
     async def read(self, tx: Transaction, job: Job, number: int, seen: SeenRecords | None) -> ImportReader | None:
-        """The file, read to the batch of that number; None: not yet. Raises what `read_batches` does.
+        """The reader of the job's file at the batch of that number; None: not reached yet. Raises as `read_batches`.
 
-        A file that was read without noting, or further, is begun anew.
+        A file is read from its beginning where its reader is beyond that batch, or does not match `seen`: one notes the
+        records of earlier batches, and the other does not.
         """
         reader = self._take(job, number, seen)
         try:
-            arrived = await reader.read_to(tx, number, self._reading_seconds)
+            has_arrived = await reader.read_to(tx, number, self._reading_seconds)
         except BaseException:
             self.forget(job)
             raise
-        if self._kept.get(job.id) is reader:
-            self._kept[job.id] = self._kept.pop(job.id)
+        if self._readers.get(job.id) is reader:
+            self._readers[job.id] = self._readers.pop(job.id)
             reader.idle = asyncio.get_running_loop().call_later(self._idle_seconds, self.forget, job)
-        return reader if arrived else None
+        return reader if has_arrived else None
 
     def forget(self, job: Job) -> None:
-        """Let go of a job's file, where it is kept."""
-        reader = self._kept.pop(job.id, None)
+        """Drop the reader of a job, if there is one."""
+        reader = self._readers.pop(job.id, None)
         if reader is not None and reader.idle is not None:
             reader.idle.cancel()
 
     def _take(self, job: Job, number: int, seen: SeenRecords | None) -> ImportReader:
-        reader = self._kept.get(job.id)
+        reader = self._readers.get(job.id)
         if reader is not None and reader.number <= number and (reader.seen is None) == (seen is None):
             if reader.idle is not None:
                 reader.idle.cancel()
                 reader.idle = None
             return reader
         self.forget(job)
-        idle = [kept.job for kept in self._kept.values() if kept.idle is not None]
-        for unused in idle[: max(len(self._kept) + 1 - self._most, 0)]:
-            self.forget(unused)
-        self._kept[job.id] = reader = ImportReader(job, seen)
+        idle_jobs = [idle.job for idle in self._readers.values() if idle.idle is not None]
+        for idle_job in idle_jobs[: max(len(self._readers) + 1 - self._most, 0)]:
+            self.forget(idle_job)
+        self._readers[job.id] = reader = ImportReader(job, seen)
         return reader

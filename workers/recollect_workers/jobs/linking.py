@@ -1,4 +1,4 @@
-"""Relate new facts to the entities that they are like, once they are embedded.
+"""Relate new facts to similar entities, once they are embedded.
 
 The queue is in PostgreSQL: a fact leaves it in the transaction that relates it, so that none is lost or related twice.
 """
@@ -14,23 +14,23 @@ from recollect_workers.attempts import Attempt
 from recollect_workers.context import WorkerContext
 
 LINK_FACTS = "auto_link"
-"""The operation that changes tell."""
+"""The operation that the change log names."""
 
 FACTS_AT_ONCE = 20
 TURN_SECONDS = 3.0
-"""How long a tenant's facts are related before others have their turn."""
+"""How long a tenant's facts are related before other tenants have their turn."""
 
 
 async def sweep(context: WorkerContext) -> None:
-    """Relate whatever waits: a turn for each tenant, until none has more.
+    """Relate all waiting facts: a turn for each tenant, until none has more.
 
     Raises Unavailable when the database is away.
     """
     context.links_due.clear()
     more = True
     while more and not context.stopping.is_set():
-        waiting = await links.tenants_with_unlinked(context.database)
-        more = any([await _take_turn(context, tenant_id) for tenant_id in context.until_stopping(waiting)])
+        tenants = await links.tenants_with_unlinked(context.database)
+        more = any([await _take_turn(context, tenant_id) for tenant_id in context.until_stopping(tenants)])
 
 
 async def _take_turn(context: WorkerContext, tenant_id: UUID) -> bool:
@@ -41,19 +41,19 @@ async def _take_turn(context: WorkerContext, tenant_id: UUID) -> bool:
 
 async def link_facts(context: WorkerContext, tenant_id: UUID) -> bool:
     """Relate a tenant's facts for TURN_SECONDS; whether there may be more."""
-    caller, ends = worker_caller(tenant_id), time.monotonic() + TURN_SECONDS
+    caller, deadline = worker_caller(tenant_id), time.monotonic() + TURN_SECONDS
     with continued_span(LINK_FACTS, {}) as span:
         span.set_attribute("recollect.tenant.id", str(tenant_id))
         async with context.database.transaction(caller, read_only=True) as tx:
-            waiting = await links.graphs_with_unlinked(tx)
-        for graph_id in waiting:
+            graph_ids = await links.graphs_with_unlinked(tx)
+        for graph_id in graph_ids:
             count = FACTS_AT_ONCE
             while count == FACTS_AT_ONCE:
-                if context.stopping.is_set() or time.monotonic() >= ends:
+                if context.stopping.is_set() or time.monotonic() >= deadline:
                     return True
                 async with (
                     context.database.transaction(caller) as tx,
                     graphs.write_graph_of(tx, graph_id, LINK_FACTS) as revision,
                 ):
                     count = await links.link_similar(tx, revision, limit=FACTS_AT_ONCE)
-    return bool(waiting)
+    return bool(graph_ids)

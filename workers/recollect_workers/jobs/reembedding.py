@@ -1,7 +1,7 @@
-"""Give a graph vectors of another model, while the old ones serve; then change over, and drop the old ones if told.
+"""Give a graph vectors of another model, while the old ones serve; then switch over, and drop the old ones on request.
 
-Three phases, each page by page: `embed` keeps the new vectors beside the old, `switch` searches by them, `drop` forgets
-the others. Vectors that are there already are not made again: the way back is the same job with the model before.
+Three phases, each page by page: `embed` stores the new vectors beside the old, `switch` makes searches use them, `drop`
+deletes the others. Existing vectors are not computed again: to go back, run the same job with the previous model.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -26,17 +26,17 @@ from recollect_workers.context import WorkerContext
 
 _DAY_USED_UP = QuotaExceeded("The plan allows no more passages to be embedded today (UTC).", "", "It goes on tomorrow.")
 _LOOK_AGAIN = timedelta(hours=1)
-"""After which a larger plan is noticed."""
+"""The time after which a larger plan is noticed."""
 
 SWITCHED_AT_ONCE = 500
 DROPPED_AT_ONCE = 5_000
 
 
 async def prepare(context: WorkerContext, caller: Caller, job: Job) -> StepFunction:
-    """The next step; in the first phase, with the vectors that it will keep.
+    """The next step; in the first phase, with the vectors that it will store.
 
-    Raises StepRefused for a model that is not at hand, EmbeddingFailed where the embedder is away, StepPostponed while
-    the worker waits for it, or until the tenant may embed more.
+    Raises StepRefused for a model that the worker does not have, EmbeddingFailed where the embedder is away, and
+    StepPostponed while the worker waits for it, or until the tenant may embed more.
     """
     if job.graph_id is None:
         raise StepRefused("This job has no graph: one graph is reembedded at a time.")
@@ -51,25 +51,27 @@ async def prepare(context: WorkerContext, caller: Caller, job: Job) -> StepFunct
         )
     limit = context.settings.embedding_batch
     async with context.database.transaction(caller, read_only=True) as tx:
-        left = await quotas.embeddings_left(tx, datetime.now(UTC))
-        if left == 0:
+        remaining = await quotas.embeddings_left(tx, datetime.now(UTC))
+        if remaining == 0:
             raise _postponed_to_tomorrow()
-        limit = limit if left is None else min(limit, left)
+        limit = limit if remaining is None else min(limit, remaining)
         page, more = await reembedding.list_without_vectors(
             tx, job.graph_id, model=embedder.model, after=_after(job), limit=limit
         )
-    lacking = [passage for passage in page if passage.text is not None]
-    outcome = await embed_bisecting(embedder, lacking, seconds=context.settings.job_lease_seconds / 3)
+    unembedded = [passage for passage in page if passage.text is not None]
+    outcome = await embed_bisecting(embedder, unembedded, seconds=context.settings.job_lease_seconds / 3)
     tried = {*outcome.ids, *(failed.id for failed in outcome.failed)}
     if outcome.aborted_by is not None:
         backoff.note_failure(outcome.aborted_by)
-    elif lacking:
+    elif unembedded:
         backoff.note_success()
-    if lacking and not tried:
+    if unembedded and not tried:
         raise outcome.aborted_by or EmbeddingFailed("took too long")
     done = list(takewhile(lambda passage: passage.text is None or passage.id in tried, page))
-    last = not more and len(done) == len(page)
-    return partial(store_vectors, graph_id=job.graph_id, model=embedder.model, page=done, outcome=outcome, last=last)
+    is_last = not more and len(done) == len(page)
+    return partial(
+        store_vectors, graph_id=job.graph_id, model=embedder.model, page=done, outcome=outcome, is_last=is_last
+    )
 
 
 async def store_vectors(
@@ -80,17 +82,17 @@ async def store_vectors(
     model: str,
     page: list[PendingPassage],
     outcome: EmbedOutcome,
-    last: bool,
+    is_last: bool,
 ) -> StepResult:
-    """Keep the vectors of those of a page that lacked one.
+    """Store the vectors of the passages of a page that had none.
 
-    Texts that the embedder does not take are left to the queue, which sets them aside.
+    Texts that the embedder refuses are left to the queue, which sets them aside.
 
-    After the last page the model serves the graph: whatever is written from then on is embedded by it.
+    After the last page the model serves the graph: everything that is written from then on is embedded by it.
     """
     cursor, now = dict(job.cursor), datetime.now(UTC)
     if await quotas.take_embeddings(tx, now, len(outcome.ids)) < len(outcome.ids):
-        raise StepPostponed(_DAY_USED_UP, timedelta())  # Others embedded meanwhile: again, with fewer.
+        raise StepPostponed(_DAY_USED_UP, timedelta())  # Other embeddings used the quota meanwhile: retry with fewer.
     if "passages" not in cursor:
         cursor |= {
             "model": model,
@@ -103,10 +105,10 @@ async def store_vectors(
     )
     if embedded:
         await usage.count_embedded(tx, embedded, now)
-        record_embedded(embedded)  # Before the commit: of a step that comes to nothing the metric knows all the same.
+        record_embedded(embedded)  # Before the commit: the metric also counts a step that is rolled back.
     cursor["embedded"] += embedded
     done = job.done + len(page)
-    if not last:
+    if not is_last:
         return StepResult(cursor | {"after": str(page[-1].id)}, done, max(done, 2 * cursor["passages"]))
     await reembedding.set_serving_model(tx, graph_id, model=model)
     cursor.pop("after", None)
@@ -114,20 +116,20 @@ async def store_vectors(
 
 
 async def switch(tx: Transaction, job: Job, *, graph_id: UUID, model: str) -> StepResult:
-    """Search the next page by its new vectors."""
+    """Switch the next page to its new vectors."""
     page = await reembedding.switch_page(tx, graph_id, model=model, after=_after(job), limit=SWITCHED_AT_ONCE)
     done = job.done + len(page)
     total = max(done, job.total or 0)
     if len(page) == SWITCHED_AT_ONCE:
         return StepResult(job.cursor | {"after": str(page[-1])}, done, total)
-    # What lies beside a page is switched with it, and met no more.
+    # Neighbours of a page are switched with it, and do not appear in later pages.
     if job.arguments.get("drop_old"):
         return StepResult({**job.cursor, "phase": "drop"}, total, total)
     return StepResult(job.cursor, total, total, finished=True, result=_result(job, model))
 
 
 async def drop(tx: Transaction, job: Job, *, graph_id: UUID, model: str) -> StepResult:
-    """Forget a page of the other models' vectors."""
+    """Delete a page of the other models' vectors."""
     dropped = await reembedding.drop_vectors_of_other_models(tx, graph_id, model=model, limit=DROPPED_AT_ONCE)
     done = job.done + dropped
     finished = dropped < DROPPED_AT_ONCE

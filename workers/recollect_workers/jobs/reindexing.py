@@ -1,4 +1,4 @@
-"""Make the passages of a graph anew: they are derived from what is remembered."""
+"""Rebuild the passages of a graph, which are derived from its memories."""
 
 from uuid import UUID
 
@@ -15,15 +15,15 @@ _FIRST = UUID(int=0)
 
 
 async def reindex_passages(tx: Transaction, job: Job) -> StepResult:
-    """The passages of the next nodes, in the order of their ids. Done and total count nodes.
+    """Rebuild the passages of the next nodes, in the order of their ids. Done and total count nodes.
 
-    Nodes that are made meanwhile have their passages already, whether a step meets them or not.
+    Nodes that are created meanwhile have their passages already, whether or not a step comes to them.
     """
     if job.graph_id is None:
         raise StepRefused("This job has no graph: one graph is reindexed at a time.")
     revision = await graphs.hold_graph(tx, job.graph_id)
     after = UUID(job.cursor["after"]) if "after" in job.cursor else _FIRST
-    # The index before the passages, as the worker that settles them takes the two: else each could wait for the other.
+    # Lock the index before the passages, as the worker that settles passages does: otherwise they could deadlock.
     await passages.raise_index_epoch(tx, job.graph_id)
     page = await nodes.reindex_page(tx, revision, after=after, limit=NODES_PER_STEP)
     done = job.done + len(page)

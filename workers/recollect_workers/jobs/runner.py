@@ -5,8 +5,9 @@ each tenant that has a due job one turn. So a tenant with five hundred jobs dela
 most. A step is one transaction: its effect, the cursor and the progress commit together, if the worker still has the
 lease. A worker that dies loses its current step only; the job is claimed again when the lease ends.
 
-A step that leaves the job as it was has only read on to where the job is, which the next worker would have to do again.
-Such steps are no part of a turn's seconds, so that every turn brings its job further, however long it reads before.
+A step that leaves the job unchanged has only read its file up to the job's position, which another worker would have to
+do again. Such steps do not count towards the seconds of a turn, so that every turn makes progress, however long it has
+to read first.
 """
 
 import asyncio
@@ -82,7 +83,7 @@ async def _attempt_claim(context: WorkerContext, tenant_id: UUID) -> Job | None:
     except Unavailable as error:
         if error.code is not ErrorCode.BUSY:
             raise
-        # Such as a worker that stalls in the middle of its claim: one tenant must not keep the others from their turn.
+        # For example, a worker stalls in the middle of its claim: one tenant must not delay the turns of the others.
         log.warning("no job claimed, will be tried again", tenant=str(tenant_id), reason=str(error))
     except Exception:
         log.exception("no job claimed, will be tried again", tenant=str(tenant_id))
@@ -98,45 +99,45 @@ async def take_turn(context: WorkerContext, tenant_id: UUID, job: Job) -> None:
         try:
             await _run_steps(context, caller, job)
         except LeaseLost:
-            log.warning("another worker took the job over", **_named(caller, job))
+            log.warning("another worker took the job over", **_log_fields(caller, job))
         except RecollectError as error:
-            log.warning("the job comes back when its lease ends", **_named(caller, job), reason=str(error))
+            log.warning("the job comes back when its lease ends", **_log_fields(caller, job), reason=str(error))
         except Exception:
-            log.exception("the job comes back when its lease ends", **_named(caller, job))
+            log.exception("the job comes back when its lease ends", **_log_fields(caller, job))
 
 
 async def _run_steps(context: WorkerContext, caller: Caller, job: Job) -> None:
-    bounds, ends = JobBounds.of(context.settings), time.monotonic() + TURN_SECONDS
-    worker = worker_caller(caller.tenant_id)  # What becomes of the job is recorded also while the tenant is suspended.
+    bounds, deadline = JobBounds.of(context.settings), time.monotonic() + TURN_SECONDS
+    worker = worker_caller(caller.tenant_id)  # Its state is recorded by the worker, even while the tenant is suspended.
     if job.attempts > MAX_ATTEMPTS:
         async with context.database.transaction(worker) as tx:
             await leases.fail_lost_job(tx, job, bounds)
         _record(job, "failed", str(WORKER_LOST.code))
-        log.error("job failed: no worker survived its next step", **_named(caller, job))
+        log.error("job failed: no worker survived its next step", **_log_fields(caller, job))
         return
-    over = job.cancel_requested
-    while not over:
-        before = job
+    is_over = job.cancel_requested
+    while not is_over:
+        previous = job
         try:
             async with context.part(caller.tenant_id):
                 job = await take_step(context, caller, job)
         except LeaseLost:
             raise
-        except StepPostponed as put_off:
+        except StepPostponed as postponed:
             async with context.database.transaction(worker) as tx:
-                await leases.postpone_job(tx, job, put_off)
+                await leases.postpone_job(tx, job, postponed)
             return
         except Exception as error:
             await _note_failure(context, caller, job, error)
             return
-        over = job.is_finished or job.cancel_requested or context.stopping.is_set()
-        if _has_come_further(before, job):
-            over = over or time.monotonic() >= ends
+        is_over = job.is_finished or job.cancel_requested or context.stopping.is_set()
+        if _has_progressed(previous, job):
+            is_over = is_over or time.monotonic() >= deadline
         else:
-            ends = time.monotonic() + TURN_SECONDS
+            deadline = time.monotonic() + TURN_SECONDS
     if job.is_finished:
         _record(job, "succeeded")
-        log.info("job succeeded", **_named(caller, job), done=job.done)
+        log.info("job succeeded", **_log_fields(caller, job), done=job.done)
         return
     async with context.database.transaction(worker) as tx:
         await leases.release_job(tx, job, bounds)
@@ -144,18 +145,18 @@ async def _run_steps(context: WorkerContext, caller: Caller, job: Job) -> None:
         _record(job, "cancelled")
 
 
-def _has_come_further(before: Job, after: Job) -> bool:
+def _has_progressed(before: Job, after: Job) -> bool:
     return (before.cursor, before.done, before.total) != (after.cursor, after.done, after.total)
 
 
 async def take_step(context: WorkerContext, caller: Caller, job: Job) -> Job:
-    """One step in one transaction; the job as it stands then.
+    """Take one step in one transaction; the job as it is after it.
 
-    Raises LeaseLost where another worker has the job, StepRefused where the key that started it holds no longer,
-    StepPostponed while the tenant is suspended, TimeoutError for a step that outlasts its lease, or whatever went
-    wrong in the step: nothing of it is left then.
+    Raises LeaseLost where another worker has the job, StepRefused where the key that started it is not valid any more,
+    StepPostponed while the tenant is suspended, TimeoutError for a step that outlasts its lease, or the step's own
+    error: then nothing of the step is left.
     """
-    bounds, begun, outcome = JobBounds.of(context.settings), time.perf_counter(), "failed"
+    bounds, began, outcome = JobBounds.of(context.settings), time.perf_counter(), "failed"
     kind = context.kinds[job.kind]
     try:
         async with asyncio.timeout(bounds.lease.total_seconds()), AsyncExitStack() as stack:
@@ -172,16 +173,16 @@ async def take_step(context: WorkerContext, caller: Caller, job: Job) -> Job:
     except StepPostponed:
         outcome = "put_off"
         raise
-    except (TenantReadOnly, TenantSuspended) as error:  # It was suspended while the step was under way.
+    except (TenantReadOnly, TenantSuspended) as error:  # The tenant was suspended during the step.
         outcome = "put_off"
         raise _until_resumed(error) from None
     finally:
-        record_job_step(job.kind, outcome, time.perf_counter() - begun)
+        record_job_step(job.kind, outcome, time.perf_counter() - began)
     return job
 
 
 async def _require_standing(context: WorkerContext, caller: Caller, job: Job) -> None:
-    """Do no more for a key that holds no longer; raises StepRefused, or StepPostponed while the tenant is suspended."""
+    """Raise StepRefused if the key that started the job is not valid any more, StepPostponed for a suspended tenant."""
     try:
         async with context.database.transaction(caller, read_only=True) as tx:
             await identity.require_standing(tx, "worker" if job.kind in FINISHING else job.created_by)
@@ -192,21 +193,21 @@ async def _require_standing(context: WorkerContext, caller: Caller, job: Job) ->
 
 
 def _until_resumed(error: RecollectError) -> StepPostponed:
-    """The job waits: none of a suspended tenant is claimed until it is resumed."""
+    """Postpones the job: no job of a suspended tenant is claimed until the tenant is resumed."""
     return StepPostponed(StepRefused(error.message, code=error.code), timedelta(0))
 
 
 async def _note_failure(context: WorkerContext, caller: Caller, job: Job, error: Exception) -> None:
     failure = failure_of(error)
     async with context.database.transaction(worker_caller(caller.tenant_id)) as tx:
-        again = await leases.record_failure(tx, job, failure, JobBounds.of(context.settings))
-    told = {**_named(caller, job), "code": str(failure.code), "attempt": job.attempts}
-    unforeseen = None if isinstance(error, RecollectError | TimeoutError) else error
-    if again:
-        log.warning("job step failed, will be tried again", **told, exc_info=unforeseen)
+        will_retry = await leases.record_failure(tx, job, failure, JobBounds.of(context.settings))
+    fields = {**_log_fields(caller, job), "code": str(failure.code), "attempt": job.attempts}
+    unexpected = None if isinstance(error, RecollectError | TimeoutError) else error
+    if will_retry:
+        log.warning("job step failed, will be tried again", **fields, exc_info=unexpected)
     else:
         _record(job, "failed", str(failure.code))
-        log.error("job failed", **told, exc_info=unforeseen)
+        log.error("job failed", **fields, exc_info=unexpected)
 
 
 def _record(job: Job, status: str, code: str | None = None) -> None:
@@ -214,5 +215,5 @@ def _record(job: Job, status: str, code: str | None = None) -> None:
     record_job(job.kind, status, max((datetime.now(UTC) - began).total_seconds(), 0), code)
 
 
-def _named(caller: Caller, job: Job) -> dict[str, str]:
+def _log_fields(caller: Caller, job: Job) -> dict[str, str]:
     return {"tenant": str(caller.tenant_id), "job": str(job.id), "kind": job.kind}

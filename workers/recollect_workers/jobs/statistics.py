@@ -1,4 +1,4 @@
-"""Take new statistics where an erasure could not: another was analysing or vacuuming a table."""
+"""Take new statistics of tables where an erasure could not, because they were being analysed or vacuumed."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -8,14 +8,14 @@ from recollect.platform.transactions import Transaction
 from recollect.retention.erasure import service as erasure
 
 AGAIN_AFTER = timedelta(seconds=30)
-"""How long a table is left to whoever has it."""
+"""The time after which a table in use is tried again."""
 
 GIVEN_UP_AFTER = timedelta(days=1)
-"""What cannot be taken by then is told: a table that is empty, on a server before 18, which cannot clear it."""
+"""Tables that remain by then are reported: such as an empty table on a server before 18, which cannot clear it."""
 
 
 async def forget_statistics(tx: Transaction, job: Job) -> StepResult:
-    """Take those that are left. Done counts tables."""
+    """Take statistics of the remaining tables. Done counts tables."""
     before: list[str] = job.cursor.get("left_out", job.arguments["tables"])
     left_out = list(await erasure.forget_statistics(tx, before))
     is_given_up = datetime.now(UTC) - job.created_at > GIVEN_UP_AFTER

@@ -1,4 +1,4 @@
-"""End the switches of moves whose mover is gone, of tenants that nobody may call."""
+"""End the switches of moves whose mover is gone, even of tenants for which no calls come."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,11 +11,11 @@ from recollect.settings.cells import HOME
 from recollect_workers.context import WorkerContext
 
 MOST = 100
-"""Switches that one sweep ends."""
+"""The most switches that one sweep ends."""
 
 
 async def end(context: WorkerContext) -> None:
-    """Ask home, which is this worker's cell, whose they are. Raises Unavailable where that is away."""
+    """End open switches, which the home cell lists, this worker's own. Raises Unavailable where that is away."""
 
     @asynccontextmanager
     async def session_at(cell: str) -> AsyncIterator[Session]:

@@ -1,4 +1,4 @@
-"""Erase tenants that were deleted, once their grace is over."""
+"""Erase tenants that were deleted, once their grace period is over."""
 
 import structlog
 
@@ -12,9 +12,9 @@ log = structlog.get_logger(__name__)
 
 
 async def erase(context: WorkerContext) -> None:
-    """Step by step, one tenant after the other; where somebody is at work in one, it waits for the next round.
+    """Erase step by step, one tenant after the other; a tenant that another worker is erasing waits for the next round.
 
-    A worker that dies in a step has deleted what the steps before did, and whoever comes next goes on.
+    If a worker dies in a step, the steps before it are done, and the next worker goes on.
     """
     erased = 0
     for tenant_id in context.until_stopping(await deletions.tenants_to_erase(context.database)):

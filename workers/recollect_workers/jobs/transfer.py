@@ -1,4 +1,4 @@
-"""Graphs out to files and in from files of any size, a step at a time."""
+"""Exports of graphs to files, and imports from files, of any size, a step at a time."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,18 +20,18 @@ from recollect.transfer.dry_run import SeenRecords, dry_run_items, find_concurre
 from recollect.transfer.model import ImportProblem, ImportResult, Strategy
 from recollect_workers.jobs.import_readers import ImportReader, ImportReaders
 
-MAX_TOLD = 10_000
-"""Things that were not imported which an import tells one by one, at most; the rest is counted."""
+MAX_REPORTED = 10_000
+"""The most problems that an import reports one by one; the rest is counted."""
 
 _END = 2**62
 """More batches than any file has."""
 
-COUNTED = tuple(each.name for each in fields(ImportResult) if each.name != "problems")
+COUNTED = tuple(field.name for field in fields(ImportResult) if field.name != "problems")
 _NOTHING = dict.fromkeys((*COUNTED, "problems"), 0)
 
 
 async def export_graph(tx: Transaction, job: Job) -> StepResult:
-    """The next piece of the file. Done and total count nodes and relations."""
+    """Write the next piece of the file. Done and total count nodes and relations."""
     export = await file_jobs.read_export(tx, job)
     step = await exports.export_step_beside(tx, export, file_jobs.cursor_of(job.cursor))
     data, done = step.text.encode(), job.done + step.items
@@ -44,20 +44,20 @@ async def export_graph(tx: Transaction, job: Job) -> StepResult:
 
 
 class Imports:
-    """Imports of this worker. A batch is the same each time its file is read: the cursor is how many are written.
+    """Imports of this worker. Batches are the same each time a file is read: the cursor is the number of those written.
 
-    A worker keeps its place in the files that it reads, which saves it from reading them anew each step; that is all
-    that is kept, and another worker, or this one after a step that failed, reads from the beginning. A step that does
-    not reach its batch leaves the job as it was; the next goes on reading.
+    A worker keeps its readers, so that it need not read a file anew in each step. That is the only state beside the
+    job: another worker, or this one after a failed step, reads from the beginning. A step that does not reach its batch
+    leaves the job unchanged; the next goes on reading.
     """
 
     def __init__(self, readers: ImportReaders) -> None:
         self._readers = readers
 
     async def step(self, tx: Transaction, job: Job) -> StepResult:
-        """Write the next batch, in one revision, or try it. Done of total counts items, which are counted first.
+        """Write the next batch, in one revision, or try it. Done and total count items; the total is counted first.
 
-        One of a file that is tried first counts by halves: when it is tried, and when it is written.
+        An item of a file that is tried first counts by halves: when it is tried, and when it is written.
         """
         if job.graph_id is None and not job.arguments.get("check"):
             raise StepRefused("A file is imported into a graph.")
@@ -65,36 +65,36 @@ class Imports:
             job = await self._count(tx, job)
             if job.total is None and "uncounted" not in job.cursor:
                 return StepResult(job.cursor, job.done, None)
-        trying = file_jobs.needs_dry_run(job) and "tried" not in job.cursor
-        reader = await self._read(tx, job, job.cursor.get("batches", 0), SeenRecords() if trying else None)
+        is_trial = file_jobs.needs_dry_run(job) and "tried" not in job.cursor
+        reader = await self._read(tx, job, job.cursor.get("batches", 0), SeenRecords() if is_trial else None)
         if reader is None:
             return StepResult(job.cursor, job.done, job.total)
-        if trying:
+        if is_trial:
             return await self._try(tx, job, reader)
         assert job.graph_id is not None, "a check writes nothing"
         async with graphs.write_graph_of(tx, job.graph_id, "import") as revision:
             return await self._write(tx, job, revision, reader)
 
     async def _count(self, tx: Transaction, job: Job) -> Job:
-        """The job with the number of its file's items; without, where it is not known yet, or the file breaks off."""
+        """The job with the number of items in its file as total; without it where it is not known, or has an error."""
         try:
-            counted = await self._readers.read(tx, job, _END, None)
-        except (InvalidInput, TooLarge):  # What stands before is imported: its place is told when it is reached.
+            reader = await self._readers.read(tx, job, _END, None)
+        except (InvalidInput, TooLarge):  # Items before the error are imported, and it is reported when it is reached.
             return replace(job, cursor={**job.cursor, "uncounted": True})
-        if counted is None:
+        if reader is None:
             return job
         self._readers.forget(job)
-        return replace(job, total=counted.items)
+        return replace(job, total=reader.items)
 
     async def _read(self, tx: Transaction, job: Job, number: int, seen: SeenRecords | None) -> ImportReader | None:
-        """The file, read to the batch of that number; None: not yet."""
+        """The reader of the file at the batch of that number; None: not reached yet."""
         try:
             return await self._readers.read(tx, job, number, seen)
-        except (InvalidInput, TooLarge) as error:  # None of the file's own text is in it.
+        except (InvalidInput, TooLarge) as error:  # Its message holds no text of the file.
             raise StepRefused(f"{error.path or 'file'}: {error.message}", path=error.path) from None
 
     async def _try(self, tx: Transaction, job: Job, reader: ImportReader) -> StepResult:
-        """Find what the next batch would come to; behind the last, begin to write the file or end a check."""
+        """Find the result of the next batch by a dry run; after the last, begin to write the file or end a check."""
         assert reader.seen is not None
         counts = job.cursor.get("counts", {})
         if reader.batch is None:
@@ -102,7 +102,7 @@ class Imports:
                 self._readers.forget(job)
                 return StepResult({}, job.done, job.done, finished=True, result={**_NOTHING, **counts, "dry_run": True})
             return await self._begin(tx, job, reader.seen)
-        # Read before anything is tried: what others make and is not seen there is later than this.
+        # Read before the first trial: writes of others that the trials do not see are later than this.
         since = job.cursor.get("since")
         if since is None and job.graph_id is not None:
             since = (await graphs.last_written_at(tx, await graphs.graph_of(tx, job.graph_id))).isoformat()
@@ -111,13 +111,13 @@ class Imports:
             imported += await dry_run_items(tx, job.graph_id, reader.batch.items, _strategy(job), reader.seen)
         if imported.problems and job.arguments.get("strict") and not job.arguments.get("check"):
             raise StepRefused(f"{imported.problems[0].where} cannot be imported, so nothing was imported")
-        step = _counted(job, reader.batch, imported, told=bool(job.arguments.get("check")))
+        step = _step_result(job, reader.batch, imported, reports_problems=bool(job.arguments.get("check")))
         return replace(step, cursor={**step.cursor, "since": since})
 
     async def _begin(self, tx: Transaction, job: Job, seen: SeenRecords) -> StepResult:
-        """Write the first batch of a file that was tried, unless what it brings was made meanwhile."""
+        """Write the first batch of a file that was tried, unless others have created its records meanwhile."""
         assert job.graph_id is not None
-        tried = replace(job, cursor={"tried": True, **_kept(job)})
+        tried = replace(job, cursor={"tried": True, **_lasting_cursor(job)})
         reader = await self._read(tx, tried, 0, None)
         if reader is None:
             return StepResult(job.cursor, job.done, job.total)
@@ -134,31 +134,31 @@ class Imports:
             result = {**_NOTHING, **job.cursor.get("counts", {})}
             return StepResult({}, job.done, job.done, finished=True, result=result)
         strategy, items, imported = _strategy(job), batch.items, ImportResult(problems=batch.problems)
-        if strategy is Strategy.FAIL:  # nothing was there when the first batch was written
-            meanwhile = await find_concurrent_writes(tx, revision, items)
-            places = {problem.where for problem in meanwhile}
-            items = tuple(item for item in items if item.where not in places)
-            imported += ImportResult(problems=tuple(meanwhile))
+        if strategy is Strategy.FAIL:  # None of the records existed when the first batch was written.
+            conflicts = await find_concurrent_writes(tx, revision, items)
+            conflict_places = {problem.where for problem in conflicts}
+            items = tuple(item for item in items if item.where not in conflict_places)
+            imported += ImportResult(problems=tuple(conflicts))
         imported += await transfer.import_items(tx, revision, items, strategy)
-        return _counted(job, batch, imported)
+        return _step_result(job, batch, imported)
 
 
-def _counted(job: Job, batch: ImportBatch, imported: ImportResult, *, told: bool = True) -> StepResult:
-    """The step that a batch is: its counts beside those before, and what was not imported where that is `told`."""
+def _step_result(job: Job, batch: ImportBatch, imported: ImportResult, *, reports_problems: bool = True) -> StepResult:
+    """The result of the step of a batch: its counts added to those before, and its problems as output."""
     counts = job.cursor.get("counts", {})
-    before: int = counts.get("problems", 0)
+    problems_before: int = counts.get("problems", 0)
     counts = {name: counts.get(name, 0) + getattr(imported, name) for name in COUNTED} | {
-        "problems": before + len(imported.problems)
+        "problems": problems_before + len(imported.problems)
     }
-    output = _lines(imported.problems[: max(MAX_TOLD - before, 0)]) if told else ()
-    gone = job.cursor.get("gone", 0) + batch.read
-    done = gone // (2 if file_jobs.needs_dry_run(job) and not job.arguments.get("check") else 1)
-    cursor = {**job.cursor, "batches": batch.number + 1, "counts": counts, "gone": gone}
-    return StepResult(cursor, done, job.total, output=output)
+    reported = imported.problems[: max(MAX_REPORTED - problems_before, 0)] if reports_problems else ()
+    items_read = job.cursor.get("gone", 0) + batch.read
+    done = items_read // (2 if file_jobs.needs_dry_run(job) and not job.arguments.get("check") else 1)
+    cursor = {**job.cursor, "batches": batch.number + 1, "counts": counts, "gone": items_read}
+    return StepResult(cursor, done, job.total, output=_lines(reported))
 
 
-def _kept(job: Job) -> dict[str, Any]:
-    """What of the cursor of a file that was tried goes on when it is written."""
+def _lasting_cursor(job: Job) -> dict[str, Any]:
+    """The part of a tried file's cursor that stays when the file is written."""
     return {name: job.cursor[name] for name in ("gone", "uncounted") if name in job.cursor}
 
 
@@ -168,16 +168,16 @@ def _strategy(job: Job) -> Strategy:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """A conflict as the reason why the job fails: its place, and nothing of what stands there."""
+    """Turn a conflict into the reason why the job fails: it names the place, and none of the text there."""
     try:
         yield
     except Conflict as error:
-        said = "It is there already, or comes twice in the file" if error.path else error.message
-        raise StepRefused(f"{error.path or 'file'}: {said}. Nothing was imported", code=error.code) from None
+        reason = "It is there already, or comes twice in the file" if error.path else error.message
+        raise StepRefused(f"{error.path or 'file'}: {reason}. Nothing was imported", code=error.code) from None
 
 
 def _lines(problems: tuple[ImportProblem, ...]) -> tuple[bytes, ...]:
-    """What was not imported, a JSON object a line, in chunks."""
+    """Problems as lines of JSON objects, in chunks."""
     text = b"".join(msgspec.json.encode(_problem_line(problem)) + b"\n" for problem in problems)
     return tuple(text[start : start + MAX_CHUNK] for start in range(0, len(text), MAX_CHUNK))
 

@@ -1,9 +1,9 @@
-"""Tell webhooks of events: find what is new, send what is due.
+"""Deliver events to webhooks: collect new events, send due deliveries.
 
 A turn is a few requests of one tenant, sent at once; then the tenant waits behind the others. So a tenant with a
-thousand deliveries, or whose addresses answer slowly, delays no other tenant. No transaction is open while something is
-sent: a delivery is claimed under a lease in one, and how it went is recorded in another. A worker that dies in between
-leaves a delivery that is sent again when its lease ends, under the same id.
+thousand deliveries, or with slow addresses, delays no other tenant. No transaction is open during a request: a delivery
+is claimed under a lease in one transaction, and its outcome is recorded in another. If a worker dies in between, the
+delivery is sent again when its lease ends, under the same id.
 """
 
 import asyncio
@@ -25,15 +25,15 @@ from recollect_workers.context import WorkerContext
 from recollect_workers.turns import Turns, take_turns
 
 RECORDING = timedelta(seconds=60)
-"""How long a lease lasts beyond the longest request: for recording how it went."""
+"""How long a lease lasts beyond the longest request, to record the outcome."""
 
 log = structlog.get_logger(__name__)
 
 
 async def collect(context: WorkerContext) -> None:
-    """Make deliveries of what webhooks were not told of. Raises Unavailable when the database is away.
+    """Create deliveries for new events. Raises Unavailable when the database is away.
 
-    Any number of workers do so at once: each takes webhooks that no other has in hand.
+    Any number of workers may do this at once: each takes webhooks that no other has locked.
     """
     for tenant_id in context.until_stopping(await events.tenants_with_news(context.database)):
         with Attempt("events of webhooks not looked for", tenant_id):
@@ -77,25 +77,25 @@ async def _claim(context: WorkerContext, tenant_id: UUID) -> list[Message]:
 
 
 async def _take_turn(context: WorkerContext, tenant_id: UUID, messages: list[Message]) -> None:
-    """Send what was claimed, and record how it went. Never raises."""
+    """Send the claimed deliveries, and record their outcomes. Never raises."""
     await asyncio.gather(*(_deliver(context, tenant_id, message) for message in messages))
 
 
 async def _deliver(context: WorkerContext, tenant_id: UUID, message: Message) -> None:
-    told = {"webhook": str(message.delivery.webhook_id), "delivery": str(message.delivery.id)}
-    with Attempt("attempt of a delivery not recorded", tenant_id, **told):
+    fields = {"webhook": str(message.delivery.webhook_id), "delivery": str(message.delivery.id)}
+    with Attempt("attempt of a delivery not recorded", tenant_id, **fields):
         outcome = await attempt(context, tenant_id, message)
         record_webhook_attempt(str(outcome.error or "delivered"))
         async with context.database.transaction(worker_caller(tenant_id)) as tx:
-            disabled = await deliveries.record(tx, message.delivery, outcome)
+            disabled_reason = await deliveries.record(tx, message.delivery, outcome)
         if outcome.error is not None:
-            log.info("webhook not delivered", tenant=str(tenant_id), **told, error=str(outcome.error))
-        if disabled is not None:
-            log.warning("webhook disabled", tenant=str(tenant_id), **told, reason=disabled)
+            log.info("webhook not delivered", tenant=str(tenant_id), **fields, error=str(outcome.error))
+        if disabled_reason is not None:
+            log.warning("webhook disabled", tenant=str(tenant_id), **fields, reason=disabled_reason)
 
 
 async def attempt(context: WorkerContext, tenant_id: UUID, message: Message) -> Outcome:
-    """Send a delivery once; how that ended."""
+    """Send a delivery once; the outcome."""
     assert context.outbound is not None
     cipher = cipher_of(context.settings.pepper)
     try:

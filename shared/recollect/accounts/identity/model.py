@@ -1,7 +1,7 @@
-"""API keys: their format, what is stored of them, and the Callers that they become.
+"""API keys: their format, their stored form, and the Callers that they stand for.
 
-A key reads `rcl_<kind>_<random><crc>`: the kind and a fixed prefix let people and secret scanners recognise it, the
-CRC-32 lets a mistyped or made-up key be refused without asking the database. Format after GitHub's tokens:
+A key reads `rcl_<kind>_<random><crc>`: people and secret scanners recognise it by the fixed prefix and the kind, and
+the CRC-32 lets a mistyped or made-up key be refused without a query. The format follows GitHub's tokens:
 https://github.blog/engineering/platform-security/behind-githubs-new-authentication-token-formats/
 """
 
@@ -28,20 +28,20 @@ KIND_SCOPES = {
     "agent": frozenset({Scope.MEMORY_READ, Scope.MEMORY_WRITE}),
     "admin": frozenset(Scope),
 }
-"""The kinds of key, and the scopes that each has unless others are asked for."""
+"""The kinds of key, and the default scopes of each."""
 
 WORKER = "worker"
-"""The subject of what the service does of its own accord. Keys have others."""
+"""The subject of work that the service does by itself. Keys have other subjects."""
 
 _SECRET = re.compile(rf"rcl_([a-z]{{1,10}})_([0-9A-Za-z]{{{RANDOM_LENGTH}}})([0-9A-Za-z]{{{CRC_LENGTH}}})")
 
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """What is asked of a new key.
+    """The properties of a key to create.
 
     `graph_ids` and `toolsets` None allow all; `expires_at` None never expires. `requests_per_minute` None: as many as
-    the tenant's plan gives to one key, and never more.
+    the tenant's plan allows to one key, which is also the upper limit.
     """
 
     name: str
@@ -83,7 +83,7 @@ class IssuedKey:
 
 
 def key_name(name: str, *, path: str = "name") -> str:
-    """The name, if a key may be called so, without white space around it; raises InvalidInput at `path`."""
+    """A key's name without white space around it; raises InvalidInput at `path` for a name that is not allowed."""
     if not 1 <= len(name.strip()) <= MAX_NAME:
         raise InvalidInput(f"A key's name has 1 to {MAX_NAME} characters", path=path)
     if controls(name):
@@ -92,7 +92,7 @@ def key_name(name: str, *, path: str = "name") -> str:
 
 
 def alike(key: ApiKey) -> NewKey:
-    """What is asked of a new key that is to do what another one does."""
+    """The properties of a new key that is like this one."""
     return NewKey(
         key.name,
         kind=key.kind,
@@ -106,7 +106,7 @@ def alike(key: ApiKey) -> NewKey:
 
 
 def generate_secret(kind: str) -> str:
-    """A new secret of that kind, of keys or of what else has their form, with 190 random bits."""
+    """A new secret of this kind, in the form of keys, with 190 random bits; other credentials use it, too."""
     body = "".join(secrets.choice(ALPHABET) for _ in range(RANDOM_LENGTH))
     return f"rcl_{kind}_{body}{_crc(kind, body)}"
 
@@ -117,13 +117,13 @@ def is_well_formed(secret: str) -> bool:
 
 
 def kind_of(secret: str) -> str | None:
-    """The kind that a secret names, if it has the shape and the checksum of one."""
+    """The kind that a secret names, if its form and its checksum are right."""
     match = _SECRET.fullmatch(secret)
     return match[1] if match is not None and match[3] == _crc(match[1], match[2]) else None
 
 
 def hash_secret(secret: str, pepper: bytes) -> bytes:
-    """HMAC-SHA256, 32 bytes: a leaked table is of no use without the pepper.
+    """The HMAC-SHA256 of a secret, 32 bytes: a leaked table is useless without the pepper.
 
     A slow hash would add nothing to 190 random bits.
     """
@@ -131,22 +131,22 @@ def hash_secret(secret: str, pepper: bytes) -> bytes:
 
 
 def fingerprint_of(pepper: bytes) -> bytes:
-    """Which secret keys are hashed with, without telling anything of it."""
+    """An identifier of the pepper that reveals nothing about it."""
     return hmac.digest(pepper, b"recollect fingerprint of keys", hashlib.sha256)[:8]
 
 
 def hint_of(secret: str) -> str:
-    """What is shown of a key in lists."""
+    """The part of a key that lists show."""
     return f"{secret[: secret.rindex('_') + 1]}…{secret[-4:]}"
 
 
 def operator_caller(tenant: Tenant) -> Caller:
-    """An operator at work for a tenant: every scope, every graph."""
+    """The Caller of an operator in a tenant: every scope, every graph."""
     return Caller(tenant.id, tenant.slug, OPERATOR, scopes=frozenset(Scope), of_service=True)
 
 
 def worker_caller(tenant_id: UUID, subject: str = WORKER) -> Caller:
-    """The worker at work for a tenant, of its own accord or in the name of whoever asked for it."""
+    """The Caller of the worker in a tenant, for its own work or in the name of the subject that requested it."""
     scopes = frozenset({Scope.MEMORY_READ, Scope.MEMORY_WRITE})
     return Caller(tenant_id, tenant="", subject=subject, scopes=scopes, of_service=subject == WORKER)
 

@@ -32,62 +32,63 @@ KEY_SUBJECT = "key:"
 PERSON_SUBJECT = "person:"
 GRANT_SUBJECT = "grant:"
 ISSUER_SUBJECT = "issuer:"
-"""How a Caller's subject begins that is a key, a person, a grant to an OAuth client, or a subject of an issuer that the
-tenant trusts; the id follows, and after that of an issuer its subject."""
+"""Prefixes of a Caller's subject: a key, a person, a grant to an OAuth client, or a subject of an issuer that the
+tenant trusts. The id follows; after the id of an issuer, the issuer's subject."""
 
 TOUCH_EVERY = timedelta(minutes=1)
 MAX_OVERLAP = timedelta(days=30)
-"""How long a key may go on beside the one that takes its place."""
+"""How long a rotated key may stay valid beside its successor."""
 
 REPORTED = "reported"
-"""The subject of whoever reports a key that leaked."""
+"""The subject of a report that a key leaked."""
 
 REHASHED = "rehashed"
-"""The subject of whoever stores a key's hash anew."""
+"""The subject under which a key's hash is replaced."""
 
 REFUSAL = "A valid API key is needed: Authorization: Bearer rcl_…"
-"""What is told for every credential that does not hold: no hint why."""
+"""The message for every invalid credential: it does not say why."""
 
 
 NoteUse = Callable[[UUID, UUID, datetime], None]
-"""Told the tenant and the id of a key that was used, and when. Returns at once; the note is written down later."""
+"""Called with the tenant and the id of a key that was used, and when. Returns at once; the use is stored later."""
 
 
 Beside = Callable[[str, Callable[[], Awaitable[None]]], None]
-"""Begins an errand, of that name, that is done beside what comes next. Returns at once."""
+"""Starts a named background task. Returns at once."""
 
 
 async def authenticate(
     db: Database, secret: str, *, pepper: bytes, note_use: NoteUse | None = None, beside: Beside | None = None
 ) -> Caller:
-    """The Caller that a key stands for. Raises Unauthenticated, alike for every reason, or Unavailable.
+    """The Caller that a key stands for. Raises Unauthenticated, with one message for every reason, or Unavailable.
 
-    `note_use` is told of a key that is not known to have been used within the last minute. Its hash is stored anew
-    where it may be of another secret: `beside` the call, which waits for no connection of its tenant's then.
+    `note_use` is called for a key whose last noted use is more than a minute ago. While several peppers are accepted,
+    its hash may be replaced: by a task `beside` the call, which then need not wait for a connection of its tenant.
     """
     record = await _find(db, secret, pepper)
     now = datetime.now(UTC)
-    if record is None or not _holds(record, now):
+    if record is None or not _is_valid(record, now):
         raise Unauthenticated(REFUSAL)
     if record.tenant_status != "active":
         raise TenantSuspended(REFUSAL)
     if record.last_used_at is None or record.last_used_at < now - TOUCH_EVERY:
         if others_of(pepper) and beside is not None:
-            beside("hash a key anew", partial(_hash_anew, db, record, secret, pepper))
+            beside("hash a key anew", partial(_rehash, db, record, secret, pepper))
         if note_use is not None:
             note_use(record.tenant_id, record.id, now)
     return _caller(record)
 
 
 async def note_used(tx: Transaction, keys: Mapping[UUID, datetime]) -> None:
-    """Write down when keys of the tenant were used last, each at most once a minute."""
+    """Store when keys of the tenant were last used, each at most once a minute."""
     await store.touch_keys(tx, keys, every=TOUCH_EVERY)
 
 
 async def create_key(tx: Transaction, new: NewKey, *, pepper: bytes) -> IssuedKey:
-    """Make a key; its secret is in the answer and nowhere else.
+    """Create a key; its secret is in the result and nowhere else.
 
-    Raises InvalidInput, or Forbidden where it would reach further than its maker: in scopes, graphs, toolsets or time.
+    Raises InvalidInput, or Forbidden where the key would have more rights than the caller: scopes, graphs, toolsets or
+    lifetime.
     """
     new = _checked(new)
     if new.expires_at is not None and new.expires_at <= datetime.now(UTC):
@@ -103,7 +104,8 @@ async def _issue(tx: Transaction, new: NewKey, *, pepper: bytes) -> IssuedKey:
     for scope in scopes:
         tx.caller.require(Scope(scope))
     _require_end(tx.caller, new)
-    for graph_id in (None,) if new.graph_ids is None else new.graph_ids:
+    graph_ids = (None,) if new.graph_ids is None else new.graph_ids
+    for graph_id in graph_ids:
         tx.caller.require_graph(graph_id)
     _require_toolsets(tx.caller, new)
     secret = model.generate_secret(new.kind)
@@ -119,7 +121,7 @@ async def _issue(tx: Transaction, new: NewKey, *, pepper: bytes) -> IssuedKey:
 
 
 async def get_key(tx: Transaction, key_id: UUID) -> ApiKey:
-    """A key of the tenant, a void one too. Raises NotFound."""
+    """A key of the tenant, even a void one. Raises NotFound."""
     key = await store.find_key_by_id(tx, key_id)
     if key is None:
         raise _no_key()
@@ -129,9 +131,9 @@ async def get_key(tx: Transaction, key_id: UUID) -> ApiKey:
 async def rotate_key(
     tx: Transaction, key_id: UUID, *, overlap: timedelta, pepper: bytes, check: Check[ApiKey] = unconditional
 ) -> IssuedKey:
-    """Make a key that is like another one; that one ends after the overlap, or earlier if it was to.
+    """Create a key that is like another one, which expires after the overlap, or earlier if it would anyway.
 
-    Raises NotFound, Conflict for a key that holds no more, InvalidInput for an overlap out of bounds, and Forbidden as
+    Raises NotFound, Conflict for a key that is void, InvalidInput for an overlap out of bounds, and Forbidden as
     `create_key` does.
     """
     if not timedelta(0) <= overlap <= MAX_OVERLAP:
@@ -151,7 +153,7 @@ async def rotate_key(
 
 
 async def report_key(db: Database, secret: str, *, pepper: bytes, address: str | None = None) -> None:
-    """Make a key void that somebody found: to hold it is the proof. Nobody is told whether it was one.
+    """Revoke a key that somebody found: the secret itself is the proof. The result does not tell whether it was a key.
 
     `address`: where the report comes from, for the tenant's audit log.
     """
@@ -160,58 +162,58 @@ async def report_key(db: Database, secret: str, *, pepper: bytes, address: str |
         return
     async with db.transaction(_reporting(record, address)) as tx:
         await store.revoke_key(tx, record.id)
-        was_void = not _holds(record, datetime.now(UTC))
+        was_void = not _is_valid(record, datetime.now(UTC))
         await audit.record(tx, Action.KEY_REPORTED, named("key", record.id), was_void=was_void)
 
 
 async def list_keys(tx: Transaction, *, after: UUID | None = None, limit: int = 100) -> list[ApiKey]:
-    """The tenant's keys, oldest first, void ones too."""
+    """The tenant's keys, oldest first, void ones included."""
     return await store.list_keys(tx, after=after, limit=limit)
 
 
 async def is_default_graph(tx: Transaction, graph_id: UUID) -> bool:
-    """Whether a key that still holds has this graph as its default."""
+    """Whether a valid key has this graph as its default."""
     return await store.is_default_graph(tx, graph_id)
 
 
 async def revoke_key(tx: Transaction, key_id: UUID, *, check: Check[ApiKey] = unconditional) -> ApiKey:
-    """Make a key void from now on; doing it twice changes nothing. Raises NotFound, and as `check` does."""
-    was = await store.lock_key(tx, key_id)
-    if was is not None:
-        check(was)
+    """Revoke a key; doing it twice changes nothing. Raises NotFound, and as `check` does."""
+    before = await store.lock_key(tx, key_id)
+    if before is not None:
+        check(before)
     key = await store.revoke_key(tx, key_id)
-    if was is None or key is None:
+    if before is None or key is None:
         raise _no_key()
-    if was.revoked_at is None:
+    if before.revoked_at is None:
         await audit.record(tx, Action.KEY_REVOKED, named("key", key_id))
     return key
 
 
 async def require_standing(tx: Transaction, subject: str) -> None:
-    """Raise Unauthenticated where whom work is done for has no right to it any more, TenantSuspended where nobody has.
+    """Raise Unauthenticated where the subject of a job may not do it any more, TenantSuspended for a suspended tenant.
 
-    `subject`: whose work it is, as a Caller says it: a key that must hold, a person who must be a member, a grant of
-    one, or an issuer that must be trusted. Operators and the worker need none of these.
+    `subject`: that of the Caller that started it: a key that must be valid, a person who must be a member, a grant of
+    such a person, or an issuer that must be trusted. Operators and the worker are always allowed.
     """
     kinds = (KEY_SUBJECT, PERSON_SUBJECT, GRANT_SUBJECT, ISSUER_SUBJECT)
     key_id, person_id, grant_id, issuer_id = (_id_in(subject, kind) for kind in kinds)
-    is_active, holds = await store.find_standing(
+    is_active, is_allowed = await store.find_standing(
         tx, key_id=key_id, person_id=person_id, grant_id=grant_id, issuer_id=issuer_id
     )
-    if key_id and not holds:
+    if key_id and not is_allowed:
         raise Unauthenticated("The key that started this was revoked or has expired.")
-    if grant_id and not holds:
+    if grant_id and not is_allowed:
         raise Unauthenticated("What let a client start this was revoked.")
-    if issuer_id and not holds:
+    if issuer_id and not is_allowed:
         raise Unauthenticated("The issuer of the token that started this is trusted no more.")
-    if person_id and not holds:
+    if person_id and not is_allowed:
         raise Unauthenticated("Who started this is no member any more.")
     if not is_active:
         raise TenantSuspended("The tenant is suspended.")
 
 
 def _id_in(subject: str, kind: str) -> UUID | None:
-    """The id of a subject of that kind, None for another."""
+    """The id in a subject of this kind; None for a subject of another kind."""
     return UUID(subject.removeprefix(kind).partition(":")[0]) if subject.startswith(kind) else None
 
 
@@ -223,16 +225,16 @@ async def _find(db: Database, secret: str, pepper: bytes) -> KeyRecord | None:
     if not model.is_well_formed(secret):
         return None
 
-    async def asked(session: Session) -> KeyRecord | None:
-        return await found_under(pepper, lambda each: store.find_key(session, model.hash_secret(secret, each)))
+    async def find(session: Session) -> KeyRecord | None:
+        return await found_under(pepper, lambda accepted: store.find_key(session, model.hash_secret(secret, accepted)))
 
     return await db.find_in_any_cell(
-        secret, asked, held_as=lambda: hashes_under(pepper, lambda each: model.hash_secret(secret, each))
+        secret, find, held_as=lambda: hashes_under(pepper, lambda accepted: model.hash_secret(secret, accepted))
     )
 
 
-async def _hash_anew(db: Database, record: KeyRecord, secret: str, pepper: bytes) -> None:
-    """Store the key's hash under the secret of now, while others are accepted; it holds, also where that fails."""
+async def _rehash(db: Database, record: KeyRecord, secret: str, pepper: bytes) -> None:
+    """Store the key's hash under the current pepper, while others are accepted. If that fails, the key stays valid."""
     with suppress(Unavailable):
         async with db.transaction(_of_service(record, REHASHED)) as tx:
             await store.rehash_key(
@@ -241,7 +243,7 @@ async def _hash_anew(db: Database, record: KeyRecord, secret: str, pepper: bytes
 
 
 def _reporting(record: KeyRecord, address: str | None) -> Caller:
-    """Whoever reports a key of the tenant, also of one that is suspended."""
+    """The Caller that reports a key of the tenant, which may be suspended."""
     return _of_service(record, REPORTED, address)
 
 
@@ -249,7 +251,7 @@ def _of_service(record: KeyRecord, subject: str, address: str | None = None) -> 
     return Caller(record.tenant_id, record.tenant, subject, frozenset(), address=address, of_service=True)
 
 
-def _holds(record: KeyRecord, now: datetime) -> bool:
+def _is_valid(record: KeyRecord, now: datetime) -> bool:
     expired = record.expires_at is not None and record.expires_at <= now
     return record.revoked_at is None and not expired
 
@@ -269,10 +271,10 @@ def _caller(record: KeyRecord) -> Caller:
     )
 
 
-def _require_end(maker: Caller, new: NewKey) -> None:
-    """Raise Forbidden where a key that ends would make one that ends later, or never."""
-    if maker.expires_at is not None and (new.expires_at is None or new.expires_at > maker.expires_at):
-        end = maker.expires_at.isoformat()
+def _require_end(creator: Caller, new: NewKey) -> None:
+    """Raise Forbidden where a key that expires would create one that expires later, or never."""
+    if creator.expires_at is not None and (new.expires_at is None or new.expires_at > creator.expires_at):
+        end = creator.expires_at.isoformat()
         raise Forbidden(
             f"This credential ends at {end}, and makes none that ends later: give an expires_at.",
             code=ErrorCode.EXPIRY_EXCEEDED,
@@ -280,12 +282,12 @@ def _require_end(maker: Caller, new: NewKey) -> None:
         )
 
 
-def _require_toolsets(maker: Caller, new: NewKey) -> None:
-    """Raise Forbidden where a key that is confined to some toolsets would make one that has others."""
+def _require_toolsets(creator: Caller, new: NewKey) -> None:
+    """Raise Forbidden where a key with limited toolsets would create one that has others."""
     if new.toolsets is None:
-        maker.require_toolset(frozenset())
+        creator.require_toolset(frozenset())
     for toolset in new.toolsets or ():
-        maker.require_toolset(frozenset({toolset}))
+        creator.require_toolset(frozenset({toolset}))
 
 
 def _scopes(new: NewKey) -> list[str]:

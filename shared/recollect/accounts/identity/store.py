@@ -17,7 +17,7 @@ queries = Queries(__package__)
 
 @dataclass(frozen=True, slots=True)
 class KeyRecord:
-    """What a credential check needs to know of a key and its tenant."""
+    """The data of a key and its tenant that a credential check needs."""
 
     tenant_id: UUID
     tenant: str
@@ -44,7 +44,7 @@ async def find_key(session: Session, key_hash: bytes) -> KeyRecord | None:
 
 
 async def rehash_key(tx: Transaction, key_id: UUID, *, key_hash: bytes, hashed_with: bytes) -> None:
-    """Store the hash of a key under another secret, where that is not done yet."""
+    """Store the hash of a key under another pepper, where that is not done yet."""
     await tx.execute(queries.rehash_api_key, key_id=key_id, key_hash=key_hash, hashed_with=hashed_with)
 
 
@@ -84,29 +84,29 @@ async def find_key_by_id(tx: Transaction, key_id: UUID) -> ApiKey | None:
 
 
 async def lock_key(tx: Transaction, key_id: UUID) -> ApiKey | None:
-    """A key, which nobody changes until the transaction ends; None if the tenant has no such key."""
+    """A key, locked until the transaction ends; None if the tenant has no such key."""
     row = await tx.fetchrow(queries.lock_api_key, key_id=key_id)
     return _key(row) if row else None
 
 
 async def expire_key(tx: Transaction, key_id: UUID, *, at: datetime) -> None:
-    """Let a key end at a time, unless it ends earlier."""
+    """Let a key expire at a time, unless it expires earlier."""
     await tx.execute(queries.expire_api_key, key_id=key_id, at=at)
 
 
 async def revoke_key(tx: Transaction, key_id: UUID) -> ApiKey | None:
-    """Make a key void; None if the tenant has no such key."""
+    """Revoke a key; None if the tenant has no such key."""
     row = await tx.fetchrow(queries.revoke_api_key, key_id=key_id)
     return _key(row) if row else None
 
 
 async def touch_keys(tx: Transaction, keys: Mapping[UUID, datetime], *, every: timedelta) -> None:
-    """Note when keys were used, where that is so much later than what is known."""
+    """Store when keys were used, where the last stored use is longer ago than `every`."""
     await tx.execute(queries.touch_api_keys, key_ids=list(keys), used_at=list(keys.values()), every=every)
 
 
 async def is_default_graph(tx: Transaction, graph_id: UUID) -> bool:
-    """Whether a key that still holds has this graph as its default."""
+    """Whether a valid key has this graph as its default."""
     is_default: bool = await tx.fetchval(queries.is_default_graph, graph_id=graph_id)
     return is_default
 
@@ -114,9 +114,9 @@ async def is_default_graph(tx: Transaction, graph_id: UUID) -> bool:
 async def find_standing(
     tx: Transaction, *, key_id: UUID | None, person_id: UUID | None, grant_id: UUID | None, issuer_id: UUID | None
 ) -> tuple[bool, bool]:
-    """Whether the tenant is active, and whether whom work is done for has a right to it.
+    """Whether the tenant is active, and whether the subject of a job may still do it.
 
-    That is a key that holds, a person who is a member, a grant of one, or an issuer that is trusted.
+    That is a valid key, a person who is a member, a grant of a member, or a trusted issuer.
     """
     row = await tx.fetchrow(
         queries.find_standing, key_id=key_id, person_id=person_id, grant_id=grant_id, issuer_id=issuer_id

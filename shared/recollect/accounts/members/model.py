@@ -1,4 +1,4 @@
-"""Members and invitations, and who may change whose role."""
+"""Members and invitations, and the rules for changing roles."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -44,7 +44,7 @@ class IssuedInvitation:
 
 @dataclass(frozen=True, slots=True)
 class OpenInvitation:
-    """What an invitation that holds says to who has its secret."""
+    """A valid invitation as the holder of its secret sees it."""
 
     tenant_id: UUID
     tenant: str
@@ -55,22 +55,22 @@ class OpenInvitation:
 
 
 def given_by(role: Role | None) -> frozenset[Role]:
-    """The roles for which a member of this role may invite; None is no member."""
+    """The roles that a member of this role may give by invitation; None: not a member."""
     if role is Role.OWNER:
         return frozenset(Role)
     return frozenset(Role) - {Role.OWNER} if role is Role.ADMIN else frozenset()
 
 
 def subject_of(person_id: UUID) -> str:
-    """How the log names a person who acts."""
+    """The subject by which the log names a person."""
     return f"{PERSON_SUBJECT}{person_id}"
 
 
 def require_may_give(caller: Caller, role: Role, *, instead_of: Role | None = None) -> None:
-    """Raise Forbidden where the caller may not give this role, also `instead_of` what a member is.
+    """Raise Forbidden where the caller may not give this role, in place of a member's role (`instead_of`), if any.
 
-    Owners are only owners' to make and unmake, and nobody gives a role that reaches further than their credential, as
-    with keys. An API key may manage members, as an admin may. An operator may do all.
+    Only owners may give and take the role of owner, and nobody may give a role with more rights than their credential
+    has, as with keys. An API key may manage members, as an admin may. An operator may do everything.
     """
     require_may_take(caller, role)
     if instead_of is not None:
@@ -80,6 +80,6 @@ def require_may_give(caller: Caller, role: Role, *, instead_of: Role | None = No
 
 
 def require_may_take(caller: Caller, *roles: Role) -> None:
-    """Raise Forbidden where the caller may not let a member of these roles be none any more."""
+    """Raise Forbidden where the caller may not take one of these roles from a member."""
     if Role.OWNER in roles and caller.role is not Role.OWNER and not caller.is_operator:
         raise Forbidden("Only an owner makes and unmakes owners.", code=ErrorCode.ROLE_REQUIRED)

@@ -1,7 +1,7 @@
-"""Inviting somebody, and telling them: by mail where a deployment sends any, else by a link to be handed over.
+"""Inviting people: by mail where a deployment sends mail, else by a link that the inviter hands over.
 
-Where mail is sent, no tenant sees a link: who opens it makes the account of an address, and has shown with it that they
-read its mail.
+Where mail is sent, the tenant never sees the link: the person who opens it creates the account of an address, and the
+link proves that they read its mail.
 """
 
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ from recollect.platform.mail import Letter, Mailer, MailFailed, is_sendable
 from recollect.settings import Settings
 
 RETRY_SECONDS = 3600
-"""When to try again, as a tenant is told that has sent as many as it may in a day."""
+"""The `Retry-After` for a tenant that has sent as many invitations as it may in a day."""
 
 
 @dataclass(frozen=True, slots=True)
 class SentInvitation:
-    """An invitation that was sent, or the link that is to be given to whom it is for; `link` None says it was sent."""
+    """An invitation, and the link to hand to the invited person; `link` None: it was sent by mail."""
 
     invitation: Invitation
     link: str | None
@@ -32,12 +32,12 @@ class SentInvitation:
 async def invite_and_tell(
     db: Database, caller: Caller, email: str, role: Role, *, mailer: Mailer | None, settings: Settings
 ) -> SentInvitation:
-    """Invite, and send the invitation once it is stored; `mailer` None leaves the link to show.
+    """Invite, and send the invitation once it is stored; with `mailer` None the link is returned instead.
 
-    Earlier invitations of the address are void once this one is sent, or its link is there to show, and stand until
-    then. It is shown to operators also where it is not sent. Others are told so: raises TooManyRequests for more than a
-    tenant may send in a day, Unavailable where it cannot be sent, and is void then, InvalidInput where it never can be;
-    and as `members.invite` does.
+    Earlier invitations of the address stay valid until this one is sent, or its link is returned. Operators also get
+    the link where sending fails. For others it raises TooManyRequests beyond the number that a tenant may send in a
+    day, Unavailable where sending fails (then the invitation is void), and InvalidInput where the address cannot get
+    mail; and as `members.invite` does.
     """
     if mailer is not None and not caller.is_operator and not is_sendable(normalized_email(email)):
         raise InvalidInput("Invitations go by mail, and to addresses of plain ASCII characters alone", path="email")
@@ -57,7 +57,7 @@ async def invite_and_tell(
     link = f"{settings.base_url}/join/{issued.secret}"
     if mailer is None or not may_send:
         return SentInvitation(invitation, link)
-    with anyio.CancelScope(shield=True):  # What is sent counts also where whoever asked has left.
+    with anyio.CancelScope(shield=True):  # A sent invitation must be recorded even if the caller has left.
         is_sent = await _send(db, caller, invitation, link, mailer)
     if not is_sent and not caller.is_operator:
         raise Unavailable(
@@ -68,7 +68,7 @@ async def invite_and_tell(
 
 
 async def _send(db: Database, caller: Caller, invitation: Invitation, link: str, mailer: Mailer) -> bool:
-    """Send an invitation that counts as sent; whether it could be. One that nobody is told of is void."""
+    """Send an invitation that is already counted as sent; whether it was. If not, it is void, except for operators."""
     is_sent = True
     try:
         await mailer.send(invitation_letter(invitation, caller.tenant, link))
@@ -84,7 +84,7 @@ async def _send(db: Database, caller: Caller, invitation: Invitation, link: str,
 
 
 def invitation_letter(invitation: Invitation, tenant: str, link: str) -> Letter:
-    """What the invited person reads. It names the tenant by its slug alone: no text that members chose is in it."""
+    """The mail to the invited person. It names the tenant by its slug alone: it has no text that members chose."""
     return Letter(
         to=invitation.email,
         subject=f"You are invited to {tenant} on Recollect",

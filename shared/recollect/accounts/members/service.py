@@ -29,11 +29,11 @@ from recollect.platform.transactions import Session, Transaction
 
 INVITATION_LIFETIME = timedelta(days=7)
 MAX_SECRET = 100
-"""Characters of an invitation's secret; what is longer is none."""
+"""The most characters of an invitation's secret; longer text is refused."""
 
 
 async def list_members(tx: Transaction, *, after: UUID | None = None, limit: int = 100) -> list[Member]:
-    """The tenant's members, in the order in which they became people."""
+    """The tenant's members, in the order in which their accounts were created."""
     return await store.list_members(tx, after=after, limit=limit)
 
 
@@ -46,45 +46,45 @@ async def get_member(tx: Transaction, person_id: UUID) -> Member:
 
 
 async def change_role(tx: Transaction, person_id: UUID, role: Role, *, check: Check[Member] = unconditional) -> Member:
-    """Give a member another role; their invitations for which they may invite no more are void.
+    """Give a member another role, and revoke their invitations to roles that they may not give any more.
 
-    Raises what `check` does, NotFound, Forbidden where the caller may not give or take these roles, Conflict for the
-    last owner.
+    Raises as `check` does, NotFound, Forbidden where the caller may not give or take these roles, Conflict for the last
+    owner.
     """
-    was = await _held_role(tx, person_id)
+    old_role = await _lock_role(tx, person_id)
     check(await get_member(tx, person_id))
-    require_may_give(tx.caller, role, instead_of=was)
-    if was is not role:
+    require_may_give(tx.caller, role, instead_of=old_role)
+    if old_role is not role:
         await store.set_role(tx, person_id, role)
     member = await get_member(tx, person_id)
     if role is not Role.OWNER:
-        await _require_owner_left(tx, person_id, was)
-    if was is not role:
-        await audit.record(tx, Action.MEMBER_ROLE_CHANGED, named("person", person_id), was=was, role=role)
+        await _require_owner_left(tx, person_id, old_role)
+    if old_role is not role:
+        await audit.record(tx, Action.MEMBER_ROLE_CHANGED, named("person", person_id), was=old_role, role=role)
         await _revoke_invitations_of(tx, person_id, kept=given_by(role))
     return member
 
 
 async def remove_member(tx: Transaction, person_id: UUID, *, check: Check[Member] = unconditional) -> None:
-    """Let a person be no member any more; what they were granted ends with it, and their invitations are void.
+    """Remove a member; their grants to clients end with the membership, and their invitations are revoked.
 
-    Raises what `check` does, NotFound, Forbidden where the caller may not take this role (oneself anybody may remove),
-    Conflict for the last owner.
+    Raises as `check` does, NotFound, Forbidden where the caller may not take this role (members may always remove
+    themselves), Conflict for the last owner.
     """
-    was = await _held_role(tx, person_id)
+    role = await _lock_role(tx, person_id)
     check(await get_member(tx, person_id))
     if tx.caller.subject != subject_of(person_id):
-        require_may_take(tx.caller, was)
-    await _require_owner_left(tx, person_id, was)
+        require_may_take(tx.caller, role)
+    await _require_owner_left(tx, person_id, role)
     await store.delete_member(tx, person_id)
-    await audit.record(tx, Action.MEMBER_REMOVED, named("person", person_id), was=was)
+    await audit.record(tx, Action.MEMBER_REMOVED, named("person", person_id), was=role)
     await _revoke_invitations_of(tx, person_id, kept=given_by(None))
 
 
 async def invite(tx: Transaction, email: str, role: Role, *, pepper: bytes) -> IssuedInvitation:
-    """Invite who reads mail at this address; the secret is in the answer and nowhere else.
+    """Invite the person who reads mail at this address; the secret is in the result and nowhere else.
 
-    Earlier invitations of the address are void. Raises as `begin_invitation` does.
+    Earlier invitations of the address are revoked. Raises as `begin_invitation` does.
     """
     issued = await begin_invitation(tx, email, role, pepper=pepper)
     await end_earlier_invitations(tx, issued.invitation.id)
@@ -92,13 +92,13 @@ async def invite(tx: Transaction, email: str, role: Role, *, pepper: bytes) -> I
 
 
 async def begin_invitation(tx: Transaction, email: str, role: Role, *, pepper: bytes) -> IssuedInvitation:
-    """Invite somebody, and let earlier invitations of the address stand until `end_earlier_invitations`.
+    """Invite a person; earlier invitations of the address stay valid until `end_earlier_invitations`.
 
     Raises InvalidInput, or Forbidden where the caller may not give the role.
     """
     require_may_give(tx.caller, role)
     email = normalized_email(email)
-    await store.lock_invitations(tx)  # Who invites at the same moment is earlier or later, and never neither.
+    await store.lock_invitations(tx)  # So that of two concurrent invitations, one is the earlier.
     secret = secrets.token_urlsafe(32)
     invitation = await store.insert_invitation(
         tx,
@@ -112,54 +112,56 @@ async def begin_invitation(tx: Transaction, email: str, role: Role, *, pepper: b
 
 
 async def end_earlier_invitations(tx: Transaction, invitation_id: UUID) -> None:
-    """Make void what the address of an invitation has from before it."""
+    """Revoke the earlier invitations of an invitation's address."""
     await store.revoke_earlier_invitations(tx, invitation_id)
 
 
 async def claim_mail(tx: Transaction, invitation_id: UUID, *, per_day: int) -> bool:
-    """Whether the tenant may send this invitation by mail; it then counts as sent until it is told that it was not."""
+    """Whether the tenant may send this invitation by mail; it then counts as sent, unless `give_up_mail` is called."""
     await store.lock_invitations(tx)
     return await store.claim_invitation_mail(tx, invitation_id, per_day=per_day)
 
 
 async def give_up_mail(tx: Transaction, invitation_id: UUID) -> None:
-    """Make an invitation void that could not be sent; it counts as none that was. Raises NotFound."""
+    """Revoke an invitation that could not be sent; it does not count as sent. Raises NotFound."""
     await store.release_invitation_mail(tx, invitation_id)
     await revoke_invitation(tx, invitation_id)
 
 
 async def list_invitations(tx: Transaction, *, after: UUID | None = None, limit: int = 100) -> list[Invitation]:
-    """The tenant's invitations, oldest first, void ones too."""
+    """The tenant's invitations, oldest first, void ones included."""
     return await store.list_invitations(tx, after=after, limit=limit)
 
 
 async def revoke_invitation(tx: Transaction, invitation_id: UUID) -> Invitation:
-    """Make an invitation void; doing it twice changes nothing. Raises NotFound."""
-    held = await store.lock_invitation(tx, invitation_id)
+    """Revoke an invitation; doing it twice changes nothing. Raises NotFound."""
+    before = await store.lock_invitation(tx, invitation_id)
     invitation = await store.revoke_invitation(tx, invitation_id)
-    if held is None or invitation is None:
+    if before is None or invitation is None:
         raise NotFound("There is no such invitation.", code=ErrorCode.INVITATION_NOT_FOUND)
-    if held.revoked_at is None and invitation.revoked_at is not None:
+    if before.revoked_at is None and invitation.revoked_at is not None:
         await audit.record(tx, Action.INVITATION_REVOKED, named("invitation", invitation_id))
     return invitation
 
 
 async def _revoke_invitations_of(tx: Transaction, person_id: UUID, *, kept: frozenset[Role]) -> None:
-    """Make void which a person made and nobody has accepted; `kept`: the roles of those that stay."""
+    """Revoke invitations by a person that nobody has accepted, except for those to the roles `kept`."""
     for invitation_id in await store.revoke_invitations_of(tx, subject_of(person_id), kept=kept):
         await audit.record(tx, Action.INVITATION_REVOKED, named("invitation", invitation_id))
 
 
 async def open_invitation(db: Database, secret: str, *, pepper: bytes) -> OpenInvitation:
-    """What an invitation that holds says. Raises NotFound, alike for every reason why it does not."""
+    """The valid invitation of this secret. Raises NotFound, with one message for every reason why it is not valid."""
     record = None
     if secret and len(secret) <= MAX_SECRET:
 
-        async def asked(session: Session) -> InvitationRecord | None:
-            return await found_under(pepper, lambda each: store.find_invitation(session, hash_secret(secret, each)))
+        async def find(session: Session) -> InvitationRecord | None:
+            return await found_under(
+                pepper, lambda accepted: store.find_invitation(session, hash_secret(secret, accepted))
+            )
 
         record = await db.find_in_any_cell(
-            secret, asked, held_as=lambda: hashes_under(pepper, lambda each: hash_secret(secret, each))
+            secret, find, held_as=lambda: hashes_under(pepper, lambda accepted: hash_secret(secret, accepted))
         )
     if (
         record is None
@@ -177,10 +179,10 @@ async def open_invitation(db: Database, secret: str, *, pepper: bytes) -> OpenIn
 async def join(
     db: Database, invitation: OpenInvitation, person: Person | PersonSession, *, address: str | None = None
 ) -> None:
-    """Make who was invited a member, once. `address`: where they are, for the tenant's audit log.
+    """Make the invited person a member and use the invitation up. `address`: their address, for the tenant's audit log.
 
-    Raises Forbidden for a person of another address, NotFound where it was used or revoked meanwhile, Conflict for who
-    is a member already, Unauthenticated for one whose account is deleted meanwhile: then it is not used up.
+    Raises Forbidden for a person with another e-mail address, NotFound for an invitation that was used or revoked
+    meanwhile, Conflict for a member, Unauthenticated for an account that is deleted meanwhile. Then it is not used up.
     """
     if person.email != invitation.email:
         raise Forbidden(f"This invitation is for {invitation.email}. Sign in with that address.")
@@ -196,9 +198,9 @@ async def join(
 
 
 async def accept_for(tx: Transaction, invitation_id: UUID, person_id: UUID, email: str) -> None:
-    """Make a person a member, once, whose address the tenant's own identity provider verified.
+    """Accept an invitation for a person whose address the tenant's own identity provider verified.
 
-    Raises Forbidden for another address than the one that was invited, NotFound where the invitation holds no more.
+    Raises Forbidden for another address than the invited one, NotFound for an invitation that is not valid any more.
     """
     if await store.find_invited(tx, invitation_id) != email:
         raise Forbidden("This invitation is for another address than the one that your provider verified.")
@@ -206,7 +208,7 @@ async def accept_for(tx: Transaction, invitation_id: UUID, person_id: UUID, emai
 
 
 async def add_member(tx: Transaction, person_id: UUID, role: Role) -> None:
-    """Make a person a member, for whom the tenant has decided it already; nothing where they are one."""
+    """Make a person a member without an invitation, as the tenant has decided before; a member stays as they are."""
     if await store.insert_member(tx, person_id, role):
         await audit.record(tx, Action.MEMBER_JOINED, named("person", person_id), role=role)
 
@@ -227,14 +229,14 @@ async def _accept(tx: Transaction, invitation_id: UUID, person_id: UUID) -> None
 
 
 def _void() -> NotFound:
-    """Of an invitation that holds no more, alike for every reason why."""
+    """The error for an invitation that is not valid, the same for every reason."""
     return NotFound(
         "This invitation holds no more. Ask who invited you for another.", code=ErrorCode.INVITATION_NOT_FOUND
     )
 
 
-async def _held_role(tx: Transaction, person_id: UUID) -> Role:
-    """A member's role, which nobody changes until the transaction ends; raises NotFound."""
+async def _lock_role(tx: Transaction, person_id: UUID) -> Role:
+    """A member's role, locked until the transaction ends; raises NotFound."""
     role = (await store.lock_members(tx, person_id)).get(person_id)
     if role is None:
         raise _no_member()
@@ -245,9 +247,9 @@ def _no_member() -> NotFound:
     return NotFound("There is no such member.", code=ErrorCode.MEMBER_NOT_FOUND)
 
 
-async def _require_owner_left(tx: Transaction, person_id: UUID, was: Role) -> None:
-    """Raise Conflict where no other owner is left."""
-    if was is not Role.OWNER:
+async def _require_owner_left(tx: Transaction, person_id: UUID, old_role: Role) -> None:
+    """Raise Conflict where this person is the only owner."""
+    if old_role is not Role.OWNER:
         return
     roles = await store.lock_members(tx, person_id)
     if not any(role is Role.OWNER for other, role in roles.items() if other != person_id):

@@ -18,7 +18,7 @@ queries = Queries(__package__)
 
 @dataclass(frozen=True, slots=True)
 class InvitationRecord:
-    """What a check of an invitation needs to know of it and its tenant."""
+    """The data of an invitation and its tenant that a check needs."""
 
     tenant_id: UUID
     tenant: str
@@ -44,7 +44,7 @@ async def find_member(tx: Transaction, person_id: UUID) -> Member | None:
 
 
 async def lock_members(tx: Transaction, person_id: UUID) -> dict[UUID, Role]:
-    """The roles of the tenant's owners and of this member, held until the transaction ends."""
+    """The roles of the tenant's owners and of this member, locked until the transaction ends."""
     rows = await tx.fetch(queries.lock_members, person_id=person_id)
     return {row["person_id"]: Role(row["role"]) for row in rows}
 
@@ -60,7 +60,7 @@ async def set_role(tx: Transaction, person_id: UUID, role: Role) -> None:
 
 
 async def delete_member(tx: Transaction, person_id: UUID) -> None:
-    """Let a person be no member any more."""
+    """Remove a member."""
     await tx.execute(queries.delete_member, person_id=person_id)
 
 
@@ -82,19 +82,19 @@ async def insert_invitation(
 
 
 async def revoke_earlier_invitations(tx: Transaction, invitation_id: UUID) -> None:
-    """Make void what the address of an invitation has from before it."""
+    """Revoke the earlier invitations of an invitation's address."""
     await tx.execute(queries.revoke_earlier_invitations, id=invitation_id)
 
 
 async def lock_invitations(tx: Transaction) -> None:
-    """Let nobody else of the tenant invite, or count its mails, until the transaction ends."""
+    """Lock the tenant's invitations against other calls that invite or count mails, until the transaction ends."""
     await tx.execute(queries.lock_invitations)
 
 
 async def claim_invitation_mail(tx: Transaction, invitation_id: UUID, *, per_day: int) -> bool:
-    """Note that an invitation is sent, unless as many were in 24 hours."""
-    claimed = await tx.fetchval(queries.claim_invitation_mail, id=invitation_id, per_day=per_day)
-    return claimed is not None
+    """Note that an invitation is sent, unless `per_day` were sent in 24 hours; False in that case."""
+    claimed_id = await tx.fetchval(queries.claim_invitation_mail, id=invitation_id, per_day=per_day)
+    return claimed_id is not None
 
 
 async def release_invitation_mail(tx: Transaction, invitation_id: UUID) -> None:
@@ -108,19 +108,19 @@ async def list_invitations(tx: Transaction, *, after: UUID | None, limit: int) -
 
 
 async def lock_invitation(tx: Transaction, invitation_id: UUID) -> Invitation | None:
-    """An invitation, which nobody changes until the transaction ends; None if the tenant has no such one."""
+    """An invitation, locked until the transaction ends; None if the tenant has no such one."""
     row = await tx.fetchrow(queries.lock_invitation, id=invitation_id)
     return _invitation(row) if row else None
 
 
 async def revoke_invitation(tx: Transaction, invitation_id: UUID) -> Invitation | None:
-    """Make an invitation void; None if the tenant has no such one."""
+    """Revoke an invitation; None if the tenant has no such one."""
     row = await tx.fetchrow(queries.revoke_invitation, id=invitation_id)
     return _invitation(row) if row else None
 
 
 async def revoke_invitations_of(tx: Transaction, subject: str, *, kept: Iterable[Role]) -> list[UUID]:
-    """Make void which a subject made and which hold, but for those of the kept roles; their ids, oldest first."""
+    """Revoke a subject's valid invitations, except for those to the kept roles; their ids, oldest first."""
     rows = await tx.fetch(queries.revoke_invitations_of, created_by=subject, kept=sorted(kept))
     return sorted(row["id"] for row in rows)
 
@@ -132,13 +132,13 @@ async def find_invitation(session: Session, secret_hash: bytes) -> InvitationRec
 
 
 async def find_invited(tx: Transaction, invitation_id: UUID) -> str | None:
-    """Whose address an invitation of the tenant is for; None if there is none."""
+    """The e-mail address of an invitation of the tenant; None if there is no such invitation."""
     email: str | None = await tx.fetchval(queries.find_invited, id=invitation_id)
     return email
 
 
 async def accept_invitation(tx: Transaction, invitation_id: UUID) -> Role | None:
-    """Use an invitation up; the role that it gives, or None where it holds no more."""
+    """Use an invitation up; the role that it gives, or None where it is not valid any more."""
     role = await tx.fetchval(queries.accept_invitation, id=invitation_id)
     return Role(role) if role else None
 

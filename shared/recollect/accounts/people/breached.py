@@ -1,8 +1,8 @@
-"""Passwords that are known to have been stolen somewhere, as a service of Pwned Passwords' kind tells them.
+"""Look-ups of passwords that are known to be stolen, in a service like Pwned Passwords.
 
-Only the first five hex digits of the password's SHA-1 leave; the service answers with the rest of every hash that
-begins so and, since padding is asked for, with about as many lines whatever they are
-(https://haveibeenpwned.com/API/v3#PwnedPasswords). Who listens, and the service itself, learn nothing of use.
+Only the first five hex digits of the password's SHA-1 are sent. The service answers with the rest of every hash that
+begins with them and, since padding is requested, with about the same number of lines each time
+(https://haveibeenpwned.com/API/v3#PwnedPasswords). So neither an eavesdropper nor the service learns the password.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from recollect.platform.outbound import Outbound, OutboundFailed
 from recollect.settings import Settings
 
 PREFIX = 5
-"""Hex digits that are told."""
+"""Hex digits that are sent."""
 
 MAX_ANSWER_BYTES = 512 * 1024
 """Longest answer that is read: today's have up to 2,000 lines of 40 bytes."""
@@ -25,20 +25,20 @@ log = structlog.get_logger(__name__)
 
 
 class BreachedPasswords:
-    """Asks the service."""
+    """A client of the service."""
 
     def __init__(self, outbound: Outbound, url: str, *, seconds: float) -> None:
         self._outbound, self._url, self._seconds = outbound, url.rstrip("/"), seconds
 
     @classmethod
     def of(cls, settings: Settings, outbound: Outbound) -> "BreachedPasswords | None":
-        """The service of the settings; None where no password is looked up."""
+        """The client for the settings; None where they turn look-ups off."""
         if settings.breached_passwords_url is None:
             return None
         return cls(outbound, settings.breached_passwords_url, seconds=settings.breached_passwords_seconds)
 
     async def holds(self, password: str) -> bool:
-        """Whether the password is among them. False where the service does not answer in time, which the log tells."""
+        """Whether the password is a stolen one. False, with a log line, where the service does not answer in time."""
         digest = hashlib.sha1(password.encode(), usedforsecurity=False).hexdigest().upper()
         try:
             async with asyncio.timeout(self._seconds):
@@ -55,13 +55,13 @@ class BreachedPasswords:
         if answer.status != 200:
             log.warning("password not looked up among breached ones", reason=f"status {answer.status}")
             return False
-        return _tells(answer.body, digest[PREFIX:])
+        return _has_suffix(answer.body, digest[PREFIX:])
 
 
-def _tells(body: bytes, rest: str) -> bool:
-    """Whether a line is of that hash; lines that were seen no time are padding."""
+def _has_suffix(body: bytes, suffix: str) -> bool:
+    """Whether a line has this suffix of a hash; lines with the count 0 are padding."""
     for line in body.decode("ascii", "replace").upper().splitlines():
-        suffix, _, times = line.strip().partition(":")
-        if suffix == rest:
-            return times.strip("0") != ""
+        line_suffix, _, count = line.strip().partition(":")
+        if line_suffix == suffix:
+            return count.strip("0") != ""
     return False

@@ -1,7 +1,7 @@
-"""Use cases of the end of an account: its person deletes it, or an operator does for who cannot sign in.
+"""Use cases of deleting an account: its person deletes it, or an operator does for a person who cannot sign in.
 
-It is locked at home while its copies in other cells go, and goes last: what fails in between is done by doing it again.
-Meanwhile its person becomes no member in any cell (`people.account_held`).
+The account is locked at home while its copies in other cells are deleted, and is deleted last: after a failure, the
+deletion can be repeated. Meanwhile its person cannot become a member in any cell (`people.account_held`).
 """
 
 from contextlib import AsyncExitStack
@@ -15,14 +15,14 @@ from recollect.platform.db import Database
 from recollect.platform.transactions import Session
 
 NAMED = 5
-"""Organisations that are named to who is a member of them still."""
+"""How many organisations are named to a person who is still a member of them."""
 
 
 async def delete_own_account(db: Database, person: PersonSession, password: str) -> None:
-    """Delete the account of who is signed in, who tells the password if they have one.
+    """Delete the account of the person who is signed in. `password`: theirs, if they have one.
 
-    Raises as `delete_account` does; Forbidden for who signed in by a tenant's provider; InvalidInput for another
-    password, also where they took one meanwhile.
+    Raises as `delete_account` does; Forbidden for a person who signed in by a tenant's provider; InvalidInput for a
+    wrong password, also where it was changed meanwhile.
     """
     if person.confined_to is not None:
         raise Forbidden("You signed in by an organisation's provider. Sign in otherwise to delete your account.")
@@ -31,11 +31,11 @@ async def delete_own_account(db: Database, person: PersonSession, password: str)
 
 
 async def delete_account(db: Database, person_id: UUID, *, password_changes: int | None = None) -> None:
-    """Delete a person with all that is theirs alone, and invitations to their address, in every cell.
+    """Delete a person with everything that belongs to them alone, and invitations to their address, in every cell.
 
-    `password_changes`: what `people.require_own_password` returned. Raises NotFound; Conflict for who is a member
-    still; Unavailable where a cell is away, TenantMoving where a tenant that knows them is between two cells. Then
-    the account is there still, and the same call may be tried again.
+    `password_changes`: the result of `people.require_own_password`. Raises NotFound; Conflict for a person who is
+    still a member; Unavailable where a cell is away, TenantMoving where a tenant that knows them is between two cells.
+    After an error the account still exists, and the call may be repeated.
     """
     async with AsyncExitStack() as stack:
         if db.is_several:
@@ -51,7 +51,7 @@ async def delete_account(db: Database, person_id: UUID, *, password_changes: int
         email, name = locked
 
         async def delete_copy(session: Session) -> None:
-            # Also where there is no copy: by its row the address is known, whose invitations go, and who joins waits.
+            # Also where there is no copy yet: the row gives the address for the invitations, and blocks joining.
             await store.copy_person(session, person_id, email=email, name=name)
             _require_gone(await store.delete_account(session))
 
@@ -60,15 +60,15 @@ async def delete_account(db: Database, person_id: UUID, *, password_changes: int
 
 
 def require_no_member(memberships: list[Membership]) -> None:
-    """Raise Conflict where there are any."""
+    """Raise Conflict if there are any memberships."""
     if memberships:
-        named = sorted(f"{each.tenant_name} ({each.tenant})" for each in memberships)
-        more = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
-        raise _still_member(f"of {', '.join(named[:NAMED])}{more}")
+        tenants = sorted(f"{membership.tenant_name} ({membership.tenant})" for membership in memberships)
+        more = f" and {len(tenants) - NAMED} more" if len(tenants) > NAMED else ""
+        raise _still_member(f"of {', '.join(tenants[:NAMED])}{more}")
 
 
 def _require_gone(outcome: DeletionOutcome) -> None:
-    """Raise Conflict for who is a member."""
+    """Raise Conflict where the person is a member."""
     if outcome is DeletionOutcome.MEMBER:
         raise _still_member("of an organisation")
 

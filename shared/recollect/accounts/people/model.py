@@ -1,4 +1,4 @@
-"""People, their sessions, and what an address, a name and a password may be."""
+"""People, their sessions, and the rules for addresses and names."""
 
 import re
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ from recollect.errors import InvalidInput
 from recollect.printable import controls
 
 MAX_EMAIL = 254
-"""Characters of an address, as SMTP takes it (RFC 5321, 4.5.3.1.3)."""
+"""The most characters of an address, as in SMTP (RFC 5321, 4.5.3.1.3)."""
 
 MAX_NAME = 200
 MAX_USER_AGENT = 200
-"""Characters that are kept of what a browser calls itself."""
+"""The most characters of a browser's user agent that are stored."""
 
 _EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s.]+(\.[^@\s.]+)*")
 
@@ -32,9 +32,9 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a sign-in by password is compared with; `password_hash` None where the person has none.
+    """The data for a sign-in by password; `password_hash` None where the person has no password.
 
-    `password_changes`: how often they took another password, which tells whether this is still theirs.
+    `password_changes`: how often they changed it, which shows whether this hash is still current.
     """
 
     id: UUID
@@ -45,7 +45,7 @@ class Credentials:
 
 
 class DeletionOutcome(StrEnum):
-    """What a cell says where somebody's account is to be deleted."""
+    """The result of deleting an account in a cell."""
 
     NOBODY = "nobody"
     MEMBER = "member"
@@ -54,10 +54,10 @@ class DeletionOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PersonSession:
-    """A sign-in that holds, and who signed in.
+    """A valid session, and the person who signed in.
 
-    `confined_to`: the one tenant for which it is good, where that tenant's identity provider began it; None for all of
-    the person's.
+    `confined_to`: the one tenant for which it is valid, where that tenant's identity provider began it; None: valid for
+    all tenants of the person.
     """
 
     id: UUID
@@ -103,7 +103,7 @@ class IssuedSession:
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """The one tenant for which a session is good, and the tenant's identity provider that began it."""
+    """The one tenant for which a session is valid, and the tenant's identity provider that began it."""
 
     tenant_id: UUID
     provider_id: UUID
@@ -125,7 +125,7 @@ class Membership:
 
     @property
     def rates(self) -> Rates:
-        """How much its plan lets be asked."""
+        """The rates of its plan."""
         return Rates(self.requests_per_minute, self.key_requests_per_minute, self.concurrent_calls)
 
 
@@ -138,7 +138,7 @@ def normalized_email(email: str) -> str:
 
 
 def person_name(name: str) -> str:
-    """The name, if a person may be called so; raises InvalidInput."""
+    """A person's name without white space around it; raises InvalidInput for a name that is not allowed."""
     if not 1 <= len(name.strip()) <= MAX_NAME:
         raise InvalidInput(f"A name has 1 to {MAX_NAME} characters", path="name")
     if controls(name):

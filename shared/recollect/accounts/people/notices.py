@@ -1,4 +1,4 @@
-"""What people are told by mail of their own account, so that whose it is learns what somebody else did there."""
+"""Mails to people about changes to their accounts, so that they learn of changes that somebody else made."""
 
 from datetime import UTC, datetime
 
@@ -15,17 +15,17 @@ AFTER_DELETION = (
 
 
 async def tell_of_password(mailer: Mailer, email: str, *, address: str | None) -> None:
-    """Tell a person that their account has another password. One that cannot be sent is in the log."""
+    """Tell a person that their password was changed. A mail that cannot be sent is logged."""
     await _send(mailer, email, "Your password was changed", "The password of your account was changed", _from(address))
 
 
 async def tell_of_passkey(mailer: Mailer, email: str, *, address: str | None) -> None:
-    """Tell a person that their account has another passkey. One that cannot be sent is in the log."""
+    """Tell a person that a passkey was added to their account. A mail that cannot be sent is logged."""
     await _send(mailer, email, "A passkey was added", "A passkey was added to your account", _from(address))
 
 
 async def tell_of_deletion(mailer: Mailer, email: str, *, address: str | None) -> None:
-    """Tell a person that their account is no more; `address` None where an operator deleted it."""
+    """Tell a person that their account was deleted; `address` None: by an operator."""
     origin = f"from {address}" if address else "by whoever runs it"
     await _send(mailer, email, "Your account was deleted", "Your account was deleted", origin, otherwise=AFTER_DELETION)
 
@@ -36,11 +36,11 @@ async def _send(
     try:
         await mailer.send(notice(email, subject, act, origin=origin, at=datetime.now(UTC), otherwise=otherwise))
     except MailFailed:
-        return  # The log tells.
+        return  # The mailer has logged it.
 
 
 def notice(email: str, subject: str, act: str, *, origin: str, at: datetime, otherwise: str = SOMEBODY_ELSE) -> Letter:
-    """What the person reads. Nothing in it was chosen by whoever did it, and no link is to be followed."""
+    """The mail to the person. It has no text that the author of the change chose, and no link."""
     return Letter(
         to=email,
         subject=f"{subject} on Recollect",

@@ -1,10 +1,10 @@
-"""Passwords: which are taken, how they are kept, and how they are compared.
+"""Passwords: which are accepted, how they are stored, and how they are verified.
 
-Kept as argon2id with the parameters of RFC 9106, 4 (its second choice: 64 MiB, three passes). One comparison takes that
-memory and about 50 ms of a core, so a process makes few at a time, in threads beside the event loop.
+They are stored as argon2id with the parameters of RFC 9106, 4 (its second choice: 64 MiB, three passes). A verification
+takes that memory and about 50 ms of a core, so a process does few at a time, in threads beside the event loop.
 
-Refused are passwords that are short, that a service knows as stolen, or that can be guessed: `zxcvbn` knows the common
-ones, words, names, keyboard walks and what is usually done to them (https://www.usenix.org/conference/usenixsecurity16/technical-sessions/presentation/wheeler).
+Passwords are refused that are short, that a service knows as stolen, or that can be guessed: `zxcvbn` knows common
+passwords, words, names, keyboard walks and their usual variations (https://www.usenix.org/conference/usenixsecurity16/technical-sessions/presentation/wheeler).
 """
 
 import anyio
@@ -21,24 +21,24 @@ MAX_LENGTH = 128
 """Characters of a password."""
 
 MIN_GUESSES = 10**8
-"""Guesses that a password must take, as zxcvbn estimates them: beyond what is tried against a service."""
+"""The fewest guesses that a password must take by zxcvbn's estimate: more than can be tried against a service."""
 
 GUESSED_LENGTH = 64
-"""Characters that the estimate looks at; it takes as long as the square of them."""
+"""Characters that the estimate looks at; its time grows with their square."""
 
 AT_ONCE = 2
 """Passwords that a process hashes at a time."""
 
 _HASHER = PasswordHasher.from_parameters(profiles.RFC_9106_LOW_MEMORY)
 _NOBODYS = "$argon2id$v=19$m=65536,t=3,p=4$PluztlyLWtlAumdf5UFfSQ$m2zpsBeiCrHt03UBb2Su0tIIqOaRxhPph6T8rqNjLFU"
-"""Of random characters that were not kept. To compare with it takes as long as with anybody's."""
+"""The hash of random characters that were not kept. Verifying against it takes as long as against a real hash."""
 _limiter: RunVar[CapacityLimiter] = RunVar("passwords")
 
 
 async def require_strong(password: str, known: tuple[str, ...], breached: BreachedPasswords | None = None) -> None:
     """Raise InvalidInput for a password that is short, long, easily guessed, or among the breached ones.
 
-    `known` is what anybody knows of it; `breached` None looks none up.
+    `known`: strings that an attacker knows, such as the address; `breached` None: no look-up of stolen passwords.
     """
     if not MIN_LENGTH <= len(password) <= MAX_LENGTH:
         raise InvalidInput(f"A password has {MIN_LENGTH} to {MAX_LENGTH} characters", path="password")
@@ -57,13 +57,13 @@ async def hash_password(password: str) -> str:
 
 
 async def matches(password: str, password_hash: str | None) -> bool:
-    """Whether this is the password. Without a hash it takes as long and is not: who has an account is not told so."""
+    """Whether this is the password. Without a hash it is False after the same time, which hides who has an account."""
     found = await anyio.to_thread.run_sync(_verify, password, password_hash or _NOBODYS, limiter=_limit())
     return found and password_hash is not None
 
 
 def _guesses(password: str, known: tuple[str, ...]) -> float:
-    # Imported here because its lists of words take 12 MB, which gateways that no person signs up at need not hold.
+    # Imported here because its lists of words take 12 MB, which gateways without sign-ups need not load.
     from zxcvbn import zxcvbn
 
     return float(zxcvbn(password[:GUESSED_LENGTH], user_inputs=list(known), max_length=GUESSED_LENGTH)["guesses"])

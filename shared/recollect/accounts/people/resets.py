@@ -1,4 +1,4 @@
-"""Use cases of a forgotten password: a link to who reads mail at the address, and another password by it, once."""
+"""Use cases of a forgotten password: a link by mail to the address, by which the password can be reset once."""
 
 import secrets
 from dataclasses import dataclass
@@ -18,15 +18,15 @@ from recollect.platform.mail import Letter
 
 RESET_LIFETIME = timedelta(hours=1)
 MAX_RESETS = 5
-"""Links of one person that hold; another one makes the oldest void."""
+"""The most valid links of one person; one more ends the oldest."""
 
 MAX_SECRET = 100
-"""Characters of a link's secret; what is longer is none."""
+"""The most characters of a link's secret; longer text is refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenReset:
-    """A link that holds, and whose it is."""
+    """A valid link and its person."""
 
     id: UUID
     person_id: UUID
@@ -35,13 +35,13 @@ class OpenReset:
 
 
 async def find_account(db: Database, email: str) -> Credentials | None:
-    """The account of an address; None for none. Raises InvalidInput for what is no address."""
+    """The account of an address, if any. Raises InvalidInput for text that is no address."""
     async with db.system() as session:
         return await store.find_credentials(session, normalized_email(email))
 
 
 async def begin_reset(db: Database, person_id: UUID, *, pepper: bytes) -> str:
-    """The secret of a link by which this person takes another password; it is in the answer and nowhere else."""
+    """The secret of a link by which this person can reset the password; it is in the result and nowhere else."""
     secret, expires_at = secrets.token_urlsafe(32), datetime.now(UTC) + RESET_LIFETIME
     async with db.personal(person_id) as session:
         await store.forget_resets(session, person_id, kept=MAX_RESETS - 1)
@@ -52,11 +52,13 @@ async def begin_reset(db: Database, person_id: UUID, *, pepper: bytes) -> str:
 
 
 async def open_reset(db: Database, secret: str, *, pepper: bytes) -> OpenReset:
-    """Whose password a link changes. Raises NotFound, alike for every reason why it does not hold."""
+    """The valid link of this secret. Raises NotFound, with one message for every reason why it is not valid."""
     record = None
     if secret and len(secret) <= MAX_SECRET:
         async with db.system() as session:
-            record = await found_under(pepper, lambda each: store.find_reset(session, hash_secret(secret, each)))
+            record = await found_under(
+                pepper, lambda accepted: store.find_reset(session, hash_secret(secret, accepted))
+            )
     if record is None or record.expires_at <= datetime.now(UTC):
         raise _void()
     return OpenReset(record.id, record.person_id, record.email, record.name)
@@ -70,9 +72,9 @@ async def reset_password(
     breached: BreachedPasswords | None = None,
     address: str | None = None,
 ) -> None:
-    """Take another password, and end all sessions of the person and all links like this one. `address`: where they are.
+    """Set another password, and end all sessions and reset links of the person. `address`: their address.
 
-    Raises InvalidInput for a password that is not taken, after which the link still holds; NotFound where it was used
+    Raises InvalidInput for a password that is refused, after which the link is still valid; NotFound where it was used
     meanwhile.
     """
     await passwords.require_strong(password, (reset.email, reset.name), breached)
@@ -89,7 +91,7 @@ async def reset_password(
 
 
 def reset_letter(email: str, link: str) -> Letter:
-    """What somebody reads who forgot their password."""
+    """The mail with the link."""
     return Letter(
         to=email,
         subject="Another password for Recollect",

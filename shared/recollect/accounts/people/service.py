@@ -1,6 +1,6 @@
-"""Use cases of people: become one, sign in and out, know who is signed in, change a password.
+"""Use cases of people: create an account, sign in and out, find a session's person, change a password.
 
-A session ends after `SESSION_LIFETIME`, and earlier where nobody used it for `IDLE_LIFETIME`.
+A session ends after `SESSION_LIFETIME`, and earlier if it is not used for `IDLE_LIFETIME`.
 """
 
 import secrets
@@ -37,13 +37,13 @@ SESSION_LIFETIME = timedelta(days=30)
 IDLE_LIFETIME = timedelta(days=7)
 TOUCH_EVERY = timedelta(minutes=1)
 KEPT_ENDED = timedelta(days=30)
-"""How long after its end a session is kept; then it goes with the person's next sign-in."""
+"""How long a session is kept after its end; then the person's next sign-in deletes it."""
 
 MAX_SESSIONS = 100
-"""Sessions of a person that are listed, the last used first."""
+"""The most sessions of a person that are listed, the most recently used first."""
 
 MAX_SECRET = 100
-"""Characters of a session's secret; what is longer is none."""
+"""The most characters of a session's secret; longer text is refused."""
 
 REFUSAL = "This address and this password do not belong together."
 
@@ -51,9 +51,10 @@ REFUSAL = "This address and this password do not belong together."
 async def register(
     db: Database, email: str, name: str, password: str | None, *, breached: BreachedPasswords | None = None
 ) -> Person:
-    """Make a person, who has a password or signs in elsewhere.
+    """Create a person, with a password or for sign-in by a provider.
 
-    Raises InvalidInput, or Conflict where the address is somebody's: ask only for who has shown that it is theirs.
+    Raises InvalidInput, or Conflict where the address is taken: call it only for a person who has proved that the
+    address is theirs.
     """
     email, name = normalized_email(email), person_name(name)
     password_hash = None
@@ -69,15 +70,15 @@ async def register(
 
 
 async def is_known(db: Database, email: str) -> bool:
-    """Whether there is a person of this address: never told to who has not shown that it is theirs."""
+    """Whether there is a person of this address: to be shown only to a person who has proved that it is theirs."""
     async with db.system() as session:
         return await store.find_credentials(session, email) is not None
 
 
 async def sign_in(db: Database, email: str, password: str, browser: Browser, *, pepper: bytes) -> IssuedSession:
-    """Begin a session. Raises Unauthenticated, alike and after as long for every reason.
+    """Begin a session. Raises Unauthenticated, with one message and after the same time for every reason.
 
-    One of them is that the person took another password while this one was compared.
+    One reason is that the person changed the password while this one was verified.
     """
     try:
         email = normalized_email(email)
@@ -99,15 +100,15 @@ async def begin_session(
     confinement: Confinement | None = None,
     password_changes: int | None = None,
 ) -> IssuedSession:
-    """Begin a session of somebody who has shown who they are, to us or (`confinement`) to a tenant's provider.
+    """Begin a session of a person who has been authenticated, by us or (`confinement`) by a tenant's provider.
 
-    `password_changes`: how often they had taken another password when theirs was compared; None where they showed it
-    otherwise. Raises Unauthenticated where they have taken another one since.
+    `password_changes`: their number of password changes when the password was verified; None without a password.
+    Raises Unauthenticated where the password was changed since.
     """
     secret, expires_at = secrets.token_urlsafe(32), datetime.now(UTC) + SESSION_LIFETIME
-    shown = Browser(printable(browser.user_agent[:MAX_USER_AGENT]), browser.address)
+    stored_browser = Browser(printable(browser.user_agent[:MAX_USER_AGENT]), browser.address)
     within = confinement.tenant_id if confinement else None
-    counted = await _password_changes(db, person_id) if within and db.is_several else None
+    changes_at_home = await _password_changes(db, person_id) if within and db.is_several else None
     async with db.personal(person_id, within=within) as session:
         if password_changes is not None and not await store.hold_password(
             session, person_id, password_changes=password_changes
@@ -118,9 +119,9 @@ async def begin_session(
             person_id,
             secret_hash=hash_secret(secret, pepper),
             expires_at=expires_at,
-            browser=shown,
+            browser=stored_browser,
             confinement=confinement,
-            password_changes=counted,
+            password_changes=changes_at_home,
         )
         await store.forget_sessions(session, person_id, kept=KEPT_ENDED, limit=MAX_SESSIONS)
         started = acts.Act(Action.SESSION_STARTED, browser.address, (named("session", session_id),))
@@ -130,15 +131,15 @@ async def begin_session(
 
 
 async def _password_changes(db: Database, person_id: UUID) -> int | None:
-    """How often a person took another password so far: one that is taken from now on ends what begins now."""
+    """A person's number of password changes so far: a later change ends sessions that begin now."""
     async with db.personal(person_id) as home:
         return await store.count_password_changes(home, person_id)
 
 
 async def note_refused_sign_in(db: Database, email: str, browser: Browser) -> None:
-    """Record a sign-in that was refused, where the address is somebody's, in the log of each of their tenants.
+    """Record a refused sign-in, if the address has an account, in the log of each of the person's tenants.
 
-    Call it after the answer: that there is something to record must not be told by how long it takes.
+    Call it after the answer was sent: its duration must not reveal whether there is an account.
     """
     try:
         email = normalized_email(email)
@@ -155,15 +156,15 @@ async def note_refused_sign_in(db: Database, email: str, browser: Browser) -> No
 
 
 async def session_of(db: Database, secret: str, *, pepper: bytes) -> PersonSession | None:
-    """Who is signed in with this secret; None where it does not hold, or holds no more."""
+    """The session of this secret; None where it is not valid, or has ended."""
     if not secret or len(secret) > MAX_SECRET:
         return None
 
-    async def asked(session: Session) -> SessionRecord | None:
-        return await found_under(pepper, lambda each: store.find_session(session, hash_secret(secret, each)))
+    async def find(session: Session) -> SessionRecord | None:
+        return await found_under(pepper, lambda accepted: store.find_session(session, hash_secret(secret, accepted)))
 
     record = await db.find_in_any_cell(
-        secret, asked, held_as=lambda: hashes_under(pepper, lambda each: hash_secret(secret, each))
+        secret, find, held_as=lambda: hashes_under(pepper, lambda accepted: hash_secret(secret, accepted))
     )
     now = datetime.now(UTC)
     if record is None or record.revoked_at is not None:
@@ -171,7 +172,7 @@ async def session_of(db: Database, secret: str, *, pepper: bytes) -> PersonSessi
     if record.expires_at <= now or record.last_used_at <= now - IDLE_LIFETIME:
         return None
     if record.last_used_at < now - TOUCH_EVERY:
-        with suppress(TenantMoving):  # While writes are held, who reads goes on.
+        with suppress(TenantMoving):  # While a move blocks writes, reads go on.
             async with db.personal(record.person_id, within=record.confined_to) as session:
                 await store.touch_session(session, record.person_id, record.id, now)
     return PersonSession(
@@ -187,19 +188,19 @@ async def session_of(db: Database, secret: str, *, pepper: bytes) -> PersonSessi
 
 
 async def list_sessions(db: Database, person_id: UUID, *, within: UUID | None) -> list[ListedSession]:
-    """A person's sessions that hold, the last used first.
+    """A person's valid sessions, the most recently used first.
 
-    `within`: to what the session is confined that asks; it sees those that are confined to the same.
+    `within`: the tenant to which the calling session is confined; it sees sessions confined to the same tenant.
     """
 
-    async def asked(session: Session) -> list[ListedSession]:
+    async def list_in_cell(session: Session) -> list[ListedSession]:
         return await store.list_sessions(session, person_id, within=within, limit=MAX_SESSIONS)
 
     if within is None:
-        found = await db.list_from_all_cells(asked, person_id=person_id)
-        return sorted(found, key=lambda each: each.last_used_at, reverse=True)[:MAX_SESSIONS]
+        sessions = await db.list_from_all_cells(list_in_cell, person_id=person_id)
+        return sorted(sessions, key=lambda session: session.last_used_at, reverse=True)[:MAX_SESSIONS]
     async with db.personal(person_id, within=within) as session:
-        return await asked(session)
+        return await list_in_cell(session)
 
 
 async def end_session(
@@ -207,11 +208,11 @@ async def end_session(
 ) -> ListedSession:
     """End one of a person's sessions; doing it twice changes nothing.
 
-    `within` as above; `address`: where they are. Raises NotFound.
+    `within` as in `list_sessions`; `address`: the person's. Raises NotFound.
     """
     act = acts.Act(Action.SESSION_ENDED, address, (named("session", session_id),))
 
-    async def asked(session: Session) -> ListedSession | None:
+    async def end(session: Session) -> ListedSession | None:
         ended = await store.revoke_session(session, person_id, session_id, within=within)
         if ended is None:
             return await store.find_revoked_session(session, person_id, session_id, within=within)
@@ -219,10 +220,10 @@ async def end_session(
         return ended
 
     if within is None:
-        ended = await db.find_in_any_cell(str(session_id), asked, person_id=person_id)
+        ended = await db.find_in_any_cell(str(session_id), end, person_id=person_id)
     else:
         async with db.personal(person_id, within=within) as session:
-            ended = await asked(session)
+            ended = await end(session)
     if ended is None:
         raise NotFound("There is no such session.", code=ErrorCode.SESSION_NOT_FOUND)
     return ended
@@ -237,10 +238,10 @@ async def change_password(
     breached: BreachedPasswords | None = None,
     address: str | None = None,
 ) -> None:
-    """Take another password, and end the person's other sessions. `address`: where they are.
+    """Change the password, and end the person's other sessions. `address`: their address.
 
-    Raises InvalidInput, also where they took another one while `old` was compared; Forbidden for who signed in by a
-    tenant's provider, which says nothing of passwords.
+    Raises InvalidInput, also where it was changed while `old` was verified; Forbidden for a person who signed in by a
+    tenant's provider, which does not prove that they know the password.
     """
     if signed_in.confined_to is not None:
         raise Forbidden("You signed in by an organisation's provider. Sign in with your password to change it.")
@@ -261,9 +262,9 @@ async def change_password(
 
 
 async def require_own_password(db: Database, signed_in: PersonSession, password: str) -> int:
-    """Raise InvalidInput unless it is the password of who is signed in; who has none tells none.
+    """Raise InvalidInput unless this is the password of the person who is signed in, or they have none.
 
-    Returns how often they had taken another password: what is done by this one asks `require_same_password` for it.
+    Returns their number of password changes, for `require_same_password` in the transaction that needs the password.
     """
     async with db.system() as session:
         found = await store.find_credentials(session, signed_in.email)
@@ -273,9 +274,9 @@ async def require_own_password(db: Database, signed_in: PersonSession, password:
 
 
 async def require_same_password(session: Session, person_id: UUID, password_changes: int) -> None:
-    """Raise InvalidInput where a person took another password after so many changes; else hold the one that they have.
+    """Raise InvalidInput where the password was changed since `password_changes`; otherwise lock it.
 
-    `session`: the transaction that does what the password was asked for. Until it ends, they take no other.
+    `session`: the transaction that the password authorizes. Until it ends, the password cannot be changed.
     """
     if not await store.hold_password(session, person_id, password_changes=password_changes):
         raise _not_of_now("password")
@@ -286,7 +287,7 @@ def _not_of_now(path: str) -> InvalidInput:
 
 
 async def has_password(session: Session, email: str, person_id: UUID) -> bool:
-    """Whether a person of this address signs in by a password."""
+    """Whether this person, with this address, has a password."""
     found = await store.find_credentials(session, email)
     return found is not None and found.id == person_id and found.password_hash is not None
 
@@ -294,41 +295,46 @@ async def has_password(session: Session, email: str, person_id: UUID) -> bool:
 async def list_memberships(
     db: Database, person_id: UUID, *, within: UUID | None, sure: bool = False
 ) -> list[Membership]:
-    """The tenants of which a person is a member, by slug; the one only to which a session is confined (`within`).
+    """The memberships of a person, by slug; for a session confined to one tenant (`within`) only that one.
 
-    `sure`: raises Unavailable rather than to say that there is none while a cell is away.
+    `sure`: raises Unavailable instead of returning an empty list while a cell is away.
     """
     if within is None:
-        found = await db.list_from_all_cells(store.list_memberships, person_id=person_id, sure=sure)
-        return sorted(found, key=lambda each: each.tenant)
+        memberships = await db.list_from_all_cells(store.list_memberships, person_id=person_id, sure=sure)
+        return sorted(memberships, key=lambda membership: membership.tenant)
     async with db.personal(person_id, within=within) as session:
-        return [each for each in await store.list_memberships(session) if each.tenant_id == within]
+        memberships = await store.list_memberships(session)
+        return [membership for membership in memberships if membership.tenant_id == within]
 
 
 async def find_membership(db: Database, person_id: UUID, tenant: str, *, within: UUID | None) -> Membership | None:
-    """The membership of a person in the tenant of that slug, or None; `within` as above. Raises Unavailable."""
+    """The membership of a person in the tenant of this slug, or None; `within` as in `list_memberships`.
 
-    async def asked(session: Session) -> Membership | None:
-        return next((each for each in await store.list_memberships(session) if each.tenant == tenant), None)
+    Raises Unavailable.
+    """
+
+    async def find(session: Session) -> Membership | None:
+        memberships = await store.list_memberships(session)
+        return next((membership for membership in memberships if membership.tenant == tenant), None)
 
     if within is None:
-        return await db.find_in_any_cell(f"member {tenant}", asked, person_id=person_id, slug=tenant)
+        return await db.find_in_any_cell(f"member {tenant}", find, person_id=person_id, slug=tenant)
     async with db.personal(person_id, within=within) as session:
-        found = await asked(session)
+        found = await find(session)
     return found if found is not None and found.tenant_id == within else None
 
 
 async def copy_person(tx: Transaction, person_id: UUID, email: str, name: str) -> None:
-    """Have a person in the cell of this tenant as well, so that its members refer to them; never with a password."""
+    """Copy a person, without the password, to the cell of this tenant, so that its members can refer to them."""
     await store.act_as_person(tx, person_id)
     await store.copy_person(tx, person_id, email=email, name=name)
 
 
 @asynccontextmanager
 async def account_held(db: Database, person_id: UUID) -> AsyncIterator[None]:
-    """Have nobody delete a person's account while they become a member of a tenant, in whichever cell that is.
+    """Prevent the deletion of a person's account while they become a member of a tenant in any cell.
 
-    Within one cell `hold_account` does. Raises Unauthenticated where the account is deleted.
+    With a single cell, `hold_account` does this. Raises Unauthenticated where the account is deleted.
     """
     if not db.is_several:
         yield
@@ -339,9 +345,9 @@ async def account_held(db: Database, person_id: UUID) -> AsyncIterator[None]:
 
 
 async def hold_account(tx: Transaction, person_id: UUID) -> None:
-    """Have nobody delete a person's account until this transaction, at home, ends.
+    """Prevent the deletion of a person's account until this transaction, at home, ends.
 
-    Ask for it before anything is changed that goes with the account. Raises Unauthenticated where that is deleted.
+    Call it before changing rows that are deleted with the account. Raises Unauthenticated where that is deleted.
     """
     await store.act_as_person(tx, person_id)
     await _hold(tx, person_id)

@@ -23,7 +23,7 @@ queries = Queries(__package__)
 
 @dataclass(frozen=True, slots=True)
 class SessionRecord:
-    """What a check of a session needs to know of it and its person."""
+    """The data of a session and its person that a check needs."""
 
     id: UUID
     person_id: UUID
@@ -38,7 +38,7 @@ class SessionRecord:
 
 @dataclass(frozen=True, slots=True)
 class ResetRecord:
-    """A link by which somebody takes another password, and whose it is."""
+    """A link for a password reset, and its person."""
 
     id: UUID
     person_id: UUID
@@ -48,7 +48,7 @@ class ResetRecord:
 
 
 async def find_credentials(session: Session, email: str) -> Credentials | None:
-    """What a sign-in with this address is compared with; None for an address of nobody."""
+    """The credentials of a sign-in with this address; None for an unknown address."""
     row = await session.fetchrow(queries.find_person, email=email)
     return Credentials(**row) if row else None
 
@@ -64,35 +64,35 @@ async def insert_person(
 
 
 async def hold_account(home: Session, person_id: UUID) -> bool:
-    """Have nobody delete a person's account until the transaction ends; False where there is none."""
+    """Prevent the deletion of a person's account until the transaction ends; False where there is none."""
     return await home.fetchval(queries.hold_account, person_id=person_id) is not None
 
 
 async def lock_account(home: Session, person_id: UUID) -> tuple[str, str] | None:
-    """Have a person become no member until the transaction ends; their address and name, or None for nobody."""
+    """Prevent that a person becomes a member until the transaction ends; their address and name, or None if unknown."""
     row = await home.fetchrow(queries.lock_account, person_id=person_id)
     return (row["email"], row["name"]) if row else None
 
 
 async def delete_account(session: Session) -> DeletionOutcome:
-    """Delete who has signed in, or the copy of them that is in this cell, unless they are a member of a tenant here."""
+    """Delete the person of this transaction, or their copy in this cell, unless they are a member of a tenant here."""
     return DeletionOutcome(await session.fetchval(queries.delete_account))
 
 
 async def act_as_person(tx: Transaction, person_id: UUID) -> None:
-    """Until the transaction ends, the rows of this person may be written as well."""
+    """Let the transaction write the rows of this person, too."""
     await tx.execute(queries.act_as_person, person_id=person_id)
 
 
 async def copy_person(session: Session, person_id: UUID, *, email: str, name: str) -> None:
-    """Store who somebody is whose account is at home; nothing where that is stored."""
+    """Store a copy of a person whose account is at home, unless there is one."""
     await session.execute(queries.copy_person, person_id=person_id, email=email, name=name)
 
 
 async def hold_password(session: Session, person_id: UUID, *, password_changes: int) -> bool:
-    """Let a person take no other password until the transaction ends; False where they did after so many changes."""
-    held = await session.fetchval(queries.hold_password, person_id=person_id, password_changes=password_changes)
-    return held is not None
+    """Lock a person's password until the transaction ends; False where it was changed since `password_changes`."""
+    locked = await session.fetchval(queries.hold_password, person_id=person_id, password_changes=password_changes)
+    return locked is not None
 
 
 async def set_password(session: Session, person_id: UUID, password_hash: str) -> None:
@@ -110,7 +110,7 @@ async def insert_session(
     confinement: Confinement | None,
     password_changes: int | None = None,
 ) -> UUID:
-    """Store a sign-in; its id. `password_changes`: how often the person had taken another password before."""
+    """Store a session and return its id. `password_changes`: the person's number of password changes before it."""
     session_id = new_id()
     await session.execute(
         queries.insert_session,
@@ -128,9 +128,9 @@ async def insert_session(
 
 
 async def count_password_changes(home: Session, person_id: UUID) -> int | None:
-    """How often a person took another password; None where their account is not at home."""
-    counted: int | None = await home.fetchval(queries.count_password_changes, person_id=person_id)
-    return counted
+    """A person's number of password changes; None where their account is not at home."""
+    count: int | None = await home.fetchval(queries.count_password_changes, person_id=person_id)
+    return count
 
 
 async def find_session(session: Session, secret_hash: bytes) -> SessionRecord | None:
@@ -145,13 +145,13 @@ async def touch_session(session: Session, person_id: UUID, session_id: UUID, use
 
 
 async def list_sessions(session: Session, person_id: UUID, *, within: UUID | None, limit: int) -> list[ListedSession]:
-    """Sessions of a person that hold, the last used first; `within` a tenant those that are good for it alone."""
+    """Valid sessions of a person, the most recently used first; `within` a tenant: those confined to it."""
     rows = await session.fetch(queries.list_sessions, person_id=person_id, within=within, limit=limit)
     return [ListedSession(**row) for row in rows]
 
 
 async def forget_sessions(session: Session, person_id: UUID, *, kept: timedelta, limit: int) -> None:
-    """Delete sessions of a person that ended longer ago than they are kept, at most `limit`."""
+    """Delete at most `limit` sessions of a person that ended longer ago than `kept`."""
     await session.execute(queries.forget_sessions, person_id=person_id, kept=kept, limit=limit)
 
 
@@ -184,7 +184,7 @@ async def revoke_sessions(session: Session, person_id: UUID) -> None:
 async def insert_reset(
     session: Session, person_id: UUID, *, reset_id: UUID, secret_hash: bytes, expires_at: datetime
 ) -> None:
-    """Store a link by which a person takes another password."""
+    """Store a link for a person's password reset."""
     await session.execute(
         queries.insert_reset, id=reset_id, person_id=person_id, hash=secret_hash, expires_at=expires_at
     )
@@ -197,16 +197,16 @@ async def find_reset(session: Session, secret_hash: bytes) -> ResetRecord | None
 
 
 async def use_reset(session: Session, person_id: UUID, reset_id: UUID) -> bool:
-    """Use a link up; False where it holds no more."""
+    """Use a link up; False where it is not valid any more."""
     return await session.fetchval(queries.use_reset, person_id=person_id, id=reset_id) is not None
 
 
 async def forget_resets(session: Session, person_id: UUID, *, kept: int) -> None:
-    """Delete a person's links that ended, and all but so many of the others, the newest."""
+    """Delete a person's links that ended, and of the others all but the newest `kept`."""
     await session.execute(queries.forget_resets, person_id=person_id, kept=kept)
 
 
 async def list_memberships(session: Session) -> list[Membership]:
-    """The tenants of which the person who has signed in is a member, by slug."""
+    """The memberships of the person of this transaction, by slug."""
     rows = await session.fetch(queries.list_memberships)
     return [Membership(**{**row, "role": Role(row["role"])}) for row in rows]

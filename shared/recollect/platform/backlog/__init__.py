@@ -1,1 +1,1 @@
-"""How much work waits for workers, of all tenants together: numbers for whoever runs the service."""
+"""How much work waits for workers, of all tenants together: numbers for operators of the service."""

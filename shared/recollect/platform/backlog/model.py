@@ -1,13 +1,13 @@
-"""What waits."""
+"""Sizes of queues, and of moves at each step."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """One queue: `passages` without a vector, `jobs` that are due, or `deliveries` of webhooks that are.
+    """One queue: `passages` without a vector, due `jobs`, or due `deliveries` of webhooks.
 
-    `waiting`: how many, counted up to a bound. `oldest_seconds`: how long the oldest has waited; 0 where none does.
+    `waiting`: how many, counted up to a bound. `oldest_seconds`: how long the oldest has waited; 0 for an empty queue.
     """
 
     queue: str

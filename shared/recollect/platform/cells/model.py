@@ -1,4 +1,4 @@
-"""How many tenants and credentials are remembered by their cell, and by what; tenants between two cells."""
+"""What a process remembers about the cells of tenants and credentials; tenants between two cells."""
 
 import hashlib
 from collections.abc import Mapping
@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from uuid import UUID
 
 REMEMBERED = 100_000
-"""Tenants, and credentials, whose cell a process remembers."""
+"""How many tenants, and how many credentials, have their cell remembered by a process."""
 
 ELSEWHERE_SECONDS = 2.0
-"""How long a person waits for what is done in other cells, best effort."""
+"""How long a person waits for changes in other cells, best effort."""
 
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """A tenant that departed from a cell: where to, and the secret by which it may be there."""
+    """A tenant that departed from a cell: the target, and the secret by which the target accepts it."""
 
     tenant_id: UUID
     target: str
@@ -23,31 +23,31 @@ class Departure:
 
 @dataclass(frozen=True, slots=True)
 class OpenSwitch:
-    """A tenant whose move was about to switch: from which cell it was to depart, whether or not it did."""
+    """A tenant whose move was about to switch, and the cell that it was to leave, whether or not it did."""
 
     tenant_id: UUID
     source: str
 
 
 def memory_key(by: str, person_id: UUID | None) -> bytes:
-    """By what the cell of a secret or a name is remembered, which somebody asks for: not the secret itself."""
+    """The key under which the cell of a secret or a name is remembered, for this person: a hash, not the secret."""
     return hashlib.sha256(f"{person_id}:{by}".encode()).digest()
 
 
 def tenant_of(found: object) -> UUID | None:
-    """Whose tenant's it is that was found: it says so, or is confined to it."""
+    """The tenant to which a found value belongs, or is confined; the value itself where it is an id."""
     if isinstance(found, UUID):
         return found
     return getattr(found, "tenant_id", None) or getattr(found, "confined_to", None)
 
 
 def served_in_both(before: Mapping[str, list[str]], after: Mapping[str, list[str]]) -> bool:
-    """Whether one cell said before and after that it serves a tenant: what it did not find meanwhile is not there.
+    """Whether one cell served the tenant before and after a look-up: a value that it did not find does not exist.
 
-    Each by the cell: what it says of the tenant. Where none did, the tenant moved from one to another.
+    Both map cells to the places that they name for the tenant. If no cell did, the tenant moved in between.
     """
     return bool(_serving(before) & _serving(after))
 
 
-def _serving(places: Mapping[str, list[str]]) -> set[str]:
-    return {cell for cell, said in places.items() if {"here", "leaving"} & set(said)}
+def _serving(places_by_cell: Mapping[str, list[str]]) -> set[str]:
+    return {cell for cell, places in places_by_cell.items() if {"here", "leaving"} & set(places)}

@@ -7,17 +7,17 @@ SELECT tenant_id, slug, cell FROM find_cells(:tenants, :slugs);
 SELECT place FROM find_places(:tenants, :slugs, :hashes);
 
 -- name: find_departures
--- Who of these has departed from this cell, and should have arrived in another by now.
+-- Those of these tenants that departed from this cell, and should have arrived in another by now.
 SELECT tenant_id, departed_to AS target, switch_secret AS secret FROM find_departures(:tenants, :slugs, :hashes);
 
 -- name: end_switch
--- Have a tenant be here that departed elsewhere and whose secret this is; whether it is here.
+-- Serve here a tenant that departed from another cell, if the secret is right; whether it is served here.
 SELECT end_switch(:moving, :secret) AS is_here;
 
 -- name: follow_move
--- Have the directory, at home, name the cell to which a tenant moves.
+-- Enter the cell to which a tenant moves in the directory, at home.
 SELECT follow_move(:moving, :target);
 
 -- name: list_open_switches
--- Whose move was about to switch, and is not followed by the directory yet; asked at home.
+-- Tenants whose move was about to switch, and is not in the directory yet; asked at home.
 SELECT tenant_id, source FROM list_open_switches(:most);

@@ -1,4 +1,4 @@
-"""A process of one cell reaches another one for a moment, without a pool that stays."""
+"""Short connections from a process of one cell to another cell, without a lasting pool."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,16 +13,16 @@ from recollect.settings import Settings
 
 @asynccontextmanager
 async def reached(settings: Settings, cell: str) -> AsyncIterator[Session]:
-    """A session of no tenant in that cell.
+    """A session without a tenant in that cell.
 
-    Raises Unavailable, also where the cell is older than this version, or what is done takes longer than
-    `database_acquire_seconds`; InvalidInput where the settings do not know it.
+    Raises Unavailable, also where the cell's schema is older than this version, or the block takes longer than
+    `database_acquire_seconds`; InvalidInput where the settings do not know the cell.
     """
-    its = settings.of_cell(cell)
+    cell_settings = settings.of_cell(cell)
     try:
         async with (
-            asyncio.timeout(its.database_acquire_seconds),
-            Database.connect(its.database_url, settings=its) as db,
+            asyncio.timeout(cell_settings.database_acquire_seconds),
+            Database.connect(cell_settings.database_url, settings=cell_settings) as db,
         ):
             await SchemaCheck(db).require_current()
             async with db.system() as session:

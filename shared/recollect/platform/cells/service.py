@@ -1,7 +1,7 @@
-"""Cells: several PostgreSQL clusters as one database, where each tenant's work goes to the cell that it is in.
+"""Cells: several PostgreSQL clusters as one database, where each tenant's work goes to the tenant's cell.
 
-What is no tenant's (people, clients, signing keys) is in the home cell, and so is the directory. A process remembers
-where it found a tenant or a credential; what it remembers may be old: the cell itself says where the tenant is not.
+The home cell holds the data that belongs to no tenant (people, clients, signing keys) and the directory. A process
+remembers where it found a tenant or a credential. That may be outdated: a cell refuses tenants that are not in it.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ log = structlog.get_logger(__name__)
 
 
 class Cells(Database):
-    """The home cell, which knows the others and sends each tenant's work to its own."""
+    """The home cell, which knows the others and sends each tenant's work to the tenant's cell."""
 
     _others: Mapping[str, Database]
     _schemas: Mapping[str, SchemaCheck]
@@ -51,21 +51,21 @@ class Cells(Database):
         """All cells of the settings, each of which wakes its own workers. They connect when they are first used."""
         async with AsyncExitStack() as stack:
 
-            async def connected(kind: type[D], name: str) -> D:
-                wakeups, its = Wakeups(redis, name), settings.of_cell(name)
+            async def connect(kind: type[D], name: str) -> D:
+                wakeups, cell_settings = Wakeups(redis, name), settings.of_cell(name)
                 stack.push_async_callback(wakeups.aclose)
-                opening = kind.connect(
-                    its.database_url,
-                    settings=its,
+                database = kind.connect(
+                    cell_settings.database_url,
+                    settings=cell_settings,
                     on_commit=wakeups.notify,
                     on_written=on_written,
                     on_acted=on_acted,
-                    replica=await stack.enter_async_context(replica_of(its)),
+                    replica=await stack.enter_async_context(replica_of(cell_settings)),
                 )
-                return await stack.enter_async_context(opening)
+                return await stack.enter_async_context(database)
 
-            home = await connected(cls, HOME)
-            home._others = {name: await connected(Database, name) for name in settings.cells}
+            home = await connect(cls, HOME)
+            home._others = {name: await connect(Database, name) for name in settings.cells}
             home._schemas = {name: SchemaCheck(other) for name, other in home._others.items()}
             home._places, home._holders, home._asking = LRUCache(REMEMBERED), LRUCache(REMEMBERED), set()
             try:
@@ -75,7 +75,7 @@ class Cells(Database):
 
     @property
     def names(self) -> list[str]:
-        """Every cell, home first."""
+        """The names of all cells, home first."""
         return [HOME, *self._others]
 
     @property
@@ -91,7 +91,7 @@ class Cells(Database):
     async def transaction(self, caller: Caller, **options: Unpack[TransactionOptions]) -> AsyncIterator[Transaction]:
         """As of one database, in the tenant's cell. Raises TenantMoving while it is in none, or leaving."""
         async with AsyncExitStack() as stack:
-            cell, tx = await self._entered(
+            cell, tx = await self._enter_cell(
                 stack, caller.tenant_id, lambda name: self._transaction_at(name, caller, **options)
             )
             tx.at_home = cell == HOME
@@ -104,24 +104,25 @@ class Cells(Database):
             if within is None:
                 yield await stack.enter_async_context(super().personal(person_id))
                 return
-            _, session = await self._entered(stack, within, lambda name: self._session_at(name, person_id, within))
+            _, session = await self._enter_cell(stack, within, lambda name: self._session_at(name, person_id, within))
             yield session
 
-    async def _entered(
+    async def _enter_cell(
         self, stack: AsyncExitStack, tenant_id: UUID, begin: Callable[[str], AbstractAsyncContextManager[T]]
     ) -> tuple[str, T]:
-        """The cell of a tenant, and what began there; begun again where the directory names another than was known."""
+        """The cell of a tenant, and the context that `begin` opened there; tried again where the tenant has moved."""
         cell = await self._cell_of(tenant_id)
         try:
             return cell, await stack.enter_async_context(begin(cell))
         except TenantMoving:
             self._places.pop(tenant_id, None)
-            if (now := await self._cell_of(tenant_id)) == cell:
-                if not await end_switches(self._asked_at, [cell], tenants=[tenant_id]):
+            current = await self._cell_of(tenant_id)
+            if current == cell:
+                if not await end_switches(self._short_session_at, [cell], tenants=[tenant_id]):
                     raise
                 self._places.pop(tenant_id, None)
-                now = await self._cell_of(tenant_id)
-            return now, await stack.enter_async_context(begin(now))
+                current = await self._cell_of(tenant_id)
+            return current, await stack.enter_async_context(begin(current))
 
     async def find_in_any_cell(
         self,
@@ -132,33 +133,33 @@ class Cells(Database):
         held_as: Callable[[], list[bytes]] | None = None,
         slug: str | None = None,
     ) -> T | None:
-        """As of one database. Asks where it was found before; else, or where it is no more, all cells at once."""
+        """As of one database. Asks the cell where it was found before, then all cells at once if it is not there."""
         key = memory_key(by, person_id)
-        if (before := self._holders.get(key)) is not None:
-            _, found = await self._first([before], ask, person_id)
+        if (known_cell := self._holders.get(key)) is not None:
+            _, found = await self._first([known_cell], ask, person_id)
             if found is not None:
                 return found
             self._holders.pop(key, None)
         slugs = None if slug is None else [slug]
-        found = await self._found_among(await self._cells_named(slugs), key, ask, person_id)
+        found = await self._find_among(await self._cells_named(slugs), key, ask, person_id)
         if found is not None or (held_as is None and slugs is None):
             return found
         hashes = held_as() if held_as else []
-        said = await self._places_of(slugs, hashes)
-        if not any(said.values()):
+        before = await self._places_of(slugs, hashes)
+        if not any(before.values()):
             return None
-        # Each cell may have been asked when it was not its turn: the source after the switch, the target before it.
-        found = await self._found_among(await self._cells_named(slugs), key, ask, person_id)
-        if found is None and not served_in_both(said, again := await self._places_of(slugs, hashes)):
-            left = [name for name, places in again.items() if "departed" in places]
-            if await end_switches(self._asked_at, left, slugs=slugs or (), hashes=hashes):
-                found = await self._found_among(await self._cells_named(slugs), key, ask, person_id)
+        # Both cells of a move may have been asked at the wrong moment: the source after the switch, the target before.
+        found = await self._find_among(await self._cells_named(slugs), key, ask, person_id)
+        if found is None and not served_in_both(before, after := await self._places_of(slugs, hashes)):
+            sources = [name for name, places in after.items() if "departed" in places]
+            if await end_switches(self._short_session_at, sources, slugs=slugs or (), hashes=hashes):
+                found = await self._find_among(await self._cells_named(slugs), key, ask, person_id)
             if found is None:
                 raise TenantMoving
         return found
 
-    async def _found_among(self, cells: list[str], key: bytes, ask: Ask[T | None], person_id: UUID | None) -> T | None:
-        """What one of these cells finds; it is remembered that it did, and whose tenant's that is."""
+    async def _find_among(self, cells: list[str], key: bytes, ask: Ask[T | None], person_id: UUID | None) -> T | None:
+        """What one of these cells finds; the cell is remembered for the key, and for the tenant of the value."""
         cell, found = await self._first(cells, ask, person_id)
         if found is not None:
             self._holders[key] = cell
@@ -176,37 +177,37 @@ class Cells(Database):
         at_home: Session | None = None,
     ) -> list[T]:
         """As of one database: home's first, then the others' by name. Raises Unavailable where home is away."""
-        named = [name for name in await self._cells_named(slugs) if at_home is None or name != HOME]
-        asking = {name: self._begin(name, ask, person_id) for name in named}
+        names = [name for name in await self._cells_named(slugs) if at_home is None or name != HOME]
+        tasks = {name: self._begin(name, ask, person_id) for name in names}
         rows: list[T] = [] if at_home is None else await ask(at_home)
-        if asking:
-            await asyncio.wait(asking.values(), timeout=self._acquire_seconds)
-        away: Unavailable | None = None
-        for name, task in asking.items():
+        if tasks:
+            await asyncio.wait(tasks.values(), timeout=self._acquire_seconds)
+        failure: Unavailable | None = None
+        for name, task in tasks.items():
             try:
                 rows += _answer(task)
             except Unavailable as error:
                 if name == HOME or slugs is not None:
                     raise
-                away = error
+                failure = error
                 log.warning("a cell is away: what it has is left out of a list", cell=name, reason=str(error))
-        if sure and away is not None and not rows:
-            raise away
+        if sure and failure is not None and not rows:
+            raise failure
         return rows
 
     async def is_erased(self, tenant_id: UUID) -> bool:
-        """As of one database: whether none says anything of it, served there or not."""
+        """As of one database: whether no cell names a place of the tenant, whether it serves it or not."""
 
-        async def asked(session: Session) -> list[str]:
+        async def find_places(session: Session) -> list[str]:
             return await store.find_places(session, tenants=[tenant_id])
 
-        return not any((await self._each(self.names, asked)).values())
+        return not any((await self._ask_each(self.names, find_places)).values())
 
     async def do_in_other_cells(self, person_id: UUID, do: Ask[object], *, sure: bool = False) -> None:
         """As of one database. A cell that is away, or too slow, is left out, and the log says so."""
-        asking = {name: self._begin(name, do, person_id) for name in self._others}
-        await asyncio.wait(asking.values(), timeout=self._acquire_seconds if sure else ELSEWHERE_SECONDS)
-        for name, task in asking.items():
+        tasks = {name: self._begin(name, do, person_id) for name in self._others}
+        await asyncio.wait(tasks.values(), timeout=self._acquire_seconds if sure else ELSEWHERE_SECONDS)
+        for name, task in tasks.items():
             try:
                 _answer(task)
             except Unavailable as error:
@@ -215,44 +216,48 @@ class Cells(Database):
                 log.warning("a cell is away: what a person did is not noted there", cell=name, reason=str(error))
 
     async def _places_of(self, slugs: Sequence[str] | None, hashes: Sequence[bytes]) -> dict[str, list[str]]:
-        """What each cell, or that of these tenants, says of them and of whose credential has one of these hashes."""
+        """By cell: the places that it names for tenants of these slugs, or with a credential of one of these hashes.
 
-        async def asked(session: Session) -> list[str]:
+        Asks the cells of the slugs, or all.
+        """
+
+        async def find_places(session: Session) -> list[str]:
             return await store.find_places(session, slugs=slugs or (), hashes=hashes)
 
-        return await self._each(await self._cells_named(slugs), asked)
+        return await self._ask_each(await self._cells_named(slugs), find_places)
 
-    async def _each(self, cells: list[str], ask: Ask[T]) -> dict[str, T]:
-        """What each of these cells answers. Raises Unavailable where one is away."""
-        asking = {name: self._begin(name, ask, None) for name in cells}
-        await asyncio.wait(asking.values(), timeout=self._acquire_seconds)
-        return {name: _answer(task) for name, task in asking.items()}
+    async def _ask_each(self, cells: list[str], ask: Ask[T]) -> dict[str, T]:
+        """The answer of each of these cells. Raises Unavailable where one is away."""
+        tasks = {name: self._begin(name, ask, None) for name in cells}
+        await asyncio.wait(tasks.values(), timeout=self._acquire_seconds)
+        return {name: _answer(task) for name, task in tasks.items()}
 
     async def _cells_named(self, slugs: Sequence[str] | None) -> list[str]:
-        """The cells of the tenants of these slugs; all where none are named. Raises Unavailable."""
+        """The cells of the tenants of these slugs; all cells without slugs. Raises Unavailable."""
         if slugs is None:
             return self.names
         async with self.system() as session:
-            return [self._known(cell) for cell in await store.find_cells(session, slugs)]
+            return [self._require_known(cell) for cell in await store.find_cells(session, slugs)]
 
-    def _known(self, cell: str) -> str:
+    def _require_known(self, cell: str) -> str:
         if cell not in self.names:
             raise Unavailable(f"RECOLLECT_CELLS does not say where the cell {cell!r} is.")
         return cell
 
     async def _cell_of(self, tenant_id: UUID) -> str:
-        """Where the tenant is, as far as is known. Raises Unavailable."""
+        """The tenant's cell, remembered or from the directory. Raises Unavailable."""
         if (cell := self._places.get(tenant_id)) is None:
             async with self.system() as session:
-                cell = self._known(await store.find_cell(session, tenant_id))
+                cell = self._require_known(await store.find_cell(session, tenant_id))
             self._places[tenant_id] = cell
         return cell
 
     @asynccontextmanager
-    async def _asked_at(self, cell: str) -> AsyncIterator[Session]:
-        """A session of nobody in a cell that others named. Raises Unavailable, also where it does not answer."""
+    async def _short_session_at(self, cell: str) -> AsyncIterator[Session]:
+        """A session without a person in the cell of that name. Raises Unavailable, also where it does not answer."""
+        name = self._require_known(cell)
         try:
-            async with asyncio.timeout(self._acquire_seconds), self._session_at(self._known(cell), None) as session:
+            async with asyncio.timeout(self._acquire_seconds), self._session_at(name, None) as session:
                 yield session
         except TimeoutError:
             raise _unanswered() from None
@@ -276,7 +281,7 @@ class Cells(Database):
     async def _session_at(
         self, cell: str, person_id: UUID | None, within: UUID | None = None
     ) -> AsyncIterator[Session]:
-        """A session of that person, or of nobody."""
+        """A session of that person, or without a person."""
         if cell != HOME:
             await self._schemas[cell].require_current()
             other = self._others[cell]
@@ -287,52 +292,52 @@ class Cells(Database):
             yield session
 
     async def _first(self, cells: list[str], ask: Ask[T | None], person_id: UUID | None) -> tuple[str, T | None]:
-        """What one of these cells finds, and which. Raises Unavailable where none does and one is away."""
+        """The first of these cells that finds a value, and that. Raises Unavailable if none does and one is away."""
         pending = {self._begin(name, ask, person_id): name for name in cells}
-        away: Unavailable | None = None
-        give_up = asyncio.get_running_loop().time() + self._acquire_seconds
+        failure: Unavailable | None = None
+        deadline = asyncio.get_running_loop().time() + self._acquire_seconds
         while pending:
-            left = give_up - asyncio.get_running_loop().time()
-            done, _ = await asyncio.wait(pending, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            remaining = deadline - asyncio.get_running_loop().time()
+            done, _ = await asyncio.wait(pending, timeout=remaining, return_when=asyncio.FIRST_COMPLETED)
             for task in done or set(pending):
                 name = pending.pop(task)
                 try:
                     found = _answer(task)
                 except Unavailable as error:
-                    away = error
+                    failure = error
                     continue
                 if found is not None:
                     return name, found
-        if away is not None:
-            raise away
+        if failure is not None:
+            raise failure
         return HOME, None
 
     def _begin(self, cell: str, ask: Ask[T], person_id: UUID | None) -> asyncio.Task[T]:
-        """Ask a cell, in a task of its own: one that hangs holds nobody up who has heard enough from others."""
+        """Ask a cell in a task of its own: a cell that hangs delays no caller that has its answer from another cell."""
 
-        async def asked() -> T:
+        async def ask_cell() -> T:
             try:
                 async with asyncio.timeout(self._acquire_seconds), self._session_at(cell, person_id) as session:
                     return await ask(session)
             except TimeoutError:
                 raise _unanswered() from None
 
-        task = asyncio.create_task(asked(), name=f"ask {cell}")
+        task = asyncio.create_task(ask_cell(), name=f"ask {cell}")
         self._asking.add(task)
         task.add_done_callback(self._asking.discard)
-        task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # Nobody may look.
+        task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # The caller may have left.
         return task
 
     async def _stop_asking(self) -> None:
-        """Have no ask hold a connection that its pool waits for to close."""
-        asking = list(self._asking)
-        for task in asking:
+        """Cancel all tasks that ask cells, which hold connections that their pools need back to close."""
+        tasks = list(self._asking)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*asking, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _answer(task: asyncio.Task[T]) -> T:
-    """What a cell answered. Raises what it raised, and Unavailable where it has not answered yet."""
+    """The answer of a cell. Raises the task's error, or Unavailable where the cell has not answered yet."""
     if not task.done():
         task.cancel()
         raise _unanswered()

@@ -1,7 +1,7 @@
-"""Switches of tenants that nobody ended: whoever moved one is gone, and neither of two cells serves it.
+"""Unfinished switches: the process that moved a tenant is gone, and neither of the two cells serves the tenant.
 
-The source has said that the tenant departed, and tells since then the secret by which the target lets it be there. A
-gateway ends the switch of the tenant that is asked for, and a worker of home those of all, whoever asks.
+The source has recorded that the tenant departed, with the secret by which the target accepts it. A gateway ends the
+switch of a tenant for which it has a call, and a worker of the home cell ends those of all tenants.
 """
 
 from collections import defaultdict
@@ -20,7 +20,7 @@ from recollect.settings.cells import HOME
 log = structlog.get_logger(__name__)
 
 SessionAt = Callable[[str], AbstractAsyncContextManager[Session]]
-"""A session of no tenant in the cell of that name; raises Unavailable."""
+"""Opens a session without a tenant in the cell of that name; raises Unavailable."""
 
 
 async def end_switches(
@@ -31,53 +31,53 @@ async def end_switches(
     slugs: Sequence[str] = (),
     hashes: Sequence[bytes] = (),
 ) -> bool:
-    """Have these tenants be where they move to, as far as they departed from one of these cells; whether one is now.
+    """End the switches of these tenants from these source cells; whether any has ended.
 
-    Named as for `store.find_places`. Where a cell is away, nothing becomes of it.
+    The tenants are given as for `store.find_places`. Switches whose source or target is away are left for later.
     """
-    are_ended, away = False, set[str]()
+    has_ended, away = False, set[str]()
     for source in sources:
         try:
             async with session_at(source) as session:
                 found = await store.find_departures(session, tenants=tenants, slugs=slugs, hashes=hashes)
         except Unavailable as error:
-            _put_off(source, error)
+            _log_postponed(source, error)
             continue
         for departure in found:
-            if departure.target not in away:  # Of many that went there, one has waited for it.
-                are_ended |= await _end(session_at, departure, away)
-    return are_ended
+            if departure.target not in away:  # One of many departures waits for a target that is away, not each.
+                has_ended |= await _end(session_at, departure, away)
+    return has_ended
 
 
 async def end_open_switches(session_at: SessionAt, *, most: int) -> None:
-    """Have so many tenants, at most, be where they move to whose mover is gone. Raises Unavailable where home is away.
+    """End the switches of `most` tenants at most whose mover is gone. Raises Unavailable where home is away.
 
-    Of two that do so at once, the second changes nothing.
+    Of two processes that do this at once, the second changes nothing.
     """
     async with session_at(HOME) as session:
         found = await store.list_open_switches(session, most=most)
-    leaving = defaultdict[str, list[UUID]](list)
+    tenants_by_source = defaultdict[str, list[UUID]](list)
     for switch in found:
-        leaving[switch.source].append(switch.tenant_id)
-    for source, tenants in leaving.items():
+        tenants_by_source[switch.source].append(switch.tenant_id)
+    for source, tenants in tenants_by_source.items():
         await end_switches(session_at, [source], tenants=tenants)
 
 
 async def _end(session_at: SessionAt, departure: Departure, away: set[str]) -> bool:
-    """Each of the two may be done again, by anybody: they change nothing then. A target that is `away` is noted."""
+    """End one switch; a target that is away is added to `away`. Both steps may be repeated, and then change nothing."""
     try:
         async with session_at(departure.target) as session:
-            is_there = await store.end_switch(session, departure)
-        if is_there:
+            has_arrived = await store.end_switch(session, departure)
+        if has_arrived:
             async with session_at(HOME) as session:
                 await store.follow_move(session, departure)
             log.warning("ended the switch of a move that was interrupted", tenant=str(departure.tenant_id))
-        return is_there
+        return has_arrived
     except Unavailable as error:
         away.add(departure.target)
-        _put_off(departure.target, error)
+        _log_postponed(departure.target, error)
         return False
 
 
-def _put_off(cell: str, error: Unavailable) -> None:
+def _log_postponed(cell: str, error: Unavailable) -> None:
     log.warning("a move's switch waits for a cell that is away", cell=cell, reason=str(error))

@@ -1,1 +1,1 @@
-"""The directory of cells, as operators keep it: in which cell a tenant is."""
+"""The directory, which names the cell of each tenant, as operators maintain it."""

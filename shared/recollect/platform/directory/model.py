@@ -1,4 +1,4 @@
-"""What is told of cells, and of the tenants that the directory names."""
+"""Entries of the directory, and sizes of cells."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -6,7 +6,7 @@ from uuid import UUID
 
 @dataclass(frozen=True, slots=True)
 class DirectoryEntry:
-    """A tenant in the directory, and its cell. `is_new`: within the last minute, so that it may be about to be made."""
+    """A tenant in the directory, and its cell. `is_new`: entered within the last minute, perhaps not created yet."""
 
     id: UUID
     cell: str
@@ -15,7 +15,7 @@ class DirectoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class CellSize:
-    """How much is in a cell: tenants that are served there, and bytes of its database."""
+    """The size of a cell: tenants that are served there, and bytes of its database."""
 
     tenants: int
     bytes: int

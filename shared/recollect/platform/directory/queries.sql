@@ -1,16 +1,16 @@
 -- name: find_entry
--- What the directory says of a tenant, by its slug or its id. is_new: it may be about to be made.
+-- The directory's entry of a tenant, by its slug or its id. is_new: the tenant is perhaps not created yet.
 SELECT id, cell, since > clock_timestamp() - interval '1 minute' AS is_new FROM tenant_cells WHERE slug = :slug OR id = :id;
 
 -- name: claim_slug
--- A slug is from now on that of this new tenant; not where a tenant at home has it, or one in the directory.
+-- Give a slug to a new tenant, unless a tenant of the home cell or of the directory has it.
 INSERT INTO tenant_cells (id, slug, cell)
 SELECT :id, :slug, :cell WHERE NOT EXISTS (SELECT FROM tenants WHERE slug = :slug)
 ON CONFLICT DO NOTHING
 RETURNING id;
 
 -- name: release_slug
--- The directory names a tenant no more, which was not made.
+-- Remove the entry of a tenant that was not created, or is gone.
 DELETE FROM tenant_cells WHERE id = :id;
 
 -- name: list_slugs
@@ -18,15 +18,15 @@ DELETE FROM tenant_cells WHERE id = :id;
 SELECT slug FROM tenant_cells WHERE cell = :cell ORDER BY slug;
 
 -- name: forget_cell
--- The directory has no tenant in a cell any more; whose it had.
+-- Remove the entries of all tenants of a cell; their slugs.
 DELETE FROM tenant_cells WHERE cell = :cell RETURNING slug;
 
 -- name: has_tenant
--- Whether a cell has a tenant, wherever it is served.
+-- Whether a cell has a tenant's rows, whether or not it serves it.
 SELECT EXISTS (SELECT FROM tenants WHERE id = :id);
 
 -- name: measure_cell
--- How much is in a cell: tenants that are served there, and bytes.
+-- The size of a cell: tenants that are served there, and bytes.
 SELECT (SELECT count(*) FROM tenants WHERE place IN ('here', 'leaving')) AS tenants,
     pg_database_size(current_database()) AS bytes;
 

@@ -1,4 +1,4 @@
-"""Use cases of the directory: where a tenant is, whose a slug is, and what a cell tells of itself."""
+"""Use cases of the directory: the cell of a tenant, the owner of a slug, and the state of a cell."""
 
 from uuid import UUID
 
@@ -11,45 +11,45 @@ from recollect.settings.cells import HOME
 
 
 async def find_cell(home: Operator, *, slug: str | None = None, tenant_id: UUID | None = None) -> str:
-    """The cell of a tenant: home where the directory does not name it."""
+    """The cell of a tenant: home where the directory does not name one."""
     entry = await store.find_entry(home, slug=slug, tenant_id=tenant_id)
     return HOME if entry is None else entry.cell
 
 
 async def find_settled(home: Operator, slug: str) -> DirectoryEntry | None:
-    """What the directory says of a slug, unless that may be about to be made."""
+    """The directory's entry of a slug, unless it is new and its tenant perhaps not created yet."""
     entry = await store.find_entry(home, slug=slug)
     return None if entry is None or entry.is_new else entry
 
 
 async def claim_slug(home: Operator, tenant_id: UUID, slug: str, cell: str) -> None:
-    """Note where a new tenant is to be made. Raises Conflict where the slug is another's, in whichever cell."""
+    """Enter a new tenant before it is created. Raises Conflict where a tenant of any cell has the slug."""
     if not await store.claim_slug(home, tenant_id, slug, cell):
         raise Conflict(f"There is a tenant {slug!r} already.", code=ErrorCode.TENANT_EXISTS)
 
 
 async def release_slug(home: Operator, tenant_id: UUID) -> None:
-    """Forget a tenant that was not made, or is no more."""
+    """Remove the entry of a tenant that was not created, or is gone."""
     await store.release_slug(home, tenant_id)
 
 
 async def list_slugs(home: Operator, cell: str) -> list[str]:
-    """The slugs of the tenants that the directory has in a cell, also of those that were erased there."""
+    """The slugs of the tenants that the directory has in a cell, erased ones included."""
     return await store.list_slugs(home, cell)
 
 
 async def forget_cell(home: Operator, cell: str) -> list[str]:
-    """Forget all tenants of a cell that is no more, whose slugs are free from then on; these."""
+    """Remove the entries of a cell that is gone; the slugs, which are free from then on."""
     return sorted(await store.forget_cell(home, cell))
 
 
 async def has_tenant(operator: Operator, tenant_id: UUID) -> bool:
-    """Whether a cell has a tenant, wherever it is served."""
+    """Whether a cell has a tenant's rows, whether or not it serves it."""
     return await store.has_tenant(operator, tenant_id)
 
 
 async def measure_cell(operator: Operator) -> CellSize:
-    """How much is in a cell."""
+    """The size of a cell."""
     return await store.measure_cell(operator)
 
 

@@ -1,4 +1,4 @@
-"""Queries of operators: the directory, which is at home, and what they are told of a cell."""
+"""Queries of operators: the directory, which is in the home cell, and the state of a cell."""
 
 from uuid import UUID
 
@@ -12,18 +12,18 @@ queries = Queries(__package__)
 async def find_entry(
     operator: Operator, *, slug: str | None = None, tenant_id: UUID | None = None
 ) -> DirectoryEntry | None:
-    """What the directory says of a tenant, by its slug or its id; None where it does not name it."""
+    """The directory's entry of a tenant, by its slug or its id; None where there is none."""
     row = await operator.fetchrow(queries.find_entry, slug=slug, id=tenant_id)
     return DirectoryEntry(**row) if row else None
 
 
 async def claim_slug(operator: Operator, tenant_id: UUID, slug: str, cell: str) -> bool:
-    """Note in the directory where a tenant is to be made; False where the slug is another's."""
+    """Enter a tenant in the directory before it is created; False where another tenant has the slug."""
     return await operator.fetchval(queries.claim_slug, id=tenant_id, slug=slug, cell=cell) is not None
 
 
 async def release_slug(operator: Operator, tenant_id: UUID) -> None:
-    """Have the directory forget a tenant that was not made, or is no more."""
+    """Remove the entry of a tenant that was not created, or is gone."""
     await operator.execute(queries.release_slug, id=tenant_id)
 
 
@@ -33,17 +33,17 @@ async def list_slugs(operator: Operator, cell: str) -> list[str]:
 
 
 async def forget_cell(operator: Operator, cell: str) -> list[str]:
-    """Have the directory forget all tenants of a cell; their slugs."""
+    """Remove the entries of all tenants of a cell; their slugs."""
     return [row["slug"] for row in await operator.fetch(queries.forget_cell, cell=cell)]
 
 
 async def has_tenant(operator: Operator, tenant_id: UUID) -> bool:
-    """Whether a cell has a tenant, wherever it is served."""
+    """Whether a cell has a tenant's rows, whether or not it serves it."""
     return bool(await operator.fetchval(queries.has_tenant, id=tenant_id))
 
 
 async def measure_cell(operator: Operator) -> CellSize:
-    """How much is in a cell."""
+    """The size of a cell."""
     row = await operator.fetchrow(queries.measure_cell)
     assert row is not None
     return CellSize(**row)

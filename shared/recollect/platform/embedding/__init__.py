@@ -1,7 +1,7 @@
 """Embedders: from texts to vectors, behind one small protocol.
 
-Every row that comes back has length one, so that an inner product is a cosine. The exception is a
-blank text: it has no direction, so it gets the zero vector and is like nothing (inner product 0).
+Every vector has length one, so that an inner product is a cosine. The exception is a blank text: it
+has no direction, so it gets the zero vector and is similar to nothing (inner product 0).
 """
 
 from recollect.errors import InvalidInput
@@ -43,15 +43,15 @@ __all__ = [
 
 
 def create_previous_embedder(settings: Settings) -> Embedder | None:
-    """The embedder that `RECOLLECT_PREVIOUS_EMBEDDER` names, loaded; None where none is named. Raises as the other."""
+    """The embedder that `RECOLLECT_PREVIOUS_EMBEDDER` names, loaded, if any. Raises as `create_embedder` does."""
     if settings.previous_embedder is None:
         return None
-    before = {
+    previous_settings = {
         "embedder": settings.previous_embedder,
         "embedding_model": settings.previous_embedding_model or settings.embedding_model,
         "embedding_dimensions": settings.previous_embedding_dimensions or settings.embedding_dimensions,
     }
-    return create_embedder(settings.model_copy(update=before))
+    return create_embedder(settings.model_copy(update=previous_settings))
 
 
 def create_embedder(settings: Settings) -> Embedder:

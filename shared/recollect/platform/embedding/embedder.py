@@ -1,4 +1,4 @@
-"""What every embedder promises."""
+"""The interface of embedders."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ from recollect.platform.embedding.vectors import Embedded, TokenBits, Vectors
 
 @dataclass(frozen=True, slots=True)
 class SimilarityThresholds:
-    """Cosines of question and memory that tell an answer from noise; each model has a scale of its own.
+    """Cosines of question and memory that separate answers from noise; each model has a scale of its own.
 
-    `meaning`: from which a memory is evidence. `best`: that the best of them must reach where words say little either:
-    else nothing in the graph is about what was asked.
+    `meaning`: the lowest cosine of a memory that counts as evidence. `best`: the cosine that the best memory must reach
+    where there is little lexical evidence: otherwise nothing in the graph answers the question.
     """
 
     meaning: float
@@ -22,7 +22,7 @@ class SimilarityThresholds:
 
 
 UNMEASURED = SimilarityThresholds(meaning=0.25, best=0.25)
-"""For models that we have no measurements of: a floor for each memory, and none beyond it for the best."""
+"""For models without measurements: a threshold for each memory, and the same for the best."""
 
 
 class Embedder(Protocol):
@@ -35,36 +35,36 @@ class Embedder(Protocol):
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """One row per text, in order: shape (len(texts), dimensions), of length one, or zero if blank.
 
-        Raises EmbeddingFailed (embedder_unavailable) when there is no answer in time, or one that makes no sense.
+        Raises EmbeddingFailed (embedder_unavailable) when there is no answer in time, or an invalid one.
         """
 
     async def close(self) -> None:
-        """Give back connections."""
+        """Close connections."""
 
 
 @runtime_checkable
 class TokenEmbedder(Protocol):
-    """What an embedder offers beside if it can tell what each token of a text means there, or asks one that can.
+    """The additional interface of an embedder that has contextual vectors of tokens, or wraps one that has.
 
-    Tokens are those that are neither marks nor stop words: the first, a bounded number. Both raise as Embedder.embed.
+    Tokens are content words: no marks or stop words, and a bounded number. Both methods raise as Embedder.embed.
     """
 
     async def embed_passages(self, texts: Sequence[str]) -> Embedded[TokenBits]:
-        """The rows of `embed`, and the bits of tokens, for texts that are to be kept."""
+        """The rows of `embed`, and the bits of tokens, for texts to be stored."""
 
     async def embed_questions(self, texts: Sequence[str]) -> Embedded[Vectors]:
-        """The rows of `embed`, and the vectors of tokens, for texts that are to be compared with what is kept."""
+        """The rows of `embed`, and the vectors of tokens, for texts to be compared with stored ones."""
 
 
 async def embed_passages(embedder: Embedder, texts: Sequence[str]) -> Embedded[TokenBits]:
-    """Vectors of texts that are to be kept, and the bits of their tokens if it has any. Raises as Embedder.embed."""
+    """Vectors of texts to be stored, and bits of their tokens if the embedder has them. Raises as Embedder.embed."""
     if isinstance(embedder, TokenEmbedder):
         return await embedder.embed_passages(texts)
     return Embedded(await embedder.embed(texts), [np.zeros((0, 0), np.uint8)] * len(texts))
 
 
 async def embed_questions(embedder: Embedder, texts: Sequence[str]) -> Embedded[Vectors]:
-    """Vectors of questions, and of their tokens if it has any. Raises as Embedder.embed."""
+    """Vectors of questions, and of their tokens if the embedder has them. Raises as Embedder.embed."""
     if isinstance(embedder, TokenEmbedder):
         return await embedder.embed_questions(texts)
     return Embedded(await embedder.embed(texts), [np.zeros((0, embedder.dimensions), np.float32)] * len(texts))

@@ -1,4 +1,4 @@
-"""How embedders fail, and what that says of the texts that they were given."""
+"""Failures of embedders, and whether the texts may be their cause."""
 
 from enum import StrEnum
 
@@ -6,9 +6,9 @@ from recollect.errors import ErrorCode, Unavailable
 
 
 class FailureCause(StrEnum):
-    """Whose fault a failure is.
+    """The cause of a failure.
 
-    AWAY: the embedder's, whatever it is given. TEXT: the request's, as long as it holds the same texts. UNSURE: either.
+    AWAY: the embedder fails for any text. TEXT: the request fails again with the same texts. UNSURE: either.
     """
 
     AWAY = "away"
@@ -17,13 +17,13 @@ class FailureCause(StrEnum):
 
 
 class EmbeddingFailed(Unavailable):
-    """No vectors can be had. `retry_after`: seconds that the embedder wants to be left alone, if it said so."""
+    """The embedder returned no vectors. `retry_after`: seconds after which it may be asked again, if it said so."""
 
     default_code = ErrorCode.EMBEDDER_UNAVAILABLE
 
     def __init__(
-        self, what: str, *, cause: FailureCause = FailureCause.UNSURE, retry_after: float | None = None
+        self, reason: str, *, cause: FailureCause = FailureCause.UNSURE, retry_after: float | None = None
     ) -> None:
-        super().__init__(f"The embedder {what}.")
+        super().__init__(f"The embedder {reason}.")
         self.cause = cause
         self.retry_after = retry_after

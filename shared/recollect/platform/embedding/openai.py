@@ -18,20 +18,20 @@ from recollect.platform.embedding.vectors import Vectors, encodable, nonblank_ro
 from recollect.platform.slots import elsewhere
 from recollect.settings import Settings
 
-_OF_THE_EMBEDDER = {
+_EMBEDDER_STATUSES = {
     HTTPStatus.UNAUTHORIZED,
     HTTPStatus.FORBIDDEN,
     HTTPStatus.NOT_FOUND,
     HTTPStatus.TOO_MANY_REQUESTS,
     HTTPStatus.SERVICE_UNAVAILABLE,
 }
-_OF_THE_TEXTS = {HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY}
+_TEXT_STATUSES = {HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY}
 
 
 class OpenAIEmbedder:
     """Sends the texts of a call in one request, and tries again while there is time."""
 
-    _longest_retry_after = 5.0  # Seconds; a server that asks for more is left to the next sweep.
+    _longest_retry_after = 5.0  # Seconds; after a longer pause, the next sweep tries again.
 
     def __init__(self, settings: Settings) -> None:
         self.model = f"openai/{settings.embedding_model}_{settings.embedding_dimensions}"
@@ -52,15 +52,15 @@ class OpenAIEmbedder:
         rows = nonblank_rows(texts)  # Blank texts are not sent: OpenAI refuses a request that holds one.
         if rows:
             async with elsewhere():
-                body = await self._ask([encodable(texts[row]) for row in rows])
-            vectors[rows] = self._read(body, len(rows))
+                body = await self._request([encodable(texts[row]) for row in rows])
+            vectors[rows] = self._parse(body, len(rows))
         return vectors
 
     async def close(self) -> None:
         """Close the connections."""
         await self._client.aclose()
 
-    async def _ask(self, texts: list[str]) -> bytes:
+    async def _request(self, texts: list[str]) -> bytes:
         try:
             with anyio.fail_after(self._timeout):
                 async for attempt in stamina.retry_context(on=_retry_wait, attempts=3, timeout=None, wait_jitter=0.2):
@@ -73,7 +73,7 @@ class OpenAIEmbedder:
         raise AssertionError("stamina either returns or raises")
 
     async def _post(self, texts: list[str]) -> bytes:
-        # Failures leave without the client's own exceptions, whose texts hold the address and what is in it.
+        # Errors are raised without the client's exceptions, whose texts hold the address and any password in it.
         try:
             response = await self._client.post("embeddings", json={"model": self._remote_model, "input": texts})
         except httpx2.RequestError as error:
@@ -90,14 +90,14 @@ class OpenAIEmbedder:
         raise _FailedAttempt(failure, wait=self._wait_after(response.status_code, failure.retry_after))
 
     def _wait_after(self, status: int, retry_after: float | None) -> bool | float:
-        """Whether the same request may be sent again: no, after the usual wait, or after so many seconds."""
+        """Whether the request may be sent again: False, True after the usual wait, or after this many seconds."""
         if status != HTTPStatus.TOO_MANY_REQUESTS and status < 500:
             return False
         if retry_after is None:
             return True
         return retry_after <= self._longest_retry_after and retry_after
 
-    def _read(self, body: bytes, count: int) -> Vectors:
+    def _parse(self, body: bytes, count: int) -> Vectors:
         try:
             rows = sorted(msgspec.json.decode(body, type=_Reply).data, key=lambda row: row.index)
         except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -121,7 +121,7 @@ class _Reply(msgspec.Struct):
 
 
 class _FailedAttempt(Exception):
-    """One request that failed: how, and whether (or after how many seconds) another may follow."""
+    """One failed request: its failure, and whether (or after how many seconds) another may follow."""
 
     def __init__(self, failure: EmbeddingFailed, *, wait: bool | float) -> None:
         super().__init__(failure.message)
@@ -138,9 +138,9 @@ def _refusal(response: httpx2.Response) -> EmbeddingFailed:
     hint = ": check RECOLLECT_EMBEDDING_API_KEY" if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN) else ""
     cause = (
         FailureCause.AWAY
-        if status in _OF_THE_EMBEDDER
+        if status in _EMBEDDER_STATUSES
         else FailureCause.TEXT
-        if status in _OF_THE_TEXTS
+        if status in _TEXT_STATUSES
         else FailureCause.UNSURE
     )
     retry_after = _seconds(response.headers.get("retry-after", ""))
@@ -148,7 +148,7 @@ def _refusal(response: httpx2.Response) -> EmbeddingFailed:
 
 
 def _seconds(retry_after: str) -> float | None:
-    """What a Retry-After header says: seconds, or a date, from now on; None where it says nothing that makes sense."""
+    """Seconds from now of a Retry-After header, which holds seconds or a date; None for a malformed one."""
     try:
         seconds = float(retry_after)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Words of English that tell nothing by themselves: those that full text leaves out (PostgreSQL's `english.stop`)."""
+"""Stop words of English: those that full-text search leaves out (PostgreSQL's `english.stop`)."""
 
 STOP_WORDS = frozenset(
     [

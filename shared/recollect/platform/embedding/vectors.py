@@ -1,4 +1,4 @@
-"""The rules that every embedder's input and output follow."""
+"""The rules for the input and output of every embedder."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,17 +12,17 @@ from recollect.platform.embedding.failure import EmbeddingFailed
 Vectors = NDArray[np.float32]
 
 TokenBits = NDArray[np.uint8]
-"""What the tokens of a passage mean in it, a bit for the sign of each number: shape (tokens, dimensions / 8)."""
+"""Contextual vectors of a passage's tokens, a bit for the sign of each number: shape (tokens, dimensions / 8)."""
 
 Tokens = TypeVar("Tokens", Vectors, TokenBits)
 
 
 @dataclass(frozen=True, slots=True)
 class Embedded(Generic[Tokens]):
-    """What an embedder makes of texts: the vector of each, shape (texts, dimensions), and what its tokens mean in it.
+    """The result of embedding: the vector of each text, shape (texts, dimensions), and those of its tokens in context.
 
-    `tokens`: of each text a row a token, which is its bits in a passage, and a vector of length one in a question. No
-    rows are of a blank text, and of every text where the embedder tells nothing of tokens.
+    `tokens`: for each text, a row for each token: bits for a passage, a vector of length one for a question. A blank
+    text has no rows, nor has any text where the embedder returns nothing for tokens.
     """
 
     vectors: Vectors

@@ -1,4 +1,4 @@
-"""The embedder that is static token vectors, averaged."""
+"""The embedder that averages static token vectors."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,7 +23,7 @@ class WordLlamaEmbedder:
     dimensions = 256
     similarity_thresholds = SimilarityThresholds(meaning=0.2, best=0.3)  # Measured: docs/adr/0006-embedders.md.
 
-    _inline_bytes = 2_000  # Below this a hop to a thread costs more than it frees the event loop of.
+    _inline_bytes = 2_000  # Below this, switching to a thread costs more time than it saves the event loop.
     _padded_bytes = 16_384  # Texts are padded to the longest of their batch, 1 kB a token: bounds that to 16 MB.
 
     def __init__(self) -> None:
@@ -32,15 +32,15 @@ class WordLlamaEmbedder:
 
         package = Path(wordllama.__file__).parent
         self._model: Any = wordllama.WordLlama.load(cache_dir=package, disable_download=True)
-        # In place of its copy in float32, twice as large: what is taken from it becomes float32 as it is multiplied.
+        # Replaces the float32 copy, which is twice as large: rows become float32 when they are multiplied.
         self._model.embedding = mapped_table(package / _WEIGHTS)
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """See Embedder. Long inputs are embedded in a thread, so that the event loop goes on."""
-        readable = [encodable(text) for text in texts]
-        if sum(len(text.encode()) for text in readable) <= self._inline_bytes:
-            return self._embed(readable)
-        return await anyio.to_thread.run_sync(self._embed, readable)
+        clean_texts = [encodable(text) for text in texts]
+        if sum(len(text.encode()) for text in clean_texts) <= self._inline_bytes:
+            return self._embed(clean_texts)
+        return await anyio.to_thread.run_sync(self._embed, clean_texts)
 
     def _embed(self, texts: list[str]) -> Vectors:
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
@@ -52,16 +52,16 @@ class WordLlamaEmbedder:
         return vectors
 
     async def close(self) -> None:
-        """Nothing to give back."""
+        """Nothing to close."""
 
 
 def mapped_table(file: Path) -> NDArray[np.float16]:
-    """The vectors of a file of safetensors, (tokens, dimensions), not read but mapped: processes share its pages.
+    """The vectors of a safetensors file, (tokens, dimensions), not read but mapped: processes share its pages.
 
     The format: eight bytes for the length of a header in JSON, the header, and the numbers.
     """
-    with file.open("rb") as opened:
-        length = int.from_bytes(opened.read(8), "little")
-        told = msgspec.json.decode(opened.read(length))[_TABLE]
-    begin, shape = 8 + length + told["data_offsets"][0], tuple(told["shape"])
+    with file.open("rb") as stream:
+        length = int.from_bytes(stream.read(8), "little")
+        table = msgspec.json.decode(stream.read(length))[_TABLE]
+    begin, shape = 8 + length + table["data_offsets"][0], tuple(table["shape"])
     return np.asarray(np.memmap(file, "<f2", mode="r", offset=begin, shape=shape))

@@ -1,4 +1,4 @@
-"""The way to rate limits: counts in Redis, and in this process while Redis is away."""
+"""The rate limiter: it counts in Redis, and in this process while Redis is away."""
 
 import asyncio
 import time
@@ -19,10 +19,10 @@ from recollect.platform.rate_limits.model import RateDecision, RateLimit, RateLi
 from recollect.platform.rate_limits.shared import SharedWindows
 
 REST_SECONDS = 1.0
-"""How long Redis is left alone between two tries after it was found away."""
+"""The pause between two tries of Redis after it was found away."""
 
 REFUSE_SECONDS = 1.0
-"""How long a subject is refused without asking anything, at most, after it was found to have nothing left."""
+"""The longest time for which a subject that reached its limit is refused without counting."""
 
 _AWAY = (RedisError, OSError, TimeoutError)
 
@@ -32,11 +32,11 @@ log = structlog.get_logger(__name__)
 
 
 class RateLimiter:
-    """Counts requests. No caller meets an error because Redis is away, or waits for it longer than `wait_seconds`.
+    """Counts requests. No caller gets an error because Redis is away, or waits for it longer than `wait_seconds`.
 
-    While Redis is away, this process counts by itself, a `local_share` of each limit, and tries Redis again in the
-    background until it is back, whether requests come meanwhile or not: what metrics tell of it holds. Who has nothing
-    left costs nothing: that is remembered here, for as long as it is sure to hold.
+    While Redis is away, this process counts by itself, with a `local_share` of each limit, and tries Redis again in the
+    background until it is back, even without requests, so that metrics stay true. Requests beyond a limit are cheap:
+    the limit is remembered here as reached, for as long as that is certain.
     """
 
     def __init__(self, redis: Redis, *, wait_seconds: float, local_share: float, clock: Clock = time.monotonic) -> None:
@@ -55,21 +55,21 @@ class RateLimiter:
         return await self._ask(limits, take=True)
 
     async def look(self, *limits: RateLimit) -> RateDecision:
-        """The same without counting."""
+        """The same without counting the request."""
         return await self._ask(limits, take=False)
 
     def require_unrefused(self, *limits: RateLimit) -> None:
-        """Raise RateLimited where one of these limits was reached a moment ago, and surely is so still."""
+        """Raise RateLimited where one of these limits was reached a moment ago, and certainly still is."""
         now = self._clock()
         for limit in limits:
             at, standing = self._refused.get(limit, (0.0, None))
             if standing is not None and now < at + min(standing.reset, REFUSE_SECONDS):
                 metrics.record_refused_request(limit.policy)
-                told = replace(standing, reset=at + standing.reset - now)
-                raise RateLimited(told, (told,))
+                current = replace(standing, reset=at + standing.reset - now)
+                raise RateLimited(current, (current,))
 
     async def aclose(self) -> None:
-        """Try Redis no more, where it is away. A try that is under way ends by itself, as soon as one always does."""
+        """Stop trying Redis, where it is away. A try that is under way ends by its own time limit."""
         self._closing.set()
         if self._probing is not None:
             await self._probing
@@ -78,16 +78,16 @@ class RateLimiter:
         if not limits:
             return RateDecision(())
         self.require_unrefused(*limits)
-        answer = await self._ask_redis(limits, take=take) or self._local.ask(limits, take=take)
-        if answer.reached is not None:
-            metrics.record_refused_request(answer.reached.limit.policy)
-            [limit] = [each for each in limits if each.subject == answer.reached.limit.subject]
-            self._refused[limit] = self._clock(), answer.reached
-            raise RateLimited(answer.reached, answer.standings)
-        return answer
+        decision = await self._ask_redis(limits, take=take) or self._local.ask(limits, take=take)
+        if decision.reached is not None:
+            metrics.record_refused_request(decision.reached.limit.policy)
+            [reached] = [limit for limit in limits if limit.subject == decision.reached.limit.subject]
+            self._refused[reached] = self._clock(), decision.reached
+            raise RateLimited(decision.reached, decision.standings)
+        return decision
 
     async def _ask_redis(self, limits: tuple[RateLimit, ...], *, take: bool) -> RateDecision | None:
-        """What Redis says; None while it is away."""
+        """The decision by the counts in Redis; None while it is away."""
         if self._is_away:
             return None
         try:
@@ -109,7 +109,7 @@ class RateLimiter:
             self._probing = asyncio.create_task(self._probe_until_back(), context=Context())
 
     async def _probe_until_back(self) -> None:
-        """Count something in Redis: one that answers, but does not take anything, is away as well."""
+        """Count a probe in Redis until it succeeds: a Redis that answers, but accepts no writes, is away, too."""
         with suppress_instrumentation():
             while self._is_away:
                 with suppress(TimeoutError):

@@ -9,10 +9,10 @@ from recollect.errors import TooManyRequests
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """So many requests (`quota`) in so many seconds.
+    """A limit of `quota` requests in `seconds`.
 
-    `policy` says to clients whose it is, in one word: key, tenant or address. `subject` names whom it is counted for,
-    in Redis; it holds no secret, and in braces what all limits of one request share.
+    `policy` tells clients in one word to whom it applies: key, tenant or address. `subject` is the key in Redis under
+    which it is counted; it holds no secret, and in braces the part that all limits of one request share.
     """
 
     policy: str
@@ -25,7 +25,7 @@ class RateLimit:
 class Standing:
     """What is left of a limit: requests now (`remaining`), and after how many seconds there is one more (`reset`).
 
-    The limit is the one in force, which is a smaller one while Redis is away.
+    `limit` is the one in force, which is smaller while Redis is away.
     """
 
     limit: RateLimit
@@ -34,24 +34,24 @@ class Standing:
 
     @property
     def reset_seconds(self) -> int:
-        """`reset` in whole seconds, after which it has surely come; none where nothing was used."""
+        """`reset` rounded up to whole seconds; 0 where nothing was used."""
         return math.ceil(self.reset + _SLACK_SECONDS) if self.reset else 0
 
 
 _SLACK_SECONDS = 0.002
-"""Redis tells times in milliseconds, and a limit is free again after the last of them."""
+"""Redis counts time in milliseconds, and a limit is free again only after the last of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class RateDecision:
-    """The standings of all limits of a request, and which of them was reached; None where none was."""
+    """The standings of all limits of a request, and the one that was reached, if any."""
 
     standings: Sequence[Standing]
     reached: Standing | None = None
 
 
 class RateLimited(TooManyRequests):
-    """A limit is reached. `standings` tells of this one, and of the request's others where they are known."""
+    """A limit is reached. `standings`: of this limit, and of the request's other limits where they are known."""
 
     def __init__(self, reached: Standing, standings: Sequence[Standing]) -> None:
         limit, seconds = reached.limit, max(reached.reset_seconds, 1)
@@ -67,8 +67,8 @@ class RateLimited(TooManyRequests):
 class SlidingWindow:
     """A sliding window counter: requests of this fixed window, and those of the one before, which count less and less.
 
-    `previous_ttl` is how long those of the previous window still count, `current_ttl` how long those of the current one
-    will, both in seconds: a window's own length, and as long again in which its requests fade.
+    `previous_ttl` is how long requests of the previous window still count, `current_ttl` how long those of the current
+    one will, both in seconds: a window lasts its length, and its requests fade over the same time after it.
     """
 
     previous: int
@@ -86,7 +86,7 @@ class SlidingWindow:
         return math.floor(self.previous * self.previous_ttl / length) + self.current
 
     def _seconds_until(self, most: int, length: int) -> float:
-        """How long it takes until no more than so many count, if nothing more is sent."""
+        """How long it takes until no more than `most` requests count, if none is sent."""
         if self.current <= most:
             return max(self.previous_ttl - length * (most - self.current + 1) / self.previous, 0.0)
         # This window has to end first; then its requests fade, too.

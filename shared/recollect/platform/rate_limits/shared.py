@@ -1,10 +1,10 @@
 """Counts in Redis, which all gateways share.
 
 They are the sliding window counters of the library `limits`: two numbers for each limit, however many requests it
-allows, by the clock of Redis, so that gateways whose clocks differ count alike. (Its moving window keeps the time of
-each request, as the gateways' clocks tell it.) The library asks for one limit at a time, and once more for what is
-left. Here its scripts run inside one: a request takes one round trip instead of four, and it is counted for all of its
-limits or, where one of them is reached, for none.
+allows, by the clock of Redis, so that gateways whose clocks differ count alike. (The library's moving window stores the
+time of each request by the gateway's clock.) The library counts one limit at a time, and needs a second call for what
+is left. Here its scripts run inside one script: a request takes one round trip instead of four, and it is counted for
+all of its limits or, where one of them is reached, for none.
 """
 
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ class SharedWindows:
         standings = [_window(reply).standing(limit) for limit, reply in zip(limits, windows, strict=True)]
         if take:
             return RateDecision(standings, standings[reached - 1] if reached else None)
-        return RateDecision(standings, next((each for each in standings if not each.remaining), None))
+        return RateDecision(standings, next((standing for standing in standings if not standing.remaining), None))
 
 
 def _window(reply: _WindowReply) -> SlidingWindow:

@@ -1,1 +1,1 @@
-"""Whether the database is as new as this version, as gateways and workers ask before they serve."""
+"""Check that the database is as new as this version, which gateways and workers make before they serve."""

@@ -1,7 +1,7 @@
 """Use cases of the schema's version.
 
-A database may be newer than whoever asks: while a new version is rolled out, the old one goes on beside it, and may
-start again. It may not be older: a query would meet columns that are not there.
+A database may be newer than this process: while a new version is rolled out, the old one goes on beside it, and may
+start again. It may not be older: queries would name columns that do not exist.
 """
 
 import asyncio
@@ -23,49 +23,49 @@ UNDEFINED = (
     asyncpg.UndefinedFunctionError,
     asyncpg.InvalidSchemaNameError,
 )
-"""What a query of this version meets in a database that lacks a migration, or that was never migrated."""
+"""Errors of this version's queries in a database that lacks a migration, or that was never migrated."""
 
 ANSWERED_WITHIN = 1.0
-"""Seconds within which a cell answers to be counted as usable, where there are several."""
+"""Seconds within which a cell must answer to count as usable, where there are several."""
 
 
 class SchemaCheck:
-    """Asks until the database has every migration of this version; from then on it is known, and nothing is asked."""
+    """Checks that the database has every migration of this version; once it has, the database is not asked again."""
 
-    def __init__(self, db: Database, wanted: list[str] | None = None) -> None:
+    def __init__(self, db: Database, required: list[str] | None = None) -> None:
         self._db = db
-        self._wanted = _all_migrations() if wanted is None else wanted
-        self._is_known = False
+        self._required = _all_migrations() if required is None else required
+        self._is_current = False
 
     async def require_current(self) -> None:
-        """Return where the database has them all; raises Unavailable where it lacks one, or is away."""
-        if self._is_known:
+        """Raise Unavailable where the database lacks a migration, or is away."""
+        if self._is_current:
             return
-        if lacks := await self._missing():
-            raise outdated(lacks[0])
-        self._is_known = True
+        if missing := await self._missing():
+            raise outdated(missing[0])
+        self._is_current = True
 
     async def require_usable(self) -> None:
-        """Return where the database has them all and answers; raises Unavailable."""
+        """Raise Unavailable where the database lacks a migration, or does not answer now."""
         await self.require_current()
         await self._db.ping()
 
     async def _missing(self) -> list[str]:
         async with self._db.system() as session:
-            return await _missing_of(session, self._wanted)
+            return await _missing_of(session, self._required)
 
 
 @asynccontextmanager
 async def told_outdated(session: Session) -> AsyncIterator[None]:
-    """For what asks without a check before: raise Unavailable where it met what is not there, since a migration lacks.
+    """For queries without a check before: raise Unavailable where they fail because a migration is missing.
 
-    Nothing is asked unless something fails, which then has left no transaction open in this session.
+    The migrations are only looked up after a failure, which must have left no transaction open in this session.
     """
     try:
         yield
     except UNDEFINED as error:
-        if lacks := await _missing_of(session, _all_migrations()):
-            raise outdated(lacks[0]) from error
+        if missing := await _missing_of(session, _all_migrations()):
+            raise outdated(missing[0]) from error
         raise
 
 
@@ -73,32 +73,32 @@ def _all_migrations() -> list[str]:
     return [migration.name for migration in migrations()]
 
 
-async def _missing_of(session: Session, wanted: list[str]) -> list[str]:
+async def _missing_of(session: Session, required: list[str]) -> list[str]:
     try:
-        return await store.missing_migrations(session, wanted=wanted)
+        return await store.missing_migrations(session, required=required)
     except UNDEFINED:
-        return wanted[-1:]  # It is older than the function, or was never migrated.
+        return required[-1:]  # The database is older than the function, or was never migrated.
 
 
 async def require_any_usable(home: SchemaCheck, others: Sequence[SchemaCheck]) -> None:
     """Return where home is usable or, while it is away, another cell, which then serves its own tenants.
 
-    The others are asked at once; each is waited for no longer than ANSWERED_WITHIN. Raises Unavailable, for what home
-    says; also where home is older than this version: whoever deploys one migrates it first.
+    The others are asked at once, and each has ANSWERED_WITHIN to answer. Raises the Unavailable of home, also where
+    home is older than this version: a deployment migrates home first.
     """
     if not others:
         await home.require_usable()
         return
-    trouble = await _trouble_of(home)
-    if trouble is None:
+    failure = await _failure_of(home)
+    if failure is None:
         return
-    if trouble.code == ErrorCode.SCHEMA_OUTDATED:
-        raise trouble
-    if None not in await asyncio.gather(*map(_trouble_of, others)):
-        raise trouble
+    if failure.code == ErrorCode.SCHEMA_OUTDATED:
+        raise failure
+    if None not in await asyncio.gather(*map(_failure_of, others)):
+        raise failure
 
 
-async def _trouble_of(check: SchemaCheck) -> Unavailable | None:
+async def _failure_of(check: SchemaCheck) -> Unavailable | None:
     try:
         async with asyncio.timeout(ANSWERED_WITHIN):
             await check.require_usable()

@@ -6,6 +6,6 @@ from recollect.platform.transactions import Session
 queries = Queries(__package__)
 
 
-async def missing_migrations(session: Session, *, wanted: list[str]) -> list[str]:
-    """Names of the wanted migrations that the database lacks."""
-    return [row["name"] for row in await session.fetch(queries.missing_migrations, wanted=wanted)]
+async def missing_migrations(session: Session, *, required: list[str]) -> list[str]:
+    """Names of the required migrations that the database lacks."""
+    return [row["name"] for row in await session.fetch(queries.missing_migrations, wanted=required)]

@@ -1,1 +1,1 @@
-"""Deliveries: events for one webhook each, and how it goes with sending them."""
+"""Deliveries: events for one webhook each, and the state of sending them."""

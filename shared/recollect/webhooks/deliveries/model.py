@@ -24,23 +24,23 @@ SEND_WEBHOOKS = "send_webhooks"
 """The wake-up that has a worker look for due deliveries."""
 
 GRAPH_CHANGED = "graph.changed"
-"""The one event whose data is not kept with its delivery: it stands in the graph's log."""
+"""The one event whose data is not stored with its delivery: it is read from the graph's log."""
 
 MAX_PENDING = 1_000
-"""Deliveries of one webhook that are still to be sent, at most (a few more if they are asked for at the same instant).
-Beyond, its events wait where they happened."""
+"""The most pending deliveries of one webhook (a few more if they are requested at the same instant). Beyond that, its
+events stay where they happened and are collected later."""
 
 MAX_KEPT = 10_000
-"""Deliveries of one webhook that are listed, about: beyond, the oldest that nothing follows for go after an hour."""
+"""About how many deliveries of a webhook are kept: beyond that, the oldest finished ones are deleted after an hour."""
 
 MAX_CHANGES = 50
-"""Changes of a graph that one event tells, at most."""
+"""The most changes of a graph in one event."""
 
 MAX_IDS = 20
-"""Ids of a change that are told, at most."""
+"""The most ids of a change in an event."""
 
 AT_ONCE_EACH = 2
-"""Requests of all workers to one webhook that are under way at once, at most."""
+"""The most concurrent requests of all workers to one webhook."""
 
 RETRY_WAITS = (
     timedelta(seconds=5),
@@ -53,25 +53,25 @@ RETRY_WAITS = (
     timedelta(hours=20),
     timedelta(hours=24),
 )
-"""How long to wait after each attempt that failed; after the one more there is none. The specification's example."""
+"""The wait after each failed attempt; the attempt after the last wait is the last. The specification's example."""
 
 JITTER = 0.2
-"""Each wait is this part longer or shorter, by chance, so that what failed together does not come back together."""
+"""Each wait is randomly longer or shorter by up to this part, so that attempts that failed together spread out."""
 
 LONGEST_RETRY_AFTER = timedelta(hours=24)
 """The longest wait that an answer may ask for."""
 
 FAILING_FOR = timedelta(days=5)
-"""A webhook none of whose attempts succeeded for so long is disabled."""
+"""A webhook is disabled when none of its attempts succeeded for this long."""
 
 PURPOSE = "webhook secrets"
-"""What the cipher is for that secrets are kept by."""
+"""The purpose of the cipher that encrypts secrets."""
 
 DeliveryStatus = Literal["pending", "delivered", "failed"]
 
 
 class AttemptError(StrEnum):
-    """Why an attempt failed, as far as is told: never what an answer said, nor anything of our network."""
+    """Why an attempt failed, as tenants see it: never the text of an answer, nor facts about our network."""
 
     NO_ANSWER = "no_answer"
     REFUSED = "refused"
@@ -82,9 +82,9 @@ class AttemptError(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """An event for one webhook, and how it goes with sending it. Its id is the `webhook-id` of every attempt.
+    """An event for one webhook, and the state of sending it. Its id is the `webhook-id` of every attempt.
 
-    `next_attempt_at` is null where none follows.
+    `next_attempt_at` is null where no attempt follows.
     """
 
     id: UUID
@@ -100,7 +100,7 @@ class Delivery:
 
     @property
     def status(self) -> DeliveryStatus:
-        """Whether it is still to be sent, was taken, or is given up."""
+        """Whether the delivery is pending, was accepted, or was given up."""
         if self.delivered_at is not None:
             return "delivered"
         return "failed" if self.next_attempt_at is None else "pending"
@@ -108,9 +108,10 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class NewDelivery:
-    """An event to be sent. `source` says what it is of: of one source a webhook gets one event.
+    """An event to send. `source` identifies its cause: a webhook gets one event for each source.
 
-    Changes of a graph are told by its id and revisions, from after one to the other; other events have their `data`.
+    Changes of a graph are described by its id and a range of revisions, `after_revision` excluded; other events have
+    their `data`.
     """
 
     event_type: str
@@ -124,7 +125,7 @@ class NewDelivery:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedDelivery:
-    """A delivery that a worker has claimed for one attempt, with where it goes and what signs it, encrypted."""
+    """A delivery that a worker has claimed for one attempt, with its address and the encrypted signing secrets."""
 
     id: UUID
     webhook_id: UUID
@@ -143,7 +144,7 @@ class ClaimedDelivery:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What one attempt sends, but for the signature, which tells its time."""
+    """The content of an attempt, without the signature, which depends on the time."""
 
     delivery: ClaimedDelivery
     body: bytes
@@ -151,7 +152,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How an attempt ended: the status of the answer, if there was one, and why it failed, if it did.
+    """The outcome of an attempt: the status of the answer, if there was one, and why it failed, if it did.
 
     `retry_after`: how long the answer asked to wait.
     """
@@ -162,20 +163,20 @@ class Outcome:
 
 
 def outcome_of(status: int, retry_after: str | None) -> Outcome:
-    """What an answer's status means, and its `Retry-After` in seconds; a redirect is never followed."""
+    """The outcome by an answer's status and its `Retry-After` in seconds; a redirect is never followed."""
     if 200 <= status < 300:
         return Outcome(status)
     if 300 <= status < 400:
         return Outcome(status, AttemptError.REDIRECTED)
     if status == 410:
         return Outcome(status, AttemptError.GONE)
-    asked = retry_after.strip() if retry_after else ""
-    wait = timedelta(seconds=int(asked)) if asked.isdecimal() and len(asked) < 10 else None
+    text = retry_after.strip() if retry_after else ""
+    wait = timedelta(seconds=int(text)) if text.isdecimal() and len(text) < 10 else None
     return Outcome(status, AttemptError.REFUSED, wait and min(wait, LONGEST_RETRY_AFTER))
 
 
 def wait_after(attempts: int, outcome: Outcome) -> timedelta | None:
-    """How long to wait after so many attempts, the last of which failed so; None where no other follows."""
+    """How long to wait after this many attempts, the last of which failed; None where no other follows."""
     if outcome.error is AttemptError.GONE or attempts > len(RETRY_WAITS):
         return None
     wait = RETRY_WAITS[attempts - 1] * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 - no secret
@@ -183,13 +184,13 @@ def wait_after(attempts: int, outcome: Outcome) -> timedelta | None:
 
 
 def event_body(delivery: ClaimedDelivery, data: Mapping[str, Any]) -> bytes:
-    """The body of an event, alike at every attempt."""
+    """The body of an event, the same at every attempt."""
     return msgspec.json.encode({"type": delivery.event_type, "timestamp": delivery.occurred_at, "data": data})
 
 
 def changes_data(graph_id: UUID, after_revision: int, revision: int, changes: Sequence[Change]) -> dict[str, Any]:
     """The data of `graph.changed`: never stored text or names."""
-    told = [
+    entries = [
         {
             "revision": change.revision,
             "at": change.at,
@@ -201,19 +202,19 @@ def changes_data(graph_id: UUID, after_revision: int, revision: int, changes: Se
         }
         for change in changes
     ]
-    return {"graph": graph_id, "after_revision": after_revision, "revision": revision, "changes": told}
+    return {"graph": graph_id, "after_revision": after_revision, "revision": revision, "changes": entries}
 
 
 def signed_headers(message: Message, cipher: Cipher, tenant_id: UUID, at: datetime) -> dict[str, str]:
-    """The headers of an attempt at a time; signed by the previous secret, too, while that one holds.
+    """The headers of an attempt at a time, signed by the previous secret, too, while that is valid.
 
-    Raises ValueError where a secret cannot be read: it was encrypted under another RECOLLECT_KEY_SECRET.
+    Raises ValueError where a secret cannot be decrypted: it was encrypted under another RECOLLECT_KEY_SECRET.
     """
     delivery, seconds = message.delivery, str(int(at.timestamp()))
     bound_to = secret_binding(tenant_id, delivery.webhook_id)
-    signed = b".".join([str(delivery.id).encode(), seconds.encode(), message.body])
+    content = b".".join([str(delivery.id).encode(), seconds.encode(), message.body])
     secrets = [secret for secret in (delivery.secret, delivery.previous_secret) if secret is not None]
-    signatures = [signature(cipher.decrypt(secret, bound_to=bound_to), signed) for secret in secrets]
+    signatures = [signature(cipher.decrypt(secret, bound_to=bound_to), content) for secret in secrets]
     return {
         "Content-Type": "application/json",
         "webhook-id": str(delivery.id),
@@ -222,11 +223,11 @@ def signed_headers(message: Message, cipher: Cipher, tenant_id: UUID, at: dateti
     }
 
 
-def signature(secret: bytes, signed: bytes) -> str:
+def signature(secret: bytes, content: bytes) -> str:
     """The signature of `id.timestamp.body` under one secret."""
-    return "v1," + base64.b64encode(hmac.digest(secret, signed, hashlib.sha256)).decode()
+    return "v1," + base64.b64encode(hmac.digest(secret, content, hashlib.sha256)).decode()
 
 
 def secret_binding(tenant_id: UUID, webhook_id: UUID) -> str:
-    """What a secret is encrypted for: moved to another webhook's row, it opens nothing."""
+    """The binding of an encrypted secret: in another webhook's row it cannot be decrypted."""
     return f"{tenant_id} {webhook_id}"

@@ -1,6 +1,6 @@
-"""Use cases of deliveries: add and list them, claim them for an attempt, record how it went, replay them.
+"""Use cases of deliveries: add and list them, claim them for an attempt, record its outcome, replay them.
 
-At least once: a worker that dies between sending and recording leaves a delivery that is sent again, under the same id.
+Delivery is at least once: if a worker dies between sending and recording, the delivery is sent again under the same id.
 """
 
 from collections.abc import Sequence
@@ -34,17 +34,17 @@ from recollect.webhooks.deliveries.model import (
 )
 
 REMOVED_AT_ONCE = 1_000
-"""Deliveries that one transaction removes, at most."""
+"""The most deliveries that one transaction removes."""
 
 
 async def tenants_with_due(db: Database) -> list[UUID]:
-    """Active tenants that have a delivery to be sent now."""
+    """Active tenants that have a due delivery."""
     async with db.system() as session:
         return await store.tenants_with_due(session)
 
 
 async def tenants_with_old(db: Database, *, kept: timedelta) -> list[UUID]:
-    """Active tenants with deliveries that are older than they are kept."""
+    """Active tenants with deliveries older than `kept`."""
     async with db.system() as session:
         return await store.tenants_with_old(session, kept=kept)
 
@@ -55,7 +55,7 @@ async def room(tx: Transaction, webhook_id: UUID) -> int:
 
 
 async def add(tx: Transaction, webhook_id: UUID, new: Sequence[NewDelivery]) -> list[Delivery]:
-    """Have events sent to a webhook once this transaction has committed; those of a source that it has had are not."""
+    """Have events sent to a webhook once this transaction has committed, except for sources that it has had."""
     if not new:
         return []
     added = await store.insert_deliveries(tx, webhook_id, new)
@@ -77,7 +77,7 @@ async def list_deliveries(
 
 
 async def replay(tx: Transaction, webhook_id: UUID, delivery_id: UUID) -> Delivery:
-    """Send a delivery once more under its id, whatever became of it. Raises NotFound, Conflict where too many wait."""
+    """Send a delivery again under its id, in whatever state it is. Raises NotFound, Conflict where too many wait."""
     await require_room(tx, webhook_id)
     delivery = await store.replay_delivery(tx, webhook_id, delivery_id)
     if delivery is None:
@@ -87,9 +87,9 @@ async def replay(tx: Transaction, webhook_id: UUID, delivery_id: UUID) -> Delive
 
 
 async def replay_failed(tx: Transaction, webhook_id: UUID, *, since: datetime) -> tuple[int, bool]:
-    """Send once more what was given up of events since a time, the oldest first, as far as there is room.
+    """Send again the given-up deliveries of events since a time, the oldest first, as far as there is room.
 
-    How many that is, and whether more may be left for another call.
+    Returns how many there were, and whether more may be left for another call.
     """
     free = await room(tx, webhook_id)
     replayed = await store.replay_failed(tx, webhook_id, since=since, limit=max(free, 0))
@@ -98,7 +98,7 @@ async def replay_failed(tx: Transaction, webhook_id: UUID, *, since: datetime) -
 
 
 async def require_room(tx: Transaction, webhook_id: UUID) -> None:
-    """Raise Conflict where a webhook has as many deliveries pending as it may."""
+    """Raise Conflict where a webhook has the most pending deliveries that it may."""
     if await room(tx, webhook_id) < 1:
         raise Conflict(
             f"{MAX_PENDING} deliveries of this webhook are still to be sent. Wait until some are.",
@@ -114,10 +114,10 @@ async def claim(tx: Transaction, *, lease: timedelta, limit: int) -> list[Messag
 
 
 async def record(tx: Transaction, delivery: ClaimedDelivery, outcome: Outcome) -> str | None:
-    """Record how an attempt ended; why its webhook was disabled for that, or None where it was not.
+    """Record the outcome of an attempt; the reason if it disabled the webhook, else None.
 
-    Where another worker has the delivery meanwhile, nothing of it changes. The webhook comes first, as where one is
-    deleted: nobody waits for another who waits.
+    Where another worker has claimed the delivery meanwhile, the delivery is unchanged. The webhook's row is locked
+    first, as in its deletion, so that they cannot deadlock.
     """
     if outcome.error is None:
         await store.note_success(tx, delivery.webhook_id)
@@ -135,7 +135,7 @@ async def record(tx: Transaction, delivery: ClaimedDelivery, outcome: Outcome) -
 
 
 async def remove_old(tx: Transaction, *, kept: timedelta) -> bool:
-    """Remove deliveries that are older than they are kept, sent or not; whether there may be more."""
+    """Remove deliveries older than `kept`, sent or not; whether there may be more."""
     return await store.remove_old(tx, kept=kept, limit=REMOVED_AT_ONCE)
 
 

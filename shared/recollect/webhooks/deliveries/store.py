@@ -13,12 +13,12 @@ queries = Queries(__package__)
 
 
 async def tenants_with_due(session: Session) -> list[UUID]:
-    """Tenants that have a delivery to be sent now."""
+    """Tenants that have a due delivery."""
     return [row["tenant_id"] for row in await session.fetch(queries.tenants_with_due)]
 
 
 async def tenants_with_old(session: Session, *, kept: timedelta) -> list[UUID]:
-    """Tenants with deliveries that are older than they are kept."""
+    """Tenants with deliveries older than `kept`."""
     return [row["tenant_id"] for row in await session.fetch(queries.tenants_with_old, kept=kept)]
 
 
@@ -29,7 +29,7 @@ async def count_pending(tx: Transaction, webhook_id: UUID, *, max_pending: int) 
 
 
 async def insert_deliveries(tx: Transaction, webhook_id: UUID, new: Sequence[NewDelivery]) -> list[Delivery]:
-    """Store deliveries, but for sources of which the webhook has one; those that were stored."""
+    """Store deliveries, except for sources that the webhook has had; the stored ones."""
     rows = await tx.fetch(
         queries.insert_deliveries,
         webhook_id=webhook_id,
@@ -54,29 +54,29 @@ async def list_deliveries(
 
 
 async def replay_delivery(tx: Transaction, webhook_id: UUID, delivery_id: UUID) -> Delivery | None:
-    """Let a delivery be sent once more; None if the webhook has no such one."""
+    """Make a delivery due again; None if the webhook has no such one."""
     row = await tx.fetchrow(queries.replay_delivery, webhook_id=webhook_id, id=delivery_id)
     return Delivery(**row) if row else None
 
 
 async def replay_failed(tx: Transaction, webhook_id: UUID, *, since: datetime, limit: int) -> int:
-    """Let deliveries be sent once more that are given up; how many."""
+    """Make given-up deliveries due again; how many."""
     return len(await tx.fetch(queries.replay_failed, webhook_id=webhook_id, since=since, limit=limit))
 
 
 async def lock_claims(tx: Transaction) -> None:
-    """Wait until no other worker claims deliveries of the tenant."""
+    """Lock the tenant's deliveries against claims of other workers."""
     await tx.execute(queries.lock_claims)
 
 
 async def claim_deliveries(tx: Transaction, *, lease: timedelta, each: int, limit: int) -> list[ClaimedDelivery]:
-    """Take due deliveries of the tenant for one attempt each."""
+    """Claim due deliveries of the tenant for one attempt each."""
     rows = await tx.fetch(queries.claim_deliveries, lease_id=uuid4(), lease=lease, each=each, limit=limit)
     return [ClaimedDelivery(**row) for row in rows]
 
 
 async def record_success(tx: Transaction, delivery: ClaimedDelivery, *, status: int) -> bool:
-    """A delivery was taken; False if another worker has it."""
+    """Record that a delivery was accepted; False if another worker has it."""
     recorded = await tx.fetchval(queries.record_success, id=delivery.id, lease_id=delivery.lease, status=status)
     return recorded is not None
 
@@ -84,7 +84,7 @@ async def record_success(tx: Transaction, delivery: ClaimedDelivery, *, status: 
 async def record_failure(
     tx: Transaction, delivery: ClaimedDelivery, *, status: int | None, error: AttemptError, wait: timedelta | None
 ) -> bool:
-    """An attempt failed; the next one comes after a wait, or none; False if another worker has the delivery."""
+    """Record a failed attempt, and the wait before the next one, if any; False if another worker has the delivery."""
     recorded = await tx.fetchval(
         queries.record_failure, id=delivery.id, lease_id=delivery.lease, status=status, error=error, wait=wait
     )
@@ -92,18 +92,18 @@ async def record_failure(
 
 
 async def note_success(tx: Transaction, webhook_id: UUID) -> None:
-    """An attempt at a webhook succeeded."""
+    """Record that an attempt at a webhook succeeded."""
     await tx.execute(queries.note_success, webhook_id=webhook_id)
 
 
 async def note_failure(tx: Transaction, webhook_id: UUID, *, gone: bool, failing: timedelta) -> str | None:
-    """An attempt at a webhook failed; why it was disabled for that, or None where it was not."""
+    """Record that an attempt at a webhook failed; the reason if that disabled it, else None."""
     reason: str | None = await tx.fetchval(queries.note_failure, webhook_id=webhook_id, gone=gone, failing=failing)
     return reason
 
 
 async def remove_old(tx: Transaction, *, kept: timedelta, limit: int) -> bool:
-    """Remove deliveries that are older than they are kept; whether there may be more."""
+    """Remove deliveries older than `kept`; whether there may be more."""
     more: bool = await tx.fetchval(queries.remove_old, kept=kept, limit=limit)
     return more
 

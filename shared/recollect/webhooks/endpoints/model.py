@@ -1,4 +1,4 @@
-"""Webhooks as they are asked for, listed and changed."""
+"""Webhooks as they are created, listed and changed."""
 
 import base64
 import secrets
@@ -11,14 +11,14 @@ from recollect.printable import controls
 from recollect.webhooks.events.model import EventType, known_types
 
 MAX_WEBHOOKS = 20
-"""Webhooks of one tenant, at most (a few more if they are asked for at the same instant)."""
+"""The most webhooks of one tenant."""
 
 MAX_DESCRIPTION = 500
 MAX_GRAPHS = 200
-"""Graphs that one webhook may be confined to, at most."""
+"""The most graphs to which one webhook may be confined."""
 
 MAX_OVERLAP = timedelta(days=7)
-"""How long a secret may go on signing beside the one that takes its place."""
+"""How long a replaced secret may go on signing beside its successor."""
 
 SECRET_LENGTH = 32
 SECRET_PREFIX = "whsec_"  # noqa: S105 - how a secret begins, as the specification says
@@ -28,7 +28,7 @@ SECRET_PREFIX = "whsec_"  # noqa: S105 - how a secret begins, as the specificati
 class Webhook:
     """A webhook as it is listed: never its secret.
 
-    `graph_ids` None: of all graphs, those to come too. `disabled_reason`: `asked`, `gone` (it answered 410) or
+    `graph_ids` None: all graphs, future ones included. `disabled_reason`: `asked`, `gone` (it answered 410) or
     `failing`; None while it is enabled. `failing_since`: since when no attempt succeeded.
     """
 
@@ -48,7 +48,7 @@ class Webhook:
 
 @dataclass(frozen=True, slots=True)
 class NewWebhook:
-    """What is asked of a new webhook. `graph_ids` None: of all graphs."""
+    """The properties of a webhook to create. `graph_ids` None: all graphs."""
 
     url: str
     event_types: tuple[EventType, ...]
@@ -56,7 +56,7 @@ class NewWebhook:
     graph_ids: tuple[UUID, ...] | None = None
 
     def require_valid(self) -> None:
-        """Raise InvalidInput for what no webhook may be."""
+        """Raise InvalidInput for properties that no webhook may have."""
         require_description(self.description)
         if not self.event_types:
             raise InvalidInput("A webhook is told of one type of event at least", path="events")
@@ -64,7 +64,7 @@ class NewWebhook:
 
 @dataclass(frozen=True, slots=True)
 class WebhookPatch:
-    """What is to change. None leaves a field as it is; `every_graph` takes the confinement to some graphs away."""
+    """Changes to a webhook. None leaves a field unchanged; `every_graph` removes the confinement to some graphs."""
 
     url: str | None = None
     description: str | None = None
@@ -74,7 +74,7 @@ class WebhookPatch:
     enabled: bool | None = None
 
     def applied_to(self, webhook: Webhook) -> NewWebhook:
-        """What the webhook is to be told, where and of what."""
+        """The properties of the webhook after these changes."""
         graph_ids = None if self.every_graph else self.graph_ids or webhook.graph_ids
         types = tuple(sorted(known_types(webhook.event_types)))
         return NewWebhook(
@@ -99,7 +99,7 @@ def new_secret() -> bytes:
 
 
 def shown_secret(secret: bytes) -> str:
-    """A secret as the specification writes one: `whsec_…`."""
+    """A secret in the form of the specification: `whsec_…`."""
     return SECRET_PREFIX + base64.b64encode(secret).decode()
 
 

@@ -1,7 +1,7 @@
-"""Use cases of webhooks: make, list, change and delete them, rotate their secrets, have them tested.
+"""Use cases of webhooks: create, list, change and delete them, rotate their secrets, send test events.
 
-A webhook is the tenant's, as its graphs are, and outlives the credential that made it. So only an admin whom no
-allow-list confines to some graphs makes, sees or changes one.
+A webhook belongs to the tenant, as its graphs do, and outlives the credential that created it. So only admins without
+an allow-list of graphs may create, see or change webhooks.
 """
 
 from collections.abc import Sequence
@@ -33,9 +33,9 @@ from recollect.webhooks.events.model import TEST, known_types
 
 
 async def create_webhook(tx: Transaction, new: NewWebhook, *, pepper: bytes) -> IssuedWebhook:
-    """Make a webhook, which is told of what happens from now on; its secret is in the answer and nowhere else.
+    """Create a webhook, which gets events from now on; its secret is in the result and nowhere else.
 
-    Raises InvalidInput, Conflict where the tenant has as many as it may, Forbidden under an allow-list.
+    Raises InvalidInput, Conflict where the tenant has MAX_WEBHOOKS, Forbidden under an allow-list.
     """
     _require_unconfined(tx.caller)
     new.require_valid()
@@ -54,7 +54,7 @@ async def create_webhook(tx: Transaction, new: NewWebhook, *, pepper: bytes) -> 
 
 
 async def list_webhooks(tx: Transaction, *, after: UUID | None = None, limit: int = 50) -> list[Webhook]:
-    """The tenant's webhooks, oldest first, disabled ones too. Raises Forbidden under an allow-list."""
+    """The tenant's webhooks, oldest first, disabled ones included. Raises Forbidden under an allow-list."""
     _require_unconfined(tx.caller)
     return await store.list_webhooks(tx, after=after, limit=limit)
 
@@ -66,22 +66,22 @@ async def get_webhook(tx: Transaction, webhook_id: UUID) -> Webhook:
 
 
 async def change_webhook(tx: Transaction, webhook_id: UUID, patch: WebhookPatch) -> Webhook:
-    """Change a webhook. Of what it was not told so far it is told from now on; of graphs, from where it was.
+    """Change a webhook. It gets new types of events from now on, and changes of graphs from its present position.
 
-    One that is enabled again is told of what happened meanwhile, and what it has pending is sent. Raises NotFound,
+    A webhook that is enabled again gets the events that happened meanwhile and its pending deliveries. Raises NotFound,
     InvalidInput, Forbidden under an allow-list.
     """
     _require_unconfined(tx.caller)
     webhook = _found(await store.lock_webhook(tx, webhook_id))
-    told = patch.applied_to(webhook)
-    told.require_valid()
-    was = known_types(webhook.event_types)
-    other = frozenset(told.event_types) != was or told.graph_ids != webhook.graph_ids
-    if other:  # What happened before is told as it was to be told.
+    patched = patch.applied_to(webhook)
+    patched.require_valid()
+    old_types = known_types(webhook.event_types)
+    has_new_filter = frozenset(patched.event_types) != old_types or patched.graph_ids != webhook.graph_ids
+    if has_new_filter:  # Earlier events are collected by the old filter.
         await events.collect(tx, only=webhook_id)
-    changed = await store.update_webhook(tx, webhook_id, told, anew=other)
-    if other:
-        await events.begin(tx, webhook_id, told.event_types, told.graph_ids, was=was)
+    changed = await store.update_webhook(tx, webhook_id, patched, anew=has_new_filter)
+    if has_new_filter:
+        await events.begin(tx, webhook_id, patched.event_types, patched.graph_ids, was=old_types)
     if patch.enabled is not None and patch.enabled is not webhook.enabled:
         change = store.enable_webhook if patch.enabled else store.disable_webhook
         changed = await change(tx, webhook_id)
@@ -91,7 +91,7 @@ async def change_webhook(tx: Transaction, webhook_id: UUID, patch: WebhookPatch)
 
 
 async def delete_webhook(tx: Transaction, webhook_id: UUID) -> None:
-    """Delete a webhook with all that was to be sent. Raises NotFound, Forbidden under an allow-list."""
+    """Delete a webhook with its deliveries. Raises NotFound, Forbidden under an allow-list."""
     _require_unconfined(tx.caller)
     if not await store.delete_webhook(tx, webhook_id):
         raise _no_webhook()
@@ -99,7 +99,7 @@ async def delete_webhook(tx: Transaction, webhook_id: UUID) -> None:
 
 
 async def rotate_secret(tx: Transaction, webhook_id: UUID, *, overlap: timedelta, pepper: bytes) -> IssuedWebhook:
-    """Give a webhook another secret; the one so far signs, too, until the overlap ends.
+    """Give a webhook another secret; the old one signs, too, until the overlap ends.
 
     Raises NotFound, InvalidInput for an overlap out of bounds, Forbidden under an allow-list.
     """
@@ -114,7 +114,7 @@ async def rotate_secret(tx: Transaction, webhook_id: UUID, *, overlap: timedelta
 
 
 async def test_webhook(tx: Transaction, webhook_id: UUID) -> Delivery:
-    """Send a webhook an event that says nothing. Raises NotFound, Conflict, Forbidden under an allow-list."""
+    """Send a webhook a test event. Raises NotFound, Conflict, Forbidden under an allow-list."""
     await _require_enabled(tx, webhook_id)
     await deliveries.require_room(tx, webhook_id)
     now = datetime.now(UTC)
@@ -132,19 +132,19 @@ async def list_deliveries(
     before: UUID | None = None,
     limit: int = 50,
 ) -> Sequence[Delivery]:
-    """What a webhook was sent, or is to be, newest first. Raises NotFound, Forbidden under an allow-list."""
+    """A webhook's deliveries, newest first. Raises NotFound, Forbidden under an allow-list."""
     await get_webhook(tx, webhook_id)
     return await deliveries.list_deliveries(tx, webhook_id, status=status, before=before, limit=limit)
 
 
 async def replay(tx: Transaction, webhook_id: UUID, delivery_id: UUID) -> Delivery:
-    """Send a delivery once more, under its id. Raises NotFound, Conflict, Forbidden under an allow-list."""
+    """Send a delivery again, under its id. Raises NotFound, Conflict, Forbidden under an allow-list."""
     await _require_enabled(tx, webhook_id)
     return await deliveries.replay(tx, webhook_id, delivery_id)
 
 
 async def replay_failed(tx: Transaction, webhook_id: UUID, *, since: datetime) -> tuple[int, bool]:
-    """Send once more what was given up of events since a time; how many, and whether more may be left.
+    """Send again the given-up deliveries of events since a time; how many, and whether more may be left.
 
     Raises NotFound, Conflict for a webhook that is disabled, Forbidden under an allow-list.
     """
@@ -153,7 +153,7 @@ async def replay_failed(tx: Transaction, webhook_id: UUID, *, since: datetime) -
 
 
 def cipher_of(pepper: bytes) -> Cipher:
-    """What secrets are encrypted by; made of the secret that keys are hashed with."""
+    """The cipher of webhook secrets, derived from the secret that keys are hashed with."""
     return Cipher.of(pepper, purpose=PURPOSE)
 
 
@@ -182,7 +182,7 @@ def _no_webhook() -> NotFound:
 
 
 def _require_unconfined(caller: Caller) -> None:
-    """A webhook outlives who made it: one who is confined to some graphs would be told of them for ever after."""
+    """Raise Forbidden under an allow-list: the webhook would outlive the credential, and still send its events."""
     if caller.graphs is not None:
         raise Forbidden(
             "This credential is confined to some graphs and cannot use webhooks, which are the tenant's. Ask an admin.",

@@ -13,14 +13,14 @@ queries = Queries(__package__)
 
 
 async def lock_webhooks(tx: Transaction) -> None:
-    """Let nobody add a webhook until the transaction ends."""
+    """Lock the tenant's webhooks against additions until the transaction ends."""
     await tx.execute(queries.lock_webhooks)
 
 
 async def insert_webhook(
     tx: Transaction, webhook_id: UUID, new: NewWebhook, *, secret: bytes, max_webhooks: int
 ) -> Webhook | None:
-    """Store a webhook with its encrypted secret; None where the tenant has so many."""
+    """Store a webhook with its encrypted secret; None where the tenant has `max_webhooks`."""
     row = await tx.fetchrow(
         queries.insert_webhook,
         id=webhook_id,
@@ -47,20 +47,20 @@ async def find_webhook(tx: Transaction, webhook_id: UUID) -> Webhook | None:
 
 
 async def lock_webhook(tx: Transaction, webhook_id: UUID) -> Webhook | None:
-    """A webhook, which nobody changes until the transaction ends; or None."""
+    """A webhook, locked until the transaction ends; or None."""
     row = await tx.fetchrow(queries.lock_webhook, id=webhook_id)
     return _webhook(row) if row else None
 
 
-async def update_webhook(tx: Transaction, webhook_id: UUID, told: NewWebhook, *, anew: bool) -> Webhook:
-    """Store where a webhook that is there is told, and of what."""
+async def update_webhook(tx: Transaction, webhook_id: UUID, patched: NewWebhook, *, anew: bool) -> Webhook:
+    """Store the address and the filter of an existing webhook."""
     row = await tx.fetchrow(
         queries.update_webhook,
         id=webhook_id,
-        url=told.url,
-        description=told.description,
-        event_types=list(told.event_types),
-        graph_ids=told.graph_ids,
+        url=patched.url,
+        description=patched.description,
+        event_types=list(patched.event_types),
+        graph_ids=patched.graph_ids,
         anew=anew,
     )
     assert row is not None
@@ -68,14 +68,14 @@ async def update_webhook(tx: Transaction, webhook_id: UUID, told: NewWebhook, *,
 
 
 async def enable_webhook(tx: Transaction, webhook_id: UUID) -> Webhook:
-    """Enable a webhook that is there."""
+    """Enable an existing webhook."""
     row = await tx.fetchrow(queries.enable_webhook, id=webhook_id)
     assert row is not None
     return _webhook(row)
 
 
 async def disable_webhook(tx: Transaction, webhook_id: UUID) -> Webhook:
-    """Disable a webhook that is there."""
+    """Disable an existing webhook."""
     row = await tx.fetchrow(queries.disable_webhook, id=webhook_id)
     assert row is not None
     return _webhook(row)
@@ -88,7 +88,7 @@ async def replace_secret(tx: Transaction, webhook_id: UUID, *, secret: bytes, ov
 
 
 async def delete_webhook(tx: Transaction, webhook_id: UUID) -> bool:
-    """Delete a webhook; whether it was there."""
+    """Delete a webhook; False where there is none."""
     return await tx.fetchval(queries.delete_webhook, id=webhook_id) is not None
 
 

@@ -1,8 +1,8 @@
-"""Events: which there are, and who is told of them.
+"""Types of events, and the filters of webhooks.
 
-To add one: a name here, a query that finds it in what is stored, a function in `service` that makes it of a row, and
-its part of `tenants_with_webhook_news` (a migration). Its data holds ids, counts and words of ours; never stored text
-or names.
+To add a type: a name here, a query that finds its events in the tables, a function in `service` that makes an event of
+a row, and its part of `tenants_with_webhook_news` (a migration). Its data holds ids, counts and words of the code;
+never stored text or names.
 """
 
 from collections.abc import Iterable
@@ -32,7 +32,7 @@ TEST = "webhook.test"
 
 
 def known_types(names: Iterable[str]) -> frozenset[EventType]:
-    """The types of these names; one that a newer version knows is passed over."""
+    """The types of these names; unknown names, of a newer version, are ignored."""
     return frozenset(EventType(name) for name in names if name in set(EventType))
 
 
@@ -41,16 +41,16 @@ JOB_EVENTS = frozenset({EventType.JOB_FINISHED, EventType.JOB_FAILED})
 KEY_EVENTS = frozenset({EventType.KEY_CREATED, EventType.KEY_REVOKED})
 
 OVERLAP = timedelta(minutes=10)
-"""So far back jobs, keys and members are looked at again: the transaction that wrote a time may commit after a later
-one was seen. None runs for so long."""
+"""How far back each look reads jobs, keys and members again: a transaction may commit after a look that saw a later
+time. No transaction takes this long."""
 
 FOUND_AT_ONCE = 1_000
-"""Events of one webhook that one look finds, at most."""
+"""The most events of one webhook that one look finds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What a webhook is told of: which events, of which graphs (None: of all), and from which time on."""
+    """The events that a webhook gets: their types, their graphs (None: all), and from which time on."""
 
     id: UUID
     event_types: frozenset[EventType]
@@ -59,13 +59,13 @@ class Watch:
     now: datetime
 
     def wants(self, *types: EventType) -> bool:
-        """Whether it is told of one of these."""
+        """Whether it gets one of these types."""
         return not self.event_types.isdisjoint(types)
 
 
 @dataclass(frozen=True, slots=True)
 class GraphNews:
-    """Revisions of a graph that a webhook was not told of."""
+    """New revisions of a graph for a webhook."""
 
     graph_id: UUID
     after_revision: int
@@ -75,7 +75,7 @@ class GraphNews:
 
 @dataclass(frozen=True, slots=True)
 class GraphMade:
-    """A graph that a webhook did not know."""
+    """A new graph for a webhook."""
 
     graph_id: UUID
     created_at: datetime
@@ -97,7 +97,7 @@ class JobEnded:
 
 @dataclass(frozen=True, slots=True)
 class KeyEvent:
-    """A key that was made or revoked."""
+    """A key that was created or revoked."""
 
     id: UUID
     event_type: str
@@ -108,7 +108,7 @@ class KeyEvent:
 
 @dataclass(frozen=True, slots=True)
 class MemberJoined:
-    """A person who became a member, with their role now."""
+    """A person who became a member, with their present role."""
 
     person_id: UUID
     role: str
@@ -118,7 +118,7 @@ class MemberJoined:
 
 @dataclass(frozen=True, slots=True)
 class MemberRemoved:
-    """A person who is no member any more, with the role that they had. `entry_id`: of the audit log, which tells it."""
+    """A person who is no member any more, with their last role. `entry_id`: the entry of the audit log about it."""
 
     entry_id: UUID
     person: str

@@ -1,9 +1,9 @@
-"""Use cases of events: find what happened since a webhook was last told, and make it deliveries.
+"""Use cases of events: find new events for a webhook, and create deliveries for them.
 
-Nothing is written for it where something happens. Graphs are told by a cursor, the last revision that a webhook was
-told of: revisions have no gaps, so that none is missed and none is told twice. What else there is carries the time at
-which it happened; that is looked for a little further back each time, and by its source told once.
-Of members who were removed the audit log tells, which is written in the transaction that removes them.
+Nothing is written for webhooks when something happens. For graphs, a cursor holds the last revision that a webhook
+got: revisions have no gaps, so that none is missed and none is sent twice. Other events have the time at which they
+happened; each look goes a little further back than the last one, and each source is sent once. Removed members are
+found in the audit log, which is written in the transaction that removes them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,13 +27,13 @@ from recollect.webhooks.events.model import (
 
 
 async def tenants_with_news(db: Database) -> list[UUID]:
-    """Active tenants that may have something to tell a webhook."""
+    """Active tenants that may have new events for a webhook."""
     async with db.system() as session:
         return await store.tenants_with_news(session, overlap=OVERLAP)
 
 
 async def collect(tx: Transaction, *, only: UUID | None = None) -> int:
-    """Make deliveries of all that the tenant's webhooks, or one, were not told of, as far as they have room."""
+    """Create deliveries of new events for the tenant's webhooks, or for one, as far as they have room."""
     added = 0
     for watch in await store.lock_watches(tx, only=only, overlap=OVERLAP):
         room = min(await deliveries.room(tx, watch.id), FOUND_AT_ONCE)
@@ -50,30 +50,30 @@ async def begin(
     *,
     was: Iterable[EventType] = (),
 ) -> None:
-    """Tell a webhook of graphs from what they are now on; of those that it knows, if it was told of changes, as before.
+    """Set a webhook's cursors to the present revisions of its graphs; those of known graphs stay if it got changes.
 
-    `was`: what it was told of so far.
+    `was`: the types of events that it got so far.
     """
-    told, known = frozenset(event_types) & GRAPH_EVENTS, frozenset(was)
-    await store.keep_cursors(tx, webhook_id, graph_ids=graph_ids, graphs=bool(told))
-    if told:
-        anew = EventType.GRAPH_CHANGED in told - known
+    graph_types, old_types = frozenset(event_types) & GRAPH_EVENTS, frozenset(was)
+    await store.keep_cursors(tx, webhook_id, graph_ids=graph_ids, graphs=bool(graph_types))
+    if graph_types:
+        anew = EventType.GRAPH_CHANGED in graph_types - old_types
         await store.set_cursors(tx, webhook_id, graph_ids=graph_ids, anew=anew)
 
 
 async def _collect(tx: Transaction, watch: Watch, room: int) -> int:
     found: list[NewDelivery] = []
-    complete = True
+    is_complete = True
     for find in (_graphs_made, _graphs_changed, _graphs_deleted, _jobs, _keys, _members, _removed_members):
-        left = room - len(found)
-        if left <= 0:
-            complete = False
+        remaining = room - len(found)
+        if remaining <= 0:
+            is_complete = False
             break
-        of_kind = await find(tx, watch, left)
-        complete = complete and len(of_kind) < left
-        found += of_kind
+        events = await find(tx, watch, remaining)
+        is_complete = is_complete and len(events) < remaining
+        found += events
     added = await deliveries.add(tx, watch.id, found)
-    if complete:
+    if is_complete:
         await store.note_look(tx, watch)
     return len(added)
 
@@ -81,17 +81,17 @@ async def _collect(tx: Transaction, watch: Watch, room: int) -> int:
 async def _graphs_made(tx: Transaction, watch: Watch, limit: int) -> list[NewDelivery]:
     if not watch.wants(*GRAPH_EVENTS):
         return []
-    made = await store.add_cursors(tx, watch, limit=limit)
+    graphs = await store.add_cursors(tx, watch, limit=limit)
     if not watch.wants(EventType.GRAPH_CREATED):
         return []
     return [
         _event(
             EventType.GRAPH_CREATED,
-            each.graph_id,
-            each.created_at,
-            {"graph": each.graph_id, "created_by": each.created_by},
+            graph.graph_id,
+            graph.created_at,
+            {"graph": graph.graph_id, "created_by": graph.created_by},
         )
-        for each in made
+        for graph in graphs
     ]
 
 
@@ -114,10 +114,10 @@ async def _graphs_changed(tx: Transaction, watch: Watch, limit: int) -> list[New
 async def _graphs_deleted(tx: Transaction, watch: Watch, limit: int) -> list[NewDelivery]:
     if not watch.wants(*GRAPH_EVENTS):
         return []
-    gone = await store.remove_cursors_of_deleted(tx, watch, limit=limit)
+    deleted_ids = await store.remove_cursors_of_deleted(tx, watch, limit=limit)
     if not watch.wants(EventType.GRAPH_DELETED):
         return []
-    return [_event(EventType.GRAPH_DELETED, graph_id, watch.now, {"graph": graph_id}) for graph_id in gone]
+    return [_event(EventType.GRAPH_DELETED, graph_id, watch.now, {"graph": graph_id}) for graph_id in deleted_ids]
 
 
 async def _jobs(tx: Transaction, watch: Watch, limit: int) -> list[NewDelivery]:

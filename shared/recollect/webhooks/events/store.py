@@ -23,50 +23,50 @@ queries = Queries(__package__)
 
 
 async def tenants_with_news(session: Session, *, overlap: timedelta) -> list[UUID]:
-    """Tenants that may have something to tell a webhook."""
+    """Tenants that may have new events for a webhook."""
     return [row["tenant_id"] for row in await session.fetch(queries.tenants_with_news, overlap=overlap)]
 
 
 async def lock_watches(tx: Transaction, *, only: UUID | None, overlap: timedelta) -> list[Watch]:
-    """The webhooks that are told of events, or one of them, but for those that another worker looks for."""
+    """The enabled webhooks, or one of them, except for those that another worker has locked."""
     return [_watch(row) for row in await tx.fetch(queries.lock_watches, only=only, overlap=overlap)]
 
 
 async def note_look(tx: Transaction, watch: Watch) -> None:
-    """All that had happened when the look began was told."""
+    """Note that all events until the beginning of this look are collected."""
     await tx.execute(queries.note_look, webhook_id=watch.id, looked_at=watch.now)
 
 
 async def add_cursors(tx: Transaction, watch: Watch, *, limit: int) -> list[GraphMade]:
-    """Graphs that a webhook did not know; it knows them now."""
+    """Add cursors for graphs that are new to a webhook; these graphs."""
     rows = await tx.fetch(queries.add_cursors, webhook_id=watch.id, graph_ids=watch.graph_ids, limit=limit)
     return [GraphMade(**row) for row in rows]
 
 
 async def advance_cursors(tx: Transaction, watch: Watch, *, max_changes: int, limit: int) -> list[GraphNews]:
-    """Revisions that a webhook was not told of; it counts as told of them now."""
+    """Advance a webhook's cursors; the revisions that are new to it."""
     rows = await tx.fetch(queries.advance_cursors, webhook_id=watch.id, max_changes=max_changes, limit=limit)
     return [GraphNews(**row) for row in rows]
 
 
 async def remove_cursors_of_deleted(tx: Transaction, watch: Watch, *, limit: int) -> list[UUID]:
-    """Graphs that a webhook knew and that are no more."""
+    """Remove a webhook's cursors of deleted graphs; the ids of these graphs."""
     rows = await tx.fetch(queries.remove_cursors_of_deleted, webhook_id=watch.id, limit=limit)
     return [row["graph_id"] for row in rows]
 
 
 async def keep_cursors(tx: Transaction, webhook_id: UUID, *, graph_ids: Sequence[UUID] | None, graphs: bool) -> None:
-    """Let a webhook know no graphs but these, or none."""
+    """Remove a webhook's cursors of other graphs than these, or all cursors."""
     await tx.execute(queries.keep_cursors, webhook_id=webhook_id, graph_ids=graph_ids, graphs=graphs)
 
 
 async def set_cursors(tx: Transaction, webhook_id: UUID, *, graph_ids: Sequence[UUID] | None, anew: bool) -> None:
-    """Let a webhook know these graphs from what they are now on."""
+    """Set a webhook's cursors to the present revisions of these graphs."""
     await tx.execute(queries.set_cursors, webhook_id=webhook_id, graph_ids=graph_ids, anew=anew)
 
 
 async def find_ended_jobs(tx: Transaction, watch: Watch, *, limit: int) -> list[JobEnded]:
-    """Jobs that ended, of which a webhook was not told."""
+    """Jobs that ended and are new to a webhook."""
     rows = await tx.fetch(
         queries.find_ended_jobs,
         webhook_id=watch.id,
@@ -79,7 +79,7 @@ async def find_ended_jobs(tx: Transaction, watch: Watch, *, limit: int) -> list[
 
 
 async def find_keys(tx: Transaction, watch: Watch, *, limit: int) -> list[KeyEvent]:
-    """Keys that were made or revoked, of which a webhook was not told."""
+    """Keys that were created or revoked and are new to a webhook."""
     rows = await tx.fetch(
         queries.find_keys, webhook_id=watch.id, since=watch.since, event_types=sorted(watch.event_types), limit=limit
     )
@@ -87,13 +87,13 @@ async def find_keys(tx: Transaction, watch: Watch, *, limit: int) -> list[KeyEve
 
 
 async def find_joined_members(tx: Transaction, watch: Watch, *, limit: int) -> list[MemberJoined]:
-    """Members who joined, of whom a webhook was not told."""
+    """Members who joined and are new to a webhook."""
     rows = await tx.fetch(queries.find_joined_members, webhook_id=watch.id, since=watch.since, limit=limit)
     return [MemberJoined(**row) for row in rows]
 
 
 async def find_removed_members(tx: Transaction, watch: Watch, *, limit: int) -> list[MemberRemoved]:
-    """Members who were removed or left, of whom a webhook was not told."""
+    """Members who were removed or left, and whose removal is new to a webhook."""
     rows = await tx.fetch(queries.find_removed_members, webhook_id=watch.id, since=watch.since, limit=limit)
     return [MemberRemoved(**row) for row in rows]
 

@@ -1,7 +1,7 @@
-"""Grants, and the tokens that follow from them: what is asked, what is stored, what is handed out.
+"""Grants, and the codes and tokens issued for them.
 
-Tokens are opaque and look like keys (`rcl_access_…`, `rcl_refresh_…`, `rcl_code_…`): one look-up tells what one stands
-for, so that revoking one works at once.
+Tokens are opaque and look like keys (`rcl_access_…`, `rcl_refresh_…`, `rcl_code_…`). Each use looks the token up, so
+that revoking it works at once.
 """
 
 from dataclasses import dataclass
@@ -13,33 +13,33 @@ from recollect.caller import ROLE_SCOPES, Caller, Role, Scope
 from recollect.settings import Settings
 
 ACCESS, REFRESH, CODE = "access", "refresh", "code"
-"""Kinds of what is handed out, as its form names them."""
+"""Kinds of codes and tokens, as their text names them."""
 
 CODE_LIFETIME = timedelta(seconds=60)
 REUSE_REMEMBERED = timedelta(days=7)
-"""How long a refresh token that was used is known as such; after that it is one that nobody knows."""
+"""How long a used refresh token is remembered; after that it is an unknown token."""
 
 MAX_SIBLINGS = 20
 """How often a refresh token may be used within its grace window."""
 
 MAX_GRANTS = 100
-"""Grants of one person in one tenant that hold; another one ends the one that was not used for the longest time."""
+"""The most valid grants of one person in one tenant; one more ends the least recently used one."""
 
 MAX_OWN_GRANTS = 200
-"""Grants of one person that are listed on their account, the last used first."""
+"""The most grants that a person's account page lists, the most recently used first."""
 
 OPENID, OFFLINE_ACCESS = "openid", "offline_access"
 IDENTITY_SCOPES = (OPENID, OFFLINE_ACCESS)
-"""Scopes that ask nothing of a tenant: who signed in, and refresh tokens."""
+"""Scopes that give no rights in a tenant: the identity of the person, and refresh tokens."""
 
 SCOPES = (*(str(scope) for scope in Scope), *IDENTITY_SCOPES)
 DEFAULT_SCOPES = (str(Scope.MEMORY_READ), str(Scope.MEMORY_WRITE))
-"""What a client asks for that names no scope."""
+"""The scopes of a client that requests none."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenTimes:
-    """How long tokens hold."""
+    """Lifetimes of tokens; `grace`: how long parallel sessions may reuse a refresh token."""
 
     access: timedelta
     refresh: timedelta
@@ -47,7 +47,7 @@ class TokenTimes:
 
     @classmethod
     def of(cls, settings: Settings) -> "TokenTimes":
-        """As they are set."""
+        """The lifetimes of the settings."""
         return cls(
             timedelta(seconds=settings.oauth_access_seconds),
             timedelta(days=settings.oauth_refresh_days),
@@ -57,7 +57,7 @@ class TokenTimes:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """What a person said yes to. `graph_ids` and `toolsets` None are all, those to come too."""
+    """The request of a client that a person approved. `graph_ids` and `toolsets` None: all, future ones included."""
 
     person_id: UUID
     client_id: str
@@ -73,7 +73,7 @@ class Approval:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A grant as it is listed. `person_email` and `person_name` say who gave it."""
+    """A grant as it is listed. `person_email` and `person_name`: the person who gave it."""
 
     id: UUID
     person_id: UUID
@@ -95,7 +95,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class OwnGrant:
-    """A grant that holds, as the person sees it who gave it; `graphs` by name. `role`: theirs in its tenant, now."""
+    """A valid grant as the person who gave it sees it; `graphs` by name. `role`: their present role in its tenant."""
 
     tenant_id: UUID
     tenant: str
@@ -113,7 +113,7 @@ class OwnGrant:
 
 @dataclass(frozen=True, slots=True)
 class GrantStanding:
-    """A grant of which something was presented, with the role that its person has now.
+    """The grant of a presented code or token, with the present role of its person.
 
     `holds`: it is not revoked, and its tenant is active.
     """
@@ -128,13 +128,13 @@ class GrantStanding:
 
     @property
     def allowed(self) -> tuple[str, ...]:
-        """The scopes that were granted and that the person's role still holds."""
+        """The granted scopes that the person's role still has."""
         return within_role(self.scopes, self.role)
 
 
 @dataclass(frozen=True, slots=True)
 class PresentedCode:
-    """A code that a client may still change for tokens."""
+    """A code that a client may still exchange for tokens."""
 
     standing: GrantStanding
     redirect_uri: str
@@ -153,7 +153,7 @@ class PresentedRefresh:
 
 @dataclass(frozen=True, slots=True)
 class IssuedTokens:
-    """Tokens at the one moment when they can be handed out."""
+    """Tokens at the one moment when they can be returned."""
 
     access: str
     refresh: str | None
@@ -162,7 +162,7 @@ class IssuedTokens:
 
 
 class TokenKind(StrEnum):
-    """What a client may ask about, or give back."""
+    """Kinds of token that a client may introspect or revoke."""
 
     ACCESS = ACCESS
     REFRESH = REFRESH
@@ -170,9 +170,9 @@ class TokenKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TokenFacts:
-    """What is told of a token that has not ended, to whoever presents it as its client.
+    """The facts about a token that has not ended, as its client may read them.
 
-    `used`: it is a refresh token that gave others already.
+    `used`: it is a refresh token that was already exchanged for others.
     """
 
     kind: TokenKind
@@ -188,16 +188,16 @@ class TokenFacts:
 
 
 def within_role(scopes: tuple[str, ...], role: Role) -> tuple[str, ...]:
-    """Those scopes that a role holds; scopes that ask nothing of a tenant are everybody's."""
-    held = {*(str(scope) for scope in ROLE_SCOPES[role]), *IDENTITY_SCOPES}
-    return tuple(scope for scope in scopes if scope in held)
+    """The scopes among these that a role has; every role has the scopes that give no rights in a tenant."""
+    role_scopes = {*(str(scope) for scope in ROLE_SCOPES[role]), *IDENTITY_SCOPES}
+    return tuple(scope for scope in scopes if scope in role_scopes)
 
 
 def as_scopes(scopes: tuple[str, ...]) -> frozenset[Scope]:
-    """Those of them that a Caller has."""
+    """The scopes among these that a Caller can have."""
     return frozenset(Scope(scope) for scope in scopes if scope not in IDENTITY_SCOPES)
 
 
 def authorization_server(tenant_id: UUID) -> Caller:
-    """The authorization server at work for a tenant, once it is known whose a code or a token is."""
+    """The Caller of the authorization server in a tenant, once the tenant of a code or token is known."""
     return Caller(tenant_id, tenant="", subject="oauth", scopes=frozenset(), of_service=True)

@@ -1,8 +1,8 @@
-"""Use cases of grants: give one, change its code for tokens, refresh these, turn one into a Caller, take it all back.
+"""Use cases of grants: give a grant, exchange its code for tokens, refresh them, turn a token into a Caller, revoke.
 
-What a client presents a second time may have been stolen. A code that comes again, and a refresh token that comes again
-later than parallel sessions of one client explain, end their grant: all its tokens are void. To commit that, these use
-cases answer None and do not raise.
+A code or token that is presented a second time may have been stolen. A repeated code, and a refresh token that is
+repeated later than parallel sessions of one client explain, end their grant: all its tokens are void. To commit that,
+these use cases return None instead of raising.
 """
 
 from dataclasses import replace
@@ -46,15 +46,15 @@ from recollect.platform.db import Database
 from recollect.platform.transactions import Session, Transaction
 
 REUSE, CLIENT, LIMIT = "reuse", "client", "limit"
-"""Who revoked a grant, where it was neither a person nor a key."""
+"""Values of `revoked_by` where neither a person nor a key revoked a grant."""
 
 
 class WrongResource(Unauthenticated):
-    """The token holds, elsewhere. Nobody is told the difference."""
+    """The token is valid for another resource. The message is the same as for an invalid token."""
 
 
 def approving(membership: Membership, person_id: UUID, *, address: str | None = None) -> Caller:
-    """A member who gives a grant: reaches every graph of the tenant that it may name. `address`: where they are."""
+    """The Caller of a member who gives a grant, which may name any graph of the tenant. `address`: their address."""
     return Caller(
         membership.tenant_id,
         membership.tenant,
@@ -66,40 +66,41 @@ def approving(membership: Membership, person_id: UUID, *, address: str | None = 
 
 
 async def approve(tx: Transaction, approval: Approval, *, pepper: bytes) -> str:
-    """Give a grant; its code, which is in the answer and nowhere else.
+    """Give a grant and return its code, which is in the result and nowhere else.
 
-    Whoever gives it is a member of the tenant, or the database refuses.
+    The database refuses grants by people who are not members of the tenant.
     """
     code = generate_secret(CODE)
     await store.forget_grants(tx, approval.person_id)
     grant_id = await store.insert_grant(tx, approval, lifetime=CODE_LIFETIME)
     await store.insert_code(tx, grant_id, approval, code_hash=hash_secret(code, pepper), lifetime=CODE_LIFETIME)
     await audit.record(tx, Action.GRANT_GIVEN, named("grant", grant_id), scopes=list(approval.scopes))
-    beyond = await store.revoke_oldest_grants(tx, approval.person_id, kept=MAX_GRANTS)
-    if beyond:
-        await audit.record(tx, Action.GRANT_ENDED, *(named("grant", each) for each in beyond), revoked_by=LIMIT)
+    revoked_ids = await store.revoke_oldest_grants(tx, approval.person_id, kept=MAX_GRANTS)
+    if revoked_ids:
+        objects = [named("grant", revoked_id) for revoked_id in revoked_ids]
+        await audit.record(tx, Action.GRANT_ENDED, *objects, revoked_by=LIMIT)
     return code
 
 
 async def find_tenant(db: Database, secret: str, *, pepper: bytes) -> UUID | None:
-    """Whose a code or token is; None for what is none, or of nobody."""
+    """The tenant of a code or token; None for other text, or an unknown one."""
     if kind_of(secret) not in (CODE, ACCESS, REFRESH):
         return None
 
-    async def asked(session: Session) -> UUID | None:
-        return await found_under(pepper, lambda each: store.find_tenant(session, hash_secret(secret, each)))
+    async def find(session: Session) -> UUID | None:
+        return await found_under(pepper, lambda accepted: store.find_tenant(session, hash_secret(secret, accepted)))
 
     return await db.find_in_any_cell(
-        secret, asked, held_as=lambda: hashes_under(pepper, lambda each: hash_secret(secret, each))
+        secret, find, held_as=lambda: hashes_under(pepper, lambda accepted: hash_secret(secret, accepted))
     )
 
 
 async def present_code(tx: Transaction, code: str, client_id: str, *, pepper: bytes) -> PresentedCode | None:
-    """The code, held for this transaction; None where it does not hold, or not for this client.
+    """The code, locked for this transaction; None where it is not valid, or not for this client.
 
-    One that was used before ends its grant.
+    A code that was used before ends its grant.
     """
-    record = await found_under(pepper, lambda each: store.hold_code(tx, hash_secret(code, each)))
+    record = await found_under(pepper, lambda accepted: store.hold_code(tx, hash_secret(code, accepted)))
     if record is None or record.presented.standing.client_id != client_id:
         return None
     standing = record.presented.standing
@@ -121,12 +122,12 @@ async def redeem_code(
 async def present_refresh(
     tx: Transaction, token: str, client_id: str, *, times: TokenTimes, pepper: bytes
 ) -> PresentedRefresh | None:
-    """The refresh token, held for this transaction; None where it does not hold, or not for this client.
+    """The refresh token, locked for this transaction; None where it is not valid, or not for this client.
 
-    One that was used before, and not just now, ends its grant.
+    A token that was used before, and longer ago than the grace window, ends its grant.
     """
     record = await found_under(
-        pepper, lambda each: store.hold_refresh_token(tx, hash_secret(token, each), grace=times.grace)
+        pepper, lambda accepted: store.hold_refresh_token(tx, hash_secret(token, accepted), grace=times.grace)
     )
     if record is None or record.standing.client_id != client_id:
         return None
@@ -139,25 +140,29 @@ async def present_refresh(
 async def refresh(
     tx: Transaction, presented: PresentedRefresh, scopes: tuple[str, ...] | None, *, times: TokenTimes, pepper: bytes
 ) -> IssuedTokens:
-    """New tokens for one that was presented in this transaction; `scopes` None are all that are granted."""
+    """New tokens for a refresh token that was presented in this transaction; `scopes` None: all granted ones."""
     await store.use_refresh_token(tx, presented.id)
     allowed = presented.standing.allowed
-    kept = allowed if scopes is None else tuple(scope for scope in allowed if scope in scopes)
+    if scopes is not None:
+        allowed = tuple(scope for scope in allowed if scope in scopes)
     await store.forget_tokens(tx, presented.standing.grant_id, remembered=REUSE_REMEMBERED)
-    return await _issue(tx, presented.standing, kept, generation=presented.generation + 1, times=times, pepper=pepper)
+    generation = presented.generation + 1
+    return await _issue(tx, presented.standing, allowed, generation=generation, times=times, pepper=pepper)
 
 
 async def authenticate(db: Database, secret: str, *, resource: str | None, pepper: bytes) -> Caller:
-    """The Caller that an access token stands for at this resource; at none where that is None.
+    """The Caller that an access token stands for at this resource; no token is valid at the resource None.
 
-    Raises Unauthenticated, alike for every reason, or Unavailable.
+    Raises Unauthenticated, with one message for every reason, or Unavailable.
     """
 
-    async def asked(session: Session) -> AccessRecord | None:
-        return await found_under(pepper, lambda each: store.find_access_token(session, hash_secret(secret, each)))
+    async def find(session: Session) -> AccessRecord | None:
+        return await found_under(
+            pepper, lambda accepted: store.find_access_token(session, hash_secret(secret, accepted))
+        )
 
     record = await db.find_in_any_cell(
-        secret, asked, held_as=lambda: hashes_under(pepper, lambda each: hash_secret(secret, each))
+        secret, find, held_as=lambda: hashes_under(pepper, lambda accepted: hash_secret(secret, accepted))
     )
     if record is None or record.revoked_at is not None or record.expires_at <= datetime.now(UTC):
         raise Unauthenticated(REFUSAL)
@@ -169,9 +174,9 @@ async def authenticate(db: Database, secret: str, *, resource: str | None, peppe
 
 
 async def introspect(tx: Transaction, token: str, client_id: str, *, pepper: bytes) -> TokenFacts | None:
-    """What a token says that is this client's, and has not ended; None for every other one."""
+    """The facts about a token of this client that has not ended; None for every other token."""
     kind = TokenKind(kind_of(token) or "")
-    found = await found_under(pepper, lambda each: store.find_facts(tx, kind, hash_secret(token, each)))
+    found = await found_under(pepper, lambda accepted: store.find_facts(tx, kind, hash_secret(token, accepted)))
     if found is None or found[0].client_id != client_id:
         return None
     facts, role = found
@@ -179,7 +184,7 @@ async def introspect(tx: Transaction, token: str, client_id: str, *, pepper: byt
 
 
 async def give_back(tx: Transaction, facts: TokenFacts) -> None:
-    """A client needs a token no more: an access token alone, or with a refresh token all that its grant gave."""
+    """Revoke a token that its client returns: an access token alone; for a refresh token, its whole grant."""
     if facts.kind is TokenKind.ACCESS:
         await store.revoke_access_token(tx, facts.id)
         tx.change_callers()
@@ -190,12 +195,12 @@ async def give_back(tx: Transaction, facts: TokenFacts) -> None:
 async def list_grants(
     tx: Transaction, *, person_id: UUID | None = None, after: UUID | None = None, limit: int = 100
 ) -> list[Grant]:
-    """The tenant's grants, or those of one person, oldest first, void ones too."""
+    """The tenant's grants, or those of one person, oldest first, void ones included."""
     return await store.list_grants(tx, person_id=person_id, after=after, limit=limit)
 
 
 async def revoke_grant(tx: Transaction, grant_id: UUID) -> Grant:
-    """Make a grant and all its tokens void from now on; doing it twice changes nothing. Raises NotFound."""
+    """Revoke a grant and all its tokens; doing it twice changes nothing. Raises NotFound."""
     await _end(tx, grant_id, revoked_by=tx.caller.subject)
     grant = await store.get_grant(tx, grant_id)
     if grant is None:
@@ -204,33 +209,33 @@ async def revoke_grant(tx: Transaction, grant_id: UUID) -> Grant:
 
 
 async def list_own_grants(db: Database, person_id: UUID, *, within: UUID | None) -> list[OwnGrant]:
-    """What a person who has signed in lets clients do: what holds, the last used first.
+    """The valid grants of a person who has signed in, the most recently used first.
 
-    In all their tenants, or in the one to which their session is confined (`within`).
+    They are of all their tenants, or of the one to which their session is confined (`within`).
     """
 
-    async def asked(session: Session) -> list[OwnGrant]:
+    async def list_grants(session: Session) -> list[OwnGrant]:
         return await store.list_own_grants(session, most=MAX_OWN_GRANTS)
 
     if within is None:
-        found = await db.list_from_all_cells(asked, person_id=person_id)
-        return sorted(found, key=lambda each: each.last_used_at or each.created_at, reverse=True)[:MAX_OWN_GRANTS]
+        grants = await db.list_from_all_cells(list_grants, person_id=person_id)
+        return sorted(grants, key=lambda grant: grant.last_used_at or grant.created_at, reverse=True)[:MAX_OWN_GRANTS]
     async with db.personal(person_id, within=within) as session:
-        return [each for each in await asked(session) if each.tenant_id == within]
+        return [grant for grant in await list_grants(session) if grant.tenant_id == within]
 
 
 async def end_own_grant(db: Database, person_id: UUID, grant_id: UUID, *, within: UUID | None) -> None:
-    """Make a grant void that this person gave, and all its tokens; `within` as above.
+    """Revoke a grant that this person gave, and all its tokens; `within` as in `list_own_grants`.
 
-    Raises NotFound, alike for one of somebody else.
+    Raises NotFound, also for a grant of somebody else.
     """
-    for each in await list_own_grants(db, person_id, within=within):
-        if each.id == grant_id:
-            giver = Caller(
-                each.tenant_id, each.tenant, subject_of(person_id), scopes=ROLE_SCOPES[each.role], role=each.role
+    for grant in await list_own_grants(db, person_id, within=within):
+        if grant.id == grant_id:
+            caller = Caller(
+                grant.tenant_id, grant.tenant, subject_of(person_id), scopes=ROLE_SCOPES[grant.role], role=grant.role
             )
-            async with db.transaction(giver, also_suspended=True) as tx:
-                await _end(tx, grant_id, revoked_by=giver.subject)
+            async with db.transaction(caller, also_suspended=True) as tx:
+                await _end(tx, grant_id, revoked_by=caller.subject)
             return
     raise NotFound("There is no such grant.", code=ErrorCode.GRANT_NOT_FOUND)
 
@@ -254,7 +259,7 @@ async def _issue(
     times: TokenTimes,
     pepper: bytes,
 ) -> IssuedTokens:
-    """Store new tokens of a grant; `generation` None gives no refresh token."""
+    """Create new tokens of a grant; without a refresh token for `generation` None."""
     access, refresh_token = generate_secret(ACCESS), None
     await store.insert_access_token(
         tx, standing.grant_id, token_hash=hash_secret(access, pepper), scopes=scopes, lifetime=times.access
@@ -271,7 +276,7 @@ async def _issue(
 
 
 def _presented(record: RefreshRecord) -> PresentedRefresh | None:
-    """None where more sessions ask than a client has: whoever holds it does not get any number of tokens."""
+    """The token, or None where it was used too often: its holder does not get any number of tokens."""
     if record.uses >= MAX_SIBLINGS:
         return None
     return PresentedRefresh(record.standing, record.id, record.generation)
