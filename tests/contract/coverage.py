@@ -77,10 +77,10 @@ def coverage_page() -> str:
         [
             "# Coverage",
             "",
-            "From what each reference system promises to the test that proves it. Made from "
-            "`tests/contract/coverage.toml` by `python -m tests.contract.coverage`; do not edit. `make test` fails for "
-            "a promise without a test, a test that is not there, and a tool that is not in the table. What is promised "
-            "and not there stands under its reference, marked **missing**.",
+            "What each reference system promises, with the test that proves it here. This page is made from "
+            "`tests/contract/coverage.toml` by `python -m tests.contract.coverage`; do not edit it. `make test` fails "
+            "if a promise has no test, a test does not exist, or a tool is not in the table. Promises that are not "
+            "kept are listed under their reference as **missing**.",
             "",
             "## Tools",
             "",
@@ -124,7 +124,7 @@ def _reference(reference: str) -> Iterator[str]:
     if kept:
         yield from _rows("feature", kept)
     if lacking:
-        yield from ("| **missing** | why, or what is there instead |", "|---|---|")
+        yield from ("| **missing** | why, or what there is instead |", "|---|---|")
         yield from (f"| {each.name} | {each.instead} |" for each in lacking)
         yield ""
 
