@@ -1,8 +1,8 @@
 """No call keeps the others of its process waiting, or takes its memory: a gateway is watched while the worst come in.
 
 Each graph here is built to be bad for some walk, search or comparison. How long the loop was held is measured in
-processor time, which other work on the machine does not lengthen much. What a call takes is the most memory that the
-process has resident during it, above what it had before.
+processor time, which other work on the machine does not lengthen much; a slower machine is given as much more. What a
+call takes is the most memory that the process has resident during it, above what it had before.
 """
 
 import asyncio
@@ -160,7 +160,9 @@ async def unheld(http: httpx2.AsyncClient, max_taken: int = MAX_TAKEN) -> AsyncI
     before = await held(http)
     yield
     told = await held(http)
-    assert told.loop < MAX_HELD, f"the loop was held for {told.loop:.3f} s"
+    assert told.loop < MAX_HELD * told.slowness, (
+        f"the loop was held for {told.loop:.3f} s, {told.slowness:.1f} times slow"
+    )
     taken = told.peak - before.memory
     assert taken < max_taken, f"{taken // 2**20} MB were taken"
     assert told.peak < MAX_RESIDENT, f"{told.peak // 2**20} MB in all"

@@ -4,7 +4,7 @@ A heartbeat says how long the loop was held between two beats, in processor time
 other work counts for nothing: `loop` is what the loop's own thread computed; `process` what the whole process did,
 where the beat was late as well, as it is while another thread keeps the interpreter's lock. `GET /held` tells the most
 of each since it was asked last, the most memory that the process had resident since then, what it has now, and all its
-processor time.
+processor time. It also tells how slow the machine is at this moment, by what a fixed computation takes.
 """
 
 import asyncio
@@ -34,6 +34,9 @@ from tests.support.timeouts import MAX_WAIT_SECONDS
 BEAT_SECONDS = 0.002
 HELD = "/held"
 
+REFERENCE_SECONDS = 0.0009
+"""What the fixed computation takes where the bounds in docs/limits.md were measured."""
+
 _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 _PEAK = "5"
 """What makes Linux forget the most memory that a process had (proc(5))."""
@@ -43,7 +46,8 @@ _PEAK = "5"
 class Held:
     """How long the loop was held at most, and what the process took so far, in seconds of processor time and bytes.
 
-    `peak`: the most memory since it was asked last; `memory`: what it has now.
+    `peak`: the most memory since it was asked last; `memory`: what it has now. `slowness`: how many times as long as
+    where the bounds were measured the machine takes for the same, 1 at least.
     """
 
     loop: float
@@ -51,6 +55,7 @@ class Held:
     spent: float
     peak: int
     memory: int
+    slowness: float
 
 
 class Heartbeat:
@@ -74,6 +79,7 @@ class Heartbeat:
         _CLEAR.write_text(_PEAK)
         spent = time.process_time()
         told = {"loop": self._loop, "process": self._process, "spent": spent, "peak": peak, "memory": memory}
+        told["slowness"] = max(1.0, _reference_seconds() / REFERENCE_SECONDS)
         self._loop = self._process = 0.0
         return json.dumps(told).encode()
 
@@ -127,6 +133,17 @@ async def watched_gateway(settings: Settings) -> AsyncIterator[RunningGateway]:
 async def held(http: httpx2.AsyncClient) -> Held:
     """How long the loop of a watched gateway was held since this was asked last."""
     return Held(**(await http.get(HELD)).json())
+
+
+def _reference_seconds() -> float:
+    """Processor time of a computation that is always the same: the least of three, so that noise counts little."""
+
+    def once() -> float:
+        started = time.thread_time()
+        sum(number * number for number in range(20_000))
+        return time.thread_time() - started
+
+    return min(once() for _ in range(3))
 
 
 def _resident() -> tuple[int, int]:
