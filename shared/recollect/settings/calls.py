@@ -25,8 +25,8 @@ class CallsSettings(BaseSettings):
         default=1,
         ge=1,
         le=1000,
-        description="Maximum number of those calls that may be of one tenant while other tenants have sent calls in "
-        "the last five seconds. A tenant that is alone may use all places.",
+        description="Maximum number of calls of one tenant that a gateway works on at once while other tenants have "
+        "sent calls in the last five seconds. A tenant that is alone may use all of `RECOLLECT_CALLS_AT_WORK`.",
     )
     call_wait_seconds: float = Field(
         default=30.0,

@@ -96,8 +96,8 @@ class EdgeSettings(BaseSettings):
         default=10.0,
         gt=0,
         le=3600,
-        description="Maximum time, in seconds, for a client to send the headers of a request. After that, it is "
-        "answered 408.",
+        description="Maximum time, in seconds, for a client to send the headers of a request. After that, the request "
+        "is answered 408.",
     )
     body_seconds: float = Field(
         default=20.0,
@@ -132,8 +132,8 @@ class EdgeSettings(BaseSettings):
         default=20,
         ge=1,
         le=600,
-        description="Time, in seconds, that calls under way then have to end before they are cut off. Keep the sum of "
-        "this and `RECOLLECT_DRAIN_SECONDS` below the time after which the process is killed (in Kubernetes 30 s by "
+        description="Time, in seconds, that calls under way have to end after `RECOLLECT_DRAIN_SECONDS`, before they "
+        "are cut off. Keep the sum of both below the time after which the process is killed (in Kubernetes 30 s by "
         "default).",
     )
     remember_callers_seconds: float = Field(

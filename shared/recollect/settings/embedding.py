@@ -22,17 +22,20 @@ class EmbeddingSettings(BaseSettings):
     )
     embedding_url: str = Field(
         default="http://127.0.0.1:8080/v1",
-        description="Base address of the OpenAI-compatible embedder. Used if the embedder is `openai`.",
+        description="Base address of the OpenAI-compatible embedder. This and the next settings are used if "
+        "`RECOLLECT_EMBEDDER` is `openai`.",
     )
     embedding_api_key: SecretStr | None = Field(
-        default=None, description="Bearer token for that embedder. Unset: none is sent."
+        default=None, description="Bearer token for the OpenAI-compatible embedder. Unset: none is sent."
     )
     embedding_model: str = Field(
-        default="text-embedding-3-small", description="Model name that is sent to that embedder."
+        default="text-embedding-3-small", description="Model name that is sent to the OpenAI-compatible embedder."
     )
-    embedding_dimensions: int = Field(default=1536, ge=1, le=4000, description="Length of that model's vectors.")
+    embedding_dimensions: int = Field(
+        default=1536, ge=1, le=4000, description="Length of the vectors of the OpenAI-compatible embedder's model."
+    )
     embedding_timeout_seconds: float = Field(
-        default=10.0, gt=0, description="Maximum wait for an answer of that embedder, in seconds."
+        default=10.0, gt=0, description="Maximum wait for an answer of the OpenAI-compatible embedder, in seconds."
     )
     previous_embedder: str | None = Field(
         default=None,
@@ -50,7 +53,7 @@ class EmbeddingSettings(BaseSettings):
         description="Length of the previous embedder's vectors. Unset: `RECOLLECT_EMBEDDING_DIMENSIONS`.",
     )
     cache_embeddings_enabled: bool = Field(
-        default=True, description="Keeps the vectors of recent questions in the gateway's memory."
+        default=True, description="Whether a gateway keeps the vectors of recent questions in memory."
     )
     cache_embeddings_maxsize: int = Field(
         default=1000,
@@ -61,10 +64,12 @@ class EmbeddingSettings(BaseSettings):
     cache_embeddings_max_bytes: int = Field(
         default=16 * 1024 * 1024,
         ge=0,
-        description="Maximum size of those questions and vectors of all tenants together, in bytes.",
+        description="Maximum size of the questions and vectors that a gateway keeps for all tenants together, in "
+        "bytes.",
     )
     cache_search_enabled: bool = Field(
-        default=True, description="Keeps the results of recalls in Redis, as ids and scores. Gateways share them."
+        default=True,
+        description="Whether the results of recalls are kept in Redis, as ids and scores. Gateways share them.",
     )
     cache_search_maxsize: int = Field(
         default=100,

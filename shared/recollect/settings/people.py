@@ -46,8 +46,8 @@ class PeopleSettings(BaseSettings):
     )
     oauth_issuer_parameter: bool = Field(
         default=True,
-        description="Names the issuer in authorization responses (`iss`, RFC 9207). Set it to false for clients that "
-        "fail on this parameter.",
+        description="Whether authorization responses name the issuer (`iss`, RFC 9207). Set it to false for clients "
+        "that fail on this parameter.",
     )
     public_requests_per_minute: int = Field(
         default=600,
@@ -98,7 +98,8 @@ class PeopleSettings(BaseSettings):
         default=3.0,
         gt=0,
         le=60,
-        description="Maximum wait for that service, in seconds. After that, the password is not looked up.",
+        description="Maximum wait for the service of `RECOLLECT_BREACHED_PASSWORDS_URL`, in seconds. After that, the "
+        "password is judged without it.",
     )
 
     @field_validator("mail_url")

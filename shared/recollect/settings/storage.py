@@ -44,8 +44,8 @@ class StorageSettings(BaseSettings):
         default=5.0,
         gt=0,
         le=300,
-        description="Maximum lag of a replica, in seconds. Data that has no revision (vectors, passages without one) "
-        "may be this old when it is read from a replica. A replica that lags more is not read.",
+        description="Maximum lag of a replica, in seconds. Data that has no revision (vectors, the number of passages "
+        "that wait for theirs) may be this old when it is read from a replica. A replica that lags more is not read.",
     )
     replica_wait_seconds: float = Field(
         default=0.5,
@@ -63,8 +63,8 @@ class StorageSettings(BaseSettings):
     )
     database_pooled: bool = Field(
         default=False,
-        description="Set to true if `RECOLLECT_DATABASE_URL` leads to PgBouncer in transaction mode, or to a similar "
-        "pooler. Nothing is then kept in sessions, which costs some speed. `RECOLLECT_REPLICA_DATABASE_URL` may lead "
+        description="Whether `RECOLLECT_DATABASE_URL` leads to PgBouncer in transaction mode, or to a similar pooler. "
+        "If true, nothing is kept in sessions, which costs some speed. `RECOLLECT_REPLICA_DATABASE_URL` may then lead "
         "to such a pooler, too; the other addresses must bypass it.",
     )
     database_tenant_share: float = Field(

@@ -24,7 +24,8 @@ class TelemetrySettings(BaseSettings):
     trace_slow_seconds: float = Field(
         default=1.0,
         gt=0,
-        description="Duration, in seconds, from which on a span counts as slow, so that its trace is sent.",
+        description="Minimum duration, in seconds, of a span that counts as slow. The trace of a slow span is always "
+        "sent.",
     )
     metrics_port: int | None = Field(
         default=None,
@@ -45,7 +46,9 @@ class TelemetrySettings(BaseSettings):
         default="console", pattern="^(console|json)$", description="Format of log lines: `console` or `json`."
     )
     log_level: str = Field(
-        default="INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="Lowest level that is logged."
+        default="INFO",
+        pattern="^(DEBUG|INFO|WARNING|ERROR)$",
+        description="Lowest level that is logged: `DEBUG`, `INFO`, `WARNING` or `ERROR`.",
     )
 
     @field_validator("otlp_endpoint")

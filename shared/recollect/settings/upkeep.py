@@ -27,7 +27,7 @@ class UpkeepSettings(BaseSettings):
     vector_index_memories: int = Field(
         default=10_000,
         ge=100,
-        description="Number of memories from which on a graph gets a vector index. Smaller graphs are compared "
+        description="Minimum number of memories for a graph to get a vector index. Smaller graphs are compared "
         "exactly.",
     )
     vector_index_memory_mb: int = Field(
@@ -67,8 +67,8 @@ class UpkeepSettings(BaseSettings):
     job_lease_seconds: float = Field(
         default=60.0,
         gt=0,
-        description="Maximum run time of one step of a job, in seconds. Also the time after which a job whose worker "
-        "was killed is taken over.",
+        description="Maximum run time of one step of a job, in seconds. If the worker of a job is killed, another one "
+        "takes the job over after this time.",
     )
     job_retention_days: float = Field(
         default=7.0, gt=0, le=3650, description="Time, in days, for which a finished job and its output are kept."
@@ -114,8 +114,8 @@ class UpkeepSettings(BaseSettings):
     )
     compaction_enabled: bool = Field(
         default=True,
-        description="Lets the worker check every graph once a day and remove what is older than the retention. If "
-        "false, only `compact` removes it.",
+        description="Whether the worker checks every graph once a day, and removes what is older than the retention. "
+        "If false, only `compact` removes it.",
     )
     job_storage_bytes: int = Field(
         default=1_000_000_000,
