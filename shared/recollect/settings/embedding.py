@@ -22,8 +22,8 @@ class EmbeddingSettings(BaseSettings):
     )
     embedding_url: str = Field(
         default="http://127.0.0.1:8080/v1",
-        description="Base address of the OpenAI-compatible embedder. This and the next settings are used if "
-        "`RECOLLECT_EMBEDDER` is `openai`.",
+        description="Base address of the OpenAI-compatible embedder. It is used if `RECOLLECT_EMBEDDER` or "
+        "`RECOLLECT_PREVIOUS_EMBEDDER` is `openai`.",
     )
     embedding_api_key: SecretStr | None = Field(
         default=None, description="Bearer token for the OpenAI-compatible embedder. Unset: none is sent."
@@ -35,7 +35,9 @@ class EmbeddingSettings(BaseSettings):
         default=1536, ge=1, le=4000, description="Length of the vectors of the OpenAI-compatible embedder's model."
     )
     embedding_timeout_seconds: float = Field(
-        default=10.0, gt=0, description="Maximum wait for an answer of the OpenAI-compatible embedder, in seconds."
+        default=10.0,
+        gt=0,
+        description="Maximum time for a call of the OpenAI-compatible embedder, in seconds, retries included.",
     )
     previous_embedder: str | None = Field(
         default=None,
