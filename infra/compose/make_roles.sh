@@ -1,6 +1,6 @@
 #!/bin/sh
-# Run once, by PostgreSQL's image, when it makes the cluster: the roles by which Recollect signs in, with their passwords.
-# What they may do, migrations say.
+# Creates the login roles of Recollect, with their passwords. PostgreSQL's image runs this once, when it creates the
+# cluster. Migrations grant the roles their rights.
 set -eu
 role() {
     psql --quiet --no-psqlrc --set=ON_ERROR_STOP=1 --username="$POSTGRES_USER" --dbname="$POSTGRES_DB" \

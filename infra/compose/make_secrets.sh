@@ -1,6 +1,6 @@
 #!/bin/sh
-# Make the secrets that infra/compose.yaml mounts, each once: what is there stays. Nobody but you reaches the folder; the
-# files can be read by the user of the containers, to whom each is mounted by itself.
+# Creates the secrets that infra/compose.yaml mounts. Existing files are not changed. Only you can open the folder. The
+# files are readable for the user of the containers, into which they are mounted one by one.
 set -eu
 cd "$(dirname "$0")"
 mkdir -p secrets

@@ -10,7 +10,7 @@ metadata:
   {{- include "recollect.metadata" (list $root $component) | nindent 2 }}
 spec:
   maxUnavailable: {{ .maxUnavailable }}
-  # A pod that is not ready serves nobody: it must not hold up a drain.
+  # A pod that is not ready serves nobody, so it must not delay a drain.
   unhealthyPodEvictionPolicy: AlwaysAllow
   selector:
     matchLabels:

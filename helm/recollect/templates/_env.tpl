@@ -1,4 +1,4 @@
-{{/* The environment of processes: docs/settings.md has every name that begins with RECOLLECT_. */}}
+{{/* The environment of processes. docs/settings.md lists every variable that begins with RECOLLECT_. */}}
 
 {{/* A variable from a Secret: (list name secret key). */}}
 {{- define "recollect.fromSecret" -}}
@@ -9,7 +9,7 @@
       key: {{ index . 2 }}
 {{- end }}
 
-{{/* Settings as variables, lists as JSON: (list root map...), of which the later maps go before the earlier. */}}
+{{/* Settings as variables, lists as JSON: (list root map...). Later maps take precedence over earlier ones. */}}
 {{- define "recollect.settings" -}}
 {{- $root := first . }}
 {{- $merged := dict "RECOLLECT_LOG_FORMAT" "json" }}
@@ -29,7 +29,7 @@
 {{- if hasPrefix "verify-" $mode }}&sslrootcert={{ include "recollect.caFile" (list . "postgresql") }}{{ end }}
 {{- end }}
 
-{{/* Where the certificate of a server's authority is: (list root server). */}}
+{{/* Path of the certificate of the authority that signed a server's certificate: (list root server). */}}
 {{- define "recollect.caFile" -}}
 {{- $ca := (get (index . 0).Values (index . 1)).ca }}
 {{- if or $ca.secret $ca.configMap -}}
@@ -97,7 +97,7 @@
 {{- end }}
 {{- end }}
 
-{{/* What all processes have alike. */}}
+{{/* Variables of all processes. */}}
 {{- define "recollect.commonEnv" -}}
 # The root file system is read only.
 - name: HOME
@@ -110,14 +110,14 @@
 {{- end }}
 {{- end }}
 
-{{/* Further cells, if there are any, with the logins of a kind of process: (list root key). */}}
+{{/* Further cells, if any, with the logins for one kind of process: (list root key). */}}
 {{- define "recollect.cells" -}}
 {{- with (index . 0).Values.cells.secret }}
 {{- include "recollect.fromSecret" (list "RECOLLECT_CELLS" . (index $ 1)) }}
 {{- end }}
 {{- end }}
 
-{{/* What gateways and workers have alike. */}}
+{{/* Variables of gateways and workers. */}}
 {{- define "recollect.servingEnv" -}}
 {{ include "recollect.commonEnv" . }}
 {{ include "recollect.postgresql" (list . "app" "RECOLLECT_DATABASE_URL") }}
@@ -140,7 +140,7 @@
 {{- end }}
 {{- end }}
 
-{{/* What a Job of the owner has: no login but the owner's. */}}
+{{/* Variables of a Job of the owner: the owner's login only. */}}
 {{- define "recollect.ownerEnv" -}}
 {{ include "recollect.commonEnv" . }}
 {{ include "recollect.postgresql" (list . "owner" "RECOLLECT_OWNER_DATABASE_URL") }}

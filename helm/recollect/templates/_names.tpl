@@ -1,10 +1,10 @@
-{{/* Names, labels and what every pod has alike. */}}
+{{/* Names, labels and other values that templates share. */}}
 
 {{- define "recollect.name" -}}
 {{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
-{{/* The beginning of all names: short enough that what follows it fits. */}}
+{{/* The prefix of all names, short enough for the longest suffix. */}}
 {{- define "recollect.fullname" -}}
 {{- $name := include "recollect.name" . }}
 {{- $joined := ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) }}
@@ -26,7 +26,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end }}
 {{- end }}
 
-{{/* Labels that `commonLabels` does not have: the chart gives them itself. */}}
+{{/* Labels that the chart sets itself, and `commonLabels` must not contain. */}}
 {{- define "recollect.ownLabels" -}}
 app.kubernetes.io/component: ""
 app.kubernetes.io/instance: ""
@@ -37,7 +37,7 @@ helm.sh/chart: ""
 recollect/metrics: ""
 {{- end }}
 
-{{/* Metadata of an object: (list root component), or (list root component labels), which go before `commonLabels`. */}}
+{{/* Metadata of an object: (list root component), or (list root component labels); labels override `commonLabels`. */}}
 {{- define "recollect.metadata" -}}
 {{- $root := index . 0 }}{{ $component := index . 1 -}}
 {{- $labels := fromYaml (include "recollect.labels" $root) }}
@@ -48,14 +48,14 @@ labels:
   {{- toYaml (set $labels "app.kubernetes.io/component" $component) | nindent 2 }}
 {{- end }}
 
-{{/* The components that serve: gateway, and the workers of each cell. As JSON, in a list called `names`. */}}
+{{/* The components gateway, and the workers of each cell, as JSON: a list under `names`. */}}
 {{- define "recollect.serving" -}}
 {{- $names := list "gateway" "worker" }}
 {{- range .Values.cells.names }}{{ $names = append $names (printf "worker-%s" .) }}{{ end }}
 {{- dict "names" $names | toJson }}
 {{- end }}
 
-{{/* By which values a component goes: workers of every cell by those of `worker`. */}}
+{{/* Name of the values that a component uses: the workers of every cell use `worker`. */}}
 {{- define "recollect.kind" -}}
 {{- hasPrefix "worker-" . | ternary "worker" . }}
 {{- end }}
@@ -71,12 +71,12 @@ labels:
 {{- end }}
 {{- end }}
 
-{{/* Host of publicUrl, without its port: what Ingress and HTTPRoute take. */}}
+{{/* Host of publicUrl without its port, for Ingress and HTTPRoute. */}}
 {{- define "recollect.publicHost" -}}
 {{- (urlParse (required "publicUrl is the address by which clients reach the gateway" .Values.publicUrl)).host | splitList ":" | first }}
 {{- end }}
 
-{{/* Whether the first tenant is to be made: not where what opens it is kept already. Without a cluster to ask, it is. */}}
+{{/* Whether to create the first tenant: not if its key and link are stored. Without a cluster to ask, it is created. */}}
 {{- define "recollect.bootstrapWanted" -}}
 {{- if .Values.bootstrap.enabled }}
 {{- $kept := (lookup "v1" "Secret" .Release.Namespace (include "recollect.bootstrapSecret" .)).data }}

@@ -1,4 +1,4 @@
-{{/* Rules by which pods leave and are reached. An empty list of peers is everybody; a rule left out is nobody. */}}
+{{/* Rules for egress and ingress of pods. An empty list of peers allows everybody; a missing rule allows nobody. */}}
 
 {{- define "recollect.podSelector" -}}
 matchLabels:
@@ -6,7 +6,7 @@ matchLabels:
   app.kubernetes.io/component: {{ index . 1 }}
 {{- end }}
 
-{{/* One rule to ports: (list peers ports). */}}
+{{/* One egress rule to ports of peers: (list peers ports). */}}
 {{- define "recollect.egressTo" -}}
 {{- $peers := index . 0 -}}
 - ports:
@@ -38,7 +38,7 @@ matchLabels:
 {{- include "recollect.egressTo" (list .Values.networkPolicy.redisTo (list .Values.redis.port)) }}
 {{- end }}
 
-{{/* To the collector, where a component's settings name one: (list root settings). */}}
+{{/* Egress to the collector, if a component's settings name one: (list root settings). */}}
 {{- define "recollect.egressOtlp" -}}
 {{- $root := index . 0 }}
 {{- if or (get $root.Values.settings "RECOLLECT_OTLP_ENDPOINT") (get (index . 1) "RECOLLECT_OTLP_ENDPOINT") }}
@@ -66,7 +66,7 @@ matchLabels:
 {{- end }}
 {{- end }}
 
-{{/* From peers to a named port: (list peers port). */}}
+{{/* Ingress from peers to a named port: (list peers port). */}}
 {{- define "recollect.ingressFrom" -}}
 - ports:
     - {protocol: TCP, port: {{ index . 1 }}}

@@ -1,11 +1,11 @@
-{{/* What every pod has alike: the restricted Pod Security Standard, and no more than it needs. */}}
+{{/* Fields of every pod: the restricted Pod Security Standard, and no more rights than needed. */}}
 
-{{/* Beginning of a pod's spec: (list root serviceAccountName). */}}
+{{/* The first fields of a pod's spec: (list root serviceAccountName). */}}
 {{- define "recollect.pod" -}}
 {{- $root := index . 0 -}}
 serviceAccountName: {{ index . 1 }}
 automountServiceAccountToken: false
-# Links of Services would come as variables such as RECOLLECT_PORT, which are settings.
+# Service links would set variables such as RECOLLECT_PORT, which are settings.
 enableServiceLinks: false
 {{- with $root.Values.imagePullSecrets }}
 imagePullSecrets:
@@ -31,7 +31,7 @@ tolerations:
 {{- end }}
 {{- end }}
 
-{{/* What every container has alike. */}}
+{{/* Fields of every container. */}}
 {{- define "recollect.container" -}}
 image: {{ include "recollect.image" . }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
@@ -88,7 +88,7 @@ topologySpreadConstraints:
   - maxSkew: 1
     topologyKey: {{ index . 0 }}
     whenUnsatisfiable: {{ index . 1 }}
-    # Nodes with taints that a pod does not tolerate are none that it could be spread to.
+    # A pod cannot be spread to nodes whose taints it does not tolerate.
     nodeTaintsPolicy: Honor
     labelSelector:
       matchLabels:

@@ -1,4 +1,4 @@
-{{/* Values that do not go together, each refused by name: what values.schema.json cannot say, since it looks at one value. */}}
+{{/* Refuses combinations of values, by name. values.schema.json cannot, since it looks at one value at a time. */}}
 {{- define "recollect.refusals" -}}
 {{- range $name := keys (include "recollect.ownLabels" . | fromYaml) | sortAlpha }}
 {{- if hasKey $.Values.commonLabels $name }}
@@ -40,7 +40,7 @@
 {{- end }}
 {{- end }}
 
-{{/* Scaling whose bounds are the wrong way round: (list name autoscaling). */}}
+{{/* Refuses scaling whose minimum is above its maximum: (list name autoscaling). */}}
 {{- define "recollect.refusedScaling" -}}
 {{- $name := index . 0 }}
 {{- with index . 1 }}

@@ -1,7 +1,7 @@
 """Recollect's own metrics, as OpenTelemetry instruments: `docs/metrics.md` lists them.
 
-Without `RECOLLECT_OTLP_ENDPOINT` they go nowhere. An attribute is a word of the code, such as a tool's or a cache's
-name: never a tenant, a graph, an id or a text.
+Nothing reports them unless `RECOLLECT_OTLP_ENDPOINT` or `RECOLLECT_METRICS_PORT` is set. Values of attributes are words
+of the code, such as the name of a tool or a cache: never a tenant, a graph, an id or a text.
 """
 
 import time
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _STEP_SECONDS = (*_SECONDS, 60, 120)
-"""Up to twice the default lease of a job's step: a step that outlasts its lease is cut off."""
+"""Up to twice the default lease of a job's step: a step that takes about as long as the lease is cut off."""
 
 _JOB_SECONDS = (1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400)
 _LAG_SECONDS = (0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200, 86_400)
@@ -34,7 +34,7 @@ _SHARES = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1)
 
 @dataclass(frozen=True, slots=True)
 class Instruments:
-    """All instruments, named by what they measure."""
+    """Every instrument, by what it measures."""
 
     cache_requests: Counter
     mcp_request_seconds: Histogram
@@ -73,89 +73,85 @@ class Instruments:
 
 @cache
 def _instruments() -> Instruments:
-    # Created on first use: the API's proxies find the provider, whether it was set before or is set later.
+    # Made on first use. The API returns proxies, which find the provider whether it is set earlier or later.
     return instruments_of(metrics.get_meter("recollect"))
 
 
 def instruments_of(meter: Meter) -> Instruments:
-    """All instruments, created by this meter."""
+    """Every instrument, made by this meter."""
 
     def seconds(name: str, description: str, bounds: Sequence[float] = _SECONDS) -> Histogram:
         return meter.create_histogram(name, "s", description, explicit_bucket_boundaries_advisory=bounds)
 
     return Instruments(
-        cache_requests=meter.create_counter("recollect.cache.requests", "{request}", "Look-ups in a cache"),
-        mcp_request_seconds=seconds("mcp.server.operation.duration", "How long requests of MCP take"),
-        passages_embedded=meter.create_counter(
-            "recollect.passages.embedded", "{passage}", "Passages given their vectors"
-        ),
+        cache_requests=meter.create_counter("recollect.cache.requests", "{request}", "Lookups in a cache"),
+        mcp_request_seconds=seconds("mcp.server.operation.duration", "Duration of MCP requests"),
+        passages_embedded=meter.create_counter("recollect.passages.embedded", "{passage}", "Passages embedded"),
         passages_refused=meter.create_counter(
-            "recollect.passages.refused", "{passage}", "Passages that the embedder does not take"
+            "recollect.passages.refused", "{passage}", "Passages refused by the embedder"
         ),
         passages_waiting=meter.create_histogram(
             "recollect.passages.waiting",
             "{passage}",
-            "Passages without a vector in the graph that a recall searched",
+            "Passages without a vector in the graph searched by a recall",
             explicit_bucket_boundaries_advisory=_PASSAGES,
         ),
         recall_audit=meter.create_histogram(
             "recollect.recall.audit",
             "1",
-            "Share of the exact search's best k that the index found too, of sampled recalls",
+            "recall@k of the vector index, of sampled recalls",
             explicit_bucket_boundaries_advisory=_SHARES,
         ),
         calls_uncounted=meter.create_counter(
-            "recollect.usage.uncounted", "{call}", "Calls that are missing from the usage of tenants"
+            "recollect.usage.uncounted", "{call}", "Calls missing from the usage of tenants"
         ),
-        requests_refused=meter.create_counter("recollect.requests.refused", "{request}", "Requests beyond a limit"),
+        requests_refused=meter.create_counter(
+            "recollect.requests.refused", "{request}", "Requests refused for a limit"
+        ),
         rate_fallbacks=meter.create_counter(
-            "recollect.rate.fallbacks", "{fallback}", "Times that Redis was found away when counting"
+            "recollect.rate.fallbacks", "{fallback}", "Times that counting fell back from Redis to the gateway"
         ),
         redis_away=meter.create_gauge(
-            "recollect.redis.away", "{process}", "Processes that count requests without Redis"
+            "recollect.redis.away", "{process}", "1 while the process counts requests without Redis"
         ),
-        gateway_ready=meter.create_gauge("recollect.gateway.ready", "{process}", "Gateways that may be given requests"),
-        calls_waiting=meter.create_up_down_counter(
-            "recollect.calls.waiting", "{call}", "Calls that wait for their turn"
-        ),
-        call_wait_seconds=seconds("recollect.call.wait.duration", "How long calls wait for their turn"),
+        gateway_ready=meter.create_gauge("recollect.gateway.ready", "{process}", "1 while the gateway is ready"),
+        calls_waiting=meter.create_up_down_counter("recollect.calls.waiting", "{call}", "Calls waiting for their turn"),
+        call_wait_seconds=seconds("recollect.call.wait.duration", "Time that calls wait for their turn"),
         job_seconds=seconds(
-            "recollect.job.duration", "How long jobs took from their first step to their end", _JOB_SECONDS
+            "recollect.job.duration", "Duration of jobs from their first step to their end", _JOB_SECONDS
         ),
         jobs_failed=meter.create_counter("recollect.jobs.failed", "{job}", "Jobs that failed"),
-        embedding_lag=seconds("recollect.embedding.lag", "How long passages waited for their vectors", _LAG_SECONDS),
-        queue_waiting=meter.create_gauge("recollect.queue.waiting", "{item}", "How much waits for workers"),
-        queue_oldest=meter.create_gauge(
-            "recollect.queue.oldest.age", "s", "How long the oldest of what waits has waited"
-        ),
-        moves=meter.create_gauge("recollect.moves", "{move}", "Moves of tenants that are under way"),
+        embedding_lag=seconds("recollect.embedding.lag", "Time that passages waited for their vectors", _LAG_SECONDS),
+        queue_waiting=meter.create_gauge("recollect.queue.waiting", "{item}", "Items that wait for workers, per queue"),
+        queue_oldest=meter.create_gauge("recollect.queue.oldest.age", "s", "Age of the oldest item of a queue"),
+        moves=meter.create_gauge("recollect.moves", "{move}", "Moves of tenants under way"),
         move_step_ages=meter.create_gauge(
-            "recollect.move.step.age", "s", "How long the oldest move has been at a step"
+            "recollect.move.step.age", "s", "Time that the oldest move has been at a step"
         ),
-        embedder_seconds=seconds("gen_ai.client.operation.duration", "How long the embedder takes"),
+        embedder_seconds=seconds("gen_ai.client.operation.duration", "Duration of calls of the embedder"),
         connections=meter.create_up_down_counter("db.client.connection.count", "{connection}", "Connections in use"),
-        connection_waits=seconds("db.client.connection.wait_time", "How long calls wait for a connection"),
+        connection_waits=seconds("db.client.connection.wait_time", "Time that calls wait for a connection"),
         connection_timeouts=meter.create_counter(
-            "db.client.connection.timeouts", "{timeout}", "Waits for a connection that were in vain"
+            "db.client.connection.timeouts", "{timeout}", "Waits for a connection that timed out"
         ),
         connection_failures=meter.create_counter(
-            "recollect.database.failures", "{failure}", "Connections that could not be had"
+            "recollect.database.failures", "{failure}", "Failed connections to PostgreSQL"
         ),
-        replica_reads=meter.create_counter("recollect.replica.reads", "{read}", "Reads that a replica might answer"),
+        replica_reads=meter.create_counter("recollect.replica.reads", "{read}", "Reads eligible for a replica"),
         job_steps=meter.create_counter("recollect.job.steps", "{step}", "Steps of jobs"),
-        job_step_seconds=seconds("recollect.job.step.duration", "How long steps of jobs take", _STEP_SECONDS),
+        job_step_seconds=seconds("recollect.job.step.duration", "Duration of steps of jobs", _STEP_SECONDS),
         webhook_attempts=meter.create_counter("recollect.webhook.attempts", "{attempt}", "Requests to webhooks"),
         notifications=meter.create_counter(
-            "recollect.notifications", "{notification}", "Graphs that were written, as streams tell"
+            "recollect.notifications", "{notification}", "Changes of graphs reported to Redis, or dropped"
         ),
         notification_lags=seconds(
-            "recollect.notification.lag", "How long Redis had known of a write when listeners were woken"
+            "recollect.notification.lag", "Time from a write's report to Redis until listeners are woken"
         ),
         open_streams=meter.create_up_down_counter(
-            "recollect.streams.open", "{stream}", "Streams of change notifications"
+            "recollect.streams.open", "{stream}", "Open streams of change notifications"
         ),
         ended_streams=meter.create_counter(
-            "recollect.streams.ended", "{stream}", "Streams of change notifications that ended"
+            "recollect.streams.ended", "{stream}", "Streams of change notifications ended by the gateway"
         ),
     )
 
@@ -169,12 +165,12 @@ class CacheTally:
 
     @property
     def hit_rate(self) -> float:
-        """The share of hits among all look-ups, 0 to 1; 0 before the first."""
+        """Hits divided by lookups, 0 to 1; 0 before the first lookup."""
         return self.hits / (self.hits + self.misses) if self.hits else 0.0
 
 
 class CacheTallies:
-    """The tallies of one cache for each tenant that used it recently: a tenant only sees its own."""
+    """The tallies of one cache, by tenant, for recently active tenants. A tenant sees only its own."""
 
     def __init__(self, cache: str) -> None:
         self._cache = cache
@@ -185,7 +181,7 @@ class CacheTallies:
         return self._tenants.setdefault(tenant_id, CacheTally())
 
     def count(self, tenant_id: UUID, *, hits: int = 0, misses: int = 0) -> None:
-        """Count look-ups, for the tenant and in the metric, which has no tenants."""
+        """Count lookups, for the tenant and in the metric of all tenants."""
         tally = self.of(tenant_id)
         tally.hits += hits
         tally.misses += misses
@@ -197,7 +193,7 @@ class CacheTallies:
 
 
 def record_tool(tool: str, seconds: float, error: str | None) -> None:
-    """Record a call of a tool (a name of the catalogue) and the code of its error, if it failed."""
+    """Record a call of a tool: its name in the catalogue, and the code of its error, if it failed."""
     attributes = {"mcp.method.name": "tools/call", "gen_ai.tool.name": tool}
     _instruments().mcp_request_seconds.record(
         seconds, attributes if error is None else attributes | {"error.type": error}
@@ -205,7 +201,7 @@ def record_tool(tool: str, seconds: float, error: str | None) -> None:
 
 
 def record_operation(method: str, seconds: float, error: str | None) -> None:
-    """Record a request of MCP other than a tool call: its method (of the protocol), and its error's code, if any."""
+    """Record an MCP request that is no tool call: its method, a name of the protocol, and the code of its error."""
     attributes = {"mcp.method.name": method}
     _instruments().mcp_request_seconds.record(
         seconds, attributes if error is None else attributes | {"error.type": error}
@@ -213,33 +209,33 @@ def record_operation(method: str, seconds: float, error: str | None) -> None:
 
 
 def record_embedded(passages: int, lags: Iterable[float] = ()) -> None:
-    """Record passages that got their vectors, and how long each of them had waited, in seconds."""
+    """Record how many passages were embedded, and for how many seconds each had waited."""
     _instruments().passages_embedded.add(passages)
     for lag in lags:
         _instruments().embedding_lag.record(lag)
 
 
 def record_embedding_call(model: str, seconds: float, error: str | None) -> None:
-    """Record a call of the embedder: its model, as in the settings, and the code of its error, if it failed."""
+    """Record a call of the embedder: the name of its model in the settings, and the code of its error, if it failed."""
     attributes = {"gen_ai.operation.name": "embeddings", "gen_ai.request.model": model}
     attributes = attributes if error is None else attributes | {"error.type": error}
     _instruments().embedder_seconds.record(seconds, attributes)
 
 
 def of_cell(cell: str | None) -> dict[str, str]:
-    """The attribute that names a cell of the settings; none where there is only one cell."""
+    """The attribute for a cell, which is a name of the settings; no attribute if there is only one cell."""
     return {} if cell is None else {"recollect.cell": cell}
 
 
 def record_backlog(queue: str, waiting: int, oldest_seconds: float, cell: str | None = None) -> None:
-    """Record how much waits in a queue, of all tenants of a cell together, and how long the oldest has waited."""
+    """Record the length of a queue, for all tenants of a cell together, and the age of its oldest item."""
     attributes = {"recollect.queue.name": queue} | of_cell(cell)
     _instruments().queue_waiting.set(waiting, attributes)
     _instruments().queue_oldest.set(oldest_seconds, attributes)
 
 
 def record_moves(step: str, moves: int, oldest_seconds: float) -> None:
-    """Record how many moves of tenants are at a step, a name of the code, and how long the oldest has been there."""
+    """Record the number of moves of tenants at a step, and how long the oldest of them has been there."""
     _instruments().moves.set(moves, {"recollect.move.step": step})
     _instruments().move_step_ages.set(oldest_seconds, {"recollect.move.step": step})
 
@@ -248,9 +244,9 @@ def record_moves(step: str, moves: int, oldest_seconds: float) -> None:
 async def used_connection(
     pool: str, connection: AbstractAsyncContextManager[T], cell: str | None = None
 ) -> AsyncIterator[T]:
-    """A connection of a pool (`tenants`, `replica` or `reserved`); the wait for it and its use are recorded.
+    """Take a connection of a pool (`tenants`, `replica` or `reserved`), and record its use and the wait for it.
 
-    `cell`: the pool's cell, a name of the settings, where there are several.
+    `cell`: the cell of the connection, a name of the settings; None if there is only one cell.
     """
     instruments, began = _instruments(), time.perf_counter()
     attributes = {"db.client.connection.pool.name": pool} | of_cell(cell)
@@ -274,18 +270,18 @@ async def used_connection(
 
 
 def record_unanswered(pool: str, cell: str | None) -> None:
-    """Record a connection of this pool that nobody refused, but on which the server did not answer in time."""
+    """Record a connection of this pool that the server accepted, or did not refuse, and never answered in time."""
     attributes = {"db.client.connection.pool.name": pool, "error.type": "unanswered"} | of_cell(cell)
     _instruments().connection_failures.add(1, attributes)
 
 
 def record_replica_read(outcome: str) -> None:
-    """Record a read that a replica might answer: `replica`, or the reason why the primary did (ReplicaOutcome)."""
+    """Record a read eligible for a replica: `replica`, or the reason why the primary served it (ReplicaOutcome)."""
     _instruments().replica_reads.add(1, {"recollect.replica.outcome": outcome})
 
 
 def record_refused(passages: int) -> None:
-    """Record passages that were set aside."""
+    """Record passages that were set aside because the embedder refused them."""
     _instruments().passages_refused.add(passages)
 
 
@@ -301,7 +297,7 @@ def record_audit(share: float, *, k: int) -> None:
 
 @contextmanager
 def waiting_call() -> Iterator[None]:
-    """Record a call that waits for its turn inside the block."""
+    """Record a call that waits for its turn inside this context."""
     instruments, began = _instruments(), time.perf_counter()
     instruments.calls_waiting.add(1)
     try:
@@ -317,33 +313,33 @@ def record_uncounted(calls: int) -> None:
 
 
 def record_refused_request(limit: str) -> None:
-    """Record a refused request: for `key`, `tenant`, `address`, `concurrent_calls`, `calls_at_work` or `streams`."""
+    """Record a refused request: `key`, `tenant`, `address`, `concurrent_calls`, `calls_at_work` or `streams`."""
     _instruments().requests_refused.add(1, {"recollect.limit": limit})
 
 
 def record_redis_away(*, away: bool) -> None:
-    """Record that Redis went away, so that this process counts requests by itself; or that it is there, as at first.
+    """Record whether Redis is away, so that this process counts requests by itself.
 
-    A counter counts how often it went away. It begins with zero: a first value would be no increase.
+    Absences are counted, too. The count starts with 0, as Prometheus sees no increase in a counter's first value.
     """
     _instruments().redis_away.set(int(away))
     _instruments().rate_fallbacks.add(int(away))
 
 
 def record_readiness(*, is_ready: bool) -> None:
-    """Record whether this gateway is ready for requests."""
+    """Record whether this gateway is ready."""
     _instruments().gateway_ready.set(int(is_ready))
 
 
 def record_job_step(kind: str, outcome: str, seconds: float) -> None:
-    """Record a step of a job: its kind (a name of the code), and `done`, `finished`, `failed`, `put_off` or `lost`."""
+    """Record a step of a job: its kind, and `done`, `finished`, `failed`, `put_off` or `lost`."""
     attributes = {"recollect.job.kind": kind, "recollect.job.outcome": outcome}
     _instruments().job_steps.add(1, attributes)
     _instruments().job_step_seconds.record(seconds, attributes)
 
 
 def record_job(kind: str, status: str, seconds: float, error: str | None = None) -> None:
-    """Record a job that ended: its kind, `succeeded`, `failed` or `cancelled`, and its error's code, if it failed."""
+    """Record the end of a job: its kind, `succeeded`, `failed` or `cancelled`, and the code of its error, if any."""
     attributes = {"recollect.job.kind": kind, "recollect.job.status": status}
     _instruments().job_seconds.record(seconds, attributes if error is None else attributes | {"error.type": error})
     if error is not None:
@@ -351,29 +347,29 @@ def record_job(kind: str, status: str, seconds: float, error: str | None = None)
 
 
 def begin_failed_jobs(kinds: Iterable[str], errors: Iterable[str]) -> None:
-    """Begin the counts of failed jobs of these kinds and codes with zero: a first value would be no increase."""
+    """Start the counts of failed jobs with 0, as Prometheus sees no increase in a counter's first value."""
     for kind, error in product(kinds, errors):
         _instruments().jobs_failed.add(0, {"recollect.job.kind": kind, "error.type": error})
 
 
 def record_webhook_attempt(outcome: str) -> None:
-    """Record a request to a webhook: `delivered`, or the reason why it failed."""
+    """Record a request to a webhook: `delivered`, or why it failed."""
     _instruments().webhook_attempts.add(1, {"recollect.webhook.outcome": outcome})
 
 
 def record_notifications(outcome: str, graphs: int) -> None:
-    """Record entries about written graphs, which Redis was `told`, or which were `dropped`."""
+    """Record how many changed graphs were reported to Redis (`told`), or not reported (`dropped`)."""
     _instruments().notifications.add(graphs, {"recollect.notification.outcome": outcome})
 
 
 def record_notification_lag(seconds: float) -> None:
-    """Record how long after Redis was told of a write the listeners of this process were woken."""
+    """Record the time from a write's report to Redis until its listeners at this gateway were woken."""
     _instruments().notification_lags.record(seconds)
 
 
 @contextmanager
 def open_stream(transport: str) -> Iterator[None]:
-    """Record a stream of change notifications, by `mcp` or `sse`, that is open during the block."""
+    """Record a stream of change notifications, `mcp` or `sse`, that is open inside this context."""
     streams = _instruments().open_streams
     streams.add(1, {"recollect.stream.transport": transport})
     try:
@@ -383,5 +379,5 @@ def open_stream(transport: str) -> Iterator[None]:
 
 
 def record_ended_stream(reason: str) -> None:
-    """Record a stream that we ended: `draining`, or the code of an error."""
+    """Record a stream that the gateway ended: `draining`, or the code of an error."""
     _instruments().ended_streams.add(1, {"recollect.stream.reason": reason})

@@ -1,6 +1,6 @@
 """Every setting, read from the environment: one class, one prefix (`RECOLLECT_`), one description each.
 
-They are grouped by what they are of, a module for each group; whoever reads them has all in one place.
+Each group of settings has a module of its own. `Settings` combines the groups.
 """
 
 import os
@@ -38,7 +38,7 @@ DATABASE_SETTINGS = (
     "operator_database_url",
     "replica_database_url",
 )
-"""Those that hold an address of PostgreSQL."""
+"""The settings that hold an address of PostgreSQL."""
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
@@ -66,7 +66,7 @@ class Settings(
 ):
     """Settings of gateway, worker and command line. `docs/settings.md` is generated from the descriptions.
 
-    The page follows the groups from the last of these to the first.
+    The page lists the groups in the reverse order of these base classes.
     """
 
     model_config = SettingsConfigDict(
@@ -78,13 +78,14 @@ class Settings(
     )
 
     data_dir: Path | None = Field(
-        default=None, description="Where `recollect local` keeps its data. Default: the user's data folder."
+        default=None,
+        description="Folder in which `recollect local` keeps its data. Unset: the data folder of the user.",
     )
 
     secrets_dir: Path | None = Field(
         default=None,
-        description="A folder of files that each hold a setting, as secrets are mounted into containers: named like "
-        "the variable, in small letters (`recollect_key_secret`). A variable that is set goes first.",
+        description="Folder of files that each hold one setting, as containers mount secrets. A file has the name of "
+        "the variable in lower case (`recollect_key_secret`). Environment variables take precedence.",
     )
 
     @classmethod
@@ -96,12 +97,12 @@ class Settings(
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """The arguments, then the environment, then the files of `secrets_dir`."""
+        """Where values come from, by precedence: arguments, the environment, the files of `secrets_dir`."""
         return (init_settings, env_settings, *_secret_files(settings_cls))
 
     @model_validator(mode="after")
     def _require_connections(self) -> Self:
-        """What holds a connection at home while it asks a tenant's cell would wait for itself where that is home."""
+        """Require two connections: a call can hold one at home while it asks a tenant's cell, which may be home too."""
         if self.cells and self.database_pool_size < SEVERAL_CELLS_CONNECTIONS:
             raise InvalidInput(
                 f"Several cells (RECOLLECT_CELLS) need {SEVERAL_CELLS_CONNECTIONS} connections of a process or more",
@@ -111,28 +112,29 @@ class Settings(
 
     @model_validator(mode="after")
     def _require_addresses(self) -> Self:
-        """The driver of PostgreSQL would refuse another scheme at each connection, and not know the setting's name."""
+        """Refuse other schemes here: the driver would refuse them at each connection, without the setting's name."""
         for name in (HOME, *self.cells):
-            its = self.of_cell(name)
+            cell_settings = self.of_cell(name)
             for field in DATABASE_SETTINGS:
-                url = getattr(its, field)
+                url = getattr(cell_settings, field)
                 if url is not None and not url.startswith(("postgresql://", "postgres://")):
-                    raise InvalidInput(NO_DATABASE_ADDRESS, path=its.setting_of(url))
+                    raise InvalidInput(NO_DATABASE_ADDRESS, path=cell_settings.setting_of(url))
         return self
 
     def setting_of(self, url: str) -> str:
-        """What an operator calls the setting that has this address of a database: `RECOLLECT_DATABASE_URL`, say."""
+        """The name of the setting with this database address, for operators, such as `RECOLLECT_DATABASE_URL`."""
         name = next((name for name in DATABASE_SETTINGS if getattr(self, name) == url), None)
         return "its address" if name is None else self.told_name(name)
 
     def told_name(self, name: str) -> str:
-        """What an operator calls this setting of a database, of the cell that the settings are of."""
+        """The name of this database setting, for operators, in the cell of these settings."""
         return f"RECOLLECT_{name.upper()}" if self.cell == HOME else f"{name} of {self.cell} in RECOLLECT_CELLS"
 
     def require_own_secret(self) -> None:
-        """Raise InvalidInput where others could use keys that are hashed with the secret that everybody knows.
+        """Raise InvalidInput if the key secret is the public default and the gateway can be reached by others.
 
-        They reach a gateway that listens beyond this machine, or one on loopback behind a proxy with a public address.
+        Others reach a gateway that listens beyond this machine, or one on loopback behind a proxy with a public
+        address.
         """
         reached_as = {self.host, urlsplit(self.base_url).hostname}
         if self.key_secret.get_secret_value() == DEVELOPMENT_SECRET and not reached_as <= LOOPBACK:
@@ -144,7 +146,7 @@ class Settings(
 
     @property
     def base_url(self) -> str:
-        """Where clients reach the gateway, without a slash at the end: `https://memory.example.com`."""
+        """The address by which clients reach the gateway, without a slash at the end: `https://memory.example.com`."""
         return self.public_url or local_url(self.host, self.port)
 
     @property
@@ -154,14 +156,14 @@ class Settings(
 
 
 def wrong_setting(error: ValueError) -> InvalidInput | None:
-    """The first variable that `Settings()` could not take, and why, for whoever set it; None for any other error."""
+    """The first variable that `Settings()` refused, and the reason; None if the error is of another kind."""
     match error:
         case ValidationError() if error.title == Settings.__name__:
             first = error.errors(include_url=False, include_input=False)[0]
-            place = [str(part) for part in first["loc"]]
-            why = first["msg"].removeprefix("Value error, ")
-            told = f"{'.'.join(place[1:])}: {why}" if place[1:] else why
-            return InvalidInput(told, path=f"RECOLLECT_{place[0].upper()}" if place else None)
-        case SettingsError() if named := re.search(r'field "(\w+)"', str(error)):
-            return InvalidInput("It is not the JSON that docs/settings.md shows", path=f"RECOLLECT_{named[1].upper()}")
+            location = [str(part) for part in first["loc"]]
+            reason = first["msg"].removeprefix("Value error, ")
+            message = f"{'.'.join(location[1:])}: {reason}" if location[1:] else reason
+            return InvalidInput(message, path=f"RECOLLECT_{location[0].upper()}" if location else None)
+        case SettingsError() if field := re.search(r'field "(\w+)"', str(error)):
+            return InvalidInput("It is not the JSON that docs/settings.md shows", path=f"RECOLLECT_{field[1].upper()}")
     return None

@@ -12,11 +12,11 @@ HOME = "home"
 """The cell of `RECOLLECT_DATABASE_URL`: it also has the people, the clients and the directory."""
 
 MAX_CELLS = 16
-"""Cells of a deployment, home among them: a credential that is not known yet is asked of all."""
+"""Maximum number of cells of a deployment, home included: an unknown credential is looked up in all of them."""
 
 SEVERAL_CELLS_CONNECTIONS = 2
-"""Connections of a process's pool, at least, where there are several: some of what people do holds one at home while it
-takes another, in the cell of one of their tenants, which may be home."""
+"""Minimum size of a process's connection pool with several cells: some actions of people hold a connection at home
+while they take another in the cell of one of their tenants, which may be home."""
 
 
 def _cell_name(name: str) -> str:
@@ -26,7 +26,7 @@ def _cell_name(name: str) -> str:
 
 
 class CellUrls(BaseModel):
-    """Where one cell is, as the settings of the same names say of home."""
+    """The addresses of one cell. The settings of the same names are those of home."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
@@ -43,13 +43,13 @@ class CellSettings(BaseSettings):
     cells: dict[Annotated[str, AfterValidator(_cell_name)], CellUrls] = Field(
         default={},
         max_length=MAX_CELLS - 1,
-        description="Further clusters of PostgreSQL that hold tenants, as JSON: a name for each, and its "
+        description="Further PostgreSQL clusters that hold tenants, as JSON: the name of each, with its "
         "`database_url`, `owner_database_url`, `maintenance_database_url`, `operator_database_url` and "
-        "`replica_database_url`, which mean what the settings of these names do. Alike for gateways, workers and "
-        "commands. Empty: all tenants are in one.",
+        "`replica_database_url`, which mean what the settings of these names mean. Set the same for gateways, workers "
+        "and commands. Empty: all tenants are in one cluster.",
     )
     cell: str = Field(
-        default=HOME, description="The cell that a worker works on: `home`, or a name of `RECOLLECT_CELLS`."
+        default=HOME, description="The cell that a worker works on: `home`, or a name in `RECOLLECT_CELLS`."
     )
 
     @property
@@ -59,11 +59,11 @@ class CellSettings(BaseSettings):
 
     @property
     def measured_cell(self) -> str | None:
-        """The cell by which metrics tell what is measured; None where there is one."""
+        """The cell that metrics name; None if there is only one cell."""
         return self.cell if self.cells else None
 
     def of_cell(self, name: str) -> Self:
-        """The same settings, with the addresses of that cell in place of home's, and its name. Raises InvalidInput."""
+        """These settings with the name and the addresses of another cell. Raises InvalidInput if it does not exist."""
         if name == HOME:
             return self if self.cell == HOME else self.model_copy(update={"cell": HOME})
         if name not in self.cells:

@@ -1,4 +1,4 @@
-"""Settings of where the gateway listens, whom it believes, what a connection costs, and which addresses it asks."""
+"""Settings of the gateway's address, trusted proxies, limits of connections, and outbound requests."""
 
 import re
 from ipaddress import ip_network
@@ -12,108 +12,144 @@ _ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9.:\[\]_-]+")
 
 
 class EdgeSettings(BaseSettings):
-    """Where the gateway listens, whom it believes, what a connection costs, and which addresses it asks."""
+    """The gateway's address, trusted proxies, limits of connections, and outbound requests."""
 
     host: str = Field(default="127.0.0.1", description="Address that the gateway listens on.")
     port: int = Field(default=8787, ge=0, le=65535, description="Port that the gateway listens on.")
     public_url: str | None = Field(
         default=None,
-        description="The address by which clients reach the gateway, such as `https://memory.example.com`: scheme, "
-        "host and port, no path, since it needs a host of its own. Default: `http://`, `RECOLLECT_HOST` and "
-        "`RECOLLECT_PORT`.",
+        description="Address by which clients reach the gateway, such as `https://memory.example.com`: scheme, host "
+        "and port, without a path, since the gateway needs a host of its own. Unset: `http://` with `RECOLLECT_HOST` "
+        "and `RECOLLECT_PORT`.",
     )
     allowed_hosts: list[str] = Field(
         default=["127.0.0.1:*", "localhost:*", "[::1]:*"],
-        description='Host headers that are served beside that of the public address, as JSON (`["memory.internal"]`, '
-        '`["localhost:*"]` with any port); `["*"]` serves all. Guards local servers against DNS rebinding.',
+        description="Host headers that are served in addition to the host of the public address, as a JSON list "
+        '(`["memory.internal"]`; `["localhost:*"]` accepts any port); `["*"]` serves all. This protects local servers '
+        "against DNS rebinding.",
     )
     allowed_origins: list[str] = Field(
         default=[],
-        description="Origins of web pages elsewhere that may ask from a browser, as JSON "
-        '(`["https://app.example.com"]`); `["*"]` lets every page. They send keys and tokens on purpose: cookies are '
-        "taken from our own pages alone.",
+        description="Origins of other web pages that may send requests from a browser (CORS), as a JSON list "
+        '(`["https://app.example.com"]`); `["*"]` allows every page. Such pages send keys and tokens themselves: '
+        "cookies are accepted only from the gateway's own pages.",
     )
     trusted_proxies: list[str] = Field(
         default=[],
-        description="Proxies in front whose `X-Forwarded-For` tells who the client is, as JSON: addresses and networks "
-        '(`["10.0.0.0/8"]`). Nobody else is believed.',
+        description="Addresses and networks of the proxies in front of the gateway, as a JSON list "
+        '(`["10.0.0.0/8"]`). Only their `X-Forwarded-For` header is used to find the address of the client; from '
+        "anybody else it is ignored.",
     )
     outbound_networks: list[str] = Field(
         default=[],
-        description="Networks of your own that addresses which clients name may lead to nonetheless, as JSON "
-        '(`["10.1.2.0/24"]`): where an identity provider stands, say. Loopback (`["127.0.0.0/8"]`) may then be reached '
-        "on any port and without TLS, for tests and for one machine.",
+        description="Networks of your own that addresses named by clients may lead to although they are not public, "
+        'as a JSON list (`["10.1.2.0/24"]`), such as the network of your identity provider. If loopback is listed '
+        '(`["127.0.0.0/8"]`), it can be reached on any port and without TLS, for tests and single machines.',
     )
     outbound_refused_networks: list[str] = Field(
         default=[],
-        description="Public addresses and networks that are yours and must not be reached so, as JSON. They go before "
-        "`RECOLLECT_OUTBOUND_NETWORKS`. What is not of the public internet is refused without.",
+        description="Public addresses and networks of your own that addresses named by clients must not lead to, as a "
+        "JSON list. They take precedence over `RECOLLECT_OUTBOUND_NETWORKS`. Addresses outside the public internet "
+        "need not be listed: they are refused anyway.",
     )
-    outbound_ports: list[int] = Field(default=[443], description="Ports that such addresses may name, as JSON.")
+    outbound_ports: list[int] = Field(
+        default=[443], description="Ports that addresses named by clients may have, as a JSON list."
+    )
     dns_servers: list[str] = Field(
         default=[],
-        description='Name servers that are asked for the records of e-mail domains, as JSON (`["10.0.0.2:53"]`). '
-        "Empty: those of the machine.",
+        description="Name servers that are asked for the DNS records of e-mail domains, as a JSON list "
+        '(`["10.0.0.2:53"]`). Empty: the name servers of the machine.',
     )
     outbound_seconds: float = Field(
-        default=10.0, gt=0, le=60, description="How long an answer from such an address may take, all in all."
+        default=10.0,
+        gt=0,
+        le=60,
+        description="Maximum time, in seconds, for the whole answer from an address that a client named.",
     )
     max_connections: int = Field(
-        default=1000, ge=1, le=1_000_000, description="Connections that a gateway has at once, at most."
+        default=1000,
+        ge=1,
+        le=1_000_000,
+        description="Maximum number of open connections of a gateway. Further ones are answered 503 and closed.",
     )
     max_connections_per_address: int = Field(
         default=200,
         ge=1,
         le=1_000_000,
-        description="Those of one client address (IPv6: of one /64), at most. Trusted proxies have no such bound.",
+        description="Maximum number of open connections from one client address (IPv6: from one /64) to a gateway. "
+        "Trusted proxies have no such limit.",
     )
-    max_headers: int = Field(default=100, ge=10, le=10_000, description="Headers of one request, at most.")
+    max_headers: int = Field(
+        default=100,
+        ge=10,
+        le=10_000,
+        description="Maximum number of headers in one request, trailers included. A request with more is answered 431.",
+    )
     max_header_bytes: int = Field(
-        default=32 * 1024, ge=1024, le=1024 * 1024, description="Bytes of them together with the address, at most."
+        default=32 * 1024,
+        ge=1024,
+        le=1024 * 1024,
+        description="Maximum size of a request's headers and address together, in bytes. A larger request is answered "
+        "431.",
     )
     header_seconds: float = Field(
-        default=10.0, gt=0, le=3600, description="How long a client may take to send the headers of a request."
+        default=10.0,
+        gt=0,
+        le=3600,
+        description="Maximum time, in seconds, for a client to send the headers of a request. After that, the request "
+        "is answered 408.",
     )
     body_seconds: float = Field(
-        default=20.0, gt=0, le=3600, description="How long a client may take for each 64 kB of a body, or its end."
+        default=20.0,
+        gt=0,
+        le=3600,
+        description="Maximum time, in seconds, for a client to send each 64 kB of a request body, or the rest of it. "
+        "After that, the request is answered 408.",
     )
     answer_seconds: float = Field(
-        default=60.0, gt=0, le=3600, description="How long a client may take nothing of an answer that is being sent."
+        default=60.0,
+        gt=0,
+        le=3600,
+        description="Maximum time, in seconds, for which a client may read nothing of an answer that is being sent. "
+        "After that, the connection is closed.",
     )
     keep_alive_seconds: int = Field(
         default=75,
         ge=1,
         le=3600,
-        description="How long a connection is kept that asks nothing. Longer than the proxy in front keeps it: else a "
-        "request may meet a connection that is being closed.",
+        description="Time, in seconds, after which an idle connection is closed. Set it longer than the proxy in "
+        "front keeps idle connections: otherwise a request may arrive on a connection that is being closed.",
     )
     drain_seconds: float = Field(
         default=5.0,
         ge=0,
         le=600,
-        description="How long a gateway serves on after SIGTERM while its readiness fails and each answer ends its "
-        "connection: longer than whatever stands in front takes to notice. SIGINT ends that at once.",
+        description="Time, in seconds, for which a gateway still serves requests after SIGTERM, while its readiness "
+        "check fails and each answer closes its connection. Set it longer than the load balancer in front takes to "
+        "notice. SIGINT ends this time at once.",
     )
     finish_seconds: int = Field(
         default=20,
         ge=1,
         le=600,
-        description="How long calls under way may take to end after that, before they are cut off. Both together stay "
-        "below what kills the process (30 s in Kubernetes, unless told otherwise).",
+        description="Time, in seconds, that calls under way have to end after `RECOLLECT_DRAIN_SECONDS`, before they "
+        "are cut off. Keep the sum of both below the time after which the process is killed (in Kubernetes 30 s by "
+        "default).",
     )
     remember_callers_seconds: float = Field(
         default=5.0,
         ge=0,
         le=60,
-        description="How long a gateway may serve a credential before it looks it up again, at most. What changes is "
-        "told by Redis at once; while that is away every request is looked up. 0 looks every request up.",
+        description="Maximum time, in seconds, for which a gateway serves a credential before it looks it up again. "
+        "Redis reports changes at once; while Redis is away, every request is looked up. 0 looks up every request.",
     )
     failed_keys_per_minute: int = Field(
         default=60,
         ge=1,
         le=1_000_000,
-        description="API keys of one client address that may fail in a minute. Beyond, only keys that held lately are "
-        "looked up.",
+        description="Maximum number of API keys and sessions from one client address that may fail in a minute. After "
+        "that, only keys that were valid recently are looked up, and others are answered 429. Keys of the operator "
+        "API are counted apart.",
     )
 
     @field_validator("trusted_proxies", "outbound_networks", "outbound_refused_networks")

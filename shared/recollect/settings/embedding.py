@@ -1,4 +1,4 @@
-"""Settings of the model that gives memories their vectors, and what is cached."""
+"""Settings of the embedding model and of the caches."""
 
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings
@@ -7,52 +7,86 @@ from recollect.web_url import read_web_url
 
 
 class EmbeddingSettings(BaseSettings):
-    """The model that gives memories their vectors, and what is cached."""
+    """The embedding model, and the caches."""
 
     embedder: str = Field(
         default="minilm",
-        description="`minilm` (in process, finds more), `wordllama` (in process, quickest) or `openai` (any "
-        "OpenAI-compatible /v1/embeddings). Before changing it, see docs/embedding.md.",
+        description="Embedding model: `minilm` (in process, finds more), `wordllama` (in process, fastest) or "
+        "`openai` (any OpenAI-compatible /v1/embeddings). Before you change it, see docs/embedding.md.",
     )
     embedding_threads: int = Field(
-        default=1, ge=1, le=64, description="Texts that `minilm` embeds at the same time, each on a core, per process."
+        default=1,
+        ge=1,
+        le=64,
+        description="Number of texts that `minilm` embeds at the same time in each process. Each takes a core.",
     )
     embedding_url: str = Field(
-        default="http://127.0.0.1:8080/v1", description="Base address of the OpenAI-compatible embedder."
+        default="http://127.0.0.1:8080/v1",
+        description="Base address of the OpenAI-compatible embedder. It is used if `RECOLLECT_EMBEDDER` or "
+        "`RECOLLECT_PREVIOUS_EMBEDDER` is `openai`.",
     )
-    embedding_api_key: SecretStr | None = Field(default=None, description="Bearer token of that embedder.")
-    embedding_model: str = Field(default="text-embedding-3-small", description="Model name sent to that embedder.")
-    embedding_dimensions: int = Field(default=1536, ge=1, le=4000, description="Vector length of that model.")
-    embedding_timeout_seconds: float = Field(default=10.0, gt=0, description="Longest wait for that embedder.")
+    embedding_api_key: SecretStr | None = Field(
+        default=None, description="Bearer token for the OpenAI-compatible embedder. Unset: none is sent."
+    )
+    embedding_model: str = Field(
+        default="text-embedding-3-small", description="Model name that is sent to the OpenAI-compatible embedder."
+    )
+    embedding_dimensions: int = Field(
+        default=1536, ge=1, le=4000, description="Length of the vectors of the OpenAI-compatible embedder's model."
+    )
+    embedding_timeout_seconds: float = Field(
+        default=10.0,
+        gt=0,
+        description="Maximum time for a call of the OpenAI-compatible embedder, in seconds, retries included.",
+    )
     previous_embedder: str | None = Field(
         default=None,
-        description="The embedder that was configured before, for graphs that its vectors still serve: `minilm`, "
+        description="The embedder that was configured before, for graphs that still use its vectors: `minilm`, "
         "`wordllama` or `openai`. Set it on gateways and workers until `reembed` is done for every graph.",
     )
     previous_embedding_model: str | None = Field(
-        default=None, description="Its model name, where it is `openai`. Default: `RECOLLECT_EMBEDDING_MODEL`."
+        default=None,
+        description="Model name of the previous embedder, if that is `openai`. Unset: `RECOLLECT_EMBEDDING_MODEL`.",
     )
     previous_embedding_dimensions: int | None = Field(
-        default=None, ge=1, le=4000, description="Its vector length. Default: `RECOLLECT_EMBEDDING_DIMENSIONS`."
+        default=None,
+        ge=1,
+        le=4000,
+        description="Length of the previous embedder's vectors. Unset: `RECOLLECT_EMBEDDING_DIMENSIONS`.",
     )
-    cache_embeddings_enabled: bool = Field(default=True, description="Keep the vectors of recent questions in memory.")
+    cache_embeddings_enabled: bool = Field(
+        default=True, description="Whether a gateway keeps the vectors of recent questions in memory."
+    )
     cache_embeddings_maxsize: int = Field(
-        default=1000, ge=1, le=1_000_000, description="Questions of one tenant whose vectors a gateway keeps, at most."
+        default=1000,
+        ge=1,
+        le=1_000_000,
+        description="Maximum number of questions of one tenant whose vectors a gateway keeps.",
     )
     cache_embeddings_max_bytes: int = Field(
         default=16 * 1024 * 1024,
         ge=0,
-        description="Bytes that those vectors and questions of all tenants take, at most.",
+        description="Maximum size of the questions and vectors that a gateway keeps for all tenants together, in "
+        "bytes.",
     )
     cache_search_enabled: bool = Field(
-        default=True, description="Keep what recalls found, as ids and scores, in Redis. Gateways share it."
+        default=True,
+        description="Whether the results of recalls are kept in Redis, as ids and scores. Gateways share them.",
     )
     cache_search_maxsize: int = Field(
-        default=100, ge=1, le=100_000, description="Recalls that are kept for one tenant, at most; up to 64 kB each."
+        default=100,
+        ge=1,
+        le=100_000,
+        description="Maximum number of recalls that are kept for one tenant. Each takes up to 64 kB.",
     )
-    cache_search_ttl: int = Field(default=60, ge=1, le=86_400, description="How long a recall is kept, in seconds.")
+    cache_search_ttl: int = Field(
+        default=60, ge=1, le=86_400, description="Time for which a recall is kept, in seconds."
+    )
     cache_search_wait_seconds: float = Field(
-        default=0.05, gt=0, description="How long a recall waits for Redis before it searches without the cache."
+        default=0.05,
+        gt=0,
+        description="Maximum time, in seconds, for which a recall waits for Redis. After that, it searches without "
+        "the cache.",
     )
 
     @field_validator("embedding_url")

@@ -1,14 +1,14 @@
-"""Settings of the command that moves an organisation from one cell to another."""
+"""Settings of the command that moves a tenant from one cell to another."""
 
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings
 
 
 class MoveSettings(BaseSettings):
-    """What `recollect tenants move` needs beside the addresses of the cells."""
+    """What `recollect tenants move` needs in addition to the addresses of the cells."""
 
     move_source_url: SecretStr | None = Field(
         default=None,
-        description="Of `recollect tenants move`: where the PostgreSQL server of the cell that an organisation moves "
-        "to reaches that of the cell it leaves, where that is not the latter's `owner_database_url`.",
+        description="Address at which, during `recollect tenants move`, the PostgreSQL server of the target cell "
+        "reaches the server of the source cell. Set it if that is not the `owner_database_url` of the source cell.",
     )

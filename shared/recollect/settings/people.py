@@ -15,70 +15,92 @@ class PeopleSettings(BaseSettings):
     """Sign-in, OAuth, mail and passwords."""
 
     oauth_access_seconds: int = Field(
-        default=900, ge=60, le=86_400, description="How long an OAuth access token holds, in seconds."
+        default=900, ge=60, le=86_400, description="Lifetime of an OAuth access token, in seconds."
     )
     oauth_refresh_days: float = Field(
-        default=30.0, gt=0, le=365, description="How long an OAuth client may stay away before it has to ask again."
+        default=30.0,
+        gt=0,
+        le=365,
+        description="Time, in days, for which an OAuth client may go without refreshing its token before it must ask "
+        "for authorization again.",
     )
     oauth_refresh_grace_seconds: float = Field(
         default=30.0,
         ge=0,
         le=600,
-        description="How long a refresh token that was used may be used again, by parallel sessions of its client. "
-        "Later it counts as stolen, and its grant ends.",
+        description="Time, in seconds, for which a used refresh token can be used again, by parallel sessions of its "
+        "client. After that, using it counts as theft and ends its grant.",
     )
     oauth_requests_per_minute: int = Field(
         default=600,
         ge=1,
         le=1_000_000,
-        description="Requests of one client address in a minute to `/oauth/…` and the well-known addresses.",
+        description="Maximum number of requests per minute from one client address to `/oauth/…` and the well-known "
+        "addresses.",
     )
     oauth_registrations_per_minute: int = Field(
-        default=30, ge=1, le=1_000_000, description="Clients that one address registers in a minute, at most."
+        default=30,
+        ge=1,
+        le=1_000_000,
+        description="Maximum number of OAuth clients that one client address may register per minute.",
     )
     oauth_issuer_parameter: bool = Field(
         default=True,
-        description="Name the issuer in authorization responses (`iss`, RFC 9207). False for clients that fail on it.",
+        description="Whether authorization responses name the issuer (`iss`, RFC 9207). Set it to false for clients "
+        "that fail on this parameter.",
     )
     public_requests_per_minute: int = Field(
         default=600,
         ge=1,
         le=1_000_000,
-        description="Requests of one client address in a minute to `/health/ready`, which asks the database, and as "
-        "many to `/v1/openapi.json`. Neither needs a key.",
+        description="Maximum number of requests per minute from one client address to `/health/ready`, which queries "
+        "the database; as many to `/v1/openapi.json` and `/v1/docs` together, and as many to the sign-in page. None "
+        "of them needs a key.",
     )
     sign_ins_per_minute: int = Field(
         default=30,
         ge=1,
         le=1_000_000,
-        description="Sign-ins that are tried from one client address in a minute, and for one account; as many "
-        "openings of invitations, and as many reports of keys.",
+        description="Maximum number of attempts to sign in per minute, from one client address and for one account. "
+        "The same number applies to opening invitations and to reporting keys. docs/limits.md lists everything that "
+        "it limits.",
     )
     mail_url: SecretStr | None = Field(
         default=None,
-        description="The server by which mail is sent: `smtps://user:password@mail.example.com` (TLS), "
-        "`smtp+starttls://…` (STARTTLS, never without), or `smtp://127.0.0.1` (no TLS and no password). Unset: no mail "
-        "is sent, and links are shown to who asks for them.",
+        description="Server that sends mail: `smtps://user:password@mail.example.com` (TLS), `smtp+starttls://…` "
+        "(STARTTLS is required), or `smtp://127.0.0.1` (no TLS and no password). Unset: no mail is sent, and links "
+        "are shown to the caller that requests them.",
     )
     mail_from: str | None = Field(
-        default=None, description="Whom that mail is from: `Recollect <memory@example.com>`. Set with the server."
+        default=None,
+        description="Sender of mail, such as `Recollect <memory@example.com>`. Set it together with "
+        "`RECOLLECT_MAIL_URL`.",
     )
     mail_seconds: float = Field(
-        default=10.0, gt=0, le=60, description="How long it may take to hand a message to that server, all in all."
+        default=10.0,
+        gt=0,
+        le=60,
+        description="Maximum time, in seconds, to hand a message to the mail server, all steps together.",
     )
     invitation_mails_per_day: int = Field(
         default=100,
         ge=0,
         le=1_000_000,
-        description="Invitations of one tenant that are sent by mail in 24 hours. More are refused.",
+        description="Maximum number of invitations of one tenant that are sent by mail in 24 hours. Further "
+        "invitations are refused.",
     )
     breached_passwords_url: str | None = Field(
         default=None,
-        description="A range service of Pwned Passwords' kind, such as `https://api.pwnedpasswords.com/range`: "
-        "passwords that it knows are refused. It is told five hex digits of a SHA-1. Unset: none is looked up.",
+        description="Address of a range service like that of Pwned Passwords, such as "
+        "`https://api.pwnedpasswords.com/range`. Passwords that it lists are refused. It receives five hex digits of "
+        "a SHA-1 hash. Unset: passwords are not looked up.",
     )
     breached_passwords_seconds: float = Field(
-        default=3.0, gt=0, le=60, description="How long it may take to answer. Beyond, the password is not looked up."
+        default=3.0,
+        gt=0,
+        le=60,
+        description="Maximum wait for the service of `RECOLLECT_BREACHED_PASSWORDS_URL`, in seconds. After that, the "
+        "password is judged without it.",
     )
 
     @field_validator("mail_url")
