@@ -36,7 +36,7 @@ T = TypeVar("T")
 AnyRequest = Request[Caller, Any, State]
 Kinds = Annotated[list[str] | None, QueryParameter(max_items=50, description="Only of one of these kinds")]
 Tags = Annotated[
-    list[str] | None, QueryParameter(max_items=50, description="Only with one of these tags, whatever their case")
+    list[str] | None, QueryParameter(max_items=50, description="Only with one of these tags, ignoring case")
 ]
 StatusFilter = Annotated[
     Literal["active", "outdated", "archived"] | None, QueryParameter(description="Only of this status")

@@ -36,7 +36,7 @@ Since = Annotated[
 ]
 Until = Annotated[datetime | None, QueryParameter(name="to", description="Hours that begin before this. Default: now")]
 Sums = Annotated[Per, QueryParameter(description="Sums of each `hour`, `day`, `month`, or of `all` that is asked for")]
-After = Annotated[str | None, QueryParameter(max_length=300, description="`next_cursor` of the page before")]
+After = Annotated[str | None, QueryParameter(max_length=300, description="`next_cursor` of the previous page")]
 
 
 OfKind = Annotated[Kind | None, QueryParameter(description="Only tools, resources, routes, or work of the worker")]
