@@ -20,7 +20,7 @@ from recollect_gateway.preconditions import unchanged
 from recollect_gateway.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
-DryRun = Annotated[bool, QueryParameter(description="Only say what would be erased")]
+DryRun = Annotated[bool, QueryParameter(description="Only report what would be erased")]
 
 
 class ErasePerson(Struct, frozen=True, forbid_unknown_fields=True):
@@ -63,9 +63,10 @@ class ErasureController(Controller):
     async def erase_person(
         self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str], data: JSONBody[ErasePerson]
     ) -> ReceiptBody:
-        """Delete an entity, its history, all that names it, and all that a subject made, in one transaction.
+        """Erase an entity with its history, everything that names it, and everything that a subject wrote.
 
-        The receipt is counted by queries after the deletion. The log keeps ids and who wrote.
+        All of it happens in one transaction. Returns a receipt, whose numbers are counted by queries after the
+        deletion. The log of changes keeps ids and who wrote.
         """
         async with db.writing(request.user, name, keep=not data.dry_run) as tx:
             receipt = await erasure.erase_person(tx, name, data.name, created_by=data.created_by, dry_run=data.dry_run)
@@ -82,7 +83,10 @@ class ErasureController(Controller):
     async def erase_graph(
         self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str], dry_run: DryRun = False
     ) -> ReceiptBody:
-        """Delete a graph with its history, its log and its jobs. 409 while a key has it as its default."""
+        """Delete a graph with its history, its log and its jobs. This cannot be undone.
+
+        The response is 409 while the graph is the default graph of a key.
+        """
         check = unchanged(request, configuration)
         async with db.transaction(request.user) if dry_run else db.writing(request.user, name) as tx:
             return _body(await erasure.erase_graph(tx, name, dry_run=dry_run, check=check), dry_run=dry_run)

@@ -85,14 +85,15 @@ class GraphJobController(Controller):
     @post(
         "/deduplicate",
         responses=ACT_RESPONSES,
-        summary="Look for duplicates in a graph",
+        summary="Find duplicates in a graph",
         opt=mirrors("propose_duplicates"),
         status_code=202,
     )
     async def deduplicate(self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str]) -> JobBody:
-        """A job that compares what changed since the last one; where one is under way, that one.
+        """Start a job that compares what changed since the last such job. If one is under way, that job is returned.
 
-        It proposes or merges as `dedup` in the graph's metadata says, and proposes where that says nothing.
+        `dedup` in the graph's metadata decides whether the job proposes duplicates or merges them; the default is to
+        propose.
         """
         request.user.require(Scope.MEMORY_WRITE)
         async with db.transaction(request.user) as tx:
@@ -101,12 +102,12 @@ class GraphJobController(Controller):
     @post(
         "/reindex",
         responses=ACT_RESPONSES,
-        summary="Make a graph's search index anew",
+        summary="Rebuild a graph's search index",
         opt=mirrors("reindex"),
         status_code=202,
     )
     async def reindex(self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str]) -> JobBody:
-        """A job; where one is under way, that one."""
+        """Start a job that rebuilds the search index of a graph. If one is under way, that job is returned."""
         request.user.require(Scope.MEMORY_WRITE)
         async with db.transaction(request.user) as tx:
             return job_body(await rebuild_jobs.start_reindex(tx, name))
@@ -114,7 +115,7 @@ class GraphJobController(Controller):
     @post(
         "/reembed",
         responses=ACT_RESPONSES,
-        summary="Give a graph vectors of another model",
+        summary="Embed a graph with another model",
         opt=mirrors("reembed"),
         status_code=202,
         before_request=valid_body(ReembedRequest, needed=False),
@@ -126,7 +127,10 @@ class GraphJobController(Controller):
         name: FromPath[str],
         data: JSONBody[ReembedRequest | None] = None,
     ) -> JobBody:
-        """A job; where an equal one is under way, that one. The old vectors serve until the new ones are complete."""
+        """Start a job that embeds a graph with another model. If an equal job is under way, that job is returned.
+
+        Searches use the old vectors until the new ones are complete.
+        """
         request.user.require(Scope.MEMORY_WRITE)
         reembed = data or ReembedRequest()
         async with db.transaction(request.user) as tx:
@@ -135,7 +139,7 @@ class GraphJobController(Controller):
     @post(
         "/exports",
         responses=ACT_RESPONSES,
-        summary="Export a graph by a job",
+        summary="Start an export job",
         opt=mirrors("start_export") | {SCOPE_OPT: Scope.MEMORY_READ},
         status_code=202,
         before_request=valid_body(StartExportBody),
@@ -148,10 +152,11 @@ class GraphJobController(Controller):
         name: FromPath[str],
         data: JSONBody[StartExportBody],
     ) -> JobBody:
-        """A job that writes the graph, as it is now (or was, `as_of`), to a file: `GET /v1/jobs/{id}/output`.
+        """Start a job that exports the graph, as it is now or was at `as_of`, to a file.
 
-        The file counts against what the tenant's jobs may store, until it is deleted. A credential that may not write
-        has two at once (409 `too_many_jobs`).
+        Fetch the file from `GET /v1/jobs/{id}/output`. It counts towards what the tenant's jobs may store until it is
+        deleted. A credential without write access may have two such jobs at once; a further one is refused with 409
+        `too_many_jobs`.
         """
         async with db.transaction(request.user) as tx:
             export = await exports.open_export(
@@ -162,7 +167,7 @@ class GraphJobController(Controller):
     @post(
         "/imports",
         responses=RESPONSES | {415: UNREAD},
-        summary="Import into a graph by a job",
+        summary="Start an import job",
         opt=mirrors("import_graph") | TAKES_NO_KEY,
         status_code=202,
         operation_class=ImportJobOperation,
@@ -179,11 +184,12 @@ class GraphJobController(Controller):
         strict: Strict = False,
         check: Check = False,
     ) -> JobBody:
-        """Take the body in, and write it step by step, each in a revision of its own; what is broken is passed over.
+        """Start a job that imports the request body step by step, each step in its own revision. Broken lines are
+        skipped.
 
-        The graph is made where it is not there, but not by `check`, whose job is then of no graph. The job's output
-        tells what was not imported, a JSON object a line. With `strict`, `strategy=fail` or `check` the whole file is
-        tried first.
+        A graph that does not exist is created, except with `check`: its job then belongs to no graph. The job's output
+        lists what was not imported, as one JSON object per line. With `strict`, `strategy=fail` or `check`, the whole
+        file is checked before anything is written.
         """
         request.user.require(Scope.MEMORY_WRITE)
         read_as = read_format(request, format)

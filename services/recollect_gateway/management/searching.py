@@ -43,7 +43,7 @@ class SearchController(Controller):
     path = "/graphs/{name:str}"
     tags = ("nodes",)
 
-    @get("/search", responses=RESPONSES, summary="Find nodes", opt=mirrors("search"))
+    @get("/search", responses=RESPONSES, summary="Search nodes", opt=mirrors("search"))
     async def search(
         self,
         request: AnyRequest,
@@ -57,7 +57,10 @@ class SearchController(Controller):
         cursor: Cursor = None,
         limit: Limit = 20,
     ) -> Page[FoundNodeBody]:
-        """Entities and facts that answer, best first, by words, meaning and name; about a hundred on all pages."""
+        """Find entities and facts by words, meaning and name, best matches first.
+
+        All pages together hold about a hundred results.
+        """
         check_text({"q": q, "kind": kind, "tag": tag, "as_of": as_of})
         begin = place_of(cursor, integer) or 0
         only = RecallFilter(

@@ -61,27 +61,28 @@ class TenantController(Controller):
     tags = ("tenant",)
     opt = BY_SCOPE
 
-    @get("/", responses=TAGGED_RESPONSES, summary="Read the tenant")
+    @get("/", responses=TAGGED_RESPONSES, summary="Get the tenant")
     async def read_tenant(
         self, request: AnyRequest, db: NamedDependency[Database], state: State
     ) -> Response[TenantBody]:
-        """Whose credential this is, what that organisation has set, and its ETag. For every credential."""
+        """Return the tenant of the credential with its settings, and its ETag."""
         async with db.transaction(request.user, read_only=True) as tx:
             return tagged(request, _body(await tenants.own_tenant(tx), state))
 
     @patch(
         "/",
         responses=CHANGE_RESPONSES,
-        summary="Change the tenant",
+        summary="Update the tenant",
         guards=[requires_admin],
         before_request=valid_body(ChangeTenant),
     )
     async def change_tenant(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[ChangeTenant]
     ) -> TenantBody:
-        """Give the tenant another name, or other settings. A shorter retention removes for good what is older.
+        """Change the tenant's name or settings. Omitted fields stay.
 
-        With `If-Match`, only where it still is as it was read.
+        A shorter retention permanently removes what is older. With `If-Match`, the tenant is changed only if it is
+        still as it was read.
         """
 
         def lasting(tenant: Tenant) -> TenantBody:

@@ -110,7 +110,7 @@ class TrustedIssuerController(Controller):
 
     @get("/", responses=RESPONSES, summary="List trusted issuers")
     async def list_issuers(self, request: AnyRequest, db: NamedDependency[Database], state: State) -> Page[IssuerBody]:
-        """The issuers whose access tokens the tenant accepts, all on one page: there are few."""
+        """List the issuers whose access tokens the tenant accepts. There are few, so all are on one page."""
         async with db.transaction(request.user, read_only=True) as tx:
             return Page([_body(issuer, request.user, state) for issuer in await trusted.list_issuers(tx)], None)
 
@@ -118,7 +118,11 @@ class TrustedIssuerController(Controller):
     async def trust_issuer(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[TrustIssuer]
     ) -> IssuerBody:
-        """Accept its tokens, as far as the rules say and no further than who asks; 409 `issuer_exists`."""
+        """Accept access tokens of an issuer, with the scopes and graphs that the rules give.
+
+        The rules cannot give more than the caller's own access. The response is 409 `issuer_exists` if the issuer is
+        trusted already.
+        """
         state.issuers.require_address(data.issuer, path="issuer")
         async with db.transaction(request.user) as tx:
             rules = DEFAULT_RULES if data.rules is None else await _rules(tx, data.rules)
@@ -128,7 +132,7 @@ class TrustedIssuerController(Controller):
     @patch(
         "/{issuer_id:uuid}",
         responses=ACT_RESPONSES,
-        summary="Change a trusted issuer",
+        summary="Update a trusted issuer",
         before_request=valid_body(ChangeIssuer),
     )
     async def change_issuer(
@@ -139,7 +143,7 @@ class TrustedIssuerController(Controller):
         issuer_id: FromPath[UUID],
         data: JSONBody[ChangeIssuer],
     ) -> IssuerBody:
-        """Change how far it is trusted, disable or enable it; in force with the next request."""
+        """Change the rules of a trusted issuer, or disable or enable it. It takes effect with the next request."""
         async with db.transaction(request.user) as tx:
             rules = None if data.rules is None else await _rules(tx, data.rules)
             change = IssuerChange(data.name, data.algorithm, data.claim, rules, data.enabled)
@@ -149,7 +153,7 @@ class TrustedIssuerController(Controller):
     async def delete_issuer(
         self, request: AnyRequest, db: NamedDependency[Database], issuer_id: FromPath[UUID]
     ) -> None:
-        """Accept none of its tokens any more."""
+        """Stop accepting tokens of an issuer."""
         async with db.transaction(request.user) as tx:
             await trusted.delete_issuer(tx, issuer_id)
 
