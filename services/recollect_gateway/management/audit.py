@@ -44,9 +44,11 @@ OfAction = Annotated[Action | None, QueryParameter(name="action", description="O
 
 
 class AuditEntryBody(Struct, frozen=True):
-    """One act. `actor`: a key, person or grant by its subject, `operator`, `worker`, `oauth`, `reported` or `unknown`.
+    """One act. `actor`: the subject of a key, person or grant, or `operator`, `worker`, `oauth`, `reported` or
+    `unknown`.
 
-    `objects`: what it was on, each as `kind:id`. `address`: the client's. `details`: words of ours and numbers.
+    `objects`: what it was done to, each as `kind:id`. `address`: the client's. `details`: words that Recollect defines,
+    and numbers.
     """
 
     id: str

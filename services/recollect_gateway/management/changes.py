@@ -50,7 +50,7 @@ LAST_EVENT = "Last-Event-ID"
 
 
 class ChangeBody(Struct, frozen=True):
-    """One revision of a graph: what was done, by whom, on which ids. `ids_cut`: it touched others, too."""
+    """One revision of a graph: what was done, by whom, on which ids. `ids_cut`: not all touched ids are listed."""
 
     revision: int
     at: datetime
@@ -62,7 +62,7 @@ class ChangeBody(Struct, frozen=True):
 
 
 class ChangePage(Struct, frozen=True):
-    """A page of changes. `last_revision`: go on after it, also where no more follow yet."""
+    """A page of changes. `last_revision`: continue after it, even if no changes follow yet."""
 
     items: list[ChangeBody]
     next_cursor: str | None

@@ -23,7 +23,9 @@ AnyRequest = Request[Caller, Any, State]
 
 
 class DomainBody(Struct, frozen=True):
-    """A claim. The DNS proves it by a TXT record of this name and value; `verified_at` null: not proven, or no more."""
+    """A claim to a domain, verified by a TXT record with this name and value. `verified_at` null: not verified, or no
+    longer.
+    """
 
     id: str
     domain: str
@@ -37,14 +39,14 @@ class DomainBody(Struct, frozen=True):
 
 
 class ClaimDomain(Struct, frozen=True, forbid_unknown_fields=True):
-    """A domain to claim, and as what people join by it: member or reader."""
+    """A domain to claim, and the role of people who join by it: member or reader."""
 
     domain: Annotated[str, Meta(min_length=3, max_length=MAX_DOMAIN)]
     role: Role = Role.MEMBER
 
 
 class DomainRole(Struct, frozen=True, forbid_unknown_fields=True):
-    """As what people join from now on: member or reader."""
+    """The role of people who join from now on: member or reader."""
 
     role: Role
 

@@ -24,7 +24,7 @@ DryRun = Annotated[bool, QueryParameter(description="Only report what would be e
 
 
 class ErasePerson(Struct, frozen=True, forbid_unknown_fields=True):
-    """Whom to erase: an entity by any of its names, a subject with all that it made, or both."""
+    """What to erase: an entity by any of its names, everything that a subject wrote, or both."""
 
     name: Annotated[str, Meta(min_length=1, max_length=512)] | None = None
     created_by: Annotated[str, Meta(min_length=1, max_length=256)] | None = None
@@ -32,9 +32,9 @@ class ErasePerson(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ReceiptBody(Struct, frozen=True):
-    """What was erased, rows by table. `names`: all that the person was known by. `kept`: rows that hold one still.
+    """What was erased: the number of rows by table. `names`: all names of the person. `kept`: rows that still hold one.
 
-    `remains`: where what was erased is still, which no statement of SQL reaches, and until when.
+    `remains`: where erased content still exists out of reach of SQL, and until when.
     """
 
     dry_run: bool
@@ -85,7 +85,7 @@ class ErasureController(Controller):
     ) -> ReceiptBody:
         """Delete a graph with its history, its log and its jobs. This cannot be undone.
 
-        The response is 409 while the graph is the default graph of a key.
+        The response is 409 `graph_in_use` while the graph is the default graph of a key.
         """
         check = unchanged(request, configuration)
         async with db.transaction(request.user) if dry_run else db.writing(request.user, name) as tx:

@@ -22,7 +22,7 @@ AnyRequest = Request[Caller, Any, State]
 
 
 class GrantPerson(Struct, frozen=True):
-    """Who gave a grant."""
+    """The person who gave a grant."""
 
     id: str
     email: str
@@ -30,10 +30,10 @@ class GrantPerson(Struct, frozen=True):
 
 
 class GrantBody(Struct, frozen=True):
-    """A grant as it is listed. `graphs` (ids) and `toolsets` null are all, those to come too.
+    """A grant. `graphs` (ids) and `toolsets` null: all, including future ones.
 
-    `client_name` is what the client calls itself. `last_used_at`: when it last got tokens. `revoked_by`: a person or
-    key by its subject, the `client` itself, `reuse` of a secret that may be stolen, or the `limit` of grants.
+    `client_name` is what the client calls itself. `last_used_at`: when it last got tokens. `revoked_by`: the subject of
+    a person or key, the `client` itself, `reuse` of a secret that may be stolen, or the `limit` of grants.
     """
 
     id: str

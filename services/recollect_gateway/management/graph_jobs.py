@@ -42,7 +42,9 @@ AnyRequest = Request[Caller, Any, State]
 
 
 class ExportFilterBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which entities and facts are exported, with the relations among them: as in the query of `GET …/export`."""
+    """Filters for the entities and facts to export, as in the query of `GET …/export`. Relations among them are
+    included.
+    """
 
     kind: Annotated[str, Meta(max_length=MAX_KIND)] | None = None
     tags: Annotated[list[Annotated[str, Meta(max_length=MAX_KIND)]], Meta(max_length=100)] = []
@@ -51,7 +53,7 @@ class ExportFilterBody(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StartExportBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """An export to make. `as_of`, a revision or a time: the graph as it was."""
+    """An export to start. `as_of`: the revision or time of the graph to export."""
 
     format: FormatName = "json"
     filter: ExportFilterBody | None = None
@@ -64,7 +66,7 @@ class StartExportBody(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ReembedRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """`model`: whose vectors the graph shall have, null is the worker's. `drop_old`: forget those of others then."""
+    """`model`: the model to embed with; null: the worker's. `drop_old`: then delete the vectors of other models."""
 
     model: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
     drop_old: bool = False
@@ -85,7 +87,7 @@ class GraphJobController(Controller):
     @post(
         "/deduplicate",
         responses=ACT_RESPONSES,
-        summary="Find duplicates in a graph",
+        summary="Start a deduplication job",
         opt=mirrors("propose_duplicates"),
         status_code=202,
     )
@@ -102,7 +104,7 @@ class GraphJobController(Controller):
     @post(
         "/reindex",
         responses=ACT_RESPONSES,
-        summary="Rebuild a graph's search index",
+        summary="Start a reindexing job",
         opt=mirrors("reindex"),
         status_code=202,
     )
@@ -115,7 +117,7 @@ class GraphJobController(Controller):
     @post(
         "/reembed",
         responses=ACT_RESPONSES,
-        summary="Embed a graph with another model",
+        summary="Start a re-embedding job",
         opt=mirrors("reembed"),
         status_code=202,
         before_request=valid_body(ReembedRequest, needed=False),

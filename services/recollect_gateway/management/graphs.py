@@ -42,7 +42,7 @@ class GraphBody(Struct, frozen=True):
 
 
 class GraphDetailBody(GraphBody, frozen=True):
-    """A graph with its newest revision and what is live in it."""
+    """A graph with its newest revision and the counts of its live contents."""
 
     revision: int
     at: datetime
@@ -56,7 +56,7 @@ Whitelist = Annotated[list[Annotated[str, Meta(max_length=256)]], Meta(max_lengt
 
 
 class CreateGraphBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """A graph to make. `kind_whitelist` null or empty allows every kind."""
+    """A graph to create. `kind_whitelist` null or empty allows every kind."""
 
     name: GraphName
     conflict_policy: Literal["lww", "manual"] = "lww"
@@ -65,9 +65,10 @@ class CreateGraphBody(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ConfigureGraphBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """What of a graph is to change; what is left out stays. `metadata` takes the place of all that there was.
+    """The fields of a graph to change; omitted fields stay. `metadata` replaces all metadata.
 
-    `kind_whitelist` null or empty allows every kind; what is there of other kinds stays. `name`: its id stays.
+    `kind_whitelist` null or empty allows every kind; existing nodes of other kinds stay. A new `name` does not change
+    the id.
     """
 
     name: GraphName | UnsetType = UNSET
@@ -82,7 +83,7 @@ class ConfigureGraphBody(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class GraphController(Controller):
-    """List, read, make and configure graphs."""
+    """List, read, create and update graphs."""
 
     path = "/graphs"
     tags = ("graphs",)
@@ -129,7 +130,7 @@ class GraphController(Controller):
     async def create_graph(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[CreateGraphBody]
     ) -> GraphBody:
-        """Create an empty graph and return it. The response is 409 if the name is taken."""
+        """Create an empty graph and return it. The response is 409 `graph_exists` if the name is taken."""
         check_metadata(data.metadata, "metadata", state.settings.max_metadata_size)
         deduplication.require_readable(data.metadata)
         whitelist = tuple(data.kind_whitelist or ()) or None
@@ -156,7 +157,8 @@ class GraphController(Controller):
 
         If nothing changes, no revision is written. `metadata` and `kind_whitelist` replace the old value as a whole, so
         a request with either of them needs `If-Match` with the ETag that was read; without it the response is 428. The
-        response is 409 if the name is taken. Credentials that are restricted to some graphs may not call this.
+        response is 409 `graph_exists` if the name is taken. Credentials that are restricted to some graphs may not call
+        this.
         """
         changes = _patch(data)
         check_metadata(changes.metadata, "metadata", state.settings.max_metadata_size)

@@ -36,7 +36,7 @@ ClientSecret = Annotated[str, Meta(min_length=1, max_length=MAX_SECRET)]
 
 
 class ProviderBody(Struct, frozen=True):
-    """An identity provider as it is listed, without its secret. `redirect_uri` is what to register there."""
+    """An identity provider, without its secret. `redirect_uri` is the URI to register with the provider."""
 
     id: str
     name: str
@@ -50,9 +50,9 @@ class ProviderBody(Struct, frozen=True):
 
 
 class AddProvider(Struct, frozen=True, forbid_unknown_fields=True):
-    """A provider to set up: its issuer, and what we are there. The secret is kept encrypted and never told.
+    """A provider to set up: its issuer, and the client that is registered there.
 
-    `algorithm`: the one by which its ID tokens are signed; asymmetric.
+    The secret is stored encrypted and never returned. `algorithm`: the asymmetric algorithm that signs its ID tokens.
     """
 
     name: Name
@@ -63,7 +63,7 @@ class AddProvider(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ChangeProvider(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is to be different; what is null stays as it is. `enabled` false lets nobody in by it from now on."""
+    """The fields to change; null leaves a field as it is. With `enabled` false, nobody can sign in by the provider."""
 
     name: Name | None = None
     client_id: ClientId | None = None

@@ -48,14 +48,14 @@ class OutputOperation(Operation):
 
 
 class JobErrorBody(Struct, frozen=True):
-    """Why a job failed or, while it is running, why its step in hand has to be tried again."""
+    """Why a job failed or, while it is running, why its current step has to be tried again."""
 
     code: str
     message: str
 
 
 class JobBody(Struct, frozen=True):
-    """A job. `done` of `total` counts what its kind counts; `total` null is not known."""
+    """A job. `done` and `total` are in the unit of its kind; `total` null: not known."""
 
     id: str
     kind: str
@@ -134,9 +134,10 @@ class JobController(Controller):
         operation_class=OutputOperation,
     )
     async def fetch_output(self, request: AnyRequest, db: NamedDependency[Database], job_id: FromPath[UUID]) -> Stream:
-        """Return the output of a job that succeeded. Until then the response is 409.
+        """Return the output of a job that succeeded.
 
-        A response shorter than its `Content-Length` is incomplete.
+        The response is 409 `job_not_finished` while the job has not succeeded, and 404 `job_has_no_output` if it has no
+        output. A response shorter than its `Content-Length` is incomplete.
         """
         request.user.require(Scope.MEMORY_READ)
         async with db.transaction(request.user, read_only=True) as tx:
@@ -164,7 +165,7 @@ class JobController(Controller):
         """Delete a job's output after fetching it, to free storage for other jobs. Deleting it again changes nothing.
 
         The job itself stays. Without `memory:write`, a credential can delete only the outputs of its own jobs. The
-        response is 409 while the job has not succeeded.
+        response is 409 `job_not_finished` while the job has not succeeded.
         """
         async with db.transaction(request.user) as tx:
             return job_body(await file_jobs.delete_output(tx, job_id))

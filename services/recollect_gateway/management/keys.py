@@ -33,9 +33,9 @@ AnyRequest = Request[Caller, Any, State]
 
 
 class KeyBody(Struct, frozen=True):
-    """A key as it is listed, without its secret. `graphs` null reaches every graph; ids, since names change.
+    """A key, without its secret. `graphs`: ids of the graphs that it may access, since names change; null: all graphs.
 
-    `toolsets` null may use every tool, and every route.
+    `toolsets` null: it may use every tool and every route.
     """
 
     id: str
@@ -55,16 +55,16 @@ class KeyBody(Struct, frozen=True):
 
 
 class IssuedKeyBody(KeyBody, frozen=True):
-    """A key with its secret, which is shown this once."""
+    """A key with its secret, which is returned only once."""
 
     secret: str
 
 
 class CreateKey(Struct, frozen=True, forbid_unknown_fields=True):
-    """A key to make. Graphs are given by name; `scopes` null takes those of the kind.
+    """A key to create. Graphs are given by name; `scopes` null: those of the kind.
 
-    `toolsets` confines it to those toolsets, and to the routes that do what one of their tools does.
-    `requests_per_minute` null: as many as the tenant's plan gives to one key, and never more.
+    `toolsets` restricts the key to those toolsets, and to the routes that do the same as one of their tools.
+    `requests_per_minute` null: the limit that the tenant's plan sets for one key, which is also the maximum.
     """
 
     name: Annotated[str, Meta(min_length=1, max_length=200)]
@@ -78,19 +78,19 @@ class CreateKey(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RotateKey(Struct, frozen=True, forbid_unknown_fields=True):
-    """How long the key that is replaced goes on beside the new one."""
+    """How long the replaced key remains valid besides the new one."""
 
     overlap_hours: Annotated[float, Meta(ge=0, le=720)] = 24
 
 
 class ReportKey(Struct, frozen=True, forbid_unknown_fields=True):
-    """A key that somebody found where it should not be."""
+    """A leaked key to report."""
 
     key: Annotated[str, Meta(max_length=200)]
 
 
 class KeyController(Controller):
-    """List, make and revoke keys."""
+    """List, create and revoke keys."""
 
     path = "/keys"
     tags = ("keys",)

@@ -36,13 +36,13 @@ class MemberBody(Struct, frozen=True):
 
 
 class RoleBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """Another role. Only owners make and unmake owners, and one is always left."""
+    """The new role. Only owners can give or take the role of owner, and one owner always remains."""
 
     role: Role
 
 
 class InvitationBody(Struct, frozen=True):
-    """An invitation as it is listed, without its link."""
+    """An invitation, without its link."""
 
     id: str
     email: str
@@ -55,14 +55,14 @@ class InvitationBody(Struct, frozen=True):
 
 
 class IssuedInvitationBody(InvitationBody, frozen=True):
-    """An invitation that was `sent` by mail, or its link, which is shown this once: give it to whom it is for."""
+    """An invitation that was `sent` by mail, or its link to pass on, which is returned only once."""
 
     sent: bool
     link: str | None
 
 
 class InviteBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """Whom to invite, as what. Earlier invitations of the same address hold no more."""
+    """The address to invite, and the role. Earlier invitations of the same address become invalid."""
 
     email: Annotated[str, Meta(min_length=3, max_length=MAX_EMAIL)]
     role: Role = Role.MEMBER

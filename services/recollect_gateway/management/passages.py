@@ -23,7 +23,7 @@ AnyRequest = Request[Caller, Any, State]
 
 
 class RefusedBody(Struct, frozen=True):
-    """A passage that was set aside: a piece of `memory_id`, which is found by its words and not by its meaning."""
+    """A refused passage: a piece of the memory `memory_id`, which is found by its words but not by its meaning."""
 
     id: str
     memory_id: str

@@ -29,7 +29,7 @@ MAX_MATCHES = 5
 
 
 class FoundNodeBody(Struct, frozen=True):
-    """A node that answers. `score`, and `similarity` in meaning, are from 0 to 1; `matches`: what is said of it."""
+    """A node that was found. `score` and `similarity` of meaning are from 0 to 1; `matches`: matching observations."""
 
     node: NodeItemBody
     score: float

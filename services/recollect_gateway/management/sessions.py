@@ -30,7 +30,7 @@ AnyRequest = Request[Caller, Any, State]
 
 
 class SessionBody(Struct, frozen=True):
-    """A sign-in. `current`: that of this request. `user_agent` and `address`: of the browser that signed in."""
+    """A session. `current`: it is the session of this request. `user_agent` and `address` are those of the browser."""
 
     id: str
     current: bool

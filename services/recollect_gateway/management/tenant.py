@@ -23,14 +23,14 @@ RetentionDays = Annotated[float, Meta(ge=1, le=MAX_RETENTION_DAYS)]
 
 
 class TenantSettingsBody(Struct, frozen=True):
-    """What a tenant has set. `retention_days` null: as the deployment has it, which `default_retention_days` tells."""
+    """A tenant's settings. `retention_days` null: the deployment's default, which is `default_retention_days`."""
 
     retention_days: float | None
     default_retention_days: float
 
 
 class TenantBody(Struct, frozen=True):
-    """The tenant of the credential. `slug` is its place in addresses; `status` is `active` or `read_only`."""
+    """The tenant of the credential. `slug` is its name in addresses; `status` is `active` or `read_only`."""
 
     id: str
     slug: str
@@ -42,13 +42,13 @@ class TenantBody(Struct, frozen=True):
 
 
 class ChangeTenantSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """What of the settings is to change; null: as the deployment has it. What is left out stays."""
+    """The settings to change; null: the deployment's default. Omitted settings stay."""
 
     retention_days: RetentionDays | UnsetType | None = UNSET
 
 
 class ChangeTenant(Struct, frozen=True, forbid_unknown_fields=True):
-    """What of the tenant is to change; what is left out stays."""
+    """The fields of the tenant to change; omitted fields stay."""
 
     name: Annotated[str, Meta(min_length=1, max_length=MAX_NAME)] | UnsetType = UNSET
     settings: ChangeTenantSettings = ChangeTenantSettings()

@@ -75,7 +75,7 @@ _BY_TYPE = {FORMATS[name].media_type: name for name in IMPORTED} | {"application
 
 
 class BrokenLineBody(Struct, omit_defaults=True, frozen=True):
-    """What was not imported. `line` counts from 1 in the request's body; `path` is there where it says more."""
+    """A part that was not imported. `line` counts from 1 in the request's body; `path` says more exactly where."""
 
     reason: str
     line: int | None = None
@@ -83,9 +83,9 @@ class BrokenLineBody(Struct, omit_defaults=True, frozen=True):
 
 
 class ImportBody(Struct, frozen=True):
-    """What became of what was sent. `lines_skipped` (of entities, facts and relations) said only what was known.
+    """The result of an import. `lines_skipped`: lines (of entities, facts and relations) without anything new.
 
-    `problems` counts the `errors`: what was not imported, items and parts of them.
+    `problems` counts the `errors`: items, and parts of items, that were not imported.
     """
 
     entities_created: int

@@ -54,7 +54,7 @@ Steps = Annotated[Literal["hour", "day"], QueryParameter(description="Return a p
 
 
 class UsageSeries(Struct, frozen=True):
-    """What was counted from `since` up to `until`, a point for each hour or day, in which nothing was counted, too."""
+    """Usage from `since` up to `until`: a point for each hour or day, including those without usage."""
 
     since: datetime
     until: datetime

@@ -55,13 +55,15 @@ class WebhookBody(Struct, frozen=True):
 
 
 class IssuedWebhookBody(WebhookBody, frozen=True):
-    """A webhook with its secret, which is shown this once."""
+    """A webhook with its secret, which is returned only once."""
 
     secret: str
 
 
 class CreateWebhook(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where to tell of which events; `graphs` (names or ids) null: of all graphs, those to come too."""
+    """The address and the types of events to send to it. `graphs` (names or ids) null: all graphs, including future
+    ones.
+    """
 
     url: Url
     events: Events
@@ -70,7 +72,7 @@ class CreateWebhook(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ChangeWebhook(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is to change; what is left out stays. `graphs` null: of all graphs."""
+    """The fields to change; omitted fields stay. `graphs` null: all graphs."""
 
     url: Url | UnsetType = UNSET
     events: Events | UnsetType = UNSET
@@ -80,26 +82,26 @@ class ChangeWebhook(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RotateSecret(Struct, frozen=True, forbid_unknown_fields=True):
-    """How long the secret so far signs beside the new one."""
+    """How long the current secret signs events besides the new one."""
 
     overlap_hours: Annotated[float, Meta(ge=0, le=168)] = 24
 
 
 class ReplayFailed(Struct, frozen=True, forbid_unknown_fields=True):
-    """From when on events that were given up are to be sent once more."""
+    """The time from which on given-up events are sent again."""
 
     since: Annotated[datetime, Meta(tz=True)]
 
 
 class ReplayedBody(Struct, frozen=True):
-    """How many are sent once more; `more`: others may be left, for which there was no room."""
+    """The number of events that are sent again. `more`: others may be left, for which there was no room."""
 
     replayed: int
     more: bool
 
 
 class DeliveryBody(Struct, frozen=True):
-    """An event that was sent, or is to be. Its id is the header `webhook-id`. What an answer said is not kept."""
+    """An event that was or will be sent. Its id is the header `webhook-id`. Bodies of responses are not kept."""
 
     id: str
     event: str
@@ -115,7 +117,7 @@ class DeliveryBody(Struct, frozen=True):
 
 
 class WebhookController(Controller):
-    """Make, list, change and delete webhooks."""
+    """Create, list, update and delete webhooks."""
 
     path = "/webhooks"
     tags = ("webhooks",)
@@ -275,9 +277,10 @@ class DeliveryController(Controller):
         webhook_id: FromPath[UUID],
         data: JSONBody[ReplayFailed],
     ) -> ReplayedBody:
-        """Send the deliveries that were given up, of events since a time, again: each under its id, oldest first.
+        """Send the failed deliveries of events since a time again, each under its id, oldest first.
 
-        If `more` is true, others may be left, for which there was no room.
+        A delivery has failed when no further attempt is due. If `more` is true, others may be left, for which there was
+        no room.
         """
         async with db.transaction(request.user) as tx:
             replayed, more = await webhooks.replay_failed(tx, webhook_id, since=_moment(data.since))
