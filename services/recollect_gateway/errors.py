@@ -76,17 +76,17 @@ class Problem(Struct, omit_defaults=True, frozen=True):
 
 
 DESCRIPTIONS = {
-    400: "What was sent cannot be accepted, and nothing was done. `path` names the place in it, where there is one.",
-    401: "No credential, or one that does not hold; never told which.",
-    403: "The credential holds and does not reach so far: its scopes, graphs or toolsets, or the tenant's plan.",
-    404: "Not there, or another tenant's: the two look alike.",
-    409: "What is there now does not allow it.",
-    412: "What was to be changed is not as `If-Match` says: somebody changed it since.",
-    413: "The request, or what would be answered, is larger than it may be.",
+    400: "The request is invalid, and nothing was done. `path` names the part that is invalid, if there is one.",
+    401: "The credential is missing or invalid. The response does not say which.",
+    403: "The credential is valid, but its scopes, graphs or toolsets, or the tenant's plan, do not allow this.",
+    404: "It does not exist, or belongs to another tenant. The response does not say which.",
+    409: "The request conflicts with the current state.",
+    412: "The resource does not match `If-Match`: it was changed in the meantime.",
+    413: "The request, or the response to it, is too large.",
     422: "The `Idempotency-Key` was used for another request.",
-    428: "What is sent takes the place of what is there. Say by `If-Match` what that is.",
-    429: "Asked too often, or too much at once. `Retry-After` says in how many seconds there may be room again.",
-    503: "Something that Recollect needs is away or busy. The same request may be tried again after `Retry-After`.",
+    428: "The request replaces existing values, so it needs `If-Match` with the current ETag.",
+    429: "Too many requests, or too many at once. `Retry-After` says in how many seconds to try again.",
+    503: "A service that Recollect needs is unavailable or busy. Send the same request again after `Retry-After`.",
 }
 _SPECS = {
     status: ResponseSpec(Problem, description=description, media_type=MEDIA_TYPE, generate_examples=False)
@@ -134,7 +134,7 @@ CHANGE_RESPONSES = ACT_RESPONSES | {412: _SPECS[412]}
 REPLACE_RESPONSES = CHANGE_RESPONSES | {428: _SPECS[428]}
 """For a route that replaces one thing as a whole, and needs `If-Match`."""
 
-TAGGED_RESPONSES = RESPONSES | {304: ResponseSpec(None, description="Not changed", generate_examples=False)}
+TAGGED_RESPONSES = RESPONSES | {304: ResponseSpec(None, description="Not modified", generate_examples=False)}
 """For a route that answers with one thing and its entity tag."""
 
 

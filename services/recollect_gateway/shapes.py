@@ -19,10 +19,10 @@ GraphName = Annotated[str, Meta(pattern=GRAPH_NAME)]
 """The name of a graph."""
 
 
-GraphChoice = Annotated[GraphName, Meta(description="Its name or id; default: the credential's")]
+GraphChoice = Annotated[GraphName, Meta(description="Name or id of the graph; default: the credential's")]
 AsOf = Annotated[
     Annotated[str, Meta(max_length=40)] | int,
-    Meta(description="Read as it was: a revision, or a time like 2027-01-31T12:00:00Z"),
+    Meta(description="Read the graph as of this revision, or a time like 2027-01-31T12:00:00Z"),
 ]
 """The moment of the past as clients send it. A revision may be a number; `as_text` gives the text for use cases."""
 

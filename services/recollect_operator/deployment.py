@@ -25,7 +25,10 @@ class CellController(Controller):
 
     @get("/", responses=RESPONSES, summary="List cells")
     async def list_cells(self, request: AnyRequest, state: State) -> Page[CellBody]:
-        """Every cell, home first, on one page: what is in it, whether it answers, and what migrations it lacks."""
+        """List all cells on one page, the home cell first.
+
+        For each cell: how much it holds, whether it answers, and which migrations it lacks.
+        """
         cells: OperatorCells = state.cells
         return Page([await _describe(cells, name, request.user) for name in cells.names], None)
 

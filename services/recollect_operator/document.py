@@ -33,11 +33,12 @@ class OperatorDocument(JsonRenderPlugin):
 
 def document_config() -> OpenAPIConfig:
     """The configuration of the document, which anybody who reaches the port may read: it is the same everywhere."""
-    key = SecurityScheme(type="http", scheme="bearer", description="An operator's key: rcl_operator_…")
+    key = SecurityScheme(type="http", scheme="bearer", description="An operator's key (`rcl_operator_…`).")
     return OpenAPIConfig(
         title="Recollect operator API",
         version=__version__,
-        description="Tenants and plans, for whoever runs the service. Errors are problem details (RFC 9457).",
+        use_handler_docstrings=True,
+        description="Manage tenants and plans as the operator of the service. Errors are problem details (RFC 9457).",
         openapi_router=Router("/operator/v1/openapi.json", route_handlers=[], include_in_schema=False),
         render_plugins=[OperatorDocument()],
         components=Components(security_schemes={"operatorKey": key}),

@@ -28,10 +28,10 @@ class PlanTermsController(Controller):
 
     @get("/", responses=RESPONSES, summary="List plans")
     async def list_plans(self, operator: NamedDependency[Operator]) -> Page[PlanTermsBody]:
-        """Every plan, by name, on one page: operators make them by hand."""
+        """List all plans, sorted by name, on one page: operators create them by hand."""
         return Page([plan_body(plan) for plan in await plans.list_plans(operator)], None)
 
-    @put("/{name:str}", responses=RESPONSES, summary="Make or change a plan", before_request=valid_body(ChangePlan))
+    @put("/{name:str}", responses=RESPONSES, summary="Create or change a plan", before_request=valid_body(ChangePlan))
     async def set_plan(
         self,
         request: AnyRequest,
@@ -40,9 +40,11 @@ class PlanTermsController(Controller):
         name: FromPath[str],
         data: JSONBody[ChangePlan],
     ) -> PlanTermsBody:
-        """In force with the next call of each tenant that has it, in every cell. A limit that is not named stays.
+        """Create a plan or change its limits. Omitted limits stay.
 
-        503 where a cell is away: it has been changed at home, and is in all once this is sent again.
+        The change takes effect with the next call of each tenant with this plan, in every cell. The response is 503 if
+        a cell is unavailable: the plan has then been changed in the home cell, and the other cells get it when the
+        request is sent again.
         """
         cells: OperatorCells = state.cells
         plan = await plans.set_plan(operator, name, data.named)

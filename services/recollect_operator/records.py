@@ -24,9 +24,11 @@ from recollect_operator.shapes import (
     receipt_body,
 )
 
-OfSlug = Annotated[str | None, QueryParameter(max_length=63, description="Only of tenants that were called so")]
-OfCell = Annotated[str, QueryParameter(max_length=32, description="The cell whose are told")]
-OfSubject = Annotated[str | None, QueryParameter(max_length=300, description="Only of this subject: `tenant:acme`")]
+OfSlug = Annotated[str | None, QueryParameter(max_length=63, description="Only of tenants that had this slug")]
+OfCell = Annotated[str, QueryParameter(max_length=32, description="The name of the cell")]
+OfSubject = Annotated[
+    str | None, QueryParameter(max_length=300, description="Only acts on this subject, such as `tenant:acme`")
+]
 
 
 class ErasureReceiptController(Controller):
@@ -35,20 +37,23 @@ class ErasureReceiptController(Controller):
     path = "/"
     tags = ("erasures",)
 
-    @post("/erasures/{tenant_id:uuid}", responses=RESPONSES, summary="Go on with an erasure", status_code=200)
+    @post("/erasures/{tenant_id:uuid}", responses=RESPONSES, summary="Continue an erasure", status_code=200)
     async def advance(self, operator: NamedDependency[Operator], tenant_id: FromPath[UUID]) -> ErasureBody:
-        """One step of it, of a second or two; asked again and again until it is `erased`.
+        """Do one step of an erasure, which takes a second or two. Repeat the request until the state is `erased`.
 
-        409 `tenant_not_deleted` for a tenant whose grace is not over, and for none.
+        The response is 409 `tenant_not_deleted` if the tenant's grace period is not over, or there is no such tenant.
         """
         outcome = await deletions.erase_step(operator, tenant_id)
         if outcome in (StepOutcome.MORE, StepOutcome.BUSY):
             return ErasureBody("more" if outcome is StepOutcome.MORE else "busy", None)
         return ErasureBody("erased", receipt_body(await deletions.finish_erasure(operator, tenant_id)))
 
-    @post("/statistics", responses=RESPONSES, summary="Renew the statistics", status_code=200)
+    @post("/statistics", responses=RESPONSES, summary="Recompute the statistics", status_code=200)
     async def renew_statistics(self, operator: NamedDependency[Operator], cell: OfCell = HOME) -> StatisticsBody:
-        """The planner's statistics hold pieces of what was erased, until they are taken anew."""
+        """Recompute the planner's statistics, which contain pieces of erased content until then.
+
+        Returns the tables that were left out because others are analysing or vacuuming them.
+        """
         return StatisticsBody(await tenants.forget_statistics(operator))
 
     @get("/receipts", responses=RESPONSES, summary="List receipts")
@@ -60,19 +65,19 @@ class ErasureReceiptController(Controller):
         cursor: Cursor = None,
         limit: Limit = 50,
     ) -> Page[ErasureReceiptBody]:
-        """What is left of tenants that were erased, newest first."""
+        """List the receipts of erased tenants, newest first."""
         before = place_of(cursor, integer)
         found = await deletions.list_receipts(operator, slug=slug, before=before, limit=limit + 1)
         return page_of(found, limit, receipt_body, lambda receipt: str(receipt.number))
 
-    @get("/receipts/{receipt_id:uuid}", responses=RESPONSES, summary="Read a receipt")
+    @get("/receipts/{receipt_id:uuid}", responses=RESPONSES, summary="Get a receipt")
     async def read_receipt(
         self, operator: NamedDependency[Operator], receipt_id: FromPath[UUID], cell: OfCell = HOME
     ) -> ErasureReceiptBody:
-        """One receipt."""
+        """Return a receipt."""
         return receipt_body(await deletions.get_receipt(operator, receipt_id))
 
-    @get("/log", responses=RESPONSES, summary="List what operators did")
+    @get("/log", responses=RESPONSES, summary="List operator actions")
     async def list_log(
         self,
         operator: NamedDependency[Operator],
@@ -81,7 +86,7 @@ class ErasureReceiptController(Controller):
         cursor: Cursor = None,
         limit: Limit = 50,
     ) -> Page[EntryBody]:
-        """The log of operators, newest first. Nobody changes it."""
+        """List what operators did, newest first. Nobody can change this log."""
         before = place_of(cursor, integer)
         found = await operator_log.list_entries(operator, subject=subject, before=before, limit=limit + 1)
         return page_of(found, limit, entry_body, lambda entry: str(entry.id))

@@ -32,7 +32,7 @@ class TenantRecordBody(Struct, frozen=True):
 
 
 class CreateTenant(Struct, frozen=True, forbid_unknown_fields=True):
-    """A new tenant. `owner_email`: invite its first owner. `admin_key`: make its first key, which is called so."""
+    """A tenant to create. `owner_email`: the first owner to invite. `admin_key`: the name of a first key to create."""
 
     slug: Annotated[str, Meta(min_length=1, max_length=63)]
     name: Annotated[str, Meta(min_length=1, max_length=MAX_NAME)] | None = None
@@ -43,7 +43,7 @@ class CreateTenant(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CellBody(Struct, frozen=True):
-    """A cell. `tenants` and `bytes` are null, and nothing `lacks`, where it does not answer; `lacks`: migrations."""
+    """A cell. `lacks`: missing migrations. If it does not answer, `tenants` and `bytes` are null, `lacks` is empty."""
 
     name: str
     answers: bool
@@ -53,32 +53,32 @@ class CellBody(Struct, frozen=True):
 
 
 class CreatedTenant(TenantRecordBody, frozen=True):
-    """A new tenant with its first credentials, which are shown this once; null where none was asked for."""
+    """A new tenant with its first credentials, which are returned only once; null if they were not requested."""
 
     invitation_link: str | None
     admin_key: str | None
 
 
 class PlanName(Struct, frozen=True, forbid_unknown_fields=True):
-    """The plan that a tenant is to have."""
+    """The new plan of a tenant."""
 
     plan: str
 
 
 class Suspension(Struct, frozen=True, forbid_unknown_fields=True):
-    """`whole`: none of the tenant's credentials is accepted. `read_only`: they read on, and nothing is written."""
+    """`whole`: none of the tenant's credentials is accepted. `read_only`: they can read but not write."""
 
     kind: Literal["whole", "read_only"]
 
 
 class RowCounts(Struct, frozen=True):
-    """How many rows of each table are a tenant's."""
+    """The number of a tenant's rows in each table."""
 
     rows: dict[str, int]
 
 
 class PlanTermsBody(Struct, frozen=True):
-    """A plan and its limits; null is none."""
+    """A plan and its limits; null: no limit."""
 
     name: str
     graphs: int | None
@@ -92,7 +92,7 @@ class PlanTermsBody(Struct, frozen=True):
 
 
 class ChangePlan(Struct, frozen=True, forbid_unknown_fields=True):
-    """The limits that are to change: numbers from 1 on, or null, which takes one away. A new plan has no others."""
+    """The limits to change: a number of at least 1, or null to remove the limit. A new plan has no other limits."""
 
     graphs: Limit = UNSET
     nodes_per_graph: Limit = UNSET
@@ -110,7 +110,7 @@ class ChangePlan(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ErasureReceiptBody(Struct, frozen=True):
-    """What is left of a tenant that was erased. `content`: JSON, of whose bytes `sha256` is; `rows` stand in it."""
+    """The receipt of an erased tenant. `content`: JSON that includes `rows`; `sha256` is the hash of its bytes."""
 
     id: str
     slug: str
@@ -121,20 +121,22 @@ class ErasureReceiptBody(Struct, frozen=True):
 
 
 class ErasureBody(Struct, frozen=True):
-    """How far an erasure is: `more` is left, somebody else is at work (`busy`), or it is `erased` and has a receipt."""
+    """The state of an erasure: `more` is left to do, another process works on it (`busy`), or it is `erased`, with a
+    receipt.
+    """
 
     state: Literal["more", "busy", "erased"]
     receipt: ErasureReceiptBody | None
 
 
 class StatisticsBody(Struct, frozen=True):
-    """Tables whose statistics could not be renewed, since others are analysing or vacuuming them."""
+    """Tables whose statistics could not be recomputed, since others are analysing or vacuuming them."""
 
     left_out: list[str]
 
 
 class EntryBody(Struct, frozen=True):
-    """An act of an operator. `subject`: what it was done to, as `tenant:acme`."""
+    """An act of an operator. `subject`: what it was done to, such as `tenant:acme`."""
 
     id: str
     at: datetime

@@ -41,10 +41,14 @@ from recollect_operator.shapes import (
 AnyRequest = Request[OperatorIdentity, Any, State]
 GraceDays = Annotated[
     float | None,
-    QueryParameter(ge=0, le=MAX_GRACE_DAYS, description="Days in which it can be restored. Default: as it is set"),
+    QueryParameter(
+        ge=0,
+        le=MAX_GRACE_DAYS,
+        description="Days during which the tenant can be restored. Default: the deployment's setting",
+    ),
 ]
 Confirm = Annotated[
-    str | None, QueryParameter(max_length=63, description="The slug once more: needed where the grace is 0")
+    str | None, QueryParameter(max_length=63, description="The tenant's slug again; required if the grace period is 0")
 ]
 
 
@@ -58,7 +62,7 @@ class TenantRecordController(Controller):
     async def list_tenants(
         self, request: AnyRequest, state: State, cursor: Cursor = None, limit: Limit = 50
     ) -> Page[TenantRecordBody]:
-        """Every tenant of every cell, by slug, suspended and deleted ones too."""
+        """List the tenants of all cells, sorted by slug, including suspended and deleted ones."""
         cells: OperatorCells = state.cells
         lists = await cells.query_all(
             request.user, lambda operator: tenants.list_tenants(operator, after=cursor or "", limit=limit + 1)
@@ -69,9 +73,10 @@ class TenantRecordController(Controller):
 
     @post("/", responses=RESPONSES, summary="Create a tenant", before_request=valid_body(CreateTenant))
     async def create_tenant(self, request: AnyRequest, state: State, data: JSONBody[CreateTenant]) -> CreatedTenant:
-        """A tenant with its graph `default`, and where they are asked for its first owner's invitation and a key.
+        """Create a tenant with its graph `default` and, if requested, an invitation of its first owner and a first key.
 
-        All of it, or nothing. 409 `tenant_exists` where the slug is taken, so that it may be sent again.
+        Either all of it is created or nothing. The response is 409 `tenant_exists` if the slug is taken, so the request
+        may be repeated.
         """
         cells: OperatorCells = state.cells
         await _share_plan(cells, request.user, data.plan, data.cell)
@@ -86,22 +91,22 @@ class TenantRecordController(Controller):
             link, key = await _first_credentials(operator, tenant, data, state)
         return CreatedTenant(**structs.asdict(tenant_body(tenant, data.cell)), invitation_link=link, admin_key=key)
 
-    @get("/{slug:str}", responses=TAGGED_RESPONSES, summary="Read a tenant")
+    @get("/{slug:str}", responses=TAGGED_RESPONSES, summary="Get a tenant")
     async def read_tenant(
         self, request: AnyRequest, operator: NamedDependency[Operator], slug: FromPath[str]
     ) -> Response[TenantRecordBody]:
-        """One tenant with its ETag."""
+        """Return a tenant with its ETag."""
         return tagged(request, tenant_body(await tenants.find_tenant(operator, slug), operator.cell))
 
-    @get("/{slug:str}/rows", responses=RESPONSES, summary="Count what a tenant has")
+    @get("/{slug:str}/rows", responses=RESPONSES, summary="Count a tenant's rows")
     async def count_rows(self, operator: NamedDependency[Operator], slug: FromPath[str]) -> RowCounts:
-        """How many rows of each table an erasure would delete."""
+        """Count the rows of each table that an erasure of the tenant would delete."""
         return RowCounts(await deletions.count_rows(operator, slug))
 
     @put(
         "/{slug:str}/plan",
         responses=CHANGE_RESPONSES,
-        summary="Give a tenant a plan",
+        summary="Set a tenant's plan",
         before_request=valid_body(PlanName),
     )
     async def set_plan(
@@ -112,7 +117,10 @@ class TenantRecordController(Controller):
         slug: FromPath[str],
         data: JSONBody[PlanName],
     ) -> TenantRecordBody:
-        """In force with its next call. What it has stays, also beyond the plan."""
+        """Give a tenant another plan, from its next call on.
+
+        What the tenant has stored stays, even beyond the plan's limits.
+        """
         await _share_plan(state.cells, request.user, data.plan, operator.cell)
         check = _unchanged(request, operator)
         return tenant_body(await tenants.set_plan(operator, slug, data.plan, check=check), operator.cell)
@@ -130,7 +138,10 @@ class TenantRecordController(Controller):
         slug: FromPath[str],
         data: JSONBody[Suspension],
     ) -> TenantRecordBody:
-        """Whole or read-only, from now on: what was about to be written has been by now, or never is."""
+        """Suspend a tenant at once, as a whole or read-only.
+
+        When the response arrives, writes under way have either been completed or will never be.
+        """
         read_only, check = data.kind == "read_only", _unchanged(request, operator)
         return tenant_body(
             await tenants.suspend_tenant(operator, slug, read_only=read_only, check=check), operator.cell
@@ -140,7 +151,7 @@ class TenantRecordController(Controller):
     async def resume(
         self, request: AnyRequest, operator: NamedDependency[Operator], slug: FromPath[str]
     ) -> TenantRecordBody:
-        """Accept its credentials again, to read and to write."""
+        """Accept a suspended tenant's credentials again, for reads and writes."""
         return tenant_body(
             await tenants.resume_tenant(operator, slug, check=_unchanged(request, operator)), operator.cell
         )
@@ -155,9 +166,10 @@ class TenantRecordController(Controller):
         grace_days: GraceDays = None,
         confirm: Confirm = None,
     ) -> TenantRecordBody:
-        """Suspend it whole at once, and have a worker erase it when its grace is over. Until then it can be restored.
+        """Suspend a tenant as a whole at once, and have a worker erase it when its grace period is over.
 
-        Without grace nothing brings it back: then `confirm` repeats its slug.
+        Until then it can be restored. Without a grace period the deletion cannot be undone: `confirm` must then repeat
+        the slug.
         """
         days = state.settings.tenant_deletion_grace_days if grace_days is None else grace_days
         grace = timedelta(days=days)
@@ -170,7 +182,7 @@ class TenantRecordController(Controller):
     async def restore(
         self, request: AnyRequest, operator: NamedDependency[Operator], slug: FromPath[str]
     ) -> TenantRecordBody:
-        """Undo a deletion, while its grace lasts: the tenant is what it was before, active or suspended."""
+        """Undo a tenant's deletion during its grace period. The tenant is active or suspended, as before."""
         return tenant_body(
             await deletions.restore_tenant(operator, slug, check=_unchanged(request, operator)), operator.cell
         )

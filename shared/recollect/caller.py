@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Scope(StrEnum):
-    """What a credential may do. `tenant:admin` manages graphs and keys, and gives out the scopes that it has itself."""
+    """What a credential may do. `tenant:admin` manages graphs and keys, and can grant the scopes that it has itself."""
 
     MEMORY_READ = "memory:read"
     MEMORY_WRITE = "memory:write"
@@ -34,7 +34,7 @@ def unconditional(_: object) -> None:
 
 
 class Role(StrEnum):
-    """What a person is in a tenant. A role holds all that those below it hold."""
+    """The role of a person in a tenant. A role has all permissions of the roles below it."""
 
     OWNER = "owner"
     ADMIN = "admin"

@@ -117,7 +117,7 @@ class TestWhoMay:
         for name, told in OF_TENANTS.items():
             assert told["x-recollect-scope"] in (None, *Scope), name
             assert told["x-recollect-role"] in list(Role), name
-            assert told["description"].count("sks for the scope") == (told["x-recollect-scope"] is not None), name
+            assert told["description"].count("equires the scope") == (told["x-recollect-scope"] is not None), name
             assert told["security"] == [{"apiKey": []}, {"session": [], "tenant": []}], name
         for name in set(OPERATIONS) - set(OF_TENANTS):
             assert (OPERATIONS[name]["x-recollect-role"], OPERATIONS[name]["security"]) == (None, [{}]), name

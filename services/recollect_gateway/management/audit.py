@@ -32,20 +32,23 @@ NDJSON = "application/x-ndjson"
 AnyRequest = Request[Caller, Any, State]
 ByActor = Annotated[
     str | None,
-    QueryParameter(name="actor", max_length=200, description="Only acts of this subject: `key:…`, `person:…`"),
+    QueryParameter(name="actor", max_length=200, description="Only acts by this subject: `key:…`, `person:…`"),
 ]
 OnObject = Annotated[
-    str | None, QueryParameter(name="object", max_length=200, description="Only acts on this: `key:…`, `graph:…`")
+    str | None,
+    QueryParameter(name="object", max_length=200, description="Only acts on this object: `key:…`, `graph:…`"),
 ]
-Since = Annotated[datetime | None, QueryParameter(name="since", description="Only acts at this time or later")]
+Since = Annotated[datetime | None, QueryParameter(name="since", description="Only acts at or after this time")]
 Until = Annotated[datetime | None, QueryParameter(name="until", description="Only acts before this time")]
 OfAction = Annotated[Action | None, QueryParameter(name="action", description="Only acts of this kind")]
 
 
 class AuditEntryBody(Struct, frozen=True):
-    """One act. `actor`: a key, person or grant by its subject, `operator`, `worker`, `oauth`, `reported` or `unknown`.
+    """One act. `actor`: the subject of a key, person or grant, or `operator`, `worker`, `oauth`, `reported` or
+    `unknown`.
 
-    `objects`: what it was on, each as `kind:id`. `address`: the client's. `details`: words of ours and numbers.
+    `objects`: what it was done to, each as `kind:id`. `address`: the client's. `details`: words that Recollect defines,
+    and numbers.
     """
 
     id: str
@@ -64,7 +67,9 @@ class AuditExportOperation(Operation):
 
     def __post_init__(self) -> None:
         """Add the media type."""
-        schema = Schema(type=OpenAPIType.STRING, description="A JSON object a line, as an item of `GET /v1/audit`")
+        schema = Schema(
+            type=OpenAPIType.STRING, description="One JSON object per line, each as an item of `GET /v1/audit`"
+        )
         answer = (self.responses or {}).get("200")
         if isinstance(answer, OpenAPIResponse):
             answer.content = {NDJSON: OpenAPIMediaType(schema=schema)}
@@ -91,7 +96,7 @@ class AuditController(Controller):
         cursor: FromQuery[UUID | None] = None,
         limit: Limit = 50,
     ) -> Page[AuditEntryBody]:
-        """Acts of administration, newest first."""
+        """List the acts of administration in the tenant, newest first."""
         require_written_times(request, "since", "until")
         only = _filter(actor, action, on, since, until)
         async with db.transaction(request.user, read_only=True) as tx:
@@ -114,9 +119,9 @@ class AuditController(Controller):
         since: Since = None,
         until: Until = None,
     ) -> Stream:
-        """All of it, or what is asked for, newest first, a JSON object a line. The export is an act of its own.
+        """Export the audit log, or the entries that pass the filters, newest first, as one JSON object per line.
 
-        An answer that ends before its last chunk is not whole.
+        The export itself is recorded in the audit log. A response that ends before its last chunk is incomplete.
         """
         require_written_times(request, "since", "until")
         only = _filter(actor, action, on, since, until)

@@ -34,7 +34,9 @@ AnyRequest = Request[Caller, Any, State]
 Revision = Annotated[
     int | None,
     QueryParameter(
-        ge=0, le=2**53, description="Changes after this revision. Default: all, or of a stream those to come"
+        ge=0,
+        le=2**53,
+        description="Only changes after this revision. Default: all changes; for a stream, only new ones",
     ),
 ]
 
@@ -48,7 +50,7 @@ LAST_EVENT = "Last-Event-ID"
 
 
 class ChangeBody(Struct, frozen=True):
-    """One revision of a graph: what was done, by whom, on which ids. `ids_cut`: it touched others, too."""
+    """One revision of a graph: what was done, by whom, on which ids. `ids_cut`: not all touched ids are listed."""
 
     revision: int
     at: datetime
@@ -60,7 +62,7 @@ class ChangeBody(Struct, frozen=True):
 
 
 class ChangePage(Struct, frozen=True):
-    """A page of changes. `last_revision`: go on after it, also where no more follow yet."""
+    """A page of changes. `last_revision`: continue after it, even if no changes follow yet."""
 
     items: list[ChangeBody]
     next_cursor: str | None
@@ -103,14 +105,15 @@ class ChangeController(Controller):
         cursor: Cursor = None,
         limit: Limit = 50,
     ) -> Response[ChangePage]:
-        """What was written to a graph, oldest first, no text. Ask again after `last_revision` for what came since.
+        """List the changes of a graph, oldest first, without texts. Continue after `last_revision` to get later
+        changes.
 
-        Revisions have no gaps and never change, so that whoever goes on after the last one misses nothing and gets
-        nothing twice. `kind` and `tag`: only what touched a node of the kind, or with the tag; then a page may hold
-        fewer than there are, or none, and `next_cursor` still tells that more follow.
+        Revisions have no gaps and never change, so a client that continues after the last revision misses nothing and
+        gets nothing twice. `kind` and `tag` return only changes that touched a node of that kind, or with that tag.
+        With them, a page may hold fewer changes than `limit`, or none, although more follow: `next_cursor` says so.
 
-        With `Accept: text/event-stream` the answer is a stream of server-sent events that stays open: `change` for
-        each, its graph and revision as `id`. Where that is sent as `Last-Event-ID`, it goes on after it.
+        With `Accept: text/event-stream`, the response is a stream of server-sent events that stays open. Each change is
+        an event `change`, whose `id` is its graph and revision. Send that id as `Last-Event-ID` to continue after it.
         """
         check_text({"kind": kind, "tag": tag})
         only = ChangeFilter(tuple(kind or ()), tuple(tag or ()))

@@ -39,9 +39,10 @@ It becomes `PageOfKeyBody`: clients are generated from these names, which must n
 
 
 _ABOUT = (
-    "Everything of the tenant whose credential asks, and of no other. Errors are problem details (RFC 9457) with a "
-    "stable `code`. Lists come in pages: give `next_cursor` back as `cursor`. Each operation tells the scope that it "
-    "asks for (`x-recollect-scope`) and the least role of a person that has it (`x-recollect-role`)."
+    "Manage the tenant of the credential that you use, and no other. Errors are problem details (RFC 9457) with a "
+    "stable `code`. Lists are paginated: pass `next_cursor` as `cursor` to get the next page. Each operation names the "
+    "scope that it requires (`x-recollect-scope`) and the lowest role of a person that has this scope "
+    "(`x-recollect-role`)."
 )
 
 
@@ -63,24 +64,25 @@ class DocumentPlugin(JsonRenderPlugin):
 
 def document_config() -> OpenAPIConfig:
     """The configuration by which the document is made and served."""
-    bearer = SecurityScheme(type="http", scheme="bearer", description="An API key: rcl_…")
+    bearer = SecurityScheme(type="http", scheme="bearer", description="An API key (`rcl_…`).")
     session = SecurityScheme(
         type="apiKey",
         security_scheme_in="cookie",
         name=f"__Host-recollect_{COOKIE}",
-        description="The session of a browser that signed in, together with the header `X-Recollect-Tenant`. Without "
-        f"https the cookie is called `recollect_{COOKIE}`.",
+        description="The session of a signed-in browser. Send the header `X-Recollect-Tenant` with it. Without https, "
+        f"the cookie is called `recollect_{COOKIE}`.",
     )
     tenant = SecurityScheme(
         type="apiKey",
         security_scheme_in="header",
         name=TENANT_HEADER,
-        description="The slug of the tenant as whose member a session calls.",
+        description="The slug of the tenant in which the signed-in person acts. Needed with a session.",
     )
     return OpenAPIConfig(
         title="Recollect management API",
         version=__version__,
         description=_ABOUT,
+        use_handler_docstrings=True,
         # Below its path the framework answers 404 in HTML, so the path is the document's own.
         openapi_router=Router(
             "/v1/openapi.json",
@@ -132,11 +134,11 @@ def _access(operation: dict[str, Any], handler: HTTPRouteHandler) -> dict[str, A
     scope = needed_scope(handler)
     role = None if is_open_to_all else least_role(scope)
     if is_open_to_all:
-        access = "Asks for no credential."
+        access = "Requires no credential."
     elif scope is None:
-        access = "For every credential of the tenant."
+        access = "Any credential of the tenant may call this."
     else:
-        access = f"Asks for the scope `{scope}`; of people, for the role `{role}` or one above it."
+        access = f"Requires the scope `{scope}`. People need the role `{role}` or a higher one."
     description = f"{operation.get('description', '')}\n\n{access}".strip()
     return {"description": description, SCOPE: scope, ROLE: role}
 

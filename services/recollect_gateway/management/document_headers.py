@@ -10,11 +10,16 @@ from recollect_gateway.idempotency import HEADER
 
 _QUOTES = 2
 HEADERS = {
-    "304": ("If-None-Match", "ETags of what is known: where it is so still, the answer is 304", {}),
-    "412": ("If-Match", "The ETag of what is to be changed: where it was changed since, the answer is 412", {}),
+    "304": ("If-None-Match", "ETags of known versions. If the current version is one of them, the response is 304", {}),
+    "412": (
+        "If-Match",
+        "The ETag of the version to change. If it was changed in the meantime, the response is 412",
+        {},
+    ),
     "422": (
         HEADER,
-        "Names this act: sent again with the same key, it is not done again, and answered as the first time",
+        "A unique key of this request. If it is sent again with the same key, it is not executed again, and the first "
+        "response is returned",
         {"minLength": 1, "maxLength": MAX_KEY + _QUOTES},
     ),
 }

@@ -23,7 +23,9 @@ AnyRequest = Request[Caller, Any, State]
 
 
 class DomainBody(Struct, frozen=True):
-    """A claim. The DNS proves it by a TXT record of this name and value; `verified_at` null: not proven, or no more."""
+    """A claim to a domain, verified by a TXT record with this name and value. `verified_at` null: not verified, or no
+    longer.
+    """
 
     id: str
     domain: str
@@ -37,14 +39,14 @@ class DomainBody(Struct, frozen=True):
 
 
 class ClaimDomain(Struct, frozen=True, forbid_unknown_fields=True):
-    """A domain to claim, and as what people join by it: member or reader."""
+    """A domain to claim, and the role of people who join by it: member or reader."""
 
     domain: Annotated[str, Meta(min_length=3, max_length=MAX_DOMAIN)]
     role: Role = Role.MEMBER
 
 
 class DomainRole(Struct, frozen=True, forbid_unknown_fields=True):
-    """As what people join from now on: member or reader."""
+    """The role of people who join from now on: member or reader."""
 
     role: Role
 
@@ -59,7 +61,7 @@ class EmailDomainController(Controller):
 
     @get("/", responses=RESPONSES, summary="List e-mail domains")
     async def list_domains(self, request: AnyRequest, db: NamedDependency[Database]) -> Page[DomainBody]:
-        """The domains that the tenant claims, all on one page: there are few."""
+        """List the e-mail domains that the tenant claims. There are few, so all are on one page."""
         async with db.transaction(request.user, read_only=True) as tx:
             return Page([_body(claim) for claim in await domains.list_domains(tx)], None)
 
@@ -67,7 +69,10 @@ class EmailDomainController(Controller):
     async def claim_domain(
         self, request: AnyRequest, db: NamedDependency[Database], data: JSONBody[ClaimDomain]
     ) -> DomainBody:
-        """A claim, with the TXT record to set; it proves nothing yet."""
+        """Claim an e-mail domain. Returns the TXT record to set in the DNS.
+
+        The claim has no effect until the domain is verified.
+        """
         async with db.transaction(request.user) as tx:
             return _body(await domains.claim_domain(tx, data.domain, data.role))
 
@@ -75,25 +80,28 @@ class EmailDomainController(Controller):
     async def verify_domain(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, domain_id: FromPath[UUID]
     ) -> DomainBody:
-        """Ask the DNS for the record; 409 `domain_not_verified` where it is not there."""
+        """Look up the claim's TXT record in the DNS and verify the domain.
+
+        The response is 409 `domain_not_verified` if the record is not found.
+        """
         return _body(await domains.verify_domain(db, state.text_records, request.user, domain_id))
 
     @patch(
         "/{domain_id:uuid}",
         responses=ACT_RESPONSES,
-        summary="Change as what people join",
+        summary="Change the role of people who join",
         before_request=valid_body(DomainRole),
     )
     async def change_role(
         self, request: AnyRequest, db: NamedDependency[Database], domain_id: FromPath[UUID], data: JSONBody[DomainRole]
     ) -> DomainBody:
-        """Give another role to who joins from now on."""
+        """Change the role of people who join by this domain from now on: member or reader."""
         async with db.transaction(request.user) as tx:
             return _body(await domains.change_role(tx, domain_id, data.role))
 
     @delete("/{domain_id:uuid}", responses=ACT_RESPONSES, summary="Drop an e-mail domain")
     async def drop_domain(self, request: AnyRequest, db: NamedDependency[Database], domain_id: FromPath[UUID]) -> None:
-        """Claim a domain no more. Who joined by it stays a member."""
+        """Drop the claim to a domain. People who joined by it stay members."""
         async with db.transaction(request.user) as tx:
             await domains.drop_domain(tx, domain_id)
 

@@ -20,11 +20,11 @@ from recollect_gateway.preconditions import unchanged
 from recollect_gateway.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
-DryRun = Annotated[bool, QueryParameter(description="Only say what would be erased")]
+DryRun = Annotated[bool, QueryParameter(description="Only report what would be erased")]
 
 
 class ErasePerson(Struct, frozen=True, forbid_unknown_fields=True):
-    """Whom to erase: an entity by any of its names, a subject with all that it made, or both."""
+    """What to erase: an entity by any of its names, everything that a subject wrote, or both."""
 
     name: Annotated[str, Meta(min_length=1, max_length=512)] | None = None
     created_by: Annotated[str, Meta(min_length=1, max_length=256)] | None = None
@@ -32,9 +32,9 @@ class ErasePerson(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ReceiptBody(Struct, frozen=True):
-    """What was erased, rows by table. `names`: all that the person was known by. `kept`: rows that hold one still.
+    """What was erased: the number of rows by table. `names`: all names of the person. `kept`: rows that still hold one.
 
-    `remains`: where what was erased is still, which no statement of SQL reaches, and until when.
+    `remains`: where erased content still exists out of reach of SQL, and until when.
     """
 
     dry_run: bool
@@ -63,9 +63,10 @@ class ErasureController(Controller):
     async def erase_person(
         self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str], data: JSONBody[ErasePerson]
     ) -> ReceiptBody:
-        """Delete an entity, its history, all that names it, and all that a subject made, in one transaction.
+        """Erase an entity with its history, everything that names it, and everything that a subject wrote.
 
-        The receipt is counted by queries after the deletion. The log keeps ids and who wrote.
+        All of it happens in one transaction. Returns a receipt, whose numbers are counted by queries after the
+        deletion. The log of changes keeps ids and who wrote.
         """
         async with db.writing(request.user, name, keep=not data.dry_run) as tx:
             receipt = await erasure.erase_person(tx, name, data.name, created_by=data.created_by, dry_run=data.dry_run)
@@ -82,7 +83,10 @@ class ErasureController(Controller):
     async def erase_graph(
         self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str], dry_run: DryRun = False
     ) -> ReceiptBody:
-        """Delete a graph with its history, its log and its jobs. 409 while a key has it as its default."""
+        """Delete a graph with its history, its log and its jobs. This cannot be undone.
+
+        The response is 409 `graph_in_use` while the graph is the default graph of a key.
+        """
         check = unchanged(request, configuration)
         async with db.transaction(request.user) if dry_run else db.writing(request.user, name) as tx:
             return _body(await erasure.erase_graph(tx, name, dry_run=dry_run, check=check), dry_run=dry_run)

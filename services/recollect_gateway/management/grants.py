@@ -22,7 +22,7 @@ AnyRequest = Request[Caller, Any, State]
 
 
 class GrantPerson(Struct, frozen=True):
-    """Who gave a grant."""
+    """The person who gave a grant."""
 
     id: str
     email: str
@@ -30,10 +30,10 @@ class GrantPerson(Struct, frozen=True):
 
 
 class GrantBody(Struct, frozen=True):
-    """A grant as it is listed. `graphs` (ids) and `toolsets` null are all, those to come too.
+    """A grant. `graphs` (ids) and `toolsets` null: all, including future ones.
 
-    `client_name` is what the client calls itself. `last_used_at`: when it last got tokens. `revoked_by`: a person or
-    key by its subject, the `client` itself, `reuse` of a secret that may be stolen, or the `limit` of grants.
+    `client_name` is what the client calls itself. `last_used_at`: when it last got tokens. `revoked_by`: the subject of
+    a person or key, the `client` itself, `reuse` of a secret that may be stolen, or the `limit` of grants.
     """
 
     id: str
@@ -69,7 +69,7 @@ class GrantController(Controller):
         cursor: FromQuery[UUID | None] = None,
         limit: Limit = 50,
     ) -> Page[GrantBody]:
-        """The tenant's grants, or those of one person, oldest first, void ones too."""
+        """List the tenant's grants, or those of one person, oldest first, including those that are no longer valid."""
         async with db.transaction(request.user, read_only=True) as tx:
             found = await grants.list_grants(tx, person_id=person, after=cursor, limit=limit + 1)
         return page_of(found, limit, _body, lambda grant: str(grant.id))
@@ -78,7 +78,7 @@ class GrantController(Controller):
     async def revoke_grant(
         self, request: AnyRequest, db: NamedDependency[Database], grant_id: FromPath[UUID]
     ) -> GrantBody:
-        """Make a grant and all its tokens void from now on; doing it twice changes nothing."""
+        """Revoke a grant and all its tokens at once. Revoking it again changes nothing."""
         async with db.transaction(request.user) as tx:
             return _body(await grants.revoke_grant(tx, grant_id))
 

@@ -42,7 +42,9 @@ AnyRequest = Request[Caller, Any, State]
 
 
 class ExportFilterBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which entities and facts are exported, with the relations among them: as in the query of `GET …/export`."""
+    """Filters for the entities and facts to export, as in the query of `GET …/export`. Relations among them are
+    included.
+    """
 
     kind: Annotated[str, Meta(max_length=MAX_KIND)] | None = None
     tags: Annotated[list[Annotated[str, Meta(max_length=MAX_KIND)]], Meta(max_length=100)] = []
@@ -51,7 +53,7 @@ class ExportFilterBody(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StartExportBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """An export to make. `as_of`, a revision or a time: the graph as it was."""
+    """An export to start. `as_of`: the revision or time of the graph to export."""
 
     format: FormatName = "json"
     filter: ExportFilterBody | None = None
@@ -64,7 +66,7 @@ class StartExportBody(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ReembedRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """`model`: whose vectors the graph shall have, null is the worker's. `drop_old`: forget those of others then."""
+    """`model`: the model to embed with; null: the worker's. `drop_old`: then delete the vectors of other models."""
 
     model: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
     drop_old: bool = False
@@ -85,14 +87,15 @@ class GraphJobController(Controller):
     @post(
         "/deduplicate",
         responses=ACT_RESPONSES,
-        summary="Look for duplicates in a graph",
+        summary="Start a deduplication job",
         opt=mirrors("propose_duplicates"),
         status_code=202,
     )
     async def deduplicate(self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str]) -> JobBody:
-        """A job that compares what changed since the last one; where one is under way, that one.
+        """Start a job that compares what changed since the last such job. If one is under way, that job is returned.
 
-        It proposes or merges as `dedup` in the graph's metadata says, and proposes where that says nothing.
+        `dedup` in the graph's metadata decides whether the job proposes duplicates or merges them; the default is to
+        propose.
         """
         request.user.require(Scope.MEMORY_WRITE)
         async with db.transaction(request.user) as tx:
@@ -101,12 +104,12 @@ class GraphJobController(Controller):
     @post(
         "/reindex",
         responses=ACT_RESPONSES,
-        summary="Make a graph's search index anew",
+        summary="Start a reindexing job",
         opt=mirrors("reindex"),
         status_code=202,
     )
     async def reindex(self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str]) -> JobBody:
-        """A job; where one is under way, that one."""
+        """Start a job that rebuilds the search index of a graph. If one is under way, that job is returned."""
         request.user.require(Scope.MEMORY_WRITE)
         async with db.transaction(request.user) as tx:
             return job_body(await rebuild_jobs.start_reindex(tx, name))
@@ -114,7 +117,7 @@ class GraphJobController(Controller):
     @post(
         "/reembed",
         responses=ACT_RESPONSES,
-        summary="Give a graph vectors of another model",
+        summary="Start a re-embedding job",
         opt=mirrors("reembed"),
         status_code=202,
         before_request=valid_body(ReembedRequest, needed=False),
@@ -126,7 +129,10 @@ class GraphJobController(Controller):
         name: FromPath[str],
         data: JSONBody[ReembedRequest | None] = None,
     ) -> JobBody:
-        """A job; where an equal one is under way, that one. The old vectors serve until the new ones are complete."""
+        """Start a job that embeds a graph with another model. If an equal job is under way, that job is returned.
+
+        Searches use the old vectors until the new ones are complete.
+        """
         request.user.require(Scope.MEMORY_WRITE)
         reembed = data or ReembedRequest()
         async with db.transaction(request.user) as tx:
@@ -135,7 +141,7 @@ class GraphJobController(Controller):
     @post(
         "/exports",
         responses=ACT_RESPONSES,
-        summary="Export a graph by a job",
+        summary="Start an export job",
         opt=mirrors("start_export") | {SCOPE_OPT: Scope.MEMORY_READ},
         status_code=202,
         before_request=valid_body(StartExportBody),
@@ -148,10 +154,11 @@ class GraphJobController(Controller):
         name: FromPath[str],
         data: JSONBody[StartExportBody],
     ) -> JobBody:
-        """A job that writes the graph, as it is now (or was, `as_of`), to a file: `GET /v1/jobs/{id}/output`.
+        """Start a job that exports the graph, as it is now or was at `as_of`, to a file.
 
-        The file counts against what the tenant's jobs may store, until it is deleted. A credential that may not write
-        has two at once (409 `too_many_jobs`).
+        Fetch the file from `GET /v1/jobs/{id}/output`. It counts towards what the tenant's jobs may store until it is
+        deleted. A credential without write access may have two such jobs at once; a further one is refused with 409
+        `too_many_jobs`.
         """
         async with db.transaction(request.user) as tx:
             export = await exports.open_export(
@@ -162,7 +169,7 @@ class GraphJobController(Controller):
     @post(
         "/imports",
         responses=RESPONSES | {415: UNREAD},
-        summary="Import into a graph by a job",
+        summary="Start an import job",
         opt=mirrors("import_graph") | TAKES_NO_KEY,
         status_code=202,
         operation_class=ImportJobOperation,
@@ -179,11 +186,12 @@ class GraphJobController(Controller):
         strict: Strict = False,
         check: Check = False,
     ) -> JobBody:
-        """Take the body in, and write it step by step, each in a revision of its own; what is broken is passed over.
+        """Start a job that imports the request body step by step, each step in its own revision. Broken lines are
+        skipped.
 
-        The graph is made where it is not there, but not by `check`, whose job is then of no graph. The job's output
-        tells what was not imported, a JSON object a line. With `strict`, `strategy=fail` or `check` the whole file is
-        tried first.
+        A graph that does not exist is created, except with `check`: its job then belongs to no graph. The job's output
+        lists what was not imported, as one JSON object per line. With `strict`, `strategy=fail` or `check`, the whole
+        file is checked before anything is written.
         """
         request.user.require(Scope.MEMORY_WRITE)
         read_as = read_format(request, format)

@@ -23,7 +23,10 @@ from recollect_gateway.shapes import END, GraphName, check_metadata
 from recollect_gateway.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
-Cursor = Annotated[str, QueryParameter(pattern=f"^[A-Za-z0-9_@-]{{0,128}}{END}", description="Graphs after this name")]
+Cursor = Annotated[
+    str,
+    QueryParameter(pattern=f"^[A-Za-z0-9_@-]{{0,128}}{END}", description="Only graphs whose names come after this one"),
+]
 
 
 class GraphBody(Struct, frozen=True):
@@ -39,7 +42,7 @@ class GraphBody(Struct, frozen=True):
 
 
 class GraphDetailBody(GraphBody, frozen=True):
-    """A graph with its newest revision and what is live in it."""
+    """A graph with its newest revision and the counts of its live contents."""
 
     revision: int
     at: datetime
@@ -53,7 +56,7 @@ Whitelist = Annotated[list[Annotated[str, Meta(max_length=256)]], Meta(max_lengt
 
 
 class CreateGraphBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """A graph to make. `kind_whitelist` null or empty allows every kind."""
+    """A graph to create. `kind_whitelist` null or empty allows every kind."""
 
     name: GraphName
     conflict_policy: Literal["lww", "manual"] = "lww"
@@ -62,9 +65,10 @@ class CreateGraphBody(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ConfigureGraphBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """What of a graph is to change; what is left out stays. `metadata` takes the place of all that there was.
+    """The fields of a graph to change; omitted fields stay. `metadata` replaces all metadata.
 
-    `kind_whitelist` null or empty allows every kind; what is there of other kinds stays. `name`: its id stays.
+    `kind_whitelist` null or empty allows every kind; existing nodes of other kinds stay. A new `name` does not change
+    the id.
     """
 
     name: GraphName | UnsetType = UNSET
@@ -79,7 +83,7 @@ class ConfigureGraphBody(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class GraphController(Controller):
-    """List, read, make and configure graphs."""
+    """List, read, create and update graphs."""
 
     path = "/graphs"
     tags = ("graphs",)
@@ -88,7 +92,7 @@ class GraphController(Controller):
     async def list_graphs(
         self, request: AnyRequest, db: NamedDependency[Database], cursor: Cursor = "", limit: Limit = 50
     ) -> Page[GraphBody]:
-        """Graphs that the credential reaches, by name."""
+        """List the graphs that the credential may access, sorted by name."""
         request.user.require(Scope.MEMORY_READ)
         async with db.transaction(request.user, read_only=True) as tx:
             found = await graphs.list_graphs(tx, after=cursor, limit=limit + 1)
@@ -97,15 +101,15 @@ class GraphController(Controller):
     @get(
         "/{name:str}",
         responses=TAGGED_RESPONSES,
-        summary="Read a graph",
+        summary="Get a graph",
         opt=mirrors("get_graph", "graph_stats", "get_stats"),
     )
     async def get_graph(
         self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str], as_of: AsOf = None
     ) -> Response[GraphDetailBody]:
-        """One graph with its newest revision and exact counts, and its ETag; with `as_of`, the counts of then.
+        """Return a graph's configuration, its newest revision, exact counts of its contents, and its ETag.
 
-        It is configured as now.
+        With `as_of`, revision and counts are those of that moment; the configuration is always the current one.
         """
         request.user.require(Scope.MEMORY_READ)
         check_text({"as_of": as_of})
@@ -118,7 +122,7 @@ class GraphController(Controller):
     @post(
         "/",
         responses=ACT_RESPONSES,
-        summary="Make a graph",
+        summary="Create a graph",
         opt=mirrors("create_graph"),
         guards=[requires_admin],
         before_request=valid_body(CreateGraphBody),
@@ -126,7 +130,7 @@ class GraphController(Controller):
     async def create_graph(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[CreateGraphBody]
     ) -> GraphBody:
-        """A new, empty graph. 409 if the name is taken."""
+        """Create an empty graph and return it. The response is 409 `graph_exists` if the name is taken."""
         check_metadata(data.metadata, "metadata", state.settings.max_metadata_size)
         deduplication.require_readable(data.metadata)
         whitelist = tuple(data.kind_whitelist or ()) or None
@@ -137,7 +141,7 @@ class GraphController(Controller):
     @patch(
         "/{name:str}",
         responses=REPLACE_RESPONSES,
-        summary="Configure or rename a graph",
+        summary="Update a graph",
         opt=mirrors("update_graph_config"),
         before_request=valid_body(ConfigureGraphBody),
     )
@@ -149,10 +153,12 @@ class GraphController(Controller):
         name: FromPath[str],
         data: JSONBody[ConfigureGraphBody],
     ) -> GraphBody:
-        """Change a graph's configuration, as one revision of it; nothing where it is so already.
+        """Change a graph's name, conflict policy, allowed kinds or metadata, in one revision. Omitted fields stay.
 
-        `metadata` and `kind_whitelist` take the place of what was there, so whoever sends one says by `If-Match` what
-        they saw (428 without). 409 if the name is taken. For credentials that no allow-list confines to some graphs.
+        If nothing changes, no revision is written. `metadata` and `kind_whitelist` replace the old value as a whole, so
+        a request with either of them needs `If-Match` with the ETag that was read; without it the response is 428. The
+        response is 409 `graph_exists` if the name is taken. Credentials that are restricted to some graphs may not call
+        this.
         """
         changes = _patch(data)
         check_metadata(changes.metadata, "metadata", state.settings.max_metadata_size)

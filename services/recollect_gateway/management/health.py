@@ -17,14 +17,16 @@ class HealthController(Controller):
 
     @get("/live")
     async def live(self) -> dict[str, str]:
-        """The process is up."""
+        """Check whether the process is running."""
         return {"status": "ok"}
 
     @get("/ready", guards=[by_address("ready", lambda settings: settings.public_requests_per_minute)])
     async def ready(self, state: State) -> dict[str, str]:
-        """It may be given requests; 503 while it may not: the database is away or older than this version, or it stops.
+        """Check whether this gateway can take requests.
 
-        Redis may be away: calls go on without it. So may any cell but one, where there are several.
+        The response is 503 while it cannot: the database is unavailable or older than this version, or the gateway is
+        stopping. It is ready also while Redis is unavailable, since calls work without it, and while at least one of
+        several cells is available.
         """
         readiness: Readiness = state.readiness
         await readiness.require()

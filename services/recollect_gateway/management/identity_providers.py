@@ -36,7 +36,7 @@ ClientSecret = Annotated[str, Meta(min_length=1, max_length=MAX_SECRET)]
 
 
 class ProviderBody(Struct, frozen=True):
-    """An identity provider as it is listed, without its secret. `redirect_uri` is what to register there."""
+    """An identity provider, without its secret. `redirect_uri` is the URI to register with the provider."""
 
     id: str
     name: str
@@ -50,9 +50,9 @@ class ProviderBody(Struct, frozen=True):
 
 
 class AddProvider(Struct, frozen=True, forbid_unknown_fields=True):
-    """A provider to set up: its issuer, and what we are there. The secret is kept encrypted and never told.
+    """A provider to set up: its issuer, and the client that is registered there.
 
-    `algorithm`: the one by which its ID tokens are signed; asymmetric.
+    The secret is stored encrypted and never returned. `algorithm`: the asymmetric algorithm that signs its ID tokens.
     """
 
     name: Name
@@ -63,7 +63,7 @@ class AddProvider(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ChangeProvider(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is to be different; what is null stays as it is. `enabled` false lets nobody in by it from now on."""
+    """The fields to change; null leaves a field as it is. With `enabled` false, nobody can sign in by the provider."""
 
     name: Name | None = None
     client_id: ClientId | None = None
@@ -84,7 +84,7 @@ class IdentityProviderController(Controller):
     async def list_providers(
         self, request: AnyRequest, db: NamedDependency[Database], state: State
     ) -> Page[ProviderBody]:
-        """The tenant's identity providers, all on one page: there are few."""
+        """List the tenant's identity providers. There are few, so all are on one page."""
         async with db.transaction(request.user, read_only=True) as tx:
             return Page([_body(provider, state) for provider in await providers.list_providers(tx)], None)
 
@@ -92,7 +92,7 @@ class IdentityProviderController(Controller):
     async def add_provider(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[AddProvider]
     ) -> ProviderBody:
-        """A provider of OpenID Connect; 409 `provider_exists` where there is one of this issuer."""
+        """Set up an OpenID Connect provider. The response is 409 `provider_exists` if one with this issuer exists."""
         state.issuers.require_address(data.issuer, path="issuer")
         new = NewProvider(data.name, data.issuer, data.client_id, data.client_secret, data.algorithm)
         async with db.transaction(request.user) as tx:
@@ -101,7 +101,7 @@ class IdentityProviderController(Controller):
     @patch(
         "/{provider_id:uuid}",
         responses=ACT_RESPONSES,
-        summary="Change an identity provider",
+        summary="Update an identity provider",
         before_request=valid_body(ChangeProvider),
     )
     async def change_provider(
@@ -112,7 +112,10 @@ class IdentityProviderController(Controller):
         provider_id: FromPath[UUID],
         data: JSONBody[ChangeProvider],
     ) -> ProviderBody:
-        """Change, disable or enable a provider. Its issuer stays: another one is another provider."""
+        """Change, disable or enable an identity provider.
+
+        Its issuer cannot be changed: set up another provider for another issuer.
+        """
         change = ProviderChange(data.name, data.client_id, data.client_secret, data.algorithm, data.enabled)
         async with db.transaction(request.user) as tx:
             return _body(await providers.change_provider(tx, provider_id, change, pepper=state.pepper), state)
@@ -121,7 +124,7 @@ class IdentityProviderController(Controller):
     async def delete_provider(
         self, request: AnyRequest, db: NamedDependency[Database], provider_id: FromPath[UUID]
     ) -> None:
-        """Delete a provider: its sessions end, and nobody is known by it any more. Members stay members."""
+        """Delete an identity provider. Its sessions end, and nobody can sign in by it. Members stay members."""
         async with db.transaction(request.user) as tx:
             await providers.delete_provider(tx, provider_id)
 

@@ -44,18 +44,18 @@ class OutputOperation(Operation):
         answer = (self.responses or {}).get("200")
         if isinstance(answer, OpenAPIResponse):
             media_types = [OUTPUT, *sorted({file_format.media_type for file_format in FORMATS.values()})]
-            answer.content = file_content(media_types, "What the job left")
+            answer.content = file_content(media_types, "The job's output")
 
 
 class JobErrorBody(Struct, frozen=True):
-    """Why a job failed or, while it is running, why its step in hand has to be tried again."""
+    """Why a job failed or, while it is running, why its current step has to be tried again."""
 
     code: str
     message: str
 
 
 class JobBody(Struct, frozen=True):
-    """A job. `done` of `total` counts what its kind counts; `total` null is not known."""
+    """A job. `done` and `total` are in the unit of its kind; `total` null: not known."""
 
     id: str
     kind: str
@@ -92,7 +92,7 @@ class JobController(Controller):
         cursor: FromQuery[UUID | None] = None,
         limit: Limit = 50,
     ) -> Page[JobBody]:
-        """Jobs of graphs that the credential reaches, newest first."""
+        """List the jobs of the graphs that the credential may access, newest first."""
         request.user.require(Scope.MEMORY_READ)
         async with db.transaction(request.user, read_only=True) as tx:
             graph_id = None if graph is None else (await graphs.get_graph(tx, graph)).id
@@ -100,11 +100,11 @@ class JobController(Controller):
             found = await jobs.list_jobs(tx, only, before=cursor, limit=limit + 1)
         return page_of(found, limit, job_body, lambda job: str(job.id))
 
-    @get("/{job_id:uuid}", responses=TAGGED_RESPONSES, summary="Read a job", opt=mirrors("get_job"))
+    @get("/{job_id:uuid}", responses=TAGGED_RESPONSES, summary="Get a job", opt=mirrors("get_job"))
     async def get_job(
         self, request: AnyRequest, db: NamedDependency[Database], job_id: FromPath[UUID]
     ) -> Response[JobBody]:
-        """How far a job is, and what came of it; with its ETag, to ask only for what has changed."""
+        """Return a job's progress and result. Use the ETag to fetch it again only when it has changed."""
         request.user.require(Scope.MEMORY_READ)
         async with db.transaction(request.user, read_only=True) as tx:
             return tagged(request, job_body(await jobs.get_job(tx, job_id)))
@@ -119,9 +119,9 @@ class JobController(Controller):
     async def cancel_job(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, job_id: FromPath[UUID]
     ) -> JobBody:
-        """End a job after the step in hand. What it has done stays; one that has ended is left as it is.
+        """Cancel a job after its current step. What it has done stays. A job that has ended is left as it is.
 
-        An export that one began oneself, or with `memory:write` any job.
+        Without `memory:write`, a credential can cancel only exports that it started itself.
         """
         async with db.transaction(request.user) as tx:
             return job_body(await file_jobs.cancel_job(tx, job_id, JobBounds.of(state.settings)))
@@ -129,12 +129,16 @@ class JobController(Controller):
     @get(
         "/{job_id:uuid}/output",
         responses=RESPONSES,
-        summary="Fetch a job's output",
+        summary="Get a job's output",
         opt=mirrors("get_job"),
         operation_class=OutputOperation,
     )
     async def fetch_output(self, request: AnyRequest, db: NamedDependency[Database], job_id: FromPath[UUID]) -> Stream:
-        """What a job that succeeded left to be fetched. 409 until then; an answer shorter than it says is not whole."""
+        """Return the output of a job that succeeded.
+
+        The response is 409 `job_not_finished` while the job has not succeeded, and 404 `job_has_no_output` if it has no
+        output. A response shorter than its `Content-Length` is incomplete.
+        """
         request.user.require(Scope.MEMORY_READ)
         async with db.transaction(request.user, read_only=True) as tx:
             job = await jobs.open_output(tx, job_id, files=file_jobs.FILES)
@@ -158,9 +162,10 @@ class JobController(Controller):
     async def delete_output(
         self, request: AnyRequest, db: NamedDependency[Database], job_id: FromPath[UUID]
     ) -> JobBody:
-        """Delete what a job left, once it was fetched, so that others have room; doing it twice changes nothing.
+        """Delete a job's output after fetching it, to free storage for other jobs. Deleting it again changes nothing.
 
-        One's own, or with `memory:write` any. 409 while the job has not succeeded. The job itself stays.
+        The job itself stays. Without `memory:write`, a credential can delete only the outputs of its own jobs. The
+        response is 409 `job_not_finished` while the job has not succeeded.
         """
         async with db.transaction(request.user) as tx:
             return job_body(await file_jobs.delete_output(tx, job_id))

@@ -33,9 +33,9 @@ AnyRequest = Request[Caller, Any, State]
 
 
 class KeyBody(Struct, frozen=True):
-    """A key as it is listed, without its secret. `graphs` null reaches every graph; ids, since names change.
+    """A key, without its secret. `graphs`: ids of the graphs that it may access, since names change; null: all graphs.
 
-    `toolsets` null may use every tool, and every route.
+    `toolsets` null: it may use every tool and every route.
     """
 
     id: str
@@ -55,16 +55,16 @@ class KeyBody(Struct, frozen=True):
 
 
 class IssuedKeyBody(KeyBody, frozen=True):
-    """A key with its secret, which is shown this once."""
+    """A key with its secret, which is returned only once."""
 
     secret: str
 
 
 class CreateKey(Struct, frozen=True, forbid_unknown_fields=True):
-    """A key to make. Graphs are given by name; `scopes` null takes those of the kind.
+    """A key to create. Graphs are given by name; `scopes` null: those of the kind.
 
-    `toolsets` confines it to those toolsets, and to the routes that do what one of their tools does.
-    `requests_per_minute` null: as many as the tenant's plan gives to one key, and never more.
+    `toolsets` restricts the key to those toolsets, and to the routes that do the same as one of their tools.
+    `requests_per_minute` null: the limit that the tenant's plan sets for one key, which is also the maximum.
     """
 
     name: Annotated[str, Meta(min_length=1, max_length=200)]
@@ -78,19 +78,19 @@ class CreateKey(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RotateKey(Struct, frozen=True, forbid_unknown_fields=True):
-    """How long the key that is replaced goes on beside the new one."""
+    """How long the replaced key remains valid besides the new one."""
 
     overlap_hours: Annotated[float, Meta(ge=0, le=720)] = 24
 
 
 class ReportKey(Struct, frozen=True, forbid_unknown_fields=True):
-    """A key that somebody found where it should not be."""
+    """A leaked key to report."""
 
     key: Annotated[str, Meta(max_length=200)]
 
 
 class KeyController(Controller):
-    """List, make and revoke keys."""
+    """List, create and revoke keys."""
 
     path = "/keys"
     tags = ("keys",)
@@ -105,24 +105,24 @@ class KeyController(Controller):
         cursor: FromQuery[UUID | None] = None,
         limit: Limit = 50,
     ) -> Page[KeyBody]:
-        """The tenant's keys, oldest first, void ones too."""
+        """List the tenant's API keys, oldest first, including revoked and expired ones."""
         async with db.transaction(request.user, read_only=True) as tx:
             found = await identity.list_keys(tx, after=cursor, limit=limit + 1)
         return page_of(found, limit, lambda key: KeyBody(**_fields(key)), lambda key: str(key.id))
 
-    @get("/{key_id:uuid}", responses=TAGGED_RESPONSES, summary="Read a key")
+    @get("/{key_id:uuid}", responses=TAGGED_RESPONSES, summary="Get a key")
     async def read_key(
         self, request: AnyRequest, db: NamedDependency[Database], key_id: FromPath[UUID]
     ) -> Response[KeyBody]:
-        """One key with its ETag, a void one too."""
+        """Return an API key with its ETag. Revoked and expired keys are returned, too."""
         async with db.transaction(request.user, read_only=True) as tx:
             return tagged(request, KeyBody(**_fields(await identity.get_key(tx, key_id))), lasting=_lasting)
 
-    @post("/", responses=ACT_RESPONSES, summary="Make a key", before_request=valid_body(CreateKey))
+    @post("/", responses=ACT_RESPONSES, summary="Create a key", before_request=valid_body(CreateKey))
     async def create_key(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[CreateKey]
     ) -> IssuedKeyBody:
-        """A new key; its secret is in this answer and nowhere else."""
+        """Create an API key. Its secret is only in this response and cannot be retrieved later."""
         async with db.transaction(request.user) as tx:
             issued = await identity.create_key(tx, await _new_key(tx, data), pepper=state.pepper)
         return IssuedKeyBody(**_fields(issued.key), secret=issued.secret)
@@ -141,7 +141,11 @@ class KeyController(Controller):
         key_id: FromPath[UUID],
         data: JSONBody[RotateKey],
     ) -> IssuedKeyBody:
-        """A new key that is like this one, which ends after the overlap; 409 `key_void` for one that holds no more."""
+        """Create a new key with the properties of this one. This key expires after the overlap.
+
+        The new key's secret is only in this response. The response is 409 `key_void` if this key is revoked or has
+        expired.
+        """
         overlap = timedelta(hours=data.overlap_hours)
         async with db.transaction(request.user) as tx:
             issued = await identity.rotate_key(
@@ -151,7 +155,7 @@ class KeyController(Controller):
 
     @delete("/{key_id:uuid}", responses=CHANGE_RESPONSES, summary="Revoke a key", status_code=200)
     async def revoke_key(self, request: AnyRequest, db: NamedDependency[Database], key_id: FromPath[UUID]) -> KeyBody:
-        """Make a key void from now on; doing it twice changes nothing."""
+        """Revoke an API key at once. Revoking it again changes nothing."""
         async with db.transaction(request.user) as tx:
             key = await identity.revoke_key(tx, key_id, check=unchanged(request, _lasting_of))
             return KeyBody(**_fields(key))
@@ -160,7 +164,7 @@ class KeyController(Controller):
 @post(
     "/keys/report",
     responses=RESPONSES,
-    summary="Report a key that leaked",
+    summary="Report a leaked key",
     tags=["keys"],
     status_code=204,
     guards=[by_address("report", lambda settings: settings.sign_ins_per_minute)],
@@ -168,7 +172,10 @@ class KeyController(Controller):
     request_max_body_size=MAX_REPORT_BYTES,
 )
 async def report_key(request: Request[Any, Any, State], state: State, data: JSONBody[ReportKey]) -> None:
-    """Revokes the key: to hold it is the proof, and no other credential is asked for. Answers alike for any text."""
+    """Revoke a leaked key. Holding the key is the proof: no other credential is needed.
+
+    The response is the same for every text, whether or not it is a key.
+    """
     await identity.report_key(state.db, data.key, pepper=state.pepper, address=site_of_client(request))
 
 

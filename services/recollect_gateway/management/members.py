@@ -36,13 +36,13 @@ class MemberBody(Struct, frozen=True):
 
 
 class RoleBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """Another role. Only owners make and unmake owners, and one is always left."""
+    """The new role. Only owners can give or take the role of owner, and one owner always remains."""
 
     role: Role
 
 
 class InvitationBody(Struct, frozen=True):
-    """An invitation as it is listed, without its link."""
+    """An invitation, without its link."""
 
     id: str
     email: str
@@ -55,14 +55,14 @@ class InvitationBody(Struct, frozen=True):
 
 
 class IssuedInvitationBody(InvitationBody, frozen=True):
-    """An invitation that was `sent` by mail, or its link, which is shown this once: give it to whom it is for."""
+    """An invitation that was `sent` by mail, or its link to pass on, which is returned only once."""
 
     sent: bool
     link: str | None
 
 
 class InviteBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """Whom to invite, as what. Earlier invitations of the same address hold no more."""
+    """The address to invite, and the role. Earlier invitations of the same address become invalid."""
 
     email: Annotated[str, Meta(min_length=3, max_length=MAX_EMAIL)]
     role: Role = Role.MEMBER
@@ -84,16 +84,16 @@ class MemberController(Controller):
         cursor: FromQuery[UUID | None] = None,
         limit: Limit = 50,
     ) -> Page[MemberBody]:
-        """The tenant's members."""
+        """List the tenant's members with their roles."""
         async with db.transaction(request.user, read_only=True) as tx:
             found = await members.list_members(tx, after=cursor, limit=limit + 1)
         return page_of(found, limit, _member, lambda member: str(member.person_id))
 
-    @get("/{person_id:uuid}", responses=TAGGED_RESPONSES, summary="Read a member")
+    @get("/{person_id:uuid}", responses=TAGGED_RESPONSES, summary="Get a member")
     async def read_member(
         self, request: AnyRequest, db: NamedDependency[Database], person_id: FromPath[UUID]
     ) -> Response[MemberBody]:
-        """One member with its ETag."""
+        """Return a member with its ETag."""
         async with db.transaction(request.user, read_only=True) as tx:
             return tagged(request, _member(await members.get_member(tx, person_id)))
 
@@ -106,7 +106,10 @@ class MemberController(Controller):
     async def change_role(
         self, request: AnyRequest, db: NamedDependency[Database], person_id: FromPath[UUID], data: JSONBody[RoleBody]
     ) -> MemberBody:
-        """Give a member another role; 409 `last_owner` where no owner would be left."""
+        """Change a member's role. The response is 409 `last_owner` if no owner would be left.
+
+        Only owners can make somebody an owner, or take that role from an owner.
+        """
         async with db.transaction(request.user) as tx:
             check = unchanged(request, _member)
             return _member(await members.change_role(tx, person_id, data.role, check=check))
@@ -115,7 +118,7 @@ class MemberController(Controller):
     async def remove_member(
         self, request: AnyRequest, db: NamedDependency[Database], person_id: FromPath[UUID]
     ) -> None:
-        """Let a person be no member any more; 409 `last_owner` where no owner would be left."""
+        """Remove a person from the tenant. The response is 409 `last_owner` if no owner would be left."""
         async with db.transaction(request.user) as tx:
             await members.remove_member(tx, person_id, check=unchanged(request, _member))
 
@@ -136,7 +139,7 @@ class InvitationController(Controller):
         cursor: FromQuery[UUID | None] = None,
         limit: Limit = 50,
     ) -> Page[InvitationBody]:
-        """The tenant's invitations, oldest first, void ones too."""
+        """List the tenant's invitations, oldest first, including those that are no longer valid."""
         async with db.transaction(request.user, read_only=True) as tx:
             found = await members.list_invitations(tx, after=cursor, limit=limit + 1)
         return page_of(found, limit, lambda row: InvitationBody(**_fields(row)), lambda row: str(row.id))
@@ -145,10 +148,11 @@ class InvitationController(Controller):
     async def invite(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[InviteBody]
     ) -> IssuedInvitationBody:
-        """An invitation for an address, which holds for a week.
+        """Invite somebody by e-mail address. The invitation is valid for a week.
 
-        It is sent by mail where the deployment sends any: what cannot be sent is refused. Elsewhere its link is in this
-        answer and nowhere else.
+        If the deployment sends mail, the invitation is sent; the request is refused if the mail cannot be sent.
+        Otherwise the link is in this response and cannot be retrieved later. Earlier invitations of the same address
+        become invalid.
         """
         sent = await invite_and_tell(
             db, request.user, data.email, data.role, mailer=state.mailer, settings=state.settings
@@ -159,7 +163,7 @@ class InvitationController(Controller):
     async def revoke_invitation(
         self, request: AnyRequest, db: NamedDependency[Database], invitation_id: FromPath[UUID]
     ) -> InvitationBody:
-        """Make an invitation void; doing it twice changes nothing."""
+        """Revoke an invitation. Revoking it again changes nothing."""
         async with db.transaction(request.user) as tx:
             return InvitationBody(**_fields(await members.revoke_invitation(tx, invitation_id)))
 

@@ -34,7 +34,7 @@ class MemoryController(Controller):
     @post(
         "/memories",
         responses=ACT_RESPONSES,
-        summary="Remember",
+        summary="Store memories",
         opt=mirrors("remember"),
         status_code=200,
         before_request=valid_body(RememberBody),
@@ -46,9 +46,9 @@ class MemoryController(Controller):
         name: FromPath[str],
         data: JSONBody[RememberBody],
     ) -> RememberedMemories:
-        """Keep facts in one revision; what is known already is not doubled, so that it may be repeated.
+        """Store facts in one revision. Known facts are not duplicated, so the request may be repeated.
 
-        The graph is made where it is not there.
+        A graph that does not exist is created.
         """
         request.user.require(Scope.MEMORY_WRITE)
         return remembered_body(await memories.remember(Call(request.user, services, "remember"), name, data))
@@ -56,7 +56,7 @@ class MemoryController(Controller):
     @post(
         "/recall",
         responses=RESPONSES,
-        summary="Recall",
+        summary="Recall memories",
         opt=mirrors("recall"),
         status_code=200,
         before_request=valid_body(RecallBody),
@@ -64,7 +64,7 @@ class MemoryController(Controller):
     async def recall(
         self, request: AnyRequest, services: NamedDependency[Services], name: FromPath[str], data: JSONBody[RecallBody]
     ) -> RecalledMemories:
-        """Find what was remembered, by words and by meaning. A graph that is not there holds nothing."""
+        """Find memories by words and by meaning. For a graph that does not exist, nothing is found."""
         request.user.require(Scope.MEMORY_READ)
         call = Call(request.user, services, "recall", read_only=True)
         recalled = await read_by_replica(call, lambda call: memories.recall(call, name, data))

@@ -36,16 +36,18 @@ T = TypeVar("T")
 AnyRequest = Request[Caller, Any, State]
 Kinds = Annotated[list[str] | None, QueryParameter(max_items=50, description="Only of one of these kinds")]
 Tags = Annotated[
-    list[str] | None, QueryParameter(max_items=50, description="Only with one of these tags, whatever their case")
+    list[str] | None, QueryParameter(max_items=50, description="Only with one of these tags, ignoring case")
 ]
 StatusFilter = Annotated[
-    Literal["active", "outdated", "archived"] | None, QueryParameter(description="Only of this status")
+    Literal["active", "outdated", "archived"] | None, QueryParameter(description="Only with this status")
 ]
 Prefix = Annotated[
-    str, QueryParameter(max_length=512, description="Only entities whose name begins so, whatever its case")
+    str, QueryParameter(max_length=512, description="Only entities whose name has this prefix, ignoring case")
 ]
 Types = Annotated[list[str] | None, QueryParameter(max_items=50, description="Only relations of one of these types")]
-Directions = Annotated[Direction, QueryParameter(description="Only relations that start here, or that end here")]
+Directions = Annotated[
+    Direction, QueryParameter(description="Only relations that start at the node, or only those that end at it")
+]
 
 
 class NodeController(Controller):
@@ -68,7 +70,9 @@ class NodeController(Controller):
         cursor: Cursor = None,
         limit: Limit = 50,
     ) -> Page[NodeItemBody]:
-        """Entities and facts, oldest first, those that pass every filter. Of a node in conflict, each version."""
+        """List the entities and facts that pass every filter, oldest first. A node in conflict is listed with each of
+        its versions.
+        """
         check_text({"kind": kind, "tag": tag, "prefix": prefix, "as_of": as_of})
         place = place_of(cursor, _node_place)
         only = VersionFilter(tuple(kind or ()), tuple(tag or ()), limit, 0, status, prefix, place)
@@ -79,7 +83,7 @@ class NodeController(Controller):
         nodes, more = await _read(request, services, "list_nodes", name, as_of, find_page)
         return Page([node_item(node) for node in nodes], _node_cursor(nodes[-1]) if more else None)
 
-    @get("/{node:str}", responses=RESPONSES, summary="Read a node", opt=mirrors("get_node", "get_node_by_lineage"))
+    @get("/{node:str}", responses=RESPONSES, summary="Get a node", opt=mirrors("get_node", "get_node_by_lineage"))
     async def get_node(
         self,
         request: AnyRequest,
@@ -88,9 +92,10 @@ class NodeController(Controller):
         node: FromPath[str],
         as_of: AsOf = None,
     ) -> NodeBody:
-        """One node with its content and, of an entity, what is said of it.
+        """Return a node with its content and, for an entity, its observations.
 
-        What is written like an id is one. A name that holds a `/` is no part of an address: list nodes by `prefix`.
+        The node is addressed by its id or, if it is an entity, by its name. A value that looks like an id is taken as
+        an id. A name that contains a `/` cannot be part of the address: list nodes by `prefix` instead.
         """
         check_text({"node": node, "as_of": as_of})
 
@@ -109,7 +114,7 @@ class NodeController(Controller):
         cursor: Cursor = None,
         limit: Limit = 50,
     ) -> Page[VersionBody]:
-        """What a node was, newest first. One that was deleted is addressed by its id."""
+        """List every version of a node, newest first. A deleted node is addressed by its id."""
         check_text({"node": node})
         before = place_of(cursor, integer)
 
@@ -137,7 +142,10 @@ class NodeController(Controller):
         cursor: Cursor = None,
         limit: Limit = 50,
     ) -> Page[RelationBody]:
-        """What starts or ends at a node, by ordinal and age, with relations of other graphs that the key reaches."""
+        """List the relations that start or end at a node, sorted by ordinal and age.
+
+        Relations of other graphs are included if the key may access those graphs.
+        """
         check_text({"node": node, "type": type, "as_of": as_of})
         place = place_of(cursor, _edge_place)
         walk = Walk(direction, tuple(type or ()))

@@ -11,11 +11,11 @@ from recollect.errors import InvalidInput
 R = TypeVar("R")
 T = TypeVar("T")
 
-Limit = Annotated[int, QueryParameter(ge=1, le=200, description="Entries at most")]
-Cursor = Annotated[str | None, QueryParameter(max_length=300, description="`next_cursor` of the page before")]
+Limit = Annotated[int, QueryParameter(ge=1, le=200, description="Maximum number of entries")]
+Cursor = Annotated[str | None, QueryParameter(max_length=300, description="`next_cursor` of the previous page")]
 AsOf = Annotated[
     str | None,
-    QueryParameter(max_length=40, description="Read the graph as it was: a revision, or a time. Default: as it is"),
+    QueryParameter(max_length=40, description="Read the graph as of this revision or time. Default: its current state"),
 ]
 
 

@@ -23,7 +23,7 @@ AnyRequest = Request[Caller, Any, State]
 
 
 class RefusedBody(Struct, frozen=True):
-    """A passage that was set aside: a piece of `memory_id`, which is found by its words and not by its meaning."""
+    """A refused passage: a piece of the memory `memory_id`, which is found by its words but not by its meaning."""
 
     id: str
     memory_id: str
@@ -42,7 +42,7 @@ class PassageController(Controller):
     @get(
         "/refused",
         responses=RESPONSES,
-        summary="List passages that the embedder does not take",
+        summary="List refused passages",
         opt=belongs_to("admin"),
     )
     async def list_refused(
@@ -53,7 +53,7 @@ class PassageController(Controller):
         cursor: FromQuery[UUID | None] = None,
         limit: Limit = 50,
     ) -> Page[RefusedBody]:
-        """Oldest first, each with the reason why it was set aside."""
+        """List the passages that the embedder refused, oldest first, each with the reason."""
         request.user.require(Scope.MEMORY_READ)
         async with db.transaction(request.user, read_only=True) as tx:
             graph = await graphs.get_graph(tx, name)

@@ -22,10 +22,10 @@ class PlanController(Controller):
     path = "/plan"
     tags = ("usage",)
 
-    @get("/", responses=TAGGED_RESPONSES, summary="Read the plan", opt=BY_SCOPE)
+    @get("/", responses=TAGGED_RESPONSES, summary="Get the plan", opt=BY_SCOPE)
     async def read_plan(
         self, request: Request[Caller, Any, State], db: NamedDependency[Database]
     ) -> Response[PlanBody]:
-        """What the plan allows, and how much of it is used now. For every key."""
+        """Return the limits of the tenant's plan, and how much of each is used now."""
         async with db.transaction(request.user, read_only=True) as tx:
             return tagged(request, await plan.read_plan(tx, datetime.now(UTC)))

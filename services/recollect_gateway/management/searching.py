@@ -29,7 +29,7 @@ MAX_MATCHES = 5
 
 
 class FoundNodeBody(Struct, frozen=True):
-    """A node that answers. `score`, and `similarity` in meaning, are from 0 to 1; `matches`: what is said of it."""
+    """A node that was found. `score` and `similarity` of meaning are from 0 to 1; `matches`: matching observations."""
 
     node: NodeItemBody
     score: float
@@ -43,7 +43,7 @@ class SearchController(Controller):
     path = "/graphs/{name:str}"
     tags = ("nodes",)
 
-    @get("/search", responses=RESPONSES, summary="Find nodes", opt=mirrors("search"))
+    @get("/search", responses=RESPONSES, summary="Search nodes", opt=mirrors("search"))
     async def search(
         self,
         request: AnyRequest,
@@ -57,7 +57,10 @@ class SearchController(Controller):
         cursor: Cursor = None,
         limit: Limit = 20,
     ) -> Page[FoundNodeBody]:
-        """Entities and facts that answer, best first, by words, meaning and name; about a hundred on all pages."""
+        """Find entities and facts by words, meaning and name, best matches first.
+
+        All pages together hold about a hundred results.
+        """
         check_text({"q": q, "kind": kind, "tag": tag, "as_of": as_of})
         begin = place_of(cursor, integer) or 0
         only = RecallFilter(

@@ -30,7 +30,7 @@ AnyRequest = Request[Caller, Any, State]
 
 
 class SessionBody(Struct, frozen=True):
-    """A sign-in. `current`: that of this request. `user_agent` and `address`: of the browser that signed in."""
+    """A session. `current`: it is the session of this request. `user_agent` and `address` are those of the browser."""
 
     id: str
     current: bool
@@ -49,7 +49,7 @@ class SessionController(Controller):
     tags = ("sessions",)
     opt = BY_SCOPE
 
-    @get("/", responses=RESPONSES, summary="List one's sessions")
+    @get("/", responses=RESPONSES, summary="List your sessions")
     async def list_sessions(
         self,
         request: AnyRequest,
@@ -57,7 +57,7 @@ class SessionController(Controller):
         cursor: FromQuery[UUID | None] = None,
         limit: Limit = 50,
     ) -> Page[SessionBody]:
-        """Sessions that hold, newest first: the 100 that were used last. A key has none."""
+        """List the caller's valid sessions, newest first, up to the 100 used most recently. A key has no sessions."""
         own = await _own(request)
         found = await people.list_sessions(db, own.person_id, within=own.confined_to) if own else []
         newest = sorted(found, key=lambda session: session.id, reverse=True)
@@ -67,14 +67,17 @@ class SessionController(Controller):
     @delete(
         "/{session_id:uuid}",
         responses=RESPONSES,
-        summary="End one of one's sessions",
+        summary="End one of your sessions",
         opt=BY_SCOPE | NEEDS_NO_KEY,
         status_code=200,
     )
     async def end_session(
         self, request: AnyRequest, db: NamedDependency[Database], session_id: FromPath[UUID]
     ) -> SessionBody:
-        """Sign out there; doing it twice changes nothing. 404 `session_not_found` for anybody else's."""
+        """End one of the caller's sessions, which signs out that browser. Ending it again changes nothing.
+
+        For a session of somebody else, the response is 404 `session_not_found`.
+        """
         own = await _own(request)
         if own is None:
             raise NotFound("There is no such session.", code=ErrorCode.SESSION_NOT_FOUND)

@@ -23,14 +23,14 @@ RetentionDays = Annotated[float, Meta(ge=1, le=MAX_RETENTION_DAYS)]
 
 
 class TenantSettingsBody(Struct, frozen=True):
-    """What a tenant has set. `retention_days` null: as the deployment has it, which `default_retention_days` tells."""
+    """A tenant's settings. `retention_days` null: the deployment's default, which is `default_retention_days`."""
 
     retention_days: float | None
     default_retention_days: float
 
 
 class TenantBody(Struct, frozen=True):
-    """The tenant of the credential. `slug` is its place in addresses; `status` is `active` or `read_only`."""
+    """The tenant of the credential. `slug` is its name in addresses; `status` is `active` or `read_only`."""
 
     id: str
     slug: str
@@ -42,13 +42,13 @@ class TenantBody(Struct, frozen=True):
 
 
 class ChangeTenantSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """What of the settings is to change; null: as the deployment has it. What is left out stays."""
+    """The settings to change; null: the deployment's default. Omitted settings stay."""
 
     retention_days: RetentionDays | UnsetType | None = UNSET
 
 
 class ChangeTenant(Struct, frozen=True, forbid_unknown_fields=True):
-    """What of the tenant is to change; what is left out stays."""
+    """The fields of the tenant to change; omitted fields stay."""
 
     name: Annotated[str, Meta(min_length=1, max_length=MAX_NAME)] | UnsetType = UNSET
     settings: ChangeTenantSettings = ChangeTenantSettings()
@@ -61,27 +61,28 @@ class TenantController(Controller):
     tags = ("tenant",)
     opt = BY_SCOPE
 
-    @get("/", responses=TAGGED_RESPONSES, summary="Read the tenant")
+    @get("/", responses=TAGGED_RESPONSES, summary="Get the tenant")
     async def read_tenant(
         self, request: AnyRequest, db: NamedDependency[Database], state: State
     ) -> Response[TenantBody]:
-        """Whose credential this is, what that organisation has set, and its ETag. For every credential."""
+        """Return the tenant of the credential with its settings, and its ETag."""
         async with db.transaction(request.user, read_only=True) as tx:
             return tagged(request, _body(await tenants.own_tenant(tx), state))
 
     @patch(
         "/",
         responses=CHANGE_RESPONSES,
-        summary="Change the tenant",
+        summary="Update the tenant",
         guards=[requires_admin],
         before_request=valid_body(ChangeTenant),
     )
     async def change_tenant(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[ChangeTenant]
     ) -> TenantBody:
-        """Give the tenant another name, or other settings. A shorter retention removes for good what is older.
+        """Change the tenant's name or settings. Omitted fields stay.
 
-        With `If-Match`, only where it still is as it was read.
+        A shorter retention permanently removes what is older. With `If-Match`, the tenant is changed only if it is
+        still as it was read.
         """
 
         def lasting(tenant: Tenant) -> TenantBody:

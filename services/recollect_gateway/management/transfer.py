@@ -42,38 +42,40 @@ from recollect_gateway.parsing import check_text, utc, utc_through
 
 FORM = "application/x-www-form-urlencoded"
 AnyRequest = Request[Caller, Any, State]
-Strict = Annotated[bool, QueryParameter(description="Refuse the request whole, with 400, if one line is broken")]
+Strict = Annotated[bool, QueryParameter(description="Refuse the whole request with 400 if any line is broken")]
 AsOf = Annotated[
-    str | None, QueryParameter(description="Export the graph as it was: a revision, or a time. Default: as it is")
+    str | None, QueryParameter(description="Export the graph as of this revision or time. Default: its current state")
 ]
-Check = Annotated[bool, QueryParameter(description="Say what would become of it and write nothing")]
+Check = Annotated[bool, QueryParameter(description="Report what would be imported, and write nothing")]
 Written = Annotated[FormatName, QueryParameter(description="The format to write")]
 ReadAs = Annotated[
     ImportName | None,
     QueryParameter(
-        description="The format of the body; `mem0` and `zep` are exports of those systems. Default: what its "
-        "Content-Type says"
+        description="The format of the body; `mem0` and `zep` are exports of those systems. Default: that of the "
+        "Content-Type"
     ),
 ]
 Policy = Annotated[
     Strategy | None,
     QueryParameter(
-        description="What becomes of entities and facts that are there: `skip`, `replace`, `merge`, or `fail` for a "
-        "409. Default: `merge` of JSON lines, else `skip`"
+        description="What to do with entities and facts that exist already: `skip`, `replace`, `merge`, or `fail` with "
+        "409. Default: `merge` for JSON lines, otherwise `skip`"
     ),
 ]
 Kind = Annotated[str | None, QueryParameter(description="Only entities and facts of this type")]
 AnyTag = Annotated[list[str] | None, QueryParameter(description="Only those with one of these tags")]
-Since = Annotated[datetime | None, QueryParameter(description="Only those that changed at this time or later")]
-Until = Annotated[datetime | None, QueryParameter(description="Only those that changed at this time or earlier")]
+Since = Annotated[datetime | None, QueryParameter(description="Only those last changed at or after this time")]
+Until = Annotated[datetime | None, QueryParameter(description="Only those last changed at or before this time")]
 
-UNREAD = ResponseSpec(Problem, description="No format that is read", media_type=MEDIA_TYPE, generate_examples=False)
+UNREAD = ResponseSpec(
+    Problem, description="The format is not supported.", media_type=MEDIA_TYPE, generate_examples=False
+)
 
 _BY_TYPE = {FORMATS[name].media_type: name for name in IMPORTED} | {"application/xml": "graphml", "text/xml": "graphml"}
 
 
 class BrokenLineBody(Struct, omit_defaults=True, frozen=True):
-    """What was not imported. `line` counts from 1 in the request's body; `path` is there where it says more."""
+    """A part that was not imported. `line` counts from 1 in the request's body; `path` says more exactly where."""
 
     reason: str
     line: int | None = None
@@ -81,9 +83,9 @@ class BrokenLineBody(Struct, omit_defaults=True, frozen=True):
 
 
 class ImportBody(Struct, frozen=True):
-    """What became of what was sent. `lines_skipped` (of entities, facts and relations) said only what was known.
+    """The result of an import. `lines_skipped`: lines (of entities, facts and relations) without anything new.
 
-    `problems` counts the `errors`: what was not imported, items and parts of them.
+    `problems` counts the `errors`: items, and parts of items, that were not imported.
     """
 
     entities_created: int
@@ -136,7 +138,7 @@ class ExportOperation(Operation):
         answer = (self.responses or {}).get("200")
         if isinstance(answer, OpenAPIResponse):
             media_types = [file_format.media_type for file_format in FORMATS.values()]
-            answer.content = file_content(media_types, "The graph in the format that was asked for")
+            answer.content = file_content(media_types, "The graph in the requested format")
 
 
 class TransferController(Controller):
@@ -163,10 +165,10 @@ class TransferController(Controller):
         strict: Strict = False,
         check: Check = False,
     ) -> ImportBody:
-        """Write the body in one revision; what is broken is passed over and told.
+        """Import the request body in one revision. Broken lines are skipped and reported.
 
-        The graph is made where it is not there. A relation may name entities that are not there. Importing the same
-        again with `skip` or `merge` changes nothing more.
+        A graph that does not exist is created. Relations may name entities that do not exist. Importing the same body
+        again with `skip` or `merge` changes nothing.
         """
         request.user.require(Scope.MEMORY_WRITE)
         read_as = read_format(request, format)
@@ -194,10 +196,10 @@ class TransferController(Controller):
         since: Since = None,
         until: Until = None,
     ) -> Stream:
-        """The graph as of one revision (Recollect-Revision): every entity, then every relation, oldest first.
+        """Export a graph as of one revision: every entity, then every relation, oldest first.
 
-        Recollect-Facts-Left-Out counts the facts that the format does not hold. An answer that ends before its last
-        chunk is not whole.
+        The header `Recollect-Revision` holds the revision, and `Recollect-Facts-Left-Out` the number of facts that the
+        format cannot hold. A response that ends before its last chunk is incomplete.
         """
         request.user.require(Scope.MEMORY_READ)
         check_text({"kind": kind, "tag": tag})

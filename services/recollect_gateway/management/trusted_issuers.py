@@ -43,7 +43,7 @@ Claim = Annotated[str, Meta(min_length=1, max_length=MAX_CLAIM)]
 
 
 class RuleBody(Struct, frozen=True):
-    """A rule as it is listed; `graphs` are ids, null is every graph."""
+    """A rule of a trusted issuer. `graphs` are ids; null: every graph."""
 
     value: str
     scopes: list[str]
@@ -51,7 +51,7 @@ class RuleBody(Struct, frozen=True):
 
 
 class TrustRule(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a token may do whose claim has this value. Graphs are given by name; null is every graph."""
+    """What a token with this value of the claim may do. Graphs are given by name; null: every graph."""
 
     value: Annotated[str, Meta(min_length=1, max_length=MAX_VALUE)]
     scopes: Annotated[list[Scope], Meta(min_length=1, max_length=len(Scope))]
@@ -62,7 +62,7 @@ Rules = Annotated[list[TrustRule], Meta(min_length=1, max_length=MAX_RULES)]
 
 
 class IssuerBody(Struct, frozen=True):
-    """An issuer that is trusted. Its tokens hold at `resource`, which they must name as their audience."""
+    """A trusted issuer. Its tokens are valid at `resource`, which they must name as their audience."""
 
     id: str
     name: str
@@ -77,10 +77,11 @@ class IssuerBody(Struct, frozen=True):
 
 
 class TrustIssuer(Struct, frozen=True, forbid_unknown_fields=True):
-    """An issuer to trust, and how far: by what a claim of its tokens says, words or a list.
+    """An issuer to trust, and rules that map a claim of its tokens (words or a list) to scopes and graphs.
 
-    `algorithm`: the one by which they are signed; asymmetric. `rules` null: the scopes memory:read and memory:write, by
-    their own names. A token that meets several rules has the scopes of all, in the graphs that all of them name.
+    `algorithm`: the asymmetric algorithm that signs the tokens. `rules` null: the scopes memory:read and memory:write,
+    by their own names. A token that matches several rules has the scopes of all of them, in the graphs that all of them
+    name.
     """
 
     name: Name
@@ -91,7 +92,7 @@ class TrustIssuer(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ChangeIssuer(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is to be different; what is null stays as it is. `enabled` false accepts no token from now on."""
+    """The fields to change; null leaves a field as it is. With `enabled` false, no token is accepted."""
 
     name: Name | None = None
     algorithm: str | None = None
@@ -110,7 +111,7 @@ class TrustedIssuerController(Controller):
 
     @get("/", responses=RESPONSES, summary="List trusted issuers")
     async def list_issuers(self, request: AnyRequest, db: NamedDependency[Database], state: State) -> Page[IssuerBody]:
-        """The issuers whose access tokens the tenant accepts, all on one page: there are few."""
+        """List the issuers whose access tokens the tenant accepts. There are few, so all are on one page."""
         async with db.transaction(request.user, read_only=True) as tx:
             return Page([_body(issuer, request.user, state) for issuer in await trusted.list_issuers(tx)], None)
 
@@ -118,7 +119,11 @@ class TrustedIssuerController(Controller):
     async def trust_issuer(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[TrustIssuer]
     ) -> IssuerBody:
-        """Accept its tokens, as far as the rules say and no further than who asks; 409 `issuer_exists`."""
+        """Accept access tokens of an issuer, with the scopes and graphs that the rules give.
+
+        The rules cannot give more than the caller's own access. The response is 409 `issuer_exists` if the issuer is
+        trusted already.
+        """
         state.issuers.require_address(data.issuer, path="issuer")
         async with db.transaction(request.user) as tx:
             rules = DEFAULT_RULES if data.rules is None else await _rules(tx, data.rules)
@@ -128,7 +133,7 @@ class TrustedIssuerController(Controller):
     @patch(
         "/{issuer_id:uuid}",
         responses=ACT_RESPONSES,
-        summary="Change a trusted issuer",
+        summary="Update a trusted issuer",
         before_request=valid_body(ChangeIssuer),
     )
     async def change_issuer(
@@ -139,7 +144,7 @@ class TrustedIssuerController(Controller):
         issuer_id: FromPath[UUID],
         data: JSONBody[ChangeIssuer],
     ) -> IssuerBody:
-        """Change how far it is trusted, disable or enable it; in force with the next request."""
+        """Change the rules of a trusted issuer, or disable or enable it. It takes effect with the next request."""
         async with db.transaction(request.user) as tx:
             rules = None if data.rules is None else await _rules(tx, data.rules)
             change = IssuerChange(data.name, data.algorithm, data.claim, rules, data.enabled)
@@ -149,7 +154,7 @@ class TrustedIssuerController(Controller):
     async def delete_issuer(
         self, request: AnyRequest, db: NamedDependency[Database], issuer_id: FromPath[UUID]
     ) -> None:
-        """Accept none of its tokens any more."""
+        """Stop accepting tokens of an issuer."""
         async with db.transaction(request.user) as tx:
             await trusted.delete_issuer(tx, issuer_id)
 

@@ -32,22 +32,29 @@ from recollect_gateway.parsing import check_text
 AnyRequest = Request[Caller, Any, State]
 Since = Annotated[
     datetime | None,
-    QueryParameter(name="from", description="From the hour of this time on. Default: a day before `to`"),
+    QueryParameter(
+        name="from", description="Start of the range: hours from that of this time on. Default: a day before `to`"
+    ),
 ]
-Until = Annotated[datetime | None, QueryParameter(name="to", description="Hours that begin before this. Default: now")]
-Sums = Annotated[Per, QueryParameter(description="Sums of each `hour`, `day`, `month`, or of `all` that is asked for")]
-After = Annotated[str | None, QueryParameter(max_length=300, description="`next_cursor` of the page before")]
+Until = Annotated[
+    datetime | None,
+    QueryParameter(name="to", description="End of the range: hours that begin before this time. Default: now"),
+]
+Sums = Annotated[
+    Per, QueryParameter(description="Return sums for each `hour`, `day` or `month`, or one for the whole range (`all`)")
+]
+After = Annotated[str | None, QueryParameter(max_length=300, description="`next_cursor` of the previous page")]
 
 
-OfKind = Annotated[Kind | None, QueryParameter(description="Only tools, resources, routes, or work of the worker")]
-OfName = Annotated[str | None, QueryParameter(max_length=200, description="Only what is called so, such as `recall`")]
+OfKind = Annotated[Kind | None, QueryParameter(description="Only tools, resources, routes, or the worker's work")]
+OfName = Annotated[str | None, QueryParameter(max_length=200, description="Only what has this name, such as `recall`")]
 
 
-Steps = Annotated[Literal["hour", "day"], QueryParameter(description="A point for each `hour` or `day`")]
+Steps = Annotated[Literal["hour", "day"], QueryParameter(description="Return a point for each `hour` or `day`")]
 
 
 class UsageSeries(Struct, frozen=True):
-    """What was counted from `since` up to `until`, a point for each hour or day, in which nothing was counted, too."""
+    """Usage from `since` up to `until`: a point for each hour or day, including those without usage."""
 
     since: datetime
     until: datetime
@@ -61,7 +68,7 @@ class UsageController(Controller):
     path = "/usage"
     tags = ("usage",)
 
-    @get("/", responses=RESPONSES, summary="Read what was called", opt=mirrors("usage"))
+    @get("/", responses=RESPONSES, summary="List calls", opt=mirrors("usage"))
     async def read_usage(
         self,
         request: AnyRequest,
@@ -72,7 +79,10 @@ class UsageController(Controller):
         cursor: After = None,
         limit: Limit = 50,
     ) -> Page[UsageRow]:
-        """Oldest first; 366 days at most. What was called within the last seconds may not be there yet."""
+        """List sums of the calls of tools, resources and routes, and of the worker's work, oldest first.
+
+        The range is 366 days at most. Calls of the last seconds may be missing.
+        """
         request.user.require(Scope.MEMORY_READ)
         require_written_times(request, "from", "to")
         span = usage_span(since, until, per, now=datetime.now(UTC), cursor=cursor)
@@ -80,7 +90,7 @@ class UsageController(Controller):
             found, more = await usage.read_usage(tx, span, limit=limit)
         return Page(found, cursor_of(span, found[-1]) if more else None)
 
-    @get("/series", responses=RESPONSES, summary="Read a series of usage", opt=mirrors("usage"))
+    @get("/series", responses=RESPONSES, summary="Get usage over time", opt=mirrors("usage"))
     async def read_series(
         self,
         request: AnyRequest,
@@ -91,18 +101,24 @@ class UsageController(Controller):
         kind: OfKind = None,
         name: OfName = None,
     ) -> UsageSeries:
-        """For charts: sums of all calls, or of one kind or name. By hour 31 days at most, by day 366."""
+        """Return sums of all calls, or of one kind or name, for charts.
+
+        The range is 31 days at most by hour, and 366 days by day.
+        """
         check_text({"name": name})
         require_written_times(request, "from", "to")
         span = series_span(since, until, per, now=datetime.now(UTC))
         async with db.transaction(request.user, read_only=True) as tx:
             return UsageSeries(span.since, span.until, per, await usage.read_series(tx, span, kind=kind, name=name))
 
-    @get("/stored", responses=RESPONSES, summary="Read what is stored", opt=mirrors("usage"))
+    @get("/stored", responses=RESPONSES, summary="List what graphs store", opt=mirrors("usage"))
     async def list_stored(
         self, request: AnyRequest, db: NamedDependency[Database], cursor: Cursor = "", limit: Limit = 50
     ) -> Page[StoredCounts]:
-        """Graphs that the credential reaches, by name, with what has expired and waits to be purged."""
+        """List what is stored in each graph that the credential may access, sorted by the graph's name.
+
+        Each entry also says what has expired and waits to be purged.
+        """
         request.user.require(Scope.MEMORY_READ)
         async with db.transaction(request.user, read_only=True) as tx:
             found, more = await usage.list_stored(tx, after=cursor, limit=limit)

@@ -28,7 +28,7 @@ from recollect_gateway.shapes import GraphName
 from recollect_gateway.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
-Url = Annotated[str, Meta(min_length=1, max_length=MAX_URL_LENGTH, description="Begins with https://")]
+Url = Annotated[str, Meta(min_length=1, max_length=MAX_URL_LENGTH, description="Must begin with https://")]
 Description = Annotated[str, Meta(max_length=MAX_DESCRIPTION)]
 Events = Annotated[list[EventType], Meta(min_length=1, max_length=20)]
 Graphs = Annotated[list[GraphName], Meta(min_length=1, max_length=MAX_GRAPHS)]
@@ -55,13 +55,15 @@ class WebhookBody(Struct, frozen=True):
 
 
 class IssuedWebhookBody(WebhookBody, frozen=True):
-    """A webhook with its secret, which is shown this once."""
+    """A webhook with its secret, which is returned only once."""
 
     secret: str
 
 
 class CreateWebhook(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where to tell of which events; `graphs` (names or ids) null: of all graphs, those to come too."""
+    """The address and the types of events to send to it. `graphs` (names or ids) null: all graphs, including future
+    ones.
+    """
 
     url: Url
     events: Events
@@ -70,7 +72,7 @@ class CreateWebhook(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ChangeWebhook(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is to change; what is left out stays. `graphs` null: of all graphs."""
+    """The fields to change; omitted fields stay. `graphs` null: all graphs."""
 
     url: Url | UnsetType = UNSET
     events: Events | UnsetType = UNSET
@@ -80,26 +82,26 @@ class ChangeWebhook(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RotateSecret(Struct, frozen=True, forbid_unknown_fields=True):
-    """How long the secret so far signs beside the new one."""
+    """How long the current secret signs events besides the new one."""
 
     overlap_hours: Annotated[float, Meta(ge=0, le=168)] = 24
 
 
 class ReplayFailed(Struct, frozen=True, forbid_unknown_fields=True):
-    """From when on events that were given up are to be sent once more."""
+    """The time from which on given-up events are sent again."""
 
     since: Annotated[datetime, Meta(tz=True)]
 
 
 class ReplayedBody(Struct, frozen=True):
-    """How many are sent once more; `more`: others may be left, for which there was no room."""
+    """The number of events that are sent again. `more`: others may be left, for which there was no room."""
 
     replayed: int
     more: bool
 
 
 class DeliveryBody(Struct, frozen=True):
-    """An event that was sent, or is to be. Its id is the header `webhook-id`. What an answer said is not kept."""
+    """An event that was or will be sent. Its id is the header `webhook-id`. Bodies of responses are not kept."""
 
     id: str
     event: str
@@ -115,7 +117,7 @@ class DeliveryBody(Struct, frozen=True):
 
 
 class WebhookController(Controller):
-    """Make, list, change and delete webhooks."""
+    """Create, list, update and delete webhooks."""
 
     path = "/webhooks"
     tags = ("webhooks",)
@@ -130,34 +132,37 @@ class WebhookController(Controller):
         cursor: FromQuery[UUID | None] = None,
         limit: Limit = 50,
     ) -> Page[WebhookBody]:
-        """The tenant's webhooks, oldest first, disabled ones too."""
+        """List the tenant's webhooks, oldest first, including disabled ones."""
         async with db.transaction(request.user, read_only=True) as tx:
             found = await webhooks.list_webhooks(tx, after=cursor, limit=limit + 1)
         return page_of(found, limit, lambda webhook: WebhookBody(**_fields(webhook)), lambda webhook: str(webhook.id))
 
-    @post("/", responses=ACT_RESPONSES, summary="Make a webhook", before_request=valid_body(CreateWebhook))
+    @post("/", responses=ACT_RESPONSES, summary="Create a webhook", before_request=valid_body(CreateWebhook))
     async def create_webhook(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[CreateWebhook]
     ) -> IssuedWebhookBody:
-        """A webhook, which is told of what happens from now on; its secret is in this answer and nowhere else."""
+        """Create a webhook, which receives events from now on.
+
+        Its secret is only in this response and cannot be retrieved later.
+        """
         _require_address(state, data.url)
         async with db.transaction(request.user) as tx:
             new = NewWebhook(data.url, tuple(dict.fromkeys(data.events)), data.description, await _ids(tx, data.graphs))
             issued = await webhooks.create_webhook(tx, new, pepper=state.pepper)
         return IssuedWebhookBody(**_fields(issued.webhook), secret=issued.secret)
 
-    @get("/{webhook_id:uuid}", responses=RESPONSES, summary="Read a webhook")
+    @get("/{webhook_id:uuid}", responses=RESPONSES, summary="Get a webhook")
     async def get_webhook(
         self, request: AnyRequest, db: NamedDependency[Database], webhook_id: FromPath[UUID]
     ) -> WebhookBody:
-        """One webhook."""
+        """Return a webhook without its secret."""
         async with db.transaction(request.user, read_only=True) as tx:
             return WebhookBody(**_fields(await webhooks.get_webhook(tx, webhook_id)))
 
     @patch(
         "/{webhook_id:uuid}",
         responses=ACT_RESPONSES,
-        summary="Change a webhook",
+        summary="Update a webhook",
         before_request=valid_body(ChangeWebhook),
     )
     async def change_webhook(
@@ -168,7 +173,10 @@ class WebhookController(Controller):
         webhook_id: FromPath[UUID],
         data: JSONBody[ChangeWebhook],
     ) -> WebhookBody:
-        """Change where it is told, of what, and whether; one that is enabled again is told what happened meanwhile."""
+        """Change a webhook's address or events, or disable or enable it. Omitted fields stay.
+
+        A webhook that is enabled again receives the events that happened in the meantime.
+        """
         if data.url is not UNSET:
             _require_address(state, data.url)
         async with db.transaction(request.user) as tx:
@@ -178,7 +186,7 @@ class WebhookController(Controller):
     async def delete_webhook(
         self, request: AnyRequest, db: NamedDependency[Database], webhook_id: FromPath[UUID]
     ) -> None:
-        """Delete a webhook with all that was to be sent to it."""
+        """Delete a webhook and all its deliveries, including those not yet sent."""
         async with db.transaction(request.user) as tx:
             await webhooks.delete_webhook(tx, webhook_id)
 
@@ -196,7 +204,11 @@ class WebhookController(Controller):
         webhook_id: FromPath[UUID],
         data: JSONBody[RotateSecret],
     ) -> IssuedWebhookBody:
-        """Another secret; the one so far signs beside it until the overlap ends, the one before that no more."""
+        """Create a new secret for a webhook. The secret is only in this response.
+
+        Until the overlap ends, events are signed with the current secret as well. A secret older than the current one
+        stops signing at once.
+        """
         overlap = timedelta(hours=data.overlap_hours)
         async with db.transaction(request.user) as tx:
             issued = await webhooks.rotate_secret(tx, webhook_id, overlap=overlap, pepper=state.pepper)
@@ -215,7 +227,10 @@ class DeliveryController(Controller):
     async def test_webhook(
         self, request: AnyRequest, db: NamedDependency[Database], webhook_id: FromPath[UUID]
     ) -> DeliveryBody:
-        """Send it an event `webhook.test`, whatever it is told of; 409 `webhook_disabled` where it is disabled."""
+        """Send a `webhook.test` event to a webhook, whichever events it receives.
+
+        The response is 409 `webhook_disabled` if the webhook is disabled.
+        """
         async with db.transaction(request.user) as tx:
             return _delivery(await webhooks.test_webhook(tx, webhook_id))
 
@@ -229,7 +244,7 @@ class DeliveryController(Controller):
         cursor: FromQuery[UUID | None] = None,
         limit: Limit = 50,
     ) -> Page[DeliveryBody]:
-        """What it was sent, or is to be, newest first."""
+        """List the events that were sent to a webhook or are waiting to be sent, newest first."""
         async with db.transaction(request.user, read_only=True) as tx:
             found = await webhooks.list_deliveries(tx, webhook_id, status=status, before=cursor, limit=limit + 1)
         return page_of(found, limit, _delivery, lambda delivery: str(delivery.id))
@@ -244,14 +259,14 @@ class DeliveryController(Controller):
         webhook_id: FromPath[UUID],
         delivery_id: FromPath[UUID],
     ) -> DeliveryBody:
-        """Send a delivery once more under its id, whatever became of it."""
+        """Send a delivery again under its id, whatever its result was."""
         async with db.transaction(request.user) as tx:
             return _delivery(await webhooks.replay(tx, webhook_id, delivery_id))
 
     @post(
         "/replay",
         responses=ACT_RESPONSES,
-        summary="Replay what failed",
+        summary="Replay failed deliveries",
         status_code=202,
         before_request=valid_body(ReplayFailed),
     )
@@ -262,7 +277,11 @@ class DeliveryController(Controller):
         webhook_id: FromPath[UUID],
         data: JSONBody[ReplayFailed],
     ) -> ReplayedBody:
-        """Send once more, each under its id, what was given up of events since a time, the oldest first."""
+        """Send the failed deliveries of events since a time again, each under its id, oldest first.
+
+        A delivery has failed when no further attempt is due. If `more` is true, others may be left, for which there was
+        no room.
+        """
         async with db.transaction(request.user) as tx:
             replayed, more = await webhooks.replay_failed(tx, webhook_id, since=_moment(data.since))
         return ReplayedBody(replayed, more)

@@ -90,7 +90,7 @@ TOOL = ResourceTemplate(
     uri_template=TOOL_TEMPLATE,
     name="tool",
     title="Tool",
-    description="A tool's schemas as a whole: every bound and default of its arguments, and what it answers",
+    description="A tool's complete schemas: every bound and default of its arguments, and its result",
     mime_type=JSON,
 )
 
@@ -99,14 +99,14 @@ TEMPLATES = (
         uri_template=GRAPH_TEMPLATE,
         name="graph",
         title="Graph",
-        description="What a graph holds: its kinds and tags, how often each is used, and examples",
+        description="A graph's kinds and tags, how often each is used, and examples",
         mime_type=JSON,
     ),
     ResourceTemplate(
         uri_template=NODE_TEMPLATE,
         name="node",
         title="Node",
-        description="One entity or fact by its name or id, with what is said of it and its relations",
+        description="One entity or fact by its name or id, with its observations and relations",
         mime_type=JSON,
     ),
 )

@@ -50,12 +50,12 @@ from recollect_gateway.parsing import parse_beside, parse_leniently
 from recollect_gateway.tracing import forget_tool_name
 
 INSTRUCTIONS = (
-    "Recollect is a lasting memory shared by this organisation's agents. Look for what is known before you answer, "
-    "and write down what will matter later: one fact at a time, named after what it is about. "
-    "Arguments that mean the same everywhere: graph (owner_id): the graph to use, by name or id, default the "
-    "credential's; as_of: read as it was at a revision or a time like 2027-01-31T12:00:00Z; limit, offset: how many at "
-    "most (default: what fits 4,000 tokens), and how many to pass over; cursor: next_cursor of the page before. "
-    "recollect://tools/{tool} tells a tool's whole schema."
+    "Recollect is a lasting memory shared by this organisation's agents. Search it before you answer, and store what "
+    "will matter later: one fact at a time, with the names of the entities it is about. "
+    "Arguments with the same meaning in every tool: graph (owner_id): name or id of the graph to use, default: the "
+    "credential's; as_of: read the graph as of a revision or a time like 2027-01-31T12:00:00Z; limit, offset: maximum "
+    "number of results (default: what fits 4,000 tokens) and number to skip; cursor: next_cursor of the previous page. "
+    "recollect://tools/{tool} has a tool's complete schema."
 )
 LIST_TTL_MS = 60_000
 

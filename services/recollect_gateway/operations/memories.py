@@ -41,13 +41,15 @@ class RememberItem(Struct, forbid_unknown_fields=True, frozen=True):
     """One thing to remember."""
 
     text: Annotated[str, Meta(min_length=1, max_length=10_000, description="One fact, in a sentence that stands alone")]
-    about: Annotated[list[Name], Meta(max_length=20, description="Names of the entities it is about; made if new")] = []
+    about: Annotated[
+        list[Name], Meta(max_length=20, description="Names of the entities it is about; created if new")
+    ] = []
     thread: Annotated[str, Meta(max_length=256, description="Conversation or document it came from")] | None = None
     at: Annotated[Time, Meta(description="When it was said; default now")] | None = None
     kind: Kind | None = None
     tags: Annotated[list[Tag], Meta(max_length=50)] = []
     importance: Importance | None = None
-    ttl_days: Annotated[Ttl, Meta(description="Days it lasts; 0: forever")] | None = None
+    ttl_days: Annotated[Ttl, Meta(description="Days until it expires; 0: never")] | None = None
     source: Annotated[str, Meta(max_length=256)] | None = None
     name: Annotated[Name, Meta(description="Shorthand for about=[name]")] | None = None
     metadata: dict[str, Any] = {}
@@ -59,26 +61,28 @@ class RememberBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True
     items: Annotated[list[RememberItem], Meta(min_length=1, max_length=MAX_ITEMS)]
 
 
-_LIMIT = f"Memories at most; if left out, {DEFAULT_LIMIT}, without those far less relevant than the best"
+_LIMIT = f"Maximum number of memories; default: {DEFAULT_LIMIT}, without those far less relevant than the best"
 
 
 class RecallBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     """What to recall, from whichever graph."""
 
     query: Annotated[Query, Meta(description="A question or a few words")] | None = None
-    queries: Annotated[list[Query], Meta(max_length=MAX_QUERIES, description="Several phrasings, answered as one")] = []
+    queries: Annotated[list[Query], Meta(max_length=MAX_QUERIES, description="Several phrasings of one question")] = []
     limit: Annotated[int, Meta(ge=1, le=100, description=_LIMIT)] | None = None
-    token_budget: Annotated[int, Meta(ge=50, le=50_000, description="Tokens of memories at most")] = DEFAULT_TOKENS
+    token_budget: Annotated[int, Meta(ge=50, le=50_000, description="Maximum number of tokens of memories")] = (
+        DEFAULT_TOKENS
+    )
     kinds: Annotated[list[Kind], Meta(max_length=50)] = []
     tags: Annotated[list[Tag], Meta(max_length=50)] = []
     about: Annotated[list[Name], Meta(max_length=50, description="Only about these entities")] = []
-    under: Annotated[Name, Meta(description="Only about this entity and what stands below it")] | None = None
+    under: Annotated[Name, Meta(description="Only about this entity and its descendants")] | None = None
     min_importance: Importance | None = None
     since: Time | None = None
     until: Time | None = None
     fresh_only: bool = False
     include_outdated: bool = False
-    explain: Annotated[bool, Meta(description="Give each term of the scores")] = False
+    explain: Annotated[bool, Meta(description="Return the terms of each score")] = False
     told_as_of: AsOf | None = field(default=None, name="as_of")
 
     @property

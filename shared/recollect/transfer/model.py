@@ -39,9 +39,9 @@ class UnreadableLine(Exception):
 
 
 class Strategy(StrEnum):
-    """What happens to an entity or fact of the file that is there already.
+    """What happens to an entity or fact of the file that exists already.
 
-    Relations that are there stay; `replace` and `merge` give them the metadata of the file.
+    Existing relations stay; `replace` and `merge` give them the metadata of the file.
     """
 
     SKIP = "skip"

@@ -10,8 +10,8 @@ ADMIN: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="reindex",
         title="Reindex",
-        description="Start a job that makes the search index of a graph anew from what is remembered. Where one is "
-        "under way, that one is answered.",
+        description="Start a job that rebuilds the search index of a graph from its memories. Returns the job; if one "
+        "is under way already, that one.",
         toolsets=frozenset({"admin"}),
         arguments=jobs.Reindex,
         result=JobOut,
@@ -22,8 +22,9 @@ ADMIN: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="reembed",
         title="Reembed",
-        description="Start a job that gives a graph vectors of another model. The old ones serve until the new ones "
-        "are complete, and are kept for the way back. Texts that the embedder did not take are tried again.",
+        description="Start a job that embeds a graph with another model. Searches use the old vectors until the new "
+        "ones are complete; the old ones are kept, so that you can go back. Texts that the embedder refused are tried "
+        "again.",
         toolsets=frozenset({"admin"}),
         arguments=jobs.Reembed,
         result=JobOut,
@@ -34,7 +35,7 @@ ADMIN: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="list_jobs",
         title="List Jobs",
-        description="List the jobs that wait, run or have ended, newest first.",
+        description="List waiting, running and ended jobs, newest first.",
         toolsets=frozenset({"admin"}),
         arguments=jobs.ListJobs,
         result=jobs.Jobs,
@@ -45,8 +46,8 @@ ADMIN: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="get_job",
         title="Get Job",
-        description="Show how far a job is and what came of it. It can wait for the end, and read what the job "
-        "left, piece by piece.",
+        description="Get a job's progress and result. It can wait for the job to end, and read the job's output piece "
+        "by piece.",
         toolsets=frozenset({"organize", "admin"}),
         arguments=jobs.GetJob,
         result=JobOut,
@@ -57,7 +58,8 @@ ADMIN: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="cancel_job",
         title="Cancel Job",
-        description="End a job after the step in hand. What it has done stays; one that has ended is left as it is.",
+        description="Cancel a job after its current step. What it has done stays. A job that has ended is left as it "
+        "is.",
         toolsets=frozenset({"organize", "admin"}),
         arguments=jobs.CancelJob,
         result=JobOut,
@@ -67,8 +69,8 @@ ADMIN: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="compact",
         title="Compact",
-        description="Remove for good what was deleted or superseded longer ago than the retention, and tell what was "
-        "freed.",
+        description="Permanently remove what was deleted or superseded longer ago than the retention, and report what "
+        "was freed.",
         toolsets=frozenset({"memory", "admin"}),
         arguments=compaction.Compact,
         result=compaction.Compacted,
@@ -81,7 +83,8 @@ ADMIN: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="recent_changes",
         title="Recent Changes",
-        description="List the changes of a graph after a revision, oldest first: which operation, by whom, what ids.",
+        description="List the changes of a graph after a revision, oldest first, each with its operation, actor and "
+        "ids.",
         toolsets=frozenset({"admin"}),
         arguments=history.RecentChanges,
         result=history.Changes,
@@ -92,9 +95,9 @@ ADMIN: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="undo_changes",
         title="Undo Changes",
-        description="Bring back what was before the changes after a revision, of one actor or of everybody, merges "
-        "included. What others changed later, whose name is taken, what compaction removed, and the graph's "
-        "configuration is left alone and told.",
+        description="Undo the changes after a revision, of one actor or of everybody, including merges. Not undone, "
+        "but reported: what others changed later, names that are taken by now, what compaction removed, and the "
+        "graph's configuration.",
         toolsets=frozenset({"admin"}),
         arguments=history.UndoChanges,
         result=history.Undone,
@@ -106,9 +109,9 @@ ADMIN: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="usage",
         title="Usage",
-        description="Tell how often the organisation called each tool and route, hour by hour or in sums, with errors "
-        "and the passages that were embedded; what its graphs hold now, and what its plan leaves of each quota. The "
-        "last seconds may be missing.",
+        description="Report how often the organisation called each tool and route, hourly or summed, with errors and "
+        "embedded passages; what its graphs hold now; and what its plan leaves of each quota. The last seconds may be "
+        "missing.",
         toolsets=frozenset({"admin"}),
         arguments=usage.Usage,
         result=usage.UsageReport,

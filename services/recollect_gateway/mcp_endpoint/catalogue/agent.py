@@ -10,9 +10,9 @@ AGENT: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="remember",
         title="Remember",
-        description="Keep facts for later. Say what each is about, so that it is found with that entity; what is known "
-        "is updated, not doubled, and close memories come back so that you can revise instead. Tags and the like are "
-        "the memory's own.",
+        description="Store facts for later. Name the entities that each is about, so that it is found with them. A "
+        "known fact is updated, not duplicated. Similar memories are returned, so that you can revise one instead. "
+        "Tags and other properties are the memory's own.",
         toolsets=frozenset({"agent"}),
         arguments=memories.Remember,
         result=RememberedMemories,
@@ -21,8 +21,8 @@ AGENT: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="recall",
         title="Recall",
-        description="Find what was remembered, by words and by meaning. Ask before answering from memory. Filters look "
-        "at what the memory says, else at its entity.",
+        description="Find memories by words and by meaning. Call it before you answer from memory. Filters apply to a "
+        "memory's own properties; those that it lacks come from its entity.",
         toolsets=frozenset({"agent"}),
         arguments=memories.Recall,
         result=RecalledMemories,
@@ -33,8 +33,8 @@ AGENT: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="relate",
         title="Relate",
-        description="Keep how entities relate, as triples in active voice. Names need not exist yet. "
-        "Metadata replaces that of a known triple.",
+        description="Store how entities relate, as triples in active voice. The entities need not exist yet. Metadata "
+        "replaces that of a known triple.",
         toolsets=frozenset({"agent"}),
         arguments=relations.Relate,
         result=relations.RelatedTriples,
@@ -44,7 +44,7 @@ AGENT: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="revise",
         title="Revise",
-        description="Correct a memory or node. What it was stays in history.",
+        description="Correct a memory or node. The earlier version stays in history.",
         toolsets=frozenset({"agent"}),
         arguments=changes.Revise,
         result=changes.RevisedMemory,
@@ -53,7 +53,7 @@ AGENT: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="forget",
         title="Forget",
-        description="Let memories or nodes go: outdated (kept, recalled only with include_outdated) or deleted.",
+        description="Mark memories or nodes as outdated (kept, recalled only with include_outdated), or delete them.",
         toolsets=frozenset({"agent"}),
         arguments=changes.Forget,
         result=changes.ForgottenMemories,
@@ -65,7 +65,7 @@ AGENT: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="explore",
         title="Explore",
-        description="See what lies around a node, or the paths between two.",
+        description="Show what surrounds a node, or the paths between two nodes.",
         toolsets=frozenset({"agent"}),
         arguments=relations.Explore,
         result=relations.ExploredGraph,

@@ -17,9 +17,9 @@ FACTS: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="create_node",
         title="Create Node",
-        description="Make a Fact, or an Entity whose name is the text. What is known already (same text and status, "
-        "same name) is not doubled: what you say of it anew becomes its new version (`updated`), what you leave out "
-        "stays. A fact is related to the entities that it names (MENTIONS_ENTITY).",
+        description="Create a Fact, or an Entity whose name is the text. A known one (same text and status, or same "
+        "name) is not duplicated: what you give becomes its new version (`updated`), what you omit stays. A fact is "
+        "related to the entities that it names (MENTIONS_ENTITY).",
         toolsets=frozenset({"facts"}),
         arguments=nodes.CreateNode,
         result=nodes.CreatedNode,
@@ -30,7 +30,7 @@ FACTS: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="get_node",
         title="Get Node",
-        description="Read a fact or an entity by its id.",
+        description="Get a fact or an entity by its id.",
         toolsets=frozenset({"facts"}),
         arguments=nodes.GetNode,
         result=nodes.OneNode,
@@ -42,7 +42,7 @@ FACTS: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="update_node",
         title="Update Node",
-        description="Change a fact or an entity; what is not given stays, and every earlier version is kept.",
+        description="Change a fact or an entity. Omitted fields stay, and every earlier version is kept.",
         toolsets=frozenset({"facts"}),
         arguments=nodes.UpdateNode,
         result=nodes.OneNode,
@@ -64,7 +64,7 @@ FACTS: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="get_node_change_history",
         title="Get Node Change History",
-        description="List every version of a fact or an entity, newest first, of a deleted one too.",
+        description="List every version of a fact or an entity, newest first. Works for deleted ones, too.",
         toolsets=frozenset({"facts"}),
         arguments=history.GetNodeChangeHistory,
         result=history.Versions,
@@ -88,7 +88,7 @@ FACTS: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="find_similar",
         title="Find Similar",
-        description="Find facts that mean nearly the same as one, nearest first, as far as both are embedded.",
+        description="Find facts similar in meaning to a given fact, most similar first. Both must have been embedded.",
         toolsets=frozenset({"facts"}),
         arguments=search.FindSimilar,
         result=search.SimilarNodes,
@@ -100,7 +100,7 @@ FACTS: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="mark_outdated",
         title="Mark Outdated",
-        description="Say that a fact no longer holds; it is kept and found when asked for.",
+        description="Mark a fact as no longer true. It is kept, and found when a search asks for outdated facts.",
         toolsets=frozenset({"facts"}),
         arguments=nodes.MarkOutdated,
         result=nodes.OneNode,
@@ -111,8 +111,8 @@ FACTS: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="create_triplet",
         title="Create Triplet",
-        description="Relate two entities by name, in active voice; they are made where they are new. Metadata put to a "
-        "relation that is there replaces what it has (`updated`).",
+        description="Relate two entities by name, in active voice. Unknown entities are created. Metadata given for "
+        "an existing relation replaces its own (`updated`).",
         toolsets=frozenset({"facts"}),
         arguments=relations.CreateTriplet,
         result=relations.OneTriplet,
@@ -135,7 +135,7 @@ FACTS: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="create_relation",
         title="Create Relation",
-        description="Relate two nodes by their ids. Properties put to a relation that is there replace what it has "
+        description="Relate two nodes by their ids. Properties given for an existing relation replace its own "
         "(`updated`).",
         toolsets=frozenset({"facts"}),
         arguments=relations.CreateRelation,
@@ -147,7 +147,7 @@ FACTS: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="delete_relation",
         title="Delete Relation",
-        description="Take relations from one node to another away, of one type or of all.",
+        description="Delete the relations from one node to another, of one type or of all types.",
         toolsets=frozenset({"facts"}),
         arguments=relations.DeleteRelation,
         result=shapes.Succeeded,
@@ -171,7 +171,7 @@ FACTS: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="get_trace",
         title="Get Trace",
-        description="Show the paths between two nodes, shortest first, whichever way relations point.",
+        description="Show the paths between two nodes, shortest first, whichever way the relations point.",
         toolsets=frozenset({"facts"}),
         arguments=walks.GetTrace,
         result=walks.Trace,
@@ -183,7 +183,7 @@ FACTS: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="create_summary_fact",
         title="Create Summary Fact",
-        description="Make a fact that sums up others, related to each (SUMMARIZES).",
+        description="Create a fact that summarizes other facts, with a relation to each (SUMMARIZES).",
         toolsets=frozenset({"facts"}),
         arguments=nodes.CreateSummaryFact,
         result=nodes.OneNode,
@@ -194,7 +194,7 @@ FACTS: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="test_connection",
         title="Test Connection",
-        description="Say whether the database answers.",
+        description="Check whether the database answers.",
         toolsets=frozenset({"facts"}),
         arguments=health.CheckHealth,
         result=health.Connection,
@@ -218,7 +218,7 @@ FACTS: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="health_check",
         title="Health Check",
-        description="Say whether database, embeddings and vector index answer, and how the caches are.",
+        description="Check whether database, embeddings and vector index answer, and report the state of the caches.",
         toolsets=frozenset({"facts"}),
         arguments=health.CheckHealth,
         result=health.Health,

@@ -9,7 +9,7 @@ LINEAGE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="list_graphs",
         title="List graphs",
-        description="List the graphs that you may use, by name.",
+        description="List the graphs that you may use, sorted by name.",
         toolsets=frozenset({"lineage"}),
         arguments=graphs.ListGraphs,
         result=graphs.Graphs,
@@ -20,7 +20,7 @@ LINEAGE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="get_graph",
         title="Get a graph",
-        description="Show a graph: its configuration, its newest revision and how much lives in it.",
+        description="Get a graph's configuration, its newest revision and how much it holds.",
         toolsets=frozenset({"lineage"}),
         arguments=graphs.GetGraph,
         result=graphs.GraphDetail,
@@ -31,8 +31,8 @@ LINEAGE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="create_graph",
         title="Create a graph",
-        description="Make a graph with its conflict policy and the kinds that it allows. One that is there just so "
-        "already is answered as it is.",
+        description="Create a graph with its conflict policy and the kinds that it allows. If the same graph exists "
+        "with the same configuration, it is returned as it is.",
         toolsets=frozenset({"lineage"}),
         arguments=graphs.CreateGraph,
         result=graphs.CreatedGraph,
@@ -42,8 +42,8 @@ LINEAGE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="update_graph_config",
         title="Update a graph's configuration",
-        description="Change a graph's name, conflict policy, allowed kinds or metadata. What is not given stays; an "
-        "empty list or object clears.",
+        description="Change a graph's name, conflict policy, allowed kinds or metadata. Omitted fields stay; an empty "
+        "list or object clears a field.",
         toolsets=frozenset({"lineage"}),
         arguments=graphs.UpdateGraphConfig,
         result=graphs.OneGraph,
@@ -53,9 +53,9 @@ LINEAGE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="put_node",
         title="Put a node",
-        description="Write a node, or a new version of one (lineage_id). A version holds what is given and no more; "
-        "one that says what the newest says is not written (`unchanged`). Say which version you read "
-        "(based_on_version), so that concurrent writes are noticed.",
+        description="Create a node, or write a new version of one (lineage_id). A version holds only what this call "
+        "gives; one equal to the newest is not written (`unchanged`). Pass the version that you read "
+        "(based_on_version), so that concurrent writes are detected.",
         toolsets=frozenset({"lineage"}),
         arguments=nodes.PutNode,
         result=nodes.PutResult,
@@ -64,7 +64,7 @@ LINEAGE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="get_node_by_id",
         title="Get a version by its id",
-        description="Show one version of a node, exactly as it was written.",
+        description="Get one version of a node, exactly as it was written.",
         toolsets=frozenset({"lineage"}),
         arguments=nodes.GetNodeById,
         result=nodes.OneNodeVersion,
@@ -75,7 +75,7 @@ LINEAGE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="get_node_by_lineage",
         title="Get a node by its lineage",
-        description="Show the current version of a node, or the one of a number or a time.",
+        description="Get the current version of a node, or its version by number or time.",
         toolsets=frozenset({"lineage"}),
         arguments=nodes.GetNodeByLineage,
         result=nodes.OneNodeVersion,
@@ -86,7 +86,7 @@ LINEAGE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="history",
         title="History of a node",
-        description="Show every version of a node, newest first; of a deleted node too.",
+        description="List every version of a node, newest first. Works for deleted nodes, too.",
         toolsets=frozenset({"lineage"}),
         arguments=nodes.History,
         result=nodes.VersionHistory,
@@ -97,7 +97,7 @@ LINEAGE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="list_nodes",
         title="List nodes",
-        description="List the current nodes of a graph, by kinds and tags, oldest first.",
+        description="List the current nodes of a graph, oldest first, filtered by kinds and tags.",
         toolsets=frozenset({"lineage"}),
         arguments=nodes.ListNodes,
         result=nodes.Nodes,
@@ -108,9 +108,9 @@ LINEAGE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="put_edge",
         title="Put an edge",
-        description="Make a directed edge between two nodes; it survives new versions of both. With to_graph it is "
-        "a symlink into another graph. One that is there already is not doubled: metadata and ordinal that are given "
-        "replace what it has (`updated`), what is left out stays.",
+        description="Create a directed edge between two nodes. It survives new versions of both. With to_graph it is "
+        "a symlink into another graph. An existing edge is not duplicated: given metadata and ordinal replace its own "
+        "(`updated`), omitted ones stay.",
         toolsets=frozenset({"lineage"}),
         arguments=edges.PutEdge,
         result=edges.OneEdge,
@@ -120,9 +120,9 @@ LINEAGE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="put_subgraph",
         title="Put a subgraph",
-        description="Write up to 50 nodes and 100 edges at once, best effort: each item says what became of it, so "
-        "that only what failed need be sent again. A version that says what the newest says is not written, an "
-        "edge that is there is updated as by put_edge.",
+        description="Write up to 50 nodes and 100 edges in one call, best effort. Each item gets its own result, so "
+        "that you send again only those that failed. A version equal to the newest is not written; an existing edge "
+        "is updated as by put_edge.",
         toolsets=frozenset({"lineage"}),
         arguments=subgraphs.PutSubgraph,
         result=subgraphs.SubgraphResult,
@@ -131,7 +131,7 @@ LINEAGE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="outgoing",
         title="Outgoing edges",
-        description="Show the edges that start at a node.",
+        description="List the edges that start at a node.",
         toolsets=frozenset({"lineage"}),
         arguments=edges.Adjacent,
         result=edges.EdgeList,
@@ -142,7 +142,7 @@ LINEAGE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="incoming",
         title="Incoming edges",
-        description="Show the edges that end at a node, those from other graphs too.",
+        description="List the edges that end at a node, including those from other graphs.",
         toolsets=frozenset({"lineage"}),
         arguments=edges.Adjacent,
         result=edges.EdgeList,
@@ -153,7 +153,7 @@ LINEAGE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="traverse",
         title="Traverse",
-        description="Walk from a node along its edges, nearest first. Other graphs are entered only with "
+        description="Walk from a node along its edges, nearest nodes first. It enters other graphs only with "
         "follow_symlinks.",
         toolsets=frozenset({"lineage"}),
         arguments=edges.Traverse,
@@ -175,9 +175,9 @@ LINEAGE: tuple[ToolSpec, ...] = (
     ),
     ToolSpec(
         name="batch_search",
-        title="Search a graph in several words",
-        description="Ask up to eight variants of a question at once: their results are fused by rank, each node once, "
-        "with the queries that found it.",
+        title="Search a graph with several queries",
+        description="Search with up to eight variants of a question at once. Results are fused by rank; each node "
+        "comes once, with the queries that found it.",
         toolsets=frozenset({"lineage"}),
         arguments=search.BatchSearch,
         result=search.BatchHits,
@@ -188,8 +188,8 @@ LINEAGE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="describe_schema",
         title="Describe the vocabulary",
-        description="Show which kinds and tags a graph uses. Look before you write, and take up the words that are "
-        "there.",
+        description="Show which kinds and tags a graph uses. Call it before you write, and reuse existing kinds and "
+        "tags.",
         toolsets=frozenset({"lineage"}),
         arguments=subgraphs.DescribeSchema,
         result=subgraphs.DescribedSchema,
@@ -211,7 +211,7 @@ LINEAGE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="symlink_manifest",
         title="Symlinks of a graph",
-        description="List the edges that lead from a graph into others, and those whose target is gone.",
+        description="List the edges that lead from a graph into other graphs, and those whose target no longer exists.",
         toolsets=frozenset({"lineage"}),
         arguments=edges.SymlinkManifest,
         result=edges.Symlinks,
@@ -222,7 +222,7 @@ LINEAGE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="delete_edge",
         title="Delete an edge",
-        description="Delete an edge of a graph by its id. What it was stays in history.",
+        description="Delete an edge of a graph by its id. The edge stays in history.",
         toolsets=frozenset({"lineage"}),
         arguments=edges.DeleteEdge,
         result=edges.DeletedEdge,
@@ -233,8 +233,8 @@ LINEAGE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="delete_graph",
         title="Delete a graph",
-        description="Delete a graph with everything in it, its history included: nothing of it can be had back. Its "
-        "name is free again.",
+        description="Delete a graph with everything in it, including its history. This cannot be undone. Its name "
+        "becomes free again.",
         toolsets=frozenset({"lineage"}),
         arguments=graphs.DeleteGraph,
         result=graphs.DeletedGraph,

@@ -40,7 +40,7 @@ MEMORY: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="add_observations",
         title="Add Observations",
-        description="Add new observations to existing entities in the knowledge graph. Known ones are skipped.",
+        description="Add new observations to existing entities in the knowledge graph. Existing ones are skipped.",
         toolsets=frozenset({"memory", "organize"}),
         arguments=observations.AddObservations,
         result=observations.Results,
@@ -124,7 +124,7 @@ MEMORY: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="upsert_entities",
         title="Upsert Entities",
-        description="Create entities, or add observations to those that exist, which keep their type. Safe to repeat.",
+        description="Create entities, or add observations to existing ones, which keep their type. Safe to repeat.",
         toolsets=frozenset({"memory"}),
         arguments=entities.UpsertEntities,
         result=entities.UpsertedEntities,
@@ -145,7 +145,7 @@ MEMORY: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="batch_get_entities",
         title="Batch Get Entities",
-        description="Get several entities by name, in order, null for unknown ones.",
+        description="Get several entities by name, in the same order; null for unknown names.",
         toolsets=frozenset({"memory"}),
         arguments=entities.BatchGetEntities,
         result=entities.FoundEntities,
@@ -167,7 +167,7 @@ MEMORY: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="search_relations",
         title="Search Relations",
-        description="Find relations by where they start, where they end, and their type.",
+        description="Find relations by start, end and type.",
         toolsets=frozenset({"memory"}),
         arguments=relations.SearchRelations,
         result=relations.FoundRelations,
@@ -200,7 +200,7 @@ MEMORY: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="extract_subgraph",
         title="Extract Subgraph",
-        description="Get the entities within a number of relations of some, and the relations among them.",
+        description="Get the entities within a number of relations of the named ones, and the relations among them.",
         toolsets=frozenset({"memory"}),
         arguments=walks.ExtractSubgraph,
         result=walks.ExtractedGraph,

@@ -12,8 +12,8 @@ ORGANIZE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="search_nodes_ranked",
         title="Search Nodes Ranked",
-        description="Find entities by words in their names, types and observations, ranked by TF-IDF: rare words count "
-        "most.",
+        description="Find entities by words in their names, types and observations, ranked by TF-IDF, so that rare "
+        "words count most.",
         toolsets=frozenset({"organize"}),
         arguments=search.SearchNodesRanked,
         result=search.RankedResults,
@@ -25,8 +25,8 @@ ORGANIZE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="boolean_search",
         title="Boolean Search",
-        description="Find entities by parts of their texts, joined with AND, OR and NOT, with parentheses, quotes and "
-        "the fields name: type: observation: tag: before a term.",
+        description="Find entities by substrings of their texts, combined with AND, OR and NOT, parentheses and "
+        "quotes. Before a term, name:, type:, observation: or tag: limits it to that field.",
         toolsets=frozenset({"organize"}),
         arguments=search.BooleanSearch,
         result=search.FoundGraph,
@@ -38,7 +38,8 @@ ORGANIZE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="fuzzy_search",
         title="Fuzzy Search",
-        description="Find entities whose name, type or an observation is nearly the query, in spite of typos.",
+        description="Find entities whose name, type or an observation is similar to the query. Use it where a name "
+        "may be misspelled.",
         toolsets=frozenset({"organize"}),
         arguments=search.FuzzySearch,
         result=search.FoundGraph,
@@ -50,7 +51,7 @@ ORGANIZE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="search_by_date_range",
         title="Search By Date Range",
-        description="Find entities that were made or last changed between two dates, both included.",
+        description="Find entities that were created or last changed between two dates, both included.",
         toolsets=frozenset({"organize"}),
         arguments=search.SearchByDateRange,
         result=search.FoundGraph,
@@ -62,7 +63,7 @@ ORGANIZE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="set_entity_parent",
         title="Set Entity Parent",
-        description="Put an entity, with all that is below it, under another; null makes it a root.",
+        description="Move an entity, with all its descendants, under another entity; null makes it a root.",
         toolsets=frozenset({"organize"}),
         arguments=hierarchy.SetEntityParent,
         result=shapes.OrganizedEntity,
@@ -73,7 +74,7 @@ ORGANIZE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="get_parent",
         title="Get Parent",
-        description="Get the entity right above another.",
+        description="Get the parent of an entity.",
         toolsets=frozenset({"organize"}),
         arguments=hierarchy.OfEntity,
         result=hierarchy.OrganizedParent,
@@ -85,7 +86,7 @@ ORGANIZE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="get_children",
         title="Get Children",
-        description="Get the entities right below another.",
+        description="Get the children of an entity.",
         toolsets=frozenset({"organize"}),
         arguments=hierarchy.Around,
         result=shapes.OrganizedEntities,
@@ -97,7 +98,7 @@ ORGANIZE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="get_ancestors",
         title="Get Ancestors",
-        description="Get the entities above another, nearest first.",
+        description="Get the ancestors of an entity, nearest first.",
         toolsets=frozenset({"organize"}),
         arguments=hierarchy.Around,
         result=shapes.OrganizedEntities,
@@ -109,7 +110,7 @@ ORGANIZE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="get_descendants",
         title="Get Descendants",
-        description="Get all entities below another, depth first.",
+        description="Get all descendants of an entity, depth first.",
         toolsets=frozenset({"organize"}),
         arguments=hierarchy.Around,
         result=shapes.OrganizedEntities,
@@ -133,7 +134,7 @@ ORGANIZE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="get_subtree",
         title="Get Subtree",
-        description="Get an entity with all below it, and the relations among them.",
+        description="Get an entity with all its descendants, and the relations among them.",
         toolsets=frozenset({"organize"}),
         arguments=hierarchy.Around,
         result=hierarchy.Subtree,
@@ -179,8 +180,8 @@ ORGANIZE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="merge_entities",
         title="Merge Entities",
-        description="Make several entities one, which takes over observations, tags and relations. What the others "
-        "were stays in history.",
+        description="Merge entities into one, which takes over their observations, tags and relations. The others "
+        "stay in history.",
         toolsets=frozenset({"memory", "organize"}),
         arguments=curation.MergeEntities,
         result=curation.MergedEntities,
@@ -193,8 +194,8 @@ ORGANIZE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="find_duplicates",
         title="Find Duplicates",
-        description="Find entities of one type that are alike by name, observations and tags. Of a large graph it "
-        "tells what propose_duplicates found last.",
+        description="Find entities of the same type with similar names, observations and tags. For a large graph, it "
+        "returns what propose_duplicates found last.",
         toolsets=frozenset({"organize"}),
         arguments=maintenance.FindDuplicates,
         result=maintenance.Duplicates,
@@ -206,8 +207,8 @@ ORGANIZE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="propose_duplicates",
         title="Propose Duplicates",
-        description="Start a job that compares the entities of a graph of any size and keeps which are alike for "
-        "find_duplicates. Where an equal one is under way, that one is answered.",
+        description="Start a job that finds similar entities in a graph of any size and stores the result for "
+        "find_duplicates. Returns the job; if an equal job is under way, that one.",
         toolsets=frozenset({"organize", "admin"}),
         arguments=maintenance.ProposeDuplicates,
         result=JobOut,
@@ -218,8 +219,8 @@ ORGANIZE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="compress_graph",
         title="Compress Graph",
-        description="Merge the entities that are alike into the oldest of each group. What the others were stays in "
-        "history, and undo_changes brings it back. In a large graph a job does it, which is answered.",
+        description="Merge similar entities into the oldest of each group. The others stay in history, and "
+        "undo_changes restores them. In a large graph a job does the work, and the job is returned.",
         toolsets=frozenset({"organize"}),
         arguments=maintenance.CompressGraph,
         result=maintenance.Compression,
@@ -232,8 +233,8 @@ ORGANIZE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="archive_entities",
         title="Archive Entities",
-        description="Give entities the status archived: recall leaves them out, by name they are still there. Every "
-        "criterion that is given must hold.",
+        description="Archive the entities that match all given criteria. Recall leaves out archived entities; they "
+        "can still be opened by name.",
         toolsets=frozenset({"organize"}),
         arguments=maintenance.ArchiveEntities,
         result=maintenance.ArchivedEntities,
@@ -244,8 +245,8 @@ ORGANIZE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="validate_graph",
         title="Validate Graph",
-        description="Tell relations and parents that lead nowhere, and entities without a type, observations or "
-        "relations.",
+        description="List the faults of a graph: relations and parents that lead nowhere, and entities without a "
+        "type, observations or relations.",
         toolsets=frozenset({"organize"}),
         arguments=maintenance.ValidateGraph,
         result=maintenance.Validation,
@@ -257,7 +258,7 @@ ORGANIZE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="export_graph",
         title="Export Graph",
-        description="Write the knowledge graph as text. One that is too large for a reply takes start_export.",
+        description="Return the knowledge graph as text. For a graph too large for a reply, use start_export.",
         toolsets=frozenset({"memory", "organize"}),
         arguments=transfer.ExportGraph,
         result=transfer.ExportedGraph,
@@ -269,8 +270,9 @@ ORGANIZE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="start_export",
         title="Start Export",
-        description="Start a job that writes a graph of any size to a file, for what is too large for export_graph. "
-        "Where an equal one is under way, that one is answered. get_job waits for it and reads the file.",
+        description="Start a job that exports a graph of any size to a file. Use it where a graph is too large for "
+        "export_graph. Returns the job; if an equal job is under way, that one. get_job waits for it and reads the "
+        "file.",
         toolsets=frozenset({"organize", "admin"}),
         arguments=transfer.StartExport,
         result=JobOut,
@@ -281,8 +283,8 @@ ORGANIZE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="import_graph",
         title="Import Graph",
-        description="Import entities, their observations and relations from json, jsonl, csv or graphml. What "
-        "is too much for one call is imported by a job, which is answered.",
+        description="Import entities, their observations and relations from json, jsonl, csv or graphml. If the data "
+        "is too much for one call, a job imports it, and the job is returned.",
         toolsets=frozenset({"organize"}),
         arguments=transfer.ImportGraph,
         result=transfer.ImportedGraph,

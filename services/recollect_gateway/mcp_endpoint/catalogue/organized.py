@@ -39,7 +39,7 @@ _ALL: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="add_observations",
         title="Add Observations",
-        description="Add observations to existing entities. Known ones are skipped.",
+        description="Add observations to existing entities. Existing observations are skipped.",
         toolsets=_ALONE,
         arguments=observations.AddObservations,
         result=observations.Results,
@@ -87,7 +87,7 @@ _ALL: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="read_graph",
         title="Read Graph",
-        description="Read the graph, or a page of it, without what was archived.",
+        description="Read the graph, or a page of it, without archived entities.",
         toolsets=_ALONE,
         arguments=graph.ReadGraph,
         result=search.FoundGraph,
@@ -99,7 +99,7 @@ _ALL: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="search_nodes",
         title="Search Nodes",
-        description="Find entities by text in their names, types or observations; what was archived is left out.",
+        description="Find entities by text in their names, types or observations. Archived entities are left out.",
         toolsets=_ALONE,
         arguments=search.SearchOrganizedNodes,
         result=search.FoundGraph,
@@ -111,7 +111,7 @@ _ALL: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="open_nodes",
         title="Open Nodes",
-        description="Open entities by name, archived ones too, which say so.",
+        description="Open entities by name. Archived entities are included, and marked as archived.",
         toolsets=_ALONE,
         arguments=graph.OpenNodes,
         result=search.FoundGraph,
@@ -123,8 +123,8 @@ _ALL: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="merge_entities",
         title="Merge Entities",
-        description="Make several entities one, which takes over observations, tags and relations. What the others "
-        "were stays in history.",
+        description="Merge entities into one, which takes over their observations, tags and relations. The others "
+        "stay in history.",
         toolsets=_ALONE,
         arguments=curation.MergeEntities,
         result=curation.MergedEntities,

@@ -12,7 +12,7 @@ from recollect_gateway.mcp_endpoint.tool import Reply
 
 
 class JobError(Struct, frozen=True):
-    """Why a job failed or, while it is running, why its step in hand has to be tried again."""
+    """Why a job failed or, while it is running, why its current step has to be tried again."""
 
     code: str
     message: str

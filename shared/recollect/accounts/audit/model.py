@@ -23,7 +23,7 @@ Detail = str | int | bool | Sequence[str] | Mapping[str, int] | None
 
 
 class Action(StrEnum):
-    """The acts. Adding one is fine; renaming one breaks whoever searches logs for it."""
+    """The actions that the audit log records. New ones may be added; existing ones are not renamed."""
 
     KEY_CREATED = "key.created"
     KEY_ROTATED = "key.rotated"

@@ -15,7 +15,9 @@ from recollect.webhooks.deliveries.model import GRAPH_CHANGED
 
 
 class EventType(StrEnum):
-    """What a webhook may be told of. `webhook.test` is sent when it is asked for, and is no type to choose."""
+    """The types of events that a webhook can receive. `webhook.test` is sent on request only and cannot be subscribed
+    to.
+    """
 
     GRAPH_CHANGED = GRAPH_CHANGED
     GRAPH_CREATED = "graph.created"

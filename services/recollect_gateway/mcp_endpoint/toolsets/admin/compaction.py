@@ -21,7 +21,7 @@ from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
 class Compact(Arguments, frozen=True, rename=None):
     """Arguments of `compact`."""
 
-    dry_run: Annotated[bool, Meta(description="Only say what would be freed")] = False
+    dry_run: Annotated[bool, Meta(description="Only report what would be freed")] = False
 
 
 class FreedOut(Struct, frozen=True):

@@ -21,7 +21,7 @@ class RecentChanges(Arguments, frozen=True, rename=None):
     """Arguments of `recent_changes`."""
 
     since_revision: Annotated[RevisionNumber, Meta(description="Changes after this revision; 0 for all")]
-    limit: Annotated[int, Meta(ge=1, le=1_000, description="Changes at most")] | None = None
+    limit: Annotated[int, Meta(ge=1, le=1_000, description="Maximum number of changes")] | None = None
 
 
 class UndoChanges(Arguments, frozen=True, rename=None):
@@ -29,13 +29,14 @@ class UndoChanges(Arguments, frozen=True, rename=None):
 
     since_revision: Annotated[RevisionNumber, Meta(description="Undo changes after this revision")]
     until_revision: (
-        Annotated[RevisionNumber, Meta(description="Undo no later changes than this; default all")] | None
+        Annotated[RevisionNumber, Meta(description="Undo changes up to and including this revision; default: all")]
+        | None
     ) = None
     actor: (
         Annotated[str, Meta(min_length=1, max_length=256, description="Whose changes to undo; default everybody's")]
         | None
     ) = None
-    dry_run: Annotated[bool, Meta(description="Only say what would be done")] = False
+    dry_run: Annotated[bool, Meta(description="Only report what would be done")] = False
 
 
 class ChangeOut(Struct, frozen=True):

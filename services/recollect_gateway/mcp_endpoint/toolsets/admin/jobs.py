@@ -37,14 +37,18 @@ JobId = Annotated[UUID, Meta(description="The job's id")]
 class ListJobs(Arguments, frozen=True, rename=None):
     """Arguments of `list_jobs`; without a graph, jobs of every graph that the credential reaches."""
 
-    status: Annotated[Status, Meta(description="Only those that stand so")] | None = None
+    status: Annotated[Status, Meta(description="Only jobs with this status")] | None = None
     kind: Annotated[str, Meta(max_length=64, description="Only jobs of this kind")] | None = None
     limit: (
-        Annotated[int, Meta(ge=1, le=100, description="Jobs at most", extra_json_schema={"default": MAX_LISTED})] | None
+        Annotated[
+            int, Meta(ge=1, le=100, description="Maximum number of jobs", extra_json_schema={"default": MAX_LISTED})
+        ]
+        | None
     ) = None
-    before: Annotated[UUID, Meta(description="Only jobs older than this one: the last of the page before")] | None = (
-        None
-    )
+    before: (
+        Annotated[UUID, Meta(description="Only jobs older than this one; for the next page, the last job of this page")]
+        | None
+    ) = None
 
 
 class GetJob(Arguments, frozen=True, rename=None):
@@ -52,15 +56,23 @@ class GetJob(Arguments, frozen=True, rename=None):
 
     id: JobId
     wait_seconds: Annotated[
-        float, Meta(ge=0, le=MAX_WAIT_SECONDS, description="Wait so long for its end, telling progress meanwhile")
+        float,
+        Meta(
+            ge=0,
+            le=MAX_WAIT_SECONDS,
+            description="Wait up to this long for the job to end, reporting progress meanwhile",
+        ),
     ] = 0.0
     output_offset: (
         Annotated[
-            int, Meta(ge=0, le=2**53, description="Answer what it left, too: from this byte on, 0 for its beginning")
+            int,
+            Meta(ge=0, le=2**53, description="Also return the job's output from this byte on; 0: from its beginning"),
         ]
         | None
     ) = None
-    output_limit: Annotated[int, Meta(ge=100, le=MAX_PIECE, description="Bytes of it at most")] = 50_000
+    output_limit: Annotated[int, Meta(ge=100, le=MAX_PIECE, description="Maximum number of bytes of the output")] = (
+        50_000
+    )
 
 
 class CancelJob(Arguments, frozen=True, rename=None):
@@ -77,10 +89,12 @@ class Reembed(Arguments, frozen=True, rename=None):
     """Arguments of `reembed`."""
 
     model: (
-        Annotated[str, Meta(min_length=1, max_length=200, description="Whose vectors it shall have; else the worker's")]
+        Annotated[str, Meta(min_length=1, max_length=200, description="The model to embed with; default: the worker's")]
         | None
     ) = None
-    drop_old: Annotated[bool, Meta(description="Forget those of other models then: there is no way back")] = False
+    drop_old: Annotated[bool, Meta(description="Then delete the vectors of other models; this cannot be undone")] = (
+        False
+    )
 
 
 class Jobs(Struct, frozen=True):

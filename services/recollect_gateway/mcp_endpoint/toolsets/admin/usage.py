@@ -25,15 +25,15 @@ Time = Annotated[datetime, Meta(tz=True)]
 class Usage(Arguments, frozen=True, rename=None):
     """Arguments of `usage`; calls are counted for the tenant, a graph narrows what is told of the stored."""
 
-    since: Annotated[Time, Meta(description="From the hour of this time on; default a day before `to`")] | None = (
+    since: Annotated[Time, Meta(description="Hours from that of this time on; default: a day before `to`")] | None = (
         msgspec.field(default=None, name="from")
     )
-    until: Annotated[Time, Meta(description="Hours that begin before this; default now")] | None = msgspec.field(
+    until: Annotated[Time, Meta(description="Hours that begin before this time; default: now")] | None = msgspec.field(
         default=None, name="to"
     )
-    per: Annotated[Per, Meta(description="Sums of each hour, day or month, or of all")] = "hour"
-    limit: Annotated[int, Meta(ge=1, le=1_000, description="Rows at most")] | None = None
-    cursor: Annotated[str, Meta(max_length=300, description="`next_cursor` of the page before")] | None = None
+    per: Annotated[Per, Meta(description="Sum by hour, day or month, or over all")] = "hour"
+    limit: Annotated[int, Meta(ge=1, le=1_000, description="Maximum number of rows")] | None = None
+    cursor: Annotated[str, Meta(max_length=300, description="`next_cursor` of the previous page")] | None = None
 
 
 class UsageReport(Struct, frozen=True):

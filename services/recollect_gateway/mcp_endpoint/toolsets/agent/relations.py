@@ -43,7 +43,10 @@ class Explore(ReadArguments, frozen=True, rename=None):
     """Arguments of `explore`."""
 
     start: Annotated[str, Meta(min_length=1, max_length=512, description="Id or name")]
-    to: Annotated[str, Meta(min_length=1, max_length=512, description="Paths to this id or name instead")] | None = None
+    to: (
+        Annotated[str, Meta(min_length=1, max_length=512, description="Show the paths to this id or name instead")]
+        | None
+    ) = None
     depth: Annotated[int, Meta(ge=1, le=6)] = 1
     direction: Literal["outgoing", "incoming", "both"] = "both"
     predicates: Annotated[list[RelationType], Meta(max_length=50)] = []

@@ -53,7 +53,7 @@ FactKind = Annotated[str, Meta(min_length=1, max_length=256)]
 Source = Annotated[str, Meta(max_length=256)]
 Milliseconds = Annotated[
     int,
-    Meta(ge=0, le=END_OF_TIME, description="When it expires, in milliseconds since 1970; 0: never; wins over ttl_days"),
+    Meta(ge=0, le=END_OF_TIME, description="When it expires, in milliseconds since 1970; 0: never; overrides ttl_days"),
 ]
 SaidAt = Annotated[
     int,
@@ -81,9 +81,9 @@ class CreateNode(OwnedArguments, frozen=True, rename=None):
     text: Annotated[Text, Meta(description="The fact, or the entity's name")] | None
     node_type: NodeType = "Fact"
     entity_type: Annotated[Kind, Meta(description="Entities only")] | None = None
-    kind: Annotated[FactKind, Meta(description="Facts only, such as a graph's whitelist allows")] | None = None
-    source: Annotated[Source, Meta(description="Where it comes from; a new one without comes from mcp")] | None = None
-    metadata: Annotated[dict[str, Any], Meta(description="Replaces what a known one has")] | None = None
+    kind: Annotated[FactKind, Meta(description="Facts only; one that the graph's whitelist allows")] | None = None
+    source: Annotated[Source, Meta(description="Where it comes from; default for a new node: mcp")] | None = None
+    metadata: Annotated[dict[str, Any], Meta(description="Replaces the metadata of a known node")] | None = None
     status: Status | None = None
     ttl_days: TtlDays | None = None
     expires_at: Milliseconds | None = None
@@ -91,7 +91,7 @@ class CreateNode(OwnedArguments, frozen=True, rename=None):
         True
     )
     semantic_threshold: (
-        Annotated[Threshold, Meta(description="Least cosine of an entity that it resembles; 0.8 where none is given")]
+        Annotated[Threshold, Meta(description="Minimum cosine similarity of an entity that it resembles; default: 0.8")]
         | None
     ) = None
     links: Annotated[list[LinkIn], Meta(max_length=MAX_LINKS)] | None = None
@@ -111,13 +111,13 @@ class UpdateNode(OwnedArguments, frozen=True, rename=None):
     node_id: NodeId
     text: Text | None = None
     source: Source | None = None
-    metadata: Annotated[dict[str, Any], Meta(description="Replaces what there was")] | None = None
+    metadata: Annotated[dict[str, Any], Meta(description="Replaces the old metadata")] | None = None
     status: Status | None = None
     ttl_days: TtlDays | None = None
     expires_at: Milliseconds | None = None
     entity_type: Annotated[Kind, Meta(description="Entities only")] | None = None
     kind: Annotated[FactKind, Meta(description="Facts only")] | None = None
-    versioning: Annotated[bool, Meta(description="Tell the new version's number; history is always kept")] = False
+    versioning: Annotated[bool, Meta(description="Return the new version's number; history is always kept")] = False
 
 
 class DeleteNode(OwnedArguments, frozen=True, rename=None):
@@ -130,9 +130,9 @@ class MarkOutdated(OwnedArguments, frozen=True, rename=None):
     """Arguments of `mark_outdated`."""
 
     fact_id: NodeId
-    reason: Annotated[str, Meta(max_length=1_000, description="Told with the node, and kept in its history")] | None = (
-        None
-    )
+    reason: (
+        Annotated[str, Meta(max_length=1_000, description="Why; returned with the node and kept in its history")] | None
+    ) = None
 
 
 class CreateSummaryFact(OwnedArguments, frozen=True, rename=None):

@@ -25,7 +25,7 @@ from recollect_gateway.mcp_endpoint.toolsets.facts.shapes import (
 )
 from recollect_gateway.shapes import Kind, Name, RelationType, SoughtName
 
-REPLACES = "Replaces what a relation that is there has; left out, that stays"
+REPLACES = "Replaces the properties of an existing relation; omitted: they stay"
 
 
 class CreateTriplet(OwnedArguments, frozen=True, rename=None):
@@ -35,9 +35,9 @@ class CreateTriplet(OwnedArguments, frozen=True, rename=None):
     predicate: RelationType
     object_value: Name
     metadata: Annotated[dict[str, Any], Meta(description=REPLACES)] | None = None
-    fact_id: Annotated[NodeId, Meta(description="The fact that says so")] | None = None
-    subject_type: Annotated[Kind, Meta(description="The subject's entity type, where it is new")] | None = None
-    object_type: Annotated[Kind, Meta(description="The object's entity type, where it is new")] | None = None
+    fact_id: Annotated[NodeId, Meta(description="The fact that states it")] | None = None
+    subject_type: Annotated[Kind, Meta(description="The subject's entity type, if it is new")] | None = None
+    object_type: Annotated[Kind, Meta(description="The object's entity type, if it is new")] | None = None
 
 
 class SearchTriplets(OwnedReadArguments, frozen=True, rename=None):

@@ -33,7 +33,7 @@ MAX_SIMILAR = 10
 MAX_FOUND = 100
 """Nodes that a search answers on all its pages together, at most."""
 
-Passed = Annotated[int, Meta(ge=0, le=MAX_FOUND, description="How many to pass over")]
+Passed = Annotated[int, Meta(ge=0, le=MAX_FOUND, description="Number of results to skip")]
 
 
 class Search(OwnedReadArguments, frozen=True, rename=None):

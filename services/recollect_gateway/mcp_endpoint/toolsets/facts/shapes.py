@@ -28,7 +28,7 @@ OwnerId = Annotated[
 NodeId = Annotated[str, Meta(max_length=256)]
 Status = Literal["active", "outdated", "archived"]
 NodeType = Literal["Fact", "Entity"]
-Threshold = Annotated[float, Meta(ge=0, le=1, description="Least cosine similarity")]
+Threshold = Annotated[float, Meta(ge=0, le=1, description="Minimum cosine similarity")]
 ContractType = Annotated[str, Meta(min_length=1, max_length=256, pattern=f"^[A-Za-z0-9_]+{END}")]
 Offset = Annotated[int, Meta(ge=0, le=MAX_OFFSET)]
 

@@ -28,14 +28,16 @@ from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import (
 )
 from recollect_gateway.shapes import GraphName
 
-EdgeKind = Annotated[str, Meta(min_length=1, max_length=256, description="What the edge says, such as cites")]
+EdgeKind = Annotated[str, Meta(min_length=1, max_length=256, description="The edge's kind, such as cites")]
 EdgeKinds = Annotated[list[EdgeKind], Meta(max_length=50, description="Only edges of these kinds; default any")]
-ToGraph = Annotated[GraphName, Meta(description="The target's graph, by name or id, if another: a symlink")]
-EdgeMetadata = Annotated[
-    dict[str, Any], Meta(description="Anything to keep with it; replaces what an edge that is there has")
+ToGraph = Annotated[
+    GraphName, Meta(description="Name or id of the target's graph, if it is another one: makes a symlink")
 ]
-Ordinal = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1, description="Its place among the edges of its source")]
-EdgeLimit = Annotated[int, Meta(ge=1, le=1_000, description="Edges at most")]
+EdgeMetadata = Annotated[
+    dict[str, Any], Meta(description="Any data to store with it; replaces the metadata of an existing edge")
+]
+Ordinal = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1, description="Its position among the edges of its source")]
+EdgeLimit = Annotated[int, Meta(ge=1, le=1_000, description="Maximum number of edges")]
 
 
 MAX_NODES = 50
@@ -73,7 +75,7 @@ class Traverse(ReadArguments, frozen=True, rename=None):
     """Arguments of `traverse`."""
 
     lineage_id: LineageId
-    max_depth: Annotated[int, Meta(ge=1, le=10, description="Edges from the start at most")] = 2
+    max_depth: Annotated[int, Meta(ge=1, le=10, description="Maximum number of edges from the start")] = 2
     edge_kinds: EdgeKinds = []
     direction: Annotated[Literal["outgoing", "incoming", "both"], Meta(description="Which way edges are followed")] = (
         "outgoing"
@@ -83,7 +85,10 @@ class Traverse(ReadArguments, frozen=True, rename=None):
         Annotated[
             int,
             Meta(
-                ge=1, le=500, description="Nodes at most, the start included", extra_json_schema={"default": MAX_NODES}
+                ge=1,
+                le=500,
+                description="Maximum number of nodes, including the start",
+                extra_json_schema={"default": MAX_NODES},
             ),
         ]
         | None

@@ -22,7 +22,7 @@ from recollect_gateway.shapes import GraphName
 
 Policy = Annotated[
     Literal["lww", "manual"],
-    Meta(description="lww: the newest put wins; manual: concurrent puts stay side by side until one settles them"),
+    Meta(description="lww: the newest put wins; manual: concurrent puts stay side by side until a put settles them"),
 ]
 Whitelist = Annotated[list[Kind], Meta(max_length=200, description="Kinds that may be written; empty: every kind")]
 Name = Annotated[GraphName, Meta(description="The graph's name")]
@@ -31,7 +31,7 @@ Name = Annotated[GraphName, Meta(description="The graph's name")]
 class ListGraphs(Arguments, frozen=True, rename=None):
     """Arguments of `list_graphs`."""
 
-    limit: Annotated[int, Meta(ge=1, le=1_000, description="Graphs at most")] | None = None
+    limit: Annotated[int, Meta(ge=1, le=1_000, description="Maximum number of graphs")] | None = None
     after: Annotated[str, Meta(max_length=128, description="Only names that come after this one")] = ""
 
 
@@ -45,16 +45,16 @@ class CreateGraph(Arguments, frozen=True, rename=None):
     name: Name
     conflict_policy: Policy = "lww"
     kind_whitelist: Whitelist = []
-    metadata: Annotated[dict[str, Any], Meta(description="Anything to keep with it")] = {}
+    metadata: Annotated[dict[str, Any], Meta(description="Any data to store with it")] = {}
 
 
 class UpdateGraphConfig(Arguments, frozen=True, rename=None):
     """Arguments of `update_graph_config`."""
 
-    name: Annotated[GraphName, Meta(description="Another name for it")] | None = None
+    name: Annotated[GraphName, Meta(description="Its new name")] | None = None
     conflict_policy: Policy | None = None
     kind_whitelist: Whitelist | None = None
-    metadata: Annotated[dict[str, Any], Meta(description="Instead of what it has; empty clears it")] | None = None
+    metadata: Annotated[dict[str, Any], Meta(description="Replaces its metadata; empty clears it")] | None = None
 
 
 class DeleteGraph(Arguments, frozen=True, rename=None):

@@ -32,15 +32,15 @@ from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import (
 )
 from recollect_gateway.parsing import utc, utc_through
 
-Content = Annotated[str, Meta(min_length=1, max_length=100_000, description="What the node says")]
-Summary = Annotated[str, Meta(max_length=1_000, description="A short form of it, for lists")]
+Content = Annotated[str, Meta(min_length=1, max_length=100_000, description="The node's text")]
+Summary = Annotated[str, Meta(max_length=1_000, description="A short form of the content, for lists")]
 NodeTags = Annotated[list[Tag], Meta(max_length=100, description="Labels, such as topic:tea")]
-Metadata = Annotated[dict[str, Any], Meta(description="Anything to keep with it")]
-Freshness = Annotated[Time, Meta(description="From when on it counts as stale")]
-BasedOn = Annotated[int, Meta(ge=1, description="The version that you read before you wrote this one")]
+Metadata = Annotated[dict[str, Any], Meta(description="Any data to store with it")]
+Freshness = Annotated[Time, Meta(description="When it becomes stale")]
+BasedOn = Annotated[int, Meta(ge=1, description="The version that you read before this write")]
 Thread = Annotated[str, Meta(max_length=256, description="Conversation or document it came from")]
 SaidAt = Annotated[Time, Meta(description="When it was said; default now")]
-Lineage = Annotated[UUID, Meta(description="Write a new version of this node; without, a new node")]
+Lineage = Annotated[UUID, Meta(description="The node to write a new version of; omitted: a new node")]
 
 
 class PutNode(Arguments, frozen=True, rename=None):
@@ -69,15 +69,15 @@ class GetNodeByLineage(Arguments, frozen=True, rename=None):
     """Arguments of `get_node_by_lineage`."""
 
     lineage_id: LineageId
-    at_version: Annotated[int, Meta(ge=1, le=2**31 - 1, description="Its version of this number")] | None = None
-    at_time: Annotated[Time, Meta(description="Its newest version at this time")] | None = None
+    at_version: Annotated[int, Meta(ge=1, le=2**31 - 1, description="The version with this number")] | None = None
+    at_time: Annotated[Time, Meta(description="The newest version at this time")] | None = None
 
 
 class History(Arguments, frozen=True, rename=None):
     """Arguments of `history`."""
 
     lineage_id: LineageId
-    limit: Annotated[int, Meta(ge=1, le=500, description="Versions at most")] | None = None
+    limit: Annotated[int, Meta(ge=1, le=500, description="Maximum number of versions")] | None = None
     offset: Offset = 0
 
 
@@ -87,7 +87,7 @@ class ListNodes(ReadArguments, frozen=True, rename=None):
     kinds: Kinds = []
     tags: Tags = []
     compact: Annotated[bool, Meta(description="Without content, observations, metadata and provenance")] = False
-    limit: Annotated[int, Meta(ge=1, le=500, description="Nodes at most")] | None = None
+    limit: Annotated[int, Meta(ge=1, le=500, description="Maximum number of nodes")] | None = None
     offset: Offset = 0
 
 
@@ -101,11 +101,14 @@ class SearchGraph(ReadArguments, frozen=True, rename=None):
     text: Annotated[str, Meta(min_length=1, max_length=1_000, description="A question or a few words")]
     kinds: Kinds = []
     tags: Tags = []
-    fresh_only: Annotated[bool, Meta(description="Leave out what is stale")] = False
+    fresh_only: Annotated[bool, Meta(description="Leave out stale nodes")] = False
     limit: (
-        Annotated[int, Meta(ge=1, le=50, description="Nodes at most", extra_json_schema={"default": MAX_HITS})] | None
+        Annotated[
+            int, Meta(ge=1, le=50, description="Maximum number of nodes", extra_json_schema={"default": MAX_HITS})
+        ]
+        | None
     ) = None
-    offset: Annotated[int, Meta(ge=0, le=1_000, description="Nodes to pass over")] = 0
+    offset: Annotated[int, Meta(ge=0, le=1_000, description="Number of nodes to skip")] = 0
 
 
 class ManualConflict(Struct, frozen=True):

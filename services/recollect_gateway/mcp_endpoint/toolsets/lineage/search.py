@@ -28,23 +28,29 @@ class BatchQuery(Struct, forbid_unknown_fields=True, frozen=True):
     text: Annotated[str, Meta(min_length=1, max_length=1_000, description="A question or a few words")]
     kinds: Kinds = []
     tags: Tags = []
-    fresh_only: Annotated[bool, Meta(description="Leave out what is stale")] = False
-    limit: Annotated[Count, Meta(description=f"Nodes that it may find, {MAX_PER_QUERY} at most")] = DEFAULT_LIMIT
+    fresh_only: Annotated[bool, Meta(description="Leave out stale nodes")] = False
+    limit: Annotated[Count, Meta(description=f"Maximum number of nodes that it finds, up to {MAX_PER_QUERY}")] = (
+        DEFAULT_LIMIT
+    )
 
 
 class BatchSearch(ReadArguments, frozen=True, rename=None):
     """Arguments of `batch_search`."""
 
     queries: Annotated[
-        list[BatchQuery], Meta(min_length=1, max_length=MAX_QUERIES, description="Variants of what is looked for")
+        list[BatchQuery], Meta(min_length=1, max_length=MAX_QUERIES, description="Variants of the question")
     ]
     limit: (
         Annotated[
-            Count, Meta(description=f"Nodes in all, {MAX_TOTAL} at most", extra_json_schema={"default": DEFAULT_LIMIT})
+            Count,
+            Meta(
+                description=f"Maximum number of nodes in all, up to {MAX_TOTAL}",
+                extra_json_schema={"default": DEFAULT_LIMIT},
+            ),
         ]
         | None
     ) = None
-    offset: Annotated[int, Meta(ge=0, le=MAX_QUERIES * MAX_PER_QUERY, description="Nodes to pass over")] = 0
+    offset: Annotated[int, Meta(ge=0, le=MAX_QUERIES * MAX_PER_QUERY, description="Number of nodes to skip")] = 0
 
 
 class BatchHit(Struct, frozen=True):

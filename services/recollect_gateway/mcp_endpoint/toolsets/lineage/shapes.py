@@ -19,9 +19,9 @@ LineageId = Annotated[UUID, Meta(description="A lineage's id")]
 Kind = Annotated[str, Meta(min_length=1, max_length=256)]
 Tag = Annotated[str, Meta(min_length=1, max_length=128)]
 Kinds = Annotated[list[Kind], Meta(max_length=50, description="Only these kinds; default any")]
-Tags = Annotated[list[Tag], Meta(max_length=50, description="Only with one of these tags, whatever their case")]
-CreatedBy = Annotated[str, Meta(max_length=256, description="Who is to be noted as its writer; default the credential")]
-Offset = Annotated[int, Meta(ge=0, le=10_000_000, description="How many to pass over")]
+Tags = Annotated[list[Tag], Meta(max_length=50, description="Only with one of these tags, ignoring case")]
+CreatedBy = Annotated[str, Meta(max_length=256, description="Recorded as its author; default: the credential")]
+Offset = Annotated[int, Meta(ge=0, le=10_000_000, description="Number of results to skip")]
 
 
 class GraphOut(Struct, frozen=True):

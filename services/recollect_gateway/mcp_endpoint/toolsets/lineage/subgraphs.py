@@ -41,9 +41,9 @@ MAX_TAGS = 100
 """The bounds of the memgraph package."""
 
 Ref = Annotated[str, Meta(min_length=1, max_length=128)]
-NodeRef = Annotated[Ref, Meta(description="A name of your own, by which edges of this call mean the node")]
-EndRef = Annotated[Ref, Meta(description="The end, by the ref of a node of this call; or give its lineage")]
-EndLineage = Annotated[UUID, Meta(description="The end, by its lineage's id; or give a ref")]
+NodeRef = Annotated[Ref, Meta(description="A name of your choice, by which edges of this call refer to the node")]
+EndRef = Annotated[Ref, Meta(description="The node at this end, by its ref in this call; or give a lineage")]
+EndLineage = Annotated[UUID, Meta(description="The node at this end, by its lineage's id; or give a ref")]
 
 
 class Named(Struct, frozen=True):
@@ -111,8 +111,8 @@ class DescribeSchema(ReadArguments, frozen=True, rename=None):
 class ListTags(ReadArguments, frozen=True, rename=None):
     """Arguments of `list_tags`."""
 
-    prefix: Annotated[str, Meta(max_length=128, description="Only tags that begin so, whatever their case")] = ""
-    limit: Annotated[int, Meta(ge=1, description="Tags at most; more than 100 are never answered")] | None = None
+    prefix: Annotated[str, Meta(max_length=128, description="Only tags with this prefix, ignoring case")] = ""
+    limit: Annotated[int, Meta(ge=1, description="Maximum number of tags; never more than 100")] | None = None
     offset: Offset = 0
 
 

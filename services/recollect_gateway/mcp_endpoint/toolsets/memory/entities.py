@@ -49,7 +49,7 @@ class UpsertItem(Struct, rename="camel", forbid_unknown_fields=True, frozen=True
     """An entity to make or to add to."""
 
     name: Annotated[Name, Meta(description="The name of the entity")]
-    entity_type: Annotated[EntityType, Meta(description="The type of the entity; one that exists keeps its own")]
+    entity_type: Annotated[EntityType, Meta(description="The type of the entity; an existing entity keeps its own")]
     observations: Annotated[list[Text], Meta(max_length=MAX_BATCH, description="Observations that it should have")] = []
 
 

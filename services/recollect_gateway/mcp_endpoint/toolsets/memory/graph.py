@@ -40,7 +40,7 @@ class SearchNodes(ReadArguments, frozen=True):
         str,
         Meta(
             max_length=1_000,
-            description="Text to look for in entity names, types, and observation content, whatever its case",
+            description="Text to look for in entity names, types, and observation content, ignoring case",
         ),
     ]
     entity_type: Kind | None = None

@@ -49,8 +49,10 @@ class SearchRelations(ReadArguments, frozen=True):
     )
     to: Annotated[SoughtName, Meta(description="Name of the entity where it ends")] | None = None
     relation_type: Annotated[str, Meta(max_length=256, description="The type of the relation")] | None = None
-    offset: Annotated[int, Meta(ge=0, le=MAX_OFFSET, description="Relations to pass over")] = 0
-    limit: Annotated[int, Meta(ge=1, le=relations.MAX_RELATIONS, description="Relations at most")] | None = None
+    offset: Annotated[int, Meta(ge=0, le=MAX_OFFSET, description="Number of relations to skip")] = 0
+    limit: Annotated[int, Meta(ge=1, le=relations.MAX_RELATIONS, description="Maximum number of relations")] | None = (
+        None
+    )
 
 
 class Relations(Struct, frozen=True):

@@ -11,12 +11,12 @@ from recollect_gateway.mcp_endpoint.tool import Reply
 
 MAX_BATCH = 1_000
 MAX_OFFSET = 10_000_000
-Offset = Annotated[int, Meta(ge=0, le=MAX_OFFSET, description="Entities to pass over")]
-Limit = Annotated[int, Meta(ge=1, le=MAX_BATCH, description="Entities at most")]
+Offset = Annotated[int, Meta(ge=0, le=MAX_OFFSET, description="Number of entities to skip")]
+Limit = Annotated[int, Meta(ge=1, le=MAX_BATCH, description="Maximum number of entities")]
 
 
 Content = Annotated[
-    str, Meta(min_length=1, max_length=100_000, description="A text of its own, beside what is said of it")
+    str, Meta(min_length=1, max_length=100_000, description="The entity's own text, besides its observations")
 ]
 
 

@@ -23,8 +23,8 @@ class GraphStats(Arguments, frozen=True):
 class ListTypes(ReadArguments, frozen=True):
     """What `list_entity_types` and `list_relation_types` take alike."""
 
-    offset: Annotated[int, Meta(ge=0, le=MAX_TYPES, description="Types to pass over")] = 0
-    limit: Annotated[int, Meta(ge=1, le=MAX_TYPES, description="Types at most")] | None = None
+    offset: Annotated[int, Meta(ge=0, le=MAX_TYPES, description="Number of types to skip")] = 0
+    limit: Annotated[int, Meta(ge=1, le=MAX_TYPES, description="Maximum number of types")] | None = None
 
 
 class ListEntityTypes(ListTypes, frozen=True):

@@ -45,9 +45,12 @@ class FindAllPaths(ReadArguments, frozen=True):
 
     from_: From = field(name="from")
     to: To
-    max_depth: Annotated[int, Meta(ge=1, le=12, description="Relations on one path at most")] = 6
+    max_depth: Annotated[int, Meta(ge=1, le=12, description="Maximum relations per path")] = 6
     max_paths: (
-        Annotated[int, Meta(ge=1, le=MAX_BATCH, description="Paths at most", extra_json_schema={"default": MAX_PATHS})]
+        Annotated[
+            int,
+            Meta(ge=1, le=MAX_BATCH, description="Maximum paths", extra_json_schema={"default": MAX_PATHS}),
+        ]
         | None
     ) = None
 
@@ -56,7 +59,7 @@ class ExtractSubgraph(ReadArguments, frozen=True):
     """Arguments of `extract_subgraph`."""
 
     names: Annotated[list[SoughtName], Meta(max_length=MAX_BATCH, description="Names of the entities to start from")]
-    depth: Annotated[int, Meta(ge=0, le=10, description="Relations away at most")] = 1
+    depth: Annotated[int, Meta(ge=0, le=10, description="Maximum relations from the start")] = 1
     limit: Limit | None = None
 
 
@@ -68,7 +71,7 @@ class GetNeighbors(ReadArguments, frozen=True):
         Literal["outgoing", "incoming", "both"], Meta(description="Which way relations point, seen from the entity")
     ] = "both"
     relation_types: Annotated[
-        list[RelationType], Meta(max_length=50, description="Only over relations of these types; default any")
+        list[RelationType], Meta(max_length=50, description="Only along relations of these types; default: any")
     ] = []
     offset: Offset = 0
     limit: Limit | None = None

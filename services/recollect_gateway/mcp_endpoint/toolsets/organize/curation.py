@@ -15,7 +15,7 @@ from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import MAX_BATCH
 from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import EntityName, lowered, organized
 from recollect_gateway.shapes import Importance, Name, Tag
 
-Tags = Annotated[list[Tag], Meta(min_length=1, max_length=100, description="Tags, whatever their case")]
+Tags = Annotated[list[Tag], Meta(min_length=1, max_length=100, description="Tags; case is ignored")]
 
 
 class ChangeTags(Arguments, frozen=True):
@@ -38,12 +38,12 @@ class MergeEntities(Arguments, frozen=True):
     source: Annotated[Name, Meta(description="The entity to merge into target")] | None = None
     target: Annotated[Name, Meta(description="The entity that stays")] | None = None
     entity_names: Annotated[
-        list[Name], Meta(max_length=MAX_BATCH, description="Or: the entities to make one, at least two")
+        list[Name], Meta(max_length=MAX_BATCH, description="Or the entities to merge, at least two")
     ] = []
     target_name: (
         Annotated[
             Name,
-            Meta(description="With entityNames: the name of the one, which no other entity has; default the first's"),
+            Meta(description="With entityNames: name of the merged entity, unused by others; default: the first"),
         ]
         | None
     ) = None

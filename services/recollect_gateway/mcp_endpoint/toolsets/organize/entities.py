@@ -30,9 +30,9 @@ class OrganizedEntityIn(Struct, rename="camel", forbid_unknown_fields=True, froz
     name: Annotated[Name, Meta(description="The name of the entity")]
     entity_type: Annotated[Kind, Meta(description="The type of the entity")]
     observations: Annotated[list[Text], Meta(max_length=MAX_BATCH, description="What is known about it")] = []
-    tags: Annotated[list[Tag], Meta(max_length=100, description="Tags; kept in lower case")] = []
+    tags: Annotated[list[Tag], Meta(max_length=100, description="Tags; stored in lower case")] = []
     importance: Importance | None = None
-    parent_id: Annotated[Name, Meta(description="The name of the entity to put it under")] | None = None
+    parent_id: Annotated[Name, Meta(description="The name of its parent entity")] | None = None
 
 
 class CreateOrganizedEntities(Arguments, frozen=True):

@@ -27,7 +27,7 @@ class SetEntityParent(Arguments, frozen=True):
     """Arguments of `set_entity_parent`."""
 
     entity_name: EntityName
-    parent_name: Annotated[SoughtName, Meta(description="The entity to put it under; null, or empty: a root")] | None
+    parent_name: Annotated[SoughtName, Meta(description="The new parent; null or empty: makes it a root")] | None
 
 
 class OfEntity(ReadArguments, frozen=True):

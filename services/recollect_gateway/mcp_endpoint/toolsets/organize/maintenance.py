@@ -26,9 +26,12 @@ MAX_GROUPS = 10_000
 MAX_FAULTS = 500
 
 Threshold = Annotated[
-    float, Meta(ge=0, le=1, description="How alike, 0 to 1: name 0.4, type 0.3, observations 0.2, tags 0.1")
+    float,
+    Meta(
+        ge=0, le=1, description="Minimum similarity, 0 to 1, weighted: name 0.4, type 0.3, observations 0.2, tags 0.1"
+    ),
 ]
-DryRun = Annotated[bool, Meta(description="Only say what would be done")]
+DryRun = Annotated[bool, Meta(description="Only report what would be done")]
 
 STEP_BY_STEP = "let propose_duplicates compare step by step"
 """The advice where one call would compare entities for too long."""
@@ -50,15 +53,20 @@ class FindDuplicates(ReadArguments, frozen=True):
     """Arguments of `find_duplicates`."""
 
     threshold: Threshold = 0.8
-    offset: Annotated[int, Meta(ge=0, le=MAX_GROUPS, description="Groups to pass over")] = 0
-    limit: Annotated[int, Meta(ge=1, le=MAX_BATCH, description="Groups at most")] | None = None
+    offset: Annotated[int, Meta(ge=0, le=MAX_GROUPS, description="Number of groups to skip")] = 0
+    limit: Annotated[int, Meta(ge=1, le=MAX_BATCH, description="Maximum number of groups")] | None = None
 
 
 class ProposeDuplicates(Arguments, frozen=True):
     """Arguments of `propose_duplicates`."""
 
     threshold: Annotated[
-        float, Meta(ge=0.3, le=1, description="How alike, 0.3 to 1: name 0.4, type 0.3, observations 0.2, tags 0.1")
+        float,
+        Meta(
+            ge=0.3,
+            le=1,
+            description="Minimum similarity, 0.3 to 1, weighted: name 0.4, type 0.3, observations 0.2, tags 0.1",
+        ),
     ] = 0.8
 
 
@@ -74,7 +82,8 @@ class ArchiveEntities(Arguments, frozen=True):
 
     older_than: Annotated[datetime, Meta(tz=True, description="Last changed before this time")] | None = None
     importance_below: (
-        Annotated[Importance, Meta(description="With an importance less than this; none that has no importance")] | None
+        Annotated[Importance, Meta(description="With an importance below this; entities without one do not match")]
+        | None
     ) = None
     tags: Annotated[list[Tag], Meta(max_length=100, description="With one of these tags")] = []
     dry_run: DryRun = False
@@ -83,8 +92,8 @@ class ArchiveEntities(Arguments, frozen=True):
 class ValidateGraph(ReadArguments, frozen=True):
     """Arguments of `validate_graph`."""
 
-    offset: Annotated[int, Meta(ge=0, le=MAX_FAULTS, description="Faults to pass over")] = 0
-    limit: Annotated[int, Meta(ge=1, le=MAX_FAULTS, description="Faults at most")] | None = None
+    offset: Annotated[int, Meta(ge=0, le=MAX_FAULTS, description="Number of faults to skip")] = 0
+    limit: Annotated[int, Meta(ge=1, le=MAX_FAULTS, description="Maximum number of faults")] | None = None
 
 
 class Duplicates(Struct, rename="camel", omit_defaults=True, frozen=True):

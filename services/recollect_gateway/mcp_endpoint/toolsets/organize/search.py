@@ -27,10 +27,8 @@ from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import (
 )
 from recollect_gateway.shapes import Importance, Kind, Tag
 
-Tags = Annotated[
-    list[Tag], Meta(max_length=100, description="Only entities with one of these tags, whatever their case")
-]
-Date = Annotated[str, Meta(max_length=40, description="A day such as 2027-01-31 (all of it, UTC), or a time")]
+Tags = Annotated[list[Tag], Meta(max_length=100, description="Only entities with one of these tags, ignoring case")]
+Date = Annotated[str, Meta(max_length=40, description="A day such as 2027-01-31 (the whole day, UTC), or a time")]
 
 _RANKED = 50
 """Hits of a ranked search, where no limit is given; the enhanced memory server's default."""
@@ -50,7 +48,7 @@ class SearchOrganizedNodes(FilteredSearch, frozen=True, kw_only=True):
     """Arguments of `search_nodes`."""
 
     query: Annotated[
-        str, Meta(max_length=1_000, description="Text to look for in names, types and observations, whatever its case")
+        str, Meta(max_length=1_000, description="Text to look for in names, types and observations, ignoring case")
     ]
     entity_type: Kind | None = None
     limit: Limit | None = None
@@ -59,10 +57,13 @@ class SearchOrganizedNodes(FilteredSearch, frozen=True, kw_only=True):
 class SearchNodesRanked(FilteredSearch, frozen=True, kw_only=True):
     """Arguments of `search_nodes_ranked`."""
 
-    query: Annotated[str, Meta(max_length=1_000, description="Words to look for, whatever their case")]
+    query: Annotated[str, Meta(max_length=1_000, description="Words to look for, ignoring case")]
     limit: (
         Annotated[
-            int, Meta(ge=1, le=_MAX_RANKED, description="Entities at most", extra_json_schema={"default": _RANKED})
+            int,
+            Meta(
+                ge=1, le=_MAX_RANKED, description="Maximum number of entities", extra_json_schema={"default": _RANKED}
+            ),
         ]
         | None
     ) = None
@@ -76,8 +77,8 @@ class BooleanSearch(FilteredSearch, frozen=True, kw_only=True):
         Meta(
             min_length=1,
             max_length=1_000,
-            description="Terms with AND, OR, NOT, parentheses and quotes; name: type: observation: or tag: before a "
-            'term says where: name:Alice AND (type:person OR observation:"likes tea")',
+            description="Terms with AND, OR, NOT, parentheses and quotes; name:, type:, observation: or tag: before a "
+            'term names its field, as in name:Alice AND (type:person OR observation:"likes tea")',
         ),
     ]
     limit: Limit | None = None
@@ -86,10 +87,10 @@ class BooleanSearch(FilteredSearch, frozen=True, kw_only=True):
 class FuzzySearch(FilteredSearch, frozen=True, kw_only=True):
     """Arguments of `fuzzy_search`."""
 
-    query: Annotated[str, Meta(min_length=1, max_length=1_000, description="A name, type or observation, roughly")]
-    threshold: Annotated[float, Meta(ge=0, le=1, description="How alike: 1 is the same, by Levenshtein's distance")] = (
-        0.7
-    )
+    query: Annotated[str, Meta(min_length=1, max_length=1_000, description="An approximate name, type or observation")]
+    threshold: Annotated[
+        float, Meta(ge=0, le=1, description="Minimum similarity by Levenshtein distance; 1: identical")
+    ] = 0.7
     limit: Limit | None = None
 
 

@@ -38,10 +38,14 @@ MAX_PAGES = 100
 class ExportFilter(Struct, rename="camel", forbid_unknown_fields=True, frozen=True):
     """Which entities are exported, with the relations among them."""
 
-    start_date: Annotated[str, Meta(max_length=40, description="Changed at this time or day, or later")] | None = None
-    end_date: Annotated[str, Meta(max_length=40, description="Changed at this time or day, or earlier")] | None = None
+    start_date: Annotated[str, Meta(max_length=40, description="Last changed at this time or day, or later")] | None = (
+        None
+    )
+    end_date: Annotated[str, Meta(max_length=40, description="Last changed at this time or day, or earlier")] | None = (
+        None
+    )
     entity_type: Annotated[str, Meta(max_length=256, description="Of this type")] | None = None
-    tags: Annotated[list[Tag], Meta(max_length=100, description="With one of these tags, whatever their case")] = []
+    tags: Annotated[list[Tag], Meta(max_length=100, description="With one of these tags, ignoring case")] = []
 
 
 class ExportGraph(ReadArguments, frozen=True):
@@ -49,7 +53,7 @@ class ExportGraph(ReadArguments, frozen=True):
 
     format: Annotated[
         FormatName,
-        Meta(description="jsonl: the official memory server's file; json, jsonl, csv and graphml can be imported"),
+        Meta(description="jsonl is the official memory server's format; json, jsonl, csv and graphml can be imported"),
     ] = "json"
     filter: ExportFilter | None = None
 
@@ -65,9 +69,9 @@ class ImportGraph(Arguments, frozen=True):
     data: Annotated[str, Meta(description="The text of the file, up to 2,000,000 characters")]
     merge_strategy: Annotated[
         Literal["skip", "replace", "merge", "fail"],
-        Meta(description="For entities that are there: leave, overwrite or add to them, or import nothing"),
+        Meta(description="For existing entities: leave, overwrite or add to them, or import nothing"),
     ] = "skip"
-    dry_run: Annotated[bool, Meta(description="Tell what would become of it, and write nothing")] = False
+    dry_run: Annotated[bool, Meta(description="Report what would be imported, and write nothing")] = False
 
 
 class ExportedGraph(Struct, rename="camel", frozen=True):
