@@ -4,7 +4,8 @@ SELECT request_hash, rights_hash, created_at, answer FROM idempotency_keys
 WHERE tenant_id = :tenant_id AND key_hash = :key_hash AND expires_at > clock_timestamp();
 
 -- name: claim_key
--- A key, unless it is there and has not expired, another request is under way with it (held false), or the tenant has :most.
+-- A key, unless it is there and has not expired, another request is under way with it (held false), or the tenant has
+-- :most.
 WITH locked AS MATERIALIZED (
     SELECT pg_try_advisory_xact_lock(:lock) AS held
 ), room AS MATERIALIZED (
