@@ -24,8 +24,8 @@ _USERADD_NAME_IS_TAKEN = 9  # by the user we want
 def server_account(name: str = SYSTEM_USER) -> pwd.struct_passwd | None:
     """None for an ordinary user, who runs PostgreSQL as themselves; for root the system user `name`.
 
-    The user is made on first use, however many processes ask at the same time: all get the same one, and can run
-    programs as it at once. Waits for about a minute at most. Raises Unavailable if the user cannot be made.
+    The user is made on first use. Several processes at once get the same user, and can run programs as it right away.
+    Waits for about a minute at most. Raises Unavailable if the user cannot be made.
     """
     if os.geteuid() != 0:
         return None
@@ -50,14 +50,14 @@ def _one_at_a_time(name: str) -> Iterator[None]:
     Two runs of `useradd` at the same time both succeed: each takes a free uid, and the second one's entry replaces the
     first one's, whose uid is then nobody's.
     """
-    give_up = time.monotonic() + _WAIT_SECONDS
+    deadline = time.monotonic() + _WAIT_SECONDS
     try:
         file = os.open(_LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise _not_made(name, str(error)) from error
     try:
         while not _take(file):
-            if time.monotonic() > give_up:
+            if time.monotonic() > deadline:
                 raise _not_made(name, f"another process has held {_LOCK} for {_WAIT_SECONDS:.0f} s")
             time.sleep(0.05)
         yield
@@ -75,28 +75,28 @@ def _take(file: int) -> bool:
 
 def _make(name: str) -> pwd.struct_passwd:
     """Make the user; return once it can be looked up, which a cache of names (nscd) may delay."""
-    give_up = time.monotonic() + _WAIT_SECONDS
+    deadline = time.monotonic() + _WAIT_SECONDS
     while True:
         output = _run_useradd(name)
         account = _find(name)
         if account is not None and _is_known_to_programs(account):
             return account
-        if time.monotonic() > give_up:
+        if time.monotonic() > deadline:
             raise _not_made(name, output or f"it was made, but cannot be looked up after {_WAIT_SECONDS:.0f} s")
         time.sleep(0.1)
 
 
 def _run_useradd(name: str) -> str:
-    """Run `useradd`; return its output. Raises Unavailable where the user is not made and trying again is no use."""
+    """Run `useradd`; return its output. Raises Unavailable if the user is not made and trying again is no use."""
     options = ["--system", "--no-create-home", "--user-group", "--shell", "/usr/sbin/nologin"]
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             ["useradd", *options, name], capture_output=True, text=True, cwd="/", timeout=_WAIT_SECONDS
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise _not_made(name, str(error)) from error
-    output = " ".join(done.stderr.split())
-    if done.returncode not in (0, _USERADD_CANNOT_NOW, _USERADD_NAME_IS_TAKEN):
+    output = " ".join(process.stderr.split())
+    if process.returncode not in (0, _USERADD_CANNOT_NOW, _USERADD_NAME_IS_TAKEN):
         raise _not_made(name, output)
     return output
 
@@ -115,7 +115,7 @@ def _not_made(name: str, reason: str) -> Unavailable:
 
 
 def let_through(path: Path) -> None:
-    """Let every user pass through the folders above `path`, without letting them list those.
+    """Let every user pass through the folders above `path`, without letting them list these folders.
 
     The system user must reach the database below folders that only root may enter, such as /root.
     """
@@ -124,7 +124,7 @@ def let_through(path: Path) -> None:
 
 
 def hand_over(folder: Path, account: pwd.struct_passwd) -> None:
-    """Give the account a folder that it had under another uid: on another machine, or before it was made anew."""
+    """Give the account a folder that it owned under another uid: on another machine, or before it was made again."""
     if folder.exists() and folder.stat().st_uid != account.pw_uid:
         for path in (*folder.rglob("*"), folder):  # the folder last: until then this is done again
             os.chown(path, account.pw_uid, account.pw_gid, follow_symlinks=False)

@@ -1,4 +1,4 @@
-"""The address that the gateway listens on, and what a client needs to reach it."""
+"""The address on which the gateway listens, and the connection data of clients."""
 
 import errno
 import socket
@@ -13,7 +13,7 @@ from recollect.errors import InvalidInput
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """What a client needs: both addresses, the key, and the slug of the tenant that the key belongs to."""
+    """The connection data of a client: both addresses, the key, and the slug of the key's tenant."""
 
     mcp_url: str
     management_url: str
@@ -23,37 +23,37 @@ class Endpoint:
 
 @contextmanager
 def claimed_port(host: str, port: int, *, until: ExitStack | None = None) -> Iterator[int]:
-    """Hold `host:port` (0: any free one) for the gateway, and yield the port. Nobody else claims it meanwhile.
+    """Reserve `host:port` (0: any free one) for the gateway, and yield the port. Meanwhile no other stack claims it.
 
-    It is bound but not listened on, so that a client that is too early is refused, and not left waiting.
-    `until`: on Linux nobody else claims it before that ends, so that none does between our letting go and the gateway's
-    listening. Raises InvalidInput, naming the option, if the address cannot be had.
+    The socket is bound but does not listen, so that a client that is too early is refused and does not wait.
+    `until`: on Linux no other stack claims the address before that ends, which covers the time between our release and
+    the gateway's listening. Raises InvalidInput, naming the option, if the address is not available.
     """
     family, address = _resolve(host, port)
-    with socket.socket(family, socket.SOCK_STREAM) as claim, ExitStack() as held:
+    with socket.socket(family, socket.SOCK_STREAM) as claim, ExitStack() as own_stack:
         claim.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the gateway: after a restart it is free
         try:
             claim.bind(address)
             if sys.platform == "linux":
-                (until or held).enter_context(_sole_claim(*claim.getsockname()[:2]))
+                (until or own_stack).enter_context(_exclusive_claim(*claim.getsockname()[:2]))
         except OSError as error:
             raise InvalidInput(_refusal(error, host, port)) from error
         yield claim.getsockname()[1]
 
 
-def _sole_claim(host: str, port: int) -> socket.socket:
-    """What one process has of an address, until it closes it or ends. Raises OSError where another one has it.
+def _exclusive_claim(host: str, port: int) -> socket.socket:
+    """A socket that one process holds for an address, until it closes it or ends. Raises OSError if another holds it.
 
-    Linux lets many sockets be bound to one address as long as none listens, where other systems let one. A name that
-    starts with a zero byte is the network's, as ports are, and stands for no file.
+    Linux lets many sockets be bound to one address as long as none listens; other systems allow one. A name that starts
+    with a zero byte belongs to the network namespace, as ports do, and needs no file.
     """
-    sole = socket.socket(socket.AF_UNIX)
+    claim = socket.socket(socket.AF_UNIX)
     try:
-        sole.bind(f"\0recollect local {host} {port}")
+        claim.bind(f"\0recollect local {host} {port}")
     except OSError:
-        sole.close()
+        claim.close()
         raise
-    return sole
+    return claim
 
 
 def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, Any]:

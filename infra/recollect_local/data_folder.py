@@ -1,4 +1,4 @@
-"""The files of a data folder: its lock, its secrets, and where other commands find the running stack."""
+"""The files of a data folder: its lock, its secrets, and the address of the running stack."""
 
 import contextlib
 import fcntl
@@ -25,7 +25,7 @@ class DataFolder:
 
     @contextmanager
     def locked(self) -> Iterator["Lock"]:
-        """Hold the folder, made where it is missing, for this process; the kernel lets go when we die.
+        """Lock the folder, made if it is missing, for this process; the kernel releases the lock when we die.
 
         Raises Unavailable, naming the holder, while another stack runs on it.
         """
@@ -40,7 +40,7 @@ class DataFolder:
 
     @contextmanager
     def published(self, endpoint: Endpoint, ready_file: Path | None) -> Iterator[None]:
-        """Tell others where this stack is reached, in local.json and in `ready_file`, for as long as it is open."""
+        """Write the address of this stack to local.json and to `ready_file`, and remove both at the end."""
         files = [self._published, ready_file] if ready_file else [self._published]
         try:
             for file in files:
@@ -62,13 +62,13 @@ class DataFolder:
         return path.read_text().strip()
 
     def api_key(self) -> str | None:
-        """The key that was kept by an earlier start."""
+        """The key that an earlier start stored, or None."""
         with contextlib.suppress(FileNotFoundError):
             return (self.path / "api-key").read_text().strip()
         return None
 
     def keep_api_key(self, key: str) -> None:
-        """Keep the key for later starts."""
+        """Store the key for later starts."""
         write_private(self.path / "api-key", key)
 
     @property
@@ -77,13 +77,13 @@ class DataFolder:
 
 
 class Lock:
-    """A folder that is held: says in its file who holds it."""
+    """The lock of a folder; its file names the holder."""
 
     def __init__(self, file: int) -> None:
         self._file = file
 
     def sign(self, address: str) -> None:
-        """Note our process and our address, for those who find the folder held."""
+        """Write our process and our address, for the message of a stack that finds the folder locked."""
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, f"process {os.getpid()}, {address}".encode(), 0)
 

@@ -14,18 +14,18 @@ from recollect.settings import Settings
 DEMO_TENANT = "demo"
 
 
-async def prepare_demo(settings: Settings, kept_key: str | None) -> str:
-    """Migrate the database, make the demo tenant where it is missing, and return a key with every scope.
+async def prepare_demo(settings: Settings, stored_key: str | None) -> str:
+    """Migrate the database, make the demo tenant if it is missing, and return a key with every scope.
 
-    That is `kept_key`, as long as it is valid, and a new one otherwise. Raises Unavailable or MigrationFailed.
+    It is `stored_key` if that is still valid, else a new key. Raises Unavailable or MigrationFailed.
     """
     await migrate(settings.migration_url, lock_timeout_seconds=settings.lock_timeout_seconds)
     async with Operator.connect(settings.migration_url, settings) as operator:
         tenant = await _demo_tenant(operator)
     pepper = settings.pepper
     async with Database.connect(settings.database_url, settings=settings) as db:
-        if kept_key and await _opens(db, kept_key, tenant, pepper):
-            return kept_key
+        if stored_key and await _is_valid(db, stored_key, tenant, pepper):
+            return stored_key
         async with db.transaction(operator_caller(tenant)) as tx:
             issued = await create_key(tx, NewKey(name="recollect local", kind="admin"), pepper=pepper)
     return issued.secret
@@ -38,7 +38,7 @@ async def _demo_tenant(operator: Operator) -> Tenant:
         return await create_tenant(operator, DEMO_TENANT, "Demo")
 
 
-async def _opens(db: Database, key: str, tenant: Tenant, pepper: bytes) -> bool:
+async def _is_valid(db: Database, key: str, tenant: Tenant, pepper: bytes) -> bool:
     """Whether the key is one of this tenant's and has every scope."""
     try:
         caller = await authenticate(db, key, pepper=pepper)

@@ -9,12 +9,12 @@ MB, GB = 1 << 20, 1 << 30
 
 _CGROUP = Path("/sys/fs/cgroup")
 _OWN_CGROUP = Path("/proc/self/cgroup")
-_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - it is measured, nothing is put there
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - it is measured, nothing is written there
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Bytes of memory, and of memory that processes share by name: None where that has no bound of its own."""
+    """Bytes of memory, and of named shared memory: None if that has no bound of its own."""
 
     memory: int
     shared_memory: int | None = None
@@ -32,10 +32,10 @@ def _installed_memory() -> int:
 
 
 def memory_limits(hierarchy: Path, own: Path) -> list[int]:
-    """Bytes that the control groups allow this process, outermost first, of either version; empty where none does.
+    """Bytes that the control groups, of either version, allow this process, outermost first; empty without limits.
 
-    `own` is the process's list of groups (`/proc/self/cgroup`), `hierarchy` where groups are mounted. A group holds
-    what is in it and below it, so that each on the way counts.
+    `own` is the process's list of groups (`/proc/self/cgroup`), `hierarchy` where groups are mounted. A group's limit
+    covers the groups below it, so every group on the path counts.
     """
     try:
         groups = [line.split(":", 2) for line in own.read_text().splitlines()]
@@ -44,20 +44,20 @@ def memory_limits(hierarchy: Path, own: Path) -> list[int]:
     found: list[int] = []
     for _, controllers, path in groups:
         if controllers == "":
-            found += _limits_on_the_way(hierarchy, path, "memory.max")
+            found += _limits_on_path(hierarchy, path, "memory.max")
         elif "memory" in controllers.split(","):
-            found += _limits_on_the_way(hierarchy / "memory", path, "memory.limit_in_bytes")
+            found += _limits_on_path(hierarchy / "memory", path, "memory.limit_in_bytes")
     return found
 
 
-def _limits_on_the_way(root: Path, path: str, name: str) -> list[int]:
+def _limits_on_path(root: Path, path: str, name: str) -> list[int]:
     steps = [part for part in path.split("/") if part not in ("", "..")]
     folders = [root.joinpath(*steps[:depth]) for depth in range(len(steps) + 1)]
     return [limit for folder in folders if (limit := _limit(folder / name)) is not None]
 
 
 def _limit(file: Path) -> int | None:
-    """The number of the file; None where there is none, as in `max`."""
+    """The number in the file; None if it has none, as with `max`."""
     try:
         return int(file.read_text())
     except (OSError, ValueError):

@@ -61,7 +61,7 @@ class LocalPostgres(Server):
         """
         if self.is_running():
             return
-        self._open_the_way()
+        self._prepare_folders()
         if not self._home.exists():
             self._make_cluster()
         self._stop_leftover()
@@ -73,7 +73,7 @@ class LocalPostgres(Server):
         return f"postgresql://{quote(role)}@/recollect?host={self._socket_folder()}&port={_PORT}"
 
     def program(self, name: str) -> Path:
-        """One of PostgreSQL's programs."""
+        """The path of one of PostgreSQL's programs."""
         return _program(name)
 
     def installed(self) -> list[Path]:
@@ -84,7 +84,7 @@ class LocalPostgres(Server):
         owner = self._account.pw_uid if self._account else os.geteuid()
         return socket_folder(self._home, f".s.PGSQL.{_PORT}", owner)
 
-    def _open_the_way(self) -> None:
+    def _prepare_folders(self) -> None:
         self._home.parent.mkdir(parents=True, exist_ok=True)
         if self._account:
             let_through(self._home)
@@ -93,7 +93,7 @@ class LocalPostgres(Server):
                 let_read(folder)
 
     def _make_cluster(self) -> None:
-        """Make it beside its place and move it there, so that a half-made one is never taken for whole."""
+        """Make the cluster beside its place and move it there, so that a half-made one is never used."""
         unfinished = self._home.with_name("postgres.unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(mode=0o700)
@@ -105,10 +105,10 @@ class LocalPostgres(Server):
         unfinished.rename(self._home)
 
     def _stop_leftover(self) -> None:
-        """Stop the server that a killed run left, and drop a pid file that names somebody else's process.
+        """Stop the server that a killed run left, and delete a pid file that names another process.
 
-        The latter would keep PostgreSQL from starting: process ids repeat after a reboot, and at
-        once in containers. That no server uses the data is then still checked by PostgreSQL itself.
+        Such a file would keep PostgreSQL from starting: process ids repeat after a reboot, and at once in containers.
+        PostgreSQL itself still checks that no server uses the data.
         """
         import psutil
 
@@ -126,12 +126,12 @@ class LocalPostgres(Server):
 
     def _launch(self) -> None:
         """Start the server, again while processes of a killed one still hold its memory."""
-        give_up = time.monotonic() + _LEFTOVER_SECONDS
+        deadline = time.monotonic() + _LEFTOVER_SECONDS
         while True:
             self._process = self._start_server()
             if self._wait_until_ready(self._process):
                 return
-            if time.monotonic() > give_up:
+            if time.monotonic() > deadline:
                 raise Unavailable(f"PostgreSQL does not start: {last_words(self.log)} (log: {self.log})")
             time.sleep(0.5)
 
@@ -154,11 +154,11 @@ class LocalPostgres(Server):
 
     def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> bool:
         """True when it serves; False if it ended. Raises Unavailable when it takes too long."""
-        give_up = time.monotonic() + _START_SECONDS
+        deadline = time.monotonic() + _START_SECONDS
         while process.poll() is None:
             if self._is_ready(process.pid):
                 return True
-            if time.monotonic() > give_up:
+            if time.monotonic() > deadline:
                 self.stop()
                 raise Unavailable(f"PostgreSQL was not ready within {_START_SECONDS:.0f} s (log: {self.log})")
             time.sleep(0.05)
@@ -205,5 +205,5 @@ def _installed() -> list[Path]:
 
 
 def _environment() -> dict[str, str]:
-    """Ours without PGPORT, PGDATA and the like, which are meant for other servers."""
+    """Our environment without PGPORT, PGDATA and the like, which are meant for other servers."""
     return {name: value for name, value in os.environ.items() if not name.startswith("PG")}

@@ -27,7 +27,7 @@ def start_process(
     account: struct_passwd | None = None,
     last_signal: signal.Signals = signal.SIGKILL,
 ) -> subprocess.Popen[bytes]:
-    """Start `command` with its output appended to `log`; as `account`, where one is given.
+    """Start `command` with its output appended to `log`; as `account`, if it is given.
 
     It runs in a session of its own, so that the terminal's Ctrl-C does not reach it, and in `/`,
     so that neither a file beside the user nor a folder closed to `account` gets in its way. On Linux
@@ -92,7 +92,7 @@ def stop_process(
 
 
 def last_words(log: Path) -> str:
-    """The last line of a log that says anything, or an empty string."""
+    """The last line of a log that is not blank, or an empty string."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, log.stat().st_size - _LOG_TAIL_BYTES))
@@ -129,7 +129,7 @@ def _tie_to_parent(last_signal: signal.Signals) -> Callable[[], None] | None:
 
     def tie() -> None:
         prctl(_PR_SET_PDEATHSIG, int(last_signal))
-        if os.getppid() != parent:  # it died before the call
+        if os.getppid() != parent:  # the parent died before the call
             os._exit(1)
 
     return tie

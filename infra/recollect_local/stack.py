@@ -54,7 +54,7 @@ class LocalOptions:
 def run_local(options: LocalOptions) -> int:
     """Run until Ctrl-C, SIGTERM or SIGHUP; return the exit code: 0, or 1 after an error that was printed.
 
-    PostgreSQL and Valkey are ours, unless RECOLLECT_DATABASE_URL and RECOLLECT_REDIS_URL name others. Call it
+    It starts PostgreSQL and Valkey, unless RECOLLECT_DATABASE_URL and RECOLLECT_REDIS_URL name others. Call it
     on the main thread: it takes the signals, and the servers end with the thread that started them.
     """
     with _stop_signals() as stopping:
@@ -86,11 +86,11 @@ def _run(options: LocalOptions, stopping: threading.Event) -> None:
 
 def _start_stores(settings: Settings, folder: DataFolder, supervisor: Supervisor) -> Settings:
     """Start PostgreSQL and Valkey, each unless the settings name another, and return settings that name them."""
-    given = settings.model_fields_set
+    configured = settings.model_fields_set
     update: dict[str, object] = {}
-    if "key_secret" not in given:
+    if "key_secret" not in configured:
         update["key_secret"] = SecretStr(folder.key_secret())
-    if "database_url" not in given:
+    if "database_url" not in configured:
         _say("Starting PostgreSQL")
         postgres = LocalPostgres(folder.path, settings=postgres_settings(Machine.own()))
         supervisor.start(postgres)
@@ -99,7 +99,7 @@ def _start_stores(settings: Settings, folder: DataFolder, supervisor: Supervisor
             "owner_database_url": postgres.url(),
             "maintenance_database_url": postgres.url("recollect_maintenance"),
         }
-    if "redis_url" not in given:
+    if "redis_url" not in configured:
         _say("Starting Valkey")
         valkey = LocalValkey(folder.path)
         supervisor.start(valkey)
@@ -108,9 +108,9 @@ def _start_stores(settings: Settings, folder: DataFolder, supervisor: Supervisor
 
 
 def _api_key(settings: Settings, folder: DataFolder) -> str:
-    kept = folder.api_key()
-    key = asyncio.run(prepare_demo(settings, kept))
-    if key != kept:
+    stored_key = folder.api_key()
+    key = asyncio.run(prepare_demo(settings, stored_key))
+    if key != stored_key:
         folder.keep_api_key(key)
     return key
 
@@ -133,7 +133,7 @@ def _process(name: str, module: str, environment: dict[str, str], folder: DataFo
 
 def _environment(settings: Settings, host: str, port: int) -> dict[str, str]:
     """The environment of gateway and worker; the gateway also accepts requests for `host`, if it was given."""
-    reached_as = urlsplit(local_url(host, port)).netloc
+    netloc = urlsplit(local_url(host, port)).netloc
     return {
         **os.environ,
         "RECOLLECT_DATABASE_URL": settings.database_url,
@@ -141,20 +141,20 @@ def _environment(settings: Settings, host: str, port: int) -> dict[str, str]:
         **({"RECOLLECT_MAINTENANCE_DATABASE_URL": url} if (url := settings.maintenance_database_url) else {}),
         "RECOLLECT_REDIS_URL": settings.redis_url,
         "RECOLLECT_KEY_SECRET": settings.key_secret.get_secret_value(),
-        "RECOLLECT_DRAIN_SECONDS": "0",  # Nothing in front has to notice that it stops.
+        "RECOLLECT_DRAIN_SECONDS": "0",  # No load balancer has to notice that it stops.
         "RECOLLECT_FINISH_SECONDS": "8",  # The supervisor kills it after ten.
         "RECOLLECT_HOST": host,
         "RECOLLECT_PORT": str(port),
-        "RECOLLECT_ALLOWED_HOSTS": json.dumps([*settings.allowed_hosts, reached_as]),
+        "RECOLLECT_ALLOWED_HOSTS": json.dumps([*settings.allowed_hosts, netloc]),
     }
 
 
 def _wait_until_ready(
     gateway: CommandServer, endpoint: Endpoint, supervisor: Supervisor, stopping: threading.Event
 ) -> bool:
-    """True once the gateway is ready, False if we are told to stop before.
+    """True once the gateway is ready, False if a stop signal comes before.
 
-    Raises Unavailable after two minutes, and where another gateway has its address.
+    Raises Unavailable after two minutes, and if another gateway has its address.
     """
     if not supervisor.watch(lambda: stopping.is_set() or _is_ready(gateway, endpoint), timeout_seconds=_READY_SECONDS):
         raise Unavailable(
@@ -167,7 +167,7 @@ def _wait_until_ready(
 def _is_ready(gateway: CommandServer, endpoint: Endpoint) -> bool:
     """Whether our own gateway is ready: another gateway may have the address while ours starts, and lacks our key.
 
-    Raises Unavailable where another one has it. It is asked once, since it counts failed keys.
+    Raises Unavailable if another gateway answers. It gets one request, since it counts failed keys.
     """
     if not gateway.is_running() or _status(endpoint.management_url, "/health/ready") != http.client.OK:
         return False
@@ -210,7 +210,7 @@ def _settings() -> Settings:
 
 
 def _clear(ready_file: Path | None) -> None:
-    """A program that waits for the file must not find one of an earlier start."""
+    """Remove the file of an earlier start, which a program that waits for the file must not find."""
     if ready_file:
         ready_file.parent.mkdir(parents=True, exist_ok=True)
         ready_file.unlink(missing_ok=True)

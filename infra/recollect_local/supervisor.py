@@ -28,8 +28,8 @@ class Supervisor:
     """Keeps servers running while it is open; closing it stops them, last started first.
 
     A crashed server starts again after `first_delay_seconds`, and twice as long after each further
-    crash; once one has run for `steady_seconds`, its crashes are forgotten. `say` is told each of these
-    in one line.
+    crash; once one has run for `steady_seconds`, its crashes are forgotten. `say` gets one line
+    about each of these events.
     """
 
     def __init__(
@@ -63,20 +63,20 @@ class Supervisor:
         self._watched.append(_Watched(server))
 
     def watch(self, until: Callable[[], bool], *, timeout_seconds: float = float("inf")) -> bool:
-        """Look after the servers until `until()` holds; False if that took longer than the timeout.
+        """Watch the servers until `until()` is true; False if that took longer than the timeout.
 
         Raises Unavailable when a server crashed too often.
         """
-        give_up = time.monotonic() + timeout_seconds
+        deadline = time.monotonic() + timeout_seconds
         while not until():
-            if time.monotonic() > give_up:
+            if time.monotonic() > deadline:
                 return False
             for watched in self._watched:
-                self._look_after(watched)
+                self._check(watched)
             time.sleep(_LOOK_EVERY_SECONDS)
         return True
 
-    def _look_after(self, watched: _Watched) -> None:
+    def _check(self, watched: _Watched) -> None:
         if watched.restart_at is not None:
             if time.monotonic() >= watched.restart_at:
                 self._restart(watched)
@@ -85,19 +85,19 @@ class Supervisor:
 
     def _note_crash(self, watched: _Watched) -> None:
         now = time.monotonic()
-        steady = now - watched.started_at >= self._steady_seconds
-        watched.crashes = 1 if steady else watched.crashes + 1
-        what = _describe_end(watched.server)
+        was_steady = now - watched.started_at >= self._steady_seconds
+        watched.crashes = 1 if was_steady else watched.crashes + 1
+        message = _describe_end(watched.server)
         if watched.crashes > self._most_crashes:
-            raise Unavailable(f"{what} It crashed {watched.crashes} times in a row, so Recollect gives up.")
+            raise Unavailable(f"{message} It crashed {watched.crashes} times in a row, so Recollect gives up.")
         delay = self._first_delay_seconds * 2 ** (watched.crashes - 1)
         watched.restart_at = now + delay
-        self._say(f"{what} It starts again in {delay:g} s.")
+        self._say(f"{message} It starts again in {delay:g} s.")
 
     def _restart(self, watched: _Watched) -> None:
         watched.restart_at = None
         watched.started_at = time.monotonic()
-        with suppress(Unavailable):  # it is not running then, which the next look counts as a crash
+        with suppress(Unavailable):  # then it is not running, which the next check counts as a crash
             watched.server.start()
             self._say(f"{watched.server.name} was started again (process {watched.server.pid}).")
 

@@ -55,8 +55,8 @@ class LocalValkey(Server):
         return [str(_program()), *listen, *keep_nothing, "--daemonize", "no"]
 
     def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
-        give_up = time.monotonic() + _START_SECONDS
-        while process.poll() is None and time.monotonic() < give_up:
+        deadline = time.monotonic() + _START_SECONDS
+        while process.poll() is None and time.monotonic() < deadline:
             if self._answers():
                 return
             time.sleep(0.02)

@@ -31,7 +31,7 @@ class Cluster(LocalPostgres):
         folder = self.home.parent / name
         folder.mkdir(parents=True, exist_ok=True)
         if self._account:
-            self._open_the_way()
+            self._prepare_folders()
             os.chown(folder, self._account.pw_uid, self._account.pw_gid)
         return folder
 

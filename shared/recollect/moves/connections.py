@@ -1,4 +1,4 @@
-"""The connections of one command that moves a tenant: to the cells that it concerns, and to no other."""
+"""The connections of one command that moves a tenant, to the cells that take part in the move."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -11,12 +11,12 @@ from recollect.settings import Settings
 from recollect.settings.cells import HOME
 
 Tell = Callable[[str], None]
-"""Is told how a move goes, a sentence each time."""
+"""Reports the progress of a move, one sentence a call."""
 
 
 @dataclass(frozen=True, slots=True)
 class CellConnections:
-    """The cells of a deployment by name, and the connections to those that were asked for."""
+    """The cells of a deployment by name, and the connections that were opened to them."""
 
     known: Mapping[str, Cell]
     settings: Settings
@@ -27,10 +27,10 @@ class CellConnections:
     @asynccontextmanager
     async def reaching(cls, known: Mapping[str, Cell], settings: Settings) -> AsyncIterator["CellConnections"]:
         """Connections for the length of one command; they are closed at its end."""
-        # To copy, to compare and to erase takes as long as it takes; how long writes may be held is a bound of its own.
-        patient = settings.model_copy(update={"statement_timeout_seconds": 0.0})
+        # Copying, comparing and erasing have no bound in time; the time that writes are held has a bound of its own.
+        without_timeout = settings.model_copy(update={"statement_timeout_seconds": 0.0})
         async with AsyncExitStack() as stack:
-            yield cls(known, patient, stack)
+            yield cls(known, without_timeout, stack)
 
     def named(self, name: str) -> Cell:
         """The cell of that name; raises NotFound."""
@@ -47,7 +47,7 @@ class CellConnections:
         return self._open[name]
 
     async def context_of(self, move: Move, options: MoveOptions, tell: Tell) -> "MoveContext":
-        """What a move works on; raises NotFound, Unavailable."""
+        """The context of a move; raises NotFound, Unavailable."""
         return MoveContext(
             move,
             await self.to(HOME),
@@ -61,7 +61,7 @@ class CellConnections:
 
 @dataclass(frozen=True, slots=True)
 class MoveContext:
-    """A move, and what it works on: the home cell, the one that the tenant leaves, and the one where it arrives."""
+    """A move, and its connections: to the home cell, the source that the tenant leaves, and the target."""
 
     move: Move
     home: Operator

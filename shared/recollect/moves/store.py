@@ -1,4 +1,4 @@
-"""One function per query of `queries.sql`, on the connections of whoever moves a tenant: as the tables' owner."""
+"""One function per query of `queries.sql`, on the connections of a move: as the tables' owner."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -31,13 +31,13 @@ queries = Queries(__package__)
 
 
 async def try_lock(home: Operator, slug: str) -> bool:
-    """Whether this connection is the only one that moves the tenant."""
-    held: bool = await home.fetchval(queries.try_lock, slug=slug)
-    return held
+    """Lock the move of a tenant; False if another connection moves it."""
+    is_locked: bool = await home.fetchval(queries.try_lock, slug=slug)
+    return is_locked
 
 
 async def insert_move(home: Operator, tenant_id: UUID, slug: str, *, source: str, target: str) -> Move | None:
-    """Note that a tenant is about to be moved; None where it is already."""
+    """Store a new move of a tenant; None if it has one already."""
     row = await home.fetchrow(queries.insert_move, id=tenant_id, slug=slug, source=source, target=target)
     return Move(**row) if row else None
 
@@ -59,61 +59,61 @@ async def record_step(home: Operator, tenant_id: UUID, step: Step) -> None:
 
 
 async def delete_move(home: Operator, tenant_id: UUID) -> None:
-    """The move is over."""
+    """Delete a move, which is over."""
     await home.execute(queries.delete_move, id=tenant_id)
 
 
 async def set_cell(home: Operator, tenant_id: UUID, slug: str, cell: str) -> bool:
-    """Have the directory name another cell; False where it does already."""
+    """Set the cell of a tenant in the directory; False if it is that already."""
     return await home.fetchval(queries.set_cell, id=tenant_id, slug=slug, cell=cell) is not None
 
 
 async def find_tenant(cell: Operator, slug: str) -> tuple[UUID, TenantPlace, bool] | None:
-    """A tenant's id, its place, and whether it is deleted; None where this cell does not know it."""
+    """A tenant's id, its place, and whether it is deleted; None if this cell does not know it."""
     row = await cell.fetchrow(queries.find_tenant, slug=slug)
     return (row["id"], TenantPlace(row["place"]), row["deleted"]) if row else None
 
 
 async def find_place(cell: Operator, tenant_id: UUID) -> TenantPlace | None:
-    """What a cell says of a tenant; None where it does not know it."""
+    """The place of a tenant as a cell has it; None if the cell does not know it."""
     place: str | None = await cell.fetchval(queries.find_place, id=tenant_id)
     return None if place is None else TenantPlace(place)
 
 
 async def lock_writes(cell: Operator, tenant_id: UUID) -> None:
-    """Let no write of the tenant commit until the transaction ends."""
+    """Block commits of the tenant's writes until the transaction ends."""
     await cell.execute(queries.lock_writes, id=tenant_id)
 
 
 async def set_place(cell: Operator, tenant_id: UUID, place: TenantPlace, among: Sequence[TenantPlace]) -> bool:
-    """Say something else of a tenant; False where the cell says none of `among` of it."""
+    """Change the place of a tenant; False if its present place is none of `among`."""
     return await cell.fetchval(queries.set_place, id=tenant_id, place=place, among=list(among)) is not None
 
 
 async def hold(source: Operator, tenant_id: UUID, most: timedelta) -> datetime | None:
-    """Refuse the tenant's writes for so long at most; until when, and None where the source does not serve it."""
+    """Refuse the tenant's writes for at most this time; return until when, None if the source does not serve it."""
     held_until: datetime | None = await source.fetchval(queries.hold, id=tenant_id, most=most)
     return held_until
 
 
 async def keep_switch_secret(target: Operator, tenant_id: UUID, secret: UUID) -> bool:
-    """Tell the target what is to let the tenant be there; False where it does not arrive there."""
+    """Store in the target the secret of the switch; False if the tenant is not arriving there."""
     return await target.fetchval(queries.keep_switch_secret, id=tenant_id, secret=secret) is not None
 
 
 async def depart(
     source: Operator, tenant_id: UUID, held_until: datetime, *, target: str, secret: UUID, most: timedelta
 ) -> bool:
-    """Have the source serve the tenant no longer; False where that hold of its writes does not stand any more.
+    """Have the source stop serving the tenant; False if that hold of its writes is over.
 
-    After `most` the source tells who asks where the tenant went, and the secret that the target was told.
+    After `most`, the source answers requests for the tenant with its target and the secret that the target has.
     """
-    told = {"target": target, "secret": secret, "most": most}
-    return await source.fetchval(queries.depart, id=tenant_id, held_until=held_until, **told) is not None
+    departure = {"target": target, "secret": secret, "most": most}
+    return await source.fetchval(queries.depart, id=tenant_id, held_until=held_until, **departure) is not None
 
 
 async def mark_moving(cell: Operator, tenant_id: UUID) -> bool:
-    """Note that another cell may have rows of the tenant; False where it is deleted, or not there."""
+    """Note that another cell may have rows of the tenant; False if it is deleted, or not in this cell."""
     return await cell.fetchval(queries.mark_moving, id=tenant_id) is not None
 
 
@@ -129,7 +129,7 @@ async def read_tenant(cell: Operator, tenant_id: UUID) -> str:
 
 
 async def put_tenant(cell: Operator, tenant: str) -> bool:
-    """The tenant's own row as it is in the source, arriving; False where this cell says that it serves the tenant."""
+    """Store the tenant's own row as it is in the source, as arriving; False if this cell serves the tenant."""
     return await cell.fetchval(queries.put_tenant, tenant=tenant) is not None
 
 
@@ -151,36 +151,36 @@ async def read_people(home: Operator, ids: Sequence[UUID]) -> str:
 
 
 async def read_own_people(cell: Operator, tenant_id: UUID) -> str:
-    """The people whom a tenant's own identity providers brought, as JSON."""
+    """The people who came by a tenant's own identity providers, as JSON."""
     people: str = await cell.fetchval(queries.read_own_people, id=tenant_id)
     return people
 
 
 async def put_people(cell: Operator, people: str) -> None:
-    """Copies of people, as they are now."""
+    """Store copies of people as they are now."""
     await cell.execute(queries.put_people, people=people)
 
 
 async def read_sessions(cell: Operator, tenant_id: UUID) -> str:
-    """The sessions that a tenant's own identity providers began and that hold, as JSON."""
+    """The valid sessions that a tenant's own identity providers began, as JSON."""
     sessions: str = await cell.fetchval(queries.read_sessions, id=tenant_id)
     return sessions
 
 
 async def put_sessions(cell: Operator, tenant_id: UUID, sessions: str) -> None:
-    """These sessions of a tenant's own identity providers, as they are now, and no others."""
+    """Store these sessions of a tenant's own identity providers as they are now, and delete all others."""
     async with cell.transaction():
         await cell.execute(queries.delete_sessions, id=tenant_id)
         await cell.execute(queries.put_sessions, sessions=sessions)
 
 
 async def list_session_people(cell: Operator, tenant_id: UUID) -> list[UUID]:
-    """The people who have sessions that a tenant's own identity providers began, and that hold."""
+    """The people with valid sessions that a tenant's own identity providers began."""
     return [row["person_id"] for row in await cell.fetch(queries.list_session_people, id=tenant_id)]
 
 
 async def read_password_changes(home: Operator, ids: Sequence[UUID]) -> str:
-    """When and how often these people took another password, as JSON; those who did not are left out."""
+    """When and how often these people changed their password, as JSON; people who did not are left out."""
     changes: str = await home.fetchval(queries.read_password_changes, ids=ids)
     return changes
 
@@ -191,19 +191,19 @@ async def end_sessions(cell: Operator, tenant_id: UUID, changes: str) -> None:
 
 
 async def delete_people(cell: Operator) -> None:
-    """Forget copies of people who are members of no tenant of this cell. Never at home, where they are whole."""
+    """Delete copies of people who are members of no tenant of this cell. Never at home, which has the originals."""
     await cell.execute(queries.delete_people)
 
 
 async def describe_server(cell: Operator) -> ServerCapabilities:
-    """What a move needs to know of a server."""
+    """The capabilities of a server that a move depends on."""
     row = await cell.fetchrow(queries.describe_server)
     assert row is not None
     return ServerCapabilities(**row)
 
 
 async def list_migrations(cell: Operator) -> list[str]:
-    """The migrations that a cell has; none where it was never migrated."""
+    """The migrations that a cell has; empty if it was never migrated."""
     try:
         return [row["name"] for row in await cell.fetch(queries.list_migrations)]
     except asyncpg.UndefinedTableError:
@@ -211,18 +211,18 @@ async def list_migrations(cell: Operator) -> list[str]:
 
 
 async def tables_of_tenants(cell: Operator) -> list[str]:
-    """The tables whose rows say whose they are."""
+    """The tables whose rows name their tenant."""
     tables: list[str] = await cell.fetchval(queries.tables_of_tenants)
     return tables
 
 
 async def digest_of_tenant(cell: Operator, tenant_id: UUID) -> list[Contents]:
-    """What a tenant has in each table; reads all of it."""
+    """The digest of a tenant's rows in each table; it reads all rows."""
     return [Contents(**row) for row in await cell.fetch(queries.digest_of_tenant, id=tenant_id)]
 
 
 async def count_of_tenant(cell: Operator, tenant_id: UUID) -> dict[str, int]:
-    """How many rows of each table are a tenant's."""
+    """The number of a tenant's rows in each table."""
     counts: Any = await cell.fetchval(queries.count_of_tenant, id=tenant_id)
     return msgspec.json.decode(counts, type=dict[str, int])
 
@@ -233,24 +233,24 @@ async def publish(source: Operator, tenant_id: UUID, tables: Sequence[str]) -> N
 
 
 async def wait_for_locks(cell: Operator, *, most: str | None) -> None:
-    """Let this connection wait for a lock for so long, "0" is as long as it takes; None is as when it was begun."""
+    """Set how long this connection waits for a lock: "0" is without bound, None the value when it was opened."""
     await cell.execute(queries.wait_for_locks, most=most)
 
 
 async def make_slot(source: Operator, tenant_id: UUID) -> None:
-    """Keep the source's log for a target that will follow."""
+    """Make the slot that keeps the source's log for a target that will follow."""
     await source.execute(queries.make_slot, name=name_of(tenant_id))
 
 
 async def subscribe(target: Operator, tenant_id: UUID, address: str) -> None:
-    """Have the target copy and follow the source at that address, whose password no log of the target is told."""
+    """Have the target copy and follow the source at that address, whose password no log of the target contains."""
     async with target.transaction():
         await target.execute(queries.hide_statements)
         await target.execute(create_subscription(tenant_id, address))
 
 
 async def stop_following(target: Operator, tenant_id: UUID) -> None:
-    """Have the target follow no longer."""
+    """Have the target stop following."""
     await target.execute(stop_subscription(tenant_id))
 
 
@@ -261,61 +261,61 @@ async def find_subscription(target: Operator, tenant_id: UUID) -> bool:
 
 
 async def count_workers(target: Operator, tenant_id: UUID) -> SubscriptionWorkers | None:
-    """How many processes still copy or follow; None where the target has no subscription."""
+    """The number of processes that still copy or follow; None if the target has no subscription."""
     row = await target.fetchrow(queries.count_workers, name=name_of(tenant_id))
     return SubscriptionWorkers(**row) if row else None
 
 
 async def end_copy_workers(target: Operator, *, number: int) -> None:
-    """End the target's side of what copies tables for its subscription of this number."""
+    """End the target's processes that copy tables for its subscription of this number."""
     await target.execute(queries.end_copy_workers, number=number)
 
 
 async def end_copies(source: Operator, *, number: int, system: int) -> None:
-    """End the source's side of what copies tables for the subscription of this number on that server."""
+    """End the source's processes that copy tables for the subscription of this number on that server."""
     await source.execute(queries.end_copies, number=number, system=system)
 
 
 async def drop_copy_slots(source: Operator, *, number: int, system: int) -> None:
-    """Drop the slots of what copied tables for that subscription. Raises ObjectInUseError while one is read."""
+    """Drop the slots from which tables were copied for that subscription. Raises ObjectInUseError while one is read."""
     await source.execute(queries.drop_copy_slots, number=number, system=system)
 
 
 async def unsubscribe(target: Operator, tenant_id: UUID) -> None:
-    """Forget the subscription."""
+    """Drop the subscription."""
     for statement in drop_subscription(tenant_id):
         await target.execute(statement)
 
 
 async def drop_slot(source: Operator, tenant_id: UUID) -> None:
-    """Keep the source's log no longer. Raises ObjectInUseError while the target still reads it."""
+    """Drop the slot that keeps the source's log. Raises ObjectInUseError while the target still reads it."""
     await source.execute(queries.drop_slot, name=name_of(tenant_id))
 
 
 async def unpublish(source: Operator, tenant_id: UUID) -> None:
-    """Publish the tenant's rows no longer."""
+    """Stop publishing the tenant's rows."""
     await source.execute(drop_publication(tenant_id))
 
 
 async def copying(target: Operator, tenant_id: UUID) -> Copying | None:
-    """How far the target is; None where it has no subscription."""
+    """The progress of the copy in the target; None if it has no subscription."""
     row = await target.fetchrow(queries.copying, name=name_of(tenant_id))
     return Copying(**row) if row else None
 
 
 async def mark_log(source: Operator) -> str:
-    """Write a mark to the source's log, after all that has committed; its place in the log."""
+    """Write a mark to the source's log, after all commits; return its place in the log."""
     at: str = await source.fetchval(queries.mark_log)
     return at
 
 
 async def log_of(source: Operator, tenant_id: UUID, *, at: str | None = None) -> Log | None:
-    """How much of the source's log, until this place or until now, the target lacks; None where there is no slot."""
+    """How much of the source's log, until this place or until now, the target lacks; None if there is no slot."""
     row = await source.fetchrow(queries.log_of, name=name_of(tenant_id), at=at)
     return Log(**row) if row else None
 
 
 async def erase_moved_step(cell: Operator, tenant_id: UUID, *, rows: int) -> bool:
-    """Erase so many rows of a tenant that is not served here; whether none is left."""
-    done: bool = await cell.fetchval(queries.erase_moved_step, id=tenant_id, rows=rows)
-    return done
+    """Erase up to `rows` rows of a tenant that is not served here; return whether none is left."""
+    is_done: bool = await cell.fetchval(queries.erase_moved_step, id=tenant_id, rows=rows)
+    return is_done

@@ -1,1 +1,1 @@
-"""Change notifications: what was written since a listener looked, as far as it may see that."""
+"""Change notifications: the changes since a listener last looked, as far as it may see them."""

@@ -1,4 +1,4 @@
-"""What listeners wish to hear of, and what they have heard."""
+"""The filters and the positions of listeners."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -6,17 +6,19 @@ from uuid import UUID
 from recollect.graph.graphs.model import Change
 
 MAX_JUDGED_IDS = 1_000
-"""Ids of one change that are held against a filter. A change of more passes it: rather too much than too little."""
+"""Ids of one change that are compared with a filter. A change with more ids passes: one change too many is better than
+one too few."""
 
 MAX_JUDGED_CHANGES = 200
-"""Changes that are held against a filter at a time. What was changed more often since one looked counts as touched."""
+"""Changes that are compared with a filter at a time. A watched part counts as changed if there are more since the last
+look."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeFilter:
-    """Which changes are wanted: of nodes that have one of these kinds, one of these tags, and these ids; empty: of any.
+    """A filter for changes of nodes with one of these kinds, one of these tags, and one of these ids; empty: any.
 
-    What an observation says of itself counts like what its entity says. A relation is of both of its ends.
+    The kind and tags of an observation count like those of its entity. A relation belongs to both of its ends.
     """
 
     kinds: tuple[str, ...] = ()
@@ -25,13 +27,13 @@ class ChangeFilter:
 
     @property
     def is_empty(self) -> bool:
-        """Whether every change is wanted."""
+        """Whether every change passes."""
         return not (self.kinds or self.tags or self.nodes)
 
 
 @dataclass(frozen=True, slots=True)
 class FoundChanges:
-    """Changes that are wanted, oldest first. `reached`: the last revision that was looked at; `more` come after it."""
+    """Changes that pass a filter, oldest first. `reached`: the last revision that was read; `more`: others follow."""
 
     changes: tuple[Change, ...]
     reached: int
@@ -40,7 +42,7 @@ class FoundChanges:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A part of a graph that somebody listens to: all of it, one node (by name or id), or what has a kind or a tag.
+    """A watched part of a graph: all of it, one node (by name or id), or the nodes that have a kind or a tag.
 
     `graph` is a name or an id.
     """
@@ -58,7 +60,7 @@ class Watched:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """How far a listener has looked at what it watches: a graph (None: there was none), a revision, a node."""
+    """The state that a listener last saw of a watched part: a graph (None: it did not exist), a revision, a node."""
 
     graph_id: UUID | None
     revision: int = 0

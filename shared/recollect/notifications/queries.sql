@@ -1,7 +1,8 @@
 -- name: list_filtered_changes
--- The changes of a graph after a revision, oldest first, at most :limit; of their ids the first :max_ids. `wanted` tells
--- which touched something of a kind, with a tag, or of these nodes (each null: any): a node as it was before or after, what
--- it says, a relation of it. A change that cannot be held against that, of too many ids or before the horizon, is wanted.
+-- The changes of a graph after a revision, oldest first, at most :limit; of their ids the first :max_ids. `wanted`:
+-- whether the change touched a node with one of :kinds and one of :tags among :nodes (each null: any), before or after
+-- the change, or an observation or a relation of such a node. A change that cannot be compared, since it has too many
+-- ids or is before the horizon, is wanted.
 WITH page AS (
     SELECT revision, at, actor, operation, counts, ids
     FROM changes

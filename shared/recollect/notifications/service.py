@@ -1,4 +1,4 @@
-"""Use cases of notifications: what was written since somebody looked, as far as they may see it."""
+"""Use cases of notifications: the changes since a caller last looked, as far as it may see them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,32 +14,34 @@ from recollect.platform.transactions import Transaction
 
 
 async def changes_after(tx: Transaction, graph_id: UUID, only: ChangeFilter, *, since: int, limit: int) -> FoundChanges:
-    """The wanted ones among the next `limit` changes of a graph after a revision; raises Forbidden."""
+    """The changes that pass a filter among the next `limit` changes of a graph after a revision; raises Forbidden."""
     if only.is_empty:
         found = await graphs.changes_of(tx, graph_id, since=since, limit=limit + 1)
-        judged = [(change, True) for change in found]
+        changes = [(change, True) for change in found]
     else:
         tx.caller.require_graph(graph_id)
-        judged = await store.list_filtered_changes(tx, graph_id, only, since=since, ids=graphs.MAX_IDS, limit=limit + 1)
-    page = judged[:limit]
+        changes = await store.list_filtered_changes(
+            tx, graph_id, only, since=since, ids=graphs.MAX_IDS, limit=limit + 1
+        )
+    page = changes[:limit]
     reached = page[-1][0].revision if page else since
-    return FoundChanges(tuple(change for change, wanted in page if wanted), reached, len(judged) > limit)
+    return FoundChanges(tuple(change for change, passes in page if passes), reached, len(changes) > limit)
 
 
 async def look(tx: Transaction, watched: Sequence[Watched]) -> list[Seen | None]:
-    """How each of these is now; None for a graph that the caller may not use, or could not if it were there.
+    """The present state of each; None for a graph that the caller may not use, or could not use if it existed.
 
-    A graph is asked for once, and so are the names of all its nodes that are watched.
+    Each graph is read once, and so are the names of all its watched nodes.
     """
-    names: dict[str, list[str]] = {each.graph: [] for each in watched}
-    for each in watched:
-        names[each.graph] += [] if each.node is None else [each.node]
-    states = {graph: await _state(tx, graph, named) for graph, named in names.items()}
-    return [_seen(each, states[each.graph]) for each in watched]
+    names: dict[str, list[str]] = {part.graph: [] for part in watched}
+    for part in watched:
+        names[part.graph] += [] if part.node is None else [part.node]
+    states = {graph: await _state(tx, graph, node_names) for graph, node_names in names.items()}
+    return [_seen(part, states[part.graph]) for part in watched]
 
 
 async def has_changed(tx: Transaction, watched: Watched, before: Seen, now: Seen) -> bool:
-    """Whether what is watched was written between two looks; where that would cost too much to tell, it was."""
+    """Whether the watched part was written between two looks; True if finding that out would cost too much."""
     if now.graph_id is None or before.graph_id != now.graph_id or now.revision < before.revision:
         return now.graph_id != before.graph_id or now.revision != before.revision
     if watched.is_whole or now.revision == before.revision:
@@ -60,7 +62,7 @@ async def graph_names(tx: Transaction) -> frozenset[tuple[UUID, str]]:
 
 @dataclass(frozen=True, slots=True)
 class _GraphState:
-    """A graph (None: there is none), its newest revision, and the nodes that were asked for by name."""
+    """A graph (None: it does not exist), its newest revision, and the watched nodes by name."""
 
     graph_id: UUID | None
     revision: int = 0

@@ -15,7 +15,7 @@ queries = Queries(__package__)
 async def list_filtered_changes(
     tx: Transaction, graph_id: UUID, only: ChangeFilter, *, since: int, ids: int, limit: int
 ) -> list[tuple[Change, bool]]:
-    """The changes of a graph after a revision, oldest first, each with whether it is wanted."""
+    """The changes of a graph after a revision, oldest first, each with whether it passes the filter."""
     rows = await tx.fetch(
         queries.list_filtered_changes,
         graph_id=graph_id,

@@ -1,7 +1,7 @@
 """A file of any format and size in bounded batches; each is written in one revision.
 
-Each reading of a file gives the same batches: an import that was interrupted reads it again and skips as many batches
-as it had written. Memory is that of one batch, and of hashes of the names that were read.
+Each reading of a file gives the same batches: an import that was interrupted reads it again and skips the batches that
+it had written. Memory holds one batch, and hashes of the names that were read.
 """
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -26,7 +26,7 @@ SMALL_LINES = 100_000
 """Most lines of a file that one call reads: many more than items, since an item may have several lines."""
 
 SLICE = 50
-"""Items that are read before other computations may have their turn."""
+"""Items that are read before other computations get a turn."""
 
 MAX_LATE = 100_000
 """Most entities of one file whose parents come after them: they are kept until the end."""
@@ -34,7 +34,7 @@ MAX_LATE = 100_000
 
 @dataclass(frozen=True, slots=True)
 class ImportBatch:
-    """Items to write in one revision, and what was found among them that cannot be imported. `number` counts from 0."""
+    """Items to write in one revision, and the problems found among them. `number` counts from 0."""
 
     number: int
     items: tuple[ParsedRecord, ...]
@@ -50,23 +50,23 @@ class ImportBatch:
 def read_items(format_name: str, chunks: Iterable[bytes]) -> Read:
     """The items of a file, one after the other; placements come last. Parents that would form a cycle are problems.
 
-    Raises InvalidInput for a format that cannot be read, and where the rest of the file is unreadable.
+    Raises InvalidInput for a format that cannot be read, and if the rest of the file is unreadable.
     """
     reader = reader_named(format_name)
-    return _dated(_placed(reader.read(decoded(chunks, by_line=reader.by_line))))
+    return _with_expiries(_with_late_parents(reader.read(decoded(chunks, by_line=reader.by_line))))
 
 
 def read_batches(format_name: str, chunks: Iterable[bytes]) -> Iterator[ImportBatch]:
     """The batches of a file, in order. Raises InvalidInput as `read_items` does."""
-    number, filling = 0, _Filling()
+    number, builder = 0, _BatchBuilder()
     for item in read_items(format_name, chunks):
         size = _bytes(item)
-        if not filling.has_room(item, size):
-            yield filling.batch(number)
-            number, filling = number + 1, _Filling()
-        filling.add(item, size)
-    if filling.items or filling.problems:
-        yield filling.batch(number)
+        if not builder.has_room(item, size):
+            yield builder.batch(number)
+            number, builder = number + 1, _BatchBuilder()
+        builder.add(item, size)
+    if builder.items or builder.problems:
+        yield builder.batch(number)
 
 
 def read_small(
@@ -95,13 +95,13 @@ def read_small(
     return items, problems
 
 
-def _placed(items: Read) -> Read:
+def _with_late_parents(items: Read) -> Read:
     """The items; a parent that comes after its entity is taken out of it, and follows at the end as a placement.
 
-    A parent that would close a cycle is a problem. This is found here, since only here the whole file passes.
+    A parent that would close a cycle is a problem. It is found here, because no other function sees the whole file.
     """
-    met: set[int] = set()  # Hashes, since a name may be long.
-    above: dict[int, int] = {}
+    seen: set[int] = set()  # Hashes, since a name may be long.
+    parents: dict[int, int] = {}
     late: list[tuple[str, Placement]] = []
     for item in items:
         record = item.record if isinstance(item, ParsedRecord) else None
@@ -109,61 +109,61 @@ def _placed(items: Read) -> Read:
             late.append((item.where, record))
             continue
         if isinstance(record, EntityRecord):
-            met.add(hash(record.name))
+            seen.add(hash(record.name))
             if record.parent_id is not None:
                 where, link = f"{item.where}.parentId", Placement(name=record.name, parent_id=record.parent_id)
-                bare = ParsedRecord(item.where, msgspec.structs.replace(record, parent_id=None))
-                if hash(link.parent_id) not in met:
+                orphan = ParsedRecord(item.where, msgspec.structs.replace(record, parent_id=None))
+                if hash(link.parent_id) not in seen:
                     late.append((where, link))
-                    item = bare
-                elif not _links(above, link):
+                    item = orphan
+                elif not _add_link(parents, link):
                     yield ImportProblem(where, CYCLE, of_part=True)
-                    item = bare
+                    item = orphan
         if len(late) > MAX_LATE:
             raise TooLarge(f"The parents of more than {MAX_LATE} entities come after them: put parents first")
         yield item
     for where, link in late:
-        yield ParsedRecord(where, link) if _links(above, link) else ImportProblem(where, CYCLE, of_part=True)
+        yield ParsedRecord(where, link) if _add_link(parents, link) else ImportProblem(where, CYCLE, of_part=True)
 
 
-def _links(above: dict[int, int], link: Placement) -> bool:
-    """Record a parent in `above`, by hashes. Returns False, and records nothing, if it would close a cycle.
+def _add_link(parents: dict[int, int], link: Placement) -> bool:
+    """Record a parent in `parents`, by hashes. Returns False, and records nothing, if it would close a cycle.
 
     If a name gets several parents, the first counts, as with `skip` and `merge`. So an entity that has a parent never
-    gets another one, and its entry in `above` may be replaced by any of its ancestors, which keeps the ways short.
+    gets another one, and its entry in `parents` may be replaced by any of its ancestors, which keeps the paths short.
     """
     name, top = hash(link.name), hash(link.parent_id)
-    if name in above:
+    if name in parents:
         return True
-    while top in above:
-        above[top] = above.get(above[top], above[top])
-        top = above[top]
+    while top in parents:
+        parents[top] = parents.get(parents[top], parents[top])
+        top = parents[top]
     if top == name:
         return False
-    above[name] = top
+    parents[name] = top
     return True
 
 
-def _dated(items: Read) -> Read:
-    """The items, each with the moment until which there is what it refers to, as far as the file told before it."""
+def _with_expiries(items: Read) -> Read:
+    """The items, each with the earliest expiry of the items before it to which it refers."""
     expiring = ExpiringRecords()
     for item in items:
         if isinstance(item, ParsedRecord):
             expiring.note(item.record)
-            yield expiring.dated(item)
+            yield expiring.with_expiry(item)
         else:
             yield item
 
 
 @dataclass(slots=True)
-class _Filling:
+class _BatchBuilder:
     items: list[ParsedRecord]
     problems: list[ImportProblem]
     observations: int
-    held: int
+    size: int
 
     def __init__(self) -> None:
-        self.items, self.problems, self.observations, self.held = [], [], 0, 0
+        self.items, self.problems, self.observations, self.size = [], [], 0, 0
 
     def has_room(self, item: ParsedRecord | ImportProblem, size: int) -> bool:
         if isinstance(item, ImportProblem):
@@ -171,7 +171,7 @@ class _Filling:
         return not self.items or (
             len(self.items) < BATCH_ITEMS
             and self.observations + _observations(item) <= BATCH_OBSERVATIONS
-            and self.held + size <= BATCH_BYTES
+            and self.size + size <= BATCH_BYTES
         )
 
     def add(self, item: ParsedRecord | ImportProblem, size: int) -> None:
@@ -180,7 +180,7 @@ class _Filling:
             return
         self.items.append(item)
         self.observations += _observations(item)
-        self.held += size
+        self.size += size
 
     def batch(self, number: int) -> ImportBatch:
         return ImportBatch(number, tuple(self.items), tuple(self.problems))

@@ -1,8 +1,8 @@
 """Try an import batch by batch without keeping anything, and provide what a batch needs of earlier ones.
 
-Each batch is written as the import would write it, and rolled back. What it refers to in earlier batches (a name that
-comes again, a parent, a fact at an end of a relation) is written before it, in the smallest form that makes it be
-there.
+Each batch is written as the import would write it, and rolled back. Items of earlier batches to which it refers (a
+repeated name, a parent, a fact at an end of a relation) are written before it, in the smallest form that makes them
+exist.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,48 +20,48 @@ from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import service as nodes
 from recollect.platform.transactions import Transaction
 from recollect.transfer import service, store
-from recollect.transfer.expired import is_over
+from recollect.transfer.expired import is_expired
 from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.model import ImportProblem, ImportResult, Strategy
 from recollect.transfer.records import EntityRecord, FactKey, FactRecord, Placement, RelationRecord
 
 MAX_SEEN = 1_000_000
-"""Most entities, facts and relations of a file that is tried: each is noted (about 70 bytes)."""
+"""Most entities, facts and relations of a file in a dry run: each is noted (about 70 bytes)."""
 
 MAX_ADDED = 100_000
-"""Most entities and facts that others may write while a file is tried."""
+"""Most entities and facts that others may write during a dry run."""
 
 MEANWHILE = "somebody else made it while this was imported"
 
 
 @dataclass(slots=True)
 class SeenRecords:
-    """Hashes of what the file held so far."""
+    """Hashes of the records read so far."""
 
     keys: set[int] = field(default_factory=set)
 
     def note(self, items: Sequence[ParsedRecord]) -> None:
         """Add these items, without those that have expired and are skipped. Raises TooLarge for more than MAX_SEEN."""
         now = datetime.now(UTC)
-        lasting = (item.record for item in items if not is_over(item.record, now))
+        lasting = (item.record for item in items if not is_expired(item.record, now))
         self.keys.update(key for record in lasting if (key := _key(record)) is not None)
         if len(self.keys) > MAX_SEEN:
             raise TooLarge(f"A file that is tried first holds at most {MAX_SEEN} entities, facts and relations")
 
     def needed(self, items: Sequence[ParsedRecord]) -> list[ParsedRecord]:
-        """Records that create what these items refer to, as far as it was noted before."""
+        """Records that create the noted entities, facts and relations to which these items refer."""
         return [
-            ParsedRecord(item.where, one)
+            ParsedRecord(item.where, record)
             for item in items
-            for one in _referenced(item.record)
-            if _key(one) in self.keys
+            for record in _referenced(item.record)
+            if _key(record) in self.keys
         ]
 
 
 async def dry_run_items(
     tx: Transaction, graph_id: UUID | None, items: Sequence[ParsedRecord], strategy: Strategy, seen: SeenRecords
 ) -> ImportResult:
-    """What importing a batch would do after the noted ones. Nothing is kept. `graph_id` None: as in an empty graph.
+    """The result of importing a batch after the noted ones. Nothing is stored. `graph_id` None: in an empty graph.
 
     Raises NotFound, Forbidden, and Conflict under FAIL.
     """
@@ -84,7 +84,7 @@ async def require_none_added(tx: Transaction, revision: Revision, since: datetim
             "Too much was written to the graph during the import. Try again.",
             code=ErrorCode.VERSION_CONFLICT,
         )
-    if any(_key(one) in seen.keys for one in added):
+    if any(_key(record) in seen.keys for record in added):
         raise Conflict("Somebody created an entity or a fact of the file during the import.", code=ErrorCode.NAME_TAKEN)
 
 
@@ -96,17 +96,17 @@ async def find_concurrent_writes(
     ends = [item.record.end for item in items if isinstance(item.record, FactRecord)]
     found = await nodes.find_named(GraphView(tx, revision.graph), names) if names else {}
     facts = await store.find_facts(tx, revision.graph, ends) if ends else {}
-    there = {_key(_named(name)) for name, node in found.items() if not node.placeholder}
-    there |= {_key(FactRecord(text=end.text, thread=end.thread, status=end.status)) for end in facts}
+    existing = {_key(_named(name)) for name, node in found.items() if not node.placeholder}
+    existing |= {_key(FactRecord(text=end.text, thread=end.thread, status=end.status)) for end in facts}
     return [
         ImportProblem(item.where, MEANWHILE)
         for item in items
-        if isinstance(item.record, EntityRecord | FactRecord) and _key(item.record) in there
+        if isinstance(item.record, EntityRecord | FactRecord) and _key(item.record) in existing
     ]
 
 
 def _allowed(items: Sequence[ParsedRecord], revision: Revision) -> list[ParsedRecord]:
-    """The items with a type that the graph allows. Their own types do not matter: they only have to be there."""
+    """The items with a type that the graph allows. Their own types do not matter: they only have to exist."""
     kind = next(iter(revision.graph.kind_whitelist or ()), "")
     types = {EntityRecord: {"entity_type": kind}, FactRecord: {"kind": kind}}
     return [

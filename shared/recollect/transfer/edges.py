@@ -12,7 +12,7 @@ from recollect.graph.relations.model import Edge, NewEdge
 from recollect.json_values import same_json
 from recollect.platform.transactions import Transaction
 from recollect.transfer import store
-from recollect.transfer.expired import hangs_on_expired
+from recollect.transfer.expired import refers_to_expired
 from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.model import ImportProblem, ImportResult, Strategy
 from recollect.transfer.records import End, FactKey, RelationRecord
@@ -25,36 +25,38 @@ async def import_relations(
 ) -> ImportResult:
     """Write the relations among some items; return the counts and problems.
 
-    One of a fact that has expired since is skipped.
+    A relation of a fact that has expired since the export is skipped.
     """
     records = [(item, item.record) for item in items if isinstance(item.record, RelationRecord)]
     if not records:
         return ImportResult()
     ends = unique(end for _, record in records for end in (record.from_, record.to))
     facts = [end for end in ends if isinstance(end, FactKey)]
-    said = await store.find_facts(tx, revision.graph, facts) if facts else {}
-    found: dict[End, UUID] = dict(said.items())
+    ids_by_fact = await store.find_facts(tx, revision.graph, facts) if facts else {}
+    found: dict[End, UUID] = dict(ids_by_fact.items())
     missing = {end for end in facts if end not in found}
     sound = [record for _, record in records if not {record.from_, record.to} & missing]
-    loose = [item for item, record in records if {record.from_, record.to} & missing]
-    broken = [item for item in loose if not hangs_on_expired(item.until, revision.at)]
+    dangling = [item for item, record in records if {record.from_, record.to} & missing]
+    broken = [item for item in dangling if not refers_to_expired(item.until, revision.at)]
     problems = [ImportProblem(item.where, NO_SUCH_FACT) for item in broken]
     names = unique(end for record in sound for end in (record.from_, record.to) if isinstance(end, str))
     named = await nodes.ensure_named(tx, revision, names) if names else {}
     found |= {name: node.id for name, node in named.items()}
-    wanted = [_edge(record, found) for record in sound]
-    touched = set(revision.ids)
-    stored = await relations.put_edges(tx, revision, wanted) if wanted else []
-    fresh = {edge.id for edge in stored}.intersection(revision.ids) - touched
-    known = {edge.id: (edge, new) for edge, new in zip(stored, wanted, strict=True) if edge.id not in fresh}
+    new_edges = [_edge(record, found) for record in sound]
+    ids_before = set(revision.ids)
+    stored = await relations.put_edges(tx, revision, new_edges) if new_edges else []
+    created = {edge.id for edge in stored}.intersection(revision.ids) - ids_before
+    existing = {edge.id: (edge, new) for edge, new in zip(stored, new_edges, strict=True) if edge.id not in created}
     changed = [
-        (edge, then) for edge, new in known.values() if (then := _then(edge, new, strategy)) and _differs(edge, then)
+        (edge, replacement)
+        for edge, new in existing.values()
+        if (replacement := _replacement(edge, new, strategy)) and _differs(edge, replacement)
     ]
     await relations.rewrite_edges(tx, revision, changed)
     return ImportResult(
-        relations_created=len(fresh),
+        relations_created=len(created),
         relations_updated=len(changed),
-        relations_skipped=len(records) - len(broken) - len(fresh) - len(changed),
+        relations_skipped=len(records) - len(broken) - len(created) - len(changed),
         problems=tuple(problems),
     )
 
@@ -70,8 +72,8 @@ def _edge(record: RelationRecord, ends: Mapping[End, UUID]) -> NewEdge:
     )
 
 
-def _then(edge: Edge, new: NewEdge, strategy: Strategy) -> NewEdge | None:
-    """The edge that replaces one that is there."""
+def _replacement(edge: Edge, new: NewEdge, strategy: Strategy) -> NewEdge | None:
+    """The edge that replaces an existing one, None if that stays."""
     kept = replace(new, actor=edge.created_by, created_at=edge.created_at)
     match strategy:
         case Strategy.REPLACE:

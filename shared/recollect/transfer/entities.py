@@ -1,4 +1,4 @@
-"""Import entities: create them, or change those that are there as the strategy says."""
+"""Import entities: create them, or change existing ones as the strategy says."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import NewObservation, Observation
 from recollect.platform.computing import each
 from recollect.platform.transactions import Transaction
-from recollect.transfer.expired import hangs_on_expired
+from recollect.transfer.expired import refers_to_expired
 from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.merged_records import (
     MergedRecord,
@@ -33,7 +33,7 @@ NO_SUCH_PARENT = "no entity has this name"
 
 @dataclass(frozen=True, slots=True)
 class _ExistingEntity:
-    """An entity that is there, its record in the file, and the fields that it gets."""
+    """An existing entity, its record in the file, and the fields that it gets."""
 
     head: NodeHead
     record: EntityRecord
@@ -45,62 +45,64 @@ async def import_entities(
 ) -> tuple[ImportResult, set[str]]:
     """Write the entities among some items; return the counts, and the names of entities that were left unchanged.
 
-    Raises Conflict under FAIL for a name that an entity has, or that comes twice.
+    Raises Conflict under FAIL for a name that an entity already has, or that comes twice.
     """
-    wanted = merge_entity_records(items, strategy)
-    parents = [w.record.parent_id for w in wanted.values() if w.record.parent_id]
-    found = await nodes.find_named(GraphView(tx, revision.graph), unique([*wanted, *parents]))
-    there = {name for name in wanted if name in found and not found[name].placeholder}
-    if strategy is Strategy.FAIL and there:
-        name = next(name for name in wanted if name in there)
-        raise name_taken(name, wanted[name].where)
-    fresh = {name: w.record for name, w in wanted.items() if name not in there}
-    known = await _known(tx, revision, {name: wanted[name].record for name in there}, found, strategy)
-    ids = await _create(tx, revision, fresh, found) | {name: one.head.id for name, one in known.items()}
+    merged = merge_entity_records(items, strategy)
+    parents = [m.record.parent_id for m in merged.values() if m.record.parent_id]
+    found = await nodes.find_named(GraphView(tx, revision.graph), unique([*merged, *parents]))
+    existing_names = {name for name in merged if name in found and not found[name].placeholder}
+    if strategy is Strategy.FAIL and existing_names:
+        name = next(name for name in merged if name in existing_names)
+        raise name_taken(name, merged[name].where)
+    fresh = {name: m.record for name, m in merged.items() if name not in existing_names}
+    known = await _read_existing(tx, revision, {name: merged[name].record for name in existing_names}, found, strategy)
+    ids = await _create(tx, revision, fresh, found) | {name: entity.head.id for name, entity in known.items()}
     changed = await _rewrite(tx, revision, ids, fresh, known, strategy)
     touched, added = await _observe(tx, revision, fresh, known, strategy)
-    placed, problems = await _place(tx, revision, wanted, ids, found, known, strategy)
+    placed, problems = await _place(tx, revision, merged, ids, found, known, strategy)
     updated = changed | touched | placed
-    left = there if strategy in (Strategy.SKIP, Strategy.FAIL) else set()
-    return _counted(wanted, set(fresh), updated, added, problems), left
+    unchanged = existing_names if strategy in (Strategy.SKIP, Strategy.FAIL) else set()
+    return _count(merged, set(fresh), updated, added, problems), unchanged
 
 
 async def import_placements(
-    tx: Transaction, revision: Revision, items: Sequence[ParsedRecord], strategy: Strategy, *, left: set[str]
+    tx: Transaction, revision: Revision, items: Sequence[ParsedRecord], strategy: Strategy, *, unchanged: set[str]
 ) -> ImportResult:
-    """Put entities under their parents, except those in `left`. Only REPLACE takes an entity from another parent.
+    """Put entities under their parents, except those in `unchanged`. Only REPLACE takes an entity from another parent.
 
-    What has expired since has no place.
+    Links to entities that have expired since are skipped.
     """
-    links = [(i.where, i.record) for i in items if isinstance(i.record, Placement) and i.record.name not in left]
-    expired = {i.where for i in items if hangs_on_expired(i.until, revision.at)}
+    links = [(i.where, i.record) for i in items if isinstance(i.record, Placement) and i.record.name not in unchanged]
+    expired = {i.where for i in items if refers_to_expired(i.until, revision.at)}
     found = await nodes.find_named(
         GraphView(tx, revision.graph), unique(n for _, p in links for n in (p.name, p.parent_id))
     )
     ids = {name: node.id for name, node in found.items() if not node.placeholder}
-    lost = [where for where, p in links if not {p.name, p.parent_id} <= ids.keys() and where not in expired]
-    problems = [ImportProblem(where, NO_SUCH_PARENT) for where in lost]
+    dangling = [where for where, p in links if not {p.name, p.parent_id} <= ids.keys() and where not in expired]
+    problems = [ImportProblem(where, NO_SUCH_PARENT) for where in dangling]
     parents = {ids[p.name]: ids[p.parent_id] for _, p in links if {p.name, p.parent_id} <= ids.keys()}
     heads = await nodes.read_heads(tx, revision.graph, list(parents))
     moving = {
-        i: parent
-        for i, parent in parents.items()
-        if i in heads and (strategy is Strategy.REPLACE or heads[i].fields.parent_id is None)
+        node_id: parent
+        for node_id, parent in parents.items()
+        if node_id in heads and (strategy is Strategy.REPLACE or heads[node_id].fields.parent_id is None)
     }
     moved = await hierarchy.set_parents(tx, revision, moving)
-    refused = {i for i in moving if i not in moved and heads[i].fields.parent_id != moving[i]}
+    refused = {
+        node_id for node_id in moving if node_id not in moved and heads[node_id].fields.parent_id != moving[node_id]
+    }
     problems += [ImportProblem(where, CYCLE) for where, p in links if ids.get(p.name) in refused]
     return ImportResult(problems=tuple(problems))
 
 
-async def _known(
+async def _read_existing(
     tx: Transaction,
     revision: Revision,
     records: Mapping[str, EntityRecord],
     found: Mapping[str, NodeRef],
     strategy: Strategy,
 ) -> dict[str, _ExistingEntity]:
-    """The entities that are there and that the strategy changes."""
+    """The existing entities that the strategy changes."""
     if strategy in (Strategy.SKIP, Strategy.FAIL) or not records:
         return {}
     heads = await nodes.read_heads(tx, revision.graph, [found[name].id for name in records])
@@ -119,18 +121,18 @@ async def _known(
 async def _create(
     tx: Transaction, revision: Revision, fresh: Mapping[str, EntityRecord], found: Mapping[str, NodeRef]
 ) -> dict[str, UUID]:
-    """Create entities, under parents that are there already; return their ids by name."""
+    """Create entities, under parents that exist already; return their ids by name."""
     parents = {name: node.id for name, node in found.items() if not node.placeholder}
-    wanted = [fields_of(record, parents.get(record.parent_id or "")) for record in fresh.values()]
+    fields = [fields_of(record, parents.get(record.parent_id or "")) for record in fresh.values()]
     began = [record.created_at for record in fresh.values()]
-    told = {name for name, record in fresh.items() if _lasts(record)}
-    return dict(zip(fresh, await nodes.create_nodes(tx, revision, wanted, began=began, told=told), strict=True))
+    lasting = {name for name, record in fresh.items() if _has_lasting_text(record)}
+    return dict(zip(fresh, await nodes.create_nodes(tx, revision, fields, began=began, told=lasting), strict=True))
 
 
-def _lasts(record: EntityRecord) -> bool:
-    """Whether something of what a record tells of its entity is sure to last."""
-    said = observation_records(record)
-    return any(one.status == ACTIVE for one in said) and all(one.expires_at is None for one in said)
+def _has_lasting_text(record: EntityRecord) -> bool:
+    """Whether a record has an active observation, and no observation that expires."""
+    attributes = observation_records(record)
+    return any(a.status == ACTIVE for a in attributes) and all(a.expires_at is None for a in attributes)
 
 
 async def _rewrite(
@@ -142,14 +144,18 @@ async def _rewrite(
     strategy: Strategy,
 ) -> set[str]:
     """Give entities their fields and aliases; return the names of those existing ones that changed."""
-    records = {**fresh, **{name: one.record for name, one in known.items()}}
-    others = {ids[name]: [a for a in record.aliases if a != name] for name, record in records.items()}
-    bare = [one.head.id for one in known.values()] if strategy is Strategy.REPLACE else []
+    records = {**fresh, **{name: entity.record for name, entity in known.items()}}
+    aliases_by_id = {ids[name]: [a for a in record.aliases if a != name] for name, record in records.items()}
+    replaced = [entity.head.id for entity in known.values()] if strategy is Strategy.REPLACE else []
     renamed: set[UUID] = set()
-    if bare or any(others.values()):
-        renamed = await aliases.alias(tx, revision, others, replaced=bare)
-    changed = {n: one for n, one in known.items() if not one.fields.says(one.head.fields) or one.head.id in renamed}
-    await nodes.rewrite(tx, revision, [Rewrite(one.head, one.fields) for one in changed.values()])
+    if replaced or any(aliases_by_id.values()):
+        renamed = await aliases.alias(tx, revision, aliases_by_id, replaced=replaced)
+    changed = {
+        name: entity
+        for name, entity in known.items()
+        if not entity.fields.says(entity.head.fields) or entity.head.id in renamed
+    }
+    await nodes.rewrite(tx, revision, [Rewrite(entity.head, entity.fields) for entity in changed.values()])
     return set(changed)
 
 
@@ -160,21 +166,22 @@ async def _observe(
     known: Mapping[str, _ExistingEntity],
     strategy: Strategy,
 ) -> tuple[set[str], list[Observation]]:
-    """Add observations and, under REPLACE, remove others; return the names of changed entities, and what is new."""
+    """Add observations and, under REPLACE, remove others; return the names of changed entities, and the new ones."""
     changed = await _rewrite_observations(tx, revision, known, strategy)
     removed = await _remove_observations(tx, revision, known) if strategy is Strategy.REPLACE else set()
-    records = [*fresh.values(), *(one.record for one in known.values())]
+    records = [*fresh.values(), *(entity.record for entity in known.values())]
     added: list[Observation] = []
-    for told in (True, False):  # A file without threads has an observation once, whatever thread it is from.
-        of_records = await each([r for r in records if bool(r.said) is told], lambda record: list(_statements(record)))
-        new = [said for statements in of_records for said in statements]
+    for has_attributes in (True, False):  # Without attributes, an observation is there once, whatever its thread.
+        of_kind = [record for record in records if bool(record.said) is has_attributes]
+        by_record = await each(of_kind, lambda record: list(_statements(record)))
+        new = [statement for statements in by_record for statement in statements]
         if new:
             added += await observations.add_observations(
                 tx,
                 revision,
                 new,
-                across_threads=not told,
-                revive=False,  # The strategy says which status each gets.
+                across_threads=not has_attributes,
+                revive=False,  # The strategy decides the status of each.
             )
     return changed | removed | {observation.entity for observation in added}, added
 
@@ -182,76 +189,77 @@ async def _observe(
 async def _rewrite_observations(
     tx: Transaction, revision: Revision, known: Mapping[str, _ExistingEntity], strategy: Strategy
 ) -> set[str]:
-    """Give existing observations the attributes that the file says; return the names of their entities.
+    """Give existing observations the attributes that the file has; return the names of their entities.
 
     Under REPLACE they get exactly these; else they gain those that they lack. A file without `said` changes nothing.
     """
-    told = {
-        (one.head.id, s.content, s.thread, s.status): s
-        for one in known.values()
-        if one.record.said
-        for s in _statements(one.record)
+    in_file = {
+        (entity.head.id, s.content, s.thread, s.status): s
+        for entity in known.values()
+        if entity.record.said
+        for s in _statements(entity.record)
     }
-    stored = await observations.list_observations(tx, [one.head.id for one in known.values()]) if told else []
-    before = [o for o in stored if (*o.key, o.status) in told]
-    after = [_rewritten(o, told[*o.key, o.status], strategy) for o in before]
+    ids = [entity.head.id for entity in known.values()]
+    stored = await observations.list_observations(tx, ids) if in_file else []
+    before = [o for o in stored if (*o.key, o.status) in in_file]
+    after = [_rewritten(o, in_file[*o.key, o.status], strategy) for o in before]
     await observations.rewrite(tx, revision, before, after)
     return {new.entity for old, new in zip(before, after, strict=True) if not new.says(old)}
 
 
-def _rewritten(observation: Observation, told: NewObservation, strategy: Strategy) -> Observation:
+def _rewritten(observation: Observation, new: NewObservation, strategy: Strategy) -> Observation:
     if strategy is not Strategy.REPLACE:
-        return observation.with_attributes(observation.enriched(told))
-    return replace(observation.with_attributes(told), reason=told.reason)
+        return observation.with_attributes(observation.enriched(new))
+    return replace(observation.with_attributes(new), reason=new.reason)
 
 
 async def _remove_observations(tx: Transaction, revision: Revision, known: Mapping[str, _ExistingEntity]) -> set[str]:
     """Remove the observations of existing entities that the file does not have; return the names of the entities."""
-    kept = {one.head.id: _observation_key(one.record) for one in known.values()}
+    kept = {entity.head.id: _observation_keys(entity.record) for entity in known.values()}
     stored = await observations.list_observations(tx, list(kept))
-    gone = [observation for observation in stored if kept[observation.node_id].isdisjoint(_forms(observation))]
+    gone = [observation for observation in stored if kept[observation.node_id].isdisjoint(_possible_keys(observation))]
     if gone:
         await observations.remove_observations_by_id(tx, revision, [observation.id for observation in gone])
     return {observation.entity for observation in gone}
 
 
-def _observation_key(record: EntityRecord) -> set[tuple[Any, ...]]:
-    """The keys of the observations of a record: text, and thread, status and times where the file tells them."""
+def _observation_keys(record: EntityRecord) -> set[tuple[Any, ...]]:
+    """The keys of the observations of a record: text, and thread, status and times if the file has them."""
     if not record.said:
         return {(content,) for content in record.observations}
-    said = zip(record.observations, record.said, strict=True)
-    return {(content, one.thread, one.status, one.at, one.expires_at) for content, one in said}
+    pairs = zip(record.observations, record.said, strict=True)
+    return {(content, a.thread, a.status, a.at, a.expires_at) for content, a in pairs}
 
 
-def _forms(observation: Observation) -> Iterable[tuple[Any, ...]]:
-    """The keys (`_observation_key`) that a file may have for an observation: its text, or all but or with its time."""
-    said = observation.content, observation.thread, observation.status
+def _possible_keys(observation: Observation) -> Iterable[tuple[Any, ...]]:
+    """The `_observation_keys` that a file may have for an observation: its text, or all, with or without its time."""
+    key = observation.content, observation.thread, observation.status
     expires_at = observation.expires_at
-    return ((observation.content,), (*said, None, expires_at), (*said, observation.said_at, expires_at))
+    return ((observation.content,), (*key, None, expires_at), (*key, observation.said_at, expires_at))
 
 
 def _statements(record: EntityRecord) -> Iterable[NewObservation]:
-    for content, said in zip(record.observations, observation_records(record), strict=True):
+    for content, attributes in zip(record.observations, observation_records(record), strict=True):
         yield NewObservation(
             record.name,
             content,
-            said.thread,
-            said.at,
-            said.expires_at,
-            said.status,
-            said.reason,
-            kind=said.kind,
-            tags=tuple(said.tags),
-            importance=said.importance,
-            source=said.source,
-            metadata=said.metadata,
+            attributes.thread,
+            attributes.at,
+            attributes.expires_at,
+            attributes.status,
+            attributes.reason,
+            kind=attributes.kind,
+            tags=tuple(attributes.tags),
+            importance=attributes.importance,
+            source=attributes.source,
+            metadata=attributes.metadata,
         )
 
 
 async def _place(
     tx: Transaction,
     revision: Revision,
-    wanted: Mapping[str, MergedRecord],
+    merged: Mapping[str, MergedRecord],
     ids: Mapping[str, UUID],
     found: Mapping[str, NodeRef],
     known: Mapping[str, _ExistingEntity],
@@ -262,10 +270,10 @@ async def _place(
     links: dict[UUID, UUID | None] = {}
     problems = []
     for name, node_id in ids.items():
-        parent, head = wanted[name].record.parent_id, known[name].head if name in known else None
+        parent, head = merged[name].record.parent_id, known[name].head if name in known else None
         if parent and parent not in live:
-            if not hangs_on_expired(wanted[name].until, revision.at):
-                problems.append(ImportProblem(f"{wanted[name].where}.parentId", NO_SUCH_PARENT))
+            if not refers_to_expired(merged[name].until, revision.at):
+                problems.append(ImportProblem(f"{merged[name].where}.parentId", NO_SUCH_PARENT))
         elif head is None and parent and (parent not in found or found[parent].placeholder):
             links[node_id] = live[parent]
         elif head and (strategy is Strategy.REPLACE or (parent and head.fields.parent_id is None)):
@@ -275,24 +283,24 @@ async def _place(
     for node_id in links.keys() - moved:
         before = known[names[node_id]].head.fields.parent_id if names[node_id] in known else None
         if before != links[node_id]:
-            problems.append(ImportProblem(f"{wanted[names[node_id]].where}.parentId", CYCLE))
+            problems.append(ImportProblem(f"{merged[names[node_id]].where}.parentId", CYCLE))
     return {names[node_id] for node_id in moved if names[node_id] in known}, problems
 
 
-def _counted(
-    wanted: Mapping[str, MergedRecord],
+def _count(
+    merged: Mapping[str, MergedRecord],
     fresh: set[str],
     updated: set[str],
     added: list[Observation],
     problems: list[ImportProblem],
 ) -> ImportResult:
     """Count what happened to each record. A later record of a name counts as a change if it added an observation."""
-    brought = {(observation.entity, observation.content) for observation in added}
+    added_keys = {(observation.entity, observation.content) for observation in added}
     created, changed, skipped = len(fresh), 0, 0
-    for name, one in wanted.items():
-        for place, record in enumerate(one.given):
-            new = {(name, content) for content in record.observations} & brought
-            brought -= new
+    for name, entity in merged.items():
+        for place, record in enumerate(entity.records):
+            new = {(name, content) for content in record.observations} & added_keys
+            added_keys -= new
             if place == 0 and name in fresh:
                 continue
             if new or (place == 0 and name in updated):

@@ -1,7 +1,7 @@
-"""What has expired since a file was written is skipped on import, and so is what hangs on it.
+"""Items that have expired since a file was written are skipped on import, and so are items that refer to them.
 
 A relation of such a fact, or a child of such an entity, may come in a later batch, which knows nothing of the fact or
-the entity. So each item says until when there is what it refers to, as far as the file tells.
+the entity. So each item carries the earliest expiry of the items to which it refers, as far as the file has it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,41 +12,41 @@ from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.records import AnyRecord, EntityRecord, FactKey, FactRecord, Placement, RelationRecord
 
 LEAST = timedelta(minutes=1)
-"""What expires sooner is not imported: it would be gone before all that belongs to it is there."""
+"""Items that expire sooner are not imported: they would be gone before all that belongs to them is imported."""
 
 SOON = timedelta(days=1)
-"""What expires later is not over before what hangs on it was read and written."""
+"""Items that expire later are still there when the items that refer to them have been read and written."""
 
 MAX_NOTED = 100_000
-"""Records that are noted of one file at most, some 15 MB: a file is read without holding it."""
+"""Records of one file that are noted, at most (some 15 MB): files are larger than memory."""
 
 
-def is_over(record: AnyRecord, now: datetime) -> bool:
+def is_expired(record: AnyRecord, now: datetime) -> bool:
     """Whether an entity or a fact has expired, or will within LEAST."""
     return isinstance(record, EntityRecord | FactRecord) and _is_past(record.expires_at, now)
 
 
-def hangs_on_expired(until: datetime | None, now: datetime) -> bool:
-    """Whether something that an item refers to is over: what an item's `until` says."""
+def refers_to_expired(until: datetime | None, now: datetime) -> bool:
+    """Whether something that an item refers to has expired, by the item's `until`."""
     return _is_past(until, now)
 
 
-def sooner(one: datetime | None, other: datetime | None) -> datetime | None:
+def earlier(first: datetime | None, second: datetime | None) -> datetime | None:
     """The earlier of two moments, where None is never."""
-    return min((moment for moment in (one, other) if moment is not None), default=None)
+    return min((moment for moment in (first, second) if moment is not None), default=None)
 
 
 @dataclass(slots=True)
 class ExpiringRecords:
-    """When the entities and facts of a file expire that do soon, by hashes: a name or a text may be long.
+    """The expiries of entities and facts of a file that expire within SOON, by hashes: a name or a text may be long.
 
-    Of a file of very many such, the first MAX_NOTED are known; what hangs on others is broken.
+    Only the first MAX_NOTED of a file are noted; items that refer to others become problems.
     """
 
     ends: dict[int, datetime] = field(default_factory=dict)
 
     def note(self, record: AnyRecord) -> None:
-        """Add an entity or a fact. Of several of one name or text the last holds."""
+        """Add an entity or a fact. Of several with one name or text, the last counts."""
         if not isinstance(record, EntityRecord | FactRecord):
             return
         key = _key(record.name if isinstance(record, EntityRecord) else record.end)
@@ -55,20 +55,20 @@ class ExpiringRecords:
         elif key in self.ends or len(self.ends) < MAX_NOTED:
             self.ends[key] = record.expires_at
 
-    def dated(self, item: ParsedRecord) -> ParsedRecord:
-        """The item with the moment until which there is all that it refers to."""
+    def with_expiry(self, item: ParsedRecord) -> ParsedRecord:
+        """The item with the earliest expiry of the items to which it refers."""
         until = item.until
         for end in _referenced(item.record):
-            until = sooner(until, self.ends.get(_key(end)))
+            until = earlier(until, self.ends.get(_key(end)))
         return item if until == item.until else replace(item, until=until)
 
 
-def all_dated(items: Sequence[ParsedRecord]) -> list[ParsedRecord]:
-    """The items of a batch, each with the moment until which there is all that it refers to, in whatever order."""
+def with_expiries(items: Sequence[ParsedRecord]) -> list[ParsedRecord]:
+    """The items of a batch, each with the earliest expiry of the items to which it refers, before or after it."""
     expiring = ExpiringRecords()
     for item in items:
         expiring.note(item.record)
-    return [expiring.dated(item) for item in items]
+    return [expiring.with_expiry(item) for item in items]
 
 
 def _is_past(moment: datetime | None, now: datetime) -> bool:

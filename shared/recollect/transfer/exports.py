@@ -31,10 +31,10 @@ T = TypeVar("T")
 
 PAGE_ITEMS = 500
 PAGE_BYTES = 1024 * 1024
-"""What a step reads at once, which bounds its memory and the length of its transaction."""
+"""The most that a step reads, which bounds its memory and the length of its transaction."""
 
-AT_ONCE = 100
-"""Items of it that are written before other calls go on: a few milliseconds."""
+ITEMS_PER_TURN = 100
+"""Items that a step formats before other calls go on: a few milliseconds."""
 
 _FIRST = UUID(int=0)
 _ORDER = tuple(Stage)
@@ -68,7 +68,7 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class ExportChunk:
-    """A piece of the file, how many nodes and relations it has, and the cursor of the next; None: it is the last."""
+    """A piece of the file, its number of nodes and relations, and the cursor of the next piece, None after the last."""
 
     text: str
     items: int
@@ -90,7 +90,7 @@ async def open_export(
 
 
 async def export_of(view: GraphView, format_name: str, *, only: ExportSelection | None = None) -> Export:
-    """Begin an export of what a view shows; raises NotFound where there is no such graph."""
+    """Begin an export of the state that a view shows; raises NotFound if the graph does not exist."""
     graphs.require_there(view)
     graph, at = view.graph, view.at
     if at is None:
@@ -102,8 +102,8 @@ async def export_of(view: GraphView, format_name: str, *, only: ExportSelection 
 
 
 async def record_export(db: Database, caller: Caller, export: Export) -> None:
-    """Record that the caller takes this export, before the first of it is read."""
-    async with db.transaction(caller, also_suspended=True) as tx:  # It records that somebody reads.
+    """Record that the caller takes this export, before its first piece is read."""
+    async with db.transaction(caller, also_suspended=True) as tx:  # The only write is the record of a read.
         await audit.record(tx, Action.GRAPH_EXPORTED, named("graph", export.snapshot.graph_id), format=export.format)
 
 
@@ -118,8 +118,8 @@ async def export_step(
 ) -> ExportChunk:
     """The next piece of the file. `writer` None is the format's own, which keeps nothing between pieces."""
     writer = writer or format_named(export.format).writer
-    nothing_yet = cursor.after == _FIRST
-    text = writer.opening(cursor.stage) if nothing_yet else ""
+    is_stage_start = cursor.after == _FIRST
+    text = writer.opening(cursor.stage) if is_stage_start else ""
     if cursor.stage is Stage.RELATIONS:
         edges = await store.relations_as_of(
             tx,
@@ -130,7 +130,7 @@ async def export_step(
             limit=page_items,
             max_bytes=page_bytes,
         )
-        return _stepped(writer, cursor, text + await _written(writer.edges, edges.items, cursor), edges)
+        return _chunk_and_next(writer, cursor, text + await _format_items(writer.edges, edges.items, cursor), edges)
     named = cursor.stage is Stage.ENTITIES
     if not named and not writer.holds_facts:
         return ExportChunk("", 0, Cursor(Stage.RELATIONS, begun=cursor.begun and writer.is_one_list))
@@ -139,7 +139,7 @@ async def export_step(
     )
     shown = [node for node in nodes.items if node.record or writer.holds_placeholders]
     page = store.ExportPage(shown, nodes.last)
-    return _stepped(writer, cursor, text + await _written(writer.nodes, shown, cursor), page)
+    return _chunk_and_next(writer, cursor, text + await _format_items(writer.nodes, shown, cursor), page)
 
 
 async def export_chunks(
@@ -148,7 +148,8 @@ async def export_chunks(
     """The file in pieces, none of which is empty.
 
     No transaction is open while a piece is handed out: the reader may be slow, and would hold a connection that others
-    need. Each is read from the replica where that has what the primary has.
+    need. Each piece is read from the replica if the replica has the graph at the same
+    revision as the primary.
     """
     cursor: Cursor | None = START
     while cursor is not None:
@@ -160,15 +161,15 @@ async def export_chunks(
 
 
 async def export_step_beside(tx: Transaction, export: Export, cursor: Cursor) -> ExportChunk:
-    """The next piece of the file for a transaction that goes on, read likewise."""
+    """The next piece of the file, for a transaction that stays open; also read from the replica if possible."""
     return await read_beside(tx, export.snapshot.graph_id, partial(export_step, export=export, cursor=cursor))
 
 
 async def export_whole(tx: Transaction, export: Export, *, max_bytes: int, max_pages: int) -> str | None:
     """The file, or None if it has more bytes (as JSON text) or takes more steps than given.
 
-    Steps are counted because they bound the transaction: what a filter leaves out is read, too. Drawings number their
-    nodes, as those of the mcp-memory crate do, which is possible because the file is made in one go.
+    Steps are counted because they bound the transaction: items that a filter leaves out are read, too. Drawings number
+    their nodes, as the mcp-memory crate does, which is possible because the file is made in one go.
     """
     writer = type(format_named(export.format).writer)(Numbers())
     pieces: list[str] = []
@@ -198,17 +199,17 @@ def empty(format_name: str) -> str:
     return "".join(writer.opening(stage) + writer.closing(stage) for stage in stages)
 
 
-async def _written(write: Callable[..., str], items: Sequence[T], cursor: Cursor) -> str:
-    """Items of a stage as the format writes them, with other calls in between. Only where nothing is locked."""
-    text = write(items[:AT_ONCE], first=not cursor.begun)
-    for start in range(AT_ONCE, len(items), AT_ONCE):
+async def _format_items(write: Callable[..., str], items: Sequence[T], cursor: Cursor) -> str:
+    """Items of a stage as the format writes them. Other calls go on in between, so no lock may be held."""
+    text = write(items[:ITEMS_PER_TURN], first=not cursor.begun)
+    for start in range(ITEMS_PER_TURN, len(items), ITEMS_PER_TURN):
         await asyncio.sleep(0)
         await give_way()
-        text += write(items[start : start + AT_ONCE], first=False)
+        text += write(items[start : start + ITEMS_PER_TURN], first=False)
     return text
 
 
-def _stepped(
+def _chunk_and_next(
     writer: Writer, cursor: Cursor, text: str, page: store.ExportPage[ExportedNode] | store.ExportPage[ExportedEdge]
 ) -> ExportChunk:
     """A piece of the file, and the cursor of the next: after this page or, if it was the last, in the next stage."""

@@ -17,25 +17,25 @@ from recollect.transfer.records import FactKey, FactRecord
 async def import_facts(
     tx: Transaction, revision: Revision, items: Sequence[ParsedRecord], strategy: Strategy
 ) -> ImportResult:
-    """Write the facts among some items; return the counts. Raises Conflict under FAIL for one that is there."""
-    wanted: dict[FactKey, FactRecord] = {}
-    places: dict[FactKey, str] = {}
+    """Write the facts among some items; return the counts. Raises Conflict under FAIL for a fact that exists."""
+    records: dict[FactKey, FactRecord] = {}
+    first_places: dict[FactKey, str] = {}
     for item in items:
         assert isinstance(item.record, FactRecord)
         end = item.record.end
-        if end in wanted and strategy is Strategy.FAIL:
-            raise _known(item.where)
-        if end in wanted and strategy is Strategy.MERGE:
-            wanted[end] = merge_fact_records(wanted[end], item.record)
-        elif end not in wanted or strategy is Strategy.REPLACE:
-            wanted[end] = item.record
-        places.setdefault(end, item.where)
-    found = await store.find_facts(tx, revision.graph, list(wanted)) if wanted else {}
+        if end in records and strategy is Strategy.FAIL:
+            raise _fact_exists(item.where)
+        if end in records and strategy is Strategy.MERGE:
+            records[end] = merge_fact_records(records[end], item.record)
+        elif end not in records or strategy is Strategy.REPLACE:
+            records[end] = item.record
+        first_places.setdefault(end, item.where)
+    found = await store.find_facts(tx, revision.graph, list(records)) if records else {}
     if found and strategy is Strategy.FAIL:
-        raise _known(next(where for end, where in places.items() if end in found))
-    fresh = [record for end, record in wanted.items() if end not in found]
-    fields = [fields_of(record) for record in fresh]
-    await nodes.create_nodes(tx, revision, fields, began=[record.created_at for record in fresh])
+        raise _fact_exists(next(where for end, where in first_places.items() if end in found))
+    new_records = [record for end, record in records.items() if end not in found]
+    fields = [fields_of(record) for record in new_records]
+    await nodes.create_nodes(tx, revision, fields, began=[record.created_at for record in new_records])
     updated = 0
     if strategy in (Strategy.MERGE, Strategy.REPLACE) and found:
         heads = await nodes.read_heads(tx, revision.graph, list(found.values()))
@@ -43,16 +43,16 @@ async def import_facts(
         for end, node_id in found.items():
             if node_id not in heads:  # It has just expired.
                 continue
-            head, fields_then = heads[node_id], fields_of(wanted[end])
+            head, new_fields = heads[node_id], fields_of(records[end])
             if strategy is Strategy.MERGE:
-                fields_then = enriched(head.fields, fields_then)
-            if not fields_then.says(head.fields):
-                rewrites.append(Rewrite(head, fields_then))
+                new_fields = enriched(head.fields, new_fields)
+            if not new_fields.says(head.fields):
+                rewrites.append(Rewrite(head, new_fields))
         await nodes.rewrite(tx, revision, rewrites)
         updated = len(rewrites)
-    skipped = len(items) - len(fresh) - updated
-    return ImportResult(facts_created=len(fresh), facts_updated=updated, facts_skipped=skipped)
+    skipped = len(items) - len(new_records) - updated
+    return ImportResult(facts_created=len(new_records), facts_updated=updated, facts_skipped=skipped)
 
 
-def _known(where: str) -> Conflict:
+def _fact_exists(where: str) -> Conflict:
     return Conflict("There is a fact that says the same already.", code=ErrorCode.NAME_TAKEN, path=where)

@@ -23,14 +23,14 @@ from recollect.transfer.formats import FORMATS, reader_named
 from recollect.transfer.model import PROBLEMS_TYPE, Strategy
 
 MAX_READERS_FILES = 2
-"""Exports under way or kept, at most, of a credential that may read and not write."""
+"""Exports of a credential that may only read, at most, under way or stored."""
 
 FILES = frozenset({EXPORT_GRAPH, IMPORT_GRAPH})
 """The kinds that always leave a file. It may be empty: for an empty graph, or an import without problems."""
 
 
 async def delete_output(tx: Transaction, job_id: UUID) -> Job:
-    """Delete what a job left to be fetched; doing it twice changes nothing. Raises as `jobs.delete_output` does."""
+    """Delete the output of a job; doing it twice changes nothing. Raises as `jobs.delete_output` does."""
     job, deleted = await jobs.delete_output(tx, job_id)
     if deleted:
         await audit.record(tx, Action.JOB_OUTPUT_DELETED, named("job", job.id))
@@ -38,7 +38,7 @@ async def delete_output(tx: Transaction, job_id: UUID) -> Job:
 
 
 async def cancel_job(tx: Transaction, job_id: UUID, bounds: JobBounds) -> Job:
-    """Ask a job to end, as `jobs.cancel_job` does. Who began an export may, and whoever may write memory.
+    """Ask a job to end, as `jobs.cancel_job` does. That needs MEMORY_WRITE, or an export that the caller started.
 
     Raises NotFound, or Forbidden.
     """
@@ -54,12 +54,15 @@ async def start_export(tx: Transaction, export: Export, bounds: JobBounds) -> Jo
     An equal job (same revision, format and filter) that is under way is returned instead. Raises Forbidden, Conflict
     for too many jobs, TooLarge if the jobs of the tenant store too much already.
 
-    To read is enough, but a file is stored: who may not write has few at once, so that nobody who only reads fills what
-    imports need.
+    Reading is enough. But the file is stored, so a caller that may not write has few exports at once, and readers
+    cannot fill the storage that imports need.
     """
     arguments = {"format": export.format, "revision": export.snapshot.revision}
-    asked = msgspec.json.encode(replace(export.only, tags=tuple(sorted({tag.casefold() for tag in export.only.tags}))))
-    new = NewJob(EXPORT_GRAPH, export.snapshot.graph_id, arguments, total=total_of(export), held=True, asked=asked)
+    tags = tuple(sorted({tag.casefold() for tag in export.only.tags}))
+    filter_json = msgspec.json.encode(replace(export.only, tags=tags))
+    new = NewJob(
+        EXPORT_GRAPH, export.snapshot.graph_id, arguments, total=total_of(export), held=True, asked=filter_json
+    )
     if not tx.caller.may(Scope.MEMORY_WRITE):
         await jobs.require_few_kept(tx, new, MAX_READERS_FILES)
     job = await jobs.schedule(tx, new)
@@ -89,7 +92,7 @@ async def hold_import(
     reader_named(format_name)
     graph = await (graphs.open_graph if check else _graph)(tx, graph_name)
     arguments: dict[str, object] = {"format": format_name, "strategy": str(strategy)}
-    arguments |= {name: True for name, given in (("strict", strict), ("check", check)) if given}
+    arguments |= {name: True for name, is_set in (("strict", strict), ("check", check)) if is_set}
     job = await jobs.schedule(tx, NewJob(IMPORT_GRAPH, graph.id if graph else None, arguments, held=True))
     if graph is not None and not check:
         objects = named("graph", graph.id), named("job", job.id)
@@ -99,14 +102,14 @@ async def hold_import(
 
 def needs_dry_run(job: Job) -> bool:
     """Whether an import tries the whole file before it writes any of it."""
-    asked = job.arguments
-    return bool(asked.get("check") or asked.get("strict") or asked["strategy"] == Strategy.FAIL)
+    arguments = job.arguments
+    return bool(arguments.get("check") or arguments.get("strict") or arguments["strategy"] == Strategy.FAIL)
 
 
 async def read_export(tx: Transaction, job: Job) -> Export:
     """The export that a job writes."""
-    described = await jobs.read_input(tx, job, 0)
-    return msgspec.json.decode(described or b"", type=Export)
+    stored = await jobs.read_input(tx, job, 0)
+    return msgspec.json.decode(stored or b"", type=Export)
 
 
 def cursor_of(stored: dict[str, object]) -> Cursor:
@@ -121,9 +124,9 @@ def stored_cursor(cursor: Cursor) -> dict[str, object]:
 
 def total_of(export: Export) -> int | None:
     """How many nodes and relations the file will hold; None if that is not known in advance."""
-    whole = export.only == type(export.only)()
+    is_whole = export.only == type(export.only)()
     writer = FORMATS[export.format].writer
-    if not whole or not writer.holds_facts:
+    if not is_whole or not writer.holds_facts:
         return None
     snapshot = export.snapshot
     return snapshot.entities + snapshot.facts + snapshot.relations + writer.holds_placeholders * snapshot.placeholders

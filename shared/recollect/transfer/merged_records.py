@@ -1,4 +1,4 @@
-"""Combine all records of a file about one entity or fact: one may come several times."""
+"""Combine all records of a file about one entity or fact: a file may have several."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -11,7 +11,7 @@ import msgspec
 
 from recollect.errors import Conflict, ErrorCode
 from recollect.graph.nodes.model import NodeFields, unique, unique_by
-from recollect.transfer.expired import sooner
+from recollect.transfer.expired import earlier
 from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.model import Strategy
 from recollect.transfer.records import EntityRecord, FactRecord, ObservationRecord
@@ -19,37 +19,37 @@ from recollect.transfer.records import EntityRecord, FactRecord, ObservationReco
 
 @dataclass(slots=True)
 class MergedRecord:
-    """A name in a file: the record to import, where the name came first, and every record of it.
+    """A name in a file: the record to import, the place where the name came first, and every record of it.
 
-    `until`: the first moment at which something that one of them refers to expires, as far as the file told.
+    `until`: the earliest expiry of the items to which these records refer, as far as the file has it.
     """
 
     where: str
     record: EntityRecord
-    given: list[EntityRecord] = field(default_factory=list)
+    records: list[EntityRecord] = field(default_factory=list)
     until: datetime | None = None
 
 
 def merge_entity_records(items: Sequence[ParsedRecord], strategy: Strategy) -> dict[str, MergedRecord]:
     """The record to import for each name, in order. Raises Conflict under FAIL for a name that comes twice."""
-    wanted: dict[str, MergedRecord] = {}
+    by_name: dict[str, MergedRecord] = {}
     for item in items:
         assert isinstance(item.record, EntityRecord)
-        one = wanted.setdefault(item.record.name, MergedRecord(item.where, item.record))
-        if one.given and strategy is Strategy.FAIL:
+        merged = by_name.setdefault(item.record.name, MergedRecord(item.where, item.record))
+        if merged.records and strategy is Strategy.FAIL:
             raise name_taken(item.record.name, item.where)
-        one.given.append(item.record)
-        one.until = sooner(one.until, item.until)
-    for one in wanted.values():
+        merged.records.append(item.record)
+        merged.until = earlier(merged.until, item.until)
+    for merged in by_name.values():
         if strategy is Strategy.MERGE:
-            one.record = reduce(_merge_two, one.given)
+            merged.record = reduce(_merge_two, merged.records)
         elif strategy is Strategy.REPLACE:
-            one.record = one.given[-1]
-    return wanted
+            merged.record = merged.records[-1]
+    return by_name
 
 
 def name_taken(name: str, where: str) -> Conflict:
-    """The error for a name that an entity has already."""
+    """The error for a name that another entity already has."""
     return Conflict(f"There is an entity named {name!r} already.", code=ErrorCode.NAME_TAKEN, path=where)
 
 
@@ -119,7 +119,7 @@ def _merge_two(first: EntityRecord, second: EntityRecord) -> EntityRecord:
 
 
 def _shared_fields(fields: NodeFields) -> dict[str, Any]:
-    """The fields that records of entities and facts have in common, from those that `enriched` combined."""
+    """The fields that records of entities and facts have in common, out of fields that `enriched` combined."""
     return {
         "tags": list(fields.tags),
         "importance": fields.importance,

@@ -1,4 +1,4 @@
-"""What an import or export is told, what it returns, and the state that an export reads."""
+"""The options and results of imports and exports, and the state that an export reads."""
 
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -19,7 +19,7 @@ ELSEWHERE = (
     "Use `recollect import`, several requests to POST /v1/graphs/{graph}/import, or a job: "
     "POST /v1/graphs/{graph}/imports"
 )
-"""What to use instead for more than one call takes."""
+"""Advice for a file that is too large for one call."""
 
 REVISION_HEADER = "Recollect-Revision"
 FACTS_HEADER = "Recollect-Facts-Left-Out"
@@ -47,9 +47,9 @@ class Strategy(StrEnum):
     SKIP = "skip"
     """It stays as it is."""
     REPLACE = "replace"
-    """It becomes what the file says; what the file does not have is removed from it."""
+    """It becomes as the file has it; parts that the file does not have are removed."""
     MERGE = "merge"
-    """It gets what it lacks: observations, tags, aliases, metadata, a type, a parent; and the greater importance."""
+    """It gets missing parts: observations, tags, aliases, metadata, a type, a parent; and the greater importance."""
     FAIL = "fail"
     """Nothing is imported."""
 
@@ -74,7 +74,7 @@ class ImportProblem:
 class ImportResult:
     """How many entities, facts, relations and observations an import created, updated and skipped.
 
-    `problems`: what it left out.
+    `problems`: the items and parts that it left out.
     """
 
     entities_created: int = 0
@@ -91,7 +91,7 @@ class ImportResult:
 
     @property
     def skipped(self) -> int:
-        """How many entities, facts and relations brought nothing new."""
+        """How many entities, facts and relations of the file changed nothing."""
         return self.entities_skipped + self.facts_skipped + self.relations_skipped
 
     def __add__(self, other: "ImportResult") -> "ImportResult":

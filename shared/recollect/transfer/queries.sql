@@ -20,12 +20,12 @@ ORDER BY node_id OFFSET 0
 
 -- name: nodes_as_of
 -- The next lineages after :after, oldest first, each as it was at revision :as_of_revision and time :as_of_time.
--- `shown`: whether it was then a node with a name (:named) or without, and matches :kind (kind), :tags (any of these),
--- :since and :until (its last change). At most :limit lineages, and of those the first whose texts, metadata (as
--- stored, compressed) and observations with their attributes come to :max_bytes bytes, but at least one. What was live
--- then is still live, or was removed since: the removed ones are few, and the log names them. The condition that a node
--- lives is written so that the planner takes no partial index: while a table has no statistics, it would sort the whole
--- graph for each page.
+-- `shown`: whether it was a node at that revision, has a name if :named and none if not, and matches :kind (kind),
+-- :tags (any of these), :since and :until (its last change). At most :limit lineages, and of those the first whose
+-- texts, metadata (as stored, compressed) and observations with their attributes come to :max_bytes bytes, but at least
+-- one. Nodes that were live then are still live, or were removed since: the removed ones are few, and the log names
+-- them. The condition that a node is live is written so that the planner takes no partial index: while a table has no
+-- statistics, it would sort the whole graph for each page.
 WITH live AS (
     SELECT id FROM nodes
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND coalesce(removed_revision, 0) = 0
@@ -123,11 +123,10 @@ ORDER BY v.lineage;
 
 -- name: relations_as_of
 -- The next relations of the graph after :after, oldest first, that were live at revision :as_of_revision; at most
--- :limit. `shown` is false if an end was not there, had expired at the time :as_of_time, had no name where :named asks
--- for one, or does not match :kind (kind), :tags (any of these), :since and :until (its last change). Relations into
--- other graphs are left out. A relation whose properties changed since is given with its properties of then and its id
--- of now. Of these relations, the first whose metadata and facts at their ends come to :max_bytes bytes, but at least
--- one.
+-- :limit. `shown` is false if an end did not exist, had expired at the time :as_of_time, had no name although :named is
+-- set, or does not match :kind (kind), :tags (any of these), :since and :until (its last change). Relations into other
+-- graphs are left out. A relation whose properties changed since is returned with its old properties and its present
+-- id. Of these relations, the first whose metadata and facts at their ends come to :max_bytes bytes, but at least one.
 WITH live AS (
     SELECT id, from_node, to_node, type, metadata, ordinal, created_at, updated_at FROM relations
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND to_graph = :graph_id AND removed_revision IS NULL

@@ -1,4 +1,4 @@
-"""What an export writes and an import reads in any format: entities, facts, relations, places in the hierarchy.
+"""The records that exports write and imports read in any format: entities, facts, relations, places in the hierarchy.
 
 A relation names an entity by its name, and a fact, which has no name, by its text, thread and status: two facts in
 which these are equal are the same fact. So a relation can be read in any part of a file without the other parts.
@@ -20,8 +20,8 @@ from recollect.transfer.model import MAX_KIND, MAX_NAME, MAX_RELATION_TYPE, MAX_
 R = TypeVar("R", bound="Record")
 
 MAX_LISTED = 600_000
-"""Observations, tags or aliases of one item at most: more than an export can write into what a reader takes at once
-(MAX_CELL), so that every item which fits there comes back."""
+"""Observations, tags or aliases of one item at most. It is more than an export can write into MAX_CELL characters, so
+that every item that fits into them is read again."""
 MAX_CONTENT = 100_000
 MAX_METADATA_BYTES = 100_000
 MAX_DEPTH = 32
@@ -30,7 +30,7 @@ MAX_DEPTH = 32
 Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
 Kind = Annotated[str, Meta(max_length=MAX_KIND)]
 Statement = Annotated[str, Meta(max_length=MAX_CONTENT)]
-"""An observation: as long as an entity's own text may be, of which a merge makes one."""
+"""An observation: as long as an entity's own text may be, since a merge turns such a text into an observation."""
 Content = Annotated[str, Meta(min_length=1, max_length=MAX_CONTENT)]
 Label = Annotated[str, Meta(max_length=256)]
 RelationType = Annotated[str, Meta(min_length=1, max_length=MAX_RELATION_TYPE)]
@@ -40,9 +40,9 @@ Importance = Annotated[float, Meta(ge=0, le=10)]
 Days = Annotated[float, Meta(gt=0, le=36_500)]
 Time = Annotated[datetime, Meta(tz=True)]
 ACTIVE = "active"
-"""The status of what is neither outdated nor archived. Defaults are left out if they are the same object as this."""
+"""The status of an item that is neither outdated nor archived. A default that is this object is left out."""
 Status = Annotated[str, Meta(pattern=r"^(active|outdated|archived)\Z")]
-"""A pattern, since the error of a Literal repeats what the file says. `$` is before a last line's end, too."""
+"""A pattern, since the error of a Literal repeats text of the file. `$` would also match before a final newline."""
 
 
 Standing = Annotated[str, Meta(pattern=r"^(active|outdated)\Z")]
@@ -99,12 +99,12 @@ class EntityRecord(Record, frozen=True):
             raise ValueError("`said` has not as many entries as `observations`")
 
     @property
-    def told(self) -> list[str]:
+    def active_observations(self) -> list[str]:
         """Its observations except the outdated ones, for formats that cannot mark those."""
         if not self.said:
             return self.observations
-        said = zip(self.observations, self.said, strict=True)
-        return [text for text, one in said if one.status == ACTIVE]
+        pairs = zip(self.observations, self.said, strict=True)
+        return [text for text, attributes in pairs if attributes.status == ACTIVE]
 
 
 class FactRecord(Record, frozen=True):
@@ -129,7 +129,7 @@ class FactRecord(Record, frozen=True):
 
     @property
     def end(self) -> "FactKey":
-        """How relations refer to it."""
+        """The key by which relations refer to the fact."""
         return FactKey(text=self.text, thread=self.thread, status=self.status)
 
 
@@ -175,8 +175,8 @@ def parsed(type_: type[R], value: Any, *, strict: bool = True) -> R:
         raise UnreadableLine(_fault_message(str(error), type_, value)) from error
     record = _storable(record)
     _require_small(record, "metadata")
-    for place, said in enumerate(record.said if isinstance(record, EntityRecord) else ()):
-        _require_small(said, f"said.{place}.metadata")
+    for place, attributes in enumerate(record.said if isinstance(record, EntityRecord) else ()):
+        _require_small(attributes, f"said.{place}.metadata")
     return record
 
 
@@ -186,10 +186,10 @@ def _require_small(record: Record, path: str) -> None:
         raise UnreadableLine(f"{path}: more than {MAX_METADATA_BYTES} bytes of JSON")
 
 
-def kept(type_: type[R], value: Any, where: str) -> tuple[R, list[ImportProblem]]:
-    """A record as `parsed`, without its faulty observations, and the problems of these.
+def parsed_leniently(type_: type[R], value: Any, where: str) -> tuple[R, list[ImportProblem]]:
+    """A record as `parsed` returns it, without its faulty observations, and the problems of these.
 
-    An observation that is too long costs an entity only this observation, in every format. Raises UnreadableLine for
+    In every format, an entity loses only the observation that is too long. Raises UnreadableLine for
     any other fault.
     """
     try:
@@ -202,7 +202,7 @@ def kept(type_: type[R], value: Any, where: str) -> tuple[R, list[ImportProblem]
 
 
 def statement_fault(text: Any) -> str | None:
-    """Why a value cannot be an observation; None: it can."""
+    """The reason why a value cannot be an observation; None if it can."""
     try:
         _refuse_unstorable(text)
         msgspec.convert(text, Statement)
@@ -213,14 +213,14 @@ def statement_fault(text: Any) -> str | None:
 
 def without_faults(type_: type[Record], value: Any, where: str) -> tuple[Any, list[ImportProblem]]:
     """The value without its faulty observations and their entries in `said`, and the problems of these."""
-    given = value.get("observations") if type_ is EntityRecord and isinstance(value, dict) else None
-    if not isinstance(given, list) or len(given) > MAX_LISTED:
+    texts = value.get("observations") if type_ is EntityRecord and isinstance(value, dict) else None
+    if not isinstance(texts, list) or len(texts) > MAX_LISTED:
         return value, []
-    faults = {place: fault for place, text in enumerate(given) if (fault := statement_fault(text))}
-    sound = {**value, "observations": [text for place, text in enumerate(given) if place not in faults]}
-    beside = value.get("said")
-    if isinstance(beside, list) and len(beside) == len(given):
-        sound["said"] = [said for place, said in enumerate(beside) if place not in faults]
+    faults = {place: fault for place, text in enumerate(texts) if (fault := statement_fault(text))}
+    sound = {**value, "observations": [text for place, text in enumerate(texts) if place not in faults]}
+    attributes = value.get("said")
+    if isinstance(attributes, list) and len(attributes) == len(texts):
+        sound["said"] = [item for place, item in enumerate(attributes) if place not in faults]
     return sound, [
         ImportProblem(f"{where}.observations.{place}", fault, of_part=True) for place, fault in faults.items()
     ]
@@ -231,16 +231,16 @@ _FIELDS = frozenset(
     for type_ in (EntityRecord, ObservationRecord, FactRecord, FactKey, RelationRecord, Placement)
     for name in type_.__struct_encode_fields__
 )
-"""Keys that errors name. Any other key is text of the file: errors tell its number."""
+"""Keys that errors name. Any other key is text of the file: errors give its number instead."""
 
 _PLACE = re.compile(rf" - at `\$((?:\[(?:\d+|\.\.\.)\]|\.(?:{'|'.join(sorted(_FIELDS))}))+)`$")
-"""The place that a message of msgspec ends with. A field name in the file that looks like one is not at the end."""
+"""The path at the end of msgspec's message. A key of the file that looks like a path is not at the end."""
 
 
-def _fault_message(said: str, type_: type[Record], value: Any) -> str:
+def _fault_message(message: str, type_: type[Record], value: Any) -> str:
     """The message of msgspec with the path first, in the form of the tools: `observations.2: Expected …`."""
-    place = _PLACE.search(said)
-    message = in_plain_words(said[: place.start()] if place else said)
+    place = _PLACE.search(message)
+    message = in_plain_words(message[: place.start()] if place else message)
     path = place[1].replace("[", ".").replace("]", "").replace("...", "*").strip(".") if place else ""
     if message.startswith("Object contains unknown field `"):
         unknown = (number for number, key in enumerate(value, 1) if key not in type_.__struct_encode_fields__)
@@ -262,7 +262,7 @@ def _refuse_unstorable(value: Any) -> None:
 def _storable(record: R, path: str = "") -> R:
     """The record as it is stored. Raises UnreadableLine for a time outside the calendar.
 
-    An empty thread or source is none: cells cannot tell them apart, and a relation finds a fact by its thread.
+    An empty thread or source becomes None: cells cannot tell them apart, and a relation finds a fact by its thread.
     """
     changed: dict[str, Any] = {}
     for field_name, name in zip(record.__struct_fields__, record.__struct_encode_fields__, strict=True):
@@ -279,7 +279,7 @@ def _storable(record: R, path: str = "") -> R:
             if moment != value:
                 changed[field_name] = moment
     if isinstance(record, EntityRecord) and record.said:
-        changed["said"] = [_storable(said, f"said.{place}.") for place, said in enumerate(record.said)]
+        changed["said"] = [_storable(item, f"said.{place}.") for place, item in enumerate(record.said)]
     return msgspec.structs.replace(record, **changed) if changed else record
 
 

@@ -13,7 +13,7 @@ from recollect.graph.graphs.model import Graph, Revision
 from recollect.platform.transactions import Transaction
 from recollect.transfer.edges import import_relations
 from recollect.transfer.entities import import_entities, import_placements
-from recollect.transfer.expired import all_dated, is_over
+from recollect.transfer.expired import is_expired, with_expiries
 from recollect.transfer.facts import import_facts
 from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.model import ImportProblem, ImportResult, Strategy
@@ -27,7 +27,7 @@ async def import_batch(
 
     Raises Forbidden, and Conflict under FAIL.
     """
-    if not items:  # a graph is made by the first item that is kept
+    if not items:  # only an item creates the graph
         await graphs.open_graph(tx, graph_name)
         return ImportResult()
     async with graphs.write_graph(tx, graph_name, "import") as revision:
@@ -39,27 +39,26 @@ async def import_items(
 ) -> ImportResult:
     """Write items in a revision: entities, facts, relations, then placements, in whatever order they come.
 
-    Items that have expired since the export are skipped, and so is what hangs on them. It gives way to calls of other
-    tenants between its statements.
+    Items that have expired since the export are skipped, and so are items that refer to them. The import gives way to
+    calls of other tenants between its statements.
     """
     tx.gives_way = True
     await tx.look_up()
     admitted, problems = _admitted(revision.graph, items)
-    admitted = all_dated(admitted)
-    lasting = [item for item in admitted if not is_over(item.record, revision.at)]
-    over = _by_type([item for item in admitted if is_over(item.record, revision.at)])
-    parts = _by_type(lasting)
-    imported, left = await import_entities(tx, revision, parts[EntityRecord], strategy)
-    imported += ImportResult(entities_skipped=len(over[EntityRecord]), facts_skipped=len(over[FactRecord]))
+    admitted = with_expiries(admitted)
+    expired = _by_type([item for item in admitted if is_expired(item.record, revision.at)])
+    parts = _by_type([item for item in admitted if not is_expired(item.record, revision.at)])
+    imported, unchanged = await import_entities(tx, revision, parts[EntityRecord], strategy)
+    imported += ImportResult(entities_skipped=len(expired[EntityRecord]), facts_skipped=len(expired[FactRecord]))
     imported += await import_facts(tx, revision, parts[FactRecord], strategy)
     imported += await import_relations(tx, revision, parts[RelationRecord], strategy)
     if parts[Placement]:
-        imported += await import_placements(tx, revision, parts[Placement], strategy, left=left)
+        imported += await import_placements(tx, revision, parts[Placement], strategy, unchanged=unchanged)
     return replace(imported, problems=(*problems, *imported.problems))
 
 
 async def record_import(tx: Transaction, graph_name: str, format_name: str) -> None:
-    """Record that the caller has imported a file into a graph, which is there."""
+    """Record that the caller has imported a file into a graph that exists."""
     graph = await graphs.open_graph(tx, graph_name)
     if graph is not None:
         await audit.record(tx, Action.GRAPH_IMPORTED, named("graph", graph.id), format=format_name)
@@ -68,16 +67,18 @@ async def record_import(tx: Transaction, graph_name: str, format_name: str) -> N
 def require_sound(problems: Sequence[ImportProblem], *, field: str | None = None) -> None:
     """Raise InvalidInput if there are problems. `field` is the part of the input that holds the file, for their paths.
 
-    The message has the first MOST_TOLD problems, and how many more there are.
+    The message has the first MAX_LISTED_PROBLEMS problems, and how many more there are.
     """
     if problems:
-        first, *others = (replace(each, where=f"{field}.{each.where}" if field else each.where) for each in problems)
-        told = "".join(f"; {each.where}: {each.reason}" for each in others[: MOST_TOLD - 1])
-        more = f" (and {len(problems) - MOST_TOLD} more)" if len(problems) > MOST_TOLD else ""
-        raise InvalidInput(f"{first.reason}{told}{more}. Nothing was imported", path=first.where)
+        first, *others = (
+            replace(problem, where=f"{field}.{problem.where}" if field else problem.where) for problem in problems
+        )
+        listed = "".join(f"; {other.where}: {other.reason}" for other in others[: MAX_LISTED_PROBLEMS - 1])
+        more = f" (and {len(problems) - MAX_LISTED_PROBLEMS} more)" if len(problems) > MAX_LISTED_PROBLEMS else ""
+        raise InvalidInput(f"{first.reason}{listed}{more}. Nothing was imported", path=first.where)
 
 
-MOST_TOLD = 20
+MAX_LISTED_PROBLEMS = 20
 """Most problems that the error for a refused file lists one by one."""
 
 _TYPES = (EntityRecord, FactRecord, RelationRecord, Placement)
@@ -91,8 +92,8 @@ def _admitted(graph: Graph, items: Sequence[ParsedRecord]) -> tuple[list[ParsedR
     """The items and observations whose kind is on the graph's whitelist; the others become problems."""
     admitted: list[ParsedRecord] = []
     problems: list[ImportProblem] = []
-    for given in items:
-        item, left_out = _without_foreign_kinds(graph, given)
+    for parsed in items:
+        item, left_out = _without_unlisted_kinds(graph, parsed)
         problems.extend(left_out)
         try:
             match item.record:
@@ -106,22 +107,24 @@ def _admitted(graph: Graph, items: Sequence[ParsedRecord]) -> tuple[list[ParsedR
     return admitted, problems
 
 
-def _without_foreign_kinds(graph: Graph, item: ParsedRecord) -> tuple[ParsedRecord, list[ImportProblem]]:
+def _without_unlisted_kinds(graph: Graph, item: ParsedRecord) -> tuple[ParsedRecord, list[ImportProblem]]:
     """An item without the observations whose own kind is not on the graph's whitelist, and these as problems."""
     record = item.record
     if graph.kind_whitelist is None or not isinstance(record, EntityRecord):
         return item, []
     faults = {}
-    for place, said in enumerate(record.said):
+    for place, observation in enumerate(record.said):
         try:
-            if said.kind is not None:
-                graph.require_kind(said.kind, "kind")
+            if observation.kind is not None:
+                graph.require_kind(observation.kind, "kind")
         except InvalidInput as error:
             faults[place] = ImportProblem(f"{item.where}.observations.{place}", error.message, of_part=True)
     if not faults:
         return item, []
     kept = [place for place in range(len(record.said)) if place not in faults]
-    sound = structs.replace(
-        record, observations=[record.observations[i] for i in kept], said=[record.said[i] for i in kept]
+    without_faults = structs.replace(
+        record,
+        observations=[record.observations[place] for place in kept],
+        said=[record.said[place] for place in kept],
     )
-    return replace(item, record=sound), list(faults.values())
+    return replace(item, record=without_faults), list(faults.values())

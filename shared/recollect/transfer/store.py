@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ExportPage(Generic[T]):
-    """A page of an export. `last`: the id after which the next page begins; None: there is none."""
+    """A page of an export. `last`: the id after which the next page begins, None if this page is the last."""
 
     items: list[T]
     last: UUID | None
@@ -40,7 +40,7 @@ async def find_snapshot(tx: Transaction, graph_id: UUID) -> Snapshot:
 async def nodes_as_of(
     tx: Transaction, snapshot: Snapshot, only: ExportSelection, *, named: bool, after: UUID, limit: int, max_bytes: int
 ) -> ExportPage[ExportedNode]:
-    """Nodes of a state, with names or (not `named`) without, placeholders too, after the lineage `after`, oldest first.
+    """Nodes of a state after the lineage `after`, oldest first: with names, placeholders too, or (not `named`) without.
 
     At most `limit`, and about `max_bytes` of texts, metadata and observations.
     """
@@ -101,7 +101,7 @@ async def added_since(tx: Transaction, graph: Graph, since: datetime, *, limit: 
 
 
 def _state(snapshot: Snapshot, only: ExportSelection) -> dict[str, Any]:
-    """The parameters of both export queries that tell the state and the selection."""
+    """The parameters for the state and the selection, which both export queries have."""
     return {
         "graph_id": snapshot.graph_id,
         "as_of_revision": snapshot.revision,
@@ -130,7 +130,9 @@ def _entity(row: asyncpg.Record) -> EntityRecord:
         observations=row["contents"] or [],
         parent_id=row["parent"],
         aliases=row["aliases"],
-        said=_said(row["threads"] or [], row["said_ats"] or [], row["expiries"] or [], row["attributes"] or []),
+        said=_observation_records(
+            row["threads"] or [], row["said_ats"] or [], row["expiries"] or [], row["attributes"] or []
+        ),
         text=row["content"] or None,
         **_common(row),
     )
@@ -149,15 +151,15 @@ def _common(row: asyncpg.Record) -> dict[str, Any]:
     }
 
 
-def _said(
+def _observation_records(
     threads: list[str | None],
     ats: list[datetime | None],
     expiries: list[datetime | None],
     attributes: list[dict[str, Any] | None],
 ) -> list[ObservationRecord]:
     return [
-        ObservationRecord(thread=thread, at=at, expires_at=expires, **(own or {}))
-        for thread, at, expires, own in zip(threads, ats, expiries, attributes, strict=True)
+        ObservationRecord(thread=thread, at=at, expires_at=expires, **(rest or {}))
+        for thread, at, expires, rest in zip(threads, ats, expiries, attributes, strict=True)
     ]
 
 

@@ -162,7 +162,7 @@ async def _job(agent: Agent, text: bytes) -> None:
 async def test_nothing_of_a_person_is_left_in_any_table(
     agent: Agent, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
-    monkeypatch.setattr(erasure, "TAKEN_AT_ONCE", at_once)
+    monkeypatch.setattr(erasure, "IDS_PER_STATEMENT", at_once)
     await write_everywhere(agent, MARK)
     before = await holding(owner, agent, MARK)
     assert before.keys() >= {
@@ -226,7 +226,7 @@ async def test_a_name_is_known_by_any_of_its_forms(agent: Agent, name: str) -> N
 
 async def test_no_reader_finds_half_of_it_done(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many statements it takes: everything until it is committed, nothing from then on."""
-    monkeypatch.setattr(erasure, "TAKEN_AT_ONCE", 1)
+    monkeypatch.setattr(erasure, "IDS_PER_STATEMENT", 1)
     async with agent.writing() as (tx, revision):
         made = [NewEntity(f"e{number}", "thing", ("likes tea",)) for number in range(9)]
         await entities.create_entities(tx, revision, made)

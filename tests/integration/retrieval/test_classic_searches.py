@@ -332,7 +332,7 @@ async def test_fuzzy_candidates_come_in_pages_and_none_is_lost(agent: Agent, mon
     wanted = [f"tea {n}" for n in range(7)]
     await agent.create(*[NewEntity(name, "tee", (f"taa {name[-1]}", "tea of it")) for name in wanted])
     monkeypatch.setattr(store, "STREAMED", 2)
-    monkeypatch.setattr(store, "MAX_HELD", 2)
+    monkeypatch.setattr(store, "MAX_FETCHED", 2)
     found = await searched(agent, search.search_fuzzy, FuzzyQuery("tea 9", 0.5))
     assert names(found) == wanted
     some = await searched(agent, search.search_fuzzy, FuzzyQuery("tea 9", 0.5, offset=2, limit=3))

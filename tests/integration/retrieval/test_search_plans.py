@@ -118,8 +118,8 @@ def expression(query: str) -> Search:
     return "search_boolean", {
         "fields": [term.field for term in asked.terms],
         "patterns": [like_pattern(term.text) for term in asked.terms],
-        "required": [way[0] for way in asked.ways],
-        "forbidden": [way[1] for way in asked.ways],
+        "required": [way[0] for way in asked.conjunctions],
+        "forbidden": [way[1] for way in asked.conjunctions],
         "is_universal": asked.is_universal,
         **PAGE,
     }

@@ -328,7 +328,7 @@ class TestThereAndBack:
         whole = await exported(agent, format_name, page_items=500)
         assert [await exported(agent, format_name, page_items=n) for n in (1, 2, 5)] == [whole] * 3
         # Nor does it where others go on in the middle of a page.
-        monkeypatch.setattr(exports, "AT_ONCE", 2)
+        monkeypatch.setattr(exports, "ITEMS_PER_TURN", 2)
         monkeypatch.setattr(computing, "HELD_SECONDS", 0.0)
         assert await exported(agent, format_name, page_items=500) == whole
         async with agent.db.transaction(agent.caller, read_only=True) as tx:

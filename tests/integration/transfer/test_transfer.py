@@ -30,7 +30,7 @@ from recollect.transfer import service as transfer
 from recollect.transfer.exports import Export, export_chunks
 from recollect.transfer.formats import FORMATS
 from recollect.transfer.formats.decoding import ParsedRecord
-from recollect.transfer.formats.jsonl import MEDIA_TYPE, Said, read_line, record_of, write_line
+from recollect.transfer.formats.jsonl import MEDIA_TYPE, LineItem, read_line, record_of, write_line
 from recollect.transfer.model import MAX_LINES, ImportResult, Strategy
 from tests.conftest import NewTenant
 from tests.support.examples import examples
@@ -43,20 +43,20 @@ BROKEN = (FIXTURES / "memory_broken.jsonl").read_bytes()
 BROKEN_NUMBERS = [2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 21]
 
 
-def read_lines(file: bytes) -> list[Said]:
+def read_lines(file: bytes) -> list[LineItem]:
     return [read_line(line) for line in file.splitlines()]
 
 
-def lines_of(items: Iterable[Said]) -> bytes:
+def lines_of(items: Iterable[LineItem]) -> bytes:
     return b"".join(write_line(item) for item in items)
 
 
-def file_of(items: Iterable[Said]) -> bytes:
+def file_of(items: Iterable[LineItem]) -> bytes:
     """The official server's file: nothing stands behind its last line."""
     return lines_of(items).removesuffix(b"\n")
 
 
-async def imported(agent: Agent, *said: Said) -> ImportResult:
+async def imported(agent: Agent, *said: LineItem) -> ImportResult:
     items = [ParsedRecord(f"line {number}", record_of(each)) for number, each in enumerate(said, 1)]
     async with agent.db.transaction(agent.caller) as tx:
         return await transfer.import_batch(tx, agent.graph or "default", items, Strategy.MERGE)
@@ -144,7 +144,7 @@ async def test_every_character_that_can_be_stored_comes_back(new_graph: Callable
     points = [*range(1, 0xD800), *range(0xE000, 0x10000), *range(0x10000, 0x110000, 97)]
     texts = ["".join(map(chr, points[start : start + 400])) for start in range(0, len(points), 400)]
     entities = [NewEntity(text, text[:200], (text, text[::-1])) for text in texts]
-    items: list[Said] = [*entities, *[NewRelation(a, b, a[:200]) for a, b in itertools.pairwise(texts)]]
+    items: list[LineItem] = [*entities, *[NewRelation(a, b, a[:200]) for a, b in itertools.pairwise(texts)]]
     said = await imported(first, *items)
     assert (said.entities_created, said.relations_created) == (len(texts), len(texts) - 1)
     out = await exported(first, page_items=100)
@@ -154,14 +154,16 @@ async def test_every_character_that_can_be_stored_comes_back(new_graph: Callable
 
 
 short = st.text(st.characters(exclude_characters="\0", codec="utf-8"), min_size=1, max_size=5) | st.sampled_from("abc")
-some_items: st.SearchStrategy[Said] = st.builds(
+some_items: st.SearchStrategy[LineItem] = st.builds(
     NewEntity, short, st.none() | short, st.lists(short, max_size=4, unique=True).map(tuple)
 ) | st.builds(NewRelation, short, short, short)
 
 
 @given(items=st.lists(some_items, max_size=12), split=st.integers(0, 12))
 @examples(12)
-async def test_export_import_export_is_the_same(new_graph: Callable[[], Agent], items: list[Said], split: int) -> None:
+async def test_export_import_export_is_the_same(
+    new_graph: Callable[[], Agent], items: list[LineItem], split: int
+) -> None:
     """However the lines came: in one chunk or two, entities after the relations that name them."""
     first, second = new_graph(), new_graph()
     await agent_made(first)
@@ -298,7 +300,7 @@ async def test_kinds_that_the_graph_leaves_out_are_broken_lines(agent: Agent) ->
     async with agent.db.transaction(agent.caller) as tx:
         await graphs.create_graph(tx, NewGraph("strictly", kind_whitelist=("person",)))
     agent = Agent(agent.db, agent.caller, "strictly")
-    items: list[Said] = [
+    items: list[LineItem] = [
         NewEntity("a", "person"),
         NewEntity("b", "machine"),
         NewEntity("c"),
@@ -537,7 +539,7 @@ async def test_nothing_crosses_between_tenants(
 ) -> None:
     ours, theirs = [operator_caller(await new_tenant()) for _ in range(2)]
     our_key, their_key = (await issue(ours)).secret, (await issue(theirs)).secret
-    shared: list[Said] = [NewEntity("Ada", "person", ("ours",)), NewRelation("Ada", "Bob", "knows")]
+    shared: list[LineItem] = [NewEntity("Ada", "person", ("ours",)), NewRelation("Ada", "Bob", "knows")]
     async with gateway.http(our_key) as us, gateway.http(their_key) as them:
         assert (await send(us, lines_of(shared))).json()["entities_created"] == 1
         assert (await send(us, lines_of(shared), "private")).status_code == 200

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from recollect.errors import InvalidInput
 from recollect.retrieval.search.boolean import (
+    MAX_CONJUNCTIONS,
     MAX_DEPTH,
     MAX_TERMS,
-    MAX_WAYS,
     AllOf,
     AnyOf,
     Expression,
@@ -98,7 +98,7 @@ def test_a_fault_is_told_with_its_place(query: str, told: str) -> None:
 @given(st.text(alphabet='ab ()":\\ANDORNOT', max_size=60))
 def test_any_text_is_understood_or_refused(query: str) -> None:
     with suppress(InvalidInput):
-        assert plan(parse(query)).ways is not None
+        assert plan(parse(query)).conjunctions is not None
 
 
 def test_parentheses_nest_as_deep_as_a_query_is_long() -> None:
@@ -108,9 +108,9 @@ def test_parentheses_nest_as_deep_as_a_query_is_long() -> None:
 def test_a_query_that_asks_too_much_is_refused() -> None:
     with pytest.raises(InvalidInput, match=f"Has {MAX_TERMS + 1} terms"):
         plan(parse(" ".join(f"t{n}" for n in range(MAX_TERMS + 1))))
-    with pytest.raises(InvalidInput, match=f"more than {MAX_WAYS} alternatives"):
+    with pytest.raises(InvalidInput, match=f"more than {MAX_CONJUNCTIONS} alternatives"):
         plan(parse(" ".join(f"(a{n} OR b{n})" for n in range(10))))
-    assert len(plan(parse(" ".join(f"(a{n} OR b{n})" for n in range(9)))).ways) == 512
+    assert len(plan(parse(" ".join(f"(a{n} OR b{n})" for n in range(9)))).conjunctions) == 512
 
 
 @given(EXPRESSIONS)
@@ -123,6 +123,6 @@ def test_a_query_holds_where_one_of_its_ways_does(expression: Expression, matche
     """For any set of terms that match, the bits of the plan say what the expression says."""
     asked = plan(expression)
     bits = sum(1 << n for n, term in enumerate(asked.terms) if term.text in matched)
-    by_ways = any(bits & required == required and not bits & forbidden for required, forbidden in asked.ways)
+    by_ways = any(bits & required == required and not bits & forbidden for required, forbidden in asked.conjunctions)
     assert by_ways == holds(expression, lambda term: term.text in matched)
     assert asked.is_universal or not holds(expression, lambda _: False)

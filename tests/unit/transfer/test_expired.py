@@ -15,7 +15,7 @@ PAST = datetime.now(UTC) - timedelta(days=1)
 def until(expiring: ExpiringRecords, text: str) -> datetime | None:
     """Until when there is what a relation of this fact refers to, as far as is known."""
     relation = RelationRecord(from_=FactKey(text=text), to="Ada", relation_type="knows")
-    return expiring.dated(ParsedRecord("relations.0", relation)).until
+    return expiring.with_expiry(ParsedRecord("relations.0", relation)).until
 
 
 def test_what_expires_later_is_not_noted() -> None:

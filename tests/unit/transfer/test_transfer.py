@@ -15,7 +15,7 @@ from recollect.graph.relations.model import NewRelation
 from recollect.platform.computing import finish
 from recollect.transfer.batches import read_items, read_small
 from recollect.transfer.formats.decoding import ParsedRecord
-from recollect.transfer.formats.jsonl import Said, read_line, write_line
+from recollect.transfer.formats.jsonl import LineItem, read_line, write_line
 from recollect.transfer.model import (
     MAX_KIND,
     MAX_LINES,
@@ -43,7 +43,7 @@ entities = st.builds(
     observations=st.lists(st.text(odd, max_size=60), max_size=4, unique=True).map(tuple),
 )
 edges = st.builds(NewRelation, source=names, target=names, type=names)
-items: st.SearchStrategy[Said] = st.one_of(entities, edges)
+items: st.SearchStrategy[LineItem] = st.one_of(entities, edges)
 
 ENTITY = {"type": "entity", "name": "Ada", "entityType": "person", "observations": ["writes"]}
 RELATION = {"type": "relation", "from": "Ada", "to": "Babbage", "relationType": "knows"}
@@ -56,9 +56,9 @@ class BrokenLine(NamedTuple):
     reason: str
 
 
-def read_file(raw: bytes) -> tuple[list[tuple[int, Said]], list[BrokenLine]]:
+def read_file(raw: bytes) -> tuple[list[tuple[int, LineItem]], list[BrokenLine]]:
     """What the lines of a file say, and those that are broken, each with its number."""
-    sound: list[tuple[int, Said]] = []
+    sound: list[tuple[int, LineItem]] = []
     broken = []
     for found in read_items("jsonl", [raw]):
         line, _, path = found.where.removeprefix("line ").partition(".")
@@ -69,7 +69,7 @@ def read_file(raw: bytes) -> tuple[list[tuple[int, Said]], list[BrokenLine]]:
     return sound, broken
 
 
-def said_by(record: object) -> Said:
+def said_by(record: object) -> LineItem:
     if isinstance(record, RelationRecord):
         return NewRelation(str(record.from_), str(record.to), record.relation_type)
     assert isinstance(record, EntityRecord)
@@ -79,7 +79,7 @@ def said_by(record: object) -> Said:
 @given(item=items)
 @example(item=NewEntity("".join(map(chr, range(1, 512)))))
 @example(item=NewEntity("a", observations=("\x85", "\u2028", "\r\n", "", " ")))
-def test_what_is_written_is_read_again(item: Said) -> None:
+def test_what_is_written_is_read_again(item: LineItem) -> None:
     line = write_line(item)
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
@@ -88,7 +88,7 @@ def test_what_is_written_is_read_again(item: Said) -> None:
 
 
 @given(item=items)
-def test_a_line_is_what_other_readers_of_json_read(item: Said) -> None:
+def test_a_line_is_what_other_readers_of_json_read(item: LineItem) -> None:
     said = json.loads(write_line(item))
     if isinstance(item, NewEntity):
         observations = list(item.observations)
@@ -98,7 +98,7 @@ def test_a_line_is_what_other_readers_of_json_read(item: Said) -> None:
 
 
 @given(written=st.lists(items, max_size=8))
-def test_a_file_holds_its_lines_in_order(written: list[Said]) -> None:
+def test_a_file_holds_its_lines_in_order(written: list[LineItem]) -> None:
     raw = b"\xef\xbb\xbf" + b"\r\n".join(write_line(item) for item in written)
     assert read_file(raw) == ([(1 + 2 * place, item) for place, item in enumerate(written)], [])
 

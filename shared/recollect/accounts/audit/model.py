@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound="DataclassInstance")
 
 UNKNOWN = "unknown"
-"""The actor of a sign-in that was refused: it was tried in somebody's name, by nobody knows whom."""
+"""The actor of a sign-in that was refused: it used a person's name, but nobody knows who tried it."""
 
 OF_PERSONS = frozenset({"session.started", "session.ended", "session.refused", "person.password_changed"})
-"""Acts of people that stand in the log of each of their tenants. Migration 0031 has the same list."""
+"""Acts of people that are recorded in the log of each of their tenants. Migration 0031 has the same list."""
 
 Detail = str | int | bool | Sequence[str] | Mapping[str, int] | None
-"""What a detail may be: small, a word of ours or a number. No text that people stored, no name, no secret."""
+"""The type of a detail: a word of the code or a number, and small. No text that people stored, no name, no secret."""
 
 
 class Action(StrEnum):
@@ -77,9 +77,9 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One act. `objects`: what it was on, each as `kind:id`. `address`: of the client, None where none is known.
+    """One act. `objects`: its objects, each as `kind:id`. `address`: of the client, None if it is not known.
 
-    `trace_id`: of the OpenTelemetry trace that the act is part of, 32 hexadecimal digits, None where none was recorded.
+    `trace_id`: of the OpenTelemetry trace that the act is part of, 32 hexadecimal digits, None if none was recorded.
     """
 
     id: UUID
@@ -94,7 +94,7 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True)
 class AuditFilter:
-    """Which entries are asked for; None asks for all. From `since` on, and before `until`."""
+    """A filter of entries; None selects all. From `since` on, and before `until`."""
 
     actor: str | None = None
     action: Action | None = None
@@ -104,11 +104,11 @@ class AuditFilter:
 
 
 def changed_fields(before: T, after: T) -> list[str]:
-    """The names of the fields, sorted, in which two values of a dataclass differ: what a change may say of itself."""
+    """The sorted names of the fields in which two values of a dataclass differ, as a detail of an entry."""
     names = sorted(field.name for field in fields(before))
     return [name for name in names if getattr(before, name) != getattr(after, name)]
 
 
 def named(kind: str, id_: object) -> str:
-    """How an entry names what was acted on: `key:0190…`."""
+    """An object in the form that entries have: `key:0190…`."""
     return f"{kind}:{id_}"

@@ -23,9 +23,9 @@ ORDER BY id DESC
 LIMIT :limit;
 
 -- name: tenants_with_old_audit
--- Active tenants with entries that are older than they are kept.
+-- Active tenants with entries that are older than :kept.
 SELECT tenant_id FROM tenants_with_old_audit(:kept);
 
 -- name: forget_audit
--- Delete the oldest entries that are older than they are kept, :limit at most. How many.
+-- Delete the oldest entries that are older than :kept, :limit at most. Returns their number.
 SELECT forget_audit(:kept, :limit);

@@ -1,4 +1,4 @@
-"""Use cases of the audit log: record an act, in the transaction of the act; read what was done; let old entries go."""
+"""Use cases of the audit log: record an act, in the transaction of the act; read entries; delete old ones."""
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
@@ -19,9 +19,9 @@ EXPORTED_AT_ONCE = 500
 
 
 async def record(tx: Transaction, action: Action, *objects: str, **details: Detail) -> None:
-    """Record that the caller does this, if the transaction commits. `objects`: what it is on, each by `named`.
+    """Record that the caller does this, if the transaction commits. `objects`: of the act, each by `named`.
 
-    Whatever is recorded may be of who callers are and what they may do: gateways look those of the tenant up anew.
+    Any act may change who callers are and what they may do, so gateways look up the callers of the tenant again.
     """
     tx.change_callers()
     await store.insert_entry(
@@ -49,9 +49,9 @@ async def record_of_operator(
 async def record_of_person(
     session: Session, tenant_ids: Sequence[UUID], action: Action, *objects: str, actor: str, address: str | None
 ) -> None:
-    """Record what somebody does who has signed in, in the log of each tenant of which they are a member.
+    """Record an act of a person who has signed in, in the log of each tenant of which they are a member.
 
-    Call it inside `db.personal()` of that person: the database takes nothing of another.
+    Call it inside `db.personal()` of that person: the database refuses acts of another.
     """
     if tenant_ids:
         await store.insert_entries_of_person(session, tenant_ids, action, actor=actor, objects=objects, address=address)
@@ -67,7 +67,7 @@ async def list_entries(
 async def export_entries(db: Database, caller: Caller, only: AuditFilter) -> AsyncIterator[list[AuditEntry]]:
     """All entries of the tenant, newest first, in steps of one short transaction each.
 
-    What is recorded meanwhile is newer than what is read, and not part of it.
+    Entries that are recorded meanwhile are newer than those read, and not included.
     """
     before = None
     while True:
@@ -81,11 +81,11 @@ async def export_entries(db: Database, caller: Caller, only: AuditFilter) -> Asy
 
 
 async def tenants_with_old_audit(db: Database, *, kept: timedelta) -> list[UUID]:
-    """Active tenants with entries that are older than they are kept."""
+    """Active tenants with entries that are older than `kept`."""
     async with db.system() as session:
         return await store.tenants_with_old_audit(session, kept=kept)
 
 
 async def forget_old(tx: Transaction, *, kept: timedelta, limit: int = FORGOTTEN_AT_ONCE) -> bool:
-    """Delete entries that are older than they are kept: one step; whether another may find more."""
+    """Delete entries that are older than `kept`, in one step; return whether another step may find more."""
     return await store.forget_audit(tx, kept=kept, limit=limit) == limit

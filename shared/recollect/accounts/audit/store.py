@@ -26,7 +26,7 @@ async def insert_entry(
     address: str | None,
     details: Mapping[str, Detail],
 ) -> None:
-    """Store an act of a tenant; `tenant_id` counts for operators, and is the caller's in a transaction."""
+    """Store an act of a tenant; operators choose `tenant_id`; in a transaction it is the caller's tenant."""
     await tx.execute(
         queries.insert_entry,
         tenant_id=tenant_id,
@@ -78,11 +78,11 @@ async def list_entries(tx: Transaction, only: AuditFilter, *, before: UUID | Non
 
 
 async def tenants_with_old_audit(session: Session, *, kept: timedelta) -> list[UUID]:
-    """Active tenants with entries that are older than they are kept."""
+    """Active tenants with entries that are older than `kept`."""
     return [row["tenant_id"] for row in await session.fetch(queries.tenants_with_old_audit, kept=kept)]
 
 
 async def forget_audit(tx: Transaction, *, kept: timedelta, limit: int) -> int:
-    """Delete the oldest entries that are older than they are kept; how many."""
+    """Delete the oldest entries that are older than `kept`; return their number."""
     gone: int = await tx.fetchval(queries.forget_audit, kept=kept, limit=limit)
     return gone

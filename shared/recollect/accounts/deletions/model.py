@@ -1,4 +1,4 @@
-"""How long a deleted tenant can be restored, the outcomes of a step of its erasure, and what is left of it."""
+"""The grace of a deleted tenant, the outcomes of a step of its erasure, and the receipt."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,7 +13,7 @@ ROWS_AT_ONCE = 5_000
 
 
 class StepOutcome(StrEnum):
-    """What became of a step: there is more to do, the tenant is gone, or somebody else is at work in it."""
+    """The outcome of a step: there is more to do, the tenant is erased, or another transaction is using it."""
 
     MORE = "more"
     ERASED = "erased"
@@ -22,10 +22,10 @@ class StepOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ErasureReceipt:
-    """What is left of a tenant that was erased.
+    """The record that stays of a tenant that was erased.
 
-    `content`: JSON as it was written: which tenant it was, when and by whom it was deleted, when it was erased, and how
-    many rows of each table went (`rows`). `sha256`: of these bytes, in hexadecimal digits.
+    `content`: JSON as it was written: the tenant, when and by whom it was deleted, when it was erased, and the number
+    of erased rows of each table (`rows`). `sha256`: of these bytes, in hexadecimal digits.
     """
 
     id: UUID

@@ -5,23 +5,23 @@ id, slug, name,
     AS status, plan, created_at, retention_days, erase_at;
 
 -- name: is_moving
--- Whether another cell has rows of a tenant too, or may.
+-- Whether another cell has, or may have, rows of a tenant, too.
 SELECT moving FROM tenants WHERE id = :tenant_id;
 
 -- name: insert_deletion
--- A tenant is deleted; what it was before stands beside it.
+-- Store that a tenant is deleted, with its status before.
 INSERT INTO tenant_deletions (id, deleted_by, status_before, read_only_before)
 SELECT id, :deleted_by, status, read_only FROM tenants WHERE id = :tenant_id;
 
 -- name: set_erase_at
--- Suspend a tenant whole, until it is erased: after the grace, or earlier if it was to.
+-- Suspend a tenant completely until it is erased: after the grace, or earlier if that was set before.
 UPDATE tenants SET status = 'suspended', erase_at = least(erase_at, statement_timestamp() + :grace::interval)
 WHERE id = :tenant_id
 RETURNING -- include: tenant
 ;
 
 -- name: restore_tenant
--- Give a tenant its status back, where its grace is not over.
+-- Give a tenant its status back, if its grace is not over.
 WITH undone AS (
     DELETE FROM tenant_deletions d USING tenants t
     WHERE d.id = :tenant_id AND t.id = d.id AND t.erase_at > statement_timestamp() AND d.begun_at IS NULL
@@ -37,15 +37,15 @@ RETURNING -- include: tenant
 SELECT tenant_id FROM tenants_to_erase();
 
 -- name: erase_tenant_step
--- One step of the erasure of a tenant, of so many rows at most; what became of it.
+-- Run one step of the erasure of a tenant, of :rows rows at most; returns its outcome.
 SELECT erase_tenant_step(:tenant_id, :rows);
 
 -- name: count_of_tenant
--- How many rows of each table are a tenant's, as JSON.
+-- The number of a tenant's rows in each table, as JSON.
 SELECT count_of_tenant(:tenant_id)::text;
 
 -- name: list_receipts
--- Receipts before one, newest first; at most :limit. :slug null: of all.
+-- Receipts before the number :before, newest first; at most :limit. :slug null: of all tenants.
 SELECT id, number, erased_at, slug, content, sha256 FROM erasure_receipts
 WHERE (:slug::text IS NULL OR slug = :slug) AND (:before::bigint IS NULL OR number < :before)
 ORDER BY number DESC

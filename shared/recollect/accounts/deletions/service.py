@@ -1,7 +1,7 @@
 """Use cases of the deletion of tenants: delete with grace, restore, erase in steps, read receipts.
 
-A tenant that is deleted is suspended whole at once. When its grace is over, a worker erases it, step by step: each is a
-transaction, and what was deleted so far is counted in it. A worker that dies loses its step, and another goes on.
+A deleted tenant is suspended completely at once. When its grace is over, a worker erases it step by step. Each step is
+a transaction that also counts the rows deleted so far. If a worker dies, its step is lost and another worker goes on.
 """
 
 import asyncio
@@ -26,16 +26,16 @@ from recollect.platform.transactions import Session
 
 BUSY_WAIT = timedelta(seconds=10)
 BUSY_PAUSE = 0.1
-"""How long, and how often, whoever waits for an erasure asks again while somebody else is at work in the tenant."""
+"""How long, and how often, an erasure is tried again while another transaction is using the tenant."""
 
 
 async def delete_tenant(
     operator: Operator, slug: str, *, grace: timedelta, check: Check[Tenant] = unconditional
 ) -> Tenant:
-    """Suspend a tenant whole at once, and let it be erased when its grace is over; nothing of it is gone before.
+    """Suspend a tenant completely at once, and let it be erased when its grace is over; its data stays until then.
 
-    A tenant that is deleted already is erased earlier so, never later. Raises NotFound, InvalidInput, Conflict while
-    another cell has rows of it too, and as `check` does.
+    For a tenant that is deleted already, this can make the erasure earlier, never later. Raises NotFound, InvalidInput,
+    Conflict while another cell has rows of it too, and as `check` does.
     """
     checked_grace(grace)
     async with operator.transaction():
@@ -47,10 +47,10 @@ async def delete_tenant(
             await store.insert_deletion(operator, tenant.id)
         deleted = await store.set_erase_at(operator, tenant.id, grace)
         operator.note_act(tenant.id)
-        told = {"erase_at": f"{deleted.erase_at:%Y-%m-%dT%H:%M:%SZ}"}
-        if grace:  # Else no entry in a log that is about to go.
-            await audit.record_of_operator(operator, tenant.id, Action.TENANT_DELETED, _named(tenant), **told)
-        await _log(operator, tenant, OperatorAction.TENANT_DELETED, **told)
+        details = {"erase_at": f"{deleted.erase_at:%Y-%m-%dT%H:%M:%SZ}"}
+        if grace:  # Without grace, the log is about to be erased.
+            await audit.record_of_operator(operator, tenant.id, Action.TENANT_DELETED, _named(tenant), **details)
+        await _log(operator, tenant, OperatorAction.TENANT_DELETED, **details)
     return deleted
 
 
@@ -75,10 +75,10 @@ async def restore_tenant(operator: Operator, slug: str, *, check: Check[Tenant] 
 
 
 async def erase_now(operator: Operator, slug: str, *, wait: timedelta = BUSY_WAIT) -> dict[str, int]:
-    """Delete a tenant without grace, all of it; how many rows of each table.
+    """Delete and erase a tenant without grace; return the number of erased rows of each table.
 
-    Raises NotFound, or Unavailable (busy) where somebody is at work in it for longer than `wait`. Called again, it goes
-    on with what is left.
+    Raises NotFound, or Unavailable (busy) if another transaction uses it for longer than `wait`. Called again, it
+    continues.
     """
     tenant = await tenants.find_tenant(operator, slug)
     await delete_tenant(operator, slug, grace=timedelta(0))
@@ -86,14 +86,14 @@ async def erase_now(operator: Operator, slug: str, *, wait: timedelta = BUSY_WAI
 
 
 async def finish_erasure(operator: Operator, tenant_id: UUID, *, wait: timedelta = BUSY_WAIT) -> ErasureReceipt:
-    """Go on with an erasure until the tenant is gone, beside others who do; its receipt.
+    """Continue an erasure until the tenant is erased, also beside others who do; return its receipt.
 
-    Raises Conflict for a tenant whose grace is not over, NotFound for none, Unavailable as `erase_now` does.
+    Raises Conflict for a tenant whose grace is not over, NotFound, and Unavailable as `erase_now` does.
     """
-    give_up = time.monotonic() + wait.total_seconds()
+    deadline = time.monotonic() + wait.total_seconds()
     while (outcome := await erase_step(operator, tenant_id)) in (StepOutcome.MORE, StepOutcome.BUSY):
         if outcome is StepOutcome.BUSY:
-            if time.monotonic() > give_up:
+            if time.monotonic() > deadline:
                 raise Unavailable("Somebody is at work in this tenant. Try again.", code=ErrorCode.BUSY)
             await asyncio.sleep(BUSY_PAUSE)
     receipt = await store.find_receipt_of(operator, tenant_id)
@@ -115,14 +115,14 @@ async def tenants_to_erase(db: Database) -> list[UUID]:
 
 
 async def count_rows(operator: Operator, slug: str) -> dict[str, int]:
-    """How many rows of each table are a tenant's. Raises NotFound."""
+    """The number of a tenant's rows in each table. Raises NotFound."""
     return await store.count_of_tenant(operator, (await tenants.find_tenant(operator, slug)).id)
 
 
 async def list_receipts(
     operator: Operator, *, slug: str | None = None, before: int | None = None, limit: int = 100
 ) -> list[ErasureReceipt]:
-    """Receipts of tenants that were erased, newest first; `slug` None is of all."""
+    """Receipts of tenants that were erased, newest first; `slug` None: of all tenants."""
     return await store.list_receipts(operator, slug=slug, before=before, limit=limit)
 
 
@@ -135,13 +135,13 @@ async def get_receipt(operator: Operator, receipt_id: UUID) -> ErasureReceipt:
 
 
 def rows_of(receipt: ErasureReceipt) -> dict[str, int]:
-    """How many rows of each table went."""
+    """The number of erased rows of each table."""
     rows: dict[str, int] = json.loads(receipt.content)["rows"]
     return rows
 
 
 async def _require_whole(operator: Operator, tenant: Tenant) -> None:
-    """Raise Conflict while an erasure would leave rows of the tenant in another cell, and its receipt say otherwise."""
+    """Raise Conflict if another cell has rows of the tenant: its erasure would leave them, its receipt omit them."""
     if await store.is_moving(operator, tenant.id):
         raise Conflict(
             f"{tenant.slug!r} is moving, or the cell that it left still has its rows. `recollect tenants moves` tells: "

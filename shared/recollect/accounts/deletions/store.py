@@ -1,4 +1,4 @@
-"""One function per query of `queries.sql`: as the owner, as the operator API, and for steps as the worker."""
+"""One function per query of `queries.sql`: they run as the owner, as the operator API, or (steps) as the worker."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -15,25 +15,25 @@ queries = Queries(__package__)
 
 
 async def is_moving(operator: Operator, tenant_id: UUID) -> bool:
-    """Whether another cell has rows of a tenant too, or may."""
+    """Whether another cell has, or may have, rows of a tenant, too."""
     moving: bool = await operator.fetchval(queries.is_moving, tenant_id=tenant_id)
     return moving
 
 
 async def insert_deletion(operator: Operator, tenant_id: UUID) -> None:
-    """Note that a tenant is deleted, by whom, and what it was before."""
+    """Note that a tenant is deleted, by whom, and its status before."""
     await operator.execute(queries.insert_deletion, tenant_id=tenant_id, deleted_by=operator.actor)
 
 
 async def set_erase_at(operator: Operator, tenant_id: UUID, grace: timedelta) -> Tenant:
-    """Suspend a tenant whole, until it is erased: after the grace, or earlier if it was to."""
+    """Suspend a tenant completely until it is erased: after the grace, or earlier if that was set before."""
     row = await operator.fetchrow(queries.set_erase_at, tenant_id=tenant_id, grace=grace)
     assert row is not None
     return Tenant(**row)
 
 
 async def restore_tenant(operator: Operator, tenant_id: UUID) -> Tenant | None:
-    """Give a tenant its status back; None where its grace is over."""
+    """Give a tenant its status back; None if its grace is over."""
     row = await operator.fetchrow(queries.restore_tenant, tenant_id=tenant_id)
     return Tenant(**row) if row else None
 
@@ -44,13 +44,13 @@ async def tenants_to_erase(session: Session) -> list[UUID]:
 
 
 async def erase_tenant_step(session: Session, tenant_id: UUID, *, rows: int) -> str | None:
-    """One step of an erasure; its outcome, None where the tenant is not to be erased."""
+    """Run one step of an erasure; return its outcome, None if the tenant is not to be erased."""
     outcome: str | None = await session.fetchval(queries.erase_tenant_step, tenant_id=tenant_id, rows=rows)
     return outcome
 
 
 async def count_of_tenant(operator: Operator, tenant_id: UUID) -> dict[str, int]:
-    """How many rows of each table are a tenant's."""
+    """The number of a tenant's rows in each table."""
     counts = await operator.fetchval(queries.count_of_tenant, tenant_id=tenant_id)
     return msgspec.json.decode(counts, type=dict[str, int])
 
@@ -58,7 +58,7 @@ async def count_of_tenant(operator: Operator, tenant_id: UUID) -> dict[str, int]
 async def list_receipts(
     operator: Operator, *, slug: str | None, before: int | None, limit: int
 ) -> list[ErasureReceipt]:
-    """Receipts before one, newest first."""
+    """Receipts before the number `before`, newest first."""
     rows = await operator.fetch(queries.list_receipts, slug=slug, before=before, limit=limit)
     return [ErasureReceipt(**row) for row in rows]
 

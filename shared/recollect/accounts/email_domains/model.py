@@ -1,4 +1,4 @@
-"""Domains that a tenant claims: what they may be, and the DNS record that proves one."""
+"""Domains that a tenant claims: their form, and the DNS record that proves one."""
 
 import re
 from dataclasses import dataclass
@@ -9,17 +9,17 @@ from recollect.caller import Role
 from recollect.errors import InvalidInput
 
 MAX_DOMAINS = 20
-"""Of one tenant."""
+"""Domains of one tenant, at most."""
 
 MAX_DOMAIN = 253
 RECORD = "_recollect"
-"""The label under the domain at which the record stands."""
+"""The label of the record under the domain."""
 
 FRESH = timedelta(days=1)
-"""How long a proof counts without asking the DNS again."""
+"""How long a proof counts before the DNS is queried again."""
 
 JOINING_ROLES = (Role.MEMBER, Role.READER)
-"""What people become who join by a domain: never anybody who manages."""
+"""The roles in which people may join by a domain: no role that manages the tenant."""
 
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _DOMAIN = re.compile(rf"(?:{_LABEL}\.)+[a-z](?:[a-z0-9-]{{0,61}}[a-z0-9])")
@@ -27,7 +27,7 @@ _DOMAIN = re.compile(rf"(?:{_LABEL}\.)+[a-z](?:[a-z0-9-]{{0,61}}[a-z0-9])")
 
 @dataclass(frozen=True, slots=True)
 class EmailDomain:
-    """A claim. `verified_at` None: not proven, or no more; `checked_at`: when the DNS last said so."""
+    """A claim. `verified_at` None: it is not proven, or no longer; `checked_at`: when the DNS last proved it."""
 
     id: UUID
     domain: str
@@ -40,23 +40,23 @@ class EmailDomain:
 
     @property
     def record_name(self) -> str:
-        """Where the TXT record stands."""
+        """The name of the TXT record."""
         return f"{RECORD}.{self.domain}"
 
     @property
     def record_value(self) -> str:
-        """What it says."""
+        """The value of the TXT record."""
         return f"recollect-domain={self.secret}"
 
     @property
     def is_fresh(self) -> bool:
-        """Whether it is proven, and was lately."""
+        """Whether the claim is proven, and was checked within FRESH."""
         proven = self.verified_at is not None and self.checked_at is not None
         return proven and self.checked_at is not None and self.checked_at > datetime.now(UTC) - FRESH
 
 
 def normalized_domain(domain: str) -> str:
-    """A domain as it is stored and compared; one with other letters is given as its ASCII form. Raises InvalidInput."""
+    """A domain as it is stored and compared; only the ASCII form of other letters is accepted. Raises InvalidInput."""
     domain = domain.strip().lower()
     if len(domain) > MAX_DOMAIN or not _DOMAIN.fullmatch(domain):
         raise InvalidInput("This is no domain, such as example.com", path="domain")
@@ -64,12 +64,12 @@ def normalized_domain(domain: str) -> str:
 
 
 def joining_role(role: Role) -> Role:
-    """The role, if people may join as that by themselves; raises InvalidInput."""
+    """The role, if people may join by themselves in it; raises InvalidInput."""
     if role not in JOINING_ROLES:
         raise InvalidInput("Who joins by a domain becomes a member or a reader", path="role")
     return role
 
 
 def domain_of(email: str) -> str:
-    """What stands behind the @."""
+    """The part of an address after the @."""
     return email.rpartition("@")[2]

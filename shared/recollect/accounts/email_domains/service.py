@@ -1,4 +1,4 @@
-"""Use cases of e-mail domains: claim one, prove it by the DNS, and ask as what somebody with an address there joins."""
+"""Use cases of e-mail domains: claim one, prove it by the DNS, and find the role in which people join by one."""
 
 import secrets
 from uuid import UUID
@@ -26,10 +26,10 @@ async def list_domains(tx: Transaction) -> list[EmailDomain]:
 
 
 async def claim_domain(tx: Transaction, domain: str, role: Role) -> EmailDomain:
-    """Claim a domain, which proves nothing yet: the answer says what its DNS must say.
+    """Claim a domain, which proves nothing yet: the result has the record that its DNS must have.
 
-    Raises InvalidInput, Forbidden where the caller reaches less than who joins by it, or Conflict where it is claimed
-    already or as many are as may be.
+    Raises InvalidInput, Forbidden if the caller may do less than the people who join by it, or Conflict if it is
+    claimed already or the tenant has the most claims that it may have.
     """
     domain, role = normalized_domain(domain), joining_role(role)
     tx.caller.require_reach_of(role)
@@ -44,17 +44,17 @@ async def claim_domain(tx: Transaction, domain: str, role: Role) -> EmailDomain:
 
 
 async def verify_domain(db: Database, records: TextRecords, caller: Caller, domain_id: UUID) -> EmailDomain:
-    """Ask the DNS whether the domain is the tenant's, and note what it says.
+    """Query the DNS for the proof of a domain, and store the outcome.
 
-    Raises NotFound, Forbidden as `claim_domain` does, or Conflict where it does not say so, or the domain is another
-    tenant's.
+    Raises NotFound, Forbidden as `claim_domain` does, or Conflict if the DNS does not prove it or the domain is
+    verified for another tenant.
     """
     async with db.transaction(caller, read_only=True) as tx:
         claim = await store.find_domain(tx, domain_id)
     if claim is None:
         raise _no_domain()
     caller.require_reach_of(claim.role)
-    verified = await _checked(db, records, caller, claim)
+    verified = await _check(db, records, caller, claim)
     if verified is None:
         raise Conflict(
             f"The DNS has no TXT record {claim.record_name} that says {claim.record_value}, or the domain is verified "
@@ -65,7 +65,7 @@ async def verify_domain(db: Database, records: TextRecords, caller: Caller, doma
 
 
 async def change_role(tx: Transaction, domain_id: UUID, role: Role) -> EmailDomain:
-    """Let people join as something else from now on. Raises NotFound, InvalidInput, or Forbidden as `claim_domain`."""
+    """Change the role in which people join. Raises NotFound, InvalidInput, or Forbidden as `claim_domain`."""
     before = await store.lock_domain(tx, domain_id)
     tx.caller.require_reach_of(joining_role(role))
     changed = await store.set_role(tx, domain_id, role)
@@ -77,28 +77,28 @@ async def change_role(tx: Transaction, domain_id: UUID, role: Role) -> EmailDoma
 
 
 async def drop_domain(tx: Transaction, domain_id: UUID) -> None:
-    """Claim a domain no more: nobody joins by it. Members stay. Raises NotFound."""
+    """Drop the claim of a domain: nobody joins by it any more. Members stay. Raises NotFound."""
     if not await store.delete_domain(tx, domain_id):
         raise _no_domain()
     await _record(tx, Action.DOMAIN_DROPPED, domain_id)
 
 
 async def role_for(db: Database, records: TextRecords, caller: Caller, email: str) -> Role | None:
-    """As what somebody joins whose address is verified; None where its domain is not the tenant's.
+    """The role in which a person with this verified address joins; None if its domain is not the tenant's.
 
-    A proof that is older than a day is asked for anew, and lost where the DNS says it no more.
+    A proof that is older than a day is checked again, and lost if the DNS has the record no longer.
     """
     async with db.transaction(caller, read_only=True) as tx:
         claim = await store.find_claim(tx, domain_of(email))
     if claim is None or claim.verified_at is None:
         return None
     if not claim.is_fresh:
-        claim = await _checked(db, records, caller, claim)
+        claim = await _check(db, records, caller, claim)
     return claim.role if claim else None
 
 
 async def tenant_of(db: Database, email: str) -> str | None:
-    """The slug of the tenant whose the domain of an address is; None where it is nobody's. Raises Unavailable."""
+    """The slug of the tenant that has proven the domain of an address; None if no tenant has. Raises Unavailable."""
     try:
         domain = normalized_domain(domain_of(email))
     except InvalidInput:
@@ -107,20 +107,22 @@ async def tenant_of(db: Database, email: str) -> str | None:
     return found[0] if found else None
 
 
-async def _checked(db: Database, records: TextRecords, caller: Caller, claim: EmailDomain) -> EmailDomain | None:
-    """The claim as the DNS proves it now; None where it does not. Nothing is noted where the DNS cannot be asked."""
-    said = await records.at(claim.record_name, asked_by=caller.tenant_id)
-    if said is None:
+async def _check(db: Database, records: TextRecords, caller: Caller, claim: EmailDomain) -> EmailDomain | None:
+    """Query the DNS and store the outcome; return the claim, None if it is not proven.
+
+    Nothing is stored if the DNS cannot be queried."""
+    values = await records.at(claim.record_name, asked_by=caller.tenant_id)
+    if values is None:
         return None
     async with db.transaction(caller) as tx:
-        noted = await _noted(tx, claim, proven=claim.record_value in said)
-        if noted is None:
+        stored = await _store_outcome(tx, claim, proven=claim.record_value in values)
+        if stored is None:
             tx.undo_act()
-        return noted
+        return stored
 
 
-async def _noted(tx: Transaction, claim: EmailDomain, *, proven: bool) -> EmailDomain | None:
-    """The claim as it is now, once it is noted what the DNS says; None where that proves nothing."""
+async def _store_outcome(tx: Transaction, claim: EmailDomain, *, proven: bool) -> EmailDomain | None:
+    """Store whether the DNS proves the claim; return the claim, None if it is not proven."""
     if proven and not await store.release_domain(tx, claim.domain):
         return None
     before = await store.lock_domain(tx, claim.id)  # After the release, whose locks come first everywhere.

@@ -19,7 +19,7 @@ async def list_domains(tx: Transaction) -> list[EmailDomain]:
 
 
 async def lock_domains(tx: Transaction) -> None:
-    """Let nobody add a claim until the transaction ends."""
+    """Lock the list of claims until the transaction ends."""
     await tx.execute(queries.lock_domains)
 
 
@@ -38,7 +38,7 @@ async def find_domain(tx: Transaction, domain_id: UUID) -> EmailDomain | None:
 
 
 async def lock_domain(tx: Transaction, domain_id: UUID) -> EmailDomain | None:
-    """A claim, which nobody changes until the transaction ends; or None."""
+    """A claim, locked until the transaction ends; or None."""
     row = await tx.fetchrow(queries.lock_domain, id=domain_id)
     return _domain(row) if row else None
 
@@ -50,34 +50,34 @@ async def find_claim(tx: Transaction, domain: str) -> EmailDomain | None:
 
 
 async def set_role(tx: Transaction, domain_id: UUID, role: Role) -> EmailDomain | None:
-    """Give another role to who joins from now on; None if the tenant has no such claim."""
+    """Change the role in which people join; None if the tenant has no such claim."""
     row = await tx.fetchrow(queries.set_role, id=domain_id, role=role)
     return _domain(row) if row else None
 
 
 async def release_domain(tx: Transaction, domain: str) -> bool:
-    """Let another tenant's proof of the domain that is old give way; False where it is a good one."""
+    """Remove another tenant's old proof of the domain; False if that proof is still good."""
     return bool(await tx.fetchval(queries.release_domain, domain=domain))
 
 
 async def note_proven(tx: Transaction, domain_id: UUID) -> EmailDomain | None:
-    """Note that the DNS says it; None where the claim is gone. The domain must have been released."""
+    """Store that the DNS proves a claim; None if the claim was deleted. The domain must have been released."""
     row = await tx.fetchrow(queries.note_proven, id=domain_id)
     return _domain(row) if row else None
 
 
 async def note_unproven(tx: Transaction, domain_id: UUID) -> None:
-    """Note that the DNS says it no more."""
+    """Store that the DNS does not prove a claim."""
     await tx.execute(queries.note_unproven, id=domain_id)
 
 
 async def delete_domain(tx: Transaction, domain_id: UUID) -> bool:
-    """Delete a claim; False if the tenant has no such one."""
+    """Delete a claim; False if the tenant has no such claim."""
     return await tx.fetchval(queries.delete_domain, id=domain_id) is not None
 
 
 async def find_tenants(session: Session, domain: str) -> list[str]:
-    """The slug of the tenant whose a domain is; none where it is nobody's."""
+    """The slug of the tenant that has proven a domain; empty if no tenant has."""
     return [row["tenant"] for row in await session.fetch(queries.find_tenant, domain=domain)]
 
 

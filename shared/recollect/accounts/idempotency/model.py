@@ -1,4 +1,4 @@
-"""Requests that may be sent again, and answers that are kept for that: hashed and encrypted."""
+"""Requests with idempotency keys (stored as hashes), and their answers (stored encrypted)."""
 
 import hashlib
 import hmac
@@ -18,28 +18,28 @@ from recollect.caller import Caller
 from recollect.errors import InvalidInput
 
 KEPT = timedelta(hours=24)
-"""How long a key is known, and so how long a repeat is one."""
+"""How long a key is stored, and so how long a repeated request is recognised."""
 
 ANSWER_AWAITED = timedelta(minutes=1)
-"""How long after its act an answer may still be under way; later it is lost."""
+"""How long after its act an answer may still be in progress; later it counts as lost."""
 
 MAX_KEY = 255
 """Characters of a key."""
 
 MAX_KEYS = 10_000
-"""Keys that a tenant may have at a time."""
+"""Keys that a tenant may have at a time, at most."""
 
 MAX_ANSWER_BYTES = 64 * 1024
-"""Of an answer that is kept. With MAX_KEYS this bounds what a tenant's answers take."""
+"""Bytes of an answer that is stored, at most. With MAX_KEYS this bounds the size of a tenant's answers."""
 
 NOT_KEPT = b""
-"""Stored where an answer is not kept: too large, not to be kept, or let go by an erasure."""
+"""Stored in place of an answer that is too large, must not be stored, or was deleted by an erasure."""
 
 _NONCE_LENGTH = 12
 
 
 class KeptAnswer(msgspec.Struct, frozen=True):
-    """An answer as it is repeated: status, the headers that say what the body is, and the body."""
+    """An answer as it is repeated: the status, the headers that describe the body, and the body."""
 
     status: int
     headers: list[tuple[str, str]]
@@ -48,9 +48,9 @@ class KeptAnswer(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class IdempotentRequest:
-    """A request that came with a key. Each hash has 32 bytes and tells nothing without the service's secret.
+    """A request with a key. Each hash has 32 bytes and reveals nothing without the service's secret.
 
-    `key`: the key together with its tenant and whose it is; `content`: what is asked; `rights`: what its sender may.
+    `key`: hash of the key, its tenant and its sender; `content`: of the request; `rights`: of the sender's rights.
     """
 
     key: bytes
@@ -62,11 +62,11 @@ class IdempotentRequest:
         cls, caller: Caller, key: str, method: str, target: str, body: bytes, *, pepper: bytes
     ) -> "IdempotentRequest":
         """The request of this caller. `target`: path and query."""
-        whose = str(caller.tenant_id).encode(), caller.subject.encode()
+        sender = str(caller.tenant_id).encode(), caller.subject.encode()
         return cls(
-            _hash(pepper, b"key", [*whose, key.encode()]),
-            _hash(pepper, b"content", [*whose, method.encode(), target.encode(), body]),
-            _hash(pepper, b"rights", [*whose, *_rights(caller)]),
+            _hash(pepper, b"key", [*sender, key.encode()]),
+            _hash(pepper, b"content", [*sender, method.encode(), target.encode(), body]),
+            _hash(pepper, b"rights", [*sender, *_rights(caller)]),
         )
 
     @property
@@ -92,32 +92,32 @@ class AnswerVault:
         return nonce + AESGCM(self.key).encrypt(nonce, msgspec.msgpack.encode(answer), tenant_id.bytes + request.key)
 
     def open(self, stored: bytes, tenant_id: UUID, request: IdempotentRequest) -> KeptAnswer | None:
-        """The answer; None where it is another request's, or was stored under another secret."""
+        """The answer; None if it belongs to another request, or was stored under another secret."""
         nonce, encrypted = stored[:_NONCE_LENGTH], stored[_NONCE_LENGTH:]
         try:
-            told = AESGCM(self.key).decrypt(nonce, encrypted, tenant_id.bytes + request.key)
+            decrypted = AESGCM(self.key).decrypt(nonce, encrypted, tenant_id.bytes + request.key)
         except InvalidTag:
             return None
-        return msgspec.msgpack.decode(told, type=KeptAnswer)
+        return msgspec.msgpack.decode(decrypted, type=KeptAnswer)
 
 
-def idempotency_key(given: str) -> str:
-    """The key that a header says, plain or as a string of structured fields (in quotes). Raises InvalidInput."""
-    key = given[1:-1] if len(given) > 1 and given[0] == given[-1] == '"' else given
+def idempotency_key(header: str) -> str:
+    """The key in a header, plain or as a string of structured fields (in quotes). Raises InvalidInput."""
+    key = header[1:-1] if len(header) > 1 and header[0] == header[-1] == '"' else header
     if not 1 <= len(key) <= MAX_KEY or not (key.isascii() and key.isprintable()):
         raise InvalidInput(f"A key has 1 to {MAX_KEY} printable ASCII characters", path="Idempotency-Key")
     return key
 
 
 def _rights(caller: Caller) -> list[bytes]:
-    def told(values: Iterable[object] | None) -> bytes:
+    def joined(values: Iterable[object] | None) -> bytes:
         return b"*" if values is None else ",".join(sorted(map(str, values))).encode()
 
-    return [str(caller.role).encode(), told(caller.scopes), told(caller.graphs), told(caller.toolsets)]
+    return [str(caller.role).encode(), joined(caller.scopes), joined(caller.graphs), joined(caller.toolsets)]
 
 
 def _hash(pepper: bytes, purpose: bytes, parts: list[bytes]) -> bytes:
-    """A keyed hash of parts, each with its length before it, so that none runs into the next."""
+    """A keyed hash of parts, each with its length before it, so that the hash depends on where one ends."""
     hashed = hmac.new(pepper, b"recollect idempotency " + purpose, hashlib.sha256)
     for part in parts:
         hashed.update(len(part).to_bytes(8, "big") + part)

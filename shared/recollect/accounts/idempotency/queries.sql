@@ -1,10 +1,11 @@
 -- name: find_key
--- What is stored of a key that has not expired.
+-- The row of a key that has not expired.
 SELECT request_hash, rights_hash, created_at, answer FROM idempotency_keys
 WHERE tenant_id = :tenant_id AND key_hash = :key_hash AND expires_at > clock_timestamp();
 
 -- name: claim_key
--- A key, unless it is there and has not expired, another request is under way with it (held false), or the tenant has :most.
+-- Claim a key, unless it exists and has not expired, another request with it is in progress (held false), or the tenant
+-- has :most.
 WITH locked AS MATERIALIZED (
     SELECT pg_try_advisory_xact_lock(:lock) AS held
 ), room AS MATERIALIZED (
@@ -23,16 +24,16 @@ WITH locked AS MATERIALIZED (
 SELECT held, is_there, EXISTS (SELECT 1 FROM claimed) AS claimed FROM locked, room;
 
 -- name: release_key
--- A key whose act is not done after all is no key.
+-- Delete a key whose act is not done after all.
 DELETE FROM idempotency_keys WHERE tenant_id = :tenant_id AND key_hash = :key_hash AND request_hash = :request_hash;
 
 -- name: keep_answer
--- The answer to the request that claimed a key, or that it is not kept.
+-- Store the answer to the request that claimed a key, or the mark that it is not stored.
 UPDATE idempotency_keys SET answer = :answer
 WHERE tenant_id = :tenant_id AND key_hash = :key_hash AND request_hash = :request_hash AND answer IS NULL;
 
 -- name: forget_answers
--- Keep no answer of those that are or would be kept; that their acts are done stays known.
+-- Delete all answers, present and future ones; the keys stay, which show that their acts are done.
 UPDATE idempotency_keys SET answer = '' WHERE tenant_id = :tenant_id AND answer IS DISTINCT FROM '';
 
 -- name: tenants_with_expired_keys
@@ -40,7 +41,7 @@ UPDATE idempotency_keys SET answer = '' WHERE tenant_id = :tenant_id AND answer 
 SELECT tenant_id FROM tenants_with_expired_idempotency_keys();
 
 -- name: forget_expired
--- Delete keys that have expired, the oldest first: :limit at most. How many.
+-- Delete keys that have expired, the oldest first: :limit at most. Returns their number.
 WITH old AS (
     SELECT key_hash FROM idempotency_keys
     WHERE tenant_id = :tenant_id AND expires_at <= statement_timestamp()

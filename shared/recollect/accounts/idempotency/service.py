@@ -1,7 +1,7 @@
-"""Use cases of idempotency keys: find what a key stands for, claim it with the act, keep the answer, let old ones go.
+"""Use cases of idempotency keys: find the answer of a key, claim it with the act, store the answer, delete old ones.
 
-The row of a key is inserted by the transaction of the act. So an act is done if and only if its key is there, whatever
-dies when; only the answer, which is stored right after, may be missing.
+The transaction of the act inserts the row of the key. So an act is done if and only if its key is there, whichever
+process dies at any time. Only the answer, which is stored right after, may be missing.
 """
 
 from datetime import UTC, datetime
@@ -31,9 +31,9 @@ FORGOTTEN_AT_ONCE = 1_000
 async def find_answer(
     db: Database, caller: Caller, request: IdempotentRequest, vault: AnswerVault
 ) -> KeptAnswer | None:
-    """The answer to a request whose act is done; None where it is not done.
+    """The answer to a request whose act is done; None if it is not done.
 
-    Raises Unprocessable where the key is another request's, Conflict where there is no answer (any more).
+    Raises Unprocessable if the key belongs to another request, Conflict if there is no answer (any more).
     """
     async with db.transaction(caller, read_only=True) as tx:
         record = await store.find_key(tx, request)
@@ -41,9 +41,9 @@ async def find_answer(
 
 
 async def claim(tx: Transaction, request: IdempotentRequest, vault: AnswerVault) -> KeptAnswer | None:
-    """Claim a request's key in the transaction of its act; the answer where the act was done meanwhile.
+    """Claim a request's key in the transaction of its act; return the answer if the act was done meanwhile.
 
-    Raises as `find_answer` does, and Conflict while another request is under way with the key, TooManyRequests where
+    Raises as `find_answer` does, and Conflict while another request with the key is in progress, TooManyRequests if
     the tenant has too many keys.
     """
     outcome = await store.claim_key(tx, request, kept=KEPT, most=MAX_KEYS)
@@ -62,22 +62,22 @@ async def claim(tx: Transaction, request: IdempotentRequest, vault: AnswerVault)
 
 
 async def release(tx: Transaction, request: IdempotentRequest) -> None:
-    """Let go of a key that the request has claimed, in the transaction that says its act is not done after all."""
+    """Release a key that the request has claimed, in the transaction that finds that its act is not done after all."""
     await store.release_key(tx, request)
 
 
 async def keep_answer(
     db: Database, caller: Caller, request: IdempotentRequest, answer: KeptAnswer | None, vault: AnswerVault
 ) -> None:
-    """Store the answer to a request whose act is done; None, and one that is too large, is not kept."""
-    kept = answer is not None and len(answer.body) <= MAX_ANSWER_BYTES
-    stored = vault.close(answer, caller.tenant_id, request) if answer is not None and kept else NOT_KEPT
+    """Store the answer to a request whose act is done, unless it is None or too large."""
+    fits = answer is not None and len(answer.body) <= MAX_ANSWER_BYTES
+    stored = vault.close(answer, caller.tenant_id, request) if answer is not None and fits else NOT_KEPT
     async with db.transaction(caller, also_suspended=True) as tx:
         await store.keep_answer(tx, request, stored)
 
 
 async def forget_answers(tx: Transaction) -> None:
-    """Let all answers of the tenant go, for they may hold what is being erased. No act is done again for that."""
+    """Delete all answers of the tenant, since they may hold erased data. The keys stay, so that no act is repeated."""
     await store.forget_answers(tx)
 
 
@@ -88,7 +88,7 @@ async def tenants_with_expired_keys(db: Database) -> list[UUID]:
 
 
 async def forget_expired(tx: Transaction, *, limit: int = FORGOTTEN_AT_ONCE) -> bool:
-    """Delete keys that have expired: one step; whether another may find more."""
+    """Delete keys that have expired, in one step; return whether another step may find more."""
     return await store.forget_expired(tx, limit=limit) == limit
 
 

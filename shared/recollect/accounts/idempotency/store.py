@@ -13,7 +13,7 @@ queries = Queries(__package__)
 
 @dataclass(frozen=True, slots=True)
 class ClaimedKey:
-    """What is stored of a key. `answer` None: none yet; empty: not kept."""
+    """The stored row of a key. `answer` None: there is none yet; empty: it is not stored."""
 
     request_hash: bytes
     rights_hash: bytes
@@ -23,7 +23,7 @@ class ClaimedKey:
 
 @dataclass(frozen=True, slots=True)
 class ClaimOutcome:
-    """What came of a claim. `held` False: another request is under way with the key; `is_there`: room for one more."""
+    """The outcome of a claim. `held` False: another request with the key is in progress; `is_there`: one more fits."""
 
     held: bool
     is_there: bool
@@ -31,7 +31,7 @@ class ClaimOutcome:
 
 
 async def find_key(tx: Transaction, request: IdempotentRequest) -> ClaimedKey | None:
-    """What is stored of a request's key, or None."""
+    """The stored row of a request's key, or None."""
     row = await tx.fetchrow(queries.find_key, key_hash=request.key)
     return ClaimedKey(**row) if row else None
 
@@ -62,7 +62,7 @@ async def keep_answer(tx: Transaction, request: IdempotentRequest, answer: bytes
 
 
 async def forget_answers(tx: Transaction) -> None:
-    """Keep none of the tenant's answers."""
+    """Delete all answers of the tenant."""
     await tx.execute(queries.forget_answers)
 
 
@@ -72,6 +72,6 @@ async def tenants_with_expired_keys(session: Session) -> list[UUID]:
 
 
 async def forget_expired(tx: Transaction, *, limit: int) -> int:
-    """Delete keys that have expired; how many."""
+    """Delete keys that have expired; return their number."""
     gone: int = await tx.fetchval(queries.forget_expired, limit=limit)
     return gone

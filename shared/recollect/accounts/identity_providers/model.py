@@ -1,7 +1,8 @@
-"""Identity providers, who somebody is at one, and sign-ins that are under way.
+"""Identity providers, the identities of people there, and sign-ins in progress.
 
-A provider speaks for its tenant alone. Who somebody is, its issuer and their subject there say together; an address
-never says it. A person whom a provider brings is of its tenant, unless somebody who has an account connected it.
+A provider can sign people in to its own tenant alone. The issuer and the subject together identify a person; an e-mail
+address never does. A person who comes by a provider belongs to its tenant alone, unless they connected the provider to
+an account that they had.
 """
 
 import hashlib
@@ -21,11 +22,11 @@ from recollect.platform.issuers import ALGORITHMS
 from recollect.printable import controls, printable
 
 PURPOSE = "identity providers"
-"""What client secrets are encrypted for."""
+"""The purpose for which the key that encrypts client secrets is derived."""
 
 DEFAULT_ALGORITHM = "RS256"
 MAX_PROVIDERS = 5
-"""Of one tenant."""
+"""Providers of one tenant, at most."""
 
 MAX_NAME = 200
 MAX_ISSUER = 2_000
@@ -35,20 +36,20 @@ MAX_SUBJECT = 255
 """Characters of a subject, as OpenID Connect has them (Core, 2)."""
 
 SIGN_IN_LIFETIME = timedelta(minutes=10)
-"""How long somebody may take at their provider."""
+"""The time that a person may take at their provider."""
 
 MAX_UNDER_WAY = 1_000
-"""Sign-ins of one tenant that are under way; one more ends the oldest."""
+"""Sign-ins in progress of one tenant, at most; one more ends the oldest."""
 
 MAX_RETURNED = 4_000
-"""Characters of a code or a state that comes back."""
+"""Characters of a code or a state that a browser brings back, at most."""
 
 _VISIBLE = re.compile(r"[\x21-\x7e]+")
 
 
 @dataclass(frozen=True, slots=True)
 class IdentityProvider:
-    """A provider as it is listed: never its secret."""
+    """A provider as it is listed, without its secret."""
 
     id: UUID
     name: str
@@ -62,7 +63,7 @@ class IdentityProvider:
 
 @dataclass(frozen=True, slots=True)
 class NewProvider:
-    """What is asked of a new provider."""
+    """The fields of a new provider."""
 
     name: str
     issuer: str
@@ -73,7 +74,7 @@ class NewProvider:
 
 @dataclass(frozen=True, slots=True)
 class ProviderChange:
-    """What is to be different; None stays as it is."""
+    """New values of fields; None leaves a field as it is."""
 
     name: str | None = None
     client_id: str | None = None
@@ -84,7 +85,7 @@ class ProviderChange:
 
 @dataclass(frozen=True, slots=True)
 class OfferedProvider:
-    """A provider as a page offers it to who has not signed in."""
+    """A provider as a page offers it to people who have not signed in."""
 
     tenant_id: UUID
     tenant: str
@@ -94,7 +95,7 @@ class OfferedProvider:
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """What we are at a provider: as whom we ask it, and what we believe of its tokens."""
+    """Our registration as a client of a provider: our credentials there, and the algorithm of its tokens."""
 
     provider_id: UUID
     issuer: str
@@ -105,9 +106,10 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """What a browser is sent to a provider for: to sign in and go on to a place of ours.
+    """The purpose of a sign-in: to sign in and go on to `place`, a path of ours.
 
-    `invitation_id`: to join by it, if there is need. `person_id`: whoever is signed in already connects the provider.
+    `invitation_id`: the invitation by which to join, if necessary. `person_id`: the person who has signed in already
+    and connects the provider.
     """
 
     place: str
@@ -117,9 +119,10 @@ class Purpose:
 
 @dataclass(frozen=True, slots=True)
 class SignInSecrets:
-    """What one sign-in is known by: the state, which goes by the provider, and the browser's cookie, which does not.
+    """The secrets of a sign-in: the state, which passes through the provider, and the browser's cookie, which does not.
 
-    All that must not be guessed follows from both and from the secret of the deployment: nothing stored is of use.
+    All values that must not be guessed are derived from both and from the secret of the deployment, so stored values
+    are of no use to an attacker.
     """
 
     state: str = field(repr=False)
@@ -128,37 +131,37 @@ class SignInSecrets:
 
     @classmethod
     def new(cls, browser: str, pepper: bytes) -> "SignInSecrets":
-        """Those of a new sign-in in this browser."""
+        """The secrets of a new sign-in in this browser."""
         return cls(secrets.token_urlsafe(32), browser, pepper)
 
     @property
     def hash(self) -> bytes:
-        """By which the sign-in is found."""
+        """The hash by which the sign-in is found."""
         return self._derived(b"state", self.state)
 
     @property
     def browser_hash(self) -> bytes:
-        """By which its browser is known."""
+        """The hash by which its browser is recognised."""
         return self._derived(b"browser", self.browser)
 
     @property
     def nonce(self) -> str:
-        """What the ID token must repeat."""
+        """The nonce that the ID token must repeat."""
         return self._derived(b"nonce", self.state, self.browser).hex()
 
     @property
     def code_verifier(self) -> str:
-        """What the code is bound to (RFC 7636): 43 characters."""
+        """The verifier to which the code is bound (RFC 7636): 43 characters."""
         return urlsafe_b64encode(self._derived(b"verifier", self.state, self.browser)).decode().rstrip("=")
 
-    def _derived(self, what: bytes, *parts: str) -> bytes:
-        text = b"\x00".join((b"sign-in", what, *(part.encode() for part in parts)))
+    def _derived(self, purpose: bytes, *parts: str) -> bytes:
+        text = b"\x00".join((b"sign-in", purpose, *(part.encode() for part in parts)))
         return hmac.digest(self.pepper, text, hashlib.sha256)
 
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """What a browser brings back: a code, or none; and the issuer, where the provider names it (RFC 9207)."""
+    """Parameters that a browser brings back: a code, or none; and the issuer, if the provider names it (RFC 9207)."""
 
     code: str | None
     issuer: str | None = None
@@ -166,7 +169,7 @@ class Returned:
 
 @dataclass(frozen=True, slots=True)
 class ProvenIdentity:
-    """Who somebody is, as their provider says and has proven: the subject counts, the rest describes."""
+    """A person's identity that their provider has proven: the subject identifies them, the rest describes them."""
 
     subject: str
     email: str
@@ -175,7 +178,7 @@ class ProvenIdentity:
 
 @dataclass(frozen=True, slots=True)
 class ProviderSession:
-    """Who has signed in by a provider, and how far that reaches: its tenant. `place`: where to go on to."""
+    """A person who has signed in by a provider, and the tenant to which that is confined. `place`: the next path."""
 
     person_id: UUID
     tenant_id: UUID
@@ -185,7 +188,7 @@ class ProviderSession:
 
 @dataclass(frozen=True, slots=True)
 class OwnIdentity:
-    """What a person is at a provider of one of their tenants. `enabled`: whether they can sign in by it."""
+    """A person's identity at a provider of one of their tenants. `enabled`: whether they can sign in by it."""
 
     tenant_id: UUID
     tenant: str
@@ -197,13 +200,13 @@ class OwnIdentity:
 
 
 class SignInRefused(Forbidden):
-    """Somebody came back from a provider, and is not let in; the message is for them."""
+    """A person came back from a provider and is refused; the message is for them."""
 
     default_code = ErrorCode.SIGN_IN_REFUSED
 
 
 def checked(new: NewProvider) -> NewProvider:
-    """What is asked of a provider, if it may be; raises InvalidInput."""
+    """The new provider, if its fields are valid; raises InvalidInput."""
     check_fields(new.name, new.client_id, new.client_secret, new.algorithm)
     if not 1 <= len(new.issuer) <= MAX_ISSUER or "?" in new.issuer or "#" in new.issuer:
         raise InvalidInput(f"An address of {MAX_ISSUER} characters at most, without ? and #", path="issuer")
@@ -211,7 +214,7 @@ def checked(new: NewProvider) -> NewProvider:
 
 
 def check_fields(name: str | None, client_id: str | None, client_secret: str | None, algorithm: str | None) -> None:
-    """Raise InvalidInput for what one of these may not be."""
+    """Raise InvalidInput for a field that is not valid."""
     if name is not None and (not 1 <= len(name.strip()) <= MAX_NAME or controls(name)):
         raise InvalidInput(f"A name has 1 to {MAX_NAME} characters, none of them a control character", path="name")
     for path, value, longest in (
@@ -225,7 +228,7 @@ def check_fields(name: str | None, client_id: str | None, client_secret: str | N
 
 
 def proven_identity(claims: dict[str, Any]) -> ProvenIdentity:
-    """Who a verified ID token is about. Raises SignInRefused where it does not say enough."""
+    """The identity in a verified ID token. Raises SignInRefused if a claim is missing."""
     subject, email = claims.get("sub"), claims.get("email")
     if not isinstance(subject, str) or not 1 <= len(subject) <= MAX_SUBJECT or controls(subject):
         raise SignInRefused("Your provider does not say who you are.")
@@ -236,5 +239,5 @@ def proven_identity(claims: dict[str, Any]) -> ProvenIdentity:
     except InvalidInput:
         raise SignInRefused("Your provider names no e-mail address of yours.") from None
     name = claims.get("name")
-    told = printable(name).strip()[:MAX_PERSON_NAME].strip() if isinstance(name, str) else ""
-    return ProvenIdentity(subject, email, told or email.partition("@")[0])
+    display_name = printable(name).strip()[:MAX_PERSON_NAME].strip() if isinstance(name, str) else ""
+    return ProvenIdentity(subject, email, display_name or email.partition("@")[0])

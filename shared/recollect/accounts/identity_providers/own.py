@@ -1,4 +1,4 @@
-"""What a person is at the providers of their tenants: listed, and disconnected from their account."""
+"""A person's identities at the providers of their tenants: list them, and disconnect them from the account."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -22,17 +22,17 @@ MAX_OWN_IDENTITIES = 200
 
 
 async def list_own_identities(db: Database, person_id: UUID) -> list[OwnIdentity]:
-    """What a person who has signed in is at providers, in all their tenants."""
+    """The identities of a person who has signed in, in all their tenants."""
     return await db.list_from_all_cells(
         lambda session: store.list_own_identities(session, most=MAX_OWN_IDENTITIES), person_id=person_id
     )
 
 
 async def disconnect(db: Database, person: PersonSession, provider_id: UUID, *, address: str | None = None) -> None:
-    """Let a person be nobody at a provider any more; their sessions that it began end. `address`: where they are.
+    """Disconnect a person's identity at a provider; their sessions that it began end. `address`: of their client.
 
-    Raises NotFound, alike for a provider of others and for one by which they never came; Forbidden for who signed in by
-    a provider; Conflict for the last way to sign in.
+    Raises NotFound, with one message for a provider of others and for one that they never used; Forbidden for a session
+    that a provider began; Conflict for the last way to sign in.
     """
     if person.confined_to is not None:
         raise Forbidden("You signed in by an organisation's provider. Sign in otherwise to disconnect it.")
@@ -40,7 +40,7 @@ async def disconnect(db: Database, person: PersonSession, provider_id: UUID, *, 
         found = await list_own_identities(db, person.person_id)
         await _disconnect(db, person, _identity_at(found, provider_id), address)
         return
-    async with _all_ways(db, person) as home:
+    async with _all_ways_locked(db, person) as home:
         found = await _identities_of(db, home, person.person_id)
         identity = _identity_at(found, provider_id)
         if not (_others(found, identity) or await _has_own_way(home, person)):
@@ -56,7 +56,7 @@ async def _disconnect(db: Database, person: PersonSession, identity: OwnIdentity
         await store.act_as_person(tx, person.person_id)
         await store.lock_person(tx, person.person_id)
         if not (
-            db.is_several  # Then whoever asks has looked at the other ways, in all cells, and holds their lock.
+            db.is_several  # Then `disconnect` has checked the other ways, in all cells, and holds their lock.
             or _others(await store.list_own_identities(tx, most=MAX_OWN_IDENTITIES), identity)
             or await _has_own_way(tx, person)
         ):
@@ -68,12 +68,12 @@ async def _disconnect(db: Database, person: PersonSession, identity: OwnIdentity
 
 
 async def remove_passkey(db: Database, person: PersonSession, passkey_id: UUID) -> None:
-    """Let a person's passkey open nothing any more. Raises NotFound; Conflict for the last way to sign in."""
-    async with _all_ways(db, person) if db.is_several else db.personal(person.person_id) as session:
+    """Remove a passkey of a person. Raises NotFound; Conflict for the last way to sign in."""
+    async with _all_ways_locked(db, person) if db.is_several else db.personal(person.person_id) as session:
         await store.lock_person(session, person.person_id)
         await passkeys.remove(session, person.person_id, passkey_id)
         identities = await _identities_of(db, session, person.person_id)
-        if not (any(each.enabled for each in identities) or await _has_own_way(session, person)):
+        if not (any(identity.enabled for identity in identities) or await _has_own_way(session, person)):
             raise Conflict(
                 "This is the only way by which you sign in. Set a password, or add another passkey, first.",
                 code=ErrorCode.LAST_SIGN_IN,
@@ -81,15 +81,15 @@ async def remove_passkey(db: Database, person: PersonSession, passkey_id: UUID) 
 
 
 @asynccontextmanager
-async def _all_ways(db: Database, person: PersonSession) -> AsyncIterator[Session]:
-    """All ways by which a person signs in, which are in several cells: nobody else takes one meanwhile."""
+async def _all_ways_locked(db: Database, person: PersonSession) -> AsyncIterator[Session]:
+    """Lock all ways by which a person signs in, which are in several cells; yield the session at home."""
     async with db.several_connections, db.personal(person.person_id) as home:
         await store.lock_ways(home, person.person_id)
         yield home
 
 
 async def _identities_of(db: Database, home: Session, person_id: UUID) -> list[OwnIdentity]:
-    """What a person is at providers, of home as this session of theirs sees it."""
+    """The identities of a person; those at home as the session `home` sees them."""
     return await db.list_from_all_cells(
         lambda session: store.list_own_identities(session, most=MAX_OWN_IDENTITIES), person_id=person_id, at_home=home
     )
@@ -103,16 +103,16 @@ async def _has_own_way(home: Session, person: PersonSession) -> bool:
 
 
 def _identity_at(identities: list[OwnIdentity], provider_id: UUID) -> OwnIdentity:
-    """That at this provider; raises NotFound."""
-    for each in identities:
-        if each.provider_id == provider_id:
-            return each
+    """The identity at this provider; raises NotFound."""
+    for identity in identities:
+        if identity.provider_id == provider_id:
+            return identity
     raise _not_connected()
 
 
 def _others(identities: list[OwnIdentity], identity: OwnIdentity) -> list[OwnIdentity]:
-    """Those by which a person can sign in when this one is gone."""
-    return [each for each in identities if each.enabled and each.provider_id != identity.provider_id]
+    """The identities by which a person can still sign in without this one."""
+    return [other for other in identities if other.enabled and other.provider_id != identity.provider_id]
 
 
 def _last_way(first: str = "Add a passkey first.") -> Conflict:

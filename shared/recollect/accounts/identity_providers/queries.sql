@@ -5,23 +5,23 @@ FROM identity_providers WHERE tenant_id = :tenant_id
 ORDER BY name, id;
 
 -- name: lock_providers
--- The providers of the tenant, which nobody adds to until this transaction ends.
+-- Lock the list of the tenant's providers until this transaction ends.
 SELECT pg_advisory_xact_lock(hashtextextended('recollect.identity_providers:' || :tenant_id::uuid, 0));
 
 -- name: insert_provider
--- A new provider; nothing where the tenant has one of this issuer.
+-- Store a provider; no row if the tenant has one of this issuer.
 INSERT INTO identity_providers (tenant_id, id, name, issuer, client_id, client_secret, algorithm, created_by)
 VALUES (:tenant_id, :id, :name, :issuer, :client_id, :client_secret, :algorithm, :subject)
 ON CONFLICT (tenant_id, issuer) DO NOTHING
 RETURNING id, name, issuer, client_id, algorithm, created_at, created_by, disabled_at;
 
 -- name: lock_provider
--- A provider, which nobody changes until this transaction ends.
+-- A provider, locked until this transaction ends.
 SELECT id, name, issuer, client_id, algorithm, created_at, created_by, disabled_at
 FROM identity_providers WHERE tenant_id = :tenant_id AND id = :id FOR UPDATE;
 
 -- name: change_provider
--- What is given is different from now on; one that is disabled already keeps its first time.
+-- Change the fields that are not null; a provider that is disabled already keeps its first time.
 UPDATE identity_providers SET
     name = coalesce(:name, name),
     client_id = coalesce(:client_id, client_id),
@@ -36,20 +36,20 @@ WHERE tenant_id = :tenant_id AND id = :id
 RETURNING id, name, issuer, client_id, algorithm, created_at, created_by, disabled_at;
 
 -- name: delete_provider
--- One provider less, with the identities that it vouched for and the sessions that it began.
+-- Delete a provider, with its identities and the sessions that it began.
 DELETE FROM identity_providers WHERE tenant_id = :tenant_id AND id = :id RETURNING id;
 
 -- name: find_offered
--- The providers by which people sign in to these tenants; asked before anybody is known.
+-- The providers by which people sign in to these tenants; read before a person is known.
 SELECT tenant_id, tenant, id, name FROM find_identity_providers(:slugs::text[]);
 
 -- name: find_registration
--- What we are at a provider that is not disabled.
+-- Our registration at a provider that is not disabled.
 SELECT id, issuer, client_id, client_secret, algorithm
 FROM identity_providers WHERE tenant_id = :tenant_id AND id = :id AND disabled_at IS NULL;
 
 -- name: forget_sign_ins
--- Those that nobody came back from in time, and the oldest beyond :kept.
+-- Delete sign-ins that were not finished in time, and the oldest beyond :kept.
 DELETE FROM provider_sign_ins
 WHERE tenant_id = :tenant_id AND (expires_at <= clock_timestamp() OR id IN (
     SELECT s.id FROM provider_sign_ins s WHERE s.tenant_id = :tenant_id
@@ -57,7 +57,7 @@ WHERE tenant_id = :tenant_id AND (expires_at <= clock_timestamp() OR id IN (
 ));
 
 -- name: insert_sign_in
--- A browser is sent to a provider.
+-- Store a sign-in that a browser begins.
 INSERT INTO provider_sign_ins (
     tenant_id, id, provider_id, hash, browser, invitation_id, person_id, place, expires_at
 ) VALUES (
@@ -66,24 +66,25 @@ INSERT INTO provider_sign_ins (
 );
 
 -- name: find_sign_in
--- The tenant of the sign-in with this keyed hash; asked before a tenant is known.
+-- The tenant of the sign-in with this keyed hash; read before a tenant is known.
 SELECT tenant_id FROM find_provider_sign_in(:hash);
 
 -- name: use_sign_in
--- Use a sign-in up; nothing where it is over, of another browser, or of another provider than the one that answers.
+-- Delete a sign-in and return its purpose; no row if it is over, or of another browser or provider.
 DELETE FROM provider_sign_ins
 WHERE tenant_id = :tenant_id AND hash = :hash AND browser = :browser AND provider_id = :provider_id
     AND expires_at > clock_timestamp()
 RETURNING place, invitation_id, person_id;
 
 -- name: find_identity
--- Whose an identity is; noted as used.
+-- The person of an identity, which is noted as used.
 UPDATE provider_identities SET last_used_at = clock_timestamp()
 WHERE tenant_id = :tenant_id AND provider_id = :provider_id AND subject = :subject
 RETURNING person_id;
 
 -- name: insert_identity
--- An identity is this member's; nothing where it is somebody's, or the member has another one at this provider.
+-- Connect an identity to this member; no row if it is connected already, or the member has another one at this
+-- provider.
 INSERT INTO provider_identities (tenant_id, provider_id, subject, person_id)
 VALUES (:tenant_id, :provider_id, :subject, :person_id)
 ON CONFLICT DO NOTHING
@@ -94,24 +95,24 @@ RETURNING person_id;
 SELECT set_config('recollect.person_id', :person_id::uuid::text, true);
 
 -- name: insert_person
--- A person of this tenant, whom a provider brought.
+-- Store a person of this tenant who came by a provider.
 INSERT INTO people (id, email, name, provider_tenant_id) VALUES (:person_id, :email, :name, :tenant_id);
 
 -- name: list_own_identities
--- What the person who has signed in is at providers, in all their tenants.
+-- The identities of the person who has signed in, in all their tenants.
 SELECT tenant_id, tenant, tenant_name, provider_id, provider_name, enabled, last_used_at FROM list_own_identities(:most);
 
 -- name: lock_person
--- Until this transaction ends, nobody else takes a way to sign in from this person.
+-- Lock the ways by which this person signs in until this transaction ends.
 SELECT id FROM people WHERE id = :person_id FOR NO KEY UPDATE;
 
 -- name: lock_ways
--- Until this transaction, at home, ends, nobody else takes a way to sign in from this person, in whichever cell that is. Not
--- the row of lock_person: who holds this takes that one in another transaction.
+-- Lock the ways by which this person signs in, in any cell, until this transaction at home ends. It is not the row of
+-- lock_person, because the holder of this lock takes that row in another transaction.
 SELECT pg_advisory_xact_lock(hashtextextended('recollect.ways ' || :person_id::uuid::text, 0));
 
 -- name: delete_identity
--- A member is nobody at a provider any more; the sessions that began by it end.
+-- Delete a member's identity at a provider; the sessions that it began end.
 WITH gone AS (
     DELETE FROM provider_identities
     WHERE tenant_id = :tenant_id AND provider_id = :provider_id AND person_id = :person_id

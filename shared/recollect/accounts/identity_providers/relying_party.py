@@ -1,6 +1,6 @@
-"""The protocol of a sign-in by OpenID Connect, which Authlib's client speaks: code flow with PKCE (S256) and a nonce.
+"""The protocol of a sign-in by OpenID Connect, by Authlib's client: code flow with PKCE (S256) and a nonce.
 
-Authlib makes each request and judges each answer; `platform.outbound` sends them, and nothing else does.
+Authlib makes each request and validates each response; only `platform.outbound` sends requests.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ log = structlog.get_logger(__name__)
 
 
 class ProviderTokens(Struct, frozen=True):
-    """What a token endpoint answers for a code: as much of it as we use."""
+    """The response of a token endpoint to a code: the fields that we use."""
 
     id_token: str
     access_token: str = ""
@@ -50,7 +50,7 @@ class TokenRequest:
 
 
 class _Client(OAuth2Client):
-    """Authlib's client, which makes requests and leaves it to us to send them."""
+    """Authlib's client, changed to return requests instead of sending them."""
 
     def _fetch_token(self, url: str, *, body: str, headers: Any, auth: Any, method: str, **_: Any) -> TokenRequest:
         url, prepared, body = auth.prepare(method, url, dict(headers), body)
@@ -59,7 +59,7 @@ class _Client(OAuth2Client):
 
 @dataclass(frozen=True, slots=True)
 class RelyingParty:
-    """What we are to identity providers: sends browsers there, and finds out who came back."""
+    """The relying party of OpenID Connect: it sends browsers to providers, and identifies the people who come back."""
 
     issuers: Issuers
     outbound: Outbound
@@ -67,7 +67,7 @@ class RelyingParty:
     async def authorization_url(
         self, tenant_id: UUID, registration: Registration, secrets: SignInSecrets, redirect_uri: str
     ) -> str:
-        """Where to send a browser. Raises SignInRefused where the provider cannot be asked."""
+        """The address to which to send a browser. Raises SignInRefused if the provider cannot be reached."""
         issuer = await self._issuer(tenant_id, registration)
         client = _client(registration, issuer, redirect_uri)
         url, _ = client.create_authorization_url(
@@ -81,7 +81,7 @@ class RelyingParty:
     async def identity(
         self, tenant_id: UUID, registration: Registration, secrets: SignInSecrets, code: str, redirect_uri: str
     ) -> ProvenIdentity:
-        """Who came back with this code. Raises SignInRefused."""
+        """The identity of the person who came back with this code. Raises SignInRefused."""
         issuer = await self._issuer(tenant_id, registration)
         tokens = await self._tokens(tenant_id, registration, issuer, secrets, code, redirect_uri)
         try:
@@ -89,31 +89,32 @@ class RelyingParty:
             verified = await self.issuers.verified(tenant_id, registration.issuer, id_token, algorithm)
             claims = _validated(registration, verified.header, verified.claims, secrets.nonce)
         except (TokenRefused, IssuerFailed, JoseError, ValueError, TypeError) as error:
-            _note(tenant_id, registration, f"ID token: {error}")
+            _log_failure(tenant_id, registration, f"ID token: {error}")
             raise SignInRefused(NOT_PROVEN) from None
         if "email" not in claims and issuer.metadata.userinfo_endpoint is not None:
-            claims |= await self._described(
+            claims |= await self._userinfo_claims(
                 tenant_id, registration, issuer.metadata.userinfo_endpoint, tokens.access_token, claims["sub"]
             )
         return proven_identity(claims)
 
-    async def _described(
+    async def _userinfo_claims(
         self, tenant_id: UUID, registration: Registration, userinfo: str, access_token: str, subject: Any
     ) -> dict[str, Any]:
-        """What a provider says of this subject whose ID token says no address (OpenID Connect Core, 5.3 and 5.4).
+        """The userinfo of a subject whose ID token has no address (OpenID Connect Core, 5.3 and 5.4).
 
-        Raises SignInRefused, also where the answer is about somebody else.
+        Raises SignInRefused, also if the response is about another subject.
         """
         headers = {"Authorization": f"Bearer {access_token}"}
         try:
-            answer = await self.outbound.get(userinfo, asked_by=tenant_id, headers=headers)
+            response = await self.outbound.get(userinfo, asked_by=tenant_id, headers=headers)
         except OutboundFailed:
             raise SignInRefused(UNAVAILABLE) from None
-        told = _decoded(answer.body, dict[str, Any]) if answer.status == 200 else None
-        if told is None or told.get("sub") != subject:
-            _note(tenant_id, registration, f"its userinfo endpoint answered {answer.status}, and not about who came")
+        claims = _decoded(response.body, dict[str, Any]) if response.status == 200 else None
+        if claims is None or claims.get("sub") != subject:
+            reason = f"its userinfo endpoint answered {response.status}, or about another subject"
+            _log_failure(tenant_id, registration, reason)
             raise SignInRefused(NOT_PROVEN)
-        return {name: told.get(name) for name in ("email", "email_verified", "name")}
+        return {name: claims.get(name) for name in ("email", "email_verified", "name")}
 
     async def _issuer(self, tenant_id: UUID, registration: Registration) -> Issuer:
         try:
@@ -122,7 +123,7 @@ class RelyingParty:
                 raise IssuerFailed("It names no authorization_endpoint, or no token_endpoint.")
             return issuer
         except IssuerFailed as error:
-            _note(tenant_id, registration, str(error))
+            _log_failure(tenant_id, registration, str(error))
             raise SignInRefused(UNAVAILABLE) from None
 
     async def _tokens(
@@ -141,14 +142,14 @@ class RelyingParty:
             code_verifier=secrets.code_verifier,
         )
         try:
-            answer = await self.outbound.post(
+            response = await self.outbound.post(
                 request.url, request.body.encode(), asked_by=tenant_id, headers=request.headers
             )
         except OutboundFailed:
             raise SignInRefused(UNAVAILABLE) from None
-        tokens = _decoded(answer.body, ProviderTokens) if answer.status == 200 else None
+        tokens = _decoded(response.body, ProviderTokens) if response.status == 200 else None
         if tokens is None:
-            _note(tenant_id, registration, f"its token endpoint answered {answer.status} without an ID token")
+            _log_failure(tenant_id, registration, f"its token endpoint answered {response.status} without an ID token")
             raise SignInRefused(NOT_PROVEN)
         return tokens
 
@@ -160,7 +161,8 @@ def _client(registration: Registration, issuer: Issuer, redirect_uri: str) -> _C
         registration.client_id,
         registration.client_secret,
         token_endpoint_auth_method=next(
-            (each for each in ("client_secret_basic", "client_secret_post") if each in methods), "client_secret_basic"
+            (method for method in ("client_secret_basic", "client_secret_post") if method in methods),
+            "client_secret_basic",
         ),
         scope=SCOPE,
         redirect_uri=redirect_uri,
@@ -178,7 +180,7 @@ def _decoded(body: bytes, type_: type[T]) -> T | None:
 def _validated(
     registration: Registration, header: dict[str, Any], claims: dict[str, Any], nonce: str
 ) -> dict[str, Any]:
-    """The claims, if they are for us and of now (OpenID Connect Core, 3.1.3.7). Raises JoseError."""
+    """The claims, if they are for us and valid now (OpenID Connect Core, 3.1.3.7). Raises JoseError."""
     options = {
         "iss": {"essential": True, "value": registration.issuer},
         "aud": {"essential": True, "value": registration.client_id},
@@ -189,8 +191,8 @@ def _validated(
     return claims
 
 
-def _note(tenant_id: UUID, registration: Registration, reason: str) -> None:
-    """Tell operators why; whoever came is not told."""
+def _log_failure(tenant_id: UUID, registration: Registration, reason: str) -> None:
+    """Log the reason for operators; the person is not told it."""
     log.info(
         "sign-in by a provider failed",
         tenant_id=str(tenant_id),

@@ -1,8 +1,8 @@
 """Use cases of identity providers: a tenant sets them up; people sign in, join and connect by them.
 
-Whoever comes back from a provider is the person whom the tenant knows by that subject. Nobody is found by an address. A
-subject that is not known yet joins by an invitation for the address that the provider verified, or because the domain
-of that is the tenant's: as a new person of this tenant alone. Who is signed in with their own account connects it.
+A person who comes back from a provider is recognised by the subject, never by the address. A subject that is not known
+yet joins as a new person of this tenant alone: by an invitation for the address that the provider verified, or because
+the tenant owns the domain of that address. A person who is signed in with their own account connects the provider.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ from recollect.platform.text_records import TextRecords
 from recollect.platform.transactions import Transaction
 
 SUBJECT = "sign-in"
-"""Who acts for a tenant while somebody signs in."""
+"""The subject of the Caller that acts in a tenant while a person signs in."""
 
 OVER = "This sign-in is over, or was begun in another browser. Go back to Recollect and begin again."
 STRANGER = (
@@ -55,7 +55,7 @@ STRANGER = (
 
 @dataclass(frozen=True, slots=True)
 class Journey:
-    """A browser on its way to a provider, and back to this address of ours."""
+    """A browser's way to a provider and back to `redirect_uri`, an address of ours."""
 
     secrets: SignInSecrets
     redirect_uri: str
@@ -67,10 +67,10 @@ async def list_providers(tx: Transaction) -> list[IdentityProvider]:
 
 
 async def add_provider(tx: Transaction, new: NewProvider, *, pepper: bytes) -> IdentityProvider:
-    """Set up a provider; its secret is kept encrypted and never told.
+    """Set up a provider; its secret is stored encrypted and never returned.
 
-    Raises InvalidInput, Forbidden where the caller reaches less than an admin, whom it may let in, or Conflict where
-    there is one of the same issuer, or as many as there may be.
+    Raises InvalidInput; Forbidden if the caller may do less than an admin, since the provider may let admins in;
+    Conflict if the tenant has a provider of the same issuer, or the most that it may have.
     """
     tx.caller.require_reach_of(Role.ADMIN)
     new = checked(new)
@@ -89,7 +89,7 @@ async def add_provider(tx: Transaction, new: NewProvider, *, pepper: bytes) -> I
 async def change_provider(
     tx: Transaction, provider_id: UUID, change: ProviderChange, *, pepper: bytes
 ) -> IdentityProvider:
-    """Change a provider. One that is disabled lets nobody in, and its sessions do not hold.
+    """Change a provider. A disabled provider lets nobody in, and its sessions are not valid.
 
     Raises NotFound, InvalidInput, or Forbidden as `add_provider` does.
     """
@@ -108,14 +108,14 @@ async def change_provider(
 
 
 async def delete_provider(tx: Transaction, provider_id: UUID) -> None:
-    """Delete a provider: its sessions end, and nobody is known by it any more. Raises NotFound."""
+    """Delete a provider, with its identities; its sessions end. Raises NotFound."""
     if not await store.delete_provider(tx, provider_id):
         raise _no_provider()
     await audit.record(tx, Action.PROVIDER_DELETED, _named(provider_id))
 
 
 async def offered(db: Database, slugs: Sequence[str]) -> list[OfferedProvider]:
-    """The providers of these tenants, of which none may be there, as a page offers them. Raises Unavailable."""
+    """The providers of these tenants, which need not exist, as a page offers them. Raises Unavailable."""
     if not slugs:
         return []
     return await db.list_from_all_cells(lambda session: store.find_offered(session, slugs), slugs=slugs)
@@ -124,8 +124,8 @@ async def offered(db: Database, slugs: Sequence[str]) -> list[OfferedProvider]:
 async def begin(
     db: Database, party: RelyingParty, provider: OfferedProvider, purpose: Purpose, journey: Journey
 ) -> str:
-    """Where to send the browser. Raises SignInRefused."""
-    caller = _at_work(provider.tenant_id)
+    """Begin a sign-in; return the address to which to send the browser. Raises SignInRefused."""
+    caller = _sign_in_caller(provider.tenant_id)
     async with db.transaction(caller, read_only=True) as tx:
         registration = await _registration(tx, provider.id, journey.secrets.pepper)
     url = await party.authorization_url(provider.tenant_id, registration, journey.secrets, journey.redirect_uri)
@@ -144,9 +144,9 @@ async def finish(
     journey: Journey,
     signed_in: PersonSession | None,
 ) -> ProviderSession:
-    """Who came back, once. Raises SignInRefused.
+    """Finish a sign-in, once; return the session of the person. Raises SignInRefused.
 
-    `signed_in`: who is in this browser already, whom it must be who connects the provider.
+    `signed_in`: the session that this browser has already, which must be of the person who connects the provider.
     """
     state = journey.secrets.hash
     tenant_id = await db.find_in_any_cell(
@@ -154,7 +154,7 @@ async def finish(
     )
     if tenant_id is None:
         raise SignInRefused(OVER)
-    caller = _at_work(tenant_id)
+    caller = _sign_in_caller(tenant_id)
     async with db.transaction(caller) as tx:
         purpose = await store.use_sign_in(tx, provider_id, journey.secrets)
         registration = await _registration(tx, provider_id, journey.secrets.pepper) if purpose else None
@@ -177,7 +177,7 @@ async def _role_by_domain(
     identity: ProvenIdentity,
     purpose: Purpose,
 ) -> Role | None:
-    """As what somebody joins who is not known yet, by the domain of the verified address; None where they do not."""
+    """The role in which an unknown person joins by the domain of the verified address; None if they do not."""
     if purpose.invitation_id is not None or purpose.person_id is not None:
         return None
     async with db.transaction(caller) as tx:
@@ -194,10 +194,12 @@ async def _person(
     signed_in: PersonSession | None,
     role: Role | None,
 ) -> UUID:
-    """Who this identity is, or becomes; `role`: as what it may join without an invitation. Raises SignInRefused."""
+    """The person of this identity, created if necessary; `role`: in which they may join without an invitation.
+
+    Raises SignInRefused."""
     known = await store.find_identity(tx, provider_id, identity.subject)
     if purpose.person_id is not None:
-        return await _connected(tx, provider_id, identity, purpose.person_id, known, signed_in)
+        return await _connect(tx, provider_id, identity, purpose.person_id, known, signed_in)
     if known is not None:
         return known
     if purpose.invitation_id is None and role is None:
@@ -210,11 +212,11 @@ async def _person(
     elif role is not None:
         await members.add_member(tx, person_id, role)
     if not await store.insert_identity(tx, provider_id, identity.subject, person_id):
-        raise SignInRefused(OVER)  # The same one came by another browser just now.
+        raise SignInRefused(OVER)  # The same subject signed in by another browser just now.
     return person_id
 
 
-async def _connected(
+async def _connect(
     tx: Transaction,
     provider_id: UUID,
     identity: ProvenIdentity,
@@ -222,7 +224,7 @@ async def _connected(
     known: UUID | None,
     signed_in: PersonSession | None,
 ) -> UUID:
-    """Whoever is signed in with their own account is this identity from now on. Raises SignInRefused."""
+    """Connect this identity to the person who is signed in with their own account. Raises SignInRefused."""
     if signed_in is None or signed_in.person_id != person_id or signed_in.confined_to is not None:
         raise SignInRefused("Sign in with your password first, in this browser, and then connect the provider.")
     if known == person_id:
@@ -240,7 +242,7 @@ async def _registration(tx: Transaction, provider_id: UUID, pepper: bytes) -> Re
         raise SignInRefused("This provider signs nobody in any more.")
     try:
         secret = _cipher(pepper).decrypt(found.client_secret, bound_to=_row(tx, provider_id)).decode()
-    except ValueError:  # The secret of the deployment is another one.
+    except ValueError:  # The secret of the deployment has changed.
         raise SignInRefused("This provider has to be set up anew: its secret cannot be read. Tell an admin.") from None
     return Registration(found.id, found.issuer, found.client_id, secret, found.algorithm)
 
@@ -257,7 +259,7 @@ def _row(tx: Transaction, provider_id: UUID) -> str:
     return f"{tx.tenant_id}/{provider_id}"
 
 
-def _at_work(tenant_id: UUID) -> Caller:
+def _sign_in_caller(tenant_id: UUID) -> Caller:
     return Caller(tenant_id, tenant="", subject=SUBJECT, scopes=frozenset(), of_service=True)
 
 

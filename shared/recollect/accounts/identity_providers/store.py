@@ -24,7 +24,7 @@ queries = Queries(__package__)
 
 @dataclass(frozen=True, slots=True)
 class SealedRegistration:
-    """What we are at a provider, as it is stored."""
+    """Our registration at a provider as it is stored, with the secret encrypted."""
 
     id: UUID
     issuer: str
@@ -39,7 +39,7 @@ async def list_providers(tx: Transaction) -> list[IdentityProvider]:
 
 
 async def lock_providers(tx: Transaction) -> None:
-    """Let nobody add a provider until the transaction ends."""
+    """Lock the list of providers until the transaction ends."""
     await tx.execute(queries.lock_providers)
 
 
@@ -61,7 +61,7 @@ async def insert_provider(
 
 
 async def lock_provider(tx: Transaction, provider_id: UUID) -> IdentityProvider | None:
-    """A provider, which nobody changes until the transaction ends; or None."""
+    """A provider, locked until the transaction ends; or None."""
     row = await tx.fetchrow(queries.lock_provider, id=provider_id)
     return IdentityProvider(**row) if row else None
 
@@ -69,7 +69,7 @@ async def lock_provider(tx: Transaction, provider_id: UUID) -> IdentityProvider 
 async def change_provider(
     tx: Transaction, provider_id: UUID, change: ProviderChange, *, encrypted: bytes | None
 ) -> IdentityProvider | None:
-    """Change a provider; None if the tenant has no such one."""
+    """Change a provider; None if the tenant has no such provider."""
     row = await tx.fetchrow(
         queries.change_provider,
         id=provider_id,
@@ -83,7 +83,7 @@ async def change_provider(
 
 
 async def delete_provider(tx: Transaction, provider_id: UUID) -> bool:
-    """Delete a provider; False if the tenant has no such one."""
+    """Delete a provider; False if the tenant has no such provider."""
     return await tx.fetchval(queries.delete_provider, id=provider_id) is not None
 
 
@@ -93,13 +93,13 @@ async def find_offered(session: Session, slugs: Sequence[str]) -> list[OfferedPr
 
 
 async def find_registration(tx: Transaction, provider_id: UUID) -> SealedRegistration | None:
-    """What we are at a provider; None if it is disabled, or the tenant has no such one."""
+    """Our registration at a provider; None if it is disabled, or the tenant has no such one."""
     row = await tx.fetchrow(queries.find_registration, id=provider_id)
     return SealedRegistration(**row) if row else None
 
 
 async def forget_sign_ins(tx: Transaction, *, kept: int) -> None:
-    """Forget sign-ins that are over, and the oldest beyond so many."""
+    """Delete sign-ins that are over, and the oldest beyond `kept`."""
     await tx.execute(queries.forget_sign_ins, kept=kept)
 
 
@@ -121,13 +121,13 @@ async def insert_sign_in(
 
 
 async def find_sign_in(session: Session, state_hash: bytes) -> UUID | None:
-    """Whose tenant's the sign-in under way with this hash is; None if there is none."""
+    """The tenant of the sign-in in progress with this hash; None if there is no such sign-in."""
     tenant_id: UUID | None = await session.fetchval(queries.find_sign_in, hash=state_hash)
     return tenant_id
 
 
 async def use_sign_in(tx: Transaction, provider_id: UUID, secrets: SignInSecrets) -> Purpose | None:
-    """Use a sign-in up; what it is for, or None where it does not hold in this browser for this provider."""
+    """Delete a sign-in and return its purpose; None if it is not valid in this browser for this provider."""
     row = await tx.fetchrow(
         queries.use_sign_in, hash=secrets.hash, browser=secrets.browser_hash, provider_id=provider_id
     )
@@ -135,42 +135,42 @@ async def use_sign_in(tx: Transaction, provider_id: UUID, secrets: SignInSecrets
 
 
 async def find_identity(tx: Transaction, provider_id: UUID, subject: str) -> UUID | None:
-    """The person who is this subject of the provider, or None."""
+    """The person with this subject at the provider, or None."""
     person_id: UUID | None = await tx.fetchval(queries.find_identity, provider_id=provider_id, subject=subject)
     return person_id
 
 
 async def insert_identity(tx: Transaction, provider_id: UUID, subject: str, person_id: UUID) -> bool:
-    """Let a subject be this member; False where it is somebody already, or the member has another one there."""
+    """Connect a subject to a member; False if it is connected already, or the member has another subject there."""
     row = await tx.fetchval(queries.insert_identity, provider_id=provider_id, subject=subject, person_id=person_id)
     return row is not None
 
 
 async def list_own_identities(session: Session, *, most: int) -> list[OwnIdentity]:
-    """What the person who has signed in is at providers, in all tenants."""
+    """The identities of the person who has signed in, in all tenants."""
     return [OwnIdentity(**row) for row in await session.fetch(queries.list_own_identities, most=most)]
 
 
 async def act_as_person(tx: Transaction, person_id: UUID) -> None:
-    """Let this transaction reach the rows of this person as well."""
+    """Let this transaction read and write the rows of this person as well."""
     await tx.fetchval(queries.act_as_person, person_id=person_id)
 
 
 async def lock_person(session: Session, person_id: UUID) -> None:
-    """Let nobody else take a way to sign in from this person until the transaction ends."""
+    """Lock the ways by which this person signs in until the transaction ends."""
     await session.fetchval(queries.lock_person, person_id=person_id)
 
 
 async def lock_ways(home: Session, person_id: UUID) -> None:
-    """Let nobody else take a way to sign in from this person, in any cell, until the transaction at home ends."""
+    """Lock the ways by which this person signs in, in any cell, until the transaction at home ends."""
     await home.execute(queries.lock_ways, person_id=person_id)
 
 
 async def delete_identity(tx: Transaction, provider_id: UUID, person_id: UUID) -> bool:
-    """A person is nobody at a provider any more; False if they were not. Their sessions by it end."""
+    """Delete a person's identity at a provider; False if they have none there. Their sessions by it end."""
     return await tx.fetchval(queries.delete_identity, provider_id=provider_id, person_id=person_id) is not None
 
 
 async def insert_person(tx: Transaction, person_id: UUID, identity: ProvenIdentity) -> None:
-    """Store a person of the tenant, whom a provider brought; `act_as_person` first."""
+    """Store a person of the tenant who came by a provider; call `act_as_person` first."""
     await tx.execute(queries.insert_person, person_id=person_id, email=identity.email, name=identity.name)

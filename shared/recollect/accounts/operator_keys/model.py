@@ -1,4 +1,4 @@
-"""A key of an operator. It has the form of a tenant's key, and another kind: neither is good where the other is."""
+"""A key of an operator. It has the form of a tenant's key but another kind; neither is accepted for the other."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -6,15 +6,15 @@ from uuid import UUID
 
 KIND = "operator"
 MAX_LIFETIME = timedelta(days=366)
-"""How long a key holds at most: none holds for ever."""
+"""How long a key is valid, at most: no key is valid for ever."""
 
 SUBJECT = "operator_key:"
-"""How the actor of an entry begins that is a key; its id follows."""
+"""The prefix of an actor that is a key; its id follows."""
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorKey:
-    """A key as it is listed: never its secret."""
+    """A key as it is listed, without its secret."""
 
     id: UUID
     name: str
@@ -35,5 +35,5 @@ class FoundKey:
     revoked_at: datetime | None
 
     def holds(self, now: datetime) -> bool:
-        """Whether it is neither revoked nor over."""
+        """Whether it is neither revoked nor expired."""
         return self.revoked_at is None and self.expires_at > now

@@ -20,12 +20,12 @@ RETURNING -- include: key
 ;
 
 -- name: count_hashed_keys
--- API keys of all tenants that hold: how many are hashed with a secret, and how many with another or an unknown one.
+-- How many valid API keys of all tenants are hashed with a secret, and how many with another or an unknown one.
 SELECT count(*) FILTER (WHERE hashed_with = :hashed_with) AS with_it,
     count(*) FILTER (WHERE hashed_with IS DISTINCT FROM :hashed_with) AS without_it
 FROM api_keys
 WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp());
 
 -- name: find_operator_key
--- The key with this keyed hash, which was used now.
+-- The key with this keyed hash, which is noted as used.
 SELECT id, name, expires_at, revoked_at FROM find_operator_key(:key_hash);

@@ -1,4 +1,4 @@
-"""Use cases of operators' keys: make, list and revoke them, as the owner of the database; find who presents one."""
+"""Use cases of operators' keys: make, list and revoke them, as the owner of the database; authenticate one."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -14,11 +14,11 @@ from recollect.platform.operator_sessions import Operator
 from recollect.platform.transactions import Session
 
 REFUSAL = "A valid operator's key is needed: Authorization: Bearer rcl_operator_…"
-"""What is told for every credential that does not hold: no hint why."""
+"""The message for every credential that is not valid, whatever the reason."""
 
 
 async def create_key(operator: Operator, name: str, *, lifetime: timedelta, pepper: bytes) -> tuple[OperatorKey, str]:
-    """Make a key that holds so long; its secret is in the answer and nowhere else. Raises InvalidInput."""
+    """Make a key that is valid for `lifetime`; its secret is in the result and nowhere else. Raises InvalidInput."""
     name = key_name(name)
     if not timedelta(0) < lifetime <= MAX_LIFETIME:
         raise InvalidInput(f"A key holds up to {MAX_LIFETIME.days} days", path="days")
@@ -51,15 +51,15 @@ async def revoke_key(operator: Operator, key_id: UUID) -> OperatorKey:
 
 
 async def authenticate(session: Session, secret: str, *, pepper: bytes) -> str:
-    """The actor that a key stands for. Raises Unauthenticated, alike for every reason."""
+    """The actor that a key stands for. Raises Unauthenticated, with one message for every reason."""
     found = None
     if kind_of(secret) == KIND:
-        found = await found_under(pepper, lambda each: store.find_key(session, hash_secret(secret, each)))
+        found = await found_under(pepper, lambda accepted: store.find_key(session, hash_secret(secret, accepted)))
     if found is None or not found.holds(datetime.now(UTC)):
         raise Unauthenticated(REFUSAL)
     return f"{SUBJECT}{found.id}"
 
 
 async def count_hashed_keys(operator: Operator, *, pepper: bytes) -> tuple[int, int]:
-    """How many API keys that hold, of all tenants, are hashed with the secret of now, and how many may not be."""
+    """How many valid API keys of all tenants are hashed with the present secret, and how many may not be."""
     return await store.count_hashed_keys(operator, hashed_with=fingerprint_of(pepper))

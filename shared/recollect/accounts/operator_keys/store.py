@@ -39,7 +39,7 @@ async def find_key(session: Session, key_hash: bytes) -> FoundKey | None:
 
 
 async def count_hashed_keys(operator: Operator, *, hashed_with: bytes) -> tuple[int, int]:
-    """How many API keys that hold are hashed with a secret, and how many with another or an unknown one."""
+    """How many valid API keys are hashed with a secret, and how many with another or an unknown one."""
     row = await operator.fetchrow(queries.count_hashed_keys, hashed_with=hashed_with)
     assert row is not None
     return row["with_it"], row["without_it"]

@@ -27,7 +27,7 @@ class OperatorAction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OperatorEntry:
-    """One act. `subject`: what it was done to, as `tenant:acme`. `address`: of the client, None where none is known."""
+    """One act. `subject`: its object, as `tenant:acme`. `address`: of the client, None if it is not known."""
 
     id: int
     at: datetime

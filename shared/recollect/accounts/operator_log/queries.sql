@@ -4,7 +4,7 @@ INSERT INTO operator_log (actor, action, subject, address, trace_id, details)
 VALUES (:actor, :action, :subject, :address, :trace_id, :details::text::jsonb);
 
 -- name: list_entries
--- Entries before one, newest first; at most :limit. :subject null: of all.
+-- Entries before the id :before, newest first; at most :limit. :subject null: of all.
 SELECT id, at, actor, action, subject, address, trace_id, details::text AS details
 FROM operator_log
 WHERE (:subject::text IS NULL OR subject = :subject) AND (:before::bigint IS NULL OR id < :before)

@@ -1,4 +1,4 @@
-"""Use cases of the log of operators: record an act, in the transaction of the act; read what was done."""
+"""Use cases of the log of operators: record an act, in the transaction of the act; read entries."""
 
 from recollect.accounts.operator_log import store
 from recollect.accounts.operator_log.model import OperatorAction, OperatorEntry
@@ -13,5 +13,5 @@ async def record(operator: Operator, action: OperatorAction, subject: str, **det
 async def list_entries(
     operator: Operator, *, subject: str | None = None, before: int | None = None, limit: int = 100
 ) -> list[OperatorEntry]:
-    """Entries, newest first; `subject` None is of all."""
+    """Entries, newest first; `subject` None: of all."""
     return await store.list_entries(operator, subject=subject, before=before, limit=limit)

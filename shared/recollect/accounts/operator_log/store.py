@@ -1,4 +1,4 @@
-"""One function per query of `queries.sql`. The log is the operators': these run as the owner or as the operator API."""
+"""One function per query of `queries.sql`. They run as the owner or as the operator API."""
 
 from collections.abc import Mapping
 
@@ -28,6 +28,6 @@ async def insert_entry(operator: Operator, action: OperatorAction, subject: str,
 async def list_entries(
     operator: Operator, *, subject: str | None, before: int | None, limit: int
 ) -> list[OperatorEntry]:
-    """Entries before one, newest first."""
+    """Entries before the id `before`, newest first."""
     rows = await operator.fetch(queries.list_entries, subject=subject, before=before, limit=limit)
     return [OperatorEntry(**{**row, "details": msgspec.json.decode(row["details"])}) for row in rows]

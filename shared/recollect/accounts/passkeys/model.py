@@ -1,4 +1,4 @@
-"""Passkeys, and for whom they are made: us, by the host and the origin of the public address."""
+"""Passkeys, and the site for which they are made: the host and the origin of our public address."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -10,24 +10,24 @@ from recollect.printable import controls
 
 MAX_NAME = 100
 MAX_PASSKEYS = 20
-"""Passkeys of a person."""
+"""Passkeys of a person, at most."""
 
 MAX_CREDENTIAL = 16 * 1024
-"""Characters of what a browser answers."""
+"""Characters of a browser's response, at most."""
 
 CHALLENGE_LIFETIME = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
 class PasskeySite:
-    """Whom a passkey is for: the host alone (`id`), and the origin of the page that asks for it."""
+    """The site for which a passkey is made: the host alone (`id`), and the origin of the page that requests it."""
 
     id: str
     origin: str
 
     @classmethod
     def of(cls, base_url: str) -> "PasskeySite":
-        """Us, by the public address."""
+        """Our site, from the public address."""
         return cls(urlsplit(base_url).hostname or "", base_url)
 
 
@@ -43,7 +43,7 @@ class Passkey:
 
 @dataclass(frozen=True, slots=True)
 class StoredPasskey:
-    """What a sign-in is verified with."""
+    """The stored fields with which a sign-in is verified."""
 
     id: UUID
     person_id: UUID
@@ -52,7 +52,7 @@ class StoredPasskey:
 
 
 def passkey_name(name: str) -> str:
-    """The name, if a passkey may be called so; raises InvalidInput."""
+    """The name without white space around it, if it is valid; raises InvalidInput."""
     if not 1 <= len(name.strip()) <= MAX_NAME or controls(name):
         raise InvalidInput(f"A passkey's name has 1 to {MAX_NAME} characters, none of them control characters")
     return name.strip()

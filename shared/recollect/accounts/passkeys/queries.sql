@@ -1,17 +1,17 @@
 -- name: keep_challenge
--- Keep what a browser is asked to sign, of the person who has signed in or of nobody.
+-- Store the challenge that a browser is to sign, for the person who has signed in or for nobody.
 SELECT keep_passkey_challenge(:challenge, :browser, :lifetime);
 
 -- name: take_challenge
--- Use a challenge up; whether it held for this browser. No row where there is none.
+-- Use a challenge up; return whether it was valid for this browser. No row if it does not exist.
 SELECT held FROM take_passkey_challenge(:challenge, :browser);
 
 -- name: find_passkey
--- The passkey with this credential, of anybody; asked before anybody is known.
+-- The passkey with this credential, of any person; read before a person is known.
 SELECT id, person_id, public_key, sign_count FROM find_passkey(:credential_id);
 
 -- name: insert_passkey
--- A new passkey; nothing where the credential is registered, or the person has :most.
+-- Store a passkey; no row if the credential is registered, or the person has :most.
 INSERT INTO passkeys (id, person_id, credential_id, public_key, sign_count, name)
 SELECT :id, :person_id, :credential_id, :public_key, :sign_count, :name
 WHERE :most::bigint > (SELECT count(*) FROM passkeys k WHERE k.person_id = :person_id)
@@ -27,15 +27,15 @@ SELECT id, name, created_at, last_used_at FROM passkeys WHERE person_id = :perso
 SELECT credential_id FROM passkeys WHERE person_id = :person_id ORDER BY id LIMIT :limit;
 
 -- name: note_use
--- A passkey was used; nothing where it was used meanwhile by somebody else.
+-- Note that a passkey was used; no row if it was used meanwhile.
 UPDATE passkeys SET sign_count = :sign_count, last_used_at = clock_timestamp()
 WHERE person_id = :person_id AND id = :id AND sign_count = :was
 RETURNING id;
 
 -- name: rename_passkey
--- Another name.
+-- Rename a passkey.
 UPDATE passkeys SET name = :name WHERE person_id = :person_id AND id = :id RETURNING id;
 
 -- name: delete_passkey
--- One passkey less.
+-- Delete a passkey.
 DELETE FROM passkeys WHERE person_id = :person_id AND id = :id RETURNING id;

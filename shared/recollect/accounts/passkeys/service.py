@@ -1,7 +1,7 @@
 """Use cases of passkeys: add one, sign in by one, list, name and remove them.
 
-Each ceremony begins with a challenge, which is kept for the browser that asked (`browser`: the keyed hash of its
-cookie), and for the person who adds a passkey. It is used up by the first answer, before that is looked at.
+Each ceremony begins with a challenge, which is stored for the browser that began it (`browser`: the keyed hash of its
+cookie), and for the person who adds a passkey. The first response uses it up, before the response is verified.
 """
 
 import secrets
@@ -56,22 +56,22 @@ log = structlog.get_logger(__name__)
 
 
 class _Refused(Exception):
-    """What a browser answered is not what was asked for."""
+    """The response of a browser cannot be read or accepted."""
 
 
 def require_whole(person: PersonSession) -> None:
-    """Raise Forbidden for who signed in by a tenant's provider: a passkey opens the whole account."""
+    """Raise Forbidden for a person who signed in by a tenant's provider, since a passkey opens the whole account."""
     if person.confined_to is not None:
         raise Forbidden("You signed in by an organisation's provider. Passkeys are for those who signed in otherwise.")
 
 
 async def begin_adding(db: Database, person: PersonSession, browser: bytes, party: PasskeySite) -> str:
-    """What the browser is asked to make a passkey by, as JSON. Raises Forbidden, as `require_whole` does."""
+    """The options by which a browser makes a passkey, as JSON. Raises Forbidden as `require_whole` does."""
     require_whole(person)
     challenge = secrets.token_bytes(_CHALLENGE_BYTES)
     async with db.personal(person.person_id) as session:
         await store.keep_challenge(session, challenge, browser, lifetime=CHALLENGE_LIFETIME)
-        held = await store.list_credentials(session, person.person_id, limit=MAX_PASSKEYS)
+        credential_ids = await store.list_credentials(session, person.person_id, limit=MAX_PASSKEYS)
     return options_to_json(
         webauthn.generate_registration_options(
             rp_id=party.id,
@@ -84,7 +84,7 @@ async def begin_adding(db: Database, person: PersonSession, browser: bytes, part
             authenticator_selection=AuthenticatorSelectionCriteria(
                 resident_key=ResidentKeyRequirement.REQUIRED, user_verification=UserVerificationRequirement.REQUIRED
             ),
-            exclude_credentials=[PublicKeyCredentialDescriptor(id=each) for each in held],
+            exclude_credentials=[PublicKeyCredentialDescriptor(id=id_) for id_ in credential_ids],
         )
     )
 
@@ -101,29 +101,31 @@ async def add(
 ) -> Passkey:
     """Store the passkey that a browser made.
 
-    `password_changes`: what `people.require_own_password` returned. Raises InvalidInput, also where the person has
-    taken another password since; Conflict where there is no room for it; Forbidden, as `require_whole` does.
+    `password_changes`: what `people.require_own_password` returned. Raises InvalidInput, also if the person has
+    changed their password since; Conflict if it is registered already or they have MAX_PASSKEYS; Forbidden as
+    `require_whole` does.
     """
     require_whole(person)
     name = passkey_name(name)
     try:
-        answer = _read(lambda: parse_registration_credential_json(_short(credential)))
-        challenge = _challenge_of(answer.response.client_data_json)
+        response = _read(lambda: parse_registration_credential_json(_short(credential)))
+        challenge = _challenge_of(response.response.client_data_json)
         async with db.personal(person.person_id) as session:
-            held = await store.take_challenge(session, challenge, browser)
-        made = _read(lambda: _verified_registration(answer, challenge, party)) if held else None
+            is_valid = await store.take_challenge(session, challenge, browser)
+        registration = _read(lambda: _verified_registration(response, challenge, party)) if is_valid else None
     except _Refused:
-        made = None
-    if made is None:
+        registration = None
+    if registration is None:
         raise InvalidInput(NOT_ADDED)
     async with db.personal(person.person_id) as session:
-        await people.require_same_password(session, person.person_id, password_changes)  # One passkey at a time, too.
+        # Its lock also makes a person add one passkey at a time.
+        await people.require_same_password(session, person.person_id, password_changes)
         passkey = await store.insert_passkey(
             session,
             person.person_id,
-            credential_id=made.credential_id,
-            public_key=made.credential_public_key,
-            sign_count=made.sign_count,
+            credential_id=registration.credential_id,
+            public_key=registration.credential_public_key,
+            sign_count=registration.sign_count,
             name=name,
             most=MAX_PASSKEYS,
         )
@@ -133,7 +135,7 @@ async def add(
 
 
 async def begin_sign_in(db: Database, browser: bytes, party: PasskeySite) -> str:
-    """What the browser is asked to sign, by whichever passkey its person chooses, as JSON."""
+    """The options by which a browser signs in with a passkey that the person chooses, as JSON."""
     challenge = secrets.token_bytes(_CHALLENGE_BYTES)
     async with db.system() as session:
         await store.keep_challenge(session, challenge, browser, lifetime=CHALLENGE_LIFETIME)
@@ -148,16 +150,16 @@ async def begin_sign_in(db: Database, browser: bytes, party: PasskeySite) -> str
 
 
 async def sign_in(db: Database, browser: bytes, party: PasskeySite, credential: str) -> UUID:
-    """The person whose passkey signed. Raises Unauthenticated, alike for every reason."""
+    """The person whose passkey signed. Raises Unauthenticated, with one message for every reason."""
     try:
-        answer = _read(lambda: parse_authentication_credential_json(_short(credential)))
-        challenge = _challenge_of(answer.response.client_data_json)
+        response = _read(lambda: parse_authentication_credential_json(_short(credential)))
+        challenge = _challenge_of(response.response.client_data_json)
         async with db.system() as session:
-            held = await store.take_challenge(session, challenge, browser)
-            passkey = await store.find_passkey(session, answer.raw_id)
-        if not held or passkey is None or answer.response.user_handle != passkey.person_id.bytes:
+            is_valid = await store.take_challenge(session, challenge, browser)
+            passkey = await store.find_passkey(session, response.raw_id)
+        if not is_valid or passkey is None or response.response.user_handle != passkey.person_id.bytes:
             raise _Refused
-        verified = _read(lambda: _verified_sign_in(answer, challenge, party, passkey))
+        verified = _read(lambda: _verified_sign_in(response, challenge, party, passkey))
     except _Refused:
         raise Unauthenticated(REFUSAL) from None
     async with db.personal(passkey.person_id) as own:
@@ -186,16 +188,16 @@ async def rename(db: Database, person_id: UUID, passkey_id: UUID, name: str) -> 
 
 
 async def remove(session: Session, person_id: UUID, passkey_id: UUID) -> None:
-    """Let a passkey open nothing any more. Raises NotFound."""
+    """Delete a passkey. Raises NotFound."""
     if not await store.delete_passkey(session, person_id, passkey_id):
         raise NotFound("There is no such passkey.")
 
 
 def _verified_registration(
-    answer: RegistrationCredential, challenge: bytes, party: PasskeySite
+    response: RegistrationCredential, challenge: bytes, party: PasskeySite
 ) -> VerifiedRegistration:
     return webauthn.verify_registration_response(
-        credential=answer,
+        credential=response,
         expected_challenge=challenge,
         expected_rp_id=party.id,
         expected_origin=party.origin,
@@ -204,10 +206,10 @@ def _verified_registration(
 
 
 def _verified_sign_in(
-    answer: AuthenticationCredential, challenge: bytes, party: PasskeySite, passkey: StoredPasskey
+    response: AuthenticationCredential, challenge: bytes, party: PasskeySite, passkey: StoredPasskey
 ) -> VerifiedAuthentication:
     return webauthn.verify_authentication_response(
-        credential=answer,
+        credential=response,
         expected_challenge=challenge,
         expected_rp_id=party.id,
         expected_origin=party.origin,
@@ -228,9 +230,9 @@ def _short(credential: str) -> str:
 
 
 def _read(read: Callable[[], T]) -> T:
-    """What the library makes of an answer; raises _Refused for whatever it cannot read or does not accept.
+    """The result of a call to the library; raises _Refused for a response that it cannot read or does not accept.
 
-    It reads CBOR, keys and certificates that a stranger wrote, and not all that it raises is its own.
+    It reads CBOR, keys and certificates from strangers, and some of its exceptions come from other libraries.
     """
     try:
         return read()

@@ -12,17 +12,17 @@ queries = Queries(__package__)
 
 
 async def keep_challenge(session: Session, challenge: bytes, browser: bytes, *, lifetime: timedelta) -> None:
-    """Keep what a browser is asked to sign."""
+    """Store the challenge that a browser is to sign."""
     await session.execute(queries.keep_challenge, challenge=challenge, browser=browser, lifetime=lifetime)
 
 
 async def take_challenge(session: Session, challenge: bytes, browser: bytes) -> bool:
-    """Use a challenge up; whether it held."""
+    """Use a challenge up; return whether it was valid."""
     return await session.fetchval(queries.take_challenge, challenge=challenge, browser=browser) is True
 
 
 async def find_passkey(session: Session, credential_id: bytes) -> StoredPasskey | None:
-    """The passkey with this credential, of anybody."""
+    """The passkey with this credential, of any person."""
     row = await session.fetchrow(queries.find_passkey, credential_id=credential_id)
     return StoredPasskey(**row) if row else None
 
@@ -30,7 +30,7 @@ async def find_passkey(session: Session, credential_id: bytes) -> StoredPasskey 
 async def insert_passkey(
     session: Session, person_id: UUID, *, credential_id: bytes, public_key: bytes, sign_count: int, name: str, most: int
 ) -> Passkey | None:
-    """Store a passkey; None where it is registered already, or the person has so many."""
+    """Store a passkey; None if it is registered already, or the person has `most`."""
     row = await session.fetchrow(
         queries.insert_passkey,
         id=new_id(),
@@ -56,7 +56,7 @@ async def list_credentials(session: Session, person_id: UUID, *, limit: int) -> 
 
 
 async def note_use(session: Session, passkey: StoredPasskey, *, sign_count: int) -> bool:
-    """Note that a passkey was used; False where it was used meanwhile."""
+    """Note that a passkey was used; False if it was used meanwhile."""
     noted = await session.fetchval(
         queries.note_use, person_id=passkey.person_id, id=passkey.id, was=passkey.sign_count, sign_count=sign_count
     )
@@ -64,10 +64,10 @@ async def note_use(session: Session, passkey: StoredPasskey, *, sign_count: int)
 
 
 async def rename_passkey(session: Session, person_id: UUID, passkey_id: UUID, name: str) -> bool:
-    """Give a passkey another name; False if the person has no such one."""
+    """Give a passkey another name; False if the person has no such passkey."""
     return await session.fetchval(queries.rename_passkey, person_id=person_id, id=passkey_id, name=name) is not None
 
 
 async def delete_passkey(session: Session, person_id: UUID, passkey_id: UUID) -> bool:
-    """Delete a passkey; False if the person has no such one."""
+    """Delete a passkey; False if the person has no such passkey."""
     return await session.fetchval(queries.delete_passkey, person_id=person_id, id=passkey_id) is not None

@@ -1,4 +1,4 @@
-"""A plan, and what an operator may change of it."""
+"""A plan and its limits."""
 
 import re
 from collections.abc import Mapping
@@ -7,10 +7,10 @@ from dataclasses import dataclass, fields
 from recollect.errors import InvalidInput
 
 UNLIMITED = "unlimited"
-"""The plan of a tenant for which none is named: it has no limits and gets none."""
+"""The default plan of a tenant: it has no limits, and none can be set."""
 
 MAX_LIMIT = 2**53 - 1
-"""What every client can read as a number."""
+"""The largest integer that every JSON client can read."""
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
@@ -35,11 +35,11 @@ class Plan:
 
 
 LIMITS = tuple(field.name for field in fields(Plan) if field.name != "name")
-"""What a plan limits."""
+"""The names of the limits."""
 
 
 def checked_limits(name: str, limits: Mapping[str, int | None]) -> dict[str, int | None]:
-    """The limits that a plan of this name is to have, where it may; raises InvalidInput."""
+    """The limits, if a plan of this name may have them; raises InvalidInput."""
     if not _NAME.fullmatch(name):
         raise InvalidInput("A plan's name has 1 to 63 of the characters a-z 0-9 -, and no - at its ends", path="name")
     for limit, value in limits.items():

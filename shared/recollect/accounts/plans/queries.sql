@@ -5,7 +5,7 @@ SELECT name, graphs, nodes_per_graph, observations, stored_bytes, embeddings_per
 FROM plans ORDER BY name;
 
 -- name: lock_plan
--- A plan, which nobody changes until this transaction ends.
+-- A plan, locked until this transaction ends.
 SELECT name, graphs, nodes_per_graph, observations, stored_bytes, embeddings_per_day, requests_per_minute,
     key_requests_per_minute, concurrent_calls
 FROM plans WHERE name = :name FOR NO KEY UPDATE;
@@ -15,7 +15,7 @@ FROM plans WHERE name = :name FOR NO KEY UPDATE;
 SELECT EXISTS (SELECT 1 FROM plans WHERE name = :name);
 
 -- name: set_plan
--- Make a plan, or change those of its limits that :limits (JSON as text) names; null takes one away.
+-- Make a plan, or change the limits that :limits (JSON as text) names; null removes a limit.
 INSERT INTO plans AS p
 SELECT n.* FROM jsonb_populate_record(NULL::plans, :limits::text::jsonb || jsonb_build_object('name', :name::text)) AS n
 ON CONFLICT (name) DO UPDATE SET (graphs, nodes_per_graph, observations, stored_bytes, embeddings_per_day,

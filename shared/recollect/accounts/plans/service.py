@@ -30,8 +30,8 @@ async def set_plan(operator: Operator, name: str, limits: Mapping[str, int | Non
 
 
 async def share_plan(home: Operator, operator: Operator, name: str) -> None:
-    """Have another cell know a plan as home does: all its limits. Raises NotFound."""
-    async with home.transaction():  # Of two who change it at once, neither leaves what the other's was before.
+    """Copy a plan with all its limits from home to another cell. Raises NotFound."""
+    async with home.transaction():  # The lock keeps two changes at once from copying old limits.
         plan = await store.lock_plan(home, name)
         if plan is None:
             raise _unknown(name)
@@ -40,7 +40,7 @@ async def share_plan(home: Operator, operator: Operator, name: str) -> None:
 
 
 async def require_plan(operator: Operator, name: str) -> None:
-    """Raise NotFound where there is no such plan."""
+    """Raise NotFound if there is no such plan."""
     if not await store.has_plan(operator, name):
         raise _unknown(name)
 

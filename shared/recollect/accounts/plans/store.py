@@ -1,4 +1,4 @@
-"""One function per query of `queries.sql`. Plans are an operator's: these run as the owner, not as the gateway."""
+"""One function per query of `queries.sql`. They run as the owner of the database, not as the gateway."""
 
 from collections.abc import Mapping
 
@@ -17,19 +17,19 @@ async def list_plans(operator: Operator) -> list[Plan]:
 
 
 async def lock_plan(operator: Operator, name: str) -> Plan | None:
-    """A plan, which nobody changes until this transaction ends; None where there is none of that name."""
+    """A plan, locked until this transaction ends; None if there is no plan of that name."""
     row = await operator.fetchrow(queries.lock_plan, name=name)
     return Plan(**row) if row else None
 
 
 async def has_plan(operator: Operator, name: str) -> bool:
     """Whether there is a plan of that name."""
-    there: bool = await operator.fetchval(queries.has_plan, name=name)
-    return there
+    exists: bool = await operator.fetchval(queries.has_plan, name=name)
+    return exists
 
 
 async def set_plan(operator: Operator, name: str, limits: Mapping[str, int | None]) -> Plan:
-    """Make a plan of these limits, or change these of the one that is there."""
+    """Make a plan with these limits, or change these limits of an existing plan."""
     row = await operator.fetchrow(queries.set_plan, name=name, limits=msgspec.json.encode(limits).decode())
     assert row is not None
     return Plan(**row)

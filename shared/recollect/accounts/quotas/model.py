@@ -1,4 +1,4 @@
-"""The limits that a tenant's plan sets to what it stores, and the error of a write that would pass one."""
+"""The limits that a tenant's plan sets to its stored data, and the error of a write that would exceed one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ NOUNS: Mapping[str, str] = {
     "stored_bytes": "bytes of stored text, history included",
     "embeddings_per_day": "passages embedded in a day (UTC)",
 }
-"""The quotas by their names in plans, and what each counts."""
+"""The things that each quota counts, by the quota's name in plans."""
 
 _ADVICE: Mapping[str, str] = {
     "graphs": "Delete graphs",
@@ -26,7 +26,7 @@ _ADVICE: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Quotas:
-    """What a plan lets a tenant store; None is no limit."""
+    """The quotas of a plan; None is no limit."""
 
     plan: str
     graphs: int | None
@@ -38,7 +38,7 @@ class Quotas:
 
 @dataclass(frozen=True, slots=True)
 class TenantTotals:
-    """What a tenant stores in all its graphs."""
+    """The totals of a tenant in all its graphs."""
 
     graphs: int
     observations: int
@@ -47,7 +47,7 @@ class TenantTotals:
 
 @dataclass(frozen=True, slots=True)
 class QuotaUse:
-    """A quota with its limit and what is used of it; None is no limit, or not for this credential to know."""
+    """A quota with its limit and its use. None: no limit; or a use that this credential may not see."""
 
     name: str
     limit: int | None
@@ -55,10 +55,10 @@ class QuotaUse:
 
 
 def exceeded(plan: str, quota: str, limit: int, *, used: int | None, asked: int) -> QuotaExceeded:
-    """The error of a write that would add `asked` to what is `used`, beyond the limit; None leaves `used` untold."""
+    """The error of a write that would add `asked` to `used`, beyond the limit; `used` None: not in the message."""
     rule = f"The plan {plan!r} allows {limit:,} {NOUNS[quota]}."
-    there = f"This would add {asked:,}." if used is None else f"There are {used:,}, and this would add {asked:,}."
-    return QuotaExceeded(rule, there, f"{_ADVICE[quota]}, or ask for a larger plan.")
+    usage = f"This would add {asked:,}." if used is None else f"There are {used:,}, and this would add {asked:,}."
+    return QuotaExceeded(rule, usage, f"{_ADVICE[quota]}, or ask for a larger plan.")
 
 
 def day_of(now: datetime) -> datetime:

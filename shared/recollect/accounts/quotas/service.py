@@ -1,10 +1,11 @@
-"""Use cases of quotas: refuse a write that would pass one, and tell what is used.
+"""Use cases of quotas: refuse a write that would exceed one, and report the use.
 
-A write asks at its end, when all that it adds is in the tables. What is bounded in all graphs together is added to by
-one transaction of the tenant at a time, from that question to the commit: so the sum that it reads lacks nothing, and
-no two pass the limit together. That turn is the last lock that a write takes, so that nobody who has it waits for
-another.
-Where the plan sets no such limit, or nothing grows, no turn is taken and nothing is asked.
+A write is checked at its end, when everything that it adds is in the tables. For a quota of all graphs together, one
+transaction of the tenant at a time has the turn, from the check to the commit. So the sum that it reads is complete,
+and no two transactions exceed the limit together. The turn is the last lock that a write takes, so that its holder
+never waits for another lock.
+
+If the plan has no such limit, or nothing grows, no turn is taken and nothing is read.
 """
 
 from dataclasses import asdict
@@ -17,49 +18,49 @@ from recollect.platform.transactions import Transaction
 
 STORING = "what is stored"
 EMBEDDING = "embeddings"
-"""What tenants take turns at."""
+"""The names of the turns."""
 
 
 def require_nodes(tx: Transaction, quotas: Quotas, *, nodes: int, added: int) -> None:
-    """Raise QuotaExceeded where a graph has too many nodes, of which this transaction added some under its lock."""
+    """Raise QuotaExceeded if a graph has too many nodes and this transaction, which holds its lock, added some."""
     limit = quotas.nodes_per_graph
     if limit is not None and added > 0 and nodes > limit:
         raise exceeded(quotas.plan, "nodes_per_graph", limit, used=nodes - added, asked=added)
 
 
 async def require_room(tx: Transaction, quotas: Quotas, added: TenantTotals) -> None:
-    """Raise QuotaExceeded where the tenant has too much of something that this transaction added to, net.
+    """Raise QuotaExceeded if the tenant exceeds a quota to whose use this transaction added, net.
 
-    To be asked last in a transaction. What the service does of its own accord is not refused.
+    Call it last in a transaction. Writes by the worker are not refused.
     """
     limits = asdict(quotas)
-    grown = {name: by for name, by in asdict(added).items() if by > 0 and limits[name] is not None}
+    grown = {name: amount for name, amount in asdict(added).items() if amount > 0 and limits[name] is not None}
     if not grown or tx.caller.subject == WORKER:
         return
     await store.take_turn(tx, STORING)
     totals = asdict(await store.count_totals(tx))
-    for name, by in grown.items():
+    for name, amount in grown.items():
         if totals[name] > limits[name]:
-            used = None if tx.caller.graphs is not None else totals[name] - by
-            raise exceeded(quotas.plan, name, limits[name], used=used, asked=by)
+            used = None if tx.caller.graphs is not None else totals[name] - amount
+            raise exceeded(quotas.plan, name, limits[name], used=used, asked=amount)
 
 
 async def require_room_for_graph(tx: Transaction) -> None:
-    """Raise QuotaExceeded where the tenant has too many graphs, of which this transaction made one. Asked last."""
+    """Raise QuotaExceeded if the tenant has too many graphs and this transaction made one. Call it last."""
     await require_room(tx, await store.find_quotas(tx), TenantTotals(graphs=1, observations=0, stored_bytes=0))
 
 
 async def embeddings_left(tx: Transaction, now: datetime) -> int | None:
-    """How many passages of the tenant may still be given vectors on the day (UTC) of `now`; None: no limit."""
+    """The number of passages of the tenant that may still be embedded on the day (UTC) of `now`; None: no limit."""
     limit = (await store.find_quotas(tx)).embeddings_per_day
     return None if limit is None else max(limit - await store.count_embedded(tx, day_of(now)), 0)
 
 
 async def take_embeddings(tx: Transaction, now: datetime, wanted: int) -> int:
-    """How many of as many passages may be given vectors in this transaction.
+    """How many of `wanted` passages may be embedded in this transaction.
 
-    Where there is a limit, nobody else gives any to the tenant's until this transaction has ended. It is to be asked
-    before anything is locked, and what is given to be counted as of `now`.
+    If there is a limit, nobody else embeds passages of the tenant until this transaction has ended. Call it before
+    anything is locked, and count the embedded passages as of `now`.
     """
     if (await store.find_quotas(tx)).embeddings_per_day is None:
         return wanted
@@ -69,10 +70,10 @@ async def take_embeddings(tx: Transaction, now: datetime, wanted: int) -> int:
 
 
 async def list_use(tx: Transaction, now: datetime) -> tuple[str, list[QuotaUse]]:
-    """The name of the tenant's plan, and each quota with what is used of it.
+    """The name of the tenant's plan, and each quota with its use.
 
-    A credential that is confined to some graphs is told no figure of the whole tenant; of nodes that of the graph which
-    has the most, among those that it reaches.
+    A credential that is confined to some graphs gets no figure of the whole tenant. The figure of `nodes_per_graph` is
+    that of the largest graph among those that it may use.
     """
     quotas = await store.find_quotas(tx)
     used: dict[str, int] = {"nodes_per_graph": await store.most_nodes(tx)}

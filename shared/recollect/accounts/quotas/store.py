@@ -12,7 +12,7 @@ queries = Queries(__package__)
 
 
 async def find_quotas(tx: Transaction) -> Quotas:
-    """Those of the tenant's plan. Raises NotFound where the tenant was erased, or has moved away, meanwhile."""
+    """The quotas of the tenant's plan. Raises NotFound if the tenant was erased, or has moved away, meanwhile."""
     row = await tx.fetchrow(queries.find_quotas)
     if row is None:
         raise NotFound("There is no such tenant any more.", code=ErrorCode.TENANT_NOT_FOUND)
@@ -20,25 +20,25 @@ async def find_quotas(tx: Transaction) -> Quotas:
 
 
 async def take_turn(tx: Transaction, what: str) -> None:
-    """Be the only one of the tenant that adds to something bounded, until this transaction ends."""
+    """Take the turn `what` of the tenant, which one transaction has at a time, until this transaction ends."""
     await tx.execute(queries.take_turn, what=what)
 
 
 async def count_totals(tx: Transaction) -> TenantTotals:
-    """What the tenant stores, with what this transaction wrote and all that was committed."""
+    """The totals of the tenant, including the writes of this transaction."""
     row = await tx.fetchrow(queries.count_totals)
     assert row is not None
     return TenantTotals(**row)
 
 
 async def count_embedded(tx: Transaction, since: datetime) -> int:
-    """Passages of the tenant that were given vectors within a day from then on."""
+    """The number of passages of the tenant that were embedded in the day that begins at `since`."""
     embedded: int = await tx.fetchval(queries.count_embedded, since=since)
     return embedded
 
 
 async def most_nodes(tx: Transaction) -> int:
-    """Entities, facts and placeholders of that graph which has the most, of those that the caller reaches."""
-    reached: list[UUID] | None = None if tx.caller.graphs is None else list(tx.caller.graphs)
-    nodes: int = await tx.fetchval(queries.most_nodes, allowed=reached)
+    """The number of nodes in the largest graph among those that the caller may use."""
+    allowed: list[UUID] | None = None if tx.caller.graphs is None else list(tx.caller.graphs)
+    nodes: int = await tx.fetchval(queries.most_nodes, allowed=allowed)
     return nodes

@@ -36,17 +36,17 @@ SELECT -- include: tenant
 FROM tenants WHERE id = :tenant_id;
 
 -- name: lock_writes_shared
--- Let nobody stop the tenant's writes before this transaction ends. Who changes the tenant's row asks for this first, as
--- does whoever stops writes, so that they never wait for each other.
+-- Take the shared lock that keeps the tenant's writes from being stopped until this transaction ends. Every transaction
+-- that changes the tenant's row takes it first, as do those that stop writes, so that they never wait for each other.
 SELECT lock_writes(:tenant_id, false);
 
 -- name: lock_own_tenant
--- The tenant of the caller, which nobody changes until this transaction ends.
+-- The tenant of the caller, locked until this transaction ends.
 SELECT -- include: tenant
 FROM tenants WHERE id = :tenant_id FOR NO KEY UPDATE;
 
 -- name: update_own_tenant
--- Another name, where :name is not null, and another retention, where :sets_retention.
+-- Change the name, if :name is not null, and the retention, if :sets_retention.
 UPDATE tenants SET name = coalesce(:name, name),
     retention_days = CASE WHEN :sets_retention THEN :retention_days::double precision ELSE retention_days END
 WHERE id = :tenant_id
@@ -54,17 +54,17 @@ RETURNING -- include: tenant
 ;
 
 -- name: lock_tenant
--- The tenant of that slug that is here, which no operator changes until this transaction ends.
+-- The tenant of that slug that is here, locked until this transaction ends.
 SELECT -- include: tenant
 FROM tenants WHERE slug = :slug AND place IN ('here', 'leaving') FOR NO KEY UPDATE;
 
 -- name: lock_writes
--- Wait for writes of the tenant of that slug that are about to commit; none does until this transaction ends. Asked before
--- the tenant is locked, in the order in which those who write, and those who move it, take both.
+-- Wait for writes of the tenant of that slug that are about to commit, and block others until this transaction ends. It
+-- is taken before the tenant is locked: writers and moves take both locks in this order.
 SELECT lock_writes(id, true) FROM tenants WHERE slug = :slug AND place IN ('here', 'leaving');
 
 -- name: set_tenant_status
--- Suspend a tenant, read-only or whole, or resume it.
+-- Suspend a tenant, for writes or completely, or resume it.
 UPDATE tenants SET status = :status, read_only = :read_only WHERE id = :tenant_id
 RETURNING -- include: tenant
 ;
@@ -75,5 +75,5 @@ UPDATE tenants SET plan = :plan WHERE id = :tenant_id RETURNING -- include: tena
 ;
 
 -- name: forget_statistics
--- Take new statistics of every table that holds what people wrote; those of which it could not.
+-- Analyse every table that holds text of people; returns the tables that could not be analysed.
 SELECT forget_statistics(NULL) AS left_out;

@@ -31,7 +31,7 @@ async def create_tenant(
 ) -> Tenant:
     """Make a tenant with its graph `default`; raises Conflict if the slug is taken, NotFound for the plan.
 
-    Inside of a transaction it is part of that one. `tenant_id` None gives it a new id.
+    Called inside a transaction, it is part of it. `tenant_id` None: a new id.
     """
     name, tenant_id = tenant_name(name), tenant_id or new_id()
     await plans.require_plan(operator, plan)
@@ -55,14 +55,14 @@ async def list_tenants(operator: Operator, *, after: str = "", limit: int = 1000
 
 
 async def lock_tenant(operator: Operator, slug: str) -> Tenant:
-    """The tenant of that slug, which no operator changes until the transaction ends; raises NotFound."""
+    """The tenant of that slug, locked until the transaction ends; raises NotFound."""
     return _found(await store.lock_tenant(operator, slug), slug)
 
 
 async def stop_writes(operator: Operator, slug: str) -> None:
-    """Wait for writes of a tenant that are about to commit; none does until the transaction ends.
+    """Wait for writes of a tenant that are about to commit, and block others until the transaction ends.
 
-    To be asked before the tenant is locked: writers and moves take both in this order.
+    Call it before `lock_tenant`: writers and moves take both locks in this order.
     """
     await store.lock_writes(operator, slug)
 
@@ -92,13 +92,13 @@ async def change_own_tenant(tx: Transaction, patch: TenantPatch, *, check: Check
 
 
 async def retention_of(tx: Transaction, default: timedelta) -> timedelta:
-    """How long the caller's tenant keeps what was deleted or superseded; `default` where it does not say."""
+    """How long the caller's tenant keeps deleted and superseded versions; `default` if it has no setting."""
     days = (await store.own_tenant(tx)).retention_days
     return default if days is None else timedelta(days=days)
 
 
 async def set_plan(operator: Operator, slug: str, plan: str, *, check: Check[Tenant] = unconditional) -> Tenant:
-    """Give a tenant another plan, in force with its next call: what it has stays, also beyond it.
+    """Give a tenant another plan, in force with its next call. Its data stays, even if it exceeds the plan.
 
     Raises NotFound, and as `check` does.
     """
@@ -114,9 +114,9 @@ async def set_plan(operator: Operator, slug: str, plan: str, *, check: Check[Ten
 async def suspend_tenant(
     operator: Operator, slug: str, *, read_only: bool = False, check: Check[Tenant] = unconditional
 ) -> Tenant:
-    """From now on none of the tenant's credentials is accepted, or (`read_only`) none writes; its data stays.
+    """Accept none of the tenant's credentials from now on, or (`read_only`) let none write; its data stays.
 
-    What was about to be written either committed before, or never does. Raises NotFound, Conflict for a tenant that is
+    Writes in progress have either committed before, or never commit. Raises NotFound, Conflict for a tenant that is
     deleted, and as `check` does.
     """
     status = TenantStatus.READ_ONLY if read_only else TenantStatus.SUSPENDED
@@ -129,9 +129,9 @@ async def resume_tenant(operator: Operator, slug: str, *, check: Check[Tenant] =
 
 
 async def forget_statistics(session: Session) -> list[str]:
-    """The end of an erasure: the planner's statistics hold pieces of what was there, until they are taken anew.
+    """Analyse the tables again, as the end of an erasure: the planner's statistics hold pieces of the erased text.
 
-    The tables of which that could not be done, since others are analysing or vacuuming them.
+    Return the tables that could not be analysed, since others are analysing or vacuuming them.
     """
     return await store.forget_statistics(session)
 
@@ -151,7 +151,7 @@ async def _set_status(
 
 
 async def _record(operator: Operator, tenant: Tenant, action: Action, **details: str) -> None:
-    """In the tenant's own audit log, and in that of operators."""
+    """Record an act in the tenant's own audit log, and in the log of operators."""
     await audit.record_of_operator(operator, tenant.id, action, named("tenant", tenant.id), **details)
     await operator_log.record(operator, OperatorAction(action), named("tenant", tenant.slug), **details)
 

@@ -1,6 +1,6 @@
 """One function per query of `queries.sql`.
 
-Tenants are an operator's: these run as the owner, not as the gateway, but for those of a tenant's own.
+Operators manage tenants: these functions run as the owner, not as the gateway, except those for a tenant's own row.
 """
 
 from uuid import UUID
@@ -37,17 +37,17 @@ async def own_tenant(tx: Transaction) -> Tenant:
 
 
 async def lock_writes_shared(tx: Transaction) -> None:
-    """Let nobody stop the tenant's writes before the transaction ends."""
+    """Take the shared lock that keeps the tenant's writes from being stopped until the transaction ends."""
     await tx.execute(queries.lock_writes_shared)
 
 
 async def lock_own_tenant(tx: Transaction) -> Tenant:
-    """The tenant of the caller, which nobody changes until the transaction ends; raises NotFound as `own_tenant`."""
+    """The tenant of the caller, locked until the transaction ends; raises NotFound as `own_tenant`."""
     return _own(await tx.fetchrow(queries.lock_own_tenant))
 
 
 async def update_own_tenant(tx: Transaction, patch: TenantPatch) -> Tenant:
-    """Change what a tenant may change of itself; raises NotFound for one that was erased meanwhile."""
+    """Change the fields that a tenant may change itself; raises NotFound for one that was erased meanwhile."""
     return _own(
         await tx.fetchrow(
             queries.update_own_tenant,
@@ -64,7 +64,7 @@ async def list_tenants(operator: Operator, *, after: str, limit: int) -> list[Te
 
 
 async def forget_statistics(session: Session) -> list[str]:
-    """Take new statistics of every table that holds what people wrote; the tables of which it could not."""
+    """Analyse every table that holds text of people; return the tables that could not be analysed."""
     row = await session.fetchrow(queries.forget_statistics)
     return list(row["left_out"]) if row else []
 
@@ -77,23 +77,23 @@ async def set_plan(operator: Operator, tenant_id: UUID, plan: str) -> Tenant:
 
 
 async def lock_tenant(operator: Operator, slug: str) -> Tenant | None:
-    """The tenant of that slug, which no operator changes until the transaction ends; None if there is none."""
+    """The tenant of that slug, locked until the transaction ends; None if there is no such tenant."""
     row = await operator.fetchrow(queries.lock_tenant, slug=slug)
     return Tenant(**row) if row else None
 
 
 async def lock_writes(operator: Operator, slug: str) -> None:
-    """Wait for writes of a tenant that are about to commit; none does until the transaction ends."""
+    """Wait for writes of a tenant that are about to commit, and block others until the transaction ends."""
     await operator.execute(queries.lock_writes, slug=slug)
 
 
 async def set_status(operator: Operator, tenant_id: UUID, status: TenantStatus) -> Tenant:
     """Suspend or resume a tenant that is locked."""
-    is_whole = status is TenantStatus.SUSPENDED
+    is_suspended = status is TenantStatus.SUSPENDED
     row = await operator.fetchrow(
         queries.set_tenant_status,
         tenant_id=tenant_id,
-        status=TenantStatus.SUSPENDED if is_whole else TenantStatus.ACTIVE,
+        status=TenantStatus.SUSPENDED if is_suspended else TenantStatus.ACTIVE,
         read_only=status is TenantStatus.READ_ONLY,
     )
     assert row is not None

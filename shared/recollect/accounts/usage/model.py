@@ -1,4 +1,4 @@
-"""What is counted of a tenant's calls, and how it is asked for."""
+"""The counts of a tenant's calls, and the spans for which they are read."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -16,12 +16,12 @@ DEFAULT_SPAN = timedelta(days=1)
 DEFAULT_DAYS = timedelta(days=30)
 MAX_SPAN = timedelta(days=366)
 MAX_HOURS = 31 * 24
-"""Hours that a series is told of one by one, at most."""
+"""Hours of a series that has a point for each hour, at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """What is counted together: an hour (a number of hours since 1970, UTC) of one tool, resource, route or work."""
+    """The key of a count: an hour (number of hours since 1970, UTC) and one tool, resource, route or kind of work."""
 
     hour: int
     kind: Kind
@@ -35,7 +35,7 @@ class Counter:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How much was counted. `passages`: given their vectors. `bytes_received`: of the bodies of requests."""
+    """Counts. `passages`: passages that were embedded. `bytes_received`: bytes of request bodies."""
 
     calls: int = 0
     errors: int = 0
@@ -43,7 +43,7 @@ class Counts:
     bytes_received: int = 0
 
     def __add__(self, other: "Counts") -> "Counts":
-        """Both together."""
+        """The sum of both."""
         return Counts(
             self.calls + other.calls,
             self.errors + other.errors,
@@ -54,7 +54,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class TenantUsage:
-    """What a process counted of one tenant and has not written down yet; `keys`: when each API key was last used."""
+    """The counts of one tenant that a process has not stored yet; `keys`: when each API key was last used."""
 
     counted: dict[Counter, Counts]
     keys: dict[UUID, datetime]

@@ -1,6 +1,6 @@
 -- name: add_usage
--- Add to what is counted, each in its hour. In the order of their keys, so that no two gateways wait for each other.
--- Nothing of a tenant that is gone.
+-- Add to the counts, each in its hour. In the order of their keys, so that no two gateways wait for each other. Nothing
+-- is added for a tenant that does not exist any more.
 INSERT INTO usage_hourly AS u (tenant_id, hour, kind, name, calls, errors, passages, bytes_received)
 SELECT :tenant_id, n.hour, n.kind, n.name, n.calls, n.errors, n.passages, n.bytes_received
 FROM unnest(:since::timestamptz[], :kinds::text[], :names::text[], :calls::bigint[], :errors::bigint[],
@@ -13,7 +13,7 @@ ON CONFLICT (tenant_id, hour, kind, name) DO UPDATE SET calls = u.calls + exclud
     bytes_received = u.bytes_received + excluded.bytes_received;
 
 -- name: read_usage
--- What was counted from :since up to :until, in sums for each hour, day, month or (all) the whole; after the row
+-- The counts from :since up to :until, in sums for each hour, day, month or (all) the whole span; after the row
 -- :after_since, :after_kind, :after_name.
 SELECT p.since, u.kind, u.name, sum(u.calls)::bigint AS calls, sum(u.errors)::bigint AS errors,
     sum(u.passages)::bigint AS passages, sum(u.bytes_received)::bigint AS bytes_received
@@ -29,8 +29,8 @@ ORDER BY p.since, u.kind, u.name
 LIMIT :limit;
 
 -- name: read_series
--- What was counted from :since up to :until in each hour or day (:per), those in which nothing was, too; only of :kind and
--- of :name, where they are not null.
+-- The counts from :since up to :until in each hour or day (:per), also if they are zero; only of :kind and of :name, if
+-- they are not null.
 WITH counted AS (
     SELECT date_trunc(:per, u.hour, 'UTC') AS since, sum(u.calls)::bigint AS calls, sum(u.errors)::bigint AS errors,
         sum(u.passages)::bigint AS passages, sum(u.bytes_received)::bigint AS bytes_received
@@ -47,9 +47,9 @@ LEFT JOIN counted c ON c.since = p.since
 ORDER BY p.since;
 
 -- name: list_stored
--- What graphs hold, by name after :after, at most :limit; :allowed: only these ids, where it is not null; :graph_id: only
--- this one, likewise. The heads know most of it. Passages are counted from their index in one pass, and weighed, with the
--- vectors that they are searched by, by a sample of :sample of each graph.
+-- The contents of graphs, by name after :after, at most :limit; only of the graphs :allowed and of the graph :graph_id,
+-- if they are not null. The heads have most of the counts. Passages are counted from their index in one pass. Their
+-- size, with their vectors for search, is estimated from a sample of :sample passages of each graph.
 WITH listed AS MATERIALIZED (
     SELECT g.id, g.name FROM graphs g
     WHERE g.tenant_id = :tenant_id AND g.name > :after AND (:allowed::uuid[] IS NULL OR g.id = ANY (:allowed::uuid[]))
@@ -88,11 +88,11 @@ LEFT JOIN LATERAL (
 ORDER BY l.name;
 
 -- name: tenants_with_old_usage
--- Active tenants with usage that is older than it is kept.
+-- Active tenants with usage that is older than :kept.
 SELECT tenant_id FROM tenants_with_old_usage(:kept);
 
 -- name: forget_usage
--- Delete what was counted longer ago than :kept, the oldest first: :limit rows at most. How many.
+-- Delete counts that are older than :kept, the oldest first: :limit rows at most. Returns their number.
 WITH old AS (
     SELECT hour, kind, name FROM usage_hourly
     WHERE tenant_id = :tenant_id AND hour < statement_timestamp() - :kept::interval

@@ -1,9 +1,9 @@
-"""Use cases of usage: write down what was counted, read it, and let it go when it is old.
+"""Use cases of usage: store counts, read them, and delete old ones.
 
-What a process counted is added, tenant by tenant, each in one short transaction of its own: row-level security knows
-one tenant at a time. A transaction that failed before its commit is tried again with the next flush; one whose commit
-was not answered is not, since it may have come through. So a call is counted once at most, and what a crash loses is
-what was counted since the last flush.
+The counts of a process are added in one short transaction for each tenant, since row-level security knows one tenant at
+a time. A transaction that failed before its commit is tried again with the next flush. A transaction whose commit was
+not answered is not, since it may have committed. So a call is counted once at most, and a crash loses the counts since
+the last flush.
 """
 
 from datetime import datetime, timedelta
@@ -33,21 +33,21 @@ from recollect.platform.metrics import record_uncounted
 from recollect.platform.transactions import Transaction
 
 MAX_FAILED = 3
-"""Tenants that one flush fails for, at most: a database that is away is not waited for once for each of them."""
+"""Tenants for which one flush fails, at most: it does not wait for an unavailable database once for each tenant."""
 
 SAMPLED = 100
-"""Passages of a graph that are weighed, to tell what all of them take."""
+"""Passages of a graph whose size is measured, to estimate the size of all."""
 
 FORGOTTEN_AT_ONCE = 5_000
-"""Rows that one step of forgetting deletes, at most."""
+"""Rows that one step of `forget_old` deletes, at most."""
 
 log = structlog.get_logger(__name__)
 
 
 async def flush(db: Database, tally: UsageTally) -> None:
-    """Write down what was counted. What the database does not take now stays in the tally; never raises for it.
+    """Store the counts. Counts that the database does not take now stay in the tally; this raises nothing.
 
-    After MAX_FAILED tenants that could not be written it is left alone until the next flush, which begins with others.
+    After MAX_FAILED tenants that failed, the flush ends; the next one begins with other tenants.
     """
     failed = 0
     for tenant_id in tally.tenants():
@@ -57,13 +57,13 @@ async def flush(db: Database, tally: UsageTally) -> None:
 
 
 async def count_embedded(tx: Transaction, passages: int, now: datetime) -> None:
-    """Passages were given their vectors in this transaction: counted with it, or not at all."""
+    """Count the passages that were embedded in this transaction, if it commits."""
     counter = Counter(int(now.timestamp()) // HOUR_SECONDS, "work", EMBED_PASSAGES)
     await store.add_usage(tx, {counter: Counts(calls=1, passages=passages)})
 
 
 async def read_usage(tx: Transaction, span: UsageSpan, *, limit: int) -> tuple[list[UsageRow], bool]:
-    """What was counted of the tenant, oldest first; and whether more follows.
+    """The counts of the tenant, oldest first, and whether more follow.
 
     Raises Forbidden for a credential that is confined to some graphs: calls are counted for the tenant, not by graph.
     """
@@ -75,7 +75,7 @@ async def read_usage(tx: Transaction, span: UsageSpan, *, limit: int) -> tuple[l
 async def read_series(
     tx: Transaction, span: UsageSpan, *, kind: str | None = None, name: str | None = None
 ) -> list[UsagePoint]:
-    """What was counted hour by hour or day by day, of one kind or name where it is given: a point also for nothing.
+    """The counts of each hour or day, also if they are zero; of one kind or name, if given.
 
     Raises Forbidden as `read_usage` does.
     """
@@ -86,19 +86,19 @@ async def read_series(
 async def list_stored(
     tx: Transaction, *, graph_id: UUID | None = None, after: str = "", limit: int
 ) -> tuple[list[StoredCounts], bool]:
-    """What the graphs hold that the caller may use (`graph_id`: that one alone), by name; and whether more follow."""
+    """The contents of the graphs that the caller may use (or of `graph_id` alone), by name, and whether more follow."""
     found = await store.list_stored(tx, graph_id=graph_id, after=after, limit=limit + 1, sample=SAMPLED)
     return found[:limit], len(found) > limit
 
 
 async def tenants_with_old_usage(db: Database, *, kept: timedelta) -> list[UUID]:
-    """Active tenants with usage that is older than it is kept."""
+    """Active tenants with usage that is older than `kept`."""
     async with db.system() as session:
         return await store.tenants_with_old_usage(session, kept=kept)
 
 
 async def forget_old(tx: Transaction, *, kept: timedelta, limit: int = FORGOTTEN_AT_ONCE) -> bool:
-    """Delete usage that is older than it is kept: one step; whether another may find more."""
+    """Delete usage that is older than `kept`, in one step; return whether another step may find more."""
     return await store.forget_usage(tx, kept=kept, limit=limit) == limit
 
 
@@ -111,13 +111,13 @@ def _require_unconfined(tx: Transaction) -> None:
 
 
 async def _flush_tenant(db: Database, tally: UsageTally, tenant_id: UUID) -> bool:
-    """Whether what was counted of a tenant was written down, or went with the tenant."""
+    """Store the counts of a tenant. Return whether they are stored, or dropped because the tenant was erased."""
     usage = tally.take(tenant_id)
-    written = False
+    is_written = False
     try:
-        async with db.transaction(_counting(tenant_id)) as tx:
+        async with db.transaction(_usage_caller(tenant_id)) as tx:
             await _write(tx, usage)
-            written = True
+            is_written = True
         return True
     except TenantMoving as error:
         if await _is_erased(db, tenant_id):
@@ -126,17 +126,17 @@ async def _flush_tenant(db: Database, tally: UsageTally, tenant_id: UUID) -> boo
         log.warning("usage not written down", tenant=str(tenant_id), reason=str(error), again=True)
         tally.give_back(tenant_id, usage)
     except RecollectError as error:
-        log.warning("usage not written down", tenant=str(tenant_id), reason=str(error), again=not written)
-        if written:
-            _lose(usage)
+        log.warning("usage not written down", tenant=str(tenant_id), reason=str(error), again=not is_written)
+        if is_written:
+            _record_loss(usage)
         else:
             tally.give_back(tenant_id, usage)
-    except asyncpg.ForeignKeyViolationError:  # Erased while its counts were written: nobody is left to count for.
+    except asyncpg.ForeignKeyViolationError:  # The tenant was erased while its counts were written.
         log.info("usage dropped with its tenant", tenant=str(tenant_id))
         return True
     except Exception:
         log.exception("usage not written down", tenant=str(tenant_id))
-        _lose(usage)
+        _record_loss(usage)
     return False
 
 
@@ -154,10 +154,10 @@ async def _write(tx: Transaction, usage: TenantUsage) -> None:
         await identity.note_used(tx, usage.keys)
 
 
-def _lose(usage: TenantUsage) -> None:
+def _record_loss(usage: TenantUsage) -> None:
     record_uncounted(sum(counts.calls for counts in usage.counted.values()))
 
 
-def _counting(tenant_id: UUID) -> Caller:
-    """Nobody in particular, of one tenant: a process that writes down what it counted."""
+def _usage_caller(tenant_id: UUID) -> Caller:
+    """The Caller that stores the counts of one tenant: the service itself."""
     return Caller(tenant_id, tenant="", subject="usage", scopes=frozenset(), of_service=True)

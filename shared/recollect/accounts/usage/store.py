@@ -12,22 +12,22 @@ queries = Queries(__package__)
 
 
 async def add_usage(tx: Transaction, counted: Mapping[Counter, Counts]) -> None:
-    """Add to what is counted of the tenant."""
+    """Add to the counts of the tenant."""
     counters, counts = list(counted), list(counted.values())
     await tx.execute(
         queries.add_usage,
         since=[counter.since for counter in counters],
         kinds=[counter.kind for counter in counters],
         names=[counter.name for counter in counters],
-        calls=[each.calls for each in counts],
-        errors=[each.errors for each in counts],
-        passages=[each.passages for each in counts],
-        bytes_received=[each.bytes_received for each in counts],
+        calls=[count.calls for count in counts],
+        errors=[count.errors for count in counts],
+        passages=[count.passages for count in counts],
+        bytes_received=[count.bytes_received for count in counts],
     )
 
 
 async def read_usage(tx: Transaction, span: UsageSpan, *, limit: int) -> list[UsageRow]:
-    """What was counted of the tenant, oldest first."""
+    """The counts of the tenant, oldest first."""
     since, kind, name = span.after or (None, None, None)
     rows = await tx.fetch(
         queries.read_usage,
@@ -43,7 +43,7 @@ async def read_usage(tx: Transaction, span: UsageSpan, *, limit: int) -> list[Us
 
 
 async def read_series(tx: Transaction, span: UsageSpan, *, kind: str | None, name: str | None) -> list[UsagePoint]:
-    """What was counted of the tenant in each hour or day, oldest first; of one kind or name, or of any (None)."""
+    """The counts of the tenant in each hour or day, oldest first; of one kind or name, or of any (None)."""
     rows = await tx.fetch(queries.read_series, since=span.since, until=span.until, per=span.per, kind=kind, name=name)
     return [UsagePoint(**row) for row in rows]
 
@@ -51,7 +51,7 @@ async def read_series(tx: Transaction, span: UsageSpan, *, kind: str | None, nam
 async def list_stored(
     tx: Transaction, *, graph_id: UUID | None, after: str, limit: int, sample: int
 ) -> list[StoredCounts]:
-    """What the graphs hold that the caller may use, by name, after the name `after`."""
+    """The contents of the graphs that the caller may use, by name, after the name `after`."""
     allowed = None if tx.caller.graphs is None else list(tx.caller.graphs)
     rows = await tx.fetch(
         queries.list_stored, after=after, limit=limit, allowed=allowed, graph_id=graph_id, sample=sample
@@ -60,11 +60,11 @@ async def list_stored(
 
 
 async def tenants_with_old_usage(session: Session, *, kept: timedelta) -> list[UUID]:
-    """Active tenants with usage that is older than it is kept."""
+    """Active tenants with usage that is older than `kept`."""
     return [row["tenant_id"] for row in await session.fetch(queries.tenants_with_old_usage, kept=kept)]
 
 
 async def forget_usage(tx: Transaction, *, kept: timedelta, limit: int) -> int:
-    """Delete the oldest usage that is older than it is kept; how many rows."""
+    """Delete the oldest usage that is older than `kept`; return the number of rows."""
     gone: int = await tx.fetchval(queries.forget_usage, kept=kept, limit=limit)
     return gone

@@ -1,7 +1,7 @@
-"""What one process has counted and not written down yet.
+"""The counts of one process that are not stored yet.
 
-Counting is a look-up and an addition in memory: a call never waits for it. What is here when the process is killed is
-lost, which is what it counted since its last flush. All of it happens on one event loop, so that nothing is locked.
+Counting is a look-up and an addition in memory: a call never waits for it. A process that is killed loses its counts
+since the last flush. Everything runs on one event loop, so that no locks are needed.
 """
 
 import time
@@ -13,8 +13,8 @@ from recollect.accounts.usage.model import HOUR_SECONDS, Counter, Counts, Kind, 
 from recollect.platform.metrics import record_uncounted
 
 MAX_ENTRIES = 20_000
-"""Counters and keys that are held at most, of all tenants: some megabytes. Only a database that is away for long, or
-thousands of tenants at once, fill it; what has no place then is not counted, and told by a metric."""
+"""Counters and keys of all tenants, at most: some megabytes. Only a database that is unavailable for long, or thousands
+of tenants at once, fill the tally. A metric counts the calls that then have no place and are not counted."""
 
 
 class UsageTally:
@@ -24,35 +24,35 @@ class UsageTally:
         self._tenants: dict[UUID, TenantUsage] = {}
         self._entries = 0
         self._max_entries = max_entries
-        record_uncounted(0)  # The first that is missing is an increase only from a count that was there.
+        record_uncounted(0)  # So that the first loss is an increase of the metric.
 
     def count(self, tenant_id: UUID, kind: Kind, name: str, counts: Counts) -> None:
-        """Add to what this hour has of a tenant; `name` is a word of the code, never a text of a caller."""
+        """Add to the counts of a tenant for this hour; `name` is a word of the code, never text of a caller."""
         counter = Counter(int(time.time()) // HOUR_SECONDS, kind, name)
         self._add(self._of(tenant_id), counter, counts)
 
     def note_key(self, tenant_id: UUID, key_id: UUID, at: datetime) -> None:
-        """An API key was used."""
+        """Note that an API key was used."""
         self._note(self._of(tenant_id), key_id, at)
 
     def tenants(self) -> list[UUID]:
-        """Those of whom something is to be written down, in the order in which they came."""
+        """The tenants with counts to store, in the order in which they came."""
         return list(self._tenants)
 
     def take(self, tenant_id: UUID) -> TenantUsage:
-        """What there is of a tenant, which is here no more."""
+        """Remove and return the counts of a tenant."""
         usage = self._tenants.pop(tenant_id, TenantUsage({}, {}))
         self._entries -= len(usage.counted) + len(usage.keys)
         return usage
 
     def give_back(self, tenant_id: UUID, usage: TenantUsage) -> None:
-        """What could not be written down, to be tried again after the others'."""
+        """Put back counts that could not be stored, to be tried again after those of other tenants."""
         newer = self.take(tenant_id)
-        both = self._of(tenant_id)
+        merged = self._of(tenant_id)
         for counter, counts in _pairs(usage, newer):
-            self._add(both, counter, counts)
+            self._add(merged, counter, counts)
         for key_id, at in (*usage.keys.items(), *newer.keys.items()):
-            self._note(both, key_id, at)
+            self._note(merged, key_id, at)
 
     def _of(self, tenant_id: UUID) -> TenantUsage:
         return self._tenants.setdefault(tenant_id, TenantUsage({}, {}))

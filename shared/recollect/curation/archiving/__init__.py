@@ -1,1 +1,1 @@
-"""Entities that are no longer used leave recall."""
+"""Archiving: keep entities that are no longer used out of recall."""

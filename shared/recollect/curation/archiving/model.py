@@ -1,4 +1,4 @@
-"""Archiving: what is no longer used is kept out of recall."""
+"""The criteria and results of archiving, which keeps entities that are no longer used out of recall."""
 
 from dataclasses import dataclass
 from datetime import datetime

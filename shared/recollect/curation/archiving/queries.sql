@@ -1,7 +1,7 @@
 -- name: find_archivable
 -- Entities that are not archived, last changed before :older_than, are less important than :importance_below and have
--- one of the tags :tags (null: any), longest unchanged first; at most :limit. An entity without an importance is not
--- less important than anything.
+-- one of the tags :tags (null: any), longest unchanged first; at most :limit. An entity without an importance does
+-- not meet :importance_below.
 SELECT id, name FROM nodes n
 WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.removed_revision IS NULL AND n.name IS NOT NULL
     AND NOT n.placeholder

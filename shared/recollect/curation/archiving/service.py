@@ -1,4 +1,4 @@
-"""Use cases of archiving: keep what is no longer used out of recall."""
+"""Use cases of archiving: keep entities that are no longer used out of recall."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,14 +26,14 @@ async def archive_entities(
         raise InvalidInput("Give olderThan, importanceBelow or tags: all entities would be archived", path="olderThan")
     graph = await graphs.open_graph(tx, graph_name)
     if graph is None or dry_run:
-        return _archived(await store.find_archivable(tx, graph, criteria, limit=MAX_ARCHIVED + 1) if graph else [])
+        return _result(await store.find_archivable(tx, graph, criteria, limit=MAX_ARCHIVED + 1) if graph else [])
     async with graphs.write_graph_of(tx, graph.id, operation) as revision:
         found = await store.find_archivable(tx, graph, criteria, limit=MAX_ARCHIVED + 1)
         heads = await nodes.read_heads(tx, graph, [entity.id for entity in found[:MAX_ARCHIVED]])
         rewrites = [Rewrite(head, replace(head.fields, status="archived", reason=None)) for head in heads.values()]
         await nodes.rewrite(tx, revision, rewrites)
-    return _archived(found)
+    return _result(found)
 
 
-def _archived(found: Sequence[Archivable]) -> ArchiveResult:
+def _result(found: Sequence[Archivable]) -> ArchiveResult:
     return ArchiveResult([entity.name for entity in found[:MAX_ARCHIVED]], len(found) > MAX_ARCHIVED)

@@ -1,4 +1,4 @@
-"""One function per query of `queries.sql`, or per pair: of now, and of a past moment."""
+"""One function per query of `queries.sql`."""
 
 from recollect.curation.archiving.model import Archivable, ArchiveCriteria
 from recollect.graph.graphs.model import Graph

@@ -1,10 +1,10 @@
 """Use cases of deduplication: a pass over a graph in bounded steps, which proposes or merges similar entities.
 
-The tables tell what is to do. An entity is compared again only if it, or one of its observations, changed since
-`last_dedup_at`. If the passes before used a higher threshold, or only proposed what is to be merged now, every entity
-is compared again. A step reads in one transaction, compares in none, and writes in another, under the graph's lock,
-under which it compares what it merges once more. The cursor is the time at which the pass began: what changes after it
-is left to the next pass.
+The tables hold the work to do. An entity is compared again only if it, or one of its observations, changed since
+`last_dedup_at`. If earlier passes used a higher threshold, or only proposed pairs that are to be merged now, every
+entity is compared again. A step reads in one transaction, compares in none, and writes in another. That one holds the
+graph's lock, under which entities are compared once more before they are merged. The cursor is the time at which the
+pass began: later changes are left to the next pass.
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,7 +52,7 @@ from recollect.platform.db import Database
 from recollect.platform.transactions import Transaction
 
 RETRY_AFTER = timedelta(hours=1)
-"""How long no new pass begins in a graph after a job ended, with whatever result."""
+"""How long after the end of a job, whatever its result, no new pass begins in its graph."""
 
 SIMILAR_TO = "SIMILAR_TO"
 """The type of a relation between similar entities, from the younger to the older."""
@@ -64,7 +64,7 @@ MAX_STEP = 3_000
 """Most entities that one step compares with all others of their type: seconds of a core."""
 
 MAX_COMPARISONS = 300_000_000
-"""Most pairs of short names in one step, if none could be left out: six seconds of a core."""
+"""Most pairs of short names in one step, if no pair can be excluded: six seconds of a core."""
 
 MAX_STEP_SECONDS = 60.0
 """Most processor time of one step: ten times what its pairs should take."""
@@ -73,7 +73,7 @@ MAX_PAIRS = 20
 """Most pairs that are kept of one entity, the most similar first."""
 
 MAX_CANDIDATES = 1_000
-"""Most entities with a similar name, and nothing else in common, that one is compared with, the nearest names first."""
+"""Most entities with a similar name and nothing else in common with which one is compared, the nearest names first."""
 
 
 def deduplication_of(metadata: Mapping[str, Any]) -> Deduplication:
@@ -81,8 +81,8 @@ def deduplication_of(metadata: Mapping[str, Any]) -> Deduplication:
     try:
         return msgspec.convert(metadata.get("dedup", {}), Deduplication)
     except msgspec.ValidationError as error:
-        said, _, place = str(error).partition(" - at `$")
-        raise InvalidInput(said, path=f"metadata.dedup{place.rstrip('`')}") from None
+        message, _, place = str(error).partition(" - at `$")
+        raise InvalidInput(message, path=f"metadata.dedup{place.rstrip('`')}") from None
 
 
 def require_readable(metadata: Mapping[str, Any]) -> None:
@@ -94,13 +94,13 @@ _BEGINNING = PassPosition(-(2**63), UUID(int=0))
 
 
 async def tenants_with_deduplication_due(db: Database) -> list[UUID]:
-    """Active tenants with graphs that a pass is due for."""
+    """Active tenants with graphs for which a pass is due."""
     async with db.system() as session:
         return await store.tenants_with_deduplication_due(session)
 
 
 async def graphs_with_deduplication_due(tx: Transaction) -> list[UUID]:
-    """The tenant's graphs that a pass is due for, longest waiting first. Unreadable configurations are left out."""
+    """The tenant's graphs for which a pass is due, longest waiting first. Unreadable configurations are left out."""
     now = datetime.now(UTC)
     return [
         graph.id
@@ -109,26 +109,26 @@ async def graphs_with_deduplication_due(tx: Transaction) -> list[UUID]:
     ]
 
 
-async def start_pass(tx: Transaction, graph_name: str, wanted: RequestedPass | None = None) -> Job:
-    """Start a job for a pass over a graph now, or return the equal one that is under way.
+async def start_pass(tx: Transaction, graph_name: str, request: RequestedPass | None = None) -> Job:
+    """Start a job for a pass over a graph now, or return an equal job that is under way.
 
-    The pass does what is `wanted`; None: what the graph's metadata says, or else it proposes. Raises NotFound,
+    `request` None: the pass has the mode of the graph's metadata, or proposes if that says nothing. Raises NotFound,
     Forbidden, InvalidInput for a configuration that cannot be read or a threshold that is too low, Conflict if the
     tenant has too many jobs.
     """
     graph = await graphs.get_graph(tx, graph_name)
-    if wanted is not None:
-        if wanted.threshold < LEAST_THRESHOLD:
+    if request is not None:
+        if request.threshold < LEAST_THRESHOLD:
             raise InvalidInput(f"A job's threshold is at least {LEAST_THRESHOLD}", path="threshold")
-        return await jobs.schedule(tx, NewJob(DEDUPLICATE, graph.id, asdict(wanted)))
-    asked = {"mode": "propose"} if deduplication_of(graph.metadata).mode == "off" else {}
-    return await jobs.schedule(tx, NewJob(DEDUPLICATE, graph.id, asked))
+        return await jobs.schedule(tx, NewJob(DEDUPLICATE, graph.id, asdict(request)))
+    arguments = {"mode": "propose"} if deduplication_of(graph.metadata).mode == "off" else {}
+    return await jobs.schedule(tx, NewJob(DEDUPLICATE, graph.id, arguments))
 
 
 async def schedule_passes(tx: Transaction) -> int:
     """Start a job for each due graph of the tenant, until it has MAX_PENDING_FOR_SWEEPS; return how many were started.
 
-    A graph whose last job ended within RETRY_AFTER waits: one that failed would fail again and again.
+    A graph whose last job ended within RETRY_AFTER waits: a failing job would fail again and again.
     """
     due = await graphs_with_deduplication_due(tx)
     busy = await jobs.busy_graphs(tx, DEDUPLICATE, due, since=datetime.now(UTC) - RETRY_AFTER)
@@ -146,7 +146,7 @@ async def schedule_passes(tx: Transaction) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonStep:
-    """What was read of a graph for one step of a pass: entities of one type, and which of them are compared.
+    """The input of one step of a pass: entities of one type, and which of them are compared.
 
     `seen`: the graph's last write before anything was read; `cursor`: where the step begins.
     """
@@ -154,7 +154,7 @@ class ComparisonStep:
     graph: Graph
     mode: Mode
     threshold: float | None
-    wanted: Deduplication
+    config: Deduplication
     seen: datetime
     cursor: PassCursor
     profiles: Sequence[Profile] = ()
@@ -162,9 +162,9 @@ class ComparisonStep:
     compared: Sequence[PassPosition] = ()
 
     def pairs(self) -> Slices[list[SimilarPair]]:
-        """A computation: who is alike with those that are compared."""
+        """A computation: the pairs of each compared entity with entities similar to it."""
         places = [self.ages[place.node_id] for place in self.compared if place.node_id in self.ages]
-        return pairs_of(self.profiles, places, self.wanted.threshold)
+        return pairs_of(self.profiles, places, self.config.threshold)
 
 
 async def deduplicate(
@@ -177,12 +177,12 @@ async def deduplicate(
     threshold: float | None = None,
     limit: int = MAX_STEP,
 ) -> tuple[ComparisonStep, list[SimilarPair]]:
-    """What a step of a pass reads, and what it computes of that, in no transaction; `settle` writes it.
+    """Read the input of a step of a pass, and compute its pairs outside any transaction; `settle` writes them.
 
-    It compares up to `limit` entities of one type. `mode` counts if the graph's metadata says nothing, or if a
-    `threshold` is given. Every entity is compared again if a `threshold` is given, or if the passes before used a
-    higher one or only proposed what is to be merged. Raises NotFound, InvalidInput for a configuration that cannot be
-    read, TooLarge for more than MAX_HELD entities of a type, or where comparing them takes too long.
+    It compares up to `limit` entities of one type. `mode` counts if the graph's metadata has none, or if a
+    `threshold` is given. Every entity is compared again if a `threshold` is given, or if earlier passes used a higher
+    one or only proposed pairs that are to be merged. Raises NotFound, InvalidInput for a configuration that cannot be
+    read, TooLarge for more than MAX_HELD entities of a type, or if comparing them takes too long.
     """
     async with db.transaction(caller, read_only=True) as tx:
         step = await _open_step(tx, await graphs.graph_of(tx, graph_id), cursor, mode, threshold, limit)
@@ -193,23 +193,23 @@ async def deduplicate(
 
 
 async def settle(tx: Transaction, step: ComparisonStep, pairs: Sequence[SimilarPair]) -> DedupStep:
-    """Write what a step found, and say where the next one begins: nowhere, where there is nothing left to compare.
+    """Write the pairs that a step found; return the cursor of the next step, None if there is nothing left to compare.
 
-    What changed since it was read is due again, and what is merged is compared once more under the graph's lock. Where
-    the graph asks for something else meanwhile nothing is written: the step is to be done again.
+    Entities that changed since they were read are due again, and entities are compared once more under the graph's lock
+    before they are merged. If the graph's configuration changed meanwhile, nothing is written and the step is repeated.
     """
     graph = await graphs.graph_of(tx, step.graph.id)
-    if _wanted(deduplication_of(graph.metadata), step.mode, step.threshold) != step.wanted:
+    if _effective_config(deduplication_of(graph.metadata), step.mode, step.threshold) != step.config:
         return DedupStep(0, 0, 0, step.cursor)
-    if step.wanted.mode == "off":
+    if step.config.mode == "off":
         return DedupStep(0, 0, 0, None)
     cursor = step.cursor
     if not step.compared:
         await store.finish_deduplication(tx, graph, threshold=cursor.threshold if cursor.after else None)
         return DedupStep(0, 0, 0, None)
     ids = [place.node_id for place in step.compared]
-    proposed, merged, whole = await _settle(tx, graph, step.wanted, ids, pairs, step.ages, step.seen)
-    if cursor.after is not None and whole:  # else the same again: there are fewer by what was merged
+    proposed, merged, is_complete = await _settle(tx, graph, step.config, ids, pairs, step.ages, step.seen)
+    if cursor.after is not None and is_complete:  # Else the same entities follow again, without the merged ones.
         cursor = replace(cursor, after=step.compared[-1])
     return DedupStep(len(step.compared), proposed, merged, cursor)
 
@@ -217,15 +217,17 @@ async def settle(tx: Transaction, step: ComparisonStep, pairs: Sequence[SimilarP
 async def _open_step(
     tx: Transaction, graph: Graph, cursor: PassCursor | None, mode: Mode, threshold: float | None, limit: int
 ) -> ComparisonStep:
-    wanted = _wanted(deduplication_of(graph.metadata), mode, threshold)
-    # Read before anything is compared: every change that is not seen by then is later than this, and still due.
+    config = _effective_config(deduplication_of(graph.metadata), mode, threshold)
+    # Read before anything else: every change that this step does not see is later than this, and still due.
     seen = await graphs.last_written_at(tx, graph)
     if cursor is None:
-        whole = wanted.mode != "off" and (threshold is not None or await _is_begun_anew(tx, graph, wanted))
-        cursor = PassCursor(seen, _BEGINNING if whole else None)
-    cursor = replace(cursor, threshold=max(cursor.threshold, wanted.threshold))  # It may be configured meanwhile.
-    step = ComparisonStep(graph, mode, threshold, wanted, seen, cursor)
-    if wanted.mode == "off":
+        covers_all = config.mode != "off" and (threshold is not None or await _must_cover_all(tx, graph, config))
+        cursor = PassCursor(seen, _BEGINNING if covers_all else None)
+    cursor = replace(
+        cursor, threshold=max(cursor.threshold, config.threshold)
+    )  # The configuration may change between steps.
+    step = ComparisonStep(graph, mode, threshold, config, seen, cursor)
+    if config.mode == "off":
         return step
     kind, due = await store.find_uncompared(tx, graph, until=cursor.until, after=cursor.after, limit=limit)
     if not due:
@@ -235,18 +237,18 @@ async def _open_step(
     return replace(step, profiles=profiles, ages=ages, compared=_within_a_step(due, profiles, ages))
 
 
-def _wanted(configured: Deduplication, mode: Mode, threshold: float | None) -> Deduplication:
+def _effective_config(configured: Deduplication, mode: Mode, threshold: float | None) -> Deduplication:
     if threshold is not None:
         return replace(configured, mode=mode, threshold=threshold)
     return replace(configured, mode=mode) if configured.mode == "off" else configured
 
 
-async def _is_begun_anew(tx: Transaction, graph: Graph, wanted: Deduplication) -> bool:
-    """Whether to compare every entity: passes before used a higher threshold, or did not merge."""
-    if not await is_compared_from(tx, graph, wanted.threshold):
+async def _must_cover_all(tx: Transaction, graph: Graph, config: Deduplication) -> bool:
+    """Whether to compare every entity: earlier passes used a higher threshold, or did not merge."""
+    if not await is_compared_from(tx, graph, config.threshold):
         return True
-    least = wanted.threshold - ROUNDING
-    return wanted.mode == "merge" and bool(await store.list_duplicates(tx, graph, least=least, offset=0, limit=1))
+    least = config.threshold - ROUNDING
+    return config.mode == "merge" and bool(await store.list_duplicates(tx, graph, least=least, offset=0, limit=1))
 
 
 async def _profiles(tx: Transaction, graph: Graph, kind: str) -> list[Profile]:
@@ -272,7 +274,7 @@ def _within_a_step(
 
 
 def pairs_of(profiles: Sequence[Profile], places: Sequence[int], threshold: float) -> Slices[list[SimilarPair]]:
-    """A computation: the entities that are similar to those at these places, MAX_PAIRS of each, the nearest first."""
+    """A computation: the pairs of the entities at these places with similar ones, MAX_PAIRS of each, nearest first."""
     pairs = []
     for place, others in (yield from DuplicateFinder(profiles, threshold).alike(places, most=MAX_CANDIDATES)):
         nearest = sorted(others, key=lambda other: (-other[1], other[0]))[:MAX_PAIRS]
@@ -283,25 +285,25 @@ def pairs_of(profiles: Sequence[Profile], places: Sequence[int], threshold: floa
 async def _settle(
     tx: Transaction,
     graph: Graph,
-    wanted: Deduplication,
+    config: Deduplication,
     due: Sequence[UUID],
     pairs: Sequence[SimilarPair],
     ages: Mapping[UUID, int],
     seen: datetime,
 ) -> tuple[int, int, bool]:
-    """Write what a comparison found; return the numbers of pairs proposed and entities merged, and if that was all."""
+    """Write the pairs of a comparison; return how many were proposed, how many entities merged, and if that was all."""
     merged = 0
     left = set[UUID]()
-    if wanted.mode == "merge":
+    if config.mode == "merge":
         groups = star_clusters(pairs, ages)
         left = {node for group in groups[MAX_MERGED:] for node in group}
         for group in groups[:MAX_MERGED]:  # Each merge is a revision of its own, so that each can be undone alone.
             async with graphs.write_graph_of(tx, graph.id, DEDUPLICATE) as revision:
-                done = await merge_groups(tx, revision, [group], wanted.threshold)
+                done = await merge_groups(tx, revision, [group], config.threshold)
             merged += sum(len(names) - 1 for names in done.merged)
     async with graphs.write_graph_of(tx, graph.id, DEDUPLICATE) as revision:
-        await store.raise_compared_from(tx, graph, wanted.threshold)
-        proposed = await _propose(tx, revision, wanted, due, pairs, ages)
+        await store.raise_compared_from(tx, graph, config.threshold)
+        proposed = await _propose(tx, revision, config, due, pairs, ages)
         await entities.mark_compared(tx, revision, [node for node in due if node not in left], seen)
     return proposed, merged, not left
 
@@ -309,19 +311,19 @@ async def _settle(
 async def _propose(
     tx: Transaction,
     revision: Revision,
-    wanted: Deduplication,
+    config: Deduplication,
     due: Sequence[UUID],
     pairs: Sequence[SimilarPair],
     ages: Mapping[UUID, int],
 ) -> int:
-    """Replace the earlier proposals of the entities `due` by those of these pairs whose entities both live."""
+    """Replace the earlier proposals of the entities `due` by those of these pairs whose entities are both live."""
     await store.remove_duplicates(tx, revision.graph, due)
-    if wanted.mode != "propose":
+    if config.mode != "propose":
         return 0
-    lasting = await store.insert_duplicates(tx, revision.graph, pairs, revision.at)
-    if wanted.similar_to:
-        await relations.put_edges(tx, revision, [_edge(pair, ages) for pair in lasting])
-    return len(lasting)
+    live = await store.insert_duplicates(tx, revision.graph, pairs, revision.at)
+    if config.similar_to:
+        await relations.put_edges(tx, revision, [_edge(pair, ages) for pair in live])
+    return len(live)
 
 
 def _edge(pair: SimilarPair, ages: Mapping[UUID, int]) -> NewEdge:
@@ -331,7 +333,7 @@ def _edge(pair: SimilarPair, ages: Mapping[UUID, int]) -> NewEdge:
 
 def _time_between(metadata: Mapping[str, Any]) -> timedelta | None:
     try:
-        wanted = deduplication_of(metadata)
+        config = deduplication_of(metadata)
     except InvalidInput:
         return None
-    return None if wanted.mode == "off" else timedelta(hours=wanted.every_hours)
+    return None if config.mode == "off" else timedelta(hours=config.every_hours)

@@ -1,4 +1,4 @@
-"""Similar entities: they are found, proposed as duplicates, or merged."""
+"""The configuration, the steps and the results of finding, proposing and merging similar entities."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -52,7 +52,7 @@ class ConfiguredGraph:
 
 
 LEAST_THRESHOLD = 0.3
-"""The least similarity that a pass looks for."""
+"""The lowest threshold of a pass."""
 
 Mode = Literal["off", "propose", "merge"]
 """What a pass does with similar entities."""
@@ -99,7 +99,7 @@ class PassCursor:
 
 @dataclass(frozen=True, slots=True)
 class DedupStep:
-    """What one step of a pass did, and the cursor of the next; None: the pass has ended."""
+    """The result of one step of a pass, and the cursor of the next step, None once the pass has ended."""
 
     compared: int
     proposed: int

@@ -1,12 +1,12 @@
 -- fragment: comparable
--- Whether a node n of a graph is a live and active entity: these are compared with each other. One that is outdated or
--- archived is not: merged with an active one, it would hide what that one says, or come back with what it said.
+-- Whether a node n of a graph is a live and active entity: these are compared with each other. An outdated or
+-- archived entity is not: merged with an active one, it would hide the text of that, or its own text would come back.
 n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.removed_revision IS NULL AND n.name IS NOT NULL
     AND NOT n.placeholder
     AND n.status = 'active' AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
 
 -- fragment: profile
--- What an entity n is compared by: all in lower case, observations by their hashes.
+-- The fields by which an entity n is compared: all in lower case, observations as hashes.
 n.id, coalesce(n.kind, '') AS kind, lower(n.name) AS name, t.tags, o.statements
 FROM nodes n
 CROSS JOIN LATERAL (
@@ -19,7 +19,7 @@ CROSS JOIN LATERAL (
 ) AS o
 
 -- name: count_comparable
--- How many entities of a graph are compared with each other, counted up to :limit.
+-- The number of entities of a graph to compare with each other, counted up to :limit.
 SELECT count(*) FROM (
     SELECT 1 FROM nodes n
     WHERE -- include: comparable
@@ -27,7 +27,7 @@ SELECT count(*) FROM (
 ) AS comparable;
 
 -- name: count_of_kind
--- The same of one type.
+-- The number of those of one type.
 SELECT count(*) FROM (
     SELECT 1 FROM nodes n
     WHERE -- include: comparable
@@ -90,13 +90,14 @@ ORDER BY id
 LIMIT :limit;
 
 -- name: remove_duplicates
--- Delete the proposals that one of these entities is part of.
+-- Delete the proposals with one of these entities.
 DELETE FROM duplicates
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id
     AND (node_id = ANY (:node_ids::uuid[]) OR other_id = ANY (:node_ids::uuid[]));
 
 -- name: insert_duplicates
--- Store proposed pairs of entities that both live and are active. Each is looked up by its key, whatever the planner expects.
+-- Store proposed pairs whose entities are both live and active. Each is looked up by its key, whatever the planner
+-- expects.
 INSERT INTO duplicates (tenant_id, graph_id, node_id, other_id, likeness, found_at)
 SELECT :tenant_id, :graph_id, i.node_id, i.other_id, i.likeness, :proposed_at
 FROM unnest(:node_ids::uuid[], :other_ids::uuid[], :likenesses::double precision[]) AS i (node_id, other_id, likeness)
@@ -133,8 +134,7 @@ UPDATE deduplications SET threshold = :threshold WHERE tenant_id = :tenant_id AN
     AND threshold < :threshold;
 
 -- name: finish_deduplication
--- Note that a pass over a graph has come to its end and, where it went over every entity, from which likeness on
--- (:threshold).
+-- Record the end of a pass over a graph and, if it covered all entities, its threshold (:threshold).
 INSERT INTO deduplications AS d (tenant_id, graph_id, finished_at, threshold) VALUES (:tenant_id, :graph_id,
     statement_timestamp(), :threshold)
 ON CONFLICT (tenant_id, graph_id)
@@ -145,7 +145,7 @@ DO UPDATE SET finished_at = excluded.finished_at, threshold = coalesce(excluded.
 SELECT threshold FROM deduplications WHERE tenant_id = :tenant_id AND graph_id = :graph_id;
 
 -- name: tenants_with_deduplication_due
--- Tenants with graphs that a pass is due for; asked without a tenant.
+-- Tenants with graphs for which a pass is due; read before a tenant is known.
 SELECT tenant_id FROM tenants_with_deduplication_due();
 
 -- name: list_deduplications

@@ -28,7 +28,7 @@ MAX_COMPARED = 10_000
 """Most entities that one call compares with each other; a larger graph takes a job."""
 
 MAX_PROPOSED = 100_000
-"""Most pairs of those that jobs proposed that one call looks at, the most similar first."""
+"""Most proposed pairs that one call reads, the most similar first."""
 
 MAX_MERGED = 100
 """Most groups that one call merges."""
@@ -36,10 +36,10 @@ MAX_MERGED = 100
 
 @dataclass(frozen=True, slots=True)
 class DuplicateSearch:
-    """What was read of a graph (at the moment `at`) to find duplicates in it.
+    """The input of a search for duplicates in a graph, read at the moment `at`.
 
     `profiles` are the entities to compare, the oldest first. In a graph of more than MAX_COMPARED entities they are
-    None; then `pairs` are what the last passes of jobs proposed, and `ages` tells the order of age of their entities.
+    None; then `pairs` are the proposals of the last passes, and `ages` ranks their entities by age.
     """
 
     threshold: float
@@ -57,10 +57,10 @@ class DuplicateSearch:
 
 
 async def open_search(view: GraphView, *, threshold: float, proposed: bool = True) -> DuplicateSearch:
-    """Read what a search for similar entities needs.
+    """Read the input of a search for similar entities.
 
-    For more than MAX_COMPARED entities that is what the last passes of jobs proposed. Raises TooLarge if no pass looked
-    for so little similarity, if the view is of the past, or if the caller cannot use proposals (`proposed` False).
+    For more than MAX_COMPARED entities it is the proposals of the last passes. Raises TooLarge if no pass used so low a
+    threshold, if the view is of the past, or if the caller cannot use proposals (`proposed` False).
     """
     if await store.count_comparable(view, limit=MAX_COMPARED + 1) <= MAX_COMPARED:
         await view.tx.look_up()
@@ -71,11 +71,11 @@ async def open_search(view: GraphView, *, threshold: float, proposed: bool = Tru
 
 
 async def list_groups(
-    tx: Transaction, searched: DuplicateSearch, found: Sequence[Sequence[UUID]], *, offset: int, limit: int
+    tx: Transaction, search: DuplicateSearch, found: Sequence[Sequence[UUID]], *, offset: int, limit: int
 ) -> DuplicateGroups:
     """A page of the groups that were found, without entities that were deleted meanwhile."""
     page = found[offset : offset + limit]
-    view = GraphView(tx, searched.graph, searched.at)
+    view = GraphView(tx, search.graph, search.at)
     labels = await nodes.names_of(view, [node for group in page for node in group])
     named = [[labels[node] for node in group if node in labels] for group in page]
     return DuplicateGroups([group for group in named if len(group) > 1], len(found) > offset + limit)
@@ -93,25 +93,25 @@ async def needs_a_job(view: GraphView) -> bool:
 
 
 async def merge_found(
-    tx: Transaction, searched: DuplicateSearch, operation: str, found: Sequence[Sequence[UUID]]
+    tx: Transaction, search: DuplicateSearch, operation: str, found: Sequence[Sequence[UUID]]
 ) -> CompressionResult:
     """Merge each group that was found into its oldest entity, as one revision; at most MAX_MERGED groups."""
     if not found:
         return CompressionResult([])
     # The lock is taken here, so that other writers do not wait while entities are compared.
-    async with graphs.write_graph_of(tx, searched.graph.id, operation) as revision:
-        merged = await merge_groups(tx, revision, found[:MAX_MERGED], searched.threshold)
+    async with graphs.write_graph_of(tx, search.graph.id, operation) as revision:
+        merged = await merge_groups(tx, revision, found[:MAX_MERGED], search.threshold)
     return replace(merged, more=len(found) > MAX_MERGED)
 
 
 async def merge_groups(
     tx: Transaction, revision: Revision, groups: Sequence[Sequence[UUID]], threshold: float
 ) -> CompressionResult:
-    """Merge into the first entity of each group those others that are still similar to it under the graph's lock."""
+    """Merge into the first entity of each group the others that are still similar to it under the graph's lock."""
     profiles = await store.profiles_of(tx, revision.graph, [node for group in groups for node in group])
-    alike = [still for group in groups if len(still := still_similar(group, profiles, threshold)) > 1]
-    names = await _named(tx, revision.graph, alike)
-    merges = [await merge_nodes(tx, revision, kept, others) for kept, *others in alike]
+    similar = [similar_ids for group in groups if len(similar_ids := still_similar(group, profiles, threshold)) > 1]
+    names = await _named(tx, revision.graph, similar)
+    merges = [await merge_nodes(tx, revision, kept, others) for kept, *others in similar]
     return CompressionResult(
         names,
         known_observations=sum(merge.moved_observations - merge.added_observations for merge in merges),
@@ -125,8 +125,8 @@ def still_similar(group: Sequence[UUID], profiles: Mapping[UUID, Profile], thres
     found = [profiles[node] for node in group[1:] if node in profiles]
     if first is None:
         return []
-    enough = threshold - ROUNDING
-    return [first.id, *(p.id for p in found if p.kind == first.kind and similarity(first, p) >= enough)]
+    least = threshold - ROUNDING
+    return [first.id, *(p.id for p in found if p.kind == first.kind and similarity(first, p) >= least)]
 
 
 async def _named(tx: Transaction, graph: Graph, groups: Sequence[Sequence[UUID]]) -> list[list[str]]:
@@ -137,8 +137,9 @@ async def _named(tx: Transaction, graph: Graph, groups: Sequence[Sequence[UUID]]
 async def _search_of_proposals(tx: Transaction, graph: Graph, threshold: float) -> DuplicateSearch:
     found = await store.list_duplicates(tx, graph, least=threshold - ROUNDING, offset=0, limit=MAX_PROPOSED)
     # An entity that was imported may be older than its id.
-    began = {pair.node_id: pair.created_at for pair in found} | {pair.other_id: pair.other_created_at for pair in found}
-    ages = {node: age for age, node in enumerate(sorted(began, key=lambda node: (began[node], node)))}
+    created_at = {pair.node_id: pair.created_at for pair in found}
+    created_at |= {pair.other_id: pair.other_created_at for pair in found}
+    ages = {node: age for age, node in enumerate(sorted(created_at, key=lambda node: (created_at[node], node)))}
     pairs = [SimilarPair(pair.node_id, pair.other_id, pair.likeness) for pair in found]
     return DuplicateSearch(threshold, graph, None, None, pairs, ages)
 
@@ -160,7 +161,7 @@ def group_similar(profiles: Iterable[Profile], threshold: float) -> Slices[list[
     ages = {profile.id: age for age, profile in enumerate(profiles)}
     groups = []
     for _, of_kind in groupby(sorted(profiles, key=lambda profile: profile.kind), key=lambda profile: profile.kind):
-        alike = list(of_kind)
-        found = yield from DuplicateFinder(alike, threshold).groups()
-        groups += [[alike[place].id for place in group] for group in found]
+        same_kind = list(of_kind)
+        found = yield from DuplicateFinder(same_kind, threshold).groups()
+        groups += [[same_kind[place].id for place in group] for group in found]
     return sorted(groups, key=lambda group: ages[group[0]])

@@ -1,15 +1,15 @@
 """How similar two entities of one type are, and which pairs of many can be similar enough.
 
 The weights are those of the enhanced memory server: 0.4 for the name (1 - Levenshtein distance / length of the longer),
-0.3 for the type, 0.2 for the observations and 0.1 for the tags (Jaccard). All is compared in lower case. If neither
-entity has observations, or tags, that part counts 0: nothing there says that they are similar.
+0.3 for the type, 0.2 for the observations and 0.1 for the tags (Jaccard). All texts are compared in lower case. If
+neither entity has observations, or tags, that part counts 0.
 
 Not every pair is compared. A *rare* statement is one that few entities share. If two entities have no rare statement in
 common, the common ones bound the similarity of their observations, and their names must make up for the rest: for most
-entities no name can, or only the same one. So candidates are found by rare statements, by equal names and, where that
-is not enough, by names of a length within reach (only among entities with a tag in common, if they need that). All
-names are compared only if all entities say the same and the threshold is low (rapidfuzz: 50,000,000 pairs a second). No
-pair that reaches the threshold is missed: a test compares with the full comparison.
+entities no name can, or only an equal one. So candidates are found by rare statements, by equal names and, if that is
+not enough, by names of a suitable length (only among entities with a tag in common, if they need that). All names are
+compared only if all entities have the same statements and the threshold is low (rapidfuzz: 50,000,000 pairs a second).
+No pair that reaches the threshold is missed: a test compares the result with that of a full comparison.
 """
 
 from collections import Counter
@@ -23,10 +23,10 @@ from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cdist
 
 NAME, KIND, STATEMENTS, TAGS = 0.4, 0.3, 0.2, 0.1
-"""The weights; that of the type is given to every pair, since only entities of one type are compared."""
+"""The weights. Every pair has that of the type, since only entities of one type are compared."""
 
 RARE = 32
-"""A statement that more entities of a type have is common, and says little about them."""
+"""A statement that more entities of a type have is common."""
 
 NEARLY = 1 - 1 / 512
 """Names have 512 characters at most: two that are not equal are less similar than this."""
@@ -38,20 +38,20 @@ CHUNK = 256
 """Entities whose candidates are looked for together."""
 
 SHORT = 16
-"""In characters: comparing shorter names takes as long as if they had so many."""
+"""Characters: comparing shorter names takes as long as comparing names of this length."""
 
 MAX_WORK = 200_000_000
 """In one slice, the characters of one side times those of the other: 20 ms."""
 
 ROUNDING = 1e-6
-"""A sum of weighted parts may miss by so much, from rounding, a threshold that it reaches."""
+"""By rounding, a sum of weighted parts may be this much below a threshold that it should reach."""
 
 Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What an entity is compared by, in lower case; statements are 64-bit hashes of their texts."""
+    """The fields by which an entity is compared, in lower case; statements are 64-bit hashes of their texts."""
 
     id: UUID
     kind: str
@@ -60,23 +60,23 @@ class Profile:
     tags: frozenset[str]
 
 
-def similarity(one: Profile, other: Profile, *, least: float = 0.0) -> float:
+def similarity(first: Profile, second: Profile, *, least: float = 0.0) -> float:
     """How similar two entities of one type are, 0.3 to 1; for less than `least` it may return 0."""
-    rest = KIND + STATEMENTS * jaccard(one.statements, other.statements) + TAGS * jaccard(one.tags, other.tags)
+    rest = KIND + STATEMENTS * jaccard(first.statements, second.statements) + TAGS * jaccard(first.tags, second.tags)
     if rest + NAME < least - ROUNDING:
         return 0.0
-    return rest + NAME * Levenshtein.normalized_similarity(one.name, other.name)
+    return rest + NAME * Levenshtein.normalized_similarity(first.name, second.name)
 
 
-def jaccard(one: frozenset[int] | frozenset[str], other: frozenset[int] | frozenset[str]) -> float:
+def jaccard(first: frozenset[int] | frozenset[str], second: frozenset[int] | frozenset[str]) -> float:
     """The size of the intersection divided by that of the union; 0 for two empty sets."""
-    shared = len(one & other)
-    return shared / (len(one) + len(other) - shared) if shared else 0.0
+    shared = len(first & second)
+    return shared / (len(first) + len(second) - shared) if shared else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class SimilarPair:
-    """Two entities and their similarity; `node_id` is the one whose candidates were looked for."""
+    """Two entities and their similarity; `node_id`: the entity whose candidates were compared."""
 
     node_id: UUID
     other_id: UUID
@@ -102,14 +102,13 @@ class DuplicateFinder:
     ) -> Generator[None, None, list[tuple[int, list[tuple[int, float]]]]]:
         """For each of these entities, in order: the others that reach the threshold, with their similarities.
 
-        `most`: look at no more than so many of those that only a similar name can bring above it, the nearest names
-        first.
+        `most`: bound of the candidates that have nothing but a similar name in common; the nearest names come first.
         """
         found = []
         for start in range(0, len(places), CHUNK):
-            some = places[start : start + CHUNK]
-            near = yield from self.near_names(some, most=most)
-            for place in some:
+            chunk = places[start : start + CHUNK]
+            near = yield from self.near_names(chunk, most=most)
+            for place in chunk:
                 found.append((place, (yield from self._reaching(place, sorted(self.candidates(place, near))))))
         return found
 
@@ -146,13 +145,13 @@ class DuplicateFinder:
     ) -> Generator[None, None, dict[int, list[Places]]]:
         """For each place, the others whose names are as similar as both entities need, one array a pool."""
         yield from self._prepare()
-        wanted: dict[str | None, list[int]] = {}
+        seekers_by_pool: dict[str | None, list[int]] = {}
         for place in places:
             if self._needs[place] < NEARLY:
                 for pool in self._pools_of(place):
-                    wanted.setdefault(pool, []).append(place)
+                    seekers_by_pool.setdefault(pool, []).append(place)
         found: dict[int, list[Places]] = {}
-        for pool, seekers in wanted.items():
+        for pool, seekers in seekers_by_pool.items():
             seekers.sort(key=lambda place: int(self._lengths[place]))
             for start in range(0, len(seekers), AT_ONCE):
                 rows = np.array(seekers[start : start + AT_ONCE])
@@ -190,10 +189,10 @@ class DuplicateFinder:
         self._is_prepared = True
 
     def _reaching(self, place: int, others: Sequence[int]) -> Generator[None, None, list[tuple[int, float]]]:
-        """Those of the others that reach the threshold, with their similarities, in the same order."""
-        found, one = [], self.profiles[place]
+        """The others that reach the threshold, with their similarities, in the same order."""
+        found, profile = [], self.profiles[place]
         for number, other in enumerate(others, start=1):
-            score = similarity(one, self.profiles[other], least=self.threshold)
+            score = similarity(profile, self.profiles[other], least=self.threshold)
             if self.reaches(score):
                 found.append((other, score))
             if number % CHUNK == 0:
@@ -228,12 +227,12 @@ class DuplicateFinder:
         work = int(np.maximum(self._lengths[rows], SHORT).sum()) * max(int(longest), SHORT)
         at_once = max(MAX_WORK // work, 1)
         for start in range(0, len(others), at_once):
-            some = others[start : start + at_once]
-            alike = self._name_likeness(rows, some)
-            enough = alike >= np.maximum(self._needs[rows][:, None], self._needs[some][None, :]) - ROUNDING
+            chunk = others[start : start + at_once]
+            likeness = self._name_likeness(rows, chunk)
+            enough = likeness >= np.maximum(self._needs[rows][:, None], self._needs[chunk][None, :]) - ROUNDING
             for row in range(len(rows)):
-                near[row].append(some[enough[row]])
-                scores[row].append(alike[row][enough[row]])
+                near[row].append(chunk[enough[row]])
+                scores[row].append(likeness[row][enough[row]])
             yield
         return [_nearest(np.concatenate(near[row]), np.concatenate(scores[row]), most) for row in range(len(rows))]
 
@@ -253,7 +252,7 @@ class DuplicateFinder:
 
 
 def work_of(profiles: Iterable[Profile]) -> int:
-    """The weight of these names in comparing: two sets take a time in proportion to the product of theirs."""
+    """The work of comparing these names: comparing two sets takes time in proportion to the product of their work."""
     return sum(max(len(profile.name), SHORT) for profile in profiles)
 
 
@@ -263,13 +262,13 @@ def _nearest(places: Places, scores: NDArray[np.float32], most: int | None) -> P
 
 def star_clusters(pairs: Sequence[SimilarPair], ages: Mapping[UUID, int]) -> list[list[UUID]]:
     """Groups of pairs: the oldest entity, then all that are similar to it and in no group yet."""
-    alike: dict[UUID, set[UUID]] = {}
+    similar: dict[UUID, set[UUID]] = {}
     for pair in pairs:
-        alike.setdefault(pair.node_id, set()).add(pair.other_id)
-        alike.setdefault(pair.other_id, set()).add(pair.node_id)
+        similar.setdefault(pair.node_id, set()).add(pair.other_id)
+        similar.setdefault(pair.other_id, set()).add(pair.node_id)
     groups, taken = [], set[UUID]()
-    for first in sorted(alike, key=ages.__getitem__):
-        others = [node for node in sorted(alike[first], key=ages.__getitem__) if node not in taken]
+    for first in sorted(similar, key=ages.__getitem__):
+        others = [node for node in sorted(similar[first], key=ages.__getitem__) if node not in taken]
         if first not in taken and others:
             taken.update((first, *others))
             groups.append([first, *others])

@@ -18,13 +18,13 @@ queries = Queries(__package__)
 
 
 async def count_comparable(view: GraphView, *, limit: int) -> int:
-    """How many entities there are to compare with each other, counted up to `limit`."""
+    """The number of entities to compare with each other, counted up to `limit`."""
     count: int = await view.fetchval(queries.count_comparable, limit=limit)
     return count
 
 
 async def count_of_kind(tx: Transaction, graph: Graph, kind: str, *, limit: int) -> int:
-    """How many entities of a type there are to compare with each other, counted up to `limit`; '' for none."""
+    """The number of entities of a type ('': without one) to compare with each other, counted up to `limit`."""
     count: int = await tx.fetchval(queries.count_of_kind, graph_id=graph.id, limit=limit, kind=kind)
     return count
 
@@ -35,7 +35,7 @@ async def list_profiles(view: GraphView, *, kind: str | None = None) -> list[Pro
 
 
 async def profiles_of(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> dict[UUID, Profile]:
-    """The profiles of these entities by id; an entity that is not there is left out."""
+    """The profiles of these entities by id; entities that do not exist are left out."""
     rows = await tx.fetch(queries.profiles_of, graph_id=graph.id, node_ids=node_ids)
     return {row["id"]: _profile(row) for row in rows}
 
@@ -43,7 +43,7 @@ async def profiles_of(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -
 async def find_uncompared(
     tx: Transaction, graph: Graph, *, until: datetime, after: PassPosition | None, limit: int
 ) -> tuple[str, list[PassPosition]]:
-    """Entities of one type that changed since their last comparison, and not after `until`; '' and none if none is.
+    """Entities of one type that changed since their last comparison, and not after `until`; ('', []) if none did.
 
     With `after`: the next entities behind that position, also those that did not change.
     """
@@ -55,14 +55,14 @@ async def find_uncompared(
 
 
 async def remove_duplicates(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> None:
-    """Delete the proposals that one of these entities is part of."""
+    """Delete the proposals with one of these entities."""
     await tx.execute(queries.remove_duplicates, graph_id=graph.id, node_ids=node_ids)
 
 
 async def insert_duplicates(
     tx: Transaction, graph: Graph, pairs: Sequence[SimilarPair], at: datetime
 ) -> list[SimilarPair]:
-    """Store pairs as proposals, each once and with the lesser id first; return those of which both entities live."""
+    """Store pairs as proposals, each once and with the lesser id first; return those whose entities are both live."""
     ordered = {tuple(sorted((pair.node_id, pair.other_id))): pair.likeness for pair in pairs}
     rows = await tx.fetch(
         queries.insert_duplicates,
@@ -98,12 +98,12 @@ async def find_compared_from(tx: Transaction, graph: Graph) -> float | None:
 
 
 async def tenants_with_deduplication_due(session: Session) -> list[UUID]:
-    """Tenants with graphs that a pass is due for."""
+    """Tenants with graphs for which a pass is due."""
     return [row["tenant_id"] for row in await session.fetch(queries.tenants_with_deduplication_due)]
 
 
 async def list_deduplications(tx: Transaction, *, limit: int) -> list[ConfiguredGraph]:
-    """Graphs with `dedup` in their metadata, those that wait longest first."""
+    """Graphs with `dedup` in their metadata, longest waiting first."""
     rows = await tx.fetch(queries.list_deduplications, limit=limit)
     return [ConfiguredGraph(**row) for row in rows]
 

@@ -1,1 +1,1 @@
-"""Several entities become one."""
+"""Merging: several entities become one."""

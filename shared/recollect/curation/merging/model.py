@@ -1,4 +1,4 @@
-"""Several entities become one."""
+"""The results of a merge of entities."""
 
 from dataclasses import dataclass
 

@@ -37,7 +37,7 @@ async def merge_entities(
 
 
 async def merge_nodes(tx: Transaction, revision: Revision, kept: UUID, others: Sequence[UUID]) -> MergedEntity:
-    """Merge entities, by id, into one that stays. The caller knows that all of them are there."""
+    """Merge entities, by id, into one that stays. The caller knows that all of them exist."""
     heads = await nodes.read_heads(tx, revision.graph, [kept, *others])
     return await _merge(tx, revision, heads[kept], [heads[other] for other in others])
 
@@ -60,15 +60,15 @@ async def _merge_order(tx: Transaction, revision: Revision, names: Sequence[str]
     if target is None or target in heads:
         kept = heads.pop(target or names[0])
         return [kept, *heads.values()]
-    place = (await nodes.find_named(GraphView(tx, revision.graph), [target])).get(target)
-    if place is not None and not place.placeholder:
+    holder = (await nodes.find_named(GraphView(tx, revision.graph), [target])).get(target)
+    if holder is not None and not holder.placeholder:
         raise Conflict(
             f"Another entity is named {target!r}: list it among entityNames to merge it, too",
             code=ErrorCode.NAME_TAKEN,
             path="targetName",
         )
     kept, *others = heads.values()
-    return [await _renamed(tx, revision, kept, target, place), *others]
+    return [await _renamed(tx, revision, kept, target, holder), *others]
 
 
 async def _renamed(
@@ -90,13 +90,13 @@ async def _redirect(tx: Transaction, revision: Revision, kept: UUID, others: Seq
     )
     if len(edges) > MAX_REDIRECTED:
         raise TooLarge(f"One merge moves {MAX_REDIRECTED} relations at most. Delete some first")
-    gone = set(others)
-    own = await each(
-        [edge for edge in edges if edge.graph_id == revision.graph.id], lambda edge: _moved(edge, kept, gone)
+    merged_ids = set(others)
+    moved = await each(
+        [edge for edge in edges if edge.graph_id == revision.graph.id], lambda edge: _moved(edge, kept, merged_ids)
     )
-    tied = [edge for edge in own if edge.from_node != edge.to_node]
-    made = await relations.add_edges(tx, revision, tied)
-    return RedirectedRelations(len(made), len(tied) - len(made), len(own) - len(tied))
+    without_loops = [edge for edge in moved if edge.from_node != edge.to_node]
+    added = await relations.add_edges(tx, revision, without_loops)
+    return RedirectedRelations(len(added), len(without_loops) - len(added), len(moved) - len(without_loops))
 
 
 def _moved(edge: Edge, kept: UUID, others: set[UUID]) -> NewEdge:

@@ -1,1 +1,1 @@
-"""What of a graph is not as it should be."""
+"""Validation: report faults in the data of a graph."""

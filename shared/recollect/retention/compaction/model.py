@@ -30,7 +30,7 @@ class FreedRows:
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """What one step removed, or would remove. `horizon`: the oldest state that can be read after it; None: all can."""
+    """The rows that one step removed, or would remove. `horizon`: the oldest state readable after it; None: all."""
 
     horizon: Moment | None
     freed: FreedRows

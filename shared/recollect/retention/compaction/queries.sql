@@ -1,16 +1,16 @@
 -- name: tenants_to_check
--- Tenants with graphs that are due for a check; asked without a tenant.
+-- Tenants with graphs that are due for a check; read before a tenant is known.
 SELECT tenant_id FROM tenants_with_compaction_to_check();
 
 -- name: sort_by_indexes
--- To the end of the transaction, read in the order of an index instead of sorting: where the planner's statistics are of
--- another time, it expects a few rows to sort, and reads all that ended.
+-- Until the end of the transaction, read in the order of an index instead of sorting: with outdated statistics, the
+-- planner expects few rows to sort, and would read all ended rows.
 SELECT set_config('enable_sort', 'off', true);
 
 -- name: list_to_check
--- Lock up to :limit graphs that are due for a check, longest waiting first, without those that others have locked. Tell
--- for each whether some row of it ended longer ago than :retention. For that, each table is asked for its oldest ended
--- row: by its index, whatever the planner knows.
+-- Lock up to :limit graphs that are due for a check, longest waiting first, without those that others have locked.
+-- Return for each whether it has a row that ended longer ago than :retention. For that, the oldest ended row of each
+-- table is looked up by its index, whatever the planner knows.
 WITH looked AS MATERIALIZED (
     SELECT id, compacted_revision, statement_timestamp() - :retention::interval AS before FROM graphs
     WHERE tenant_id = :tenant_id AND compaction_check_at <= statement_timestamp()
@@ -35,7 +35,7 @@ SELECT l.id, coalesce(least(
         WHERE tenant_id = :tenant_id AND graph_id = l.id
             AND removed_revision IS NOT NULL ORDER BY removed_revision LIMIT 1),
     (SELECT v.superseded_revision FROM node_versions v
-        -- No EXISTS, of which the planner makes a join of all versions where it has no statistics.
+        -- No EXISTS: without statistics, the planner would turn it into a join of all versions.
         WHERE v.tenant_id = :tenant_id AND v.graph_id = l.id AND v.superseded_revision <= h.revision AND (
             SELECT true FROM node_versions later
             WHERE later.tenant_id = :tenant_id AND later.node_id = v.node_id AND later.version > v.version
@@ -54,12 +54,12 @@ CROSS JOIN LATERAL (
 ) AS h;
 
 -- name: note_checked
--- The next check of these graphs is after :again_after.
+-- Set the next check of these graphs to after :again_after.
 UPDATE graphs SET compaction_check_at = statement_timestamp() + :again_after::interval
 WHERE tenant_id = :tenant_id AND id = ANY (:graph_ids::uuid[]);
 
 -- name: count_compactable
--- How many rows of each table no reader needs who reads the state at revision :horizon or a later one.
+-- The number of rows of each table that no read of the state at revision :horizon, or a later one, needs.
 WITH dead AS (
     SELECT id FROM nodes WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision <= :horizon
 ), doomed AS (
@@ -146,7 +146,7 @@ SELECT (SELECT count(*) FROM gone) AS passages, (SELECT count(*) FROM vectors) A
 
 -- name: compact_versions
 -- Delete up to :limit versions that were superseded by revision :horizon. The highest version of each lineage at that
--- revision stays: it is the state that the lineage had, and that an undo brings back.
+-- revision stays: it is the lineage's state at that time, which an undo brings back.
 WITH gone AS (
     DELETE FROM node_versions WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(
         SELECT v.id FROM node_versions v

@@ -1,6 +1,6 @@
-"""Use cases of compaction: remove for good what was deleted or superseded longer ago than the retention.
+"""Use cases of compaction: remove for good the rows that were deleted or superseded longer ago than the retention.
 
-The state at the horizon, every later one and all that is live read as before; the log stays. Rows are deleted;
+Reads of the present, of the state at the horizon and of later states do not change; the log stays. Rows are deleted;
 PostgreSQL's autovacuum makes their space available again.
 
 The worker checks every graph once a day (`graphs.compaction_check_at`), and starts a job if there is something to
@@ -33,11 +33,11 @@ CHECKED_AT_ONCE = 100
 """Most graphs of a tenant that one transaction checks."""
 
 CHECK_EVERY = timedelta(days=1)
-"""How long after a check, whatever its result, a graph is due again."""
+"""How long after a check, whatever its result, a graph is due for the next one."""
 
 
 async def preview(tx: Transaction, graph: Graph, *, before: datetime) -> Compaction:
-    """What a compaction of all that was deleted or superseded before a time would remove."""
+    """The rows that a compaction of rows deleted or superseded before a time would remove."""
     horizon = await moments.horizon_at(tx, graph, before)
     freed = await store.count_compactable(tx, graph, horizon.revision) if horizon.revision else FreedRows()
     replaced = await reembedding.count_replaced(tx, graph.id, before=before, horizon=horizon.revision)
@@ -45,10 +45,10 @@ async def preview(tx: Transaction, graph: Graph, *, before: datetime) -> Compact
 
 
 async def compact(tx: Transaction, graph_id: UUID, *, before: datetime, limit: int = MAX_STEP) -> Compaction:
-    """Remove what was deleted or superseded before a time: one step, up to `limit` rows of a table.
+    """Remove rows that were deleted or superseded before a time: one step, up to `limit` rows of a table.
 
     Vectors of models that have not served the graph since are removed, too. The step holds the graph's lock and makes
-    no revision, since nothing that can be read changes. From the first step on, reading a state before the horizon is
+    no revision, since nothing readable changes. From the first step on, reading a state before the horizon is
     refused. Raises NotFound, Forbidden.
     """
     revision = await graphs.hold_graph(tx, graph_id)
@@ -71,31 +71,31 @@ async def check_graphs(tx: Transaction, *, retention_days: float, limit: int = C
     """Check graphs of the tenant that are due, and start a job for each that has something to remove.
 
     Up to `limit` graphs, longest waiting first; those that another worker checks now are left out. Once the tenant has
-    MAX_PENDING_FOR_SWEEPS jobs, the other graphs wait. `retention_days`: where the tenant does not say.
+    MAX_PENDING_FOR_SWEEPS jobs, the other graphs wait. `retention_days`: the default for tenants without a setting.
     """
     retention = await tenants.retention_of(tx, timedelta(days=retention_days))
     found = await store.list_to_check(tx, retention=retention, limit=limit)
-    seen, started = [], 0
-    for graph_id, due in found:
-        if due:
+    checked, started = [], 0
+    for graph_id, is_due in found:
+        if is_due:
             new = NewJob(COMPACT_GRAPH, graph_id, {"retention_days": retention / timedelta(days=1)})
             try:
                 await jobs.schedule(tx, new, most_pending=MAX_PENDING_FOR_SWEEPS)
             except Conflict:
                 break
             started += 1
-        seen.append(graph_id)
-    await store.note_checked(tx, seen, again_after=CHECK_EVERY)
-    return CompactionCheck(started, more=len(seen) == limit)
+        checked.append(graph_id)
+    await store.note_checked(tx, checked, again_after=CHECK_EVERY)
+    return CompactionCheck(started, more=len(checked) == limit)
 
 
 async def _remove(tx: Transaction, revision: Revision, horizon: int, limit: int) -> FreedRows:
-    """Delete rows of each table. Nodes come last: only those go that no other row refers to."""
+    """Delete rows of each table. Nodes come last: only nodes to which no row refers are deleted."""
     graph = revision.graph
     observations = await store.compact_observations(tx, graph, horizon, limit=limit)
     relations = await store.compact_relations(tx, graph, horizon, limit=limit)
     aliases = await store.compact_aliases(tx, graph, horizon, limit=limit)
-    removed, vectors = await store.compact_passages(tx, graph, horizon, limit=limit)
+    passage_count, vectors = await store.compact_passages(tx, graph, horizon, limit=limit)
     versions = await store.compact_versions(tx, graph, horizon, limit=limit)
-    nodes, theirs = await store.compact_nodes(tx, graph, horizon, limit=limit)
-    return FreedRows(nodes, versions + theirs, observations, relations, aliases, removed, vectors)
+    nodes, their_versions = await store.compact_nodes(tx, graph, horizon, limit=limit)
+    return FreedRows(nodes, versions + their_versions, observations, relations, aliases, passage_count, vectors)

@@ -13,7 +13,7 @@ queries = Queries(__package__)
 
 
 async def count_compactable(tx: Transaction, graph: Graph, horizon: int) -> FreedRows:
-    """How many rows no reader needs who reads the state at the horizon or a later one."""
+    """The number of rows of each table that no read of the state at the horizon, or a later one, needs."""
     row = await tx.fetchrow(queries.count_compactable, graph_id=graph.id, horizon=horizon)
     assert row is not None
     return FreedRows(**row)
@@ -62,13 +62,13 @@ async def compact_passages(tx: Transaction, graph: Graph, horizon: int, *, limit
 
 
 async def compact_versions(tx: Transaction, graph: Graph, horizon: int, *, limit: int) -> int:
-    """Delete versions superseded by a revision, except the last of each lineage then; return how many."""
+    """Delete versions superseded by a revision, except the newest of each lineage at that revision; return how many."""
     count: int = await tx.fetchval(queries.compact_versions, graph_id=graph.id, horizon=horizon, limit=limit)
     return count
 
 
 async def compact_nodes(tx: Transaction, graph: Graph, horizon: int, *, limit: int) -> tuple[int, int]:
-    """Delete lineages deleted by a revision that no row refers to, and their versions; return how many of each."""
+    """Delete lineages deleted by a revision, if no row refers to them, and their versions; return how many of each."""
     row = await tx.fetchrow(queries.compact_nodes, graph_id=graph.id, horizon=horizon, limit=limit)
     assert row is not None
     return row["nodes"], row["versions"]

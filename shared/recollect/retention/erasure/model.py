@@ -1,4 +1,4 @@
-"""Erasure: a person, a graph or a tenant is removed from every table."""
+"""The targets and the receipt of an erasure, which removes a person or a graph from every table."""
 
 import re
 from dataclasses import dataclass, field, replace
@@ -32,10 +32,10 @@ class ErasedItem:
 
 @dataclass(frozen=True, slots=True)
 class ErasureTargets:
-    """What an erasure deletes: whole lineages, and observations and relations of other lineages.
+    """The rows that an erasure deletes: whole lineages, and observations and relations of other lineages.
 
-    `pattern` finds the erased names in a text. `whole` matches a text that is one of them. `created_by`: all that this
-    subject wrote is deleted, too.
+    `pattern` finds the erased names in a text. `whole` matches a text that is one of them. `created_by`: the subject
+    whose writes are all deleted, too.
     """
 
     names: tuple[str, ...]
@@ -54,7 +54,7 @@ class ErasureTargets:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """How many rows of each table an erasure removed, and what queries still found when it was done.
+    """How many rows of each table an erasure removed, and how many queries still found when it was done.
 
     `names`: the names of the person. `kept`: rows that still hold one of these names, by table, such as an entity with
     the name inside its own; and versions that the subject wrote and other entities need (`versions_by_subject`).
@@ -65,51 +65,51 @@ class Receipt:
     erased: dict[str, int] = field(default_factory=dict)
     kept: dict[str, int] = field(default_factory=dict)
     statistics: tuple[str, ...] = ()
-    """Tables whose statistics may still hold a piece of it, until the job that was started has ended."""
+    """Tables whose statistics may still hold erased values, until the job that was started has ended."""
 
     @property
     def remains(self) -> dict[str, str]:
         """Where erased data still exists, and until when."""
-        waiting = ", ".join(self.statistics)
-        told = f"of {waiting}: until the job {FORGET_STATISTICS} has ended, or the next ANALYZE"
-        return {**({"statistics": told} if waiting else {}), **REMAINS}
+        tables = ", ".join(self.statistics)
+        until = f"of {tables}: until the job {FORGET_STATISTICS} has ended, or the next ANALYZE"
+        return {**({"statistics": until} if tables else {}), **REMAINS}
 
 
 def redacted(fields: NodeFields, pattern: str) -> NodeFields:
     """The fields without the texts, tags and metadata entries in which the pattern is found; name and type stay."""
-    found = re.compile(pattern)
+    names = re.compile(pattern)
 
-    def kept(text: str | None) -> str | None:
-        return None if text is not None and found.search(text) else text
+    def unless_named(text: str | None) -> str | None:
+        return None if text is not None and names.search(text) else text
 
     return replace(
         fields,
-        content=kept(fields.content),
-        summary=kept(fields.summary),
-        source=kept(fields.source),
-        thread=kept(fields.thread),
-        reason=kept(fields.reason),
-        tags=tuple(tag for tag in fields.tags if not found.search(tag)),
-        metadata={key: value for key, value in fields.metadata.items() if not _names(found, (key, value))},
+        content=unless_named(fields.content),
+        summary=unless_named(fields.summary),
+        source=unless_named(fields.source),
+        thread=unless_named(fields.thread),
+        reason=unless_named(fields.reason),
+        tags=tuple(tag for tag in fields.tags if not names.search(tag)),
+        metadata={key: value for key, value in fields.metadata.items() if not _has_match(names, (key, value))},
     )
 
 
-def _names(found: re.Pattern[str], value: Any) -> bool:
+def _has_match(pattern: re.Pattern[str], value: Any) -> bool:
     """Whether the pattern is found in a text or a number inside a JSON value."""
     match value:
         case str():
-            return found.search(value) is not None
+            return pattern.search(value) is not None
         case bool():
             return False
         case int() | float():
-            return found.search(_digits(value)) is not None
+            return pattern.search(_digits(value)) is not None
         case dict():
-            return any(_names(found, item) for item in value.items())
+            return any(_has_match(pattern, item) for item in value.items())
         case list() | tuple():
-            return any(_names(found, item) for item in value)
+            return any(_has_match(pattern, item) for item in value)
     return False
 
 
 def _digits(number: float) -> str:
-    """A number as PostgreSQL tells it of a JSON document, in which queries look for names: without an exponent."""
+    """A number without an exponent, as PostgreSQL writes it in the JSON text that queries search for names."""
     return format(Decimal(number if isinstance(number, int) else repr(number)), "f")

@@ -1,7 +1,7 @@
-r"""How a name may stand in a text: one regular expression that finds the same in Python and in PostgreSQL.
+r"""The forms in which a text may have a name: one regular expression that finds the same in Python and in PostgreSQL.
 
-The classes (`\w`, `\s`) and the folding of case of either follow its own tables, and fold one character into one: "ß",
-"İ", a final "ς" and what is composed of letter and mark would be missed. So each character is spelled out in its forms.
+The classes (`\w`, `\s`) and the case folding of each follow its own tables, and fold one character into one: "ß", "İ",
+a final "ς" and compositions of letter and mark would be missed. So all forms of each character are spelled out.
 """
 
 import re
@@ -14,13 +14,13 @@ NOWHERE = r"(?!)"
 """A pattern that finds nothing."""
 
 _SCANNED = [code for code in range(0x20000) if not 0xD800 <= code < 0xE000]
-"""Characters from there on have one form, and are of scripts without spaces."""
+"""Later characters have one form, and belong to scripts without spaces."""
 
 _LONGEST_BLOCK = 8
-"""Characters of which every way to compose them is looked for, at most: the ways multiply."""
+"""Characters whose compositions are all matched, at most: their number multiplies."""
 
 _MOST_MARKS = 3
-"""Marks on one letter of which every order is looked for, at most: likewise."""
+"""Marks on one letter whose orders are all matched, at most: their number multiplies, too."""
 
 _UNSPACED = (
     "\u0e00-\u109f\u1100-\u11ff\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf\u1b00-\u1b7f"  # Thai to Balinese, Hangul
@@ -30,18 +30,18 @@ _UNSPACED = (
 """Scripts in which words follow each other without spaces, or, as in Korean, particles follow words."""
 
 _CONJOINING = "\u1160-\u11ff\ud7b0-\ud7ff"
-"""Letters of a Korean syllable that has begun: of another syllable than the one before them."""
+"""Letters that continue a Korean syllable: after a name they make another syllable of its end."""
 
 _SELECTORS = "\u180b-\u180f\ufe00-\ufe0f"
-"""Marks that make no other character of the one before."""
+"""Marks that do not change which character the one before them is."""
 
 _SPACE = "\t-\r\x1c- \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 
 _GAP = rf"(?:[{_SPACE}]|\\[nrtf])+"
-"""White space, also as a JSON document writes it: metadata is looked through as such."""
+"""White space, also as JSON text escapes it: metadata is searched as JSON text."""
 
 _ESCAPED = {'"': r'\\?"', "\\": r"\\{1,2}"}
-"""What a JSON document may write otherwise."""
+"""Characters that JSON text escapes."""
 
 _unspaced, _selector = re.compile(f"[{_UNSPACED}]"), re.compile(f"[{_SELECTORS}]")
 _no_part = re.compile(f"[{_UNSPACED}{_SELECTORS}]")
@@ -53,18 +53,18 @@ def pattern_of(names: Sequence[str]) -> str:
     It matches any case and composition, and any white space where a name has some. Beside a character of a script
     without spaces a word may begin or end anywhere.
     """
-    given = sorted((name for name in set(names) if name.strip()), key=lambda name: (_edges(name), name))
-    found = [
+    ordered = sorted((name for name in set(names) if name.strip()), key=lambda name: (_edges(name), name))
+    patterns = [
         f"{_before(starts)}(?:{'|'.join(map(_spelt, group))}){_after(ends)}"
-        for (starts, ends), group in groupby(given, key=_edges)
+        for (starts, ends), group in groupby(ordered, key=_edges)
     ]
-    return f"(?:{'|'.join(found)})" if found else NOWHERE
+    return f"(?:{'|'.join(patterns)})" if patterns else NOWHERE
 
 
 def whole_pattern_of(names: Sequence[str]) -> str:
     """A regular expression that matches a text that is one of these names, with any white space around it."""
-    spelt = [_spelt(name) if name.strip() else re.escape(name) for name in names if name]
-    return f"^[{_SPACE}]*(?:{'|'.join(spelt)})[{_SPACE}]*$" if spelt else NOWHERE
+    patterns = [_spelt(name) if name.strip() else re.escape(name) for name in names if name]
+    return f"^[{_SPACE}]*(?:{'|'.join(patterns)})[{_SPACE}]*$" if patterns else NOWHERE
 
 
 def _edges(name: str) -> tuple[bool, bool]:
@@ -74,20 +74,20 @@ def _edges(name: str) -> tuple[bool, bool]:
 
 
 def _before(unspaced: bool) -> str:
-    """What a name may start after: a line's end that a JSON document writes with a letter, too.
+    """A pattern for the place before a name; also after white space that JSON text escapes with a letter.
 
-    Not looked behind for: two constraints at one place made PostgreSQL several times slower (measured).
+    It is no lookbehind: two constraints at one place made PostgreSQL several times slower (measured).
     """
     return "" if unspaced else rf"(?:^|[^{_within_words()}]|\\[bfnrt])"
 
 
 def _after(unspaced: bool) -> str:
-    """Where a name may end: nowhere within a character that is written as several."""
+    """A pattern for the place after a name: not within a character that is written as several."""
     return f"(?![{_marks()}{_CONJOINING}])" if unspaced else f"(?![{_within_words()}])"
 
 
 def _folded(text: str) -> str:
-    """What all forms of a text have in common: decomposed, in folded case, and with one i, dotted or not.
+    """The folded form of a text, which all its forms share: decomposed, in folded case, and with one i, dotted or not.
 
     Turkish has both, and which of them is the lower case of I depends on the language.
     """
@@ -97,11 +97,13 @@ def _folded(text: str) -> str:
 
 def _spelt(name: str) -> str:
     """A regular expression for all forms of a name, with its marks in any order."""
-    spelt = _GAP.join("".join(_ways(_orders(block)) for block in _blocks(word)) for word in _folded(name).split())
+    spelt = _GAP.join(
+        "".join(_compositions(_orders(block)) for block in _blocks(word)) for word in _folded(name).split()
+    )
     forms = dict.fromkeys(unicodedata.normalize(form, name.strip()) for form in ("NFC", "NFD"))
     others = [form for form in (*forms, name.strip()) if not re.fullmatch(spelt, form)]
-    as_they_are = (_GAP.join("".join(map(_escaped, word)) for word in form.split()) for form in dict.fromkeys(others))
-    return f"(?:{'|'.join([spelt, *as_they_are])})" if others else spelt
+    literal = (_GAP.join("".join(map(_escaped, word)) for word in form.split()) for form in dict.fromkeys(others))
+    return f"(?:{'|'.join([spelt, *literal])})" if others else spelt
 
 
 def _blocks(folded: str) -> Iterator[str]:
@@ -124,14 +126,14 @@ def _orders(block: str) -> list[str]:
     return [order for order in orders if unicodedata.normalize("NFD", order) == block]
 
 
-def _ways(blocks: Iterable[str]) -> str:
+def _compositions(blocks: Iterable[str]) -> str:
     """A regular expression for any of these blocks, in any composition."""
-    ways = [
-        _form(part) + (_ways([block[len(part) :]]) if len(part) < len(block) else "")
+    patterns = [
+        _form(part) + (_compositions([block[len(part) :]]) if len(part) < len(block) else "")
         for block in blocks
         for part in _parts(block)
     ]
-    return ways[0] if len(ways) == 1 else f"(?:{'|'.join(dict.fromkeys(ways))})"
+    return patterns[0] if len(patterns) == 1 else f"(?:{'|'.join(dict.fromkeys(patterns))})"
 
 
 def _parts(folded: str) -> list[str]:
@@ -165,7 +167,7 @@ def _forms() -> tuple[dict[str, str], int]:
 
 @cache
 def _within_words() -> str:
-    """What words of scripts with spaces are made of, as part of a class: letters, marks, digits, and _ and its like."""
+    """The characters of words in scripts with spaces, as part of a class: letters, marks, digits, _ and the like."""
     return _ranges(
         code
         for code in _SCANNED
@@ -176,12 +178,12 @@ def _within_words() -> str:
 
 @cache
 def _marks() -> str:
-    """What makes another character of the one before, as part of a class."""
+    """Marks that change which character the one before them is, as part of a class."""
     marks = (code for code in _SCANNED if unicodedata.category(chr(code))[0] == "M")
     return _ranges(code for code in marks if not _selector.match(chr(code)))
 
 
 def _ranges(codes: Iterable[int]) -> str:
     """Characters, in order, as part of a class."""
-    runs = (list(run) for _, run in groupby(enumerate(codes), key=lambda placed: placed[1] - placed[0]))
+    runs = (list(run) for _, run in groupby(enumerate(codes), key=lambda pair: pair[1] - pair[0]))
     return "".join(f"{chr(run[0][1])}-{chr(run[-1][1])}" for run in runs)

@@ -5,7 +5,7 @@ WHERE name = 'statement_timeout' AND setting <> '0';
 
 -- name: lineages_named
 -- Live lineages whose name or alias :wanted_pattern matches, and deleted ones of which :patterns matches any former
--- name. A live one counts by its present names only: somebody else may have taken a name that was given up.
+-- name. A live one counts by its present names only: another person may have taken a name that it gave up.
 SELECT n.id, n.removed_revision IS NULL AS lives FROM nodes n
 WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND CASE WHEN n.removed_revision IS NULL
     THEN n.name ~ :wanted_pattern OR EXISTS (
@@ -29,7 +29,7 @@ ORDER BY name;
 
 -- name: lineages_about
 -- Facts that have, or had, a relation of the type :relation to one of the lineages :node_ids; facts and deleted
--- lineages with :pattern in any version; and what :created_by made.
+-- lineages with :pattern in any version; and everything that :created_by made.
 SELECT n.id, n.removed_revision IS NULL AS lives FROM nodes n
 WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.id <> ALL (:node_ids::uuid[]) AND (
     n.created_by = :created_by
@@ -99,8 +99,8 @@ SELECT (SELECT count(*) FROM gone) AS passages, (SELECT count(*) FROM vectors) A
     ARRAY(SELECT DISTINCT sequence FROM gone) AS sequences;
 
 -- name: clear_windows
--- Clear what passages hold of their neighbours, the words around them and the share in each other's vectors: in the
--- sequences :sequences, and where windows may be from other days. The worker makes them anew.
+-- Clear the data of neighbours in passages, the words around them and the share in their vectors: in the sequences
+-- :sequences, and in passages whose windows may be outdated. The worker makes them again.
 WITH cleared AS (
     UPDATE passages SET near = NULL, far = NULL, embedding = NULL, embedding_model = NULL, settled = false,
         claimed_until = NULL
@@ -147,8 +147,8 @@ SELECT (SELECT count(*) FROM gone) AS nodes, (SELECT count(*) FROM versions) AS 
     (SELECT count(*) FROM known) AS aliases, (SELECT count(*) FROM proposed) AS duplicates;
 
 -- name: count_kept
--- In how many rows of a graph :pattern is still found, and how many newest versions of lineages of others :created_by
--- wrote.
+-- The number of rows of a graph in which :pattern is still found, and the number of newest versions that :created_by
+-- wrote of lineages of others.
 SELECT (
     SELECT count(*) FROM node_versions v WHERE v.tenant_id = :tenant_id AND v.graph_id = :graph_id
         AND words_of(v) ~ :pattern
@@ -170,7 +170,7 @@ SELECT (
 ) AS versions_by_subject;
 
 -- name: count_of_graph
--- How many rows of each table belong to a graph.
+-- The number of rows of each table that belong to a graph.
 SELECT (SELECT count(*) FROM nodes WHERE tenant_id = :tenant_id AND graph_id = :graph_id) AS nodes,
     (SELECT count(*) FROM node_versions WHERE tenant_id = :tenant_id AND graph_id = :graph_id) AS versions,
     (SELECT count(*) FROM observations WHERE tenant_id = :tenant_id AND graph_id = :graph_id) AS observations,

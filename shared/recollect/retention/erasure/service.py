@@ -1,8 +1,8 @@
 """Use cases of erasure: delete data about a person, or a graph, at once and for good, from history too.
 
-Live rows are first removed as by any other write, which keeps counters and placeholders right. Then every row that ever
-held them is deleted, and the planner's statistics are renewed, since they hold samples of the values. The log keeps
-ids, and who erased.
+Live rows are first removed as by any other write, which keeps counters and placeholders right. Then all their versions
+are deleted, and the planner's statistics are renewed, since they hold samples of the values. The log keeps the ids, and
+the subject that erased them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,24 +33,25 @@ from recollect.retention.erasure.model import ERASE_PERSON, ErasedItem, ErasureT
 from recollect.retention.erasure.name_patterns import pattern_of, whole_pattern_of
 
 LONGEST_STATEMENT = timedelta(minutes=10)
-"""How long a statement of an erasure may run. The erasure is one transaction, so that no reader sees half of it; where
-there is much to erase, a statement takes longer than that of any other call may."""
+"""How long a statement of an erasure may run. The erasure is one transaction, so that no reader sees half of it; with
+much to erase, a statement takes longer than the statements of other calls may."""
 
-TAKEN_AT_ONCE = 5_000
-"""Most ids that a statement of another capability gets. With fewer, more statements scan the whole tenant where there
-are no statistics; with more, a statement may compare each with all where there are (both measured)."""
+IDS_PER_STATEMENT = 5_000
+"""Most ids that a statement of another package gets. With fewer, more statements scan the whole tenant if there are no
+statistics; with more, a statement may compare each id with all rows if there are (both measured)."""
 
 
 async def erase_person(
     tx: Transaction, graph_name: str, name: str | None, *, created_by: str | None = None, dry_run: bool = False
 ) -> Receipt:
-    """Erase an entity, by any form of any of its names, with all that mentions it; and all that a subject wrote.
+    """Erase an entity, by any form of any of its names, with everything that mentions it; and everything that a subject
+    wrote.
 
     Deleted are: the entity with its history; deleted entities that had one of its names; facts that are related to it
     or name it; observations and relations of others that name it; and texts, tags and metadata of others that name it,
     in every version. Input, output and errors of the graph's jobs are deleted completely. All of it is one revision.
-    With `dry_run` the caller rolls the transaction back. Raises NotFound for a graph, a name or a subject that is not
-    there, InvalidInput if neither name nor subject is given, Forbidden.
+    With `dry_run` the caller rolls the transaction back. Raises NotFound for an unknown graph, name or subject,
+    InvalidInput if neither name nor subject is given, Forbidden.
     """
     if name is None and created_by is None:
         raise InvalidInput("Give a name, a created_by, or both", path="name")
@@ -78,7 +79,7 @@ async def erase_graph(
     """Erase a graph with its history, its log and its jobs. Its name is free afterwards.
 
     Raises NotFound, Forbidden for a caller with an allow-list, Conflict if it is the default graph of a valid key, and
-    what `check` does.
+    as `check` does.
     """
     graph = await graphs.get_graph(tx, graph_name)
     await store.allow_long_statements(tx, LONGEST_STATEMENT)
@@ -114,10 +115,10 @@ async def _end_with_statistics(tx: Transaction, graph_id: UUID | None) -> tuple[
 
 
 async def _targets(tx: Transaction, graph: Graph, name: str | None, created_by: str | None) -> ErasureTargets:
-    named, names = await _person(tx, graph, name) if name is not None else ([], [])
-    targets = ErasureTargets(tuple(names), pattern_of(names), whole_pattern_of(names), created_by, tuple(named))
-    about = await store.lineages_about(tx, graph, targets, relation=MENTIONS_ENTITY)
-    targets = replace(targets, lineages=(*targets.lineages, *about))
+    lineages, names = await _person(tx, graph, name) if name is not None else ([], [])
+    targets = ErasureTargets(tuple(names), pattern_of(names), whole_pattern_of(names), created_by, tuple(lineages))
+    further = await store.lineages_about(tx, graph, targets, relation=MENTIONS_ENTITY)
+    targets = replace(targets, lineages=(*targets.lineages, *further))
     targets = replace(
         targets,
         observations=tuple(await store.observations_about(tx, graph, targets)),
@@ -139,10 +140,10 @@ async def _person(tx: Transaction, graph: Graph, name: str) -> tuple[list[Erased
     names, found = [name], list[ErasedItem]()
     while True:
         found = await store.lineages_named(tx, graph, whole_pattern_of(names), wanted=whole_pattern_of([name]))
-        more = sorted({name, *await store.names_of(tx, [lineage.id for lineage in found])})
-        if len(more) == len(names):
+        all_names = sorted({name, *await store.names_of(tx, [lineage.id for lineage in found])})
+        if len(all_names) == len(names):
             break
-        names = more
+        names = all_names
     if not found:
         raise EntityNotFound(name)
     return found, names
@@ -172,17 +173,17 @@ def _without_zeros(erased: Mapping[str, int]) -> dict[str, int]:
 
 
 def _pages(ids: Sequence[UUID]) -> list[Sequence[UUID]]:
-    return [ids[at : at + TAKEN_AT_ONCE] for at in range(0, len(ids), TAKEN_AT_ONCE)]
+    return [ids[at : at + IDS_PER_STATEMENT] for at in range(0, len(ids), IDS_PER_STATEMENT)]
 
 
 async def _delete(tx: Transaction, revision: Revision, targets: ErasureTargets) -> dict[str, int]:
-    """Delete every row of the targets, and what is derived from them; return how many rows of each table."""
+    """Delete every row of the targets, and their passages and vectors; return how many rows of each table."""
     graph = revision.graph
     await passages.lock_term_counts(tx, graph.id)
     await passages.raise_index_epoch(tx, graph.id)  # The worker waits for it; cached searches are no longer found.
     await tx.delete_much()
-    removed, vectors, sequences = await store.erase_passages(tx, graph, targets)
+    passage_count, vectors, sequences = await store.erase_passages(tx, graph, targets)
     await store.clear_windows(tx, graph, sequences)
     erased = await store.erase_rows(tx, graph, targets)
     await passages.recount_graph(tx, graph.id)
-    return {**erased, "passages": removed, "vectors": vectors}
+    return {**erased, "passages": passage_count, "vectors": vectors}

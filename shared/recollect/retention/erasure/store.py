@@ -14,7 +14,7 @@ queries = Queries(__package__)
 
 
 async def allow_long_statements(tx: Transaction, longest: timedelta) -> None:
-    """Let every statement of this transaction run for so long."""
+    """Let every statement of this transaction run for this time."""
     await tx.execute(queries.allow_long_statements, milliseconds=round(longest.total_seconds() * 1000))
 
 
@@ -30,19 +30,19 @@ async def names_of(tx: Transaction, node_ids: Sequence[UUID]) -> list[str]:
 
 
 async def lineages_about(tx: Transaction, graph: Graph, targets: ErasureTargets, *, relation: str) -> list[ErasedItem]:
-    """Further lineages that have to go with those of the targets."""
+    """Further lineages to erase with those of the targets."""
     rows = await tx.fetch(queries.lineages_about, graph_id=graph.id, **_about(targets), relation=relation)
     return [ErasedItem(**row) for row in rows]
 
 
 async def observations_about(tx: Transaction, graph: Graph, targets: ErasureTargets) -> list[ErasedItem]:
-    """Observations of other lineages that go with the targets."""
+    """Observations of other lineages to erase with the targets."""
     rows = await tx.fetch(queries.observations_about, graph_id=graph.id, **_about(targets))
     return [ErasedItem(**row) for row in rows]
 
 
 async def relations_about(tx: Transaction, graph: Graph, targets: ErasureTargets) -> list[ErasedItem]:
-    """Relations between other lineages that go with the targets."""
+    """Relations between other lineages to erase with the targets."""
     rows = await tx.fetch(queries.relations_about, graph_id=graph.id, **_about(targets))
     return [ErasedItem(**row) for row in rows]
 
@@ -67,7 +67,7 @@ async def erase_passages(tx: Transaction, graph: Graph, targets: ErasureTargets)
 
 
 async def clear_windows(tx: Transaction, graph: Graph, sequences: Sequence[UUID]) -> None:
-    """Clear what passages of these sequences hold of their neighbours."""
+    """Clear the text of neighbours in the passages of these sequences."""
     await tx.execute(queries.clear_windows, graph_id=graph.id, sequences=sequences)
 
 
@@ -87,7 +87,7 @@ async def erase_rows(tx: Transaction, graph: Graph, targets: ErasureTargets) -> 
 
 
 async def count_kept(tx: Transaction, graph: Graph, targets: ErasureTargets) -> dict[str, int]:
-    """How many rows of each table still hold an erased name."""
+    """The number of rows of each table that still hold an erased name."""
     row = await tx.fetchrow(
         queries.count_kept, graph_id=graph.id, pattern=targets.pattern, created_by=targets.created_by
     )
@@ -95,7 +95,7 @@ async def count_kept(tx: Transaction, graph: Graph, targets: ErasureTargets) -> 
 
 
 async def count_of_graph(tx: Transaction, graph_id: UUID) -> dict[str, int]:
-    """How many rows of each table belong to a graph."""
+    """The number of rows of each table that belong to a graph."""
     row = await tx.fetchrow(queries.count_of_graph, graph_id=graph_id)
     return dict(row or {})
 

@@ -1,9 +1,9 @@
-"""The language of the boolean search, and what of it PostgreSQL is asked.
+"""The language of the boolean search, and the plan by which PostgreSQL evaluates a query.
 
     name:Alice AND (type:person OR observation:"software engineer") NOT tag:former
 
 Terms next to each other are joined by AND; NOT binds closest, OR loosest; operators in any case. A term without a field
-is looked for in all four. Quotes make one term of several words, or of a word that would be an operator; within them
+is searched in all four. Quotes make one term of several words, or of a word that would be an operator; within them
 \\" is a quote and \\\\ a backslash.
 """
 
@@ -17,16 +17,16 @@ from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedInput
 from recollect.errors import InvalidInput
 
 MAX_TERMS = 32
-"""Terms of one query at most: each is a bit of a number."""
+"""Terms of one query, at most: each is a bit of a number."""
 
 MAX_DEPTH = 32
-"""Operators within each other at most."""
+"""Nesting of operators, at most."""
 
-MAX_WAYS = 1_000
-"""Ways in which a query may hold, at most: (a OR b) AND (c OR d) has four."""
+MAX_CONJUNCTIONS = 1_000
+"""Conjunctions of a query in disjunctive normal form, at most: (a OR b) AND (c OR d) has four."""
 
 MAX_STEPS = 20_000
-"""Ways of its parts that are put together to find those, at most: 10 ms. Many may come to the same."""
+"""Combinations of conjunctions of its parts that are computed to find these, at most: 10 ms. Many may be equal."""
 
 _GRAMMAR = r"""
     ?start: alternatives
@@ -49,12 +49,12 @@ _GRAMMAR = r"""
 """
 
 _FIELDS = {"entitytype": "type", "observations": "observation", "tags": "tag"}
-"""Other spellings that the enhanced memory server takes."""
+"""Other spellings that the enhanced memory server accepts."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubstringTerm:
-    """A substring to look for. `field`: name, type, observation or tag; None is any of them."""
+    """A substring to find. `field`: name, type, observation or tag; None: any of them."""
 
     field: str | None
     text: str
@@ -63,7 +63,7 @@ class SubstringTerm:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """What must not hold."""
+    """An expression that must not match."""
 
     of: "Expression"
     depth: int
@@ -71,7 +71,7 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """What must hold together."""
+    """Expressions that must all match."""
 
     of: tuple["Expression", ...]
     depth: int
@@ -79,7 +79,7 @@ class AllOf:
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """Of what one at least must hold."""
+    """Expressions of which at least one must match."""
 
     of: tuple["Expression", ...]
     depth: int
@@ -87,25 +87,25 @@ class AnyOf:
 
 Expression = SubstringTerm | Not | AllOf | AnyOf
 
-Way = tuple[int, int]
+Conjunction = tuple[int, int]
 """Terms that must match and terms that must not, as the bits of two numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class BooleanPlan:
-    """A query as PostgreSQL is asked: its terms, and the ways in which matches of them make it hold."""
+    """A query in disjunctive normal form: its terms, and the conjunctions of them of which one must match."""
 
     terms: tuple[SubstringTerm, ...]
-    ways: tuple[Way, ...]
+    conjunctions: tuple[Conjunction, ...]
 
     @property
     def is_universal(self) -> bool:
-        """Whether it may hold of an entity that no term matches, as NOT does."""
-        return any(required == 0 for required, _ in self.ways)
+        """Whether it may match an entity that no term matches, as with NOT."""
+        return any(required == 0 for required, _ in self.conjunctions)
 
 
 def parse(query: str) -> Expression:
-    """The expression that a query stands for; raises InvalidInput with the place of what is wrong."""
+    """Parse a query; raises InvalidInput with the place of the fault."""
     try:
         expression: Expression = _PARSER.parse(query)  # type: ignore[assignment]
     except UnexpectedInput as error:
@@ -116,17 +116,17 @@ def parse(query: str) -> Expression:
 
 
 def plan(expression: Expression) -> BooleanPlan:
-    """What to ask for an expression; raises InvalidInput for one that asks too much."""
+    """The plan of an expression; raises InvalidInput if it is too large."""
     terms = tuple(dict.fromkeys(_terms(expression)))
     if len(terms) > MAX_TERMS:
         raise InvalidInput(f"Has {len(terms)} terms, more than {MAX_TERMS}", path="query")
     expansion = _Expansion({term: 1 << n for n, term in enumerate(terms)})
-    return BooleanPlan(terms, tuple(sorted(expansion.ways(expression, wanted=True))))
+    return BooleanPlan(terms, tuple(sorted(expansion.conjunctions(expression, matches=True))))
 
 
 @v_args(inline=True)
 class _Expressions(Transformer[Token, Expression]):
-    """Makes expressions while it is parsed: no tree to walk, however deep a query goes."""
+    """Builds expressions during parsing, so that no deep tree has to be walked."""
 
     def term(self, text: Token) -> Expression:
         return SubstringTerm(None, _text(text))
@@ -139,10 +139,10 @@ class _Expressions(Transformer[Token, Expression]):
         return Not(of, of.depth + 1)
 
     def conditions(self, *of: Expression) -> Expression:
-        return AllOf(of, max(one.depth for one in of) + 1)
+        return AllOf(of, max(part.depth for part in of) + 1)
 
     def alternatives(self, *of: Expression) -> Expression:
-        return AnyOf(of, max(one.depth for one in of) + 1)
+        return AnyOf(of, max(part.depth for part in of) + 1)
 
 
 _PARSER = Lark(_GRAMMAR, parser="lalr", transformer=_Expressions())
@@ -151,7 +151,7 @@ _PARSER = Lark(_GRAMMAR, parser="lalr", transformer=_Expressions())
 def _text(token: Token) -> str:
     if token.type != "QUOTED":
         return str(token)
-    # Backslashes first aside, so that an escaped one escapes nothing.
+    # Escaped backslashes are set aside first, so that they escape nothing.
     return token[1:-1].replace("\\\\", "\0").replace('\\"', '"').replace("\0", "\\")
 
 
@@ -161,38 +161,38 @@ def _terms(expression: Expression) -> list[SubstringTerm]:
             return [expression]
         case Not():
             return _terms(expression.of)
-    return [term for one in expression.of for term in _terms(one)]
+    return [term for part in expression.of for term in _terms(part)]
 
 
 class _Expansion:
-    """Finds the ways in which an expression holds, within a bound on the work that this takes."""
+    """Expands an expression to disjunctive normal form, within a bound on the work."""
 
     def __init__(self, bits: Mapping[SubstringTerm, int]) -> None:
         self._bits, self._steps = bits, 0
 
-    def ways(self, expression: Expression, *, wanted: bool) -> set[Way]:
-        """The ways in which it holds, or does not where it is not wanted: by De Morgan's laws."""
+    def conjunctions(self, expression: Expression, *, matches: bool) -> set[Conjunction]:
+        """The conjunctions of the expression or, without `matches`, of its negation, by De Morgan's laws."""
         match expression:
             case SubstringTerm():
-                return {(self._bits[expression], 0) if wanted else (0, self._bits[expression])}
+                return {(self._bits[expression], 0) if matches else (0, self._bits[expression])}
             case Not():
-                return self.ways(expression.of, wanted=not wanted)
-        parts = [self.ways(one, wanted=wanted) for one in expression.of]
-        if isinstance(expression, AllOf) is not wanted:
-            return self._bounded({way for part in parts for way in part})
-        joined: set[Way] = {(0, 0)}
+                return self.conjunctions(expression.of, matches=not matches)
+        parts = [self.conjunctions(part, matches=matches) for part in expression.of]
+        if isinstance(expression, AllOf) is not matches:
+            return self._bounded({conjunction for part in parts for conjunction in part})
+        joined: set[Conjunction] = {(0, 0)}
         for part in parts:
             self._steps += len(joined) * len(part)
-            both = ((a | c, b | d) for (a, b), (c, d) in product(joined, part)) if self._steps <= MAX_STEPS else ()
-            joined = self._bounded({way for way in both if not way[0] & way[1]})
+            combined = ((a | c, b | d) for (a, b), (c, d) in product(joined, part)) if self._steps <= MAX_STEPS else ()
+            joined = self._bounded({found for found in combined if not found[0] & found[1]})
         return joined
 
-    def _bounded(self, ways: set[Way]) -> set[Way]:
-        if len(ways) > MAX_WAYS or self._steps > MAX_STEPS:
+    def _bounded(self, conjunctions: set[Conjunction]) -> set[Conjunction]:
+        if len(conjunctions) > MAX_CONJUNCTIONS or self._steps > MAX_STEPS:
             raise InvalidInput(
-                f"Expands to more than {MAX_WAYS} alternatives: split it into smaller queries", path="query"
+                f"Expands to more than {MAX_CONJUNCTIONS} alternatives: split it into smaller queries", path="query"
             )
-        return ways
+        return conjunctions
 
 
 def _explained(query: str, error: UnexpectedInput) -> str:

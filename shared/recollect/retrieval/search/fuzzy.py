@@ -1,17 +1,17 @@
-"""Which texts a fuzzy search must compare: bounds that exclude no text that is near enough.
+"""The texts that a fuzzy search must compare: bounds that exclude no text that is near enough.
 
-A text of n characters is near to a query of m where `1 - distance / max(m, n) >= threshold`, as the enhanced memory
+A text of n characters is near to a query of m if `1 - distance / max(m, n) >= threshold`, as the enhanced memory
 server defines it. Levenshtein's distance is exact and computed in Python, for candidates that an index finds.
 
 *By length.* The distance is at least the difference of the lengths, which bounds n from both sides.
 
 *By trigrams.* pg_trgm takes a text for a set of trigrams, w + 1 for each word of w letters or digits, padded with two
-spaces before and one after. One edit takes away at most three of them: those that hold the character that is changed
-or left out, or the three around a space that comes or goes; an insertion takes away at most two. A text at distance d,
-of which at least n - m are insertions, has therefore lost at most 3d - (n - m) of the query's trigrams, and shares the
-others with it. A text of n characters has at most n + 1 trigrams, so that the similarity of pg_trgm (shared by union)
-of a near text has a least value. Where that is not above zero (short queries, low thresholds, words that repeat),
-trigrams say nothing and length alone must do.
+spaces before and one after. One edit removes at most three of them: those with the character that is changed or
+deleted, or the three around an added or removed space; an insertion removes at most two. So a text at distance d, of
+which at least n - m are insertions, lacks at most 3d - (n - m) of the query's trigrams, and shares the others with it.
+A text of n characters has at most n + 1 trigrams, so that the similarity of pg_trgm (shared by union) of a near text
+has a lower bound. If that is not above zero (short queries, low thresholds, repeated words), trigrams exclude nothing
+and only the length does.
 """
 
 from collections.abc import Iterable
@@ -44,7 +44,7 @@ def bounds(length: int, trigrams: int, threshold: float) -> Bounds:
 
 
 def edits(longest: int, threshold: float) -> int:
-    """The greatest distance of near texts of which the longer has `longest` characters."""
+    """The greatest distance of two near texts, the longer of which has `longest` characters."""
     distance = min(longest, int((1 - threshold) * longest) + 1)
     while distance > 0 and 1 - distance / longest < threshold:
         distance -= 1
@@ -52,7 +52,7 @@ def edits(longest: int, threshold: float) -> int:
 
 
 def nearness(query: str, texts: Iterable[str], threshold: float) -> float | None:
-    """How near the nearest of these texts is to the query, 0..1; None where none is near enough."""
+    """The similarity of the nearest of these texts to the query, 0..1; None if none is near enough."""
     best: float | None = None
     for text in texts:
         longest = max(len(query), len(text))
@@ -73,7 +73,7 @@ def _most(length: int, threshold: float) -> int:
 
 
 def _similarity(length: int, trigrams: int, most: int, threshold: float) -> float | None:
-    if most > 3 * length:  # So low a threshold that trigrams cannot tell: each edit may take three.
+    if most > 3 * length:  # The threshold is too low for trigrams: each edit may remove three.
         return None
     lost = max(_LOST_BY_EDIT * edits(n, threshold) - (n - length) for n in range(length, most + 1))
     shared = trigrams - lost

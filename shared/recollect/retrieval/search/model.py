@@ -9,7 +9,7 @@ from uuid import UUID
 from recollect.graph.entities.model import Entity
 
 MIN_ANY_CASE = 4
-"""Characters from which a name is recognised in a text whatever its case: shorter ones are words too often (IT, US)."""
+"""Least characters of a name that is recognised in a text in any case: shorter names are often words (IT, US)."""
 
 MAX_MENTIONED = 100
 """Entities that are recognised in one text, at most."""
@@ -23,7 +23,7 @@ _PIECE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9ff
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchFilter:
-    """Which entities are searched, and which page of the results is returned. None and no tags filter nothing.
+    """The entities to search, and the page of the results to return. None and no tags filter nothing.
 
     `tags`: any of them, in any case. `archived`: archived entities are found, too.
     """
@@ -38,7 +38,7 @@ class SearchFilter:
 
     @property
     def is_filtered(self) -> bool:
-        """Whether the filter excludes entities for another reason than their being archived."""
+        """Whether the filter excludes entities for another reason than that they are archived."""
         bounds = (self.kind, self.min_importance, self.max_importance)
         return bool(self.tags) or any(bound is not None for bound in bounds)
 
@@ -52,7 +52,7 @@ class SubstringQuery(SearchFilter):
 
 @dataclass(frozen=True, slots=True)
 class RankedQuery(SearchFilter):
-    """Words, of which entities should contain many and rare ones."""
+    """Words; entities that contain many of them, and rare ones, rank first."""
 
     text: str
 
@@ -82,7 +82,7 @@ class DateQuery(SearchFilter):
 
 @dataclass(frozen=True, slots=True)
 class LabelQuery:
-    """Lexemes, of which a summary or tags should contain the share `share` (0..1) or more.
+    """Lexemes; a summary or tags should contain at least the share `share` (0..1) of them.
 
     Only nodes of these kinds and with any of these tags match; empty tuples filter nothing. `fresh_only`: only nodes
     whose freshness has not run out.

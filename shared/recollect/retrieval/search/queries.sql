@@ -1,10 +1,9 @@
--- Every search takes :as_of_revision and :as_of_time, of the past state that is read, or nulls for what is now. And its
--- filters: :kind, :tags (any of them, whatever their case), :importance (an array of the least and the most), and
--- :archived,
--- whether archived entities are found, too; nulls and no tags filter nothing.
+-- Every search takes :as_of_revision and :as_of_time of a past state, or nulls for the present, and these filters:
+-- :kind, :tags (any of them, in any case), :importance (an array of the least and the greatest), and :archived (whether
+-- archived entities are found, too). Nulls and no tags filter nothing.
 --
--- Matches are gathered by index first; then each is looked up by its id, in a LATERAL that OFFSET 0 keeps apart. A plain
--- join would let a planner without statistics, as after a large import, compare each match with every entity.
+-- Matches are gathered by index first; then each is looked up by its id, in a LATERAL that OFFSET 0 keeps apart. A
+-- plain join would let a planner without statistics, as after a large import, compare each match with every entity.
 
 -- fragment: fits
 -- Whether an entity e passes the filters.
@@ -16,26 +15,26 @@
     AND (:archived::boolean OR e.status <> 'archived');
 
 -- fragment: living
--- Whether an entity e of the search view is to be found now.
+-- Whether an entity e of the search view is live now.
 e.tenant_id = :tenant_id AND e.graph_id = :graph_id AND e.removed_revision IS NULL AND NOT e.placeholder
     AND e.name IS NOT NULL AND (e.expires_at IS NULL OR e.expires_at > statement_timestamp())
 
 -- fragment: saying
--- Whether an observation o of the search view is to be found now, and holds the substring.
+-- Whether an observation o of the search view is live now, and contains the substring.
 o.tenant_id = :tenant_id AND o.graph_id = :graph_id AND o.removed_revision IS NULL AND o.status = 'active'
     AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp()) AND o.content ILIKE :pattern
 
 -- fragment: called
--- Whether the name or the kind of an entity e holds the substring.
+-- Whether the name or the kind of an entity e contains the substring.
 (e.name ILIKE :pattern OR coalesce(e.kind ILIKE :pattern, false))
 
 -- fragment: asked
--- How many matches decide a page, that one that tells of more among them.
+-- The number of matches to read for a page, with one more, which shows that others follow.
 :offset::bigint + :limit::bigint
 
 -- fragment: named
--- Entities whose name or kind holds a substring, as many as may be on a page: name before kind. Of names, the shorter comes
--- first, since the substring is more of it (BM25's normalisation by length, of one term); else the oldest.
+-- Entities whose name or kind contains a substring, as many as may be on a page: names before kinds. Shorter names come
+-- first, since the substring is a larger part of them (BM25's normalisation by length, for one term); then the oldest.
 SELECT m.id, m.rank, CASE WHEN m.rank = 3 THEN m.length END AS length, m.created_at
 FROM (
     SELECT e.id, length(e.name) AS length, e.created_at,
@@ -48,7 +47,7 @@ ORDER BY m.rank DESC, CASE WHEN m.rank = 3 THEN m.length END, m.created_at, m.id
 LIMIT -- include: asked
 
 -- fragment: by_observation
--- The entity i.node_id, one of whose observations holds the substring, where neither its name nor its kind does.
+-- The entity i.node_id, one of whose observations contains the substring, if neither its name nor its kind does.
 CROSS JOIN LATERAL (
     SELECT e.created_at FROM search_nodes e
     WHERE e.tenant_id = :tenant_id AND e.id = i.node_id AND e.graph_id IS NOT DISTINCT FROM :graph_id
@@ -59,10 +58,10 @@ CROSS JOIN LATERAL (
 ) AS e
 
 -- name: search_substring
--- Entities whose name, kind or observations hold a substring: as named, then by observations, the oldest first. One match
--- more than asked for tells that there are more. Observations are looked at where names and kinds leave room. Where more
--- than :gathered hold a substring, it is common (is_common): search_common_substring is asked then, and these ids are not
--- all that there are.
+-- Entities whose name, kind or observations contain a substring: first by name and kind, then by observations, the
+-- oldest first. One match more than the limit shows that others follow. Observations are read if names and kinds leave
+-- room. If more than :gathered of them contain a substring, it is common (is_common): then the ids are incomplete, and
+-- the caller runs search_common_substring.
 WITH named AS MATERIALIZED (
     -- include: named
 ), saying AS MATERIALIZED (
@@ -86,8 +85,8 @@ SELECT ARRAY(
 ) AS ids, (SELECT count(*) FROM saying) > :gathered AS is_common;
 
 -- name: search_common_substring
--- The same of a substring that many observations hold. It is likely that it stands in some of the first :walked entities,
--- by age, that a page is full of these; only where it is not is each match looked at.
+-- search_substring for a common substring. Probably the :walked oldest entities contain it often enough to fill a page;
+-- only if they do not is each match read.
 WITH named AS MATERIALIZED (
     -- include: named
 ), oldest AS MATERIALIZED (
@@ -128,7 +127,7 @@ OFFSET :offset
 LIMIT :limit;
 
 -- name: search_substring_at
--- The same of the past. Each match is looked at, however common.
+-- search_substring for the past. Each match is read, however common.
 WITH matches AS (
     SELECT id, CASE WHEN name ILIKE :name_pattern THEN 4 WHEN name ILIKE :pattern THEN 3 ELSE 2 END AS rank
     FROM entities_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time)
@@ -152,10 +151,11 @@ SELECT ARRAY(
 ) AS ids, false AS is_common;
 
 -- name: search_ranked
--- Entities that hold a word of the query, by TF-IDF, best first. :patterns: the words as patterns of ILIKE; :regexes: as
--- regular expressions for small letters; :word: what a word is; :entities: how many entities there are to be found without
--- filters, archived ones too, null where that is not known. None of them has expired: of the archived ones only those that
--- have not are taken off. Words are counted in small letters over name, kind and observations.
+-- Entities that contain a word of the query, by TF-IDF, best first. :patterns: the words as patterns of ILIKE;
+-- :regexes: as regular expressions for lower case; :word: the regular expression of any word; :entities: the number of
+-- live entities, archived ones included, if nothing is filtered, null if it is not known. Expired ones are not in it,
+-- so only archived ones that have not expired are subtracted. Words are counted in lower case over name, kind and
+-- observations.
 WITH candidates AS (
     SELECT id FROM entities_of(:tenant_id, :graph_id, :as_of_revision,
         :as_of_time) WHERE name ILIKE ANY (:patterns::text[]) OR kind ILIKE ANY (:patterns::text[])
@@ -204,9 +204,9 @@ OFFSET :offset
 LIMIT :limit;
 
 -- name: search_boolean
--- Entities that a boolean query holds of, oldest first. Its terms: :fields fields (null: any), :patterns patterns. Which
--- of them must and must not match, as the bits of numbers: :required and :forbidden, one pair for each way in which the
--- query holds. :is_universal: whether one of those asks for no term, so that every entity must be looked at.
+-- Entities that match a boolean query, oldest first. Its terms: their fields :fields (null: any) and patterns
+-- :patterns. :required and :forbidden: for each conjunction of the query, the terms that must and must not match, as
+-- the bits of a number. :is_universal: whether a conjunction requires no term, so that every entity must be read.
 WITH terms AS (
     SELECT place - 1 AS place, field, pattern FROM unnest(:fields::text[], :patterns::text[]) WITH ORDINALITY AS t (field,
         pattern, place)
@@ -258,16 +258,16 @@ OFFSET :offset
 LIMIT :limit;
 
 -- name: count_trigrams
--- A text in small letters, and how many trigrams it has.
+-- A text in lower case, and the number of its trigrams.
 SELECT lower(:text) AS folded, cardinality(show_trgm(:text)) AS trigrams;
 
 -- name: set_similarity
--- The similarity from which % holds, for the rest of the transaction.
+-- Set the least similarity for which % is true, for the rest of the transaction.
 SELECT set_config('pg_trgm.similarity_threshold', :similarity, true);
 
 -- name: fuzzy_entities
--- Entities whose name or kind may be close to a text: those of :min_length to :max_length characters that are similar to
--- :text, or where :by_trigrams is false all of that length. Both in small letters, in any order.
+-- Entities whose name or kind may be near to a text: those of :min_length to :max_length characters that are similar to
+-- :text or, if :by_trigrams is false, all of that length. Both in lower case, in any order.
 SELECT e.id, ARRAY[lower(e.name), lower(coalesce(e.kind, ''))] AS texts
 FROM entities_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time) e
 WHERE -- include: fits
@@ -275,7 +275,7 @@ WHERE -- include: fits
         OR (length(lower(e.kind)) BETWEEN :min_length AND :max_length AND (NOT :by_trigrams OR e.kind % :text)));
 
 -- name: fuzzy_statements
--- The same of observations.
+-- fuzzy_entities for observations.
 WITH near AS MATERIALIZED (
     SELECT s.node_id, s.content
     FROM statements_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time) s
@@ -291,7 +291,7 @@ CROSS JOIN LATERAL (
 ) AS e;
 
 -- name: search_dates
--- Entities that were made or last changed between :since and :until, oldest first.
+-- Entities that were created or last changed between :since and :until, oldest first.
 SELECT e.id
 FROM entities_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time) e
 WHERE (:until::timestamptz IS NULL OR e.created_at <= :until) AND (:since::timestamptz IS NULL OR e.updated_at >= :since)
@@ -302,9 +302,9 @@ OFFSET :offset
 LIMIT :limit;
 
 -- name: complete_names
--- Names of live entities that begin with :prefix, whatever its case, in alphabetical order; at most :limit. Where they
--- begin is found by index. A collation may sort others between them (marks and spaces count for little there): :examined
--- names are looked at, at most.
+-- Names of live entities that begin with :prefix, in any case, in alphabetical order; at most :limit. The first is
+-- found by index. A collation may sort other names between them (marks and spaces count for little there): at most
+-- :examined names are read.
 SELECT name
 FROM (
     SELECT name FROM search_nodes
@@ -319,14 +319,14 @@ ORDER BY lower(name), name
 LIMIT :limit;
 
 -- name: find_mentioned
--- Live entities that have one of these names, or had it before a merge: exactly, or in small letters (:lowered_names)
--- where the name has :min_length characters or more. At most :limit, oldest first.
+-- Live entities with one of these names, or with such an alias: exactly, or in lower case (:lowered_names) if the name
+-- has :min_length characters or more. At most :limit, oldest first.
 SELECT entities_named(:tenant_id, :graph_id, :names, :lowered_names, :min_length, :limit);
 
 -- name: match_labels
--- Nodes that may come back whose summary, or whose tags, hold :min_share of a question's words (:words, any of them:
--- :any_word) or more, as they are (:as_of_revision null) or were at a revision and its time :as_of_time; best first, with
--- the text that holds most. :limit: at most.
+-- Active nodes whose summary, or whose tags, contain at least the share :min_share of a question's words (:words;
+-- :any_word matches any of them), now (:as_of_revision null) or at a revision and its time :as_of_time; best first,
+-- with the text that contains most of them; at most :limit.
 SELECT best.id AS node_id, best.text, best.share
 FROM (
     SELECT DISTINCT ON (n.id) n.id, told.text, held.share

@@ -31,7 +31,7 @@ from recollect.retrieval.search.model import (
 )
 from recollect.retrieval.search.words import words_of
 
-BREATH = 20
+TEXTS_PER_TURN = 20
 """Texts that a fuzzy search compares before it lets other calls go on."""
 
 MAX_EXAMINED = 1_000
@@ -77,11 +77,11 @@ async def search_boolean(view: GraphView, query: BooleanQuery) -> Subgraph:
 async def search_fuzzy(view: GraphView, query: FuzzyQuery) -> Subgraph:
     """Entities with a name, a kind or an observation similar to the query, nearest first, with their relations."""
     folded, trigrams = await store.count_trigrams(view.tx, query.text)
-    within = bounds(len(folded), trigrams, query.threshold)
-    if within.similarity is not None:
-        await store.set_similarity(view.tx, within.similarity)
+    limits = bounds(len(folded), trigrams, query.threshold)
+    if limits.similarity is not None:
+        await store.set_similarity(view.tx, limits.similarity)
     near: dict[UUID, float] = {}
-    async for candidate in _candidates(view, query, folded, within):
+    async for candidate in _candidates(view, query, folded, limits):
         similarity = nearness(folded, candidate.texts, query.threshold)
         if similarity is not None:
             near[candidate.id] = max(similarity, near.get(candidate.id, 0.0))
@@ -112,11 +112,11 @@ async def find_mentioned(tx: Transaction, graph: Graph, text: str) -> list[UUID]
     return await store.find_mentioned(tx, graph, phrases(text), limit=MAX_MENTIONED)
 
 
-async def _candidates(view: GraphView, query: FuzzyQuery, folded: str, within: Bounds) -> AsyncIterator[FuzzyTexts]:
+async def _candidates(view: GraphView, query: FuzzyQuery, folded: str, limits: Bounds) -> AsyncIterator[FuzzyTexts]:
     """Every text within the bounds; loose bounds include a whole graph. Raises TooLarge for too many characters."""
     number = characters = 0
     for read in (store.fuzzy_entities, store.fuzzy_statements):
-        async for texts in read(view, query, folded, within):
+        async for texts in read(view, query, folded, limits):
             number += 1
             characters += sum(map(len, texts.texts))
             if characters > MAX_FUZZY_CHARACTERS:
@@ -125,7 +125,7 @@ async def _candidates(view: GraphView, query: FuzzyQuery, folded: str, within: B
                     "narrow the search by tags or importance",
                     code=ErrorCode.TOO_COSTLY,
                 )
-            if number % BREATH == 0:
+            if number % TEXTS_PER_TURN == 0:
                 await asyncio.sleep(0)
             yield texts
 

@@ -29,16 +29,16 @@ from recollect.retrieval.search.words import WORD, word_pattern
 queries = Queries(__package__)
 
 GATHERED = 2_000
-"""Observations that hold a substring and are all looked at: where there are more, it is common."""
+"""Observations with a substring that are all read; a substring with more of them is common."""
 
 WALKED = 5_000
-"""Entities, the oldest, among which a page of a common substring is looked for."""
+"""The number of oldest entities that are searched for a page of a common substring."""
 
-HELD_CHARACTERS = 500_000
-"""Of texts that a fuzzy search holds at a time, as many as STREAMED of the longest have."""
+FETCHED_CHARACTERS = 500_000
+"""Characters of texts that a fuzzy search fetches at a time: those of STREAMED of the longest texts."""
 
-MAX_HELD = 2_000
-"""Texts that it holds at a time, however short: reading so many takes the event loop a few milliseconds."""
+MAX_FETCHED = 2_000
+"""Texts that it fetches at a time, however short: reading them takes the event loop a few milliseconds."""
 
 
 async def search_substring(
@@ -46,24 +46,24 @@ async def search_substring(
 ) -> list[UUID]:
     """Entities that match, best first; up to one more than the query's limit.
 
-    `gathered`, `walked`: what a search of the present takes for common, and how far it then looks for a full page.
+    `gathered`, `walked`: the bounds of a search of the present, as GATHERED and WALKED.
     """
     pattern = like_pattern(query.text)
-    asked = {**_filter(query), "pattern": pattern, "name_pattern": pattern[1:-1], **_page(query)}
+    parameters = {**_filter(query), "pattern": pattern, "name_pattern": pattern[1:-1], **_page(query)}
     bound = {"gathered": gathered} if view.at is None else {}
-    [found] = await view.fetch(queries.search_substring, **bound, **asked)
+    [found] = await view.fetch(queries.search_substring, **bound, **parameters)
     if not found["is_common"]:
         return list(found["ids"])
-    rows = await view.fetch(queries.search_common_substring, walked=walked, **asked)
+    rows = await view.fetch(queries.search_common_substring, walked=walked, **parameters)
     return [row["id"] for row in rows]
 
 
 async def search_ranked(
     view: GraphView, query: RankedQuery, words: Sequence[str], *, entities: int | None
 ) -> list[tuple[UUID, float]]:
-    """Entities that hold one of these words, with their scores, best first; up to one more than the query's limit.
+    """Entities that contain one of these words, with their scores, best first; up to one more than the query's limit.
 
-    `entities`: how many live ones there are, archived ones too and expired ones not, where that is known and nothing is
+    `entities`: the number of live ones, archived ones included and expired ones not, if it is known and nothing is
     filtered.
     """
     rows = await view.fetch(
@@ -79,7 +79,7 @@ async def search_ranked(
 
 
 async def match_labels(view: GraphView, query: LabelQuery) -> list[LabelMatch]:
-    """Nodes whose summary or tags hold enough of the words, those that hold most first."""
+    """Nodes whose summary or tags contain enough of the words, those with most of them first."""
     rows = await view.fetch(
         queries.match_labels,
         words=query.words,
@@ -94,14 +94,14 @@ async def match_labels(view: GraphView, query: LabelQuery) -> list[LabelMatch]:
 
 
 async def search_boolean(view: GraphView, query: SearchFilter, plan: boolean.BooleanPlan) -> list[UUID]:
-    """Entities that a boolean query holds of, oldest first; up to one more than the query's limit."""
+    """Entities that match a boolean query, oldest first; up to one more than the query's limit."""
     rows = await view.fetch(
         queries.search_boolean,
         **_filter(query),
         fields=[term.field for term in plan.terms],
         patterns=[like_pattern(term.text) for term in plan.terms],
-        required=[required for required, _ in plan.ways],
-        forbidden=[forbidden for _, forbidden in plan.ways],
+        required=[required for required, _ in plan.conjunctions],
+        forbidden=[forbidden for _, forbidden in plan.conjunctions],
         is_universal=plan.is_universal,
         **_page(query),
     )
@@ -109,35 +109,35 @@ async def search_boolean(view: GraphView, query: SearchFilter, plan: boolean.Boo
 
 
 async def count_trigrams(tx: Transaction, text: str) -> tuple[str, int]:
-    """A text in small letters as PostgreSQL makes them, and how many distinct trigrams it has."""
+    """A text in lower case as PostgreSQL folds it, and the number of its distinct trigrams."""
     row = await tx.fetchrow(queries.count_trigrams, text=text)
     assert row is not None
     return row["folded"], row["trigrams"]
 
 
 async def set_similarity(tx: Transaction, similarity: float) -> None:
-    """From which similarity trigrams find a text, for the rest of the transaction."""
+    """Set the least similarity of texts that trigrams find, for the rest of the transaction."""
     await tx.execute(queries.set_similarity, similarity=f"{similarity:.9f}")
 
 
-async def fuzzy_entities(view: GraphView, query: FuzzyQuery, folded: str, within: Bounds) -> AsyncIterator[FuzzyTexts]:
+async def fuzzy_entities(view: GraphView, query: FuzzyQuery, folded: str, limits: Bounds) -> AsyncIterator[FuzzyTexts]:
     """Names and kinds within these bounds."""
-    near = _near(folded, within)
-    async for row in view.stream(queries.fuzzy_entities, prefetch=_prefetch(within), **_filter(query), **near):
+    near = _near(folded, limits)
+    async for row in view.stream(queries.fuzzy_entities, prefetch=_prefetch(limits), **_filter(query), **near):
         yield FuzzyTexts(**row)
 
 
 async def fuzzy_statements(
-    view: GraphView, query: FuzzyQuery, folded: str, within: Bounds
+    view: GraphView, query: FuzzyQuery, folded: str, limits: Bounds
 ) -> AsyncIterator[FuzzyTexts]:
     """Observations within these bounds."""
-    near = {**_near(folded, within), "min_similarity": within.similarity or 0.0}
-    async for row in view.stream(queries.fuzzy_statements, prefetch=_prefetch(within), **_filter(query), **near):
+    near = {**_near(folded, limits), "min_similarity": limits.similarity or 0.0}
+    async for row in view.stream(queries.fuzzy_statements, prefetch=_prefetch(limits), **_filter(query), **near):
         yield FuzzyTexts(**row)
 
 
 async def search_dates(view: GraphView, query: DateQuery) -> list[UUID]:
-    """Entities that were made or last changed in a time, oldest first; up to one more than the query's limit."""
+    """Entities that were created or last changed in a time, oldest first; up to one more than the query's limit."""
     rows = await view.fetch(
         queries.search_dates, **_filter(query), since=query.since, until=query.until, **_page(query)
     )
@@ -145,7 +145,7 @@ async def search_dates(view: GraphView, query: DateQuery) -> list[UUID]:
 
 
 async def complete_names(view: GraphView, prefix: str, *, examined: int, limit: int) -> list[str]:
-    """Names of live entities that begin so, in alphabetical order; of the `examined` that follow the prefix."""
+    """Names of live entities with a prefix, in alphabetical order, among the `examined` names that follow it."""
     rows = await view.tx.fetch(
         queries.complete_names, graph_id=view.graph.id, prefix=prefix, examined=examined, limit=limit
     )
@@ -153,7 +153,7 @@ async def complete_names(view: GraphView, prefix: str, *, examined: int, limit: 
 
 
 async def find_mentioned(tx: Transaction, graph: Graph, names: Sequence[str], *, limit: int) -> list[UUID]:
-    """Live entities that have, or had before a merge, one of these names, oldest first."""
+    """Live entities with one of these names, or with such an alias, oldest first."""
     found: list[UUID] = await tx.fetchval(
         queries.find_mentioned,
         graph_id=graph.id,
@@ -166,7 +166,7 @@ async def find_mentioned(tx: Transaction, graph: Graph, names: Sequence[str], *,
 
 
 def _filter(query: SearchFilter) -> dict[str, Any]:
-    """The filters that every search is asked with."""
+    """The filter parameters of every search."""
     return {
         "kind": query.kind,
         "tags": any_case(query.tags),
@@ -175,19 +175,19 @@ def _filter(query: SearchFilter) -> dict[str, Any]:
     }
 
 
-def _near(folded: str, within: Bounds) -> dict[str, Any]:
-    """What both searches for similar texts are asked with."""
+def _near(folded: str, limits: Bounds) -> dict[str, Any]:
+    """The parameters of both searches for similar texts."""
     return {
         "text": folded,
-        "min_length": within.least,
-        "max_length": within.most,
-        "by_trigrams": within.similarity is not None,
+        "min_length": limits.least,
+        "max_length": limits.most,
+        "by_trigrams": limits.similarity is not None,
     }
 
 
-def _prefetch(within: Bounds) -> int:
-    """How many texts within these bounds are held at a time: of short ones more, so that few round trips bring them."""
-    return max(STREAMED, min(MAX_HELD, HELD_CHARACTERS // within.most))
+def _prefetch(limits: Bounds) -> int:
+    """The number of texts within these bounds to fetch at a time: more if they are short, for fewer round trips."""
+    return max(STREAMED, min(MAX_FETCHED, FETCHED_CHARACTERS // limits.most))
 
 
 def _page(query: SearchFilter) -> dict[str, int]:

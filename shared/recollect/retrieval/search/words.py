@@ -1,6 +1,6 @@
 """The definition of a word for the ranked search: in any script, and the same in Python and in PostgreSQL.
 
-The classes of regular expressions (`\\w`, `\\s`) follow the locale of each: hence they are spelled out. A word is a
+The classes of regular expressions (`\\w`, `\\s`) depend on the locale of each, so they are spelled out. A word is a
 run of characters that are no separators; in scripts without spaces (Chinese, Japanese) each character is a word.
 """
 

@@ -12,8 +12,8 @@
     mem0      another memory's export                read only
     zep       another memory's export                read only
 
-What each holds stands in docs/transfer.md. `writer.py` is the interface of writers; `decoding.py`, `cells.py`,
-`lines.py`, `xml.py`, `json_stream.py` and `foreign.py` hold what several formats share.
+docs/transfer.md says which data each format holds. `writer.py` is the interface of writers; `decoding.py`, `cells.py`,
+`lines.py`, `xml.py`, `json_stream.py` and `foreign.py` hold code that several formats share.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ from recollect.transfer.formats.writer import Writer
 ReadableName = Literal["json", "jsonl", "csv", "graphml"]
 """The names of the formats that can be imported, as the type of an argument."""
 ImportName = Literal[ReadableName, "mem0", "zep"]
-"""Those, and the exports of other systems, which nothing writes."""
+"""These formats, and the exports of other systems, which Recollect does not write."""
 FormatName = Literal[ReadableName, "gexf", "dot", "markdown", "mermaid"]
 
 
@@ -40,7 +40,7 @@ FormatName = Literal[ReadableName, "gexf", "dot", "markdown", "mermaid"]
 class Format:
     """One format. `suffixes` are those of its files, the usual one first. `read` None: it cannot be imported.
 
-    `by_line`: each line is decoded by itself, so that one that is not UTF-8 breaks no other.
+    `by_line`: each line is decoded by itself, so that a line that is not UTF-8 breaks no other line.
     """
 
     name: str
@@ -70,7 +70,7 @@ IMPORTED = tuple(format_.name for format_ in _ALL if format_.read)
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """How files of a name are read. `by_line` as in Format."""
+    """The reader of a format. `by_line` as in Format."""
 
     media_type: str
     read: Callable[[Iterator[str]], Read]
@@ -78,12 +78,12 @@ class Reader:
 
 
 READERS = {format_.name: Reader(format_.media_type, format_.read, format_.by_line) for format_ in _ALL if format_.read}
-"""How each format that can be imported is read, by its name."""
+"""The readers of the formats that can be imported, by the name of the format."""
 READERS |= {name: Reader("application/json", module.read) for name, module in (("mem0", mem0), ("zep", zep))}
 
 
 def reader_named(name: str) -> Reader:
-    """How files of this name are read. Raises InvalidInput for one that cannot be imported."""
+    """The reader of the format with this name. Raises InvalidInput for a format that cannot be imported."""
     if name not in READERS:
         raise InvalidInput(f"This format cannot be imported. Those that can: {', '.join(READERS)}", path="format")
     return READERS[name]

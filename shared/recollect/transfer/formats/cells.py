@@ -5,9 +5,9 @@ from typing import Any
 from recollect.transfer.formats.decoding import ParsedRecord, json_cell, json_text, list_cell, number_cell
 from recollect.transfer.formats.writer import Stage
 from recollect.transfer.model import ImportProblem, UnreadableLine
-from recollect.transfer.records import AnyRecord, EntityRecord, FactRecord, RelationRecord, kept
+from recollect.transfer.records import AnyRecord, EntityRecord, FactRecord, RelationRecord, parsed_leniently
 
-_OF_ANY_NODE = (
+_COMMON_COLUMNS = (
     "summary",
     "status",
     "metadata",
@@ -23,9 +23,9 @@ _OF_ANY_NODE = (
 COLUMNS: dict[Stage, tuple[str, ...]] = {
     Stage.ENTITIES: (
         *("name", "entityType", "observations", "createdAt", "lastModified", "tags", "importance"),
-        *("parentId", "aliases", "said", "text", *_OF_ANY_NODE),
+        *("parentId", "aliases", "said", "text", *_COMMON_COLUMNS),
     ),
-    Stage.FACTS: ("text", "kind", "createdAt", "lastModified", "tags", "importance", *_OF_ANY_NODE),
+    Stage.FACTS: ("text", "kind", "createdAt", "lastModified", "tags", "importance", *_COMMON_COLUMNS),
     Stage.RELATIONS: (
         *("from", "relationType", "to", "createdAt", "lastModified", "metadata", "ordinal"),
         *("fromFact", "toFact"),
@@ -42,7 +42,7 @@ TYPES: dict[Stage, type[AnyRecord]] = {
 LISTS = frozenset({"observations", "tags", "aliases", "said"})
 _JSON = frozenset({"metadata", "fromFact", "toFact"})
 NUMBERS = frozenset({"importance", "ttlDays", "ordinal"})
-_NEEDED = {Stage.ENTITIES: {"entityType": "", "observations": []}, Stage.FACTS: {}, Stage.RELATIONS: {}}
+_DEFAULTS = {Stage.ENTITIES: {"entityType": "", "observations": []}, Stage.FACTS: {}, Stage.RELATIONS: {}}
 
 
 def as_cell(value: Any) -> str:
@@ -55,16 +55,16 @@ def as_cell(value: Any) -> str:
 
 
 def read_cells(stage: Stage, cells: dict[str, str], where: str) -> list[ParsedRecord | ImportProblem]:
-    """The record of these texts, of which empty ones are left out; before it the problems of what it cannot hold."""
+    """The record of these texts, without the empty ones; before it the problems of parts that it cannot hold."""
     try:
-        record, problems = kept(TYPES[stage], _fields(stage, cells), where)
+        record, problems = parsed_leniently(TYPES[stage], _fields(stage, cells), where)
     except UnreadableLine as error:
         return [ImportProblem(where, error.reason)]
     return [*problems, ParsedRecord(where, record)]
 
 
 def _fields(stage: Stage, cells: dict[str, str]) -> dict[str, Any]:
-    fields: dict[str, Any] = dict(_NEEDED[stage])
+    fields: dict[str, Any] = dict(_DEFAULTS[stage])
     for column, cell in cells.items():
         if cell:
             fields[column] = _read(column, cell)

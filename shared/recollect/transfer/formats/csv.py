@@ -7,8 +7,8 @@
     from,relationType,to,createdAt,lastModified,metadata,…
 
 The first columns are the enhanced memory server's. A list is a JSON array in its cell (`a; b`, as that server writes
-it, is read too). A cell that a spreadsheet would take for a formula is written with ' before it, which reading takes
-away.
+it, is read too). A cell that a spreadsheet would take for a formula is written with ' before it; the reader removes
+it.
 """
 
 import csv
@@ -43,11 +43,11 @@ class CsvWriter(Writer):
         return f"# {stage.upper()}\r\n" + _rows([COLUMNS[stage]])
 
     def nodes(self, nodes: Sequence[ExportedNode], *, first: bool) -> str:
-        """Write a row for each."""
+        """Write a row for each node."""
         return _rows([_cells(node.record) for node in nodes if node.record])
 
     def edges(self, edges: Sequence[ExportedEdge], *, first: bool) -> str:
-        """Write a row for each."""
+        """Write a row for each relation."""
         return _rows([_cells(edge.record) for edge in edges])
 
 
@@ -87,7 +87,7 @@ class _RowLines:
 
     def __init__(self, lines: Iterator[str]) -> None:
         self._lines = lines
-        self._number = self.held = 0
+        self._number = self.size = 0
 
     def __iter__(self) -> Iterator[str]:
         return self
@@ -95,8 +95,8 @@ class _RowLines:
     def __next__(self) -> str:
         line = next(self._lines)
         self._number += 1
-        self.held += len(line)
-        if self.held > MAX_CELL:
+        self.size += len(line)
+        if self.size > MAX_CELL:
             raise InvalidInput(f"A row of more than {MAX_CELL} characters", path=f"line {self._number}")
         return line
 
@@ -104,7 +104,7 @@ class _RowLines:
 def _parsed_rows(lines: _RowLines, reader: Any) -> Iterator[list[str]]:
     try:
         for cells in reader:
-            lines.held = 0
+            lines.size = 0
             yield cells
     except csv.Error as error:
         raise InvalidInput(f"Not CSV: {error}", path=f"line {reader.line_num}") from None
@@ -148,6 +148,6 @@ _KEYS = {Stage.ENTITIES: "name", Stage.FACTS: "text", Stage.RELATIONS: "relation
 
 
 def _rows(rows: Sequence[Sequence[str]]) -> str:
-    written = io.StringIO()
-    csv.writer(written).writerows(rows)
-    return written.getvalue()
+    buffer = io.StringIO()
+    csv.writer(buffer).writerows(rows)
+    return buffer.getvalue()

@@ -1,4 +1,4 @@
-"""What readers share: decoding of bytes, and of cells that hold lists or JSON."""
+"""Code that readers share: it decodes bytes, and cells that hold lists or JSON."""
 
 import codecs
 from collections.abc import Iterable, Iterator
@@ -29,7 +29,7 @@ _COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x
 class ParsedRecord:
     """A record and its place in the file: `entities.3`, or `line 7`.
 
-    `until`: the first moment at which something that it refers to expires, as far as the file told; None: never.
+    `until`: the earliest expiry of the items to which it refers, as far as the file has it; None: never.
     """
 
     where: str
@@ -47,10 +47,10 @@ def decoded(chunks: Iterable[bytes], *, by_line: bool = False) -> Iterator[str]:
     itself.
     """
     decoder = codecs.getincrementaldecoder("utf-8-sig")(BROKEN_BYTES if by_line else "strict")
-    lines, begun = 1, False
+    lines, has_begun = 1, False
     for chunk in chunks:
-        if not begun and chunk:
-            begun = True
+        if not has_begun and chunk:
+            has_begun = True
             _refuse_compressed(chunk)
         text = _decode(decoder, chunk, lines)
         if "\0" in text and not by_line:

@@ -37,6 +37,6 @@ def _quoted(text: str) -> str:
     A quoted label knows `\\"` for a quote, escapes such as `\\N` for the node's name, and HTML's character entities; it
     is never HTML itself, which stands between < and >.
     """
-    shown = text.replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;")
-    shown = shown.replace("\r\n", "\\n").replace("\n", "\\n").replace("\r", "\\n")
-    return '"' + "".join(character if ord(character) >= 32 else " " for character in shown) + '"'
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;")
+    escaped = escaped.replace("\r\n", "\\n").replace("\n", "\\n").replace("\r", "\\n")
+    return '"' + "".join(character if ord(character) >= 32 else " " for character in escaped) + '"'

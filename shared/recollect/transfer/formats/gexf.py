@@ -41,11 +41,11 @@ class GexfWriter(Writer):
 
 
 def _attributes(of: str, names: Sequence[str]) -> str:
-    listed = "".join(
+    attributes = "".join(
         f'<attribute id="{place}" title="{name}" type="{"double" if name == "importance" else "string"}"/>'
         for place, name in enumerate(names)
     )
-    return f'<attributes class="{of}">{listed}</attributes>\n'
+    return f'<attributes class="{of}">{attributes}</attributes>\n'
 
 
 _HEAD = (
@@ -60,7 +60,7 @@ def _node(node: ExportedNode) -> str:
     end: End = node.record.end if isinstance(node.record, FactRecord) else node.name or ""
     label = xml_attribute(end if isinstance(end, str) else end.text[:_LABEL])
     if isinstance(node.record, EntityRecord):
-        fields["observations"] = node.record.told
+        fields["observations"] = node.record.active_observations
     if "kind" in fields:
         fields["entityType"] = fields["kind"]
     return f"<node id={node_id(end, node.id)} label={label}>{_values(_NODE_ATTRIBUTES, fields)}</node>\n"
@@ -74,6 +74,6 @@ def _edge(edge: ExportedEdge) -> str:
 
 
 def _values(names: Sequence[str], fields: Mapping[str, Any]) -> str:
-    given = [(place, fields[name]) for place, name in enumerate(names) if name in fields]
-    values = "".join(f'<attvalue for="{place}" value={xml_attribute(as_cell(value))}/>' for place, value in given)
+    present = [(place, fields[name]) for place, name in enumerate(names) if name in fields]
+    values = "".join(f'<attvalue for="{place}" value={xml_attribute(as_cell(value))}/>' for place, value in present)
     return f"<attvalues>{values}</attvalues>"

@@ -1,6 +1,6 @@
 """GraphML: a graph whose nodes and edges have every field as data; networkx, Gephi, yEd and others read it.
 
-The id of an entity is its name, so that edges name their ends; that of a fact begins with `fact:`. A list is a JSON
+The id of an entity is its name, so that edges name their ends. The id of a fact begins with `fact:`. A list is a JSON
 array. Document types, and with them entities and references to other files, are refused; depth and sizes are bounded.
 """
 
@@ -26,7 +26,7 @@ from recollect.transfer.records import End, FactKey, FactRecord
 MAX_DEPTH = 8
 MAX_FACTS = 64 * 1024 * 1024
 MAX_ENDS = 600_000
-"""Most characters and most facts that a reader keeps, because edges refer to facts by id."""
+"""Most characters of facts, and most facts, that a reader keeps, because edges refer to facts by id."""
 MAX_TAG = 1024 * 1024
 """Most characters of a tag or comment, roughly: the parser keeps one until it is complete. Long text is data."""
 MAX_NAMES = 1_000
@@ -95,32 +95,32 @@ def _edge(edge: ExportedEdge) -> str:
 
 
 def _data(of: str, names: Sequence[str], fields: Mapping[str, Any]) -> str:
-    given = [(name, fields[name]) for name in names if name in fields]
-    return "".join(f'<data key="{of}_{name}">{xml_text(as_cell(value))}</data>' for name, value in given)
+    present = [(name, fields[name]) for name in names if name in fields]
+    return "".join(f'<data key="{of}_{name}">{xml_text(as_cell(value))}</data>' for name, value in present)
 
 
 def read(texts: Iterator[str]) -> Read:
     """Yield the nodes and edges in order. Raises InvalidInput for a file that is not GraphML or is refused."""
-    # An incremental parser: what a piece of text completes is handed on before the next is read.
+    # An incremental parser: items that a piece of text completes are yielded before the next piece is read.
     parser = DefusedExpatParser(forbid_dtd=True, forbid_entities=True, forbid_external=True)
     handler = _GraphmlHandler(parser)
     parser.setContentHandler(handler)
-    unheard = 0
+    unparsed = 0  # Characters since the parser last reported something.
     for text in texts:
-        handler.heard = False
-        _fed(parser, lambda text=text: parser.feed(text))
-        yield from handler.taken()
-        unheard = 0 if handler.heard else unheard + len(text)
-        if unheard > MAX_TAG:
+        handler.has_progressed = False
+        _run_step(parser, lambda text=text: parser.feed(text))
+        yield from handler.take_items()
+        unparsed = 0 if handler.has_progressed else unparsed + len(text)
+        if unparsed > MAX_TAG:
             place = f"line {parser.getLineNumber()}"
             raise InvalidInput(f"A tag or comment of more than {MAX_TAG} characters", path=place)
-    _fed(parser, parser.close)
+    _run_step(parser, parser.close)
     if not handler.has_begun:
         raise InvalidInput("Not XML: no element found", path="line 1")
-    yield from handler.taken()
+    yield from handler.take_items()
 
 
-def _fed(parser: Any, step: Any) -> None:
+def _run_step(parser: Any, step: Any) -> None:
     try:
         step()
     except DefusedXmlException:
@@ -138,7 +138,7 @@ class _GraphmlHandler(ContentHandler):
         self._parser = parser
         self._items: list[ParsedRecord | ImportProblem] = []
         self.has_begun = False
-        self.heard = False
+        self.has_progressed = False
         self._names: set[str] = set()
         self._open: list[str] = []
         self._keys: dict[str, str] = {}
@@ -146,120 +146,121 @@ class _GraphmlHandler(ContentHandler):
         self._where = ""
         self._key = ""
         self._fields: dict[str, str] = {}
-        self._said: list[str] = []
+        self._texts: list[str] = []
         self._size = 0
         self._ends: dict[str, End] = {}
-        self._held = 0
+        self._end_characters = 0
 
-    def taken(self) -> list[ParsedRecord | ImportProblem]:
+    def take_items(self) -> list[ParsedRecord | ImportProblem]:
         """Return the items that were read since the last call."""
         items, self._items = self._items, []
         return items
 
     def startElement(self, name: str, attrs: AttributesImpl) -> None:
         """Handle the start of an element."""
-        self._know(name, *attrs.keys())
+        self._count_names(name, *attrs.keys())
         local = name.rpartition(":")[2]
         if len(self._open) >= MAX_DEPTH or self._open[-1:] not in _INSIDE.get(local, ()):
             self._refuse("An element that is not taken here")
         self.has_begun = True
         self._open.append(local)
-        given: dict[str, str] = dict(attrs.items())
+        attributes: dict[str, str] = dict(attrs.items())
         if local == "key":
-            self._declare(given)
+            self._declare(attributes)
         elif local in ("node", "edge"):
-            self._attributes, self._where, self._fields, self._size = given, self._place(), {}, 0
+            self._attributes, self._where, self._fields, self._size = attributes, self._place(), {}, 0
         elif local == "data":
-            self._key = self._named(given.get("key", ""))
-            self._said = []
+            self._key = self._declared_name(attributes.get("key", ""))
+            self._texts = []
 
     def processingInstruction(self, target: str, data: str) -> None:
         """Count a processing instruction; its content is ignored."""
-        self._know(target)
+        self._count_names(target)
 
     def characters(self, content: str) -> None:
         """Handle text."""
-        self.heard = True
+        self.has_progressed = True
         if self._open[-1:] == ["data"]:
             self._size += len(content)
             if self._size > MAX_CELL:
                 self._refuse(f"More than {MAX_CELL} characters of one node or edge")
-            self._said.append(content)
+            self._texts.append(content)
 
     def endElement(self, name: str) -> None:
         """Handle the end of an element."""
-        self.heard = True
+        self.has_progressed = True
         match self._open.pop():
             case "data" if self._open[-1] in ("node", "edge"):
                 if self._key in self._fields:
                     self._refuse("Its data holds a key twice")
-                self._fields[self._key] = restored("".join(self._said))
+                self._fields[self._key] = restored("".join(self._texts))
             case "node":
-                self._keep(self._read_node)
+                self._add_items(self._read_node)
             case "edge":
-                self._keep(self._read_edge)
+                self._add_items(self._read_edge)
 
-    def _keep(self, read: Any) -> None:
+    def _add_items(self, read: Any) -> None:
         try:
             self._items += read()
         except UnreadableLine as error:
             self._items.append(ImportProblem(self._where, error.reason))
 
     def _read_node(self) -> Sequence[ParsedRecord | ImportProblem]:
-        mark, fields = self._required("id"), dict(self._fields)
+        element_id, fields = self._required("id"), dict(self._fields)
         if fields.pop(_PLACEHOLDER, "") == "true":
             return []
-        if mark.startswith(FACT):
+        if element_id.startswith(FACT):
             found = read_cells(Stage.FACTS, fields, self._where)
             for item in found:
                 if isinstance(item, ParsedRecord) and isinstance(item.record, FactRecord):
-                    self._remember(mark, item.record.end)
+                    self._remember(element_id, item.record.end)
             return found
-        name = fields.setdefault("name", restored(mark))
-        if name != restored(mark):
-            self._remember(mark, name)
+        name = fields.setdefault("name", restored(element_id))
+        if name != restored(element_id):
+            self._remember(element_id, name)
         return read_cells(Stage.ENTITIES, fields, self._where)
 
     def _read_edge(self) -> Sequence[ParsedRecord | ImportProblem]:
         fields: dict[str, str] = dict(self._fields)
         for end, attribute in (("from", "source"), ("to", "target")):
-            mark = self._required(attribute)
-            meant = self._ends.get(mark)
-            if isinstance(meant, FactKey):
-                fields[f"{end}Fact"] = as_cell(msgspec.to_builtins(meant))
-            elif mark.startswith(FACT):
+            element_id = self._required(attribute)
+            known_end = self._ends.get(element_id)
+            if isinstance(known_end, FactKey):
+                fields[f"{end}Fact"] = as_cell(msgspec.to_builtins(known_end))
+            elif element_id.startswith(FACT):
                 raise UnreadableLine(f"{attribute}: no node before it has this id")
             else:
-                fields[end] = meant or restored(mark)
+                fields[end] = known_end or restored(element_id)
         return read_cells(Stage.RELATIONS, fields, self._where)
 
-    def _remember(self, mark: str, end: End) -> None:
-        self._held += len(mark) + len(end if isinstance(end, str) else end.text)
-        if self._held > MAX_FACTS or len(self._ends) >= MAX_ENDS:
+    def _remember(self, element_id: str, end: End) -> None:
+        self._end_characters += len(element_id) + len(end if isinstance(end, str) else end.text)
+        if self._end_characters > MAX_FACTS or len(self._ends) >= MAX_ENDS:
             self._refuse(f"More than {MAX_ENDS} facts, or {MAX_FACTS} characters of them: use JSON for such a graph")
-        self._ends[mark] = end
+        self._ends[element_id] = end
 
     def _required(self, attribute: str) -> str:
         if not self._attributes.get(attribute):
             raise UnreadableLine(f"{attribute}: Required")
         return self._attributes[attribute]
 
-    def _declare(self, given: Mapping[str, str]) -> None:
-        name, of = given.get("attr.name", given.get("id", "")), given.get("for", "all")
+    def _declare(self, attributes: Mapping[str, str]) -> None:
+        name = attributes.get("attr.name", attributes.get("id", ""))
+        of = attributes.get("for", "all")
         known = {"name", *_NODE_KEYS} if of == "node" else {*_EDGE_KEYS}
         if of not in ("node", "edge") or name not in known:
             self._refuse("Unknown key")
-        self._know(given.get("id", ""))
-        self._keys[given.get("id", "")] = name
+        self._count_names(attributes.get("id", ""))
+        self._keys[attributes.get("id", "")] = name
 
-    def _know(self, *names: str) -> None:
+    def _count_names(self, *names: str) -> None:
         """Remember names. Raises InvalidInput for too many."""
-        self.heard = True
+        self.has_progressed = True
         self._names.update(names)
         if len(self._names) > MAX_NAMES:
             self._refuse(f"More than {MAX_NAMES} names of elements, attributes and keys")
 
-    def _named(self, key: str) -> str:
+    def _declared_name(self, key: str) -> str:
         if key not in self._keys:
             self._refuse("Its key was not declared")
         return self._keys[key]

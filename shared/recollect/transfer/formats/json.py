@@ -1,4 +1,4 @@
-"""JSON: everything that a transfer knows, one item a line.
+"""JSON: everything that can be transferred, one item a line.
 
     {"entities":[
     {"name":"Ada","entityType":"person","observations":["writes notes"],"tags":["vip"],"createdAt":"…"}
@@ -8,7 +8,7 @@
     {"from":"Ada","to":"Babbage","relationType":"knows"}
     ]}
 
-The parts may stand in any order when it is read, with `hierarchy` ({name, parentId}) beside them. Each item is decoded
+A file to be read may have the parts in any order, with `hierarchy` ({name, parentId}) beside them. Each item is decoded
 when it is reached, so that the memory used is that of the largest item.
 """
 
@@ -22,7 +22,7 @@ from recollect.transfer.formats.decoding import ParsedRecord, Read
 from recollect.transfer.formats.json_stream import JsonStream
 from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Stage, Writer
 from recollect.transfer.model import ImportProblem, UnreadableLine
-from recollect.transfer.records import AnyRecord, EntityRecord, FactRecord, Placement, RelationRecord, kept
+from recollect.transfer.records import AnyRecord, EntityRecord, FactRecord, Placement, RelationRecord, parsed_leniently
 
 PARTS: dict[str, type[AnyRecord]] = {
     "entities": EntityRecord,
@@ -65,7 +65,7 @@ def read(texts: Iterator[str]) -> Read:
         for number, value in enumerate(source.values()):
             where = f"{part}.{number}"
             try:
-                record, problems = kept(PARTS[part], value, where)
+                record, problems = parsed_leniently(PARTS[part], value, where)
             except UnreadableLine as error:
                 yield ImportProblem(where, error.reason)
                 continue

@@ -55,7 +55,7 @@ class JsonStream:
         return self._peek() == "["
 
     def skip(self) -> None:
-        """Pass over the value of a name, of whatever kind it is."""
+        """Skip the value of a name, of any type."""
         if self._peek() in ("{", "[", '"'):
             self._value()
             return
@@ -77,9 +77,9 @@ class JsonStream:
             if not self._more():
                 return ""
 
-    def _take(self, wanted: str) -> str:
+    def _take(self, expected: str) -> str:
         found = self._peek()
-        if not found or found not in wanted:
+        if not found or found not in expected:
             self._refuse()
         self._at += 1
         return found
@@ -94,7 +94,7 @@ class JsonStream:
             except RecursionError:
                 raise InvalidInput("Nested too deep", path=self.place) from None
             except ValueError as error:
-                # What is broken in the middle stays so; what is broken at the end may only not have arrived.
+                # An error in the middle is final; at the end, the rest may not have arrived yet.
                 if not self._may_be_cut(error) or not self._more(double=True):
                     self._refuse()
 
@@ -109,10 +109,10 @@ class JsonStream:
         self._line += self._text.count("\n", 0, self._at)
         if len(rest) > MAX_CELL:
             raise InvalidInput(f"An item of more than {MAX_CELL} characters", path=self.place)
-        pieces, wanted = [rest], min(len(rest), MAX_CELL - len(rest) + 1) if double else 1
-        while wanted > 0 and (piece := next(self._texts, None)) is not None:
+        pieces, missing = [rest], min(len(rest), MAX_CELL - len(rest) + 1) if double else 1
+        while missing > 0 and (piece := next(self._texts, None)) is not None:
             pieces.append(piece)
-            wanted -= len(piece)
+            missing -= len(piece)
         self._text, self._at = "".join(pieces), 0
         return len(self._text) > len(rest)
 

@@ -3,9 +3,9 @@
     {"type":"entity","name":"Ada","entityType":"person","observations":["writes notes"]}
     {"type":"relation","from":"Ada","to":"Babbage","relationType":"knows"}
 
-As https://github.com/modelcontextprotocol/servers (src/memory) writes it; other fields are passed over, as there.
-An entity without a kind has the entityType "". A line is read by itself, its bytes too: one that is broken leaves the
-others sound.
+As https://github.com/modelcontextprotocol/servers (src/memory) writes it; other fields are skipped, as there.
+An entity without a kind has the entityType "". Each line is decoded and read by itself, so that a broken line
+affects no other.
 """
 
 import re
@@ -34,7 +34,7 @@ from recollect.transfer.records import (
 
 MEDIA_TYPE = "application/x-ndjson"
 
-Said = NewEntity | NewRelation
+LineItem = NewEntity | NewRelation
 """The item of one line."""
 
 
@@ -62,14 +62,14 @@ class JsonlWriter(Writer):
     def nodes(self, nodes: Sequence[ExportedNode], *, first: bool) -> str:
         """Write entities. An observation from two threads is written once; outdated observations are left out."""
         entities = [node.record for node in nodes if isinstance(node.record, EntityRecord)]
-        said = [NewEntity(e.name, e.entity_type, tuple(unique(e.told))) for e in entities]
-        return _lines(said, first)
+        items = [NewEntity(e.name, e.entity_type, tuple(unique(e.active_observations))) for e in entities]
+        return _lines(items, first)
 
     def edges(self, edges: Sequence[ExportedEdge], *, first: bool) -> str:
         """Write relations."""
         relations = [edge.record for edge in edges]
-        said = [NewRelation(str(r.from_), str(r.to), r.relation_type) for r in relations]
-        return _lines(said, first)
+        items = [NewRelation(str(r.from_), str(r.to), r.relation_type) for r in relations]
+        return _lines(items, first)
 
 
 _FIRST_LINE = re.compile(rb"""(\xef\xbb\xbf)?\s*\{\s*"type"\s*:\s*"(entity|relation)"\s*[,}]""")
@@ -87,15 +87,15 @@ def read(texts: Iterator[str]) -> Read:
         try:
             if not raw:
                 continue
-            said, problems = read_kept(raw, where)
+            item, problems = read_line_leniently(raw, where)
         except UnreadableLine as error:
             yield ImportProblem(where, error.reason)
             continue
         yield from problems
-        yield ParsedRecord(where, record_of(said))
+        yield ParsedRecord(where, record_of(item))
 
 
-def read_line(raw: bytes) -> Said:
+def read_line(raw: bytes) -> LineItem:
     """The item of a line. Raises UnreadableLine."""
     try:
         line = msgspec.json.decode(raw, type=EntityLine | RelationLine)
@@ -109,7 +109,7 @@ def read_line(raw: bytes) -> Said:
     return NewEntity(line.name, line.entity_type or None, tuple(unique(line.observations)))
 
 
-def read_kept(raw: bytes, where: str) -> tuple[Said, list[ImportProblem]]:
+def read_line_leniently(raw: bytes, where: str) -> tuple[LineItem, list[ImportProblem]]:
     """Return the item of a line without the observations that cannot be stored, and their problems."""
     try:
         return read_line(raw), []
@@ -120,7 +120,7 @@ def read_kept(raw: bytes, where: str) -> tuple[Said, list[ImportProblem]]:
     return read_line(msgspec.json.encode(line)), problems
 
 
-def write_line(item: Said) -> bytes:
+def write_line(item: LineItem) -> bytes:
     """The item's line, with its end. `read_line` gives the same item back."""
     line = (
         RelationLine(item.source, item.target, item.type)
@@ -130,15 +130,15 @@ def write_line(item: Said) -> bytes:
     return msgspec.json.encode(line) + b"\n"
 
 
-def record_of(said: Said) -> AnyRecord:
+def record_of(item: LineItem) -> AnyRecord:
     """The item of a line as a record."""
-    if isinstance(said, NewRelation):
-        return RelationRecord(from_=said.source, to=said.target, relation_type=said.type)
-    return EntityRecord(name=said.name, entity_type=said.kind or "", observations=list(said.observations))
+    if isinstance(item, NewRelation):
+        return RelationRecord(from_=item.source, to=item.target, relation_type=item.type)
+    return EntityRecord(name=item.name, entity_type=item.kind or "", observations=list(item.observations))
 
 
-def _lines(said: Sequence[Said], first: bool) -> str:
-    text = b"".join(map(write_line, said)).decode().removesuffix("\n")
+def _lines(items: Sequence[LineItem], first: bool) -> str:
+    text = b"".join(map(write_line, items)).decode().removesuffix("\n")
     return text if first or not text else f"\n{text}"
 
 
@@ -149,7 +149,7 @@ def _refuse_nul(texts: dict[str, str]) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Why a line cannot be read, without any text of the line: it may be shown on a terminal."""
+    """The reason why a line cannot be read, without any text of the line: the reason may be shown on a terminal."""
     match error:
         case UnicodeDecodeError():
             return "not UTF-8"
@@ -158,6 +158,6 @@ def _reason(error: Exception) -> str:
         case msgspec.ValidationError():
             if str(error).endswith(" - at `$.type`"):  # This message repeats text of the line.
                 return "type: neither `entity` nor `relation`"
-            said, _, place = str(error).partition(" - at `$.")
-            return f"{place.rstrip('`')}: {said}" if place else said
+            message, _, place = str(error).partition(" - at `$.")
+            return f"{place.rstrip('`')}: {message}" if place else message
     return f"not JSON: {str(error).removeprefix('JSON is malformed: ')}"

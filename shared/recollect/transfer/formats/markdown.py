@@ -1,4 +1,4 @@
-"""Markdown for people: a heading for each entity with what is known of it, the facts, and the relations."""
+"""Markdown for people: a section for each entity, the facts, and the relations."""
 
 import re
 from collections.abc import Sequence
@@ -39,23 +39,23 @@ class MarkdownWriter(Writer):
 def plain(text: str) -> str:
     """A text on one line without meaning to Markdown: every punctuation mark has a backslash before it.
 
-    No HTML, link, image, code or emphasis comes of it; whatever stands between words is one space.
+    It cannot form HTML, a link, an image, code or emphasis. Any run of blanks becomes one space.
     """
     shown = "".join(character if character.isprintable() or character.isspace() else " " for character in text)
     return _PUNCTUATION.sub(r"\\\1", _BLANK.sub(" ", shown).strip())
 
 
 def _entity(entity: EntityRecord) -> str:
-    facts = [
+    properties = [
         f"- **Type**: {plain(entity.entity_type)}\n" if entity.entity_type else "",
         f"- **Tags**: {', '.join(map(plain, entity.tags))}\n" if entity.tags else "",
         f"- **Importance**: {entity.importance:g}\n" if entity.importance is not None else "",
         f"- **Parent**: {plain(entity.parent_id)}\n" if entity.parent_id else "",
         f"\n{plain(entity.text)}\n" if entity.text else "",
     ]
-    said = "".join(f"- {plain(text)}\n" for text in entity.told)
-    told = "".join(facts)
-    return f"\n### {plain(entity.name)}\n\n{told}{chr(10) if told and said else ''}{said}"
+    observations = "".join(f"- {plain(text)}\n" for text in entity.active_observations)
+    head = "".join(properties)
+    return f"\n### {plain(entity.name)}\n\n{head}{chr(10) if head and observations else ''}{observations}"
 
 
 def _fact(fact: FactRecord) -> str:

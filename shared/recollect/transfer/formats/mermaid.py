@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Stage, Writer
 
 _BARE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
-"""What may stand between bars without quotes …"""
+"""A label between bars that needs no quotes, unless it is one of Mermaid's own words."""
 _RESERVED = frozenset(
     {
         *(
@@ -25,10 +25,11 @@ _RESERVED = frozenset(
         *("linkstyle", "style", "subgraph", "o", "x", "v", "tb", "td", "bt", "rl", "lr", "br"),
     }
 )
-"""… but for Mermaid's own words."""
+"""Mermaid's own words."""
 
-_KEPT = "°¶"
-"""Of what Mermaid itself writes for `#35;` until it draws (`ﬂ°°35¶ß`): a text that holds it would be taken for it."""
+_PLACEHOLDERS = "°¶"
+"""Characters of the form that Mermaid gives to `#35;` until it draws (`ﬂ°°35¶ß`): they are escaped, so that no text is
+taken for this form."""
 
 
 class MermaidWriter(Writer):
@@ -59,8 +60,8 @@ def _label(text: str) -> str:
 def _quoted(text: str) -> str:
     """A label that shows the text as it is: no Markdown, HTML, mathematics, directive or end of the quotes.
 
-    All but letters, digits and plain punctuation is written by its number, as `#35;`; what has no look of its own, such
-    as a line's end, becomes a space.
+    Everything except letters, digits and plain punctuation is written by its number, as `#35;`. Characters that cannot
+    be printed, such as a newline, become spaces.
     """
     return '"' + ("".join(map(_shown, text)) or " ") + '"'
 
@@ -70,4 +71,4 @@ def _shown(character: str) -> str:
         return character
     if not character.isprintable():
         return " "
-    return character if ord(character) > 127 and character not in _KEPT else f"#{ord(character)};"
+    return character if ord(character) > 127 and character not in _PLACEHOLDERS else f"#{ord(character)};"

@@ -39,7 +39,7 @@ class ExportedEdge:
 class Writer(ABC):
     """Writes a format piece by piece. It keeps no state between pieces, so that another process may continue an export.
 
-    The exception is `marks`, which names nodes in drawings: Numbers is for a file that is written in one go.
+    The exception is `marks`, which names nodes in drawings: use Numbers only for a file that is written in one go.
     `holds_facts`: the format has facts and their relations. `holds_placeholders`: it has names that only relations use.
     `is_one_list`: nothing separates the stages, so that `first` is true once for the file and not once for each stage.
     """

@@ -1,7 +1,7 @@
-"""Text in XML: escaped so that every text which can be stored comes back, and read without what makes XML dangerous.
+"""Text in XML: escaped so that every text that can be stored is read back unchanged.
 
 XML 1.0 has no place for most control characters. They are written as `_x0001_`, as in Office Open XML (ECMA-376,
-ST_Xstring), and a text that looks so already has its first character written so.
+ST_Xstring), and the first character of a text that already looks like this is escaped, too.
 """
 
 import re
@@ -11,8 +11,8 @@ FACT = "fact:"
 """The prefix of the ids of facts. An entity whose name has it gets its first letter escaped."""
 
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-_LOOKS_SO = re.compile(r"_(?=x[0-9A-F]{4})")
-"""Without the last `_`, which the escape of a character that follows begins with."""
+_LOOKS_ESCAPED = re.compile(r"_(?=x[0-9A-F]{4})")
+"""Without the last `_`, since the escape of the next character begins with one."""
 _ESCAPED = re.compile(r"_x(00[01][0-9A-F]|005F|0066|FFF[EF])_")
 
 
@@ -34,8 +34,8 @@ def entity_id(name: str) -> str:
 
 def restored(text: str) -> str:
     """The text as it was before it was escaped."""
-    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
 
 
 def _legal(text: str) -> str:
-    return _ILLEGAL.sub(lambda found: f"_x{ord(found[0]):04X}_", _LOOKS_SO.sub("_x005F_", text))
+    return _ILLEGAL.sub(lambda match: f"_x{ord(match[0]):04X}_", _LOOKS_ESCAPED.sub("_x005F_", text))

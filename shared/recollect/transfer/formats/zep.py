@@ -1,4 +1,4 @@
-"""A graph of Zep, or of Graphiti, which it is made of: its nodes, edges and episodes.
+"""A graph of Zep, or of Graphiti, on which Zep is built: its nodes, edges and episodes.
 
     {"nodes": [{"uuid": "…", "name": "Ada", "labels": ["Entity", "Person"], "summary": "…", "created_at": "…"}],
      "edges": [{"uuid": "…", "name": "WORKS_AT", "fact": "Ada works at Acme", "source_node_uuid": "…",
@@ -7,11 +7,11 @@
 
 Fields as versions 2 to 4 of Zep's SDK have them (`zep-cloud` of PyPI; https://help.getzep.com/sdk-reference), and
 `EntityNode`, `EntityEdge` and `EpisodicNode` of https://github.com/getzep/graphiti. Others, such as embeddings, are
-passed over. Nodes come before edges, which name them by their ids.
+skipped. Nodes come before edges, which name them by their ids.
 
-A node becomes an entity with its summary as an observation. An edge becomes a fact, said when it became true, and
-outdated where it is true no more; and, while it is true, a relation between the two entities. An episode becomes a
-fact.
+A node becomes an entity with its summary as an observation. An edge becomes a fact, whose time is when it became
+true, and which is outdated if it is no longer true; and, if it is still true, a relation between the two entities. An
+episode becomes a fact.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,43 +20,43 @@ from typing import Any
 from recollect.errors import InvalidInput, TooLarge
 from recollect.graph.relations.model import MENTIONS_ENTITY
 from recollect.transfer.formats.decoding import Read
-from recollect.transfer.formats.foreign import Found, end_of, entity, fact, moment, relation, saying, text_of
+from recollect.transfer.formats.foreign import Found, end_of, entity, fact, moment, relation, text_of, without_empty
 from recollect.transfer.formats.json_stream import JsonStream
 from recollect.transfer.model import ImportProblem, UnreadableLine
 
 SOURCE = "zep"
 EVERY_NODE = "Entity"
-"""The label that all nodes have, which says nothing."""
+"""The label that all nodes have."""
 MAX_NODES = 1_000_000
 """Nodes of a file at most: their names are kept until its end, since edges name ids."""
 _IDS = ("uuid", "uuid_")
-"""The id of an item, which version 3 of the SDK writes by the name that it has in Python."""
+"""The fields of an item's id. Version 3 of the SDK writes it under its name in Python, the second."""
 _THREADS = ("thread_uuid", "thread_id", "session_id", "document_id")
-"""What an episode is part of, by the names of versions 4, 3 and 2; or a document, whose parts are read together."""
+"""The fields of an episode's thread in versions 4, 3 and 2; or its document, whose parts are read together."""
 UNKNOWN_NODE = "names a node that the file does not have before it"
 
 
 class _Names:
-    """The names of entities by the ids of nodes. Nodes of one name stay apart: later ones get their id."""
+    """The names of entities by the ids of nodes. If several nodes have one name, later ones get their id appended."""
 
     def __init__(self) -> None:
-        self._of: dict[str, str] = {}
+        self._by_node: dict[str, str] = {}
         self._taken: set[str] = set()
 
     def give(self, node: str, name: str) -> str:
-        if len(self._of) >= MAX_NODES:
+        if len(self._by_node) >= MAX_NODES:
             raise TooLarge(f"More than {MAX_NODES} nodes in one file: send several")
-        if node not in self._of:
+        if node not in self._by_node:
             short = f"{name} ({node[:8]})"
-            free = (each for each in (name, short) if each not in self._taken)
-            self._of[node] = next(free, f"{name} ({node})")
-            self._taken.add(self._of[node])
-        return self._of[node]
+            free = (candidate for candidate in (name, short) if candidate not in self._taken)
+            self._by_node[node] = next(free, f"{name} ({node})")
+            self._taken.add(self._by_node[node])
+        return self._by_node[node]
 
     def of(self, edge: Any, end: str) -> str:
         node = text_of(edge, f"{end}_node_uuid")
         try:
-            return self._of[node]
+            return self._by_node[node]
         except KeyError:
             raise UnreadableLine(f"{end}_node_uuid: {UNKNOWN_NODE}") from None
 
@@ -96,7 +96,7 @@ def _node(where: str, item: Any, names: _Names) -> Found:
 def _edge(where: str, item: Any, names: _Names) -> Found:
     source, target = names.of(item, "source"), names.of(item, "target")
     ended = item.get("invalid_at") or item.get("expired_at")
-    told = fact(
+    record = fact(
         where,
         text_of(item, "fact"),
         at=moment(item.get("valid_at") or item.get("created_at")),
@@ -105,9 +105,9 @@ def _edge(where: str, item: Any, names: _Names) -> Found:
         source=SOURCE,
         metadata=_metadata(item, "attributes", "name", "valid_at", "invalid_at", "expired_at"),
     )
-    yield told
+    yield record
     for name in dict.fromkeys((source, target)):
-        yield relation(where, end_of(told), name, MENTIONS_ENTITY)
+        yield relation(where, end_of(record), name, MENTIONS_ENTITY)
     if not ended:
         yield relation(where, source, target, text_of(item, "name"), createdAt=moment(item.get("created_at")))
 
@@ -125,12 +125,12 @@ def _episode(where: str, item: Any, _: _Names) -> Found:
 
 
 def _metadata(item: Any, whole: str, *names: str) -> dict[str, Any]:
-    """What the item keeps beside itself, with its id and some more of it."""
-    given = item.get(whole)
-    kept = {"uuid": next((item[name] for name in _IDS if item.get(name)), None)} | {
+    """The metadata of an item (its field `whole`), with its id and some more of its fields."""
+    metadata = item.get(whole)
+    fields = {"uuid": next((item[name] for name in _IDS if item.get(name)), None)} | {
         name: item.get(name) for name in names
     }
-    return saying(kept) | (given if isinstance(given, dict) else {})
+    return without_empty(fields) | (metadata if isinstance(metadata, dict) else {})
 
 
 _PARTS: dict[str, Callable[[str, Any, _Names], Found]] = {"nodes": _node, "edges": _edge, "episodes": _episode}

@@ -1,7 +1,7 @@
-"""OAuth clients: what one is, and to which addresses it may have a browser sent.
+"""OAuth clients, and the addresses to which they may have a browser redirected.
 
-All are public clients (RFC 6749, 2.1): they have no secret, and prove by PKCE that a code is theirs. What a client says
-of itself, its name above all, nobody has checked.
+All are public clients (RFC 6749, 2.1): they have no secret, and prove by PKCE that a code is theirs. Nobody has checked
+the description that a client gives of itself, above all its name.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from recollect.printable import controls
 
 MAX_NAME = 200
 MAX_URI = 2_000
-"""Characters of an address that a client names, its id among them."""
+"""Characters of an address that a client names, or of an id that is an address, at most."""
 
 MAX_REDIRECT_URIS = 10
 CLIENT_KIND = "client"
@@ -28,7 +28,7 @@ UNNAMED = "A client without a name"
 class Client:
     """A client as it described itself. `refreshes`: it takes refresh tokens.
 
-    `fresh_until`: until when its document counts as read; None for a client that registered.
+    `fresh_until`: when its document has to be read again; None for a client that registered.
     """
 
     id: str
@@ -39,7 +39,7 @@ class Client:
     fresh_until: datetime | None = None
 
     def may_redirect_to(self, uri: str) -> bool:
-        """Whether the client named this address: letter by letter, but for the port of a loopback address."""
+        """Whether the client named exactly this address; the port of a loopback address may differ."""
         return any(_matches(named, uri) for named in self.redirect_uris)
 
     @property
@@ -49,7 +49,7 @@ class Client:
 
 
 def is_document_id(client_id: str) -> bool:
-    """Whether this is an address at which a client may describe itself: https and a path, nothing that misleads."""
+    """Whether this may be the address of a client's document: https with a path, and no part that misleads."""
     parts = _split(client_id)
     return (
         parts is not None
@@ -67,7 +67,7 @@ def is_client_id(client_id: str) -> bool:
 
 
 def client_name(name: object) -> str:
-    """The name, if a client may be called so; raises InvalidInput."""
+    """The name without white space around it, if it is valid; raises InvalidInput."""
     if name is None or name == "":
         return UNNAMED
     if not isinstance(name, str) or len(name) > MAX_NAME or controls(name) or not name.strip():
@@ -78,7 +78,7 @@ def client_name(name: object) -> str:
 
 
 def client_uri(uri: object) -> str | None:
-    """The address of a client's own page, if it is one; raises InvalidInput."""
+    """The address of a client's own page, if it is valid; raises InvalidInput."""
     if uri is None or uri == "":
         return None
     parts = _split(uri) if isinstance(uri, str) else None
@@ -88,7 +88,7 @@ def client_uri(uri: object) -> str | None:
 
 
 def redirect_uris(uris: object) -> tuple[str, ...]:
-    """The addresses, if a browser may be sent to each; raises InvalidInput."""
+    """The addresses, if a browser may be redirected to each; raises InvalidInput."""
     if not isinstance(uris, list | tuple) or not 1 <= len(uris) <= MAX_REDIRECT_URIS:
         raise InvalidInput(f"A list of 1 to {MAX_REDIRECT_URIS} addresses", path="redirect_uris")
     for number, uri in enumerate(uris):
@@ -116,12 +116,12 @@ def _may_be_redirected_to(uri: str) -> bool:
     return parts.scheme == "https" or (parts.scheme == "http" and _is_loopback_host(parts.hostname or ""))
 
 
-def _matches(named: str, asked: str) -> bool:
-    if named == asked:
+def _matches(named: str, requested: str) -> bool:
+    if named == requested:
         return True
-    if not (is_loopback(named) and _may_be_redirected_to(asked)):
+    if not (is_loopback(named) and _may_be_redirected_to(requested)):
         return False
-    return _without_port(named) == _without_port(asked)
+    return _without_port(named) == _without_port(requested)
 
 
 def _without_port(uri: str) -> tuple[str, str, str, str]:
@@ -139,10 +139,10 @@ def _is_loopback_host(host: str) -> bool:
 
 
 def _split(uri: str) -> SplitResult | None:
-    """The parts of an address that names a host; None for what is none."""
+    """The parts of an address that names a host; None for other text."""
     try:
         parts = urlsplit(uri)
-        named = bool(parts.hostname) and parts.port != 0
+        has_host = bool(parts.hostname) and parts.port != 0
     except ValueError:
         return None
-    return parts if named else None
+    return parts if has_host else None

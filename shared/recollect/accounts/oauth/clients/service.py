@@ -1,4 +1,4 @@
-"""Use cases of OAuth clients: register one, keep what one says of itself, find it again."""
+"""Use cases of OAuth clients: register one, store a client's document, find a client."""
 
 from datetime import UTC, datetime
 
@@ -16,7 +16,7 @@ from recollect.platform.db import Database
 
 
 async def register(db: Database, *, name: object, uri: object, uris: object, refreshes: bool) -> Client:
-    """A new client with an id of ours. Raises InvalidInput with the path of what is wrong in its metadata."""
+    """Register a new client under an id of ours. Raises InvalidInput with the path of the fault in its metadata."""
     client = Client(generate_secret(CLIENT_KIND), client_name(name), client_uri(uri), redirect_uris(uris), refreshes)
     async with db.system() as session:
         await store.keep_client(session, client)
@@ -24,14 +24,14 @@ async def register(db: Database, *, name: object, uri: object, uris: object, ref
 
 
 async def keep_document(db: Database, client: Client) -> Client:
-    """Keep what a client's document says, until it is to be read anew."""
+    """Store a client as its document describes it, until the document is to be read again."""
     async with db.system() as session:
         await store.keep_client(session, client)
     return client
 
 
 async def find_client(db: Database, client_id: str) -> Client | None:
-    """The client of this id, however old what is known of it; None where nobody has it."""
+    """The client with this id, even if its document is to be read again; None if there is no such client."""
     if not is_client_id(client_id):
         return None
     async with db.system() as session:
@@ -39,11 +39,11 @@ async def find_client(db: Database, client_id: str) -> Client | None:
 
 
 async def note_used(db: Database, client_id: str) -> None:
-    """Tokens were issued to the client: it is not forgotten. That somebody let it in is no use yet."""
+    """Note that tokens were issued to the client, so that it is not deleted as unused. Consent alone is no use."""
     async with db.system() as session:
         await store.touch_client(session, client_id)
 
 
 def is_fresh(client: Client) -> bool:
-    """Whether what is known of a client need not be asked for again."""
+    """Whether a client's document need not be read again."""
     return client.fresh_until is None or client.fresh_until > datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""One function per query of `queries.sql`. Clients are nobody's: each goes through a SECURITY DEFINER function."""
+"""One function per query of `queries.sql`. Clients have no tenant: each query calls a SECURITY DEFINER function."""
 
 from recollect.accounts.oauth.clients.model import Client
 from recollect.platform.sql import Queries
@@ -8,14 +8,14 @@ queries = Queries(__package__)
 
 
 async def find_client(session: Session, client_id: str) -> Client | None:
-    """The client of this id; None if there is none."""
+    """The client with this id, or None."""
     row = await session.fetchrow(queries.find_client, client_id=client_id)
     return Client(**{**row, "redirect_uris": tuple(row["redirect_uris"])}) if row else None
 
 
 async def keep_client(session: Session, client: Client) -> bool:
-    """Store a client, or what its document says now; False where the id is that of one that registered."""
-    kept = await session.fetchval(
+    """Store a client, or its present document; False if the id is that of a registered client."""
+    created_at = await session.fetchval(
         queries.keep_client,
         client_id=client.id,
         name=client.name,
@@ -24,7 +24,7 @@ async def keep_client(session: Session, client: Client) -> bool:
         refreshes=client.refreshes,
         fresh_until=client.fresh_until,
     )
-    return kept is not None
+    return created_at is not None
 
 
 async def touch_client(session: Session, client_id: str) -> None:

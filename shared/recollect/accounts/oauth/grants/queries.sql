@@ -1,28 +1,28 @@
 -- name: find_access_token
--- The access token with this keyed hash, and what it stands for; asked before a tenant is known.
+-- The access token with this keyed hash, and its grant and tenant; read before a tenant is known.
 SELECT tenant_id, tenant, tenant_status, grant_id, role, scopes, graph_ids, toolsets, default_graph, resource, expires_at,
     revoked_at, plan, requests_per_minute, key_requests_per_minute, concurrent_calls
 FROM find_oauth_access_token(:hash);
 
 -- name: find_tenant
--- Whose a code or a token is; asked before a tenant is known.
+-- The tenant of a code or a token; read before a tenant is known.
 SELECT tenant_id FROM find_oauth_tenant(:hash) LIMIT 1;
 
 -- name: insert_grant
--- What a person says yes to.
+-- Store a grant that a person gives.
 INSERT INTO oauth_grants (tenant_id, id, person_id, client_id, client_name, scopes, graph_ids, toolsets, resource,
     created_by, expires_at)
 VALUES (:tenant_id, :id, :person_id, :client_id, :client_name, :scopes, :graph_ids, :toolsets, :resource, :subject,
     clock_timestamp() + :lifetime::interval);
 
 -- name: forget_grants
--- Grants of a person that ended more than 30 days ago, with all that was theirs.
+-- Delete grants of a person that ended more than 30 days ago, with their codes and tokens.
 DELETE FROM oauth_grants
 WHERE tenant_id = :tenant_id AND person_id = :person_id
     AND least(expires_at, revoked_at) < clock_timestamp() - interval '30 days';
 
 -- name: revoke_oldest_grants
--- End the grants of a person that go beyond :kept, those first that were not used for the longest time.
+-- End the grants of a person beyond :kept, the least recently used first.
 UPDATE oauth_grants SET revoked_at = clock_timestamp(), revoked_by = 'limit'
 WHERE tenant_id = :tenant_id AND id IN (
     SELECT id FROM oauth_grants
@@ -33,12 +33,12 @@ WHERE tenant_id = :tenant_id AND id IN (
 RETURNING id;
 
 -- name: insert_code
--- The code of a grant.
+-- Store the code of a grant.
 INSERT INTO oauth_codes (tenant_id, grant_id, hash, redirect_uri, code_challenge, nonce, expires_at)
 VALUES (:tenant_id, :grant_id, :hash, :redirect_uri, :code_challenge, :nonce, clock_timestamp() + :lifetime::interval);
 
 -- name: hold_code
--- A code that a client presents, held so that it is used once; with its grant and the role of its person.
+-- A code that a client presents, locked so that it is used once; with its grant and the role of its person.
 SELECT c.redirect_uri, c.code_challenge, c.nonce, c.used_at IS NOT NULL AS used, c.expires_at <= clock_timestamp() AS ended,
     g.id AS grant_id, g.person_id, g.client_id, g.resource, g.scopes, m.role,
     g.revoked_at IS NULL AND t.status = 'active' AS holds
@@ -50,12 +50,12 @@ WHERE c.tenant_id = :tenant_id AND c.hash = :hash
 FOR UPDATE OF c;
 
 -- name: use_code
--- The code is used.
+-- Note that a code is used.
 UPDATE oauth_codes SET used_at = clock_timestamp() WHERE tenant_id = :tenant_id AND grant_id = :grant_id;
 
 -- name: hold_refresh_token
--- A refresh token that a client presents, held so that its uses are counted; with its grant and the role of its person.
--- late: it was used, longer ago than parallel sessions explain.
+-- A refresh token that a client presents, locked so that its uses are counted; with its grant and the role of its
+-- person. late: it was used, longer ago than parallel sessions explain.
 SELECT r.id, r.generation, r.uses, r.expires_at <= clock_timestamp() AS ended,
     r.used_at IS NOT NULL AND r.used_at < clock_timestamp() - :grace::interval AS late,
     g.id AS grant_id, g.person_id, g.client_id, g.resource, g.scopes, m.role,
@@ -68,38 +68,38 @@ WHERE r.tenant_id = :tenant_id AND r.hash = :hash
 FOR UPDATE OF r;
 
 -- name: use_refresh_token
--- The refresh token is used, once more.
+-- Count a use of a refresh token.
 UPDATE oauth_refresh_tokens SET used_at = coalesce(used_at, clock_timestamp()), uses = uses + 1
 WHERE tenant_id = :tenant_id AND id = :id;
 
 -- name: insert_access_token
--- A new access token.
+-- Store an access token.
 INSERT INTO oauth_access_tokens (tenant_id, id, grant_id, hash, scopes, expires_at)
 VALUES (:tenant_id, :id, :grant_id, :hash, :scopes, clock_timestamp() + :lifetime::interval);
 
 -- name: insert_refresh_token
--- A new refresh token.
+-- Store a refresh token.
 INSERT INTO oauth_refresh_tokens (tenant_id, id, grant_id, hash, generation, expires_at)
 VALUES (:tenant_id, :id, :grant_id, :hash, :generation, clock_timestamp() + :lifetime::interval);
 
 -- name: extend_grant
--- A grant was used, and holds as long as the tokens that it gave.
+-- Note that a grant was used, and make it valid as long as its tokens.
 UPDATE oauth_grants SET last_used_at = clock_timestamp(), expires_at = clock_timestamp() + :lifetime::interval
 WHERE tenant_id = :tenant_id AND id = :grant_id;
 
 -- name: forget_access_tokens
--- Access tokens of a grant that have ended.
+-- Delete access tokens of a grant that have expired.
 DELETE FROM oauth_access_tokens
 WHERE tenant_id = :tenant_id AND grant_id = :grant_id AND expires_at < clock_timestamp();
 
 -- name: forget_refresh_tokens
--- Refresh tokens of a grant that have ended, or were used so long ago.
+-- Delete refresh tokens of a grant that have expired, or were used longer ago than :remembered.
 DELETE FROM oauth_refresh_tokens
 WHERE tenant_id = :tenant_id AND grant_id = :grant_id
     AND (expires_at < clock_timestamp() OR used_at < clock_timestamp() - :remembered::interval);
 
 -- name: find_refresh_facts
--- A refresh token of a grant that holds, as its client is told of it. One that was used may still be given back.
+-- The facts about a refresh token of a valid grant, for its client. A used one may still be revoked.
 SELECT r.id, r.used_at IS NOT NULL AS used, g.id AS grant_id, g.person_id, g.client_id, g.scopes, m.role,
     g.resource, r.created_at, r.expires_at
 FROM oauth_refresh_tokens r
@@ -110,7 +110,7 @@ WHERE r.tenant_id = :tenant_id AND r.hash = :hash AND r.expires_at > clock_times
     AND g.revoked_at IS NULL AND t.status = 'active';
 
 -- name: find_access_facts
--- An access token that holds, as its client is told of it.
+-- The facts about a valid access token, for its client.
 SELECT a.id, false AS used, g.id AS grant_id, g.person_id, g.client_id, a.scopes, m.role, g.resource,
     a.created_at, a.expires_at
 FROM oauth_access_tokens a
@@ -121,12 +121,12 @@ WHERE a.tenant_id = :tenant_id AND a.hash = :hash AND a.revoked_at IS NULL AND a
     AND g.revoked_at IS NULL AND t.status = 'active';
 
 -- name: revoke_access_token
--- An access token is void from now on.
+-- Make an access token void.
 UPDATE oauth_access_tokens SET revoked_at = coalesce(revoked_at, clock_timestamp())
 WHERE tenant_id = :tenant_id AND id = :id;
 
 -- name: revoke_grant
--- A grant, with all its tokens, is void from now on; one that is void keeps its first time. Whether it was not void.
+-- Make a grant and all its tokens void; a void one keeps its first time. Returns whether it was valid.
 WITH held AS (
     SELECT id, revoked_at IS NULL AS was_held FROM oauth_grants
     WHERE tenant_id = :tenant_id AND id = :grant_id
@@ -139,13 +139,13 @@ WHERE g.tenant_id = :tenant_id AND g.id = h.id
 RETURNING h.was_held;
 
 -- fragment: grant_fields
--- A grant as it is listed, and whose it is: Grant.
+-- A grant as it is listed, with its person: Grant.
 g.id, g.person_id, p.email AS person_email, p.name AS person_name, g.client_id, g.client_name, g.scopes, g.graph_ids,
     g.toolsets, g.resource, g.created_at, g.created_by, g.expires_at, g.last_used_at, g.revoked_at, g.revoked_by
 FROM oauth_grants g JOIN people p ON p.id = g.person_id;
 
 -- name: list_own_grants
--- What the person who has signed in lets clients do, in all tenants: what holds, the last used first. At most :most.
+-- The valid grants of the person who has signed in, in all tenants, the last used first; at most :most.
 SELECT tenant_id, tenant, tenant_name, role, id, client_id, client_name, scopes, graphs, toolsets, created_at, last_used_at
 FROM list_own_grants(:most);
 
@@ -155,7 +155,7 @@ SELECT -- include: grant_fields
 WHERE g.tenant_id = :tenant_id AND g.id = :grant_id;
 
 -- name: list_grants
--- Grants after an id, oldest first, void ones too; of one person where one is given. At most :limit.
+-- Grants after an id, oldest first, void ones too; of one person, if :person_id is not null. At most :limit.
 SELECT -- include: grant_fields
 WHERE g.tenant_id = :tenant_id AND (:after::uuid IS NULL OR g.id > :after)
     AND (:person_id::uuid IS NULL OR g.person_id = :person_id)

@@ -26,7 +26,7 @@ queries = Queries(__package__)
 
 @dataclass(frozen=True, slots=True)
 class AccessRecord:
-    """What a credential check needs to know of an access token, its grant and its tenant."""
+    """The fields of an access token, its grant and its tenant by which a credential is checked."""
 
     tenant_id: UUID
     tenant: str
@@ -68,19 +68,19 @@ class RefreshRecord:
 
 
 async def find_access_token(session: Session, token_hash: bytes) -> AccessRecord | None:
-    """The access token with this hash, of any tenant; None if there is none, or its person is no member any more."""
+    """The access token with this hash, of any tenant; None if there is none whose person is still a member."""
     row = await session.fetchrow(queries.find_access_token, hash=token_hash)
     return AccessRecord(**_tuples(row)) if row else None
 
 
 async def find_tenant(session: Session, secret_hash: bytes) -> UUID | None:
-    """Whose the code or token with this hash is."""
+    """The tenant of the code or token with this hash, or None."""
     tenant_id: UUID | None = await session.fetchval(queries.find_tenant, hash=secret_hash)
     return tenant_id
 
 
 async def insert_grant(tx: Transaction, approval: Approval, *, lifetime: timedelta) -> UUID:
-    """Store a grant; its id."""
+    """Store a grant; return its id."""
     grant_id = new_id()
     await tx.execute(
         queries.insert_grant,
@@ -104,7 +104,7 @@ async def forget_grants(tx: Transaction, person_id: UUID) -> None:
 
 
 async def revoke_oldest_grants(tx: Transaction, person_id: UUID, *, kept: int) -> list[UUID]:
-    """End a person's grants beyond so many; which."""
+    """End a person's grants beyond `kept`; return their ids."""
     return [row["id"] for row in await tx.fetch(queries.revoke_oldest_grants, person_id=person_id, kept=kept)]
 
 
@@ -124,7 +124,7 @@ async def insert_code(
 
 
 async def hold_code(tx: Transaction, code_hash: bytes) -> CodeRecord | None:
-    """The code with this hash, held until the transaction ends."""
+    """The code with this hash, locked until the transaction ends."""
     row = await tx.fetchrow(queries.hold_code, hash=code_hash)
     if row is None:
         return None
@@ -138,7 +138,7 @@ async def use_code(tx: Transaction, grant_id: UUID) -> None:
 
 
 async def hold_refresh_token(tx: Transaction, token_hash: bytes, *, grace: timedelta) -> RefreshRecord | None:
-    """The refresh token with this hash, held until the transaction ends."""
+    """The refresh token with this hash, locked until the transaction ends."""
     row = await tx.fetchrow(queries.hold_refresh_token, hash=token_hash, grace=grace)
     if row is None:
         return None
@@ -146,7 +146,7 @@ async def hold_refresh_token(tx: Transaction, token_hash: bytes, *, grace: timed
 
 
 async def use_refresh_token(tx: Transaction, token_id: UUID) -> None:
-    """Count a use."""
+    """Count a use of a refresh token."""
     await tx.execute(queries.use_refresh_token, id=token_id)
 
 
@@ -179,18 +179,18 @@ async def insert_refresh_token(
 
 
 async def extend_grant(tx: Transaction, grant_id: UUID, *, lifetime: timedelta) -> None:
-    """Note that a grant was used, and let it hold as long as its tokens."""
+    """Note that a grant was used, and make it valid as long as its tokens."""
     await tx.execute(queries.extend_grant, grant_id=grant_id, lifetime=lifetime)
 
 
 async def forget_tokens(tx: Transaction, grant_id: UUID, *, remembered: timedelta) -> None:
-    """Delete a grant's tokens that are of no more use, not even to recognise that one is used again."""
+    """Delete a grant's tokens that have expired, or were used too long ago to be recognised when used again."""
     await tx.execute(queries.forget_access_tokens, grant_id=grant_id)
     await tx.execute(queries.forget_refresh_tokens, grant_id=grant_id, remembered=remembered)
 
 
 async def find_facts(tx: Transaction, kind: TokenKind, token_hash: bytes) -> tuple[TokenFacts, Role] | None:
-    """The token with this hash, if it holds, and the role of its person now."""
+    """The token with this hash, if it is valid, and the present role of its person."""
     query = queries.find_access_facts if kind is TokenKind.ACCESS else queries.find_refresh_facts
     row = await tx.fetchrow(query, hash=token_hash)
     if row is None:
@@ -216,19 +216,19 @@ async def revoke_access_token(tx: Transaction, token_id: UUID) -> None:
 
 
 async def revoke_grant(tx: Transaction, grant_id: UUID, *, revoked_by: str) -> bool:
-    """Make a grant void, and so all its tokens; whether it was not void before. False if there is no such grant."""
-    was_held: bool | None = await tx.fetchval(queries.revoke_grant, grant_id=grant_id, revoked_by=revoked_by)
-    return bool(was_held)
+    """Make a grant and all its tokens void; return whether it was valid before. False if there is no such grant."""
+    was_valid: bool | None = await tx.fetchval(queries.revoke_grant, grant_id=grant_id, revoked_by=revoked_by)
+    return bool(was_valid)
 
 
 async def get_grant(tx: Transaction, grant_id: UUID) -> Grant | None:
-    """The grant of this id; None if the tenant has no such grant."""
+    """The grant with this id; None if the tenant has no such grant."""
     row = await tx.fetchrow(queries.get_grant, grant_id=grant_id)
     return Grant(**_tuples(row)) if row else None
 
 
 async def list_own_grants(session: Session, *, most: int) -> list[OwnGrant]:
-    """The grants that hold of the person who has signed in, in all tenants."""
+    """The valid grants of the person who has signed in, in all tenants."""
     return [OwnGrant(**_tuples(row)) for row in await session.fetch(queries.list_own_grants, most=most)]
 
 
@@ -251,6 +251,6 @@ def _standing(row: asyncpg.Record) -> GrantStanding:
 
 
 def _tuples(row: asyncpg.Record) -> dict[str, Any]:
-    """A row with what PostgreSQL gives as lists and words as what our values hold."""
+    """The fields of a row, with tuples for lists and a Role for the name of a role."""
     fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
     return fields | {"role": Role(fields["role"])} if "role" in fields else fields

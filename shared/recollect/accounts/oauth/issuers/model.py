@@ -1,7 +1,7 @@
-"""Issuers of access tokens that a tenant trusts, and how far it does: rules that turn a claim into scopes and graphs.
+"""Issuers of access tokens that a tenant trusts, and the rules that turn a claim into scopes and graphs.
 
-A token reaches no further than the rules that it meets. Its scopes are those of all of them, its graphs those that all
-of them name, so that no scope of one rule holds in a graph of another.
+A token has the scopes of all rules that match it, and the graphs that all these rules name, so that no scope of one
+rule applies to a graph of another.
 """
 
 import re
@@ -21,7 +21,7 @@ from recollect.printable import controls
 DEFAULT_ALGORITHM = "RS256"
 DEFAULT_CLAIM = "scope"
 MAX_ISSUERS = 5
-"""Of one tenant."""
+"""Issuers of one tenant, at most."""
 
 MAX_NAME = 200
 MAX_ISSUER = 2_000
@@ -30,17 +30,17 @@ MAX_RULES = 20
 MAX_VALUE = 200
 MAX_RULE_GRAPHS = 200
 MAX_SUBJECT = 255
-"""Characters of a subject."""
+"""Characters of a subject, at most."""
 
 MAX_VALUES = 1_000
-"""Values of a claim that are looked at."""
+"""Values of a claim that are read, at most."""
 
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{1,2000}\.[A-Za-z0-9_-]{1,8000}\.[A-Za-z0-9_-]{1,2000}")
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a token may do whose claim has this value. `graph_ids` None are all, those to come too."""
+    """The rights of a token whose claim has this value. `graph_ids` None: all graphs, future ones included."""
 
     value: str
     scopes: tuple[Scope, ...]
@@ -48,7 +48,7 @@ class Rule:
 
 
 DEFAULT_RULES = tuple(Rule(str(scope), (scope,)) for scope in (Scope.MEMORY_READ, Scope.MEMORY_WRITE))
-"""Scopes are what they are called; none manages the tenant."""
+"""Values that are names of scopes give these scopes; none manages the tenant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class TrustedIssuer:
 
 @dataclass(frozen=True, slots=True)
 class NewIssuer:
-    """What is asked of a new issuer."""
+    """The fields of a new issuer."""
 
     name: str
     issuer: str
@@ -79,7 +79,7 @@ class NewIssuer:
 
 @dataclass(frozen=True, slots=True)
 class IssuerChange:
-    """What is to be different; None stays as it is."""
+    """New values of fields; None leaves a field as it is."""
 
     name: str | None = None
     algorithm: str | None = None
@@ -90,7 +90,7 @@ class IssuerChange:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How far a token reaches; `graphs` None are all."""
+    """The scopes and graphs of a token; `graphs` None: all."""
 
     scopes: frozenset[Scope]
     graphs: frozenset[UUID] | None
@@ -102,7 +102,7 @@ def looks_like_token(secret: str) -> bool:
 
 
 def check_fields(name: str | None, algorithm: str | None, claim: str | None, rules: Sequence[Rule] | None) -> None:
-    """Raise InvalidInput for what one of these may not be."""
+    """Raise InvalidInput for a field that is not valid."""
     if name is not None and (not 1 <= len(name.strip()) <= MAX_NAME or controls(name)):
         raise InvalidInput(f"A name has 1 to {MAX_NAME} characters, none of them a control character", path="name")
     if algorithm is not None and algorithm not in ALGORITHMS:
@@ -119,13 +119,13 @@ def check_fields(name: str | None, algorithm: str | None, claim: str | None, rul
 
 
 def check_issuer(address: str) -> None:
-    """Raise InvalidInput for what can be no issuer by its form."""
+    """Raise InvalidInput for an address that cannot be an issuer's, by its form."""
     if not 1 <= len(address) <= MAX_ISSUER or "?" in address or "#" in address:
         raise InvalidInput(f"An address of {MAX_ISSUER} characters at most, without ? and #", path="issuer")
 
 
 def require_may_trust(caller: Caller, rules: Sequence[Rule]) -> None:
-    """Raise Forbidden where rules reach further than who makes them, as with keys."""
+    """Raise Forbidden if rules give more rights than the caller has, as with keys."""
     caller.require_toolset(frozenset())
     caller.require_endless()
     for rule in rules:
@@ -135,22 +135,22 @@ def require_may_trust(caller: Caller, rules: Sequence[Rule]) -> None:
             caller.require_graph(graph_id)
 
 
-def reach_of(rules: Sequence[Rule], said: Any) -> Reach:
-    """How far a token reaches whose claim says this: words in a text, or a list of texts."""
-    words = said.split(" ") if isinstance(said, str) else said if isinstance(said, list) else []
+def reach_of(rules: Sequence[Rule], claim: Any) -> Reach:
+    """The scopes and graphs of a token with this claim: words in a text, or a list of texts."""
+    words = claim.split(" ") if isinstance(claim, str) else claim if isinstance(claim, list) else []
     values = {word for word in words[:MAX_VALUES] if isinstance(word, str)}
-    met = [rule for rule in rules if rule.value in values]
-    confined = [frozenset(rule.graph_ids) for rule in met if rule.graph_ids is not None]
-    scopes = frozenset(scope for rule in met for scope in rule.scopes)
+    matching = [rule for rule in rules if rule.value in values]
+    confined = [frozenset(rule.graph_ids) for rule in matching if rule.graph_ids is not None]
+    scopes = frozenset(scope for rule in matching for scope in rule.scopes)
     return Reach(scopes, frozenset.intersection(*confined) if confined else None)
 
 
 def rules_to_store(rules: Sequence[Rule]) -> list[dict[str, Any]]:
-    """Rules as JSON."""
+    """Rules in the form in which they are stored, as JSON."""
     stored: list[dict[str, Any]] = msgspec.to_builtins(rules)
     return stored
 
 
 def rules_as_stored(stored: Any) -> tuple[Rule, ...]:
-    """Rules again."""
+    """Rules from their stored form."""
     return msgspec.convert(stored, tuple[Rule, ...], strict=False)

@@ -5,23 +5,23 @@ FROM trusted_issuers WHERE tenant_id = :tenant_id
 ORDER BY name, id;
 
 -- name: lock_issuers
--- The issuers of the tenant, which nobody adds to until this transaction ends.
+-- Lock the list of the tenant's issuers until this transaction ends.
 SELECT pg_advisory_xact_lock(hashtextextended('recollect.trusted_issuers:' || :tenant_id::uuid, 0));
 
 -- name: insert_issuer
--- A new one; nothing where the tenant trusts it already.
+-- Store an issuer; no row if the tenant trusts it already.
 INSERT INTO trusted_issuers (tenant_id, id, name, issuer, algorithm, claim, rules, created_by)
 VALUES (:tenant_id, :id, :name, :issuer, :algorithm, :claim, :rules::jsonb, :subject)
 ON CONFLICT (tenant_id, issuer) DO NOTHING
 RETURNING id, name, issuer, algorithm, claim, rules, created_at, created_by, disabled_at;
 
 -- name: lock_issuer
--- An issuer, which nobody changes until this transaction ends.
+-- An issuer, locked until this transaction ends.
 SELECT id, name, issuer, algorithm, claim, rules, created_at, created_by, disabled_at
 FROM trusted_issuers WHERE tenant_id = :tenant_id AND id = :id FOR UPDATE;
 
 -- name: change_issuer
--- What is given is different from now on; one that is disabled already keeps its first time.
+-- Change the fields that are not null; an issuer that is disabled already keeps its first time.
 UPDATE trusted_issuers SET
     name = coalesce(:name, name),
     algorithm = coalesce(:algorithm, algorithm),
@@ -36,15 +36,15 @@ WHERE tenant_id = :tenant_id AND id = :id
 RETURNING id, name, issuer, algorithm, claim, rules, created_at, created_by, disabled_at;
 
 -- name: delete_issuer
--- One less.
+-- Delete an issuer.
 DELETE FROM trusted_issuers WHERE tenant_id = :tenant_id AND id = :id RETURNING id;
 
 -- name: find_issuer
--- What a tenant trusts an issuer with; asked before a tenant is known.
+-- An issuer as a tenant trusts it; read before a tenant is known.
 SELECT tenant_id, tenant, tenant_status, id, issuer, algorithm, claim, rules, plan, requests_per_minute,
     key_requests_per_minute, concurrent_calls
 FROM find_trusted_issuer(:tenant, :issuer);
 
 -- name: list_addresses
--- The addresses of the issuers that a tenant trusts; asked before a tenant is known.
+-- The addresses of the issuers that a tenant trusts; read before a tenant is known.
 SELECT issuer FROM list_trusted_issuers(:tenant);

@@ -1,7 +1,7 @@
-"""Use cases of trusted issuers: a tenant says whom it trusts with what; tokens of these become Callers.
+"""Use cases of trusted issuers: a tenant configures the issuers that it trusts; their tokens become Callers.
 
-A token holds at the resource of one tenant, which its address names, and is looked at anew on every request: an issuer
-that is disabled is out at once.
+A token is valid at the resource of one tenant, which its address names, and is checked on every request: disabling an
+issuer works at once.
 """
 
 from dataclasses import dataclass
@@ -44,12 +44,12 @@ log = structlog.get_logger(__name__)
 
 
 class NotTrusted(Unauthenticated):
-    """The token does not hold here and now; it may elsewhere, or once its issuer answers. Nobody is told which."""
+    """The token is not valid here and now; it may be elsewhere, or once its issuer answers. The message is the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class PresentedToken:
-    """An access token as somebody brought it, to the resource of a tenant that the address names."""
+    """An access token as a client presented it, at the resource of the tenant that the address names."""
 
     secret: str
     tenant: str
@@ -62,9 +62,9 @@ async def list_issuers(tx: Transaction) -> list[TrustedIssuer]:
 
 
 async def trust_issuer(tx: Transaction, new: NewIssuer) -> TrustedIssuer:
-    """Trust an issuer, as far as the caller reaches.
+    """Trust an issuer; its rules may give at most the rights of the caller.
 
-    Raises InvalidInput, Forbidden, or Conflict where it is trusted already, or as many are as may be.
+    Raises InvalidInput, Forbidden, or Conflict if it is trusted already or the tenant has MAX_ISSUERS.
     """
     check_issuer(new.issuer)
     check_fields(new.name, new.algorithm, new.claim, new.rules)
@@ -80,7 +80,7 @@ async def trust_issuer(tx: Transaction, new: NewIssuer) -> TrustedIssuer:
 
 
 async def change_issuer(tx: Transaction, issuer_id: UUID, change: IssuerChange) -> TrustedIssuer:
-    """Change how far an issuer is trusted; one that is disabled is not. Raises NotFound, InvalidInput or Forbidden."""
+    """Change, disable or enable an issuer. Raises NotFound, InvalidInput or Forbidden."""
     check_fields(change.name, change.algorithm, change.claim, change.rules)
     before = await store.lock_issuer(tx, issuer_id)
     changed = await store.change_issuer(tx, issuer_id, change)
@@ -94,28 +94,28 @@ async def change_issuer(tx: Transaction, issuer_id: UUID, change: IssuerChange) 
 
 
 async def delete_issuer(tx: Transaction, issuer_id: UUID) -> None:
-    """Trust an issuer no more. Raises NotFound."""
+    """Stop trusting an issuer. Raises NotFound."""
     if not await store.delete_issuer(tx, issuer_id):
         raise _no_issuer()
     await audit.record(tx, Action.ISSUER_DELETED, _named(issuer_id))
 
 
 async def trusted_addresses(db: Database, tenant: str) -> list[str]:
-    """The issuers of whose tokens the tenant of this slug accepts some, beside ours; none where there is none.
+    """The issuers that the tenant of this slug trusts, beside us; empty if there is no such tenant.
 
-    Raises Unavailable where its cell is away, or it is moving.
+    Raises Unavailable if its cell is unavailable, or it is moving.
     """
 
-    async def asked(session: Session) -> list[str] | None:
+    async def find(session: Session) -> list[str] | None:
         return await store.list_addresses(session, tenant) or None
 
-    return await db.find_in_any_cell(f"issuers {tenant}", asked, slug=tenant) or []
+    return await db.find_in_any_cell(f"issuers {tenant}", find, slug=tenant) or []
 
 
 async def authenticate(db: Database, issuers: Issuers, presented: PresentedToken) -> Caller:
-    """The Caller that a token of a trusted issuer stands for. Raises Unauthenticated, alike for every reason."""
+    """The Caller of a token of a trusted issuer. Raises Unauthenticated, with one message for every reason."""
     try:
-        address = _said_issuer(presented.secret)
+        address = _unverified_issuer(presented.secret)
         by = f"issuer {presented.tenant} {address}"
         record = await db.find_in_any_cell(
             by, lambda session: store.find_issuer(session, presented.tenant, address), slug=presented.tenant
@@ -132,8 +132,8 @@ async def authenticate(db: Database, issuers: Issuers, presented: PresentedToken
     return caller
 
 
-def _said_issuer(token: str) -> str:
-    """Whose token it says to be, which nothing proves yet. Raises TokenRefused, JoseError or ValueError."""
+def _unverified_issuer(token: str) -> str:
+    """The issuer that a token names, before it is verified. Raises TokenRefused, JoseError or ValueError."""
     if not looks_like_token(token):
         raise TokenRefused("it is no token")
     try:
@@ -147,7 +147,7 @@ def _said_issuer(token: str) -> str:
 
 
 def _validated(record: IssuerRecord, header: dict[str, Any], claims: dict[str, Any], resource: str) -> dict[str, Any]:
-    """The claims, if they are for this resource and of now (RFC 9068, 4). Raises JoseError or TokenRefused."""
+    """The claims, if they are for this resource and valid now (RFC 9068, 4). Raises JoseError or TokenRefused."""
     options = {
         "iss": {"essential": True, "value": record.issuer},
         "aud": {"essential": True, "value": resource},

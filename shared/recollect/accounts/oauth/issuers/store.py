@@ -22,7 +22,7 @@ queries = Queries(__package__)
 
 @dataclass(frozen=True, slots=True)
 class IssuerRecord:
-    """What a check of a token needs to know of its issuer and the tenant that trusts it."""
+    """The fields of an issuer, and of the tenant that trusts it, by which a token is checked."""
 
     tenant_id: UUID
     tenant: str
@@ -44,7 +44,7 @@ async def list_issuers(tx: Transaction) -> list[TrustedIssuer]:
 
 
 async def lock_issuers(tx: Transaction) -> None:
-    """Let nobody add an issuer until the transaction ends."""
+    """Lock the list of issuers until the transaction ends."""
     await tx.execute(queries.lock_issuers)
 
 
@@ -64,13 +64,13 @@ async def insert_issuer(tx: Transaction, new: NewIssuer) -> TrustedIssuer | None
 
 
 async def lock_issuer(tx: Transaction, issuer_id: UUID) -> TrustedIssuer | None:
-    """An issuer, which nobody changes until the transaction ends; or None."""
+    """An issuer, locked until the transaction ends; or None."""
     row = await tx.fetchrow(queries.lock_issuer, id=issuer_id)
     return _issuer(row) if row else None
 
 
 async def change_issuer(tx: Transaction, issuer_id: UUID, change: IssuerChange) -> TrustedIssuer | None:
-    """Change an issuer; None if the tenant has no such one."""
+    """Change an issuer; None if the tenant has no such issuer."""
     row = await tx.fetchrow(
         queries.change_issuer,
         id=issuer_id,
@@ -84,12 +84,12 @@ async def change_issuer(tx: Transaction, issuer_id: UUID, change: IssuerChange) 
 
 
 async def delete_issuer(tx: Transaction, issuer_id: UUID) -> bool:
-    """Delete an issuer; False if the tenant has no such one."""
+    """Delete an issuer; False if the tenant has no such issuer."""
     return await tx.fetchval(queries.delete_issuer, id=issuer_id) is not None
 
 
 async def find_issuer(session: Session, tenant: str, issuer: str) -> IssuerRecord | None:
-    """What the tenant of this slug trusts an issuer with; None if it does not."""
+    """The issuer as the tenant of this slug trusts it; None if it does not."""
     row = await session.fetchrow(queries.find_issuer, tenant=tenant, issuer=issuer)
     return IssuerRecord(**{**row, "rules": rules_as_stored(row["rules"])}) if row else None
 

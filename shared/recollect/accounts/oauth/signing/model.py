@@ -1,4 +1,4 @@
-"""Signing keys (ES256), and how their private part is kept: encrypted under a key derived from RECOLLECT_KEY_SECRET."""
+"""Signing keys (ES256). Their private part is stored encrypted, under a key derived from RECOLLECT_KEY_SECRET."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -11,17 +11,17 @@ from recollect.platform.encryption import Cipher
 
 ALGORITHM = "ES256"
 ROTATED_AFTER = timedelta(days=30)
-"""The database adds no key while there is one that is younger (migration 0024)."""
+"""Age at which a key is replaced. The database adds no key while there is a younger one (migration 0024)."""
 
 PUBLISHED_BEFORE_USE = timedelta(minutes=5)
-"""So long is a new key published before it signs, where there is an older one: verifiers remember what they read."""
+"""How long a new key is published before it signs, if there is an older one: verifiers cache keys."""
 
 ID_TOKEN_LIFETIME = timedelta(minutes=15)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredKey:
-    """A signing key as it is stored. `fingerprint`: of the secret that the private part is encrypted under."""
+    """A signing key as it is stored. `fingerprint`: of the secret under which the private part is encrypted."""
 
     id: str
     fingerprint: bytes
@@ -32,7 +32,7 @@ class StoredKey:
 
 @dataclass(frozen=True, slots=True)
 class Vault:
-    """Encrypts and decrypts private parts; made of the secret that keys are hashed with."""
+    """Encrypts and decrypts private parts, under the secret with which API keys are hashed."""
 
     cipher: Cipher
 
@@ -43,24 +43,24 @@ class Vault:
 
     @property
     def fingerprint(self) -> bytes:
-        """Which secret it is, without telling anything of it."""
+        """The fingerprint of the secret, which reveals nothing of it."""
         return self.cipher.fingerprint
 
     @property
     def fingerprints(self) -> frozenset[bytes]:
-        """Those of all secrets of which it opens keys."""
+        """The fingerprints of all secrets whose keys it can decrypt."""
         return frozenset(cipher.fingerprint for cipher in (self.cipher, *self.cipher.others))
 
     def new_key(self) -> StoredKey:
         """A new signing key, to be stored."""
-        made = ECKey.generate_key("P-256", private=True)
-        key_id = made.thumbprint()
-        encrypted = self.cipher.encrypt(msgspec.json.encode(made.as_dict(private=True)), bound_to=key_id)
-        public = {**made.as_dict(private=False), "kid": key_id, "use": "sig", "alg": ALGORITHM}
+        key = ECKey.generate_key("P-256", private=True)
+        key_id = key.thumbprint()
+        encrypted = self.cipher.encrypt(msgspec.json.encode(key.as_dict(private=True)), bound_to=key_id)
+        public = {**key.as_dict(private=False), "kid": key_id, "use": "sig", "alg": ALGORITHM}
         return StoredKey(key_id, self.fingerprint, public, encrypted, datetime.min)
 
     def open(self, stored: StoredKey) -> ECKey:
-        """The key with its private part. Raises ValueError for one of another secret, or that was tampered with."""
+        """The key with its private part. Raises ValueError for a key of another secret, or that was tampered with."""
         try:
             private = self.cipher.decrypt(stored.private_key, bound_to=stored.id)
         except ValueError:

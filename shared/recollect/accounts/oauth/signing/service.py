@@ -11,20 +11,20 @@ from recollect.platform.db import Database
 
 
 async def public_keys(db: Database) -> list[dict[str, Any]]:
-    """The public parts of all keys of which something that holds may be signed."""
+    """The public parts of all keys that may have signed tokens that are still valid."""
     async with db.system() as session:
         return [key.public_key for key in await store.list_keys(session)]
 
 
 async def sign(db: Database, vault: Vault, claims: dict[str, Any]) -> str:
-    """The claims as a JWT, signed with the key of now; a new one is made where that is old."""
+    """The claims as a JWT, signed with the present key; a new key is made if that is old."""
     stored = await _signing_key(db, vault)
     header = {"alg": ALGORITHM, "kid": stored.id, "typ": "JWT"}
     return jwt.encode(header, claims, vault.open(stored), algorithms=[ALGORITHM])
 
 
 async def _signing_key(db: Database, vault: Vault) -> StoredKey:
-    """The newest key that who verifies can know of, or the only one."""
+    """The newest key that verifiers can have read, or the only one."""
     async with db.system() as session:
         keys = _own(await store.list_keys(session), vault)
         now = datetime.now(UTC)
@@ -35,7 +35,7 @@ async def _signing_key(db: Database, vault: Vault) -> StoredKey:
 
 
 def _is_due(keys: list[StoredKey], vault: Vault, now: datetime) -> bool:
-    """Whether a new key is to be made: there is none of the secret of now that is young."""
+    """Whether a new key is to be made: no key of the present secret is young."""
     newest = next((key for key in keys if key.fingerprint == vault.fingerprint), None)
     return newest is None or newest.created_at < now - ROTATED_AFTER
 

@@ -1,4 +1,4 @@
-"""One function per query of `queries.sql`. Signing keys are nobody's: each goes through a SECURITY DEFINER function."""
+"""One function per query of `queries.sql`. Each query calls a SECURITY DEFINER function, since keys have no tenant."""
 
 from recollect.accounts.oauth.signing.model import StoredKey
 from recollect.platform.sql import Queries
