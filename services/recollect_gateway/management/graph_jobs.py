@@ -55,12 +55,12 @@ class StartExportBody(Struct, frozen=True, forbid_unknown_fields=True):
 
     format: FormatName = "json"
     filter: ExportFilterBody | None = None
-    told_as_of: AsOf | None = field(default=None, name="as_of")
+    raw_as_of: AsOf | None = field(default=None, name="as_of")
 
     @property
     def as_of(self) -> str | None:
         """The revision or time to read at; None for now."""
-        return as_text(self.told_as_of)
+        return as_text(self.raw_as_of)
 
 
 class ReembedRequest(Struct, frozen=True, forbid_unknown_fields=True):

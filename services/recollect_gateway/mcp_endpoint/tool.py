@@ -30,12 +30,12 @@ class Arguments(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_o
 class ReadArguments(Arguments, kw_only=True, frozen=True):
     """Base of the arguments of a tool that can read the past."""
 
-    told_as_of: AsOf | None = msgspec.field(default=None, name="as_of")
+    raw_as_of: AsOf | None = msgspec.field(default=None, name="as_of")
 
     @property
     def as_of(self) -> str | None:
         """The revision or time to read at; None for now."""
-        return as_text(self.told_as_of)
+        return as_text(self.raw_as_of)
 
 
 @dataclass(frozen=True, slots=True)
