@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import asyncpg
 
-from recollect.platform.caller_changes import told_at_the_end
+from recollect.platform.caller_changes import notify_callers_changed_at_end
 from recollect.platform.connections import connecting, session_settings
 from recollect.platform.driver_errors import translated_errors
 from recollect.platform.operator_sessions import Operator
@@ -45,15 +45,19 @@ class OperatorDatabase:
     async def session(self, identity: OperatorIdentity | None = None) -> AsyncIterator[Operator]:
         """A connection for an operator; None while the operator is not known yet. Raises Unavailable."""
         async with (
-            told_at_the_end(self._settings) as on_acted,
+            notify_callers_changed_at_end(self._settings) as on_callers_changed,
             translated_errors(),
             self._pool.acquire(timeout=self._settings.database_acquire_seconds) as connection,
         ):
             if identity is None:
-                operator = Operator(connection, on_acted=on_acted, cell=self._cell)
+                operator = Operator(connection, on_callers_changed=on_callers_changed, cell=self._cell)
             else:
                 operator = Operator(
-                    connection, on_acted=on_acted, actor=identity.actor, address=identity.address, cell=self._cell
+                    connection,
+                    on_callers_changed=on_callers_changed,
+                    actor=identity.actor,
+                    address=identity.address,
+                    cell=self._cell,
                 )
             async with told_outdated(operator):
                 yield operator

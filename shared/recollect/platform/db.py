@@ -18,7 +18,7 @@ from asyncpg.pool import PoolConnectionProxy
 
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, TenantMoving, TenantReadOnly, TenantSuspended, Unavailable
-from recollect.platform.caller_changes import OnActed
+from recollect.platform.caller_changes import OnCallersChanged
 from recollect.platform.connections import (
     APP_ROLE,
     connecting,
@@ -99,14 +99,14 @@ class Database:
         on_commit: OnCommit | None = None,
         *,
         on_written: OnWritten | None = None,
-        on_acted: OnActed | None = None,
+        on_callers_changed: OnCallersChanged | None = None,
         reserved: asyncpg.Pool | None = None,
         local: str = "",
         replica: "Replica | None" = None,
     ) -> None:
         self._pool, self._reserved = pool, reserved or pool
         self._acquire_seconds, self._lock_seconds = settings.database_acquire_seconds, settings.lock_timeout_seconds
-        self._on_commit, self._on_written, self._on_acted = on_commit, on_written, on_acted
+        self._on_commit, self._on_written, self._on_callers_changed = on_commit, on_written, on_callers_changed
         self._tenants = Shares(math.ceil(settings.database_pool_size * settings.database_tenant_share))
         self._writers = Shares(MAX_WRITERS)
         self._participant: Participant | None = None
@@ -128,7 +128,7 @@ class Database:
         settings: Settings,
         on_commit: OnCommit | None = None,
         on_written: OnWritten | None = None,
-        on_acted: OnActed | None = None,
+        on_callers_changed: OnCallersChanged | None = None,
         replica: "Replica | None" = None,
         answer_seconds: float | None = None,
     ) -> AsyncIterator[Self]:
@@ -166,7 +166,7 @@ class Database:
                 settings,
                 on_commit,
                 on_written=on_written,
-                on_acted=on_acted,
+                on_callers_changed=on_callers_changed,
                 reserved=reserved,
                 local=local,
                 replica=replica,
@@ -243,8 +243,8 @@ class Database:
                     raise_service_read_only(error)
                 raise
             finally:
-                if transaction.acted and self._on_acted:  # Even where it is not known whether it committed.
-                    self._on_acted(caller.tenant_id)
+                if transaction.acted and self._on_callers_changed:  # Even where it is not known whether it committed.
+                    self._on_callers_changed(caller.tenant_id)
             if not keep:
                 return
             if status != "COMMIT":  # An error was swallowed: PostgreSQL rolled back.

@@ -16,7 +16,7 @@ from redis.asyncio import Redis
 
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, TenantMoving, Unavailable
-from recollect.platform.caller_changes import OnActed
+from recollect.platform.caller_changes import OnCallersChanged
 from recollect.platform.cells import store
 from recollect.platform.cells.model import ELSEWHERE_SECONDS, REMEMBERED, memory_key, served_in_both, tenant_of
 from recollect.platform.cells.switches import end_switches
@@ -46,7 +46,7 @@ class Cells(Database):
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, settings: Settings, redis: Redis, on_written: OnWritten, on_acted: OnActed | None = None
+        cls, settings: Settings, redis: Redis, on_written: OnWritten, on_callers_changed: OnCallersChanged | None = None
     ) -> AsyncIterator[Self]:
         """All cells of the settings, each of which wakes its own workers. They connect when they are first used."""
         async with AsyncExitStack() as stack:
@@ -59,7 +59,7 @@ class Cells(Database):
                     settings=cell_settings,
                     on_commit=wakeups.notify,
                     on_written=on_written,
-                    on_acted=on_acted,
+                    on_callers_changed=on_callers_changed,
                     replica=await stack.enter_async_context(replica_of(cell_settings)),
                 )
                 return await stack.enter_async_context(database)
