@@ -9,7 +9,7 @@ from recollect.platform.caller_changes import notify_callers_changed_at_end
 from recollect.platform.connections import connecting, session_settings
 from recollect.platform.driver_errors import translated_errors
 from recollect.platform.operator_sessions import Operator
-from recollect.platform.schema.service import told_outdated
+from recollect.platform.schema.service import translated_schema_errors
 from recollect.settings import Settings
 from recollect.settings.cells import HOME
 from recollect_operator.identity import OperatorIdentity
@@ -59,5 +59,5 @@ class OperatorDatabase:
                     address=identity.address,
                     cell=self._cell,
                 )
-            async with told_outdated(operator):
+            async with translated_schema_errors(operator):
                 yield operator

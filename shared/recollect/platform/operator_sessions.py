@@ -10,7 +10,7 @@ from recollect.caller import OPERATOR, Caller
 from recollect.platform.caller_changes import OnCallersChanged, notify_callers_changed_at_end
 from recollect.platform.connections import OWNER_ROLE, session_settings, translated_connection_errors
 from recollect.platform.driver_errors import translated_errors
-from recollect.platform.schema.service import told_outdated
+from recollect.platform.schema.service import translated_schema_errors
 from recollect.platform.transactions import AnyConnection, Session, Transaction
 from recollect.settings import Settings
 from recollect.settings.cells import HOME
@@ -55,7 +55,7 @@ class Operator(Session):
                 )
             operator = cls(connection, on_callers_changed=on_callers_changed)
             try:
-                async with told_outdated(operator):
+                async with translated_schema_errors(operator):
                     yield operator
             finally:
                 await connection.close()
