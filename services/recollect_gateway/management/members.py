@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 from recollect.accounts.members import service as members
 from recollect.accounts.members.model import Invitation, Member
-from recollect.accounts.members.sending import invite_and_tell
+from recollect.accounts.members.sending import invite_and_send
 from recollect.accounts.people.model import MAX_EMAIL
 from recollect.caller import Caller, Role
 from recollect.platform.db import Database
@@ -150,7 +150,7 @@ class InvitationController(Controller):
         It is sent by mail where the deployment sends any: what cannot be sent is refused. Elsewhere its link is in this
         answer and nowhere else.
         """
-        sent = await invite_and_tell(
+        sent = await invite_and_send(
             db, request.user, data.email, data.role, mailer=state.mailer, settings=state.settings
         )
         return IssuedInvitationBody(**_fields(sent.invitation), sent=sent.link is None, link=sent.link)
