@@ -46,7 +46,7 @@ from recollect_gateway.mcp_endpoint.rounds import Round, round_of
 from recollect_gateway.mcp_endpoint.schema import listed_schema, outline
 from recollect_gateway.mcp_endpoint.tasks.handlers import TaskHandlers
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
-from recollect_gateway.parsing import parse_beside, parse_leniently
+from recollect_gateway.parsing import parse_in_thread, parse_leniently
 from recollect_gateway.tracing import forget_tool_name
 
 INSTRUCTIONS = (
@@ -172,7 +172,7 @@ async def _parse_arguments(request: McpRequest, tool: ToolSpec, arguments: dict[
     """Parse the arguments into the tool's struct; those of a large body are parsed beside the event loop."""
     if request.body.received < LARGE or isinstance(request.sender, Unavailable):
         return parse_leniently(tool.arguments, arguments)
-    return await parse_beside(request.caller.tenant_id, tool.arguments, arguments, parse_leniently)
+    return await parse_in_thread(request.caller.tenant_id, tool.arguments, arguments, parse_leniently)
 
 
 def create_server(services: Services, offer: Offer) -> Server[Any]:
