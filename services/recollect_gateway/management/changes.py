@@ -28,7 +28,7 @@ from recollect_gateway.guards import caller_renewal, mirrors, open_stream
 from recollect_gateway.management.nodes import Kinds, Tags
 from recollect_gateway.management.pages import Cursor, Limit, place_of
 from recollect_gateway.parsing import check_text
-from recollect_gateway.streams import DRAINING, Look, Stream
+from recollect_gateway.streams import DRAINING, PollResult, Stream
 
 AnyRequest = Request[Caller, Any, State]
 Revision = Annotated[
@@ -162,14 +162,14 @@ class ChangeStream:
             yield server_sent.event("refetch", {"revision": self.reached}, place=place)
         else:
             yield server_sent.reached(place)
-        async for page in self.stream.follow(self._look):
+        async for page in self.stream.follow(self._poll):
             yield server_sent.SILENCE if page is None else _events_of(self.graph_id, page)
         yield server_sent.event("end", {"reason": self.stream.ended or DRAINING})
 
-    async def _look(self, caller: Caller) -> Look[FoundChanges]:
+    async def _poll(self, caller: Caller) -> PollResult[FoundChanges]:
         page = await self.stream.shared((self.graph_id, self.only, self.reached), partial(self._read, caller))
         news, self.reached = page.reached > self.reached, page.reached
-        return Look(page if news else None, page.more)
+        return PollResult(page if news else None, page.more)
 
     async def _read(self, caller: Caller) -> FoundChanges:
         async with Call(caller, self.services, "changes", read_only=True).transaction() as tx:
