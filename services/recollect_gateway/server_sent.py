@@ -13,7 +13,7 @@ HEADERS = {
 }
 """Headers that keep proxies from holding events back, and from caching them."""
 
-SILENCE = b":\n\n"
+KEEP_ALIVE = b":\n\n"
 """A comment, which says that nothing happened and that the connection is there."""
 
 

@@ -163,7 +163,7 @@ class ChangeStream:
         else:
             yield server_sent.reached(place)
         async for page in self.stream.follow(self._poll):
-            yield server_sent.SILENCE if page is None else _events_of(self.graph_id, page)
+            yield server_sent.KEEP_ALIVE if page is None else _events_of(self.graph_id, page)
         yield server_sent.event("end", {"reason": self.stream.ended or DRAINING})
 
     async def _poll(self, caller: Caller) -> PollResult[FoundChanges]:

@@ -145,7 +145,7 @@ class _KeepAlive:
     async def _send_comments(self) -> None:
         await self._send({"type": "http.response.start", "status": 200, "headers": _EVENT_HEADERS})
         while not self._is_over.is_set():
-            await self._send({"type": "http.response.body", "body": server_sent.SILENCE, "more_body": True})
+            await self._send({"type": "http.response.body", "body": server_sent.KEEP_ALIVE, "more_body": True})
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._is_over.wait(), self._seconds)
 
