@@ -116,7 +116,7 @@ class McpEndpoint:
         request: AnyRequest = Request(scope)
         async with AsyncExitStack() as stack:
             try:
-                with anyio.CancelScope() as preparing, departure_of(scope).ends(preparing.cancel):
+                with anyio.CancelScope() as preparing, departure_of(scope).callback(preparing.cancel):
                     ready = await self._prepare(request, receive, send, stack)
                 if preparing.cancelled_caught or ready is None:
                     return  # The client left before its message was complete: nobody waits for an answer.

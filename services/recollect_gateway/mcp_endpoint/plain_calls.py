@@ -109,7 +109,7 @@ async def answer_plainly(
 
     While the call is at work, an empty comment goes to `send_keep_alive` every `keep_alive_seconds`.
     """
-    with anyio.CancelScope() as serving, departure_of(call.scope).ends(serving.cancel):
+    with anyio.CancelScope() as serving, departure_of(call.scope).callback(serving.cancel):
         keep_alive = _KeepAlive(send_keep_alive, keep_alive_seconds)
         try:
             response = await _respond(server, call)
