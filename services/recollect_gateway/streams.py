@@ -87,7 +87,7 @@ class Stream:
     async def _poll(self, poll: Callable[[Caller], Awaitable[PollResult[T]]]) -> PollResult[T] | None:
         """The result of a poll; None where the database is away or busy now."""
         try:
-            async with self.streams.admission.at_work(self.caller):
+            async with self.streams.admission.take_slot(self.caller):
                 self.caller = await self.renew()
                 return await poll(self.caller)
         except (Unavailable, TooManyRequests):
