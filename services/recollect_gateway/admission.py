@@ -109,7 +109,7 @@ class Admission:
         key = caller.tenant_id, limit  # Where the plan changes, new calls have new places.
         async with AsyncExitStack() as stack:
             try:
-                place = self._calls.held(key, wait_seconds=CALL_WAIT_SECONDS, limit=limit, queue=limit)
+                place = self._calls.hold(key, wait_seconds=CALL_WAIT_SECONDS, limit=limit, queue=limit)
                 await stack.enter_async_context(place)
             except TimeoutError:
                 metrics.record_refused_request("concurrent_calls")

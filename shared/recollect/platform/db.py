@@ -349,7 +349,7 @@ class Database:
             try:
                 key = caller.tenant_id, graph
                 async with elsewhere():
-                    await stack.enter_async_context(self._writers.held(key, wait_seconds=self._lock_seconds))
+                    await stack.enter_async_context(self._writers.hold(key, wait_seconds=self._lock_seconds))
             except TimeoutError:
                 raise Unavailable("Other writes hold this graph. Try again.", code=ErrorCode.BUSY) from None
             yield await stack.enter_async_context(self.transaction(caller, keep=keep, keyed=keyed))
@@ -393,7 +393,7 @@ class Database:
     async def _acquired(self, tenant_id: UUID) -> AsyncIterator[PoolConnectionProxy]:
         """A connection of the pool; the waits for the tenant's share and for the pool have one time limit."""
         began = time.monotonic()
-        async with self._tenants.held(tenant_id, wait_seconds=self._acquire_seconds):
+        async with self._tenants.hold(tenant_id, wait_seconds=self._acquire_seconds):
             remaining = max(self._acquire_seconds - (time.monotonic() - began), 0.01)
             async with self._pool.acquire(timeout=remaining) as connection:
                 yield connection

@@ -92,7 +92,7 @@ class Mailer:
             async with (
                 elsewhere(),
                 asyncio.timeout(self._seconds),
-                self._places.held(None, wait_seconds=self._seconds, queue=MAX_WAITING - AT_ONCE),
+                self._places.hold(None, wait_seconds=self._seconds, queue=MAX_WAITING - AT_ONCE),
             ):
                 await self._hand_over(message, letter.to)
         except (aiosmtplib.SMTPException, HeaderParseError, ValueError, OSError) as error:

@@ -160,9 +160,9 @@ class Outbound:
             async with (
                 elsewhere(),
                 asyncio.timeout(self._seconds),
-                self._requests_each.held(asker.name, wait_seconds=wait),
+                self._requests_each.hold(asker.name, wait_seconds=wait),
                 asker.within(self._requests_of_crowds, wait_seconds=wait),
-                self._requests.held(None, wait_seconds=wait),
+                self._requests.hold(None, wait_seconds=wait),
             ):
                 target = self._parse(url, "url")
                 addresses = await self._addresses(target, asker)
@@ -251,7 +251,7 @@ class _Asker:
 
     def within(self, shares: Shares, *, wait_seconds: float) -> AbstractAsyncContextManager[None]:
         """A place in the crowd's share; nothing is needed without a crowd."""
-        return nullcontext() if self.crowd is None else shares.held(self.crowd, wait_seconds=wait_seconds)
+        return nullcontext() if self.crowd is None else shares.hold(self.crowd, wait_seconds=wait_seconds)
 
 
 class _Names:
@@ -277,7 +277,7 @@ class _Names:
 
     async def _look_up(self, host: str, asker: _Asker, wait_seconds: float) -> list[str]:
         async with (
-            self._each.held(asker.name, wait_seconds=wait_seconds),
+            self._each.hold(asker.name, wait_seconds=wait_seconds),
             asker.within(self._of_crowds, wait_seconds=wait_seconds),
         ):
             return await asyncio.get_running_loop().run_in_executor(self._threads, _system_addresses, host)

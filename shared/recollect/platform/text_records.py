@@ -44,8 +44,8 @@ class TextRecords:
         try:
             async with (
                 elsewhere(),
-                self._lookups_each.held(asked_by, wait_seconds=SECONDS),
-                self._lookups.held(None, wait_seconds=SECONDS),
+                self._lookups_each.hold(asked_by, wait_seconds=SECONDS),
+                self._lookups.hold(None, wait_seconds=SECONDS),
             ):
                 answer = await self._resolver().resolve(name, "TXT", lifetime=SECONDS, search=False)
         except (dns.resolver.NXDOMAIN, dns.resolver.NoAnswer):
