@@ -70,7 +70,7 @@ async def test_its_slot_is_free_while_nobody_answers(asked: Callable[[], Abstrac
             await ask()
 
     async def is_free() -> bool:
-        return not queue.held("tenant")
+        return not queue.slots_of("tenant")
 
     async with asked() as ask:
         at_work = asyncio.Event()
