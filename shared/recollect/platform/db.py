@@ -31,7 +31,7 @@ from recollect.platform.driver_errors import raise_service_read_only, translated
 from recollect.platform.metrics import used_connection
 from recollect.platform.shared_connections import local_settings
 from recollect.platform.shares import Shares
-from recollect.platform.slots import elsewhere, give_way
+from recollect.platform.slots import give_way, released_slot
 from recollect.platform.sql import Query
 from recollect.platform.transactions import (
     ROLLBACK_SECONDS,
@@ -348,7 +348,7 @@ class Database:
         async with AsyncExitStack() as stack:
             try:
                 key = caller.tenant_id, graph
-                async with elsewhere():
+                async with released_slot():
                     await stack.enter_async_context(self._writers.hold(key, wait_seconds=self._lock_seconds))
             except TimeoutError:
                 raise Unavailable("Other writes hold this graph. Try again.", code=ErrorCode.BUSY) from None

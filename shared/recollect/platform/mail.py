@@ -22,7 +22,7 @@ import structlog
 
 from recollect.mail_url import MailSecurity, MailServer, read_mail_url
 from recollect.platform.shares import Shares
-from recollect.platform.slots import elsewhere
+from recollect.platform.slots import released_slot
 from recollect.printable import controls
 from recollect.settings import Settings
 
@@ -90,7 +90,7 @@ class Mailer:
         try:
             message = self._message(letter)
             async with (
-                elsewhere(),
+                released_slot(),
                 asyncio.timeout(self._seconds),
                 self._places.hold(None, wait_seconds=self._seconds, queue=MAX_WAITING - AT_ONCE),
             ):

@@ -23,7 +23,7 @@ import structlog
 from recollect.errors import InvalidInput
 from recollect.platform.public_networks import PublicNetworks, is_loopback
 from recollect.platform.shares import Shares
-from recollect.platform.slots import elsewhere
+from recollect.platform.slots import released_slot
 from recollect.settings import Settings
 
 MAX_BODY_BYTES = 64 * 1024
@@ -158,7 +158,7 @@ class Outbound:
         wait = self._seconds
         try:
             async with (
-                elsewhere(),
+                released_slot(),
                 asyncio.timeout(self._seconds),
                 self._requests_each.hold(asker.name, wait_seconds=wait),
                 asker.within(self._requests_of_crowds, wait_seconds=wait),

@@ -11,7 +11,7 @@ import dns.resolver
 import structlog
 
 from recollect.platform.shares import Shares
-from recollect.platform.slots import elsewhere
+from recollect.platform.slots import released_slot
 from recollect.settings import Settings
 
 SECONDS = 5.0
@@ -43,7 +43,7 @@ class TextRecords:
         """
         try:
             async with (
-                elsewhere(),
+                released_slot(),
                 self._lookups_each.hold(asked_by, wait_seconds=SECONDS),
                 self._lookups.hold(None, wait_seconds=SECONDS),
             ):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from recollect.platform import fair_queue, slots
 from recollect.platform.fair_queue import GAP_SECONDS, LATELY_SECONDS, FairQueue
-from recollect.platform.slots import Slot, elsewhere, held_slot
+from recollect.platform.slots import Slot, held_slot, released_slot
 from tests.support.gateway import eventually, until
 
 
@@ -264,7 +264,7 @@ async def test_who_waits_for_something_else_lets_others_work_and_then_goes_first
         async with held_slot(queue, "a", wait_seconds=1000):
             order.append(name)
             if name == "first":
-                async with elsewhere():
+                async with released_slot():
                     await back.wait()
                     assert queue.slots_of("a") == 1, "another has it meanwhile"
                 order.append("first again")
@@ -274,7 +274,7 @@ async def test_who_waits_for_something_else_lets_others_work_and_then_goes_first
 
     await asyncio.gather(*map(ask, ("first", "second", "third")))
     assert order == ["first", "second", "first again", "third"]
-    async with elsewhere():  # Where no call is at hand, as in a worker.
+    async with released_slot():  # Where no call is at hand, as in a worker.
         assert queue.slots_of("a") == 0
 
 
@@ -282,7 +282,7 @@ async def test_who_is_cancelled_elsewhere_takes_no_slot_again() -> None:
     queue, gone = FairQueue(1), asyncio.Event()
 
     async def ask() -> None:
-        async with held_slot(queue, "a", wait_seconds=1000), elsewhere():
+        async with held_slot(queue, "a", wait_seconds=1000), released_slot():
             gone.set()
             await asyncio.Event().wait()
 
