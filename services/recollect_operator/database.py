@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import asyncpg
 
 from recollect.platform.caller_changes import notify_callers_changed_at_end
-from recollect.platform.connections import connecting, session_settings
+from recollect.platform.connections import connect_as, session_settings
 from recollect.platform.driver_errors import translated_errors
 from recollect.platform.operator_sessions import Operator
 from recollect.platform.schema.service import translated_schema_errors
@@ -32,7 +32,7 @@ class OperatorDatabase:
         """A pool that connects when it is first used."""
         pool = asyncpg.create_pool(
             url,
-            connect=connecting(role, settings),
+            connect=connect_as(role, settings),
             min_size=0,
             max_size=CONNECTIONS,
             timeout=settings.database_acquire_seconds,

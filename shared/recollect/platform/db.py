@@ -21,7 +21,7 @@ from recollect.errors import ErrorCode, TenantMoving, TenantReadOnly, TenantSusp
 from recollect.platform.caller_changes import OnCallersChanged
 from recollect.platform.connections import (
     APP_ROLE,
-    connecting,
+    connect_as,
     keep_session,
     record_failures,
     register_types,
@@ -143,7 +143,7 @@ class Database:
         def create_pool(size: int, name: str) -> asyncpg.Pool:
             return asyncpg.create_pool(
                 url,
-                connect=record_failures(connecting(role, settings, local), name, settings),
+                connect=record_failures(connect_as(role, settings, local), name, settings),
                 min_size=0,
                 max_size=size,
                 init=register_types,
