@@ -13,7 +13,7 @@ from recollect.graph.nodes.model import NewFact, NodeFields, NodeRef, Rewrite, u
 from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import Key, NewObservation, Observation
 from recollect.memory.model import NewMemory, Remembered, RememberOutcome, expiry
-from recollect.platform.computing import each
+from recollect.platform.computing import map_yielding
 from recollect.platform.transactions import Transaction
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.model import NearDuplicate, Question
@@ -68,9 +68,9 @@ async def _remember_facts(
             places.setdefault((item.text, item.thread), []).append(place)
     if not places:
         return {}
-    merged = await each(places.values(), lambda group: _merged(items[place] for place in group))
+    merged = await map_yielding(places.values(), lambda group: _merged(items[place] for place in group))
     paths = [f"items.{group[0]}.kind" for group in places.values()]
-    new_facts = await each(merged, lambda item: _fact(item, revision.at))
+    new_facts = await map_yielding(merged, lambda item: _fact(item, revision.at))
     facts = await nodes.create_facts(tx, revision, new_facts, paths=paths)
     heads = await nodes.read_heads(tx, revision.graph, [fact.id for fact in facts if fact.known])
     fields = {
@@ -100,10 +100,10 @@ async def _remember_observations(
             groups.setdefault((named[name].id, item.text, item.thread), []).append(place)
     if not groups:
         return {}
-    merged_items = await each(groups.values(), lambda group: _merged(items[place] for place in group))
+    merged_items = await map_yielding(groups.values(), lambda group: _merged(items[place] for place in group))
     merged = dict(zip(groups, merged_items, strict=True))
     names = {node.id: name for name, node in named.items()}
-    new = await each(merged, lambda key: _observation(merged[key], names[key[0]], revision.at))
+    new = await map_yielding(merged, lambda key: _observation(merged[key], names[key[0]], revision.at))
     added = {o.key: o for o in await observations.add_observations(tx, revision, new, across_threads=False)}
     known = await _update(tx, revision, {key: item for key, item in merged.items() if key not in added})
     outcomes = {key: (RememberOutcome.NEW if key in added else known[key][1]) for key in groups}
@@ -121,7 +121,7 @@ async def _update(
     """Update known observations with the attributes of these items."""
     stored = await observations.find_observations(tx, revision, [key[:2] for key in items])
     before = {key: stored[key] for key in items}
-    updated = await each(before, lambda key: _updated_observation(before[key], items[key], revision.at))
+    updated = await map_yielding(before, lambda key: _updated_observation(before[key], items[key], revision.at))
     after = dict(zip(before, updated, strict=True))
     await observations.rewrite(tx, revision, list(before.values()), list(after.values()))
     return {

@@ -13,7 +13,7 @@ from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields, NodeHead, NodeRef, Rewrite, unique
 from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import NewObservation, Observation
-from recollect.platform.computing import each
+from recollect.platform.computing import map_yielding
 from recollect.platform.transactions import Transaction
 from recollect.transfer.expired import hangs_on_expired
 from recollect.transfer.formats.decoding import ParsedRecord
@@ -166,7 +166,9 @@ async def _observe(
     records = [*fresh.values(), *(one.record for one in known.values())]
     added: list[Observation] = []
     for told in (True, False):  # A file without threads has an observation once, whatever thread it is from.
-        of_records = await each([r for r in records if bool(r.said) is told], lambda record: list(_statements(record)))
+        of_records = await map_yielding(
+            [r for r in records if bool(r.said) is told], lambda record: list(_statements(record))
+        )
         new = [said for statements in of_records for said in statements]
         if new:
             added += await observations.add_observations(

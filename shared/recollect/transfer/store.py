@@ -10,7 +10,7 @@ import asyncpg
 
 from recollect.graph.graphs.model import Graph
 from recollect.graph.nodes.model import any_case
-from recollect.platform.computing import each
+from recollect.platform.computing import map_yielding
 from recollect.platform.sql import Queries
 from recollect.platform.transactions import Transaction
 from recollect.transfer.formats.writer import ExportedEdge, ExportedNode
@@ -53,7 +53,7 @@ async def nodes_as_of(
         max_bytes=max_bytes,
         named=named,
     )
-    nodes = await each(_shown(rows), _exported_node)
+    nodes = await map_yielding(_shown(rows), _exported_node)
     return ExportPage(nodes, rows[-1]["id"] if rows else None)
 
 
@@ -73,7 +73,7 @@ async def relations_as_of(
         max_bytes=max_bytes,
         named=named,
     )
-    edges = await each(_shown(rows), _exported_edge)
+    edges = await map_yielding(_shown(rows), _exported_edge)
     return ExportPage(edges, rows[-1]["id"] if rows else None)
 
 

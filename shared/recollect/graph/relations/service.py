@@ -26,7 +26,7 @@ from recollect.graph.relations.model import (
     Walk,
 )
 from recollect.graph.relations.store import RemovedRelation
-from recollect.platform.computing import each
+from recollect.platform.computing import map_yielding
 from recollect.platform.transactions import Transaction
 
 Key = tuple[UUID, UUID, str]
@@ -238,7 +238,7 @@ async def _between_names(tx: Transaction, revision: Revision, relations: Sequenc
 async def _distinct(edges: Sequence[NewEdge]) -> list[NewEdge]:
     """Each edge once: of several with the same key, the first."""
     firsts: dict[Key, NewEdge] = {}
-    await each(edges, lambda edge: firsts.setdefault(_key(edge), edge))
+    await map_yielding(edges, lambda edge: firsts.setdefault(_key(edge), edge))
     return list(firsts.values())
 
 
@@ -311,5 +311,5 @@ async def _record_removed(revision: Revision, removed: Sequence[RemovedRelation]
     """Record the removed edges in the revision; return their ends."""
     revision.touch("relations_removed", [edge.id for edge in removed], relations=-len(removed))
     ends = set[UUID]()
-    await each(removed, lambda edge: ends.update((edge.from_node, edge.to_node)))
+    await map_yielding(removed, lambda edge: ends.update((edge.from_node, edge.to_node)))
     return ends

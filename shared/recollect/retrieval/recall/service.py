@@ -12,7 +12,7 @@ from recollect.graph.graphs.model import Graph
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.passages import service as passages
-from recollect.platform.computing import each, interleave
+from recollect.platform.computing import interleave, map_yielding
 from recollect.platform.metrics import record_audit, record_waiting
 from recollect.platform.transactions import Transaction
 from recollect.retrieval.recall import store
@@ -202,7 +202,7 @@ async def _match(tx: Transaction, question: Question, candidates: list[Candidate
         dates = evidence[candidate.id].dates if candidate.id in evidence else ()
         return structs.replace(candidate, win=wins.get(candidate.id), date=score_dates(times, candidate.at, dates))
 
-    return await each(candidates, matched)
+    return await map_yielding(candidates, matched)
 
 
 async def find_near_duplicates(

@@ -6,7 +6,7 @@ from msgspec import Meta, Struct
 
 from recollect.graph.relations.model import Subgraph
 from recollect.memory import reading
-from recollect.platform.computing import each
+from recollect.platform.computing import map_yielding
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import SubstringQuery
 from recollect_gateway.calls import Call
@@ -112,5 +112,8 @@ def _page(found: Subgraph, cut: str | None) -> Reply:
 
 async def _knowledge_graph(found: Subgraph) -> KnowledgeGraph:
     """A subgraph in the official shape."""
-    entities, relations = await each(found.entities, entity_out), await each(found.relations, relation_out)
+    entities, relations = (
+        await map_yielding(found.entities, entity_out),
+        await map_yielding(found.relations, relation_out),
+    )
     return KnowledgeGraph(entities, relations, found.next_offset)

@@ -8,7 +8,7 @@ from recollect.graph.nodes.model import unique
 from recollect.graph.relations.model import Direction, Walk
 from recollect.graph.traversal import service as traversal
 from recollect.graph.traversal.model import NamedPaths, Paths, PathSearch
-from recollect.platform.computing import Slices, each
+from recollect.platform.computing import Slices, map_yielding
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, cut_short, paged
 from recollect_gateway.mcp_endpoint.tool import Listing, ReadArguments, Reply
@@ -148,7 +148,10 @@ async def get_neighbors(call: Call, arguments: GetNeighbors) -> Reply | Listing:
             offset=arguments.offset,
             limit=arguments.limit or PAGE_ROWS,
         )
-    entities, relations = await each(found.entities, entity_out), await each(found.relations, relation_out)
+    entities, relations = (
+        await map_yielding(found.entities, entity_out),
+        await map_yielding(found.relations, relation_out),
+    )
     neighbours = unique(end for relation in relations for end in (relation.from_, relation.to) if end != arguments.name)
 
     def reply(page: list[str], next_offset: int | None) -> Reply:
@@ -169,8 +172,8 @@ async def extract_subgraph(call: Call, arguments: ExtractSubgraph) -> Reply | Li
             depth=arguments.depth,
             max_nodes=arguments.limit or PAGE_ROWS,
         )
-    entities = await each(found.subgraph.entities, entity_out)
-    relations = await each(found.subgraph.relations, relation_out)
+    entities = await map_yielding(found.subgraph.entities, entity_out)
+    relations = await map_yielding(found.subgraph.relations, relation_out)
 
     def reply(page: list[EntityOut], cut: str | None) -> Reply:
         left_out = {entity.name for entity in entities[len(page) :]}

@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.hierarchy.model import EntityPage, PageRequest
 from recollect.graph.relations.model import Subgraph
-from recollect.platform.computing import each
+from recollect.platform.computing import map_yielding
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged, paged_graph
 from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, ReadArguments, Reply
@@ -119,7 +119,7 @@ async def get_subtree(call: Call, arguments: Around) -> Reply | Listing:
 
 async def _entities(arguments: Paged, found: EntityPage) -> Reply | Listing:
     return paged(
-        await each(found.entities, organized),
+        await map_yielding(found.entities, organized),
         lambda rows, next_offset: bare(OrganizedEntities(rows, next_offset), more(next_offset)),
         limit=arguments.limit,
         offset=arguments.offset,

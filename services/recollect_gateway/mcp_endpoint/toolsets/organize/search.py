@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 from recollect.graph.relations.model import Subgraph
 from recollect.memory import reading
-from recollect.platform.computing import each
+from recollect.platform.computing import map_yielding
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import BooleanQuery, DateQuery, FuzzyQuery, RankedHit, RankedQuery, SubstringQuery
 from recollect_gateway.calls import Call
@@ -239,5 +239,8 @@ def _page(
 
 
 async def _graph(found: Subgraph) -> Reply:
-    entities, relations = await each(found.entities, organized), await each(found.relations, organized_relation)
+    entities, relations = (
+        await map_yielding(found.entities, organized),
+        await map_yielding(found.relations, organized_relation),
+    )
     return Reply(FoundGraph(entities, relations, found.next_offset), note=more(found.next_offset))
