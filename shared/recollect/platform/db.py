@@ -275,15 +275,16 @@ class Database:
         ask: Ask[T | None],
         *,
         person_id: UUID | None = None,
-        held_as: Callable[[], list[bytes]] | None = None,
+        stored_hashes: Callable[[], list[bytes]] | None = None,
         slug: str | None = None,
     ) -> T | None:
         """What `ask` finds in the first cell that has it, before a tenant is known; None where no cell has it.
 
         `by` is the secret or the name that is looked up; the process remembers in which cell it was found. With
         `person_id`, `ask` runs in a transaction of that person (`personal`), else in a session without a tenant; with
-        `slug`, in that tenant's cell alone. `held_as` returns the hashes under which the secret may be stored. Raises
-        Unavailable where nothing is found and a cell is away, or the tenant of the slug or of the secret is moving.
+        `slug`, in that tenant's cell alone. `stored_hashes` returns the hashes under which the secret may be stored.
+        Raises Unavailable where nothing is found and a cell is away, or the tenant of the slug or of the secret is
+        moving.
         """
         async with self.system() if person_id is None else self.personal(person_id) as session:
             return await ask(session)

@@ -229,7 +229,7 @@ async def _find(db: Database, secret: str, pepper: bytes) -> KeyRecord | None:
         return await found_under(pepper, lambda accepted: store.find_key(session, model.hash_secret(secret, accepted)))
 
     return await db.find_in_any_cell(
-        secret, find, held_as=lambda: hashes_under(pepper, lambda accepted: model.hash_secret(secret, accepted))
+        secret, find, stored_hashes=lambda: hashes_under(pepper, lambda accepted: model.hash_secret(secret, accepted))
     )
 
 

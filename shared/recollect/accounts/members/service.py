@@ -161,7 +161,7 @@ async def open_invitation(db: Database, secret: str, *, pepper: bytes) -> OpenIn
             )
 
         record = await db.find_in_any_cell(
-            secret, find, held_as=lambda: hashes_under(pepper, lambda accepted: hash_secret(secret, accepted))
+            secret, find, stored_hashes=lambda: hashes_under(pepper, lambda accepted: hash_secret(secret, accepted))
         )
     if (
         record is None

@@ -164,7 +164,7 @@ async def session_of(db: Database, secret: str, *, pepper: bytes) -> PersonSessi
         return await found_under(pepper, lambda accepted: store.find_session(session, hash_secret(secret, accepted)))
 
     record = await db.find_in_any_cell(
-        secret, find, held_as=lambda: hashes_under(pepper, lambda accepted: hash_secret(secret, accepted))
+        secret, find, stored_hashes=lambda: hashes_under(pepper, lambda accepted: hash_secret(secret, accepted))
     )
     now = datetime.now(UTC)
     if record is None or record.revoked_at is not None:

@@ -130,7 +130,7 @@ class Cells(Database):
         ask: Ask[T | None],
         *,
         person_id: UUID | None = None,
-        held_as: Callable[[], list[bytes]] | None = None,
+        stored_hashes: Callable[[], list[bytes]] | None = None,
         slug: str | None = None,
     ) -> T | None:
         """As of one database. Asks the cell where it was found before, then all cells at once if it is not there."""
@@ -142,9 +142,9 @@ class Cells(Database):
             self._holders.pop(key, None)
         slugs = None if slug is None else [slug]
         found = await self._find_among(await self._cells_named(slugs), key, ask, person_id)
-        if found is not None or (held_as is None and slugs is None):
+        if found is not None or (stored_hashes is None and slugs is None):
             return found
-        hashes = held_as() if held_as else []
+        hashes = stored_hashes() if stored_hashes else []
         before = await self._places_of(slugs, hashes)
         if not any(before.values()):
             return None

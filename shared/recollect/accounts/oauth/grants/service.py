@@ -91,7 +91,7 @@ async def find_tenant(db: Database, secret: str, *, pepper: bytes) -> UUID | Non
         return await found_under(pepper, lambda accepted: store.find_tenant(session, hash_secret(secret, accepted)))
 
     return await db.find_in_any_cell(
-        secret, find, held_as=lambda: hashes_under(pepper, lambda accepted: hash_secret(secret, accepted))
+        secret, find, stored_hashes=lambda: hashes_under(pepper, lambda accepted: hash_secret(secret, accepted))
     )
 
 
@@ -162,7 +162,7 @@ async def authenticate(db: Database, secret: str, *, resource: str | None, peppe
         )
 
     record = await db.find_in_any_cell(
-        secret, find, held_as=lambda: hashes_under(pepper, lambda accepted: hash_secret(secret, accepted))
+        secret, find, stored_hashes=lambda: hashes_under(pepper, lambda accepted: hash_secret(secret, accepted))
     )
     if record is None or record.revoked_at is not None or record.expires_at <= datetime.now(UTC):
         raise Unauthenticated(REFUSAL)
