@@ -109,13 +109,13 @@ class Outbound:
         self,
         url: str,
         *,
-        asked_by: Hashable,
+        on_behalf_of: Hashable,
         crowd: str | None = None,
         accept: str = "application/json",
         headers: Mapping[str, str] | None = None,
         max_bytes: int = MAX_BODY_BYTES,
     ) -> Answer:
-        """Send GET and return the answer. `asked_by`: on whose behalf, such as a tenant, from whose share it is taken.
+        """Send GET and return the answer. `on_behalf_of`: the caller, such as a tenant, whose share it counts in.
 
         `crowd`: the name of a group of askers of whom anybody may make any number, such as people: the group as a whole
         has a share, too.
@@ -124,19 +124,19 @@ class Outbound:
         type of the answer.
         """
         headers = {**(headers or {}), "Accept": accept}
-        return await self._request("GET", url, _Asker(asked_by, crowd), headers, None, max_bytes)
+        return await self._request("GET", url, _Asker(on_behalf_of, crowd), headers, None, max_bytes)
 
     async def post(
         self,
         url: str,
         content: bytes,
         *,
-        asked_by: Hashable,
+        on_behalf_of: Hashable,
         headers: Mapping[str, str],
         max_bytes: int = MAX_BODY_BYTES,
     ) -> Answer:
         """Send POST with a body, whose type is in `headers`, once at most; otherwise as `get`."""
-        return await self._request("POST", url, _Asker(asked_by), headers, content, max_bytes)
+        return await self._request("POST", url, _Asker(on_behalf_of), headers, content, max_bytes)
 
     def require_address(self, url: str, *, path: str) -> None:
         """Raise InvalidInput at `path` for a URL whose form we do not accept, without looking its host up."""

@@ -36,15 +36,15 @@ class TextRecords:
         self._servers = settings.dns_servers
         self._lookups, self._lookups_each = Shares(AT_ONCE), Shares(AT_ONCE_EACH)
 
-    async def at(self, name: str, *, asked_by: Hashable) -> frozenset[str] | None:
+    async def at(self, name: str, *, on_behalf_of: Hashable) -> frozenset[str] | None:
         """The TXT records at a name, each as one text; empty where there are none.
 
-        None where the look-up failed. `asked_by`: on whose behalf, from whose share it is taken.
+        None where the look-up failed. `on_behalf_of`: the caller whose share the look-up counts in.
         """
         try:
             async with (
                 released_slot(),
-                self._lookups_each.hold(asked_by, wait_seconds=SECONDS),
+                self._lookups_each.hold(on_behalf_of, wait_seconds=SECONDS),
                 self._lookups.hold(None, wait_seconds=SECONDS),
             ):
                 answer = await self._resolver().resolve(name, "TXT", lifetime=SECONDS, search=False)

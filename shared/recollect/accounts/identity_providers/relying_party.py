@@ -106,7 +106,7 @@ class RelyingParty:
         """
         headers = {"Authorization": f"Bearer {access_token}"}
         try:
-            answer = await self.outbound.get(userinfo, asked_by=tenant_id, headers=headers)
+            answer = await self.outbound.get(userinfo, on_behalf_of=tenant_id, headers=headers)
         except OutboundFailed:
             raise SignInRefused(UNAVAILABLE) from None
         told = _decoded(answer.body, dict[str, Any]) if answer.status == 200 else None
@@ -142,7 +142,7 @@ class RelyingParty:
         )
         try:
             answer = await self.outbound.post(
-                request.url, request.body.encode(), asked_by=tenant_id, headers=request.headers
+                request.url, request.body.encode(), on_behalf_of=tenant_id, headers=request.headers
             )
         except OutboundFailed:
             raise SignInRefused(UNAVAILABLE) from None
