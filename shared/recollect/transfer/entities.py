@@ -123,8 +123,9 @@ async def _create(
     parents = {name: node.id for name, node in found.items() if not node.placeholder}
     wanted = [fields_of(record, parents.get(record.parent_id or "")) for record in fresh.values()]
     began = [record.created_at for record in fresh.values()]
-    told = {name for name, record in fresh.items() if _lasts(record)}
-    return dict(zip(fresh, await nodes.create_nodes(tx, revision, wanted, began=began, told=told), strict=True))
+    observed = {name for name, record in fresh.items() if _lasts(record)}
+    ids = await nodes.create_nodes(tx, revision, wanted, began=began, names_with_observations=observed)
+    return dict(zip(fresh, ids, strict=True))
 
 
 def _lasts(record: EntityRecord) -> bool:
