@@ -83,8 +83,8 @@ class NewJob:
     """A job to create. If it is `unique` and an equal job is under way, that one is used instead.
 
     `cursor`: where its first step begins, if the call that starts it has done a part of the work.
-    A `held` job waits for its input. Since it has its own input, it equals no other job, unless `asked` describes the
-    input. Only a digest of `asked` is stored, since it may hold text.
+    A job that `is_held` waits for its input. Since it has its own input, it equals no other job, unless
+    `input_description` describes the input. Only a digest of that is stored, since it may hold text.
     """
 
     kind: str
@@ -92,16 +92,17 @@ class NewJob:
     arguments: dict[str, Any] = field(default_factory=dict)
     total: int | None = None
     unique: bool = True
-    held: bool = False
-    asked: bytes | None = None
+    is_held: bool = False
+    input_description: bytes | None = None
     cursor: dict[str, Any] = field(default_factory=dict)
 
     @property
     def digest(self) -> bytes | None:
         """The same 32 bytes for equal jobs; None for a job that equals no other."""
-        if not self.unique or (self.held and self.asked is None):
+        if not self.unique or (self.is_held and self.input_description is None):
             return None
-        identity = (self.kind, self.graph_id, self.arguments, *([] if self.asked is None else [self.asked]))
+        inputs = [] if self.input_description is None else [self.input_description]
+        identity = (self.kind, self.graph_id, self.arguments, *inputs)
         return hashlib.sha256(msgspec.json.encode(identity, order="deterministic")).digest()
 
 

@@ -58,8 +58,16 @@ async def start_export(tx: Transaction, export: Export, bounds: JobBounds) -> Jo
     imports need.
     """
     arguments = {"format": export.format, "revision": export.snapshot.revision}
-    asked = msgspec.json.encode(replace(export.only, tags=tuple(sorted({tag.casefold() for tag in export.only.tags}))))
-    new = NewJob(EXPORT_GRAPH, export.snapshot.graph_id, arguments, total=total_of(export), held=True, asked=asked)
+    tags = tuple(sorted({tag.casefold() for tag in export.only.tags}))
+    description = msgspec.json.encode(replace(export.only, tags=tags))
+    new = NewJob(
+        EXPORT_GRAPH,
+        export.snapshot.graph_id,
+        arguments,
+        total=total_of(export),
+        is_held=True,
+        input_description=description,
+    )
     if not tx.caller.may(Scope.MEMORY_WRITE):
         await jobs.require_few_kept(tx, new, MAX_READERS_FILES)
     job = await jobs.schedule(tx, new)
@@ -90,7 +98,7 @@ async def hold_import(
     graph = await (graphs.open_graph if check else _graph)(tx, graph_name)
     arguments: dict[str, object] = {"format": format_name, "strategy": str(strategy)}
     arguments |= {name: True for name, given in (("strict", strict), ("check", check)) if given}
-    job = await jobs.schedule(tx, NewJob(IMPORT_GRAPH, graph.id if graph else None, arguments, held=True))
+    job = await jobs.schedule(tx, NewJob(IMPORT_GRAPH, graph.id if graph else None, arguments, is_held=True))
     if graph is not None and not check:
         objects = named("graph", graph.id), named("job", job.id)
         await audit.record(tx, Action.GRAPH_IMPORTED, *objects, format=format_name)

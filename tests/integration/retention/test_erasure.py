@@ -154,7 +154,7 @@ async def _heads(agent: Agent, tx: Any, graph: Any, wanted: list[str]) -> Any:
 async def _job(agent: Agent, text: bytes) -> None:
     async with agent.db.transaction(agent.caller) as tx:
         graph = await graphs.get_graph(tx, agent.graph or "default")
-        job = await jobs.schedule(tx, NewJob("nobodys_kind", graph.id, held=True))
+        job = await jobs.schedule(tx, NewJob("nobodys_kind", graph.id, is_held=True))
         await jobs.append_input(tx, job.id, [text], JobBounds.of(Settings()))
 
 

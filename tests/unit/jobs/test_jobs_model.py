@@ -43,7 +43,7 @@ def test_equal_jobs_have_one_digest_whatever_the_order_of_their_arguments() -> N
     ]
     assert len({job.digest, *(other.digest for other in others)}) == 5
     assert NewJob("prune", graph_id, unique=False).digest is None
-    assert NewJob("prune", graph_id, held=True).digest is None
+    assert NewJob("prune", graph_id, is_held=True).digest is None
 
 
 @pytest.mark.parametrize("error", [InvalidInput, NotFound, Conflict, Forbidden, TooLarge])
