@@ -145,7 +145,7 @@ class Call:
 
     @asynccontextmanager
     async def recalling(
-        self, graph: str | None, questions: Sequence[Question], only: RecallFilter, *, as_of: str | None = None
+        self, graph: str | None, questions: Sequence[Question], filters: RecallFilter, *, as_of: str | None = None
     ) -> AsyncIterator[tuple[GraphView, Lookup | None]]:
         """The view that a recall reads, with what the search cache, asked before the transaction, knows of `questions`.
 
@@ -153,7 +153,7 @@ class Call:
         """
         name = self.graph_name(graph)
         async with (
-            looked_up(self.services.recall_cache, self.caller, name, questions, only) as lookup,
+            looked_up(self.services.recall_cache, self.caller, name, questions, filters) as lookup,
             self.reading(graph, as_of, keyed=True) as view,
         ):
             yield view, lookup

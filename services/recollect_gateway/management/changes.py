@@ -113,9 +113,9 @@ class ChangeController(Controller):
         each, its graph and revision as `id`. Where that is sent as `Last-Event-ID`, it goes on after it.
         """
         check_text({"kind": kind, "tag": tag})
-        only = ChangeFilter(tuple(kind or ()), tuple(tag or ()))
+        filters = ChangeFilter(tuple(kind or ()), tuple(tag or ()))
         if server_sent.MEDIA_TYPE in request.headers.get("accept", ""):
-            changes = await _open(request, services, name, only, _last_event(request) or Place(after_revision))
+            changes = await _open(request, services, name, filters, _last_event(request) or Place(after_revision))
             return StreamResponse(  # type: ignore[return-value]  # the OpenAPI document describes the page
                 changes.events(), media_type=server_sent.MEDIA_TYPE, headers=server_sent.HEADERS
             )
@@ -123,7 +123,7 @@ class ChangeController(Controller):
         since = (after_revision or 0) if after is None else after
         async with Call(request.user, services, "changes", read_only=True).transaction() as tx:
             graph = await graphs.get_graph(tx, name)
-            page = await notifications.changes_after(tx, graph.id, only, since=since, limit=limit)
+            page = await notifications.changes_after(tx, graph.id, filters, since=since, limit=limit)
         items = [_change(change) for change in page.changes]
         return Response(ChangePage(items, str(page.reached) if page.more else None, page.reached))
 
@@ -150,7 +150,7 @@ class ChangeStream:
     stream: Stream
     services: Services
     graph_id: UUID
-    only: ChangeFilter
+    filters: ChangeFilter
     reached: int
     is_lost: bool
 
@@ -167,17 +167,19 @@ class ChangeStream:
         yield server_sent.event("end", {"reason": self.stream.ended or DRAINING})
 
     async def _poll(self, caller: Caller) -> PollResult[FoundChanges]:
-        page = await self.stream.shared((self.graph_id, self.only, self.reached), partial(self._read, caller))
+        page = await self.stream.shared((self.graph_id, self.filters, self.reached), partial(self._read, caller))
         news, self.reached = page.reached > self.reached, page.reached
         return PollResult(page if news else None, page.more)
 
     async def _read(self, caller: Caller) -> FoundChanges:
         async with Call(caller, self.services, "changes", read_only=True).transaction() as tx:
             graph = await graphs.graph_of(tx, self.graph_id)
-            return await notifications.changes_after(tx, graph.id, self.only, since=self.reached, limit=AT_ONCE)
+            return await notifications.changes_after(tx, graph.id, self.filters, since=self.reached, limit=AT_ONCE)
 
 
-async def _open(request: AnyRequest, services: Services, name: str, only: ChangeFilter, after: Place) -> ChangeStream:
+async def _open(
+    request: AnyRequest, services: Services, name: str, filters: ChangeFilter, after: Place
+) -> ChangeStream:
     """A stream of a graph's changes after a place; raises NotFound, or TooManyRequests."""
     async with Call(request.user, services, "changes", read_only=True).transaction() as tx:
         graph = await graphs.get_graph(tx, name)
@@ -186,7 +188,7 @@ async def _open(request: AnyRequest, services: Services, name: str, only: Change
     stream.listener.graphs = frozenset({graph.id})
     is_lost = not after.is_of(graph.id, newest)
     reached = newest if is_lost or after.revision is None else after.revision
-    return ChangeStream(stream, services, graph.id, only, reached, is_lost)
+    return ChangeStream(stream, services, graph.id, filters, reached, is_lost)
 
 
 def _last_event(request: AnyRequest) -> Place | None:

@@ -71,10 +71,10 @@ class NodeController(Controller):
         """Entities and facts, oldest first, those that pass every filter. Of a node in conflict, each version."""
         check_text({"kind": kind, "tag": tag, "prefix": prefix, "as_of": as_of})
         place = place_of(cursor, _node_place)
-        only = VersionFilter(tuple(kind or ()), tuple(tag or ()), limit, 0, status, prefix, place)
+        filters = VersionFilter(tuple(kind or ()), tuple(tag or ()), limit, 0, status, prefix, place)
 
         async def find_page(view: GraphView) -> tuple[list[Version], bool]:
-            return await lineages.list_nodes(view, only)
+            return await lineages.list_nodes(view, filters)
 
         nodes, more = await _read(request, services, "list_nodes", name, as_of, find_page)
         return Page([node_item(node) for node in nodes], _node_cursor(nodes[-1]) if more else None)

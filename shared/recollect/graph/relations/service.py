@@ -164,17 +164,17 @@ async def edges_of(
 
 
 async def search_relations(
-    view: GraphView, only: RelationFilter, *, offset: int = 0, limit: int = MAX_RELATIONS
+    view: GraphView, filters: RelationFilter, *, offset: int = 0, limit: int = MAX_RELATIONS
 ) -> list[Relation]:
     """The relations of a graph that pass a filter, oldest first."""
-    return await store.search_relations(view, only, offset=offset, limit=limit)
+    return await store.search_relations(view, filters, offset=offset, limit=limit)
 
 
 async def find_relations(
-    view: GraphView, only: RelationFilter, *, offset: int, limit: int
+    view: GraphView, filters: RelationFilter, *, offset: int, limit: int
 ) -> tuple[list[Relation], bool]:
     """A page of the relations of a graph that pass a filter, oldest first, and whether more follow."""
-    found = await store.search_relations(view, only, offset=offset, limit=limit + 1)
+    found = await store.search_relations(view, filters, offset=offset, limit=limit + 1)
     return found[:limit], len(found) > limit
 
 

@@ -166,13 +166,13 @@ async def edges_of(
     return await map_yielding(rows, _edge)
 
 
-async def search_relations(view: GraphView, only: RelationFilter, *, offset: int, limit: int) -> list[Relation]:
+async def search_relations(view: GraphView, filters: RelationFilter, *, offset: int, limit: int) -> list[Relation]:
     """Edges of a graph by the names of their ends and their type, oldest first."""
     rows = await view.fetch(
         queries.search_relations,
-        source=only.source,
-        target=only.target,
-        type=only.type,
+        source=filters.source,
+        target=filters.target,
+        type=filters.type,
         offset=offset,
         limit=limit,
     )

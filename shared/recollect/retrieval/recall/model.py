@@ -182,7 +182,7 @@ class SearchScope:
     """
 
     view: GraphView
-    only: RecallFilter
+    filters: RecallFilter
     under: list[UUID] | None
     state: GraphState | None
     audited: bool = False
