@@ -155,7 +155,7 @@ class GraphJobController(Controller):
         """
         async with db.transaction(request.user) as tx:
             export = await exports.open_export(
-                tx, name, data.format, only=_selection(data.filter or ExportFilterBody()), as_of=data.as_of
+                tx, name, data.format, selection=_selection(data.filter or ExportFilterBody()), as_of=data.as_of
             )
             return job_body(await file_jobs.start_export(tx, export, JobBounds.of(state.settings)))
 

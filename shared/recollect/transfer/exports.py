@@ -46,7 +46,7 @@ class Export:
 
     snapshot: Snapshot
     format: str
-    only: ExportSelection = field(default_factory=ExportSelection)
+    selection: ExportSelection = field(default_factory=ExportSelection)
 
     @property
     def facts_left_out(self) -> int:
@@ -79,17 +79,22 @@ START = Cursor()
 
 
 async def open_export(
-    tx: Transaction, graph_name: str, format_name: str, *, only: ExportSelection | None = None, as_of: str | None = None
+    tx: Transaction,
+    graph_name: str,
+    format_name: str,
+    *,
+    selection: ExportSelection | None = None,
+    as_of: str | None = None,
 ) -> Export:
     """Begin an export of a graph, as it is now or was at `as_of`.
 
     Raises NotFound, Forbidden, and InvalidInput for an unknown format, or an `as_of` that is no revision or time.
     """
     format_named(format_name)
-    return await export_of(await graphs.view(tx, graph_name, as_of), format_name, only=only)
+    return await export_of(await graphs.view(tx, graph_name, as_of), format_name, selection=selection)
 
 
-async def export_of(view: GraphView, format_name: str, *, only: ExportSelection | None = None) -> Export:
+async def export_of(view: GraphView, format_name: str, *, selection: ExportSelection | None = None) -> Export:
     """Begin an export of what a view shows; raises NotFound where there is no such graph."""
     graphs.require_there(view)
     graph, at = view.graph, view.at
@@ -98,7 +103,7 @@ async def export_of(view: GraphView, format_name: str, *, only: ExportSelection 
     else:
         head = await graphs.head_of(view)
         snapshot = Snapshot(graph.id, at.revision, at.at, head.entities, head.facts, head.placeholders, head.relations)
-    return Export(snapshot, format_name, only or ExportSelection())
+    return Export(snapshot, format_name, selection or ExportSelection())
 
 
 async def record_export(db: Database, caller: Caller, export: Export) -> None:
@@ -124,7 +129,7 @@ async def export_step(
         edges = await store.relations_as_of(
             tx,
             export.snapshot,
-            export.only,
+            export.selection,
             named=not writer.holds_facts,
             after=cursor.after,
             limit=page_items,
@@ -135,7 +140,7 @@ async def export_step(
     if not named and not writer.holds_facts:
         return ExportChunk("", 0, Cursor(Stage.RELATIONS, begun=cursor.begun and writer.is_one_list))
     nodes = await store.nodes_as_of(
-        tx, export.snapshot, export.only, named=named, after=cursor.after, limit=page_items, max_bytes=page_bytes
+        tx, export.snapshot, export.selection, named=named, after=cursor.after, limit=page_items, max_bytes=page_bytes
     )
     shown = [node for node in nodes.items if node.record or writer.holds_placeholders]
     page = store.ExportPage(shown, nodes.last)

@@ -58,8 +58,8 @@ async def start_export(tx: Transaction, export: Export, bounds: JobBounds) -> Jo
     imports need.
     """
     arguments = {"format": export.format, "revision": export.snapshot.revision}
-    tags = tuple(sorted({tag.casefold() for tag in export.only.tags}))
-    description = msgspec.json.encode(replace(export.only, tags=tags))
+    tags = tuple(sorted({tag.casefold() for tag in export.selection.tags}))
+    description = msgspec.json.encode(replace(export.selection, tags=tags))
     new = NewJob(
         EXPORT_GRAPH,
         export.snapshot.graph_id,
@@ -129,7 +129,7 @@ def stored_cursor(cursor: Cursor) -> dict[str, object]:
 
 def total_of(export: Export) -> int | None:
     """How many nodes and relations the file will hold; None if that is not known in advance."""
-    whole = export.only == type(export.only)()
+    whole = export.selection == type(export.selection)()
     writer = FORMATS[export.format].writer
     if not whole or not writer.holds_facts:
         return None

@@ -38,7 +38,14 @@ async def find_snapshot(tx: Transaction, graph_id: UUID) -> Snapshot:
 
 
 async def nodes_as_of(
-    tx: Transaction, snapshot: Snapshot, only: ExportSelection, *, named: bool, after: UUID, limit: int, max_bytes: int
+    tx: Transaction,
+    snapshot: Snapshot,
+    selection: ExportSelection,
+    *,
+    named: bool,
+    after: UUID,
+    limit: int,
+    max_bytes: int,
 ) -> ExportPage[ExportedNode]:
     """Nodes of a state, with names or (not `named`) without, placeholders too, after the lineage `after`, oldest first.
 
@@ -47,7 +54,7 @@ async def nodes_as_of(
     await tx.look_up()
     rows = await tx.fetch(
         queries.nodes_as_of,
-        **_state(snapshot, only),
+        **_state(snapshot, selection),
         after=after,
         limit=limit,
         max_bytes=max_bytes,
@@ -58,7 +65,14 @@ async def nodes_as_of(
 
 
 async def relations_as_of(
-    tx: Transaction, snapshot: Snapshot, only: ExportSelection, *, named: bool, after: UUID, limit: int, max_bytes: int
+    tx: Transaction,
+    snapshot: Snapshot,
+    selection: ExportSelection,
+    *,
+    named: bool,
+    after: UUID,
+    limit: int,
+    max_bytes: int,
 ) -> ExportPage[ExportedEdge]:
     """Relations of a state after the relation `after`, oldest first. `named`: only those between nodes with names.
 
@@ -67,7 +81,7 @@ async def relations_as_of(
     await tx.search()
     rows = await tx.fetch(
         queries.relations_as_of,
-        **_state(snapshot, only),
+        **_state(snapshot, selection),
         after=after,
         limit=limit,
         max_bytes=max_bytes,
@@ -100,16 +114,16 @@ async def added_since(tx: Transaction, graph: Graph, since: datetime, *, limit: 
     ]
 
 
-def _state(snapshot: Snapshot, only: ExportSelection) -> dict[str, Any]:
+def _state(snapshot: Snapshot, selection: ExportSelection) -> dict[str, Any]:
     """The parameters of both export queries that tell the state and the selection."""
     return {
         "graph_id": snapshot.graph_id,
         "as_of_revision": snapshot.revision,
         "as_of_time": snapshot.at,
-        "kind": only.kind,
-        "tags": any_case(only.tags),
-        "since": only.since,
-        "until": only.until,
+        "kind": selection.kind,
+        "tags": any_case(selection.tags),
+        "since": selection.since,
+        "until": selection.until,
     }
 
 

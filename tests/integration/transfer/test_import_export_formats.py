@@ -66,12 +66,12 @@ async def exported(
     agent: Agent,
     format_name: str = "json",
     *,
-    only: ExportSelection | None = None,
+    selection: ExportSelection | None = None,
     as_of: str | None = None,
     page_items: int = 3,
 ) -> bytes:
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        export = await exports.open_export(tx, agent.graph or "default", format_name, only=only, as_of=as_of)
+        export = await exports.open_export(tx, agent.graph or "default", format_name, selection=selection, as_of=as_of)
     return b"".join([c async for c in exports.export_chunks(agent.db, agent.caller, export, page_items=page_items)])
 
 
@@ -374,7 +374,7 @@ class TestThereAndBack:
         await brought(agent, *RICH)
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             export = await exports.open_export(
-                tx, str(agent.graph), format_name, only=ExportSelection(tags=("vip", "sky"))
+                tx, str(agent.graph), format_name, selection=ExportSelection(tags=("vip", "sky"))
             )
         row, text = msgspec.json.encode([export, exports.START]), ""
         while row:
@@ -384,7 +384,7 @@ class TestThereAndBack:
             text += step.text
             row = msgspec.json.encode([export, step.next]) if step.next else b""
         assert text.encode() == await exported(
-            agent, format_name, only=ExportSelection(tags=("vip", "sky")), page_items=500
+            agent, format_name, selection=ExportSelection(tags=("vip", "sky")), page_items=500
         )
 
     async def test_an_import_that_was_interrupted_goes_on_with_the_batch_that_it_had_not_written(
@@ -779,8 +779,8 @@ class TestFilter:
         )
         return agent
 
-    async def names(self, agent: Agent, only: ExportSelection) -> tuple[list[str], list[str], int]:
-        said = json.loads(await exported(agent, only=only))
+    async def names(self, agent: Agent, selection: ExportSelection) -> tuple[list[str], list[str], int]:
+        said = json.loads(await exported(agent, selection=selection))
         names = [e["name"] for e in said["entities"]]
         assert all(r["from"] in names and r["to"] in names for r in said["relations"])
         return names, [f["text"] for f in said["facts"]], len(said["relations"])
@@ -797,7 +797,7 @@ class TestFilter:
         assert await self.names(agent, ExportSelection(until=at - timedelta(microseconds=1))) == (["old"], [], 0)
         await agent.observe("old", "changed")
         assert await self.names(agent, ExportSelection(since=at)) == (["old", "Ada", "Bob"], ["vip fact"], 6)
-        assert b"nobody" not in await exported(agent, "dot", only=ExportSelection(kind="person"))
+        assert b"nobody" not in await exported(agent, "dot", selection=ExportSelection(kind="person"))
 
 
 class TestTenants:
