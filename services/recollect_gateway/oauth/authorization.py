@@ -155,7 +155,7 @@ async def _memberships(
     """
     tenant, within = state.resources.find(authorization.resource).tenant or chosen, person.confined_to
     if tenant is None:
-        found = await people.list_memberships(state.db, person.person_id, within=within, sure=True)
+        found = await people.list_memberships(state.db, person.person_id, within=within, strict=True)
     else:
         is_slug = SLUG.fullmatch(tenant)
         membership = (

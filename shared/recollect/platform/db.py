@@ -59,8 +59,8 @@ never raises."""
 
 T = TypeVar("T")
 
-Ask = Callable[[Session], Awaitable[T]]
-"""Asks one cell by its session."""
+CellQuery = Callable[[Session], Awaitable[T]]
+"""Queries one cell by its session."""
 
 _SET_PERSON = "SELECT set_config('recollect.person_id', $1, true)"
 _SET_PERSON_WITHIN = f"{_SET_PERSON}, require_served($2)"
@@ -271,52 +271,52 @@ class Database:
 
     async def find_in_any_cell(
         self,
-        by: str,
-        ask: Ask[T | None],
+        lookup_key: str,
+        query: CellQuery[T | None],
         *,
         person_id: UUID | None = None,
         stored_hashes: Callable[[], list[bytes]] | None = None,
         slug: str | None = None,
     ) -> T | None:
-        """What `ask` finds in the first cell that has it, before a tenant is known; None where no cell has it.
+        """What `query` finds in the first cell that has it, before a tenant is known; None where no cell has it.
 
-        `by` is the secret or the name that is looked up; the process remembers in which cell it was found. With
-        `person_id`, `ask` runs in a transaction of that person (`personal`), else in a session without a tenant; with
+        `lookup_key` is the secret or the name that is looked up; the process remembers in which cell it was found. With
+        `person_id`, `query` runs in a transaction of that person (`personal`), else in a session without a tenant; with
         `slug`, in that tenant's cell alone. `stored_hashes` returns the hashes under which the secret may be stored.
         Raises Unavailable where nothing is found and a cell is away, or the tenant of the slug or of the secret is
         moving.
         """
         async with self.system() if person_id is None else self.personal(person_id) as session:
-            return await ask(session)
+            return await query(session)
 
     async def list_from_all_cells(
         self,
-        ask: Ask[list[T]],
+        query: CellQuery[list[T]],
         *,
         person_id: UUID | None = None,
         slugs: Sequence[str] | None = None,
-        sure: bool = False,
-        at_home: Session | None = None,
+        strict: bool = False,
+        home_session: Session | None = None,
     ) -> list[T]:
-        """What `ask` lists in all cells together; cells that are away are left out.
+        """What `query` lists in all cells together; cells that are away are left out.
 
-        `ask` runs as in `find_in_any_cell`; in the home cell by the session `at_home`, if that is given. With `slugs`
-        only the cells of these tenants are asked, and Unavailable is raised where one is away. With `sure`, Unavailable
-        is raised where a cell is away and nothing is listed.
+        `query` runs as in `find_in_any_cell`; in the home cell by `home_session`, if that is given. With `slugs` only
+        the cells of these tenants are asked, and Unavailable is raised where one is away. With `strict`, Unavailable is
+        raised where a cell is away and nothing is listed.
         """
-        if at_home is not None:
-            return await ask(at_home)
+        if home_session is not None:
+            return await query(home_session)
         async with self.system() if person_id is None else self.personal(person_id) as session:
-            return await ask(session)
+            return await query(session)
 
     async def is_erased(self, tenant_id: UUID) -> bool:
         """Whether no cell has this tenant any more; False with a single cell. Raises Unavailable where one is away."""
         return False
 
-    async def do_in_other_cells(self, person_id: UUID, do: Ask[object], *, sure: bool = False) -> None:
-        """Run `do` in each cell but home, in a transaction of the person; a cell that is away is left out.
+    async def do_in_other_cells(self, person_id: UUID, query: CellQuery[object], *, strict: bool = False) -> None:
+        """Run `query` in each cell but home, in a transaction of the person; a cell that is away is left out.
 
-        With `sure`, Unavailable is raised where a cell is away or too slow; the others may have run it.
+        With `strict`, Unavailable is raised where a cell is away or too slow; the others may have run it.
         """
 
     @asynccontextmanager

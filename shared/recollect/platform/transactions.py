@@ -122,7 +122,7 @@ class Transaction(Session):
     `reply_bytes`: the most bytes of text that may be read of entities for the reply; None: no limit.
     `gives_way`: it gives way to other calls between its statements. Transactions that only read do, since they hold no
     lock that others wait for; and so do very large writes, for which others of the tenant wait long in any case.
-    `pooled`: other processes share its connection between transactions. `at_home` False: it is in another cell.
+    `pooled`: other processes share its connection between transactions. `is_in_home_cell` False: it is in another cell.
     `replica`: the replica of its database, if there is one. `keyed`: all its rows are looked up by keys.
     """
 
@@ -139,7 +139,7 @@ class Transaction(Session):
         super().__init__(connection)
         self.caller, self.reply_bytes, self.gives_way = caller, reply_bytes, gives_way
         self._pooled, self._keyed = pooled, keyed
-        self.at_home = True
+        self.is_in_home_cell = True
         self.replica: Replica | None = None
         self.jobs: set[str] = set()
         self.written: dict[UUID, int] = {}

@@ -103,7 +103,7 @@ async def tenant_of(db: Database, email: str) -> str | None:
         domain = normalized_domain(domain_of(email))
     except InvalidInput:
         return None
-    found = await db.list_from_all_cells(lambda session: store.find_tenants(session, domain), sure=True)
+    found = await db.list_from_all_cells(lambda session: store.find_tenants(session, domain), strict=True)
     return found[0] if found else None
 
 

@@ -91,7 +91,9 @@ async def _all_ways(db: Database, person: PersonSession) -> AsyncIterator[Sessio
 async def _identities_of(db: Database, home: Session, person_id: UUID) -> list[OwnIdentity]:
     """What a person is at providers, of home as this session of theirs sees it."""
     return await db.list_from_all_cells(
-        lambda session: store.list_own_identities(session, most=MAX_OWN_IDENTITIES), person_id=person_id, at_home=home
+        lambda session: store.list_own_identities(session, most=MAX_OWN_IDENTITIES),
+        person_id=person_id,
+        home_session=home,
     )
 
 

@@ -190,7 +190,7 @@ async def join(
         raise Forbidden("You signed in by an organisation's provider, which is good for that organisation only.")
     person_id = person.id if isinstance(person, Person) else person.person_id
     async with people.account_held(db, person_id), db.transaction(_joining(invitation, person_id, address)) as tx:
-        if tx.at_home:
+        if tx.is_in_home_cell:
             await people.hold_account(tx, person_id)
         else:
             await people.copy_person(tx, person_id, person.email, person.name)

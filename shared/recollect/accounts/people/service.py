@@ -293,14 +293,14 @@ async def has_password(session: Session, email: str, person_id: UUID) -> bool:
 
 
 async def list_memberships(
-    db: Database, person_id: UUID, *, within: UUID | None, sure: bool = False
+    db: Database, person_id: UUID, *, within: UUID | None, strict: bool = False
 ) -> list[Membership]:
     """The memberships of a person, by slug; for a session confined to one tenant (`within`) only that one.
 
-    `sure`: raises Unavailable instead of returning an empty list while a cell is away.
+    `strict`: raises Unavailable instead of returning an empty list while a cell is away.
     """
     if within is None:
-        memberships = await db.list_from_all_cells(store.list_memberships, person_id=person_id, sure=sure)
+        memberships = await db.list_from_all_cells(store.list_memberships, person_id=person_id, strict=strict)
         return sorted(memberships, key=lambda membership: membership.tenant)
     async with db.personal(person_id, within=within) as session:
         memberships = await store.list_memberships(session)
