@@ -225,7 +225,7 @@ async def _open(state: State, settings: Settings, offer: Offer, stack: AsyncExit
     bus = await _change_bus(settings, stack)
     callers = stack.enter_context(remembered_callers(bus, settings.remember_callers_seconds))
     state.db = await _database(redis, settings, callers, stack)
-    state.readiness = Readiness(state.drain, (state.db, *state.db.others))
+    state.readiness = Readiness(state.drain, (state.db, *state.db.other_cells))
     if settings.tells_metrics:
         await stack.enter_async_context(reported_readiness(state.readiness))
     state.settings = settings

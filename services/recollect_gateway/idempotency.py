@@ -137,7 +137,7 @@ class IdempotencyMiddleware(ASGIMiddleware):
             await _replay(send, found)
             return
         claim, answer = Claim(request, state.answer_vault), BufferedAnswer(send)
-        scope["state"][_DATABASE] = state.db.taking_part(claim)
+        scope["state"][_DATABASE] = state.db.with_participant(claim)
         with anyio.CancelScope(shield=True):
             await next_app(scope, _receive_again(body, receive), answer.take)
             if claim.is_committed:

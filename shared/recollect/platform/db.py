@@ -172,19 +172,19 @@ class Database:
                 replica=replica,
             )
 
-    def taking_part(self, participant: Participant) -> Self:
+    def with_participant(self, participant: Participant) -> Self:
         """The same database for one request, with a participant in its transactions that write and are kept."""
         database = copy.copy(self)
         database._participant = participant
         return database
 
     @property
-    def is_several(self) -> bool:
+    def has_several_cells(self) -> bool:
         """Whether there are several cells."""
         return self._several
 
     @property
-    def others(self) -> "Sequence[Database]":
+    def other_cells(self) -> "Sequence[Database]":
         """The other cells."""
         return ()
 

@@ -38,7 +38,7 @@ async def delete_account(db: Database, person_id: UUID, *, password_changes: int
     After an error the account still exists, and the call may be repeated.
     """
     async with AsyncExitStack() as stack:
-        if db.is_several:
+        if db.has_several_cells:
             await stack.enter_async_context(db.several_connections)
         home = await stack.enter_async_context(db.personal(person_id))
         locked = await store.lock_account(home, person_id)

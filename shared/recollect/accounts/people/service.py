@@ -108,7 +108,7 @@ async def begin_session(
     secret, expires_at = secrets.token_urlsafe(32), datetime.now(UTC) + SESSION_LIFETIME
     stored_browser = Browser(printable(browser.user_agent[:MAX_USER_AGENT]), browser.address)
     within = confinement.tenant_id if confinement else None
-    changes_at_home = await _password_changes(db, person_id) if within and db.is_several else None
+    changes_at_home = await _password_changes(db, person_id) if within and db.has_several_cells else None
     async with db.personal(person_id, within=within) as session:
         if password_changes is not None and not await store.hold_password(
             session, person_id, password_changes=password_changes
@@ -336,7 +336,7 @@ async def account_held(db: Database, person_id: UUID) -> AsyncIterator[None]:
 
     With a single cell, `hold_account` does this. Raises Unauthenticated where the account is deleted.
     """
-    if not db.is_several:
+    if not db.has_several_cells:
         yield
         return
     async with db.several_connections, db.personal(person_id) as home:

@@ -79,7 +79,7 @@ class Cells(Database):
         return [HOME, *self._others]
 
     @property
-    def others(self) -> Sequence[Database]:
+    def other_cells(self) -> Sequence[Database]:
         """As of one database."""
         return tuple(self._others.values())
 
@@ -275,7 +275,7 @@ class Cells(Database):
         await self._schemas[cell].require_current()
         other = self._others[cell]
         if self._participant is not None:
-            other = other.taking_part(self._participant)
+            other = other.with_participant(self._participant)
         async with other.transaction(caller, **options) as tx:
             yield tx
 
