@@ -161,7 +161,7 @@ class ChangeStream:
         if self.is_lost:
             yield server_sent.event("refetch", {"revision": self.reached}, place=place)
         else:
-            yield server_sent.reached(place)
+            yield server_sent.id_only(place)
         async for page in self.stream.follow(self._poll):
             yield server_sent.KEEP_ALIVE if page is None else _events_of(self.graph_id, page)
         yield server_sent.event("end", {"reason": self.stream.ended or DRAINING})
@@ -224,7 +224,7 @@ def _events_of(graph_id: UUID, page: FoundChanges) -> bytes:
     placed_changes = zip(page.changes, places, strict=True)
     events = [server_sent.event("change", _change(change), place=place) for change, place in placed_changes]
     if not page.changes or page.changes[-1].revision < page.reached:
-        events.append(server_sent.reached(_event_id(graph_id, page.reached)))
+        events.append(server_sent.id_only(_event_id(graph_id, page.reached)))
     return b"".join(events)
 
 
