@@ -193,7 +193,7 @@ async def delete_graph(tx: Transaction, name: str, operation: str, *, check: Che
     check(await get_graph(tx, name))
     if await identity.is_default_graph(tx, graph.id):
         raise Conflict("Keys have this graph as their default. Revoke them first.", code=ErrorCode.GRAPH_IN_USE)
-    await tx.delete_much()
+    await tx.check_foreign_keys_at_once()
     last: UUID | None = NIL
     while last is not None:
         last = await store.delete_nodes(tx, graph, after=last, limit=DELETED_AT_ONCE)

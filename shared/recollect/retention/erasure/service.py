@@ -180,7 +180,7 @@ async def _delete(tx: Transaction, revision: Revision, targets: ErasureTargets) 
     graph = revision.graph
     await passages.lock_term_counts(tx, graph.id)
     await passages.raise_index_epoch(tx, graph.id)  # The worker waits for it; cached searches are no longer found.
-    await tx.delete_much()
+    await tx.check_foreign_keys_at_once()
     removed, vectors, sequences = await store.erase_passages(tx, graph, targets)
     await store.clear_windows(tx, graph, sequences)
     erased = await store.erase_rows(tx, graph, targets)
