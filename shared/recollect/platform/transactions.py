@@ -236,7 +236,7 @@ class Transaction(Session):
         await self._connection.execute(_CHECK_AT_ONCE)
 
     @asynccontextmanager
-    async def trial(self) -> AsyncIterator[None]:
+    async def dry_run(self) -> AsyncIterator[None]:
         """Roll back the writes of the block and release their locks: a dry run, which finds the result by doing it."""
         jobs, written, keyed = set(self.jobs), dict(self.written), self._keyed
         await self._connection.execute("SAVEPOINT trial")
