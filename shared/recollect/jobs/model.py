@@ -200,7 +200,7 @@ def failure_of(error: Exception) -> Failure:
         case StepRefused():
             return Failure(error.code, error.message, again=False)
         case QuotaExceeded():
-            return Failure(error.code, error.untold, again=False)
+            return Failure(error.code, error.message_without_usage, again=False)
         case RecollectError():
             again = error.kind in (ErrorKind.UNAVAILABLE, ErrorKind.INTERNAL)
             return Failure(error.code, _SENTENCES[error.kind], again)
