@@ -183,7 +183,7 @@ class Failure:
 
     code: ErrorCode
     message: str
-    again: bool
+    is_retryable: bool
 
 
 FAULTS_OF_OURS = (ErrorCode.INTERNAL, ErrorCode.DATABASE_UNAVAILABLE, ErrorCode.BUSY)
@@ -198,19 +198,19 @@ def failure_of(error: Exception) -> Failure:
     """
     match error:
         case StepRefused():
-            return Failure(error.code, error.message, again=False)
+            return Failure(error.code, error.message, is_retryable=False)
         case QuotaExceeded():
-            return Failure(error.code, error.message_without_usage, again=False)
+            return Failure(error.code, error.message_without_usage, is_retryable=False)
         case RecollectError():
-            again = error.kind in (ErrorKind.UNAVAILABLE, ErrorKind.INTERNAL)
-            return Failure(error.code, _SENTENCES[error.kind], again)
+            is_retryable = error.kind in (ErrorKind.UNAVAILABLE, ErrorKind.INTERNAL)
+            return Failure(error.code, _SENTENCES[error.kind], is_retryable)
         case TimeoutError():
-            return Failure(ErrorCode.BUSY, _SENTENCES[Unavailable.kind], again=True)
-    return Failure(ErrorCode.INTERNAL, _SENTENCES[ErrorKind.INTERNAL], again=True)
+            return Failure(ErrorCode.BUSY, _SENTENCES[Unavailable.kind], is_retryable=True)
+    return Failure(ErrorCode.INTERNAL, _SENTENCES[ErrorKind.INTERNAL], is_retryable=True)
 
 
 WORKER_LOST = Failure(
-    ErrorCode.INTERNAL, "Each worker that tried its next step ended in the middle of it.", again=False
+    ErrorCode.INTERNAL, "Each worker that tried its next step ended in the middle of it.", is_retryable=False
 )
 
 

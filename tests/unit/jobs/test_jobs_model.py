@@ -49,12 +49,12 @@ def test_equal_jobs_have_one_digest_whatever_the_order_of_their_arguments() -> N
 @pytest.mark.parametrize("error", [InvalidInput, NotFound, Conflict, Forbidden, TooLarge])
 def test_what_the_job_is_to_blame_for_fails_at_once(error: type[RecollectError]) -> None:
     failure = failure_of(error(SECRET, path=SECRET))
-    assert (failure.code, failure.again) == (error.default_code, False)
+    assert (failure.code, failure.is_retryable) == (error.default_code, False)
 
 
 @pytest.mark.parametrize("error", [Unavailable(SECRET), RecollectError(SECRET), TimeoutError(SECRET), KeyError(SECRET)])
 def test_everything_else_is_tried_again(error: Exception) -> None:
-    assert failure_of(error).again
+    assert failure_of(error).is_retryable
 
 
 @pytest.mark.parametrize("kind", [RecollectError, *RecollectError.__subclasses__()])
