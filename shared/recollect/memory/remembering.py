@@ -78,7 +78,7 @@ async def _remember_facts(
         for fact, item in zip(facts, merged, strict=True)
         if fact.id in heads
     }
-    changed = {node_id for node_id, updated in fields.items() if not updated.says(heads[node_id].fields)}
+    changed = {node_id for node_id, updated in fields.items() if not updated.is_same_as(heads[node_id].fields)}
     await nodes.rewrite(tx, revision, [Rewrite(heads[node_id], fields[node_id]) for node_id in changed])
     return {
         place: Remembered(fact.id, fact.id, _outcome(not fact.known, fact.id in changed, nth), close[place])
@@ -125,7 +125,7 @@ async def _update(
     after = dict(zip(before, updated, strict=True))
     await observations.rewrite(tx, revision, list(before.values()), list(after.values()))
     return {
-        key: (after[key], RememberOutcome.KNOWN if after[key].says(before[key]) else RememberOutcome.UPDATED)
+        key: (after[key], RememberOutcome.KNOWN if after[key].is_same_as(before[key]) else RememberOutcome.UPDATED)
         for key in items
     }
 

@@ -149,7 +149,9 @@ async def _rewrite(
     renamed: set[UUID] = set()
     if bare or any(others.values()):
         renamed = await aliases.alias(tx, revision, others, replaced=bare)
-    changed = {n: one for n, one in known.items() if not one.fields.says(one.head.fields) or one.head.id in renamed}
+    changed = {
+        n: one for n, one in known.items() if not one.fields.is_same_as(one.head.fields) or one.head.id in renamed
+    }
     await nodes.rewrite(tx, revision, [Rewrite(one.head, one.fields) for one in changed.values()])
     return set(changed)
 
@@ -199,7 +201,7 @@ async def _rewrite_observations(
     before = [o for o in stored if (*o.key, o.status) in told]
     after = [_rewritten(o, told[*o.key, o.status], strategy) for o in before]
     await observations.rewrite(tx, revision, before, after)
-    return {new.entity for old, new in zip(before, after, strict=True) if not new.says(old)}
+    return {new.entity for old, new in zip(before, after, strict=True) if not new.is_same_as(old)}
 
 
 def _rewritten(observation: Observation, told: NewObservation, strategy: Strategy) -> Observation:

@@ -46,7 +46,7 @@ async def import_facts(
             head, fields_then = heads[node_id], fields_of(wanted[end])
             if strategy is Strategy.MERGE:
                 fields_then = enriched(head.fields, fields_then)
-            if not fields_then.says(head.fields):
+            if not fields_then.is_same_as(head.fields):
                 rewrites.append(Rewrite(head, fields_then))
         await nodes.rewrite(tx, revision, rewrites)
         updated = len(rewrites)

@@ -140,7 +140,7 @@ async def ensure_graph(tx: Transaction, new: NewGraph) -> tuple[Graph, bool]:
     requested = replace(
         graph, conflict_policy=new.conflict_policy, kind_whitelist=new.kind_whitelist, metadata=new.metadata or {}
     )
-    if not requested.says(graph):
+    if not requested.is_same_as(graph):
         raise Conflict(
             f"There is a graph named {new.name!r} already, with another configuration.", code=ErrorCode.GRAPH_EXISTS
         )
@@ -170,7 +170,7 @@ async def configure_graph(
     async with write_graph(tx, name, operation) as revision:
         check(revision.graph)
         graph = patch.applied_to(revision.graph)
-        if not graph.says(revision.graph):
+        if not graph.is_same_as(revision.graph):
             if not await store.update_graph(tx, graph):
                 raise Conflict(f"There is a graph named {graph.name!r} already.", code=ErrorCode.GRAPH_EXISTS)
             # Writers that wait for the lock have read the old configuration: a new head makes them start over.

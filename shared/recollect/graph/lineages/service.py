@@ -199,7 +199,7 @@ async def _without_needless(
     candidates = [
         step.head.id
         for step in steps
-        if isinstance(step, Rewrite) and (step.beside_heads or step.fields.says(step.head.fields))
+        if isinstance(step, Rewrite) and (step.beside_heads or step.fields.is_same_as(step.head.fields))
     ]
     if not candidates:
         return list(steps)

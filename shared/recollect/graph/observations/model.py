@@ -107,7 +107,7 @@ class Observation(Attributes):
         """Whether it is listed and counted with its entity; an outdated observation is stored, but neither."""
         return self.status == "active"
 
-    def says(self, other: "Observation") -> bool:
+    def is_same_as(self, other: "Observation") -> bool:
         """Whether a version like this and one like `other` are the same, so that none need be written."""
         return self == other and same_json(self.metadata, other.metadata)
 

@@ -98,7 +98,7 @@ async def rewrite(
     `after` has the new version of each of `before`, in order, with the same entity. An observation that becomes
     outdated replaces one that already was and has the same text: an outdated text is stored once.
     """
-    changed = [(old, new) for old, new in zip(before, after, strict=True) if not new.says(old)]
+    changed = [(old, new) for old, new in zip(before, after, strict=True) if not new.is_same_as(old)]
     replaced = await _remove_replaced(tx, revision, changed)
     changed = [(old, new) for old, new in changed if new.id not in replaced]
     if not changed:
@@ -152,7 +152,7 @@ async def enrich(tx: Transaction, revision: Revision, duplicates: Sequence[Obser
         known, lambda o: reduce(Observation.united, _active(by_content[o.node_id, o.content]), o)
     )
     await rewrite(tx, revision, known, enriched)
-    return [new for old, new in zip(known, enriched, strict=True) if not new.says(old)]
+    return [new for old, new in zip(known, enriched, strict=True) if not new.is_same_as(old)]
 
 
 async def remove_observations(tx: Transaction, revision: Revision, statements: Sequence[tuple[str, str]]) -> list[UUID]:

@@ -161,7 +161,7 @@ async def _remove_live(tx: Transaction, revision: Revision, targets: ErasureTarg
     mentioning = await store.heads_about(tx, revision.graph, targets)
     heads = await nodes.read_heads(tx, revision.graph, mentioning, expired_too=True)
     rewrites = [Rewrite(head, redacted(head.fields, targets.pattern)) for head in heads.values()]
-    changed = [rewrite for rewrite in rewrites if not rewrite.fields.says(rewrite.head.fields)]
+    changed = [rewrite for rewrite in rewrites if not rewrite.fields.is_same_as(rewrite.head.fields)]
     await nodes.rewrite(tx, revision, changed)
     return len(changed)
 
