@@ -68,12 +68,12 @@ class Call:
         return self.services.settings
 
     def transaction(
-        self, *, keep: bool = True, expects: ExpectedGraph | None = None, keyed: bool = False
+        self, *, commit: bool = True, expects: ExpectedGraph | None = None, keyed: bool = False
     ) -> AbstractAsyncContextManager[Transaction]:
-        """The call's one transaction. `keep` False: a dry run, rolled back. `expects`, `keyed`: as in `Database`."""
+        """The call's one transaction. `commit` False: a dry run, rolled back. `expects`, `keyed`: as in `Database`."""
         reply_bytes = self.settings.max_reply_bytes if self.read_only else None
         return self.services.db.transaction(
-            self.caller, read_only=self.read_only, keep=keep, reply_bytes=reply_bytes, expects=expects, keyed=keyed
+            self.caller, read_only=self.read_only, commit=commit, reply_bytes=reply_bytes, expects=expects, keyed=keyed
         )
 
     async def compute(self, slices: Slices[T], *, advice: str) -> T:
@@ -123,22 +123,22 @@ class Call:
         return await graphs.view_of(tx, found, graph, as_of)
 
     def changing(
-        self, graph: str | None, *, keep: bool = True, keyed: bool = False
+        self, graph: str | None, *, commit: bool = True, keyed: bool = False
     ) -> AbstractAsyncContextManager[Transaction]:
         """The call's one transaction, in which a use case takes the graph's write lock.
 
-        `keep` and `keyed` as in `transaction`.
+        `commit` and `keyed` as in `transaction`.
         """
-        return self.services.db.writing(self.caller, self.graph_name(graph), keep=keep, keyed=keyed)
+        return self.services.db.writing(self.caller, self.graph_name(graph), commit=commit, keyed=keyed)
 
     @asynccontextmanager
-    async def writing(self, graph: str | None, *, keep: bool = True) -> AsyncIterator[tuple[Transaction, Revision]]:
+    async def writing(self, graph: str | None, *, commit: bool = True) -> AsyncIterator[tuple[Transaction, Revision]]:
         """The call's one transaction, with the graph's write lock and its next revision.
 
-        `keep` as in `transaction`. Writes look up by keys; what they search for says so (`tx.searching`).
+        `commit` as in `transaction`. Writes look up by keys; what they search for says so (`tx.searching`).
         """
         async with (
-            self.changing(graph, keep=keep, keyed=True) as tx,
+            self.changing(graph, commit=commit, keyed=True) as tx,
             graphs.write_graph(tx, graph, self.operation) as revision,
         ):
             yield tx, revision

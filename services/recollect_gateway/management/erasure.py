@@ -67,7 +67,7 @@ class ErasureController(Controller):
 
         The receipt is counted by queries after the deletion. The log keeps ids and who wrote.
         """
-        async with db.writing(request.user, name, keep=not data.dry_run) as tx:
+        async with db.writing(request.user, name, commit=not data.dry_run) as tx:
             receipt = await erasure.erase_person(tx, name, data.name, created_by=data.created_by, dry_run=data.dry_run)
         return _body(receipt, dry_run=data.dry_run)
 

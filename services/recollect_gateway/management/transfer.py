@@ -257,7 +257,7 @@ async def _import(
 ) -> ImportBody:
     reading = read_small(read_as, [body], max_items=MAX_LINES, max_observations=MAX_OBSERVATIONS)
     items, problems = await call.compute(reading, advice=ELSEWHERE)
-    async with call.changing(name, keep=not check) as tx:
+    async with call.changing(name, commit=not check) as tx:
         if strict:
             transfer.require_sound(problems)
         imported = await transfer.import_batch(tx, name, items, strategy)

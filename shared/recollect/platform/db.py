@@ -198,7 +198,7 @@ class Database:
         caller: Caller,
         *,
         read_only: bool = False,
-        keep: bool = True,
+        commit: bool = True,
         reply_bytes: int | None = None,
         also_suspended: bool = False,
         expects: ExpectedGraph | None = None,
@@ -207,7 +207,7 @@ class Database:
     ) -> AsyncIterator[Transaction]:
         """Open a transaction for the caller's tenant; commit on a clean exit, roll back on any error.
 
-        `keep` False rolls back in any case: a dry run, which finds what a call would do by doing it.
+        `commit` False rolls back in any case: a dry run, which finds what a call would do by doing it.
         Reads are REPEATABLE READ, READ ONLY: one call sees one state, and cannot write. `reply_bytes` as in
         Transaction. `also_suspended`: the transaction may write though the tenant is suspended, as one of a caller that
         is `of_service` may. `expects`: a graph that must still be the same; raises GraphChanged at the beginning
@@ -217,7 +217,7 @@ class Database:
         Raises TenantReadOnly, TenantSuspended or TenantMoving at the beginning or before the commit; and Unavailable
         when PostgreSQL is away or busy, or the tenant's share of the connections is in use.
         """
-        participant = self._participant if keep and not read_only else None
+        participant = self._participant if commit and not read_only else None
         must_be_writable = not (read_only or also_suspended or caller.of_service)
         terms = TransactionTerms(read_only, must_be_writable, must_be_here=self._several)
         async with self._connection_of(caller.tenant_id) as connection:
@@ -235,7 +235,7 @@ class Database:
                 yield transaction
                 if participant is not None and transaction.undoes_act:
                     await participant.withdraw(transaction)
-                status = await connection.execute(end_statements(terms, keep=keep, durable=durable))
+                status = await connection.execute(end_statements(terms, commit=commit, durable=durable))
             except BaseException as error:
                 await roll_back(connection, within=self._rollback_seconds)
                 self._raise_suspended(error)
@@ -245,7 +245,7 @@ class Database:
             finally:
                 if transaction.acted and self._on_callers_changed:  # Even where it is not known whether it committed.
                     self._on_callers_changed(caller.tenant_id)
-            if not keep:
+            if not commit:
                 return
             if status != "COMMIT":  # An error was swallowed: PostgreSQL rolled back.
                 raise asyncpg.InFailedSQLTransactionError("a statement failed inside the transaction")
@@ -339,7 +339,7 @@ class Database:
 
     @asynccontextmanager
     async def writing(
-        self, caller: Caller, graph: str, *, keep: bool = True, keyed: bool = False
+        self, caller: Caller, graph: str, *, commit: bool = True, keyed: bool = False
     ) -> AsyncIterator[Transaction]:
         """A `transaction` that writes the graph of that name or id.
 
@@ -353,7 +353,7 @@ class Database:
                     await stack.enter_async_context(self._writers.hold(key, wait_seconds=self._lock_seconds))
             except TimeoutError:
                 raise Unavailable("Other writes hold this graph. Try again.", code=ErrorCode.BUSY) from None
-            yield await stack.enter_async_context(self.transaction(caller, keep=keep, keyed=keyed))
+            yield await stack.enter_async_context(self.transaction(caller, commit=commit, keyed=keyed))
 
     @asynccontextmanager
     async def _with_settings(self, connection: PoolConnectionProxy) -> AsyncIterator[None]:

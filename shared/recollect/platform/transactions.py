@@ -255,7 +255,7 @@ class TransactionOptions(TypedDict, total=False):
     """Options of a tenant's transaction: the named parameters of `Database.transaction`, which describes them."""
 
     read_only: bool
-    keep: bool
+    commit: bool
     reply_bytes: int | None
     also_suspended: bool
     expects: ExpectedGraph | None
@@ -293,12 +293,12 @@ def begin_statements(
     return f"BEGIN {mode}; {local}{tenant}{here}{writable}{graph}{plan}"
 
 
-def end_statements(terms: TransactionTerms, *, keep: bool, durable: bool) -> str:
+def end_statements(terms: TransactionTerms, *, commit: bool, durable: bool) -> str:
     """The statements that end it, in one round trip, so that nothing happens between the last checks and COMMIT.
 
     A commit that is not `durable` does not wait for the disk.
     """
-    if not keep:
+    if not commit:
         return "ROLLBACK"
     if terms.read_only:
         return "COMMIT"

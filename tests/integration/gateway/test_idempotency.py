@@ -225,7 +225,7 @@ class TestAtomicity:
                 await identity.create_key(tx, NewKey(""), pepper=PEPPER)
         assert not claim.is_committed
         assert await idempotency.find_answer(db, caller, claim.request, VAULT) is None
-        async with database.transaction(caller, keep=False), database.transaction(caller, read_only=True):
+        async with database.transaction(caller, commit=False), database.transaction(caller, read_only=True):
             pass
         assert await idempotency.find_answer(db, caller, claim.request, VAULT) is None
         async with database.transaction(caller) as tx:
@@ -249,7 +249,7 @@ class TestAtomicity:
         database = db.with_participant(claim)
         async with database.transaction(caller) as tx:
             await identity.create_key(tx, NewKey("laptop"), pepper=PEPPER)
-        async with database.transaction(caller, keep=False) as tx:
+        async with database.transaction(caller, commit=False) as tx:
             tx.undo_act()
         with pytest.raises(Conflict):
             await idempotency.find_answer(db, caller, claim.request, VAULT)

@@ -81,7 +81,7 @@ async def imported(
     said = ImportResult()
     for batch in read_batches(format_name, [file[i : i + 100] for i in range(0, len(file), 100)]):
         said += ImportResult(problems=batch.problems)
-        async with agent.db.transaction(agent.caller, keep=keep) as tx:
+        async with agent.db.transaction(agent.caller, commit=keep) as tx:
             said += await transfer.import_batch(tx, agent.graph or "default", batch.items, strategy)
     return said
 
@@ -542,7 +542,7 @@ class TestStrategies:
         before = await there.head(), await exported(there)
         said = []
         for keep in (False, True):
-            async with there.db.transaction(there.caller, keep=keep) as tx:
+            async with there.db.transaction(there.caller, commit=keep) as tx:
                 said.append(await transfer.import_batch(tx, "default", items, strategy))
             if not keep:
                 assert (await there.head(), await exported(there)) == before

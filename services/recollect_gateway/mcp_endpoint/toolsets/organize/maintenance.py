@@ -195,7 +195,7 @@ async def compress_graph(call: Call, arguments: CompressGraph) -> Reply:
             return Reply(_compression_by_job(job), note=f"{jobs.wait_hint(job)}.", job=job)
         search = await duplicates.open_search(view, threshold=arguments.threshold, proposed=False)
     groups = await call.compute(search.groups(), advice=f"Raise the threshold, or {STEP_BY_STEP}.")
-    async with call.changing(arguments.graph, keep=not arguments.dry_run) as tx:
+    async with call.changing(arguments.graph, commit=not arguments.dry_run) as tx:
         result = await duplicates.merge_found(tx, search, call.operation, groups)
     return Reply(_compression(result), note="There are more: call again." if result.more else None)
 

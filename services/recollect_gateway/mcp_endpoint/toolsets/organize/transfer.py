@@ -160,7 +160,7 @@ async def import_graph(call: Call, arguments: ImportGraph) -> Reply:
     if not arguments.dry_run:
         transfer.require_sound(problems, field="data")
     result = ImportResult(problems=tuple(problems))
-    async with call.writing(arguments.graph, keep=not arguments.dry_run) as (tx, revision):
+    async with call.writing(arguments.graph, commit=not arguments.dry_run) as (tx, revision):
         result += await transfer.import_items(tx, revision, items, Strategy(arguments.merge_strategy))
         if not arguments.dry_run:
             transfer.require_sound(result.problems, field="data")
