@@ -25,7 +25,7 @@ from recollect.accounts.idempotency.model import (
 )
 from recollect.caller import Caller
 from recollect.errors import Conflict, ErrorCode, InvalidInput, RecollectError, TooLarge
-from recollect.peppers import others_of
+from recollect.peppers import accepted_secrets_of
 from recollect.platform.db import Database
 from recollect.platform.transactions import Transaction
 
@@ -130,7 +130,7 @@ class IdempotencyMiddleware(ASGIMiddleware):
         caller: Caller = scope["user"]
         request = IdempotentRequest.of(caller, key, method, _target(scope), body, pepper=state.pepper)
         found = await idempotency.find_answer(state.db, caller, request, state.answer_vault)
-        for pepper in () if found else others_of(state.pepper):
+        for pepper in () if found else accepted_secrets_of(state.pepper):
             peppered = IdempotentRequest.of(caller, key, method, _target(scope), body, pepper=pepper)
             found = found or await idempotency.find_answer(state.db, caller, peppered, AnswerVault.of(pepper))
         if found is not None:

@@ -23,7 +23,7 @@ from recollect.errors import (
     Unauthenticated,
     Unavailable,
 )
-from recollect.peppers import found_under, hashes_under, others_of
+from recollect.peppers import accepted_secrets_of, find_under_any_secret, hashes_under
 from recollect.platform.db import Database
 from recollect.platform.transactions import Session, Transaction
 from recollect.times import storable
@@ -72,7 +72,7 @@ async def authenticate(
     if record.tenant_status != "active":
         raise TenantSuspended(REFUSAL)
     if record.last_used_at is None or record.last_used_at < now - TOUCH_EVERY:
-        if others_of(pepper) and beside is not None:
+        if accepted_secrets_of(pepper) and beside is not None:
             beside("hash a key anew", partial(_rehash, db, record, secret, pepper))
         if note_use is not None:
             note_use(record.tenant_id, record.id, now)
@@ -226,7 +226,9 @@ async def _find(db: Database, secret: str, pepper: bytes) -> KeyRecord | None:
         return None
 
     async def find(session: Session) -> KeyRecord | None:
-        return await found_under(pepper, lambda accepted: store.find_key(session, model.hash_secret(secret, accepted)))
+        return await find_under_any_secret(
+            pepper, lambda accepted: store.find_key(session, model.hash_secret(secret, accepted))
+        )
 
     return await db.find_in_any_cell(
         secret, find, stored_hashes=lambda: hashes_under(pepper, lambda accepted: model.hash_secret(secret, accepted))

@@ -23,7 +23,7 @@ from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Person, PersonSession, normalized_email
 from recollect.caller import Caller, Check, Role, Scope, unconditional
 from recollect.errors import Conflict, ErrorCode, Forbidden, NotFound
-from recollect.peppers import found_under, hashes_under
+from recollect.peppers import find_under_any_secret, hashes_under
 from recollect.platform.db import Database
 from recollect.platform.transactions import Session, Transaction
 
@@ -156,7 +156,7 @@ async def open_invitation(db: Database, secret: str, *, pepper: bytes) -> OpenIn
     if secret and len(secret) <= MAX_SECRET:
 
         async def find(session: Session) -> InvitationRecord | None:
-            return await found_under(
+            return await find_under_any_secret(
                 pepper, lambda accepted: store.find_invitation(session, hash_secret(secret, accepted))
             )
 

@@ -28,7 +28,7 @@ from recollect.accounts.people.model import (
 from recollect.accounts.people.store import SessionRecord
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, TenantMoving, Unauthenticated
 from recollect.ids import new_id
-from recollect.peppers import found_under, hashes_under
+from recollect.peppers import find_under_any_secret, hashes_under
 from recollect.platform.db import Database
 from recollect.platform.transactions import Session, Transaction
 from recollect.printable import printable
@@ -161,7 +161,9 @@ async def session_of(db: Database, secret: str, *, pepper: bytes) -> PersonSessi
         return None
 
     async def find(session: Session) -> SessionRecord | None:
-        return await found_under(pepper, lambda accepted: store.find_session(session, hash_secret(secret, accepted)))
+        return await find_under_any_secret(
+            pepper, lambda accepted: store.find_session(session, hash_secret(secret, accepted))
+        )
 
     record = await db.find_in_any_cell(
         secret, find, stored_hashes=lambda: hashes_under(pepper, lambda accepted: hash_secret(secret, accepted))
