@@ -19,7 +19,7 @@ from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
     Offset,
     RelationOut,
     entity_out,
-    more,
+    more_note,
     relation_out,
 )
 from recollect_gateway.shapes import Importance, Kind, SoughtName, Tag
@@ -107,7 +107,7 @@ async def open_nodes(call: Call, arguments: OpenNodes) -> Reply:
 
 def _page(found: Subgraph, cut: str | None) -> Reply:
     entities, relations = [*map(entity_out, found.entities)], [*map(relation_out, found.relations)]
-    return Reply(KnowledgeGraph(entities, relations, found.next_offset, cut), note=more(found.next_offset, cut))
+    return Reply(KnowledgeGraph(entities, relations, found.next_offset, cut), note=more_note(found.next_offset, cut))
 
 
 async def _knowledge_graph(found: Subgraph) -> KnowledgeGraph:

@@ -21,7 +21,7 @@ from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
     bare,
     cut_note,
     entity_out,
-    more,
+    more_note,
     relation_out,
 )
 from recollect_gateway.shapes import Name, RelationType, SoughtName
@@ -158,7 +158,7 @@ async def get_neighbors(call: Call, arguments: GetNeighbors) -> Reply | Listing:
         names = {*page, arguments.name}
         page_entities = [entity for entity in entities if entity.name in names]
         page_relations = [relation for relation in relations if {relation.from_, relation.to} <= names]
-        return Reply(Neighbors(page_entities, page_relations, next_offset), note=more(next_offset))
+        return Reply(Neighbors(page_entities, page_relations, next_offset), note=more_note(next_offset))
 
     return paged(neighbours, reply, limit=arguments.limit, offset=arguments.offset, next_offset=found.next_offset)
 

@@ -17,7 +17,7 @@ from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged, paged_graph
 from recollect_gateway.mcp_endpoint.tool import Listing, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.memory.graph import OpenNodes, ReadGraph
-from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import Limit, Offset, bare, more
+from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import Limit, Offset, bare, more_note
 from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import (
     OrganizedEntity,
     OrganizedRelation,
@@ -175,7 +175,7 @@ async def search_nodes_ranked(call: Call, arguments: SearchNodesRanked) -> Reply
         found = await search.search_ranked(view, query)
     return paged(
         [*map(_ranked_result, found.hits)],
-        lambda rows, next_offset: bare(RankedResults(rows, next_offset), more(next_offset)),
+        lambda rows, next_offset: bare(RankedResults(rows, next_offset), more_note(next_offset)),
         limit=arguments.limit,
         offset=arguments.offset,
         next_offset=found.next_offset,
@@ -233,7 +233,7 @@ def _page(
 ) -> Reply | Listing:
     def reply(page: Subgraph, cut: str | None) -> Reply:
         entities, relations = [*map(organized, page.entities)], [*map(organized_relation, page.relations)]
-        return Reply(FoundGraph(entities, relations, page.next_offset, cut), note=more(page.next_offset, cut))
+        return Reply(FoundGraph(entities, relations, page.next_offset, cut), note=more_note(page.next_offset, cut))
 
     return paged_graph(found, reply, limit=arguments.limit, offset=arguments.offset)
 
@@ -243,4 +243,4 @@ async def _graph(found: Subgraph) -> Reply:
         await map_yielding(found.entities, organized),
         await map_yielding(found.relations, organized_relation),
     )
-    return Reply(FoundGraph(entities, relations, found.next_offset), note=more(found.next_offset))
+    return Reply(FoundGraph(entities, relations, found.next_offset), note=more_note(found.next_offset))
