@@ -68,12 +68,17 @@ class Call:
         return self.services.settings
 
     def transaction(
-        self, *, commit: bool = True, expects: ExpectedGraph | None = None, keyed: bool = False
+        self, *, commit: bool = True, expected_graph: ExpectedGraph | None = None, keyed: bool = False
     ) -> AbstractAsyncContextManager[Transaction]:
-        """The call's one transaction. `commit` False: a dry run, rolled back. `expects`, `keyed`: as in `Database`."""
+        """The call's one transaction. `commit` False: a dry run, rolled back. The others: as in `Database`."""
         reply_bytes = self.settings.max_reply_bytes if self.read_only else None
         return self.services.db.transaction(
-            self.caller, read_only=self.read_only, commit=commit, reply_bytes=reply_bytes, expects=expects, keyed=keyed
+            self.caller,
+            read_only=self.read_only,
+            commit=commit,
+            reply_bytes=reply_bytes,
+            expected_graph=expected_graph,
+            keyed=keyed,
         )
 
     async def compute(self, slices: Slices[T], *, advice: str) -> T:
@@ -112,7 +117,7 @@ class Call:
         known = known_graphs.find(tenant_id, name)
         if known is not None:
             try:
-                tx = await stack.enter_async_context(self.transaction(expects=known.expected, keyed=keyed))
+                tx = await stack.enter_async_context(self.transaction(expected_graph=known.expected, keyed=keyed))
             except GraphChanged:
                 known_graphs.note(tenant_id, name, None)
             else:

@@ -201,7 +201,7 @@ class Database:
         commit: bool = True,
         reply_bytes: int | None = None,
         also_suspended: bool = False,
-        expects: ExpectedGraph | None = None,
+        expected_graph: ExpectedGraph | None = None,
         keyed: bool = False,
         durable: bool = True,
     ) -> AsyncIterator[Transaction]:
@@ -210,7 +210,7 @@ class Database:
         `commit` False rolls back in any case: a dry run, which finds what a call would do by doing it.
         Reads are REPEATABLE READ, READ ONLY: one call sees one state, and cannot write. `reply_bytes` as in
         Transaction. `also_suspended`: the transaction may write though the tenant is suspended, as one of a caller that
-        is `of_service` may. `expects`: a graph that must still be the same; raises GraphChanged at the beginning
+        is `of_service` may. `expected_graph`: a graph that must still be the same; raises GraphChanged at the beginning
         otherwise. `keyed`: every statement looks rows up by keys, so that it is planned once a session. `durable`
         False: the commit does not wait for the disk, for data that can be made again; a server that dies may lose what
         was committed within the last second.
@@ -228,7 +228,9 @@ class Database:
             try:
                 # Inside the try: a call cancelled while the transaction begins or ends leaves none open.
                 await connection.execute(
-                    begin_statements(caller.tenant_id, terms, local=self._local, expects=expects, keyed=keyed)
+                    begin_statements(
+                        caller.tenant_id, terms, local=self._local, expected_graph=expected_graph, keyed=keyed
+                    )
                 )
                 if participant is not None:
                     await participant.begin(transaction)

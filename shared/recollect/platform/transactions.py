@@ -258,7 +258,7 @@ class TransactionOptions(TypedDict, total=False):
     commit: bool
     reply_bytes: int | None
     also_suspended: bool
-    expects: ExpectedGraph | None
+    expected_graph: ExpectedGraph | None
     keyed: bool
     durable: bool
 
@@ -276,19 +276,21 @@ class TransactionTerms:
 
 
 def begin_statements(
-    tenant_id: UUID, terms: TransactionTerms, *, local: str, expects: ExpectedGraph | None, keyed: bool
+    tenant_id: UUID, terms: TransactionTerms, *, local: str, expected_graph: ExpectedGraph | None, keyed: bool
 ) -> str:
     """The statements that begin a transaction of this tenant, in one round trip.
 
-    `local`: settings of a shared connection. `expects`: the graph as the snapshot must show it. `keyed`: all rows are
-    looked up by keys.
+    `local`: settings of a shared connection. `expected_graph`: the graph as the snapshot must show it. `keyed`: all
+    rows are looked up by keys.
     """
     # The id is a UUID, so that nothing can be smuggled into the text.
     mode = "ISOLATION LEVEL REPEATABLE READ READ ONLY" if terms.read_only else "ISOLATION LEVEL READ COMMITTED"
     writable = f"; {_IS_WRITABLE.format('false')}" if terms.must_be_writable else ""
     here = f"; {_IS_HERE.format(str(not terms.read_only).lower(), 'false')}" if terms.must_be_here else ""
     tenant = f"SELECT set_config('recollect.tenant_id', '{UUID(str(tenant_id))}', true)"
-    graph = f"; {_IS_SAME_GRAPH.format(UUID(str(expects.id)), int(expects.fingerprint))}" if expects else ""
+    graph = ""
+    if expected_graph is not None:
+        graph = f"; {_IS_SAME_GRAPH.format(UUID(str(expected_graph.id)), int(expected_graph.fingerprint))}"
     plan = f"; {_PLAN_ONCE}" if keyed else ""
     return f"BEGIN {mode}; {local}{tenant}{here}{writable}{graph}{plan}"
 
