@@ -18,7 +18,7 @@ from recollect.platform.computing import Slices, compute
 from recollect.platform.db import Database
 from recollect.platform.replicas import ReplicaFailed
 from recollect.platform.transactions import ExpectedGraph, GraphChanged, Transaction
-from recollect.retrieval.recall.cache import Lookup, RecallCache, looked_up
+from recollect.retrieval.recall.cache import Lookup, RecallCache, cached_lookup
 from recollect.retrieval.recall.model import Question, RecallFilter
 from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings
@@ -158,7 +158,7 @@ class Call:
         """
         name = self.graph_name(graph)
         async with (
-            looked_up(self.services.recall_cache, self.caller, name, questions, filters) as lookup,
+            cached_lookup(self.services.recall_cache, self.caller, name, questions, filters) as lookup,
             self.reading(graph, as_of, keyed=True) as view,
         ):
             yield view, lookup

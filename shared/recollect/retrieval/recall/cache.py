@@ -85,7 +85,7 @@ class RecallCache:
             lookup.found = {place: ranking for place, ranking in rankings.items() if ranking is not None}
         return lookup
 
-    def keep(self, lookup: Lookup | None) -> None:
+    def store(self, lookup: Lookup | None) -> None:
         """Store what the call found, after its transaction. Returns at once."""
         if lookup is None or lookup.seen is None:
             return
@@ -97,7 +97,7 @@ class RecallCache:
 
 
 @asynccontextmanager
-async def looked_up(
+async def cached_lookup(
     cache: RecallCache | None, caller: Caller, graph_name: str, questions: Sequence[Question], filters: RecallFilter
 ) -> AsyncIterator[Lookup | None]:
     """Around a transaction that recalls: look rankings up in the cache before it, and store new ones after it.
@@ -107,7 +107,7 @@ async def looked_up(
     lookup = None if cache is None else await cache.look_up(caller, graph_name, questions, filters)
     yield lookup
     if cache is not None:
-        cache.keep(lookup)
+        cache.store(lookup)
 
 
 def key_material(state: GraphState, question: Question, filters: RecallFilter) -> bytes:
