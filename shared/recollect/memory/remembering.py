@@ -152,13 +152,13 @@ def _merged(items: Iterable[NewMemory]) -> NewMemory:
     merged, *later_items = items
     for item in later_items:
         times = {name: value for name in ("at", "ttl_days") if (value := getattr(item, name)) is not None}
-        merged = replace(merged, **item.given(), **times)
+        merged = replace(merged, **item.set_attributes(), **times)
     return merged
 
 
 def _updated_fields(fields: NodeFields, item: NewMemory, now: datetime) -> NodeFields:
     """The fields of a known fact with the attributes of the item."""
-    changes = item.given()
+    changes = item.set_attributes()
     if item.at is not None:
         changes["said_at"] = item.at
     if item.ttl_days is not None:
@@ -168,7 +168,7 @@ def _updated_fields(fields: NodeFields, item: NewMemory, now: datetime) -> NodeF
 
 def _updated_observation(observation: Observation, item: NewMemory, now: datetime) -> Observation:
     """A known observation with the attributes of the item."""
-    changes = item.given()
+    changes = item.set_attributes()
     if item.at is not None:
         changes["said_at"] = item.at
     if item.ttl_days is not None:
@@ -183,10 +183,10 @@ def _fact(item: NewMemory, at: datetime) -> NewFact:
         said_at=item.at,
         ttl_days=item.ttl_days or None,
         expires_at=expiry(at, item.ttl_days),
-        **item.given(),
+        **item.set_attributes(),
     )
 
 
 def _observation(item: NewMemory, entity: str, at: datetime) -> NewObservation:
     expires_at = expiry(at, item.ttl_days)
-    return NewObservation(entity, item.text, item.thread, item.at, expires_at, **item.given())
+    return NewObservation(entity, item.text, item.thread, item.at, expires_at, **item.set_attributes())

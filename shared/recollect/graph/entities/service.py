@@ -216,7 +216,7 @@ def _require_kinds(graph: Graph, entities: Sequence[NewEntity], new: Container[s
 
 def _first_observations(made: Sequence[tuple[UUID, NewEntity]], revision: Revision) -> list[Observation]:
     return [
-        NewObservation(entity.name, content).on(node_id, revision)
+        NewObservation(entity.name, content).attach_to(node_id, revision)
         for node_id, entity in made
         for content in entity.observations
     ]

@@ -44,7 +44,7 @@ async def add_observations(
     """
     required_names = unique(new.entity for new in observations) if named is None else named
     entities = await aliases.require_entities(tx, revision.graph, required_names)
-    new_observations = await map_yielding(observations, lambda new: new.on(entities[new.entity].id, revision))
+    new_observations = await map_yielding(observations, lambda new: new.attach_to(entities[new.entity].id, revision))
     known_as = {entity.id: entity for entity in entities.values()}
     lapsed = {i for i, entity in known_as.items() if entity.status != "active"} if revive else set[UUID]()
     if lapsed:
