@@ -36,7 +36,7 @@ class QuestionEncoder:
         """Texts to search for; their vectors are cached."""
         embedder = self.cached.of(caller.tenant_id) if self.cached else self.embedder
         questions, today = await self._encode(embedder, caller, texts), datetime.now(UTC).date()
-        return await map_yielding(questions, lambda q: q.on(today) if depends_on_day(q.text) else q)
+        return await map_yielding(questions, lambda q: q.on_day(today) if depends_on_day(q.text) else q)
 
     async def statements(self, caller: Caller, texts: Sequence[str]) -> list[Question]:
         """Texts to store; their vectors are not cached, since the same text is rarely embedded again."""

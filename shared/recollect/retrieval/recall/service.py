@@ -110,7 +110,7 @@ def _asked_at_moment(view: GraphView, question: Question) -> Question:
     """The question as asked on the day of the view's moment, which "last week" and the like then refer to."""
     if view.at is None or question.asked_on is None:
         return question
-    return question.on(view.at.at.astimezone(UTC).date())
+    return question.on_day(view.at.at.astimezone(UTC).date())
 
 
 async def _cached_hits(tx: Transaction, graph: Graph, cached: Lookup, state: GraphState) -> dict[int, list[Hit]]:
