@@ -36,7 +36,7 @@ async def use(db: Database, issued: IssuedKey, pepper: bytes) -> Caller:
     """Authenticate, and do what is done beside."""
     errands: list[Callable[[], Awaitable[None]]] = []
     caller = await identity.authenticate(
-        db, issued.secret, pepper=pepper, beside=lambda _, errand: errands.append(errand)
+        db, issued.secret, pepper=pepper, start_task=lambda _, errand: errands.append(errand)
     )
     for errand in errands:
         await errand()
