@@ -17,7 +17,7 @@ from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, named
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
-from recollect.graph.graphs.replicas import read_beside, read_graph
+from recollect.graph.graphs.replicas import read_at_replica, read_graph
 from recollect.graph.graphs.view import GraphView
 from recollect.platform.db import Database
 from recollect.platform.slots import give_way
@@ -164,9 +164,9 @@ async def export_chunks(
         cursor = step.next
 
 
-async def export_step_beside(tx: Transaction, export: Export, cursor: Cursor) -> ExportChunk:
+async def export_step_at_replica(tx: Transaction, export: Export, cursor: Cursor) -> ExportChunk:
     """The next piece of the file for a transaction that goes on, read likewise."""
-    return await read_beside(tx, export.snapshot.graph_id, partial(export_step, export=export, cursor=cursor))
+    return await read_at_replica(tx, export.snapshot.graph_id, partial(export_step, export=export, cursor=cursor))
 
 
 async def export_whole(tx: Transaction, export: Export, *, max_bytes: int, max_pages: int) -> str | None:
