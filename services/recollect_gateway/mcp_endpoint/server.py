@@ -100,7 +100,7 @@ class McpHandlers:
         Raises MCPError for a tool that the request is not offered.
         """
         request, tool = request_of(context), self.tools.get(params.name)
-        if tool is None or not request.knows(tool):
+        if tool is None or not request.answers(tool):
             forget_tool_name()
             raise MCPError(INVALID_PARAMS, _unknown_tool_message(request, params.name, tool))
         tool = request.dialect_of(tool)
@@ -163,7 +163,7 @@ class McpHandlers:
 def _unknown_tool_message(request: McpRequest, name: str, tool: ToolSpec | None) -> str:
     """The message for a tool that the request is not offered; it names the scope where only that is missing."""
     sender = request.sender
-    if tool is not None and isinstance(sender, Caller) and request.selection.reaches(tool, sender):
+    if tool is not None and isinstance(sender, Caller) and request.selection.may_offer(tool, sender):
         return f"Unknown tool: {name}. It is for credentials that have the scope {tool.scope}"
     return f"Unknown tool: {name}"
 
