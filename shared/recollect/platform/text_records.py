@@ -36,7 +36,7 @@ class TextRecords:
         self._servers = settings.dns_servers
         self._lookups, self._lookups_each = Shares(AT_ONCE), Shares(AT_ONCE_EACH)
 
-    async def at(self, name: str, *, on_behalf_of: Hashable) -> frozenset[str] | None:
+    async def look_up(self, name: str, *, on_behalf_of: Hashable) -> frozenset[str] | None:
         """The TXT records at a name, each as one text; empty where there are none.
 
         None where the look-up failed. `on_behalf_of`: the caller whose share the look-up counts in.

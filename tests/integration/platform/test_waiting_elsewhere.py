@@ -41,7 +41,7 @@ async def the_dns() -> AsyncIterator[Ask]:
     transport, _ = await loop.create_datagram_endpoint(asyncio.DatagramProtocol, ("127.0.0.1", 0))
     host, port = transport.get_extra_info("sockname")
     records = TextRecords(Settings(dns_servers=[f"{host}:{port}"]))
-    yield lambda: records.at("example.com", on_behalf_of="tenant")
+    yield lambda: records.look_up("example.com", on_behalf_of="tenant")
     transport.close()
 
 

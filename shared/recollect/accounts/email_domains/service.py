@@ -109,7 +109,7 @@ async def tenant_of(db: Database, email: str) -> str | None:
 
 async def _checked(db: Database, records: TextRecords, caller: Caller, claim: EmailDomain) -> EmailDomain | None:
     """The claim as the DNS proves it now; None where it does not. Nothing is noted where the DNS cannot be asked."""
-    said = await records.at(claim.record_name, on_behalf_of=caller.tenant_id)
+    said = await records.look_up(claim.record_name, on_behalf_of=caller.tenant_id)
     if said is None:
         return None
     async with db.transaction(caller) as tx:
