@@ -6,7 +6,7 @@ from uuid import UUID
 from cyclopts import App
 
 from recollect.accounts.members import service as members
-from recollect.accounts.members.sending import SentInvitation, invite_and_tell
+from recollect.accounts.members.sending import SentInvitation, invite_and_send
 from recollect.caller import Caller, Role
 from recollect.platform.db import Database
 from recollect.platform.mail import Mailer
@@ -37,7 +37,7 @@ def invite(tenant: str, email: str, *, role: NamedRole = "member") -> None:
     mailer = Mailer.of(settings)
 
     async def work(db: Database, caller: Caller) -> SentInvitation:
-        return await invite_and_tell(db, caller, email, Role(role), mailer=mailer, settings=settings)
+        return await invite_and_send(db, caller, email, Role(role), mailer=mailer, settings=settings)
 
     sent = as_tenant(tenant, work)
     print(f"Sent to {sent.invitation.email}." if sent.link is None else sent.link)

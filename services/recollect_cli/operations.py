@@ -9,7 +9,7 @@ from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller
 from recollect.errors import Unavailable
 from recollect.platform.cache import connect_redis
-from recollect.platform.caller_changes import told_at_the_end
+from recollect.platform.caller_changes import notify_callers_changed_at_end
 from recollect.platform.cells.service import Cells
 from recollect.platform.db import Database
 from recollect.platform.directory import service as directory
@@ -62,8 +62,8 @@ def as_system(work: Callable[[Database], Awaitable[T]]) -> T:
     async def run() -> T:
         settings = Settings()
         async with (
-            told_at_the_end(settings) as on_acted,
-            Database.connect(settings.database_url, settings=settings, on_acted=on_acted) as db,
+            notify_callers_changed_at_end(settings) as on_callers_changed,
+            Database.connect(settings.database_url, settings=settings, on_callers_changed=on_callers_changed) as db,
         ):
             return await work(db)
 
@@ -79,8 +79,8 @@ def as_all_cells(work: Callable[[Database], Awaitable[T]]) -> T:
     async def run() -> T:
         async with (
             connect_redis(settings) as redis,
-            told_at_the_end(settings) as on_acted,
-            Cells.open(settings, redis, lambda *_: None, on_acted) as cells,
+            notify_callers_changed_at_end(settings) as on_callers_changed,
+            Cells.open(settings, redis, lambda *_: None, on_callers_changed) as cells,
         ):
             return await work(cells)
 
@@ -122,8 +122,8 @@ async def _database_of(slug: str) -> AsyncIterator[tuple[Database, Caller]]:
     async with Operator.connect(settings.migration_url, settings) as operator:
         tenant = await tenants.find_tenant(operator, slug)
     async with (
-        told_at_the_end(settings) as on_acted,
-        Database.connect(settings.database_url, settings=settings, on_acted=on_acted) as db,
+        notify_callers_changed_at_end(settings) as on_callers_changed,
+        Database.connect(settings.database_url, settings=settings, on_callers_changed=on_callers_changed) as db,
     ):
         yield db, operator_caller(tenant)
 

@@ -54,7 +54,7 @@ def delete(email: str, *, yes: Annotated[bool, Parameter(negative=())] = False) 
         if yes:
             await deletion.delete_account(db, account.id)
         else:
-            deletion.require_no_member(await people.list_memberships(db, account.id, within=None, sure=True))
+            deletion.require_no_member(await people.list_memberships(db, account.id, within=None, strict=True))
         return account
 
     account = as_all_cells(work)

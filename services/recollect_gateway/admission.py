@@ -71,7 +71,7 @@ class Admission:
         self._calls = Shares(settings.concurrent_calls_per_tenant)
         self._limits: LRUCache[bytes, list[RateLimit]] = LRUCache(REMEMBERED_CREDENTIALS)
         self._tenants: LRUCache[bytes, UUID] = LRUCache(REMEMBERED_CREDENTIALS)
-        self._at_work = FairQueue(settings.calls_at_work, settings.calls_at_work_beside_others)
+        self._slots = FairQueue(settings.calls_at_work, settings.calls_at_work_beside_others)
         self._wait_seconds = settings.call_wait_seconds
 
     def require_unrefused(self, scope: Scope) -> None:
@@ -83,7 +83,7 @@ class Admission:
             raise
 
     @contextmanager
-    def expected(self, scope: Scope) -> Iterator[None]:
+    def expect_caller(self, scope: Scope) -> Iterator[None]:
         """Let other calls give way already, while the caller is looked up and admitted inside the block.
 
         The tenant is that of the credential's last admission. It decides nothing but who gives way.
@@ -92,11 +92,11 @@ class Admission:
         if tenant_id is None:
             yield
             return
-        with self._at_work.expecting(tenant_id):
+        with self._slots.expecting(tenant_id):
             yield
 
     @asynccontextmanager
-    async def admitted(self, scope: Scope, caller: Caller) -> AsyncIterator[None]:
+    async def admit(self, scope: Scope, caller: Caller) -> AsyncIterator[None]:
         """A place for a call, which is served inside the block to the end of its answer. Raises TooManyRequests."""
         self._tenants[_credential(scope)] = caller.tenant_id
         limits = limits_of(caller)
@@ -109,7 +109,7 @@ class Admission:
         key = caller.tenant_id, limit  # Where the plan changes, new calls have new places.
         async with AsyncExitStack() as stack:
             try:
-                place = self._calls.held(key, wait_seconds=CALL_WAIT_SECONDS, limit=limit, queue=limit)
+                place = self._calls.hold(key, wait_seconds=CALL_WAIT_SECONDS, limit=limit, queue=limit)
                 await stack.enter_async_context(place)
             except TimeoutError:
                 metrics.record_refused_request("concurrent_calls")
@@ -121,12 +121,12 @@ class Admission:
             yield
 
     @asynccontextmanager
-    async def at_work(self, caller: Caller) -> AsyncIterator[Slot]:
+    async def take_slot(self, caller: Caller) -> AsyncIterator[Slot]:
         """A slot to work on a call of this tenant, once its turn comes. Raises Unavailable where it comes too late."""
         async with AsyncExitStack() as stack:
             try:
                 with metrics.waiting_call():
-                    turn = held_slot(self._at_work, caller.tenant_id, wait_seconds=self._wait_seconds)
+                    turn = held_slot(self._slots, caller.tenant_id, wait_seconds=self._wait_seconds)
                     slot = await stack.enter_async_context(turn)
             except TimeoutError:
                 metrics.record_refused_request("calls_at_work")
@@ -135,7 +135,7 @@ class Admission:
                     "fewer calls at once.",
                     code=ErrorCode.BUSY,
                 ) from None
-            if self._presence is not None and not self._at_work.waiting(caller.tenant_id):
+            if self._presence is not None and not self._slots.waiting(caller.tenant_id):
                 self._presence.note(caller.tenant_id)
             yield slot
 

@@ -18,7 +18,7 @@ from recollect.accounts.passkeys.model import PasskeySite
 from recollect.accounts.people.breached import BreachedPasswords
 from recollect.accounts.usage.tally import UsageTally
 from recollect.platform.cache import connect_redis
-from recollect.platform.caller_changes import telling
+from recollect.platform.caller_changes import caller_change_notifier
 from recollect.platform.cells.service import Cells
 from recollect.platform.change_bus import BLOCK_SECONDS, ChangeBus
 from recollect.platform.change_stream import ChangePublisher
@@ -225,7 +225,7 @@ async def _open(state: State, settings: Settings, offer: Offer, stack: AsyncExit
     bus = await _change_bus(settings, stack)
     callers = stack.enter_context(remembered_callers(bus, settings.remember_callers_seconds))
     state.db = await _database(redis, settings, callers, stack)
-    state.readiness = Readiness(state.drain, (state.db, *state.db.others))
+    state.readiness = Readiness(state.drain, (state.db, *state.db.other_cells))
     if settings.tells_metrics:
         await stack.enter_async_context(reported_readiness(state.readiness))
     state.settings = settings
@@ -274,14 +274,14 @@ async def _database(redis: Redis, settings: Settings, callers: RememberedCallers
     """The database, or all cells as one. Its commits notify workers, listeners and gateways that remember callers."""
     publisher = ChangePublisher(redis)
     stack.push_async_callback(publisher.aclose)
-    publish_caller_change = telling(publisher)
+    publish_caller_change = caller_change_notifier(publisher)
 
-    def on_acted(tenant_id: UUID) -> None:
+    def on_callers_changed(tenant_id: UUID) -> None:
         callers.forget(tenant_id)
         publish_caller_change(tenant_id)
 
     if settings.cells:
-        return await stack.enter_async_context(Cells.open(settings, redis, publisher.publish, on_acted))
+        return await stack.enter_async_context(Cells.open(settings, redis, publisher.publish, on_callers_changed))
     wakeups = Wakeups(redis)
     stack.push_async_callback(wakeups.aclose)
     return await stack.enter_async_context(
@@ -290,7 +290,7 @@ async def _database(redis: Redis, settings: Settings, callers: RememberedCallers
             settings=settings,
             on_commit=wakeups.notify,
             on_written=publisher.publish,
-            on_acted=on_acted,
+            on_callers_changed=on_callers_changed,
             replica=await stack.enter_async_context(replica_of(settings)),
         )
     )

@@ -18,7 +18,7 @@ from recollect.platform.computing import Slices, compute
 from recollect.platform.db import Database
 from recollect.platform.replicas import ReplicaFailed
 from recollect.platform.transactions import ExpectedGraph, GraphChanged, Transaction
-from recollect.retrieval.recall.cache import Lookup, RecallCache, looked_up
+from recollect.retrieval.recall.cache import Lookup, RecallCache, cached_lookup
 from recollect.retrieval.recall.model import Question, RecallFilter
 from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings
@@ -68,12 +68,17 @@ class Call:
         return self.services.settings
 
     def transaction(
-        self, *, keep: bool = True, expects: ExpectedGraph | None = None, keyed: bool = False
+        self, *, commit: bool = True, expected_graph: ExpectedGraph | None = None, keyed: bool = False
     ) -> AbstractAsyncContextManager[Transaction]:
-        """The call's one transaction. `keep` False: a dry run, rolled back. `expects`, `keyed`: as in `Database`."""
+        """The call's one transaction. `commit` False: a dry run, rolled back. The others: as in `Database`."""
         reply_bytes = self.settings.max_reply_bytes if self.read_only else None
         return self.services.db.transaction(
-            self.caller, read_only=self.read_only, keep=keep, reply_bytes=reply_bytes, expects=expects, keyed=keyed
+            self.caller,
+            read_only=self.read_only,
+            commit=commit,
+            reply_bytes=reply_bytes,
+            expected_graph=expected_graph,
+            keyed=keyed,
         )
 
     async def compute(self, slices: Slices[T], *, advice: str) -> T:
@@ -112,7 +117,7 @@ class Call:
         known = known_graphs.find(tenant_id, name)
         if known is not None:
             try:
-                tx = await stack.enter_async_context(self.transaction(expects=known.expected, keyed=keyed))
+                tx = await stack.enter_async_context(self.transaction(expected_graph=known.expected, keyed=keyed))
             except GraphChanged:
                 known_graphs.note(tenant_id, name, None)
             else:
@@ -123,29 +128,29 @@ class Call:
         return await graphs.view_of(tx, found, graph, as_of)
 
     def changing(
-        self, graph: str | None, *, keep: bool = True, keyed: bool = False
+        self, graph: str | None, *, commit: bool = True, keyed: bool = False
     ) -> AbstractAsyncContextManager[Transaction]:
         """The call's one transaction, in which a use case takes the graph's write lock.
 
-        `keep` and `keyed` as in `transaction`.
+        `commit` and `keyed` as in `transaction`.
         """
-        return self.services.db.writing(self.caller, self.graph_name(graph), keep=keep, keyed=keyed)
+        return self.services.db.writing(self.caller, self.graph_name(graph), commit=commit, keyed=keyed)
 
     @asynccontextmanager
-    async def writing(self, graph: str | None, *, keep: bool = True) -> AsyncIterator[tuple[Transaction, Revision]]:
+    async def writing(self, graph: str | None, *, commit: bool = True) -> AsyncIterator[tuple[Transaction, Revision]]:
         """The call's one transaction, with the graph's write lock and its next revision.
 
-        `keep` as in `transaction`. Writes look up by keys; what they search for says so (`tx.searching`).
+        `commit` as in `transaction`. Writes look up by keys; what they search for says so (`tx.searching`).
         """
         async with (
-            self.changing(graph, keep=keep, keyed=True) as tx,
+            self.changing(graph, commit=commit, keyed=True) as tx,
             graphs.write_graph(tx, graph, self.operation) as revision,
         ):
             yield tx, revision
 
     @asynccontextmanager
     async def recalling(
-        self, graph: str | None, questions: Sequence[Question], only: RecallFilter, *, as_of: str | None = None
+        self, graph: str | None, questions: Sequence[Question], filters: RecallFilter, *, as_of: str | None = None
     ) -> AsyncIterator[tuple[GraphView, Lookup | None]]:
         """The view that a recall reads, with what the search cache, asked before the transaction, knows of `questions`.
 
@@ -153,7 +158,7 @@ class Call:
         """
         name = self.graph_name(graph)
         async with (
-            looked_up(self.services.recall_cache, self.caller, name, questions, only) as lookup,
+            cached_lookup(self.services.recall_cache, self.caller, name, questions, filters) as lookup,
             self.reading(graph, as_of, keyed=True) as view,
         ):
             yield view, lookup

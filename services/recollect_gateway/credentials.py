@@ -13,7 +13,7 @@ from litestar.datastructures import Headers
 
 from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import KIND_SCOPES, hash_secret, kind_of
-from recollect.accounts.identity.service import Beside, NoteUse
+from recollect.accounts.identity.service import NoteUse, StartTask
 from recollect.accounts.oauth.grants import service as grants
 from recollect.accounts.oauth.grants.model import ACCESS
 from recollect.accounts.oauth.grants.service import WrongResource
@@ -42,8 +42,8 @@ AnyConnection = ASGIConnection[Any, Any, Any, Any]
 class Authenticator:
     """Turns `Authorization: Bearer …`, a key or an access token, into a Caller.
 
-    `failed_keys` None throttles nobody; `issuers` None accepts tokens of no issuer but ours; `beside` None stores no
-    key's hash anew; `callers` None remembers nobody.
+    `failed_keys` None throttles nobody; `issuers` None accepts tokens of no issuer but ours; `start_task` None
+    stores no key's hash anew; `callers` None remembers nobody.
     """
 
     db: Database
@@ -51,7 +51,7 @@ class Authenticator:
     note_use: NoteUse | None = None
     failed_keys: FailedKeys | None = None
     issuers: Issuers | None = None
-    beside: Beside | None = None
+    start_task: StartTask | None = None
     callers: RememberedCallers | None = None
 
     async def caller(
@@ -167,7 +167,7 @@ class Authenticator:
         if kind_of(secret) == ACCESS:
             return await grants.authenticate(self.db, secret, resource=resource, pepper=self.pepper)
         return await identity.authenticate(
-            self.db, secret, pepper=self.pepper, note_use=self.note_use, beside=self.beside
+            self.db, secret, pepper=self.pepper, note_use=self.note_use, start_task=self.start_task
         )
 
 

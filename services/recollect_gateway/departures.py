@@ -30,24 +30,24 @@ class Departure:
 
     def __init__(self) -> None:
         self._callbacks: set[Callable[[], None]] = set()
-        self._has_happened = False
+        self._is_lost = False
 
-    def happen(self) -> None:
+    def note_lost(self) -> None:
         """The connection was lost: call all functions."""
-        self._has_happened = True
+        self._is_lost = True
         for callback in tuple(self._callbacks):
             callback()
 
     @contextmanager
-    def ends(self, end: Callable[[], None]) -> Iterator[None]:
-        """Call `end` if the connection is lost while the block lasts, or was before."""
-        self._callbacks.add(end)
-        if self._has_happened:
-            end()
+    def callback(self, function: Callable[[], None]) -> Iterator[None]:
+        """Call `function` if the connection is lost while the block lasts, or was before."""
+        self._callbacks.add(function)
+        if self._is_lost:
+            function()
         try:
             yield
         finally:
-            self._callbacks.discard(end)
+            self._callbacks.discard(function)
 
 
 def departure_of(scope: Scope) -> Departure:
@@ -70,7 +70,7 @@ class DepartureMiddleware(ASGIMiddleware):
                 await client.read_nothing()
             watching = asyncio.create_task(client.watch())
             try:
-                with departure_of(scope).ends(client.end):
+                with departure_of(scope).callback(client.end):
                     await next_app(scope, client.receive, client.send)
             finally:
                 watching.cancel()

@@ -73,13 +73,13 @@ class CallerMiddleware(ASGIMiddleware):
         authenticator: Authenticator = state.authenticator
         admission: Admission = state.admission
         admission.require_unrefused(scope)
-        with admission.expected(scope):
+        with admission.expect_caller(scope):
             caller = await authenticator.caller_of_route(ASGIConnection(scope), remembered=_may_be_remembered(scope))
         scope["user"], scope["auth"] = caller, None
         note_caller(scope, caller)
         async with AsyncExitStack() as place:
-            await place.enter_async_context(admission.admitted(scope, caller))
-            slot = await place.enter_async_context(admission.at_work(caller))
+            await place.enter_async_context(admission.admit(scope, caller))
+            slot = await place.enter_async_context(admission.take_slot(caller))
             scope["state"][_PLACE] = place
             paced = PacedExchange(slot, receive, send)
             await next_app(scope, paced.receive, paced.send)

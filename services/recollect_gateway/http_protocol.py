@@ -155,7 +155,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Give back what the connection held."""
         super().connection_lost(exc)
-        self._departure.happen()
+        self._departure.note_lost()
         self._unset_keepalive_if_required()
         for timer in (self._clock, self._stalled):
             if timer is not None:

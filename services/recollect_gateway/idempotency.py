@@ -25,7 +25,7 @@ from recollect.accounts.idempotency.model import (
 )
 from recollect.caller import Caller
 from recollect.errors import Conflict, ErrorCode, InvalidInput, RecollectError, TooLarge
-from recollect.peppers import others_of
+from recollect.peppers import accepted_secrets_of
 from recollect.platform.db import Database
 from recollect.platform.transactions import Transaction
 
@@ -130,14 +130,14 @@ class IdempotencyMiddleware(ASGIMiddleware):
         caller: Caller = scope["user"]
         request = IdempotentRequest.of(caller, key, method, _target(scope), body, pepper=state.pepper)
         found = await idempotency.find_answer(state.db, caller, request, state.answer_vault)
-        for pepper in () if found else others_of(state.pepper):
+        for pepper in () if found else accepted_secrets_of(state.pepper):
             peppered = IdempotentRequest.of(caller, key, method, _target(scope), body, pepper=pepper)
             found = found or await idempotency.find_answer(state.db, caller, peppered, AnswerVault.of(pepper))
         if found is not None:
             await _replay(send, found)
             return
         claim, answer = Claim(request, state.answer_vault), BufferedAnswer(send)
-        scope["state"][_DATABASE] = state.db.taking_part(claim)
+        scope["state"][_DATABASE] = state.db.with_participant(claim)
         with anyio.CancelScope(shield=True):
             await next_app(scope, _receive_again(body, receive), answer.take)
             if claim.is_committed:

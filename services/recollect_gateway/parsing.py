@@ -63,7 +63,7 @@ def parse_leniently(type_: type[T], arguments: Any) -> T:
     return parse(type_, _normalized(type_, arguments))
 
 
-async def parse_beside(tenant_id: UUID, type_: type[T], arguments: Any, parser: Callable[..., T] = parse) -> T:
+async def parse_in_thread(tenant_id: UUID, type_: type[T], arguments: Any, parser: Callable[..., T] = parse) -> T:
     """As `parse`, for large arguments, beside the event loop. Its cost is bounded by what a body may hold."""
     slices = in_one_slice(partial(parser, type_, arguments))
     return await compute(tenant_id, slices, seconds=inf, advice="")

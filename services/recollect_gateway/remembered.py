@@ -105,9 +105,9 @@ class CallerListener(Listener):
 @contextmanager
 def remembered_callers(bus: ChangeBus, seconds: float) -> Iterator[RememberedCallers]:
     """Remembered callers, forgotten by messages of the bus while the block lasts; `seconds` 0 leaves the bus alone."""
-    callers = RememberedCallers(seconds, lambda: bus.follows(EVERYBODY))
+    callers = RememberedCallers(seconds, lambda: bus.is_following(EVERYBODY))
     if not seconds:
         yield callers
         return
-    with bus.heard_by(CallerListener(callers)):
+    with bus.subscribed(CallerListener(callers)):
         yield callers

@@ -13,7 +13,7 @@ HEADERS = {
 }
 """Headers that keep proxies from holding events back, and from caching them."""
 
-SILENCE = b":\n\n"
+KEEP_ALIVE = b":\n\n"
 """A comment, which says that nothing happened and that the connection is there."""
 
 
@@ -28,6 +28,6 @@ def event(name: str, data: Any, *, place: str | None = None) -> bytes:
     return b"%sevent: %s\ndata: %s\n\n" % (id_line, name.encode(), msgspec.json.encode(data))
 
 
-def reached(place: str) -> bytes:
+def id_only(place: str) -> bytes:
     """Only the id after which a client goes on, without an event: nothing up to there was for it."""
     return b"id: %s\n\n" % place.encode()

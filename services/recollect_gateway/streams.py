@@ -1,9 +1,9 @@
 """Streams: answers of either transport that stay open and tell what changes.
 
 A stream waits most of the time. While it waits, it has no place among its tenant's calls and no turn; it takes a turn
-for each look at the database. Streams that look for the same, for callers who may see the same, share what one of them
-reads (`shared_reads.py`). Before each look the credential is looked up anew, so that a stream whose credential no
-longer holds is told nothing. Nothing is queued for a client that reads slowly: its stream looks again when the client
+for each poll of the database. Streams that poll for the same, for callers who may see the same, share what one of them
+reads (`shared_reads.py`). Before each poll the credential is looked up anew, so that a stream whose credential no
+longer holds is told nothing. Nothing is queued for a client that reads slowly: its stream polls again when the client
 has taken what it was sent, and the connection of a client that takes nothing is cut off (`http_protocol.py`).
 """
 
@@ -30,23 +30,23 @@ OPEN_STREAM = "recollect.stream"
 """Key in a request's state: its answer is a stream, which ends when its client leaves and has not failed then."""
 
 RETRY_SECONDS = 1.0
-"""How long a stream waits before it looks again, where the database was away or busy."""
+"""How long a stream waits before it polls again, where the database was away or busy."""
 
 Renew = Callable[[], Awaitable[Caller]]
 """Looks the caller of a stream up anew; raises Unauthenticated, Forbidden, or Unavailable."""
 
 
 @dataclass(slots=True)
-class Look(Generic[T]):
-    """The result of one look at the database; `found` None: nothing to tell. `more`: there is more to find at once."""
+class PollResult(Generic[T]):
+    """The result of one poll of the database; `found` None: nothing to send. `has_more`: poll again at once."""
 
     found: T | None
-    more: bool = False
+    has_more: bool = False
 
 
 @dataclass(slots=True)
 class Stream:
-    """One open stream. `ended`: why we ended it, once we did. `requested_at`: when its next look became due."""
+    """One open stream. `ended`: why we ended it, once we did. `requested_at`: when its next poll became due."""
 
     streams: "Streams"
     caller: Caller
@@ -55,19 +55,19 @@ class Stream:
     ended: str | None = field(default=None, init=False)
     requested_at: int = field(default=0, init=False)
 
-    async def follow(self, look: Callable[[Caller], Awaitable[Look[T]]]) -> AsyncIterator[T | None]:
-        """What each look finds, and None where nothing was found for as long as a connection may be silent.
+    async def follow(self, poll: Callable[[Caller], Awaitable[PollResult[T]]]) -> AsyncIterator[T | None]:
+        """What each poll finds, and None where nothing was found for as long as a connection may be silent.
 
-        It looks at once, then after each write, and every so often. It ends with the credential, where a look raises,
+        It polls at once, then after each write, and every so often. It ends with the credential, where a poll raises,
         and when this process stops; `ended` says why.
         """
         self.requested_at = self.streams.reads.now()
         try:
             while not self.streams.is_draining:
-                result = await self._look(look)
+                result = await self._poll(poll)
                 if result is not None and result.found is not None:
                     yield result.found
-                if result is None or not result.more:
+                if result is None or not result.has_more:
                     async for silence in self._wait(RETRY_SECONDS if result is None else None):
                         yield silence
                     self.requested_at = self.streams.reads.now()
@@ -79,17 +79,17 @@ class Stream:
     async def shared(self, query: Hashable, read: Callable[[], Awaitable[T]]) -> T:
         """The result of `read`, which depends on the tenant, the graphs that the caller may use, and `query` alone.
 
-        Streams that have all of these in common, and whose looks are due together, share one read.
+        Streams that have all of these in common, and whose polls are due together, share one read.
         """
         key = (self.caller.tenant_id, self.caller.graphs, query)
         return await self.streams.reads.read(key, self.requested_at, read)
 
-    async def _look(self, look: Callable[[Caller], Awaitable[Look[T]]]) -> Look[T] | None:
-        """The result of a look; None where the database is away or busy now."""
+    async def _poll(self, poll: Callable[[Caller], Awaitable[PollResult[T]]]) -> PollResult[T] | None:
+        """The result of a poll; None where the database is away or busy now."""
         try:
-            async with self.streams.admission.at_work(self.caller):
+            async with self.streams.admission.take_slot(self.caller):
                 self.caller = await self.renew()
-                return await look(self.caller)
+                return await poll(self.caller)
         except (Unavailable, TooManyRequests):
             return None
 

@@ -11,7 +11,7 @@ from litestar.handlers import BaseRouteHandler
 
 from recollect.errors import InvalidInput
 from recollect_gateway.bodies import LARGE, require_quick_to_parse
-from recollect_gateway.parsing import MAX_NAME, parse, parse_beside
+from recollect_gateway.parsing import MAX_NAME, parse, parse_in_thread
 
 
 def known_parameters(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
@@ -43,7 +43,7 @@ def valid_body(
         if len(await request.body()) < LARGE:
             parse(type_, body)
         else:
-            await parse_beside(request.user.tenant_id, type_, body)
+            await parse_in_thread(request.user.tenant_id, type_, body)
 
     return check
 

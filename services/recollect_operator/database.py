@@ -5,11 +5,11 @@ from contextlib import asynccontextmanager
 
 import asyncpg
 
-from recollect.platform.caller_changes import told_at_the_end
-from recollect.platform.connections import connecting, session_settings
+from recollect.platform.caller_changes import notify_callers_changed_at_end
+from recollect.platform.connections import connect_as, session_settings
 from recollect.platform.driver_errors import translated_errors
 from recollect.platform.operator_sessions import Operator
-from recollect.platform.schema.service import told_outdated
+from recollect.platform.schema.service import translated_schema_errors
 from recollect.settings import Settings
 from recollect.settings.cells import HOME
 from recollect_operator.identity import OperatorIdentity
@@ -32,7 +32,7 @@ class OperatorDatabase:
         """A pool that connects when it is first used."""
         pool = asyncpg.create_pool(
             url,
-            connect=connecting(role, settings),
+            connect=connect_as(role, settings),
             min_size=0,
             max_size=CONNECTIONS,
             timeout=settings.database_acquire_seconds,
@@ -45,15 +45,19 @@ class OperatorDatabase:
     async def session(self, identity: OperatorIdentity | None = None) -> AsyncIterator[Operator]:
         """A connection for an operator; None while the operator is not known yet. Raises Unavailable."""
         async with (
-            told_at_the_end(self._settings) as on_acted,
+            notify_callers_changed_at_end(self._settings) as on_callers_changed,
             translated_errors(),
             self._pool.acquire(timeout=self._settings.database_acquire_seconds) as connection,
         ):
             if identity is None:
-                operator = Operator(connection, on_acted=on_acted, cell=self._cell)
+                operator = Operator(connection, on_callers_changed=on_callers_changed, cell=self._cell)
             else:
                 operator = Operator(
-                    connection, on_acted=on_acted, actor=identity.actor, address=identity.address, cell=self._cell
+                    connection,
+                    on_callers_changed=on_callers_changed,
+                    actor=identity.actor,
+                    address=identity.address,
+                    cell=self._cell,
                 )
-            async with told_outdated(operator):
+            async with translated_schema_errors(operator):
                 yield operator

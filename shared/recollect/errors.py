@@ -215,15 +215,15 @@ class TenantReadOnly(Forbidden):
 class QuotaExceeded(Forbidden):
     """The tenant's plan does not allow as much; nothing was written.
 
-    The message consists of `rule` (what is allowed), `there` (what the tenant has and wanted to add) and `advice`.
-    `untold` is the message without `there`, for readers who may not know what the tenant has.
+    The message consists of `rule` (what is allowed), `usage` (what the tenant has and wanted to add) and `advice`.
+    `message_without_usage` is the message without `usage`, for readers who may not know what the tenant has.
     """
 
     default_code = ErrorCode.QUOTA_EXCEEDED
 
-    def __init__(self, rule: str, there: str, advice: str) -> None:
-        super().__init__(f"{rule} {there} {advice}")
-        self.untold = f"{rule} {advice}"
+    def __init__(self, rule: str, usage: str, advice: str) -> None:
+        super().__init__(f"{rule} {usage} {advice}")
+        self.message_without_usage = f"{rule} {advice}"
 
 
 class NotFound(RecollectError):

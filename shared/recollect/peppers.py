@@ -10,29 +10,29 @@ T = TypeVar("T")
 
 
 class Pepper(bytes):
-    """The current secret. `others`: data that was stored under them is still accepted."""
+    """The current secret. `accepted_secrets`: others, under which stored data is still accepted."""
 
-    others: tuple[bytes, ...] = ()
+    accepted_secrets: tuple[bytes, ...] = ()
 
     @classmethod
     def of(cls, secret: bytes, others: Iterable[bytes]) -> "Pepper":
         """This secret as the current one, and others beside it."""
         pepper = cls(secret)
-        pepper.others = tuple(other for other in others if other != secret)
+        pepper.accepted_secrets = tuple(other for other in others if other != secret)
         return pepper
 
 
-def others_of(pepper: bytes) -> tuple[bytes, ...]:
+def accepted_secrets_of(pepper: bytes) -> tuple[bytes, ...]:
     """The secrets that are accepted beside this one; none for plain bytes."""
-    return pepper.others if isinstance(pepper, Pepper) else ()
+    return pepper.accepted_secrets if isinstance(pepper, Pepper) else ()
 
 
-async def found_under(pepper: bytes, find: Callable[[bytes], Awaitable[T | None]]) -> T | None:
+async def find_under_any_secret(pepper: bytes, find: Callable[[bytes], Awaitable[T | None]]) -> T | None:
     """The value that `find` finds under the current secret, else under the others, one after the other.
 
     If none has it, the current secret is tried again: the value may have been rehashed in between.
     """
-    others = others_of(pepper)
+    others = accepted_secrets_of(pepper)
     secrets = (pepper, *others, pepper) if others else (pepper,)
     for secret in secrets:
         if (found := await find(secret)) is not None:
@@ -42,4 +42,4 @@ async def found_under(pepper: bytes, find: Callable[[bytes], Awaitable[T | None]
 
 def hashes_under(pepper: bytes, make_hash: Callable[[bytes], bytes]) -> list[bytes]:
     """The hashes under which a value may be stored: by the current secret, and by the others."""
-    return [make_hash(secret) for secret in (pepper, *others_of(pepper))]
+    return [make_hash(secret) for secret in (pepper, *accepted_secrets_of(pepper))]

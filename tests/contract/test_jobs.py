@@ -282,7 +282,7 @@ class TestRoutes:
     ) -> None:
         chunks = [bytes([number]) * 300_000 for number in range(20)]
         async with desk.writing() as tx:
-            job = await jobs.schedule(tx, NewJob(COPY, held=True))
+            job = await jobs.schedule(tx, NewJob(COPY, is_held=True))
             await jobs.append_input(tx, job.id, chunks, JobBounds.of(settings))
             await jobs.start(tx, job.id)
         path = f"/v1/jobs/{job.id}/output"

@@ -59,12 +59,12 @@ class TestConnections:
 
     async def test_who_gave_up_leaves_no_place_taken(self) -> None:
         shares = Shares(1)
-        async with shares.held("tenant", wait_seconds=1):
+        async with shares.hold("tenant", wait_seconds=1):
             for _ in range(3):
                 with pytest.raises(TimeoutError):
-                    async with shares.held("tenant", wait_seconds=0.01):
+                    async with shares.hold("tenant", wait_seconds=0.01):
                         raise AssertionError("the place is taken")
-        async with shares.held("tenant", wait_seconds=0.01):
+        async with shares.hold("tenant", wait_seconds=0.01):
             assert len(shares) == 1
         assert len(shares) == 0
 

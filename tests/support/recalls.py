@@ -60,7 +60,7 @@ class RecallStack:
                 )
                 for known in (lookup, None)
             ]
-        self.cache.keep(lookup)
+        self.cache.store(lookup)
         await self.cache.shared.settle()
         return Twice(cached, searched, lookup)
 

@@ -212,7 +212,7 @@ async def _employed(db: Database, caller: Caller) -> tuple[Job, ...]:
     bounds = JobBounds.of(Settings())
     async with db.transaction(caller) as tx:
         default = await graphs.get_graph(tx, "default")
-        held = await jobs.schedule(tx, NewJob(NOBODYS_KIND, default.id, held=True))
+        held = await jobs.schedule(tx, NewJob(NOBODYS_KIND, default.id, is_held=True))
         await jobs.append_input(tx, held.id, [b"what is to be read"], bounds)
         done = await jobs.schedule(tx, NewJob(NOBODYS_KIND, default.id, unique=False))
         claimed = await claim_job(tx, [NOBODYS_KIND], bounds)

@@ -52,7 +52,7 @@ async def test_one_of_another_tenant_is_not_read_whatever_the_gateway_thinks_it_
     assert victims is not None
     assert services.known_graphs.find(stranger.tenant_id, "default") is None
     with pytest.raises(GraphChanged):
-        async with db.transaction(stranger, read_only=True, expects=victims.expected):
+        async with db.transaction(stranger, read_only=True, expected_graph=victims.expected):
             raise AssertionError
     services.known_graphs.note(stranger.tenant_id, "default", victims)
     async with Call(stranger, services, "read", read_only=True).reading("default") as view:

@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 from recollect.errors import RecollectError, Unavailable
 from recollect.jobs.model import FAULTS_OF_OURS
 from recollect.platform.cache import connect_redis
-from recollect.platform.caller_changes import telling
+from recollect.platform.caller_changes import caller_change_notifier
 from recollect.platform.change_stream import ChangePublisher
 from recollect.platform.connections import APP_ROLE
 from recollect.platform.db import Database
@@ -103,7 +103,7 @@ async def _open(
             settings=settings,
             on_commit=wakeups.notify,
             on_written=publisher.publish,
-            on_acted=telling(publisher),
+            on_callers_changed=caller_change_notifier(publisher),
             replica=await stack.enter_async_context(replica_of(settings)),
         )
     )

@@ -98,9 +98,9 @@ class AuditController(Controller):
     ) -> Page[AuditEntryBody]:
         """List the acts of administration in the tenant, newest first."""
         require_written_times(request, "since", "until")
-        only = _filter(actor, action, on, since, until)
+        filters = _filter(actor, action, on, since, until)
         async with db.transaction(request.user, read_only=True) as tx:
-            found = await audit.list_entries(tx, only, before=cursor, limit=limit + 1)
+            found = await audit.list_entries(tx, filters, before=cursor, limit=limit + 1)
         return page_of(found, limit, _body, lambda entry: str(entry.id))
 
     @get(
@@ -124,16 +124,16 @@ class AuditController(Controller):
         The export itself is recorded in the audit log. A response that ends before its last chunk is incomplete.
         """
         require_written_times(request, "since", "until")
-        only = _filter(actor, action, on, since, until)
+        filters = _filter(actor, action, on, since, until)
         async with db.transaction(request.user, also_suspended=True) as tx:  # The export itself is recorded.
             await audit.record(tx, Action.AUDIT_EXPORTED)
-        parts = while_authenticated(request, _lines(db, request.user, only))
+        parts = while_authenticated(request, _lines(db, request.user, filters))
         headers = {"Content-Disposition": 'attachment; filename="audit.jsonl"', "X-Content-Type-Options": "nosniff"}
         return Stream(parts, media_type=NDJSON, headers=headers)
 
 
-async def _lines(db: Database, caller: Caller, only: AuditFilter) -> AsyncIterator[bytes]:
-    async for entries in audit.export_entries(db, caller, only):
+async def _lines(db: Database, caller: Caller, filters: AuditFilter) -> AsyncIterator[bytes]:
+    async for entries in audit.export_entries(db, caller, filters):
         yield msgspec.json.Encoder().encode_lines([_body(entry) for entry in entries])
 
 

@@ -28,7 +28,7 @@ from recollect_gateway.guards import caller_renewal, mirrors, open_stream
 from recollect_gateway.management.nodes import Kinds, Tags
 from recollect_gateway.management.pages import Cursor, Limit, place_of
 from recollect_gateway.parsing import check_text
-from recollect_gateway.streams import DRAINING, Look, Stream
+from recollect_gateway.streams import DRAINING, PollResult, Stream
 
 AnyRequest = Request[Caller, Any, State]
 Revision = Annotated[
@@ -116,9 +116,9 @@ class ChangeController(Controller):
         an event `change`, whose `id` is its graph and revision. Send that id as `Last-Event-ID` to continue after it.
         """
         check_text({"kind": kind, "tag": tag})
-        only = ChangeFilter(tuple(kind or ()), tuple(tag or ()))
+        filters = ChangeFilter(tuple(kind or ()), tuple(tag or ()))
         if server_sent.MEDIA_TYPE in request.headers.get("accept", ""):
-            changes = await _open(request, services, name, only, _last_event(request) or Place(after_revision))
+            changes = await _open(request, services, name, filters, _last_event(request) or Place(after_revision))
             return StreamResponse(  # type: ignore[return-value]  # the OpenAPI document describes the page
                 changes.events(), media_type=server_sent.MEDIA_TYPE, headers=server_sent.HEADERS
             )
@@ -126,7 +126,7 @@ class ChangeController(Controller):
         since = (after_revision or 0) if after is None else after
         async with Call(request.user, services, "changes", read_only=True).transaction() as tx:
             graph = await graphs.get_graph(tx, name)
-            page = await notifications.changes_after(tx, graph.id, only, since=since, limit=limit)
+            page = await notifications.changes_after(tx, graph.id, filters, since=since, limit=limit)
         items = [_change(change) for change in page.changes]
         return Response(ChangePage(items, str(page.reached) if page.more else None, page.reached))
 
@@ -153,7 +153,7 @@ class ChangeStream:
     stream: Stream
     services: Services
     graph_id: UUID
-    only: ChangeFilter
+    filters: ChangeFilter
     reached: int
     is_lost: bool
 
@@ -164,23 +164,25 @@ class ChangeStream:
         if self.is_lost:
             yield server_sent.event("refetch", {"revision": self.reached}, place=place)
         else:
-            yield server_sent.reached(place)
-        async for page in self.stream.follow(self._look):
-            yield server_sent.SILENCE if page is None else _events_of(self.graph_id, page)
+            yield server_sent.id_only(place)
+        async for page in self.stream.follow(self._poll):
+            yield server_sent.KEEP_ALIVE if page is None else _events_of(self.graph_id, page)
         yield server_sent.event("end", {"reason": self.stream.ended or DRAINING})
 
-    async def _look(self, caller: Caller) -> Look[FoundChanges]:
-        page = await self.stream.shared((self.graph_id, self.only, self.reached), partial(self._read, caller))
+    async def _poll(self, caller: Caller) -> PollResult[FoundChanges]:
+        page = await self.stream.shared((self.graph_id, self.filters, self.reached), partial(self._read, caller))
         news, self.reached = page.reached > self.reached, page.reached
-        return Look(page if news else None, page.more)
+        return PollResult(page if news else None, page.more)
 
     async def _read(self, caller: Caller) -> FoundChanges:
         async with Call(caller, self.services, "changes", read_only=True).transaction() as tx:
             graph = await graphs.graph_of(tx, self.graph_id)
-            return await notifications.changes_after(tx, graph.id, self.only, since=self.reached, limit=AT_ONCE)
+            return await notifications.changes_after(tx, graph.id, self.filters, since=self.reached, limit=AT_ONCE)
 
 
-async def _open(request: AnyRequest, services: Services, name: str, only: ChangeFilter, after: Place) -> ChangeStream:
+async def _open(
+    request: AnyRequest, services: Services, name: str, filters: ChangeFilter, after: Place
+) -> ChangeStream:
     """A stream of a graph's changes after a place; raises NotFound, or TooManyRequests."""
     async with Call(request.user, services, "changes", read_only=True).transaction() as tx:
         graph = await graphs.get_graph(tx, name)
@@ -189,7 +191,7 @@ async def _open(request: AnyRequest, services: Services, name: str, only: Change
     stream.listener.graphs = frozenset({graph.id})
     is_lost = not after.is_of(graph.id, newest)
     reached = newest if is_lost or after.revision is None else after.revision
-    return ChangeStream(stream, services, graph.id, only, reached, is_lost)
+    return ChangeStream(stream, services, graph.id, filters, reached, is_lost)
 
 
 def _last_event(request: AnyRequest) -> Place | None:
@@ -225,7 +227,7 @@ def _events_of(graph_id: UUID, page: FoundChanges) -> bytes:
     placed_changes = zip(page.changes, places, strict=True)
     events = [server_sent.event("change", _change(change), place=place) for change, place in placed_changes]
     if not page.changes or page.changes[-1].revision < page.reached:
-        events.append(server_sent.reached(_event_id(graph_id, page.reached)))
+        events.append(server_sent.id_only(_event_id(graph_id, page.reached)))
     return b"".join(events)
 
 

@@ -68,7 +68,7 @@ class ErasureController(Controller):
         All of it happens in one transaction. Returns a receipt, whose numbers are counted by queries after the
         deletion. The log of changes keeps ids and who wrote.
         """
-        async with db.writing(request.user, name, keep=not data.dry_run) as tx:
+        async with db.writing(request.user, name, commit=not data.dry_run) as tx:
             receipt = await erasure.erase_person(tx, name, data.name, created_by=data.created_by, dry_run=data.dry_run)
         return _body(receipt, dry_run=data.dry_run)
 

@@ -57,12 +57,12 @@ class StartExportBody(Struct, frozen=True, forbid_unknown_fields=True):
 
     format: FormatName = "json"
     filter: ExportFilterBody | None = None
-    told_as_of: AsOf | None = field(default=None, name="as_of")
+    raw_as_of: AsOf | None = field(default=None, name="as_of")
 
     @property
     def as_of(self) -> str | None:
         """The revision or time to read at; None for now."""
-        return as_text(self.told_as_of)
+        return as_text(self.raw_as_of)
 
 
 class ReembedRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -162,7 +162,7 @@ class GraphJobController(Controller):
         """
         async with db.transaction(request.user) as tx:
             export = await exports.open_export(
-                tx, name, data.format, only=_selection(data.filter or ExportFilterBody()), as_of=data.as_of
+                tx, name, data.format, selection=_selection(data.filter or ExportFilterBody()), as_of=data.as_of
             )
             return job_body(await file_jobs.start_export(tx, export, JobBounds.of(state.settings)))
 

@@ -96,8 +96,8 @@ class JobController(Controller):
         request.user.require(Scope.MEMORY_READ)
         async with db.transaction(request.user, read_only=True) as tx:
             graph_id = None if graph is None else (await graphs.get_graph(tx, graph)).id
-            only = JobFilter(graph_id, known_kind(kind), status)
-            found = await jobs.list_jobs(tx, only, before=cursor, limit=limit + 1)
+            filters = JobFilter(graph_id, known_kind(kind), status)
+            found = await jobs.list_jobs(tx, filters, before=cursor, limit=limit + 1)
         return page_of(found, limit, job_body, lambda job: str(job.id))
 
     @get("/{job_id:uuid}", responses=TAGGED_RESPONSES, summary="Get a job", opt=mirrors("get_job"))

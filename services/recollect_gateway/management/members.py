@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 from recollect.accounts.members import service as members
 from recollect.accounts.members.model import Invitation, Member
-from recollect.accounts.members.sending import invite_and_tell
+from recollect.accounts.members.sending import invite_and_send
 from recollect.accounts.people.model import MAX_EMAIL
 from recollect.caller import Caller, Role
 from recollect.platform.db import Database
@@ -154,7 +154,7 @@ class InvitationController(Controller):
         Otherwise the link is in this response and cannot be retrieved later. Earlier invitations of the same address
         become invalid.
         """
-        sent = await invite_and_tell(
+        sent = await invite_and_send(
             db, request.user, data.email, data.role, mailer=state.mailer, settings=state.settings
         )
         return IssuedInvitationBody(**_fields(sent.invitation), sent=sent.link is None, link=sent.link)

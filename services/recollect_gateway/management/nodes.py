@@ -29,7 +29,7 @@ from recollect_gateway.operations.nodes import (
     node_item,
     version_body,
 )
-from recollect_gateway.operations.relations import RelationBody, told_relations
+from recollect_gateway.operations.relations import RelationBody, relation_bodies_of
 from recollect_gateway.parsing import check_text
 
 T = TypeVar("T")
@@ -75,10 +75,10 @@ class NodeController(Controller):
         """
         check_text({"kind": kind, "tag": tag, "prefix": prefix, "as_of": as_of})
         place = place_of(cursor, _node_place)
-        only = VersionFilter(tuple(kind or ()), tuple(tag or ()), limit, 0, status, prefix, place)
+        filters = VersionFilter(tuple(kind or ()), tuple(tag or ()), limit, 0, status, prefix, place)
 
         async def find_page(view: GraphView) -> tuple[list[Version], bool]:
-            return await lineages.list_nodes(view, only)
+            return await lineages.list_nodes(view, filters)
 
         nodes, more = await _read(request, services, "list_nodes", name, as_of, find_page)
         return Page([node_item(node) for node in nodes], _node_cursor(nodes[-1]) if more else None)
@@ -153,7 +153,7 @@ class NodeController(Controller):
         async def find_page(view: GraphView) -> Page[RelationBody]:
             node_id = await reading.node_called(view, node)
             edges = await exploring.edges_at(view, node_id, walk, after=place, limit=limit)
-            items = await told_relations(view, node_id, edges.links)
+            items = await relation_bodies_of(view, node_id, edges.links)
             return Page(items, _edge_cursor(edges.links[-1]) if edges.more else None)
 
         return await _read(request, services, "relations", name, as_of, find_page)

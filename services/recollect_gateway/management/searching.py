@@ -63,7 +63,7 @@ class SearchController(Controller):
         """
         check_text({"q": q, "kind": kind, "tag": tag, "as_of": as_of})
         begin = place_of(cursor, integer) or 0
-        only = RecallFilter(
+        filters = RecallFilter(
             kinds=tuple(kind or ()),
             tags=tuple(tag or ()),
             status=status,
@@ -75,9 +75,9 @@ class SearchController(Controller):
         end = begin + limit
 
         async def find_matches(call: Call) -> list[NodeMatch]:
-            async with call.recalling(name, [question], only, as_of=as_of) as (view, cached):
+            async with call.recalling(name, [question], filters, as_of=as_of) as (view, cached):
                 graphs.require_there(view)
-                return await searching.find(view, question, only, limit=end + 1, threshold=None, cached=cached)
+                return await searching.find(view, question, filters, limit=end + 1, threshold=None, cached=cached)
 
         matches = await read_by_replica(call, find_matches)
         return Page([_found_node(match) for match in matches[begin:end]], str(end) if len(matches) > end else None)

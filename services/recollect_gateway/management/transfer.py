@@ -204,9 +204,9 @@ class TransferController(Controller):
         request.user.require(Scope.MEMORY_READ)
         check_text({"kind": kind, "tag": tag})
         require_written_times(request, "since", "until")
-        only = ExportSelection(kind, tuple(tag or ()), *changed_within(since, until))
+        selection = ExportSelection(kind, tuple(tag or ()), *changed_within(since, until))
         async with db.transaction(request.user, read_only=True) as tx:
-            export = await exports.open_export(tx, name, format, only=only, as_of=as_of)
+            export = await exports.open_export(tx, name, format, selection=selection, as_of=as_of)
         await exports.record_export(db, request.user, export)
         headers = {
             REVISION_HEADER: str(export.snapshot.revision),
@@ -259,7 +259,7 @@ async def _import(
 ) -> ImportBody:
     reading = read_small(read_as, [body], max_items=MAX_LINES, max_observations=MAX_OBSERVATIONS)
     items, problems = await call.compute(reading, advice=ELSEWHERE)
-    async with call.changing(name, keep=not check) as tx:
+    async with call.changing(name, commit=not check) as tx:
         if strict:
             transfer.require_sound(problems)
         imported = await transfer.import_batch(tx, name, items, strategy)

@@ -116,7 +116,7 @@ class McpEndpoint:
         request: AnyRequest = Request(scope)
         async with AsyncExitStack() as stack:
             try:
-                with anyio.CancelScope() as preparing, departure_of(scope).ends(preparing.cancel):
+                with anyio.CancelScope() as preparing, departure_of(scope).callback(preparing.cancel):
                     ready = await self._prepare(request, receive, send, stack)
                 if preparing.cancelled_caught or ready is None:
                     return  # The client left before its message was complete: nobody waits for an answer.
@@ -171,7 +171,7 @@ class McpEndpoint:
         """
         if isinstance(mcp_request.sender, Unavailable):
             return send
-        slot = await stack.enter_async_context(self._admission.at_work(mcp_request.sender))
+        slot = await stack.enter_async_context(self._admission.take_slot(mcp_request.sender))
         return PacedExchange(slot, receive, send).send
 
     async def _open_stream(
@@ -231,11 +231,11 @@ class McpEndpoint:
         if request.method != "POST":
             raise MethodNotAllowed("MCP is served by POST; no server-sent requests wait on a GET.")
         self._admission.require_unrefused(request.scope)
-        with self._admission.expected(request.scope):
+        with self._admission.expect_caller(request.scope):
             caller = await self._caller(request, address.tenant)
             if isinstance(caller, Caller):
                 note_caller(request.scope, caller)
-                await stack.enter_async_context(self._admission.admitted(request.scope, caller))
+                await stack.enter_async_context(self._admission.admit(request.scope, caller))
         http_span = get_current_span().get_span_context()
         return McpRequest(caller, _selection(self._offer, address, request.headers), body, http_span)
 

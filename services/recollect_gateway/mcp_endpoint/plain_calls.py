@@ -109,7 +109,7 @@ async def answer_plainly(
 
     While the call is at work, an empty comment goes to `send_keep_alive` every `keep_alive_seconds`.
     """
-    with anyio.CancelScope() as serving, departure_of(call.scope).ends(serving.cancel):
+    with anyio.CancelScope() as serving, departure_of(call.scope).callback(serving.cancel):
         keep_alive = _KeepAlive(send_keep_alive, keep_alive_seconds)
         try:
             response = await _respond(server, call)
@@ -145,7 +145,7 @@ class _KeepAlive:
     async def _send_comments(self) -> None:
         await self._send({"type": "http.response.start", "status": 200, "headers": _EVENT_HEADERS})
         while not self._is_over.is_set():
-            await self._send({"type": "http.response.body", "body": server_sent.SILENCE, "more_body": True})
+            await self._send({"type": "http.response.body", "body": server_sent.KEEP_ALIVE, "more_body": True})
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._is_over.wait(), self._seconds)
 

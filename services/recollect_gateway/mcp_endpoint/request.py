@@ -47,9 +47,9 @@ class McpRequest:
         """Whether the tool is listed, and may be called; raises Unavailable."""
         return self.selection.offers(tool, self.caller)
 
-    def knows(self, tool: ToolSpec) -> bool:
+    def answers(self, tool: ToolSpec) -> bool:
         """Whether a call of the tool is answered; while the caller is unknown, by an error: its name is no secret."""
-        return self.selection.chooses(tool) if isinstance(self.sender, Unavailable) else self.offers(tool)
+        return self.selection.selects(tool) if isinstance(self.sender, Unavailable) else self.offers(tool)
 
     def dialect_of(self, tool: ToolSpec) -> ToolSpec:
         """The tool in the dialect of the selected toolsets."""

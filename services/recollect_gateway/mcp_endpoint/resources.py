@@ -51,7 +51,7 @@ from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import graph_out
 from recollect_gateway.mcp_endpoint.toolsets.lineage.subgraphs import graph_schema
 from recollect_gateway.mcp_endpoint.toolsets.memory import graph as memory_graph
 from recollect_gateway.operations.nodes import NodeBody, node_body
-from recollect_gateway.operations.relations import RelationBody, told_relations
+from recollect_gateway.operations.relations import RelationBody, relation_bodies_of
 
 JSON = "application/json"
 _TOOLS = TOOL_TEMPLATE.removesuffix("{tool}")
@@ -273,7 +273,7 @@ async def _read_node(call: Call, graph: str, name_or_id: str) -> Struct:
         node_id = await reading.node_called(view, name_or_id)
         node, observations = await reading.get_node(view, node_id)
         edges = await exploring.edges_at(view, node_id, Walk(Direction.BOTH, ()), limit=MAX_RELATIONS)
-        relations = await told_relations(view, node_id, edges.links)
+        relations = await relation_bodies_of(view, node_id, edges.links)
     return ReadNode(view.graph.name, node_body(node, observations), relations, edges.more)
 
 

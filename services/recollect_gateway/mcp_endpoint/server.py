@@ -46,7 +46,7 @@ from recollect_gateway.mcp_endpoint.rounds import Round, round_of
 from recollect_gateway.mcp_endpoint.schema import listed_schema, outline
 from recollect_gateway.mcp_endpoint.tasks.handlers import TaskHandlers
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
-from recollect_gateway.parsing import parse_beside, parse_leniently
+from recollect_gateway.parsing import parse_in_thread, parse_leniently
 from recollect_gateway.tracing import forget_tool_name
 
 INSTRUCTIONS = (
@@ -100,7 +100,7 @@ class McpHandlers:
         Raises MCPError for a tool that the request is not offered.
         """
         request, tool = request_of(context), self.tools.get(params.name)
-        if tool is None or not request.knows(tool):
+        if tool is None or not request.answers(tool):
             forget_tool_name()
             raise MCPError(INVALID_PARAMS, _unknown_tool_message(request, params.name, tool))
         tool = request.dialect_of(tool)
@@ -163,7 +163,7 @@ class McpHandlers:
 def _unknown_tool_message(request: McpRequest, name: str, tool: ToolSpec | None) -> str:
     """The message for a tool that the request is not offered; it names the scope where only that is missing."""
     sender = request.sender
-    if tool is not None and isinstance(sender, Caller) and request.selection.reaches(tool, sender):
+    if tool is not None and isinstance(sender, Caller) and request.selection.may_offer(tool, sender):
         return f"Unknown tool: {name}. It is for credentials that have the scope {tool.scope}"
     return f"Unknown tool: {name}"
 
@@ -172,7 +172,7 @@ async def _parse_arguments(request: McpRequest, tool: ToolSpec, arguments: dict[
     """Parse the arguments into the tool's struct; those of a large body are parsed beside the event loop."""
     if request.body.received < LARGE or isinstance(request.sender, Unavailable):
         return parse_leniently(tool.arguments, arguments)
-    return await parse_beside(request.caller.tenant_id, tool.arguments, arguments, parse_leniently)
+    return await parse_in_thread(request.caller.tenant_id, tool.arguments, arguments, parse_leniently)
 
 
 def create_server(services: Services, offer: Offer) -> Server[Any]:

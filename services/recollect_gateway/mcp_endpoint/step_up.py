@@ -33,7 +33,7 @@ def missing_scope(request: McpRequest, message: bytes, tools: Mapping[str, ToolS
     if not isinstance(caller, Caller) or caller.role is None or ROLE_SCOPES[caller.role] <= caller.scopes:
         return None
     tool = _called_tool(message, tools)
-    if tool is None or not request.selection.reaches(tool, caller):
+    if tool is None or not request.selection.may_offer(tool, caller):
         return None
     is_grantable = tool.scope in ROLE_SCOPES[caller.role] and not caller.may(tool.scope)
     return tool.scope if is_grantable else None

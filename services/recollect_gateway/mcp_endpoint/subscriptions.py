@@ -43,7 +43,7 @@ from recollect_gateway.mcp_endpoint.resources import may_read_graphs, offers_off
 from recollect_gateway.mcp_endpoint.tasks.handlers import TaskHandlers
 from recollect_gateway.mcp_endpoint.tasks.watching import FIELD, TaskStatus, WatchedTasks, watched_tasks
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
-from recollect_gateway.streams import Look
+from recollect_gateway.streams import PollResult
 
 METHOD = "subscriptions/listen"
 
@@ -122,12 +122,12 @@ class Subscription:
             return None
         return frozenset(graph_id for graph_id in graph_ids if graph_id)
 
-    async def look(self, caller: Caller) -> Look[list[ServerEvent | TaskStatus]]:
+    async def poll(self, caller: Caller) -> PollResult[list[ServerEvent | TaskStatus]]:
         """Find the events to send. Raises Forbidden where the caller may no longer read graphs that are listened to."""
         if (self.watched or self._wants_names) and not may_read_graphs(caller):
             raise Forbidden("This credential may not read graphs any more.")
         stream = self.request.stream
-        assert stream is not None, "looks are a stream's"
+        assert stream is not None, "only streams poll"
         key = (tuple(self.watched.items()), tuple(self.seen), self.names, self._wants_names)
         news = await stream.shared(key, partial(self._news, caller))
         events: list[ServerEvent | TaskStatus] = [ResourceUpdated(uri) for uri in news.updated]
@@ -139,7 +139,7 @@ class Subscription:
         if self.tools and offered != self.offered:
             events.append(ToolsListChanged())
         self.seen, self.names, self.offered = list(news.seen), news.names, offered
-        return Look(events or None)
+        return PollResult(events or None)
 
     async def _news(self, caller: Caller) -> News:
         async with self._reading(caller) as tx:
@@ -198,7 +198,7 @@ async def listen(
     await context.session.send_notification(
         SubscriptionsAcknowledgedNotification(params=acknowledged), related_request_id=context.request_id
     )
-    async for events in stream.follow(subscription.look):
+    async for events in stream.follow(subscription.poll):
         for event in events or ():
             await context.session.send_notification(_notification(event, meta), related_request_id=context.request_id)
         stream.listener.graphs = subscription.graphs

@@ -30,12 +30,12 @@ class Arguments(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_o
 class ReadArguments(Arguments, kw_only=True, frozen=True):
     """Base of the arguments of a tool that can read the past."""
 
-    told_as_of: AsOf | None = msgspec.field(default=None, name="as_of")
+    raw_as_of: AsOf | None = msgspec.field(default=None, name="as_of")
 
     @property
     def as_of(self) -> str | None:
         """The revision or time to read at; None for now."""
-        return as_text(self.told_as_of)
+        return as_text(self.raw_as_of)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,17 +161,17 @@ class Selection:
     toolsets: frozenset[str]
     read_only: bool = False
 
-    def chooses(self, tool: ToolSpec) -> bool:
+    def selects(self, tool: ToolSpec) -> bool:
         """Whether the request selects the tool, whatever its caller may do."""
         return bool(tool.toolsets & self.toolsets) and (tool.read_only or not self.read_only)
 
     def offers(self, tool: ToolSpec, caller: Caller) -> bool:
         """Whether the tool is listed for this caller, and may be called: one filter decides both."""
-        return self.reaches(tool, caller) and caller.may(tool.scope)
+        return self.may_offer(tool, caller) and caller.may(tool.scope)
 
-    def reaches(self, tool: ToolSpec, caller: Caller) -> bool:
+    def may_offer(self, tool: ToolSpec, caller: Caller) -> bool:
         """Whether the tool is offered to this caller, or would be if the caller's scopes allowed it."""
-        return self.chooses(tool) and bool(tool.toolsets & self.chosen(caller))
+        return self.selects(tool) and bool(tool.toolsets & self.chosen(caller))
 
     def chosen(self, caller: Caller) -> frozenset[str]:
         """The selected toolsets, as far as the credential reaches them."""

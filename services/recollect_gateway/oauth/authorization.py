@@ -115,7 +115,7 @@ async def _answer_refusal(
 async def _authorization_request(
     state: State, parameters: Mapping[str, str], person: PersonSession
 ) -> AuthorizationRequest:
-    client = await state.known_clients.get(parameters.get("client_id", ""), asked_by=person.person_id)
+    client = await state.known_clients.get(parameters.get("client_id", ""), on_behalf_of=person.person_id)
     return _endpoint(state).check(parameters, client, lambda uri: _find_resource(state, uri))
 
 
@@ -155,7 +155,7 @@ async def _memberships(
     """
     tenant, within = state.resources.find(authorization.resource).tenant or chosen, person.confined_to
     if tenant is None:
-        found = await people.list_memberships(state.db, person.person_id, within=within, sure=True)
+        found = await people.list_memberships(state.db, person.person_id, within=within, strict=True)
     else:
         is_slug = SLUG.fullmatch(tenant)
         membership = (

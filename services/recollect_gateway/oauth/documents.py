@@ -40,18 +40,20 @@ class KnownClients:
     db: Database
     outbound: Outbound
 
-    async def get(self, client_id: str, *, asked_by: Hashable) -> Client:
-        """The client; `asked_by`: the person for whom a document is read. Raises NoClient."""
+    async def get(self, client_id: str, *, on_behalf_of: Hashable) -> Client:
+        """The client; `on_behalf_of`: the person for whom a document is read. Raises NoClient."""
         client = await clients.find_client(self.db, client_id)
         if client is not None and clients.is_fresh(client):
             return client
         if not is_document_id(client_id):
             raise NoClient("No client has this id. It may have been forgotten: let it register again.")
-        return await clients.keep_document(self.db, await self._read(client_id, asked_by))
+        return await clients.keep_document(self.db, await self._read(client_id, on_behalf_of))
 
-    async def _read(self, client_id: str, asked_by: Hashable) -> Client:
+    async def _read(self, client_id: str, on_behalf_of: Hashable) -> Client:
         try:
-            answer = await self.outbound.get(client_id, asked_by=asked_by, crowd=PEOPLE, max_bytes=MAX_DOCUMENT_BYTES)
+            answer = await self.outbound.get(
+                client_id, on_behalf_of=on_behalf_of, crowd=PEOPLE, max_bytes=MAX_DOCUMENT_BYTES
+            )
         except OutboundFailed:
             raise NoClient("What the client says of itself cannot be read at the address that is its id.") from None
         if answer.status != 200 or not _is_json(answer.media_type):

@@ -83,12 +83,12 @@ class RecallBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     fresh_only: bool = False
     include_outdated: bool = False
     explain: Annotated[bool, Meta(description="Return the terms of each score")] = False
-    told_as_of: AsOf | None = field(default=None, name="as_of")
+    raw_as_of: AsOf | None = field(default=None, name="as_of")
 
     @property
     def as_of(self) -> str | None:
         """The revision or time to read at; None for now."""
-        return as_text(self.told_as_of)
+        return as_text(self.raw_as_of)
 
     @property
     def most(self) -> int:

@@ -36,7 +36,7 @@ class RelationBody(Struct, frozen=True, kw_only=True):
     updated_at: datetime
 
 
-async def told_relations(view: GraphView, node_id: UUID, links: Sequence[NamedEdge]) -> list[RelationBody]:
+async def relation_bodies_of(view: GraphView, node_id: UUID, links: Sequence[NamedEdge]) -> list[RelationBody]:
     """The relations that start or end at a node, with the names of both ends."""
     node_ids = {end for link in links for end in (link.edge.from_node, link.edge.to_node)}
     names = await nodes.names_of(view, list(node_ids))

@@ -13,7 +13,7 @@ from typing import Any
 from litestar import Request
 from litestar.datastructures import Cookie
 
-from recollect.peppers import others_of
+from recollect.peppers import accepted_secrets_of
 from recollect_gateway.web.forms import MAX_COOKIE, cookie_name, own_cookie
 
 AnyRequest = Request[Any, Any, Any]
@@ -33,7 +33,7 @@ def known_browser(request: AnyRequest, email: str) -> str | None:
     """The number of this browser, if somebody signed in to the account in it before."""
     number, _, proof = request.cookies.get(cookie_name(request, COOKIE), "")[:MAX_COOKIE].partition(".")
     pepper: bytes = request.app.state.pepper
-    valid_proofs = [_proof(secret, number, email) for secret in (pepper, *others_of(pepper))]
+    valid_proofs = [_proof(secret, number, email) for secret in (pepper, *accepted_secrets_of(pepper))]
     return number if any(hmac.compare_digest(valid.encode(), proof.encode()) for valid in valid_proofs) else None
 
 

@@ -84,7 +84,7 @@ async def release_job(tx: Transaction, job: Job, bounds: JobBounds) -> None:
 
 async def record_failure(tx: Transaction, job: Job, failure: Failure, bounds: JobBounds) -> bool:
     """Record why a step failed; True if it will be retried after a wait. Raises LeaseLost."""
-    if not failure.again or job.attempts >= MAX_ATTEMPTS:
+    if not failure.is_retryable or job.attempts >= MAX_ATTEMPTS:
         await _finish(tx, job, "failed", bounds, failure=failure)
         return False
     error = (str(failure.code), failure.message)

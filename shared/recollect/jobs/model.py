@@ -83,8 +83,8 @@ class NewJob:
     """A job to create. If it is `unique` and an equal job is under way, that one is used instead.
 
     `cursor`: where its first step begins, if the call that starts it has done a part of the work.
-    A `held` job waits for its input. Since it has its own input, it equals no other job, unless `asked` describes the
-    input. Only a digest of `asked` is stored, since it may hold text.
+    A job that `is_held` waits for its input. Since it has its own input, it equals no other job, unless
+    `input_description` describes the input. Only a digest of that is stored, since it may hold text.
     """
 
     kind: str
@@ -92,16 +92,17 @@ class NewJob:
     arguments: dict[str, Any] = field(default_factory=dict)
     total: int | None = None
     unique: bool = True
-    held: bool = False
-    asked: bytes | None = None
+    is_held: bool = False
+    input_description: bytes | None = None
     cursor: dict[str, Any] = field(default_factory=dict)
 
     @property
     def digest(self) -> bytes | None:
         """The same 32 bytes for equal jobs; None for a job that equals no other."""
-        if not self.unique or (self.held and self.asked is None):
+        if not self.unique or (self.is_held and self.input_description is None):
             return None
-        identity = (self.kind, self.graph_id, self.arguments, *([] if self.asked is None else [self.asked]))
+        inputs = [] if self.input_description is None else [self.input_description]
+        identity = (self.kind, self.graph_id, self.arguments, *inputs)
         return hashlib.sha256(msgspec.json.encode(identity, order="deterministic")).digest()
 
 
@@ -182,7 +183,7 @@ class Failure:
 
     code: ErrorCode
     message: str
-    again: bool
+    is_retryable: bool
 
 
 FAULTS_OF_OURS = (ErrorCode.INTERNAL, ErrorCode.DATABASE_UNAVAILABLE, ErrorCode.BUSY)
@@ -197,19 +198,19 @@ def failure_of(error: Exception) -> Failure:
     """
     match error:
         case StepRefused():
-            return Failure(error.code, error.message, again=False)
+            return Failure(error.code, error.message, is_retryable=False)
         case QuotaExceeded():
-            return Failure(error.code, error.untold, again=False)
+            return Failure(error.code, error.message_without_usage, is_retryable=False)
         case RecollectError():
-            again = error.kind in (ErrorKind.UNAVAILABLE, ErrorKind.INTERNAL)
-            return Failure(error.code, _SENTENCES[error.kind], again)
+            is_retryable = error.kind in (ErrorKind.UNAVAILABLE, ErrorKind.INTERNAL)
+            return Failure(error.code, _SENTENCES[error.kind], is_retryable)
         case TimeoutError():
-            return Failure(ErrorCode.BUSY, _SENTENCES[Unavailable.kind], again=True)
-    return Failure(ErrorCode.INTERNAL, _SENTENCES[ErrorKind.INTERNAL], again=True)
+            return Failure(ErrorCode.BUSY, _SENTENCES[Unavailable.kind], is_retryable=True)
+    return Failure(ErrorCode.INTERNAL, _SENTENCES[ErrorKind.INTERNAL], is_retryable=True)
 
 
 WORKER_LOST = Failure(
-    ErrorCode.INTERNAL, "Each worker that tried its next step ended in the middle of it.", again=False
+    ErrorCode.INTERNAL, "Each worker that tried its next step ended in the middle of it.", is_retryable=False
 )
 
 

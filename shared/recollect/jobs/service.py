@@ -25,7 +25,7 @@ async def schedule(tx: Transaction, new: NewJob, *, most_pending: int = MAX_PEND
     """
     tx.caller.require_graph(new.graph_id)
     job = await get_job(tx, await _find_or_create(tx, new, most_pending))
-    if not new.held:
+    if not new.is_held:
         tx.wake(RUN_JOBS)
     return job
 

@@ -37,7 +37,7 @@ async def insert_job(
         arguments=new.arguments,
         cursor=new.cursor,
         total=new.total,
-        held=new.held,
+        held=new.is_held,
         max_open=most,
         held_for=held_for,
         traceparent=traceparent,

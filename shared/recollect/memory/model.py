@@ -212,7 +212,7 @@ class NodeSearch:
     """One of several questions: which nodes it may find, and how many."""
 
     question: Question
-    only: RecallFilter
+    filters: RecallFilter
     limit: int
 
 

@@ -89,10 +89,10 @@ async def create_triplet(
 
 
 async def search_triplets(
-    view: GraphView, only: RelationFilter, *, offset: int, limit: int
+    view: GraphView, filters: RelationFilter, *, offset: int, limit: int
 ) -> tuple[list[Triplet], bool]:
     """Relations between names, oldest first, and whether more follow."""
-    found = await relations.search_relations(view, only, offset=offset, limit=limit + 1)
+    found = await relations.search_relations(view, filters, offset=offset, limit=limit + 1)
     page = found[:limit]
     edges = await relations.edges_by_id(view, [relation.id for relation in page])
     facts = await _existing_facts(view, edges)

@@ -13,7 +13,7 @@ from recollect.graph.nodes.model import NewFact, NodeFields, NodeRef, Rewrite, u
 from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import Key, NewObservation, Observation
 from recollect.memory.model import NewMemory, Remembered, RememberOutcome, expiry
-from recollect.platform.computing import each
+from recollect.platform.computing import map_yielding
 from recollect.platform.transactions import Transaction
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.model import NearDuplicate, Question
@@ -68,9 +68,9 @@ async def _remember_facts(
             places.setdefault((item.text, item.thread), []).append(place)
     if not places:
         return {}
-    merged = await each(places.values(), lambda group: _merged(items[place] for place in group))
+    merged = await map_yielding(places.values(), lambda group: _merged(items[place] for place in group))
     paths = [f"items.{group[0]}.kind" for group in places.values()]
-    new_facts = await each(merged, lambda item: _fact(item, revision.at))
+    new_facts = await map_yielding(merged, lambda item: _fact(item, revision.at))
     facts = await nodes.create_facts(tx, revision, new_facts, paths=paths)
     heads = await nodes.read_heads(tx, revision.graph, [fact.id for fact in facts if fact.known])
     fields = {
@@ -78,7 +78,7 @@ async def _remember_facts(
         for fact, item in zip(facts, merged, strict=True)
         if fact.id in heads
     }
-    changed = {node_id for node_id, updated in fields.items() if not updated.says(heads[node_id].fields)}
+    changed = {node_id for node_id, updated in fields.items() if not updated.is_same_as(heads[node_id].fields)}
     await nodes.rewrite(tx, revision, [Rewrite(heads[node_id], fields[node_id]) for node_id in changed])
     return {
         place: Remembered(fact.id, fact.id, _outcome(not fact.known, fact.id in changed, nth), close[place])
@@ -100,10 +100,10 @@ async def _remember_observations(
             groups.setdefault((named[name].id, item.text, item.thread), []).append(place)
     if not groups:
         return {}
-    merged_items = await each(groups.values(), lambda group: _merged(items[place] for place in group))
+    merged_items = await map_yielding(groups.values(), lambda group: _merged(items[place] for place in group))
     merged = dict(zip(groups, merged_items, strict=True))
     names = {node.id: name for name, node in named.items()}
-    new = await each(merged, lambda key: _observation(merged[key], names[key[0]], revision.at))
+    new = await map_yielding(merged, lambda key: _observation(merged[key], names[key[0]], revision.at))
     added = {o.key: o for o in await observations.add_observations(tx, revision, new, across_threads=False)}
     known = await _update(tx, revision, {key: item for key, item in merged.items() if key not in added})
     outcomes = {key: (RememberOutcome.NEW if key in added else known[key][1]) for key in groups}
@@ -121,11 +121,11 @@ async def _update(
     """Update known observations with the attributes of these items."""
     stored = await observations.find_observations(tx, revision, [key[:2] for key in items])
     before = {key: stored[key] for key in items}
-    updated = await each(before, lambda key: _updated_observation(before[key], items[key], revision.at))
+    updated = await map_yielding(before, lambda key: _updated_observation(before[key], items[key], revision.at))
     after = dict(zip(before, updated, strict=True))
     await observations.rewrite(tx, revision, list(before.values()), list(after.values()))
     return {
-        key: (after[key], RememberOutcome.KNOWN if after[key].says(before[key]) else RememberOutcome.UPDATED)
+        key: (after[key], RememberOutcome.KNOWN if after[key].is_same_as(before[key]) else RememberOutcome.UPDATED)
         for key in items
     }
 
@@ -152,13 +152,13 @@ def _merged(items: Iterable[NewMemory]) -> NewMemory:
     merged, *later_items = items
     for item in later_items:
         times = {name: value for name in ("at", "ttl_days") if (value := getattr(item, name)) is not None}
-        merged = replace(merged, **item.given(), **times)
+        merged = replace(merged, **item.set_attributes(), **times)
     return merged
 
 
 def _updated_fields(fields: NodeFields, item: NewMemory, now: datetime) -> NodeFields:
     """The fields of a known fact with the attributes of the item."""
-    changes = item.given()
+    changes = item.set_attributes()
     if item.at is not None:
         changes["said_at"] = item.at
     if item.ttl_days is not None:
@@ -168,7 +168,7 @@ def _updated_fields(fields: NodeFields, item: NewMemory, now: datetime) -> NodeF
 
 def _updated_observation(observation: Observation, item: NewMemory, now: datetime) -> Observation:
     """A known observation with the attributes of the item."""
-    changes = item.given()
+    changes = item.set_attributes()
     if item.at is not None:
         changes["said_at"] = item.at
     if item.ttl_days is not None:
@@ -183,10 +183,10 @@ def _fact(item: NewMemory, at: datetime) -> NewFact:
         said_at=item.at,
         ttl_days=item.ttl_days or None,
         expires_at=expiry(at, item.ttl_days),
-        **item.given(),
+        **item.set_attributes(),
     )
 
 
 def _observation(item: NewMemory, entity: str, at: datetime) -> NewObservation:
     expires_at = expiry(at, item.ttl_days)
-    return NewObservation(entity, item.text, item.thread, item.at, expires_at, **item.given())
+    return NewObservation(entity, item.text, item.thread, item.at, expires_at, **item.set_attributes())

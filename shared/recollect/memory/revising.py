@@ -88,7 +88,7 @@ async def forget(
         heads = [head for head in heads if not head.fields.placeholder]
         rewrites = [Rewrite(head, _amended(head.fields, outdated, revision.at)) for head in heads]
         await nodes.rewrite(
-            tx, revision, [rewrite for rewrite in rewrites if not rewrite.fields.says(rewrite.head.fields)]
+            tx, revision, [rewrite for rewrite in rewrites if not rewrite.fields.is_same_as(rewrite.head.fields)]
         )
     return [*found, *(head.id for head in heads)]
 
@@ -131,7 +131,7 @@ async def _revise_observation(
     if amended.content != observation.content:
         amended = replace(amended, created_by=revision.actor)
     written = await observations.rewrite_one(tx, revision, observation, amended)
-    return Revised(written.id, written.node_id, None, written.content, unchanged=written.says(observation))
+    return Revised(written.id, written.node_id, None, written.content, unchanged=written.is_same_as(observation))
 
 
 def _amended_observation(observation: Observation, amendment: MemoryPatch, now: datetime) -> Observation:
@@ -172,7 +172,7 @@ async def rewrite_node(tx: Transaction, revision: Revision, node_id: UUID, patch
     fields = _patched(head.fields, patch, revision.at)
     if fields.kind != head.fields.kind:
         revision.graph.require_kind(fields.kind, "kind" if fields.name is None else "entity_type")
-    if fields.says(head.fields):
+    if fields.is_same_as(head.fields):
         return False
     await nodes.rewrite(tx, revision, [Rewrite(head, fields)])
     return True

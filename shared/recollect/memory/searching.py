@@ -61,7 +61,7 @@ class SimilarFact:
 async def find(
     view: GraphView,
     question: Question,
-    only: RecallFilter,
+    filters: RecallFilter,
     *,
     limit: int,
     threshold: float | None,
@@ -72,16 +72,16 @@ async def find(
     `threshold` is the least similarity, a cosine; what is not embedded yet has none. In a view of the past an
     entity is found by the names that it has now. `cached`: as for recall.
     """
-    named = [] if only.named is False else await search.find_mentioned(view.tx, view.graph, question.text)
+    named = [] if filters.named is False else await search.find_mentioned(view.tx, view.graph, question.text)
     recalled = await recall.recall(
-        view, [question], only, limit=recall.MAX_RECALLED, token_budget=UNBOUNDED, cached=cached, last_search=True
+        view, [question], filters, limit=recall.MAX_RECALLED, token_budget=UNBOUNDED, cached=cached, last_search=True
     )
     hits = _by_node(recalled.hits)
     ranked = unique([*named, *hits])
     matches = [
         _node_match(node, hits.get(node.node_id, []), node.node_id in named)
         for node in await lineages.get_nodes(view, ranked)
-        if _has_status(node, only) and (node.node_id in hits or _has_kind_and_tag(node, only))
+        if _has_status(node, filters) and (node.node_id in hits or _has_kind_and_tag(node, filters))
     ]
     return [match for match in matches if threshold is None or match.similarity >= threshold][:limit]
 
@@ -110,7 +110,7 @@ async def find_similar(
 async def search_nodes(
     view: GraphView,
     question: Question,
-    only: RecallFilter,
+    filters: RecallFilter,
     *,
     offset: int = 0,
     limit: int,
@@ -123,7 +123,7 @@ async def search_nodes(
     Every page is cut from one ranking of bounded length, which depends on the graph alone, so that pages of one
     revision do not overlap. `cached`: as for recall.
     """
-    hits, waiting = await _ranked(view, question, only, cached=cached)
+    hits, waiting = await _ranked(view, question, filters, cached=cached)
     page = {hit.version_ref: hit for hit in hits[offset : offset + limit]}
     found = await lineages.get_found(view, list(page))
     return RankedNodes(
@@ -138,7 +138,7 @@ async def search_batch(view: GraphView, searches: Sequence[NodeSearch], *, offse
 
     Each node, or sibling head, is returned once.
     """
-    results = [await _ranked(view, query.question, query.only) for query in searches]
+    results = [await _ranked(view, query.question, query.filters) for query in searches]
     rankings = [
         [hit.version_ref for hit in hits[: query.limit]] for query, (hits, _) in zip(searches, results, strict=True)
     ]
@@ -169,33 +169,35 @@ def _node_match(node: Version, hits: Sequence[Hit], is_named: bool) -> NodeMatch
     )
 
 
-def _has_status(node: Version, only: RecallFilter) -> bool:
+def _has_status(node: Version, filters: RecallFilter) -> bool:
     """Whether a node has the status of the filter: the search for named entities does not filter by status."""
-    if only.status is not None:
-        return node.status == only.status
-    return node.status == "active" or (node.status == "outdated" and only.include_outdated)
+    if filters.status is not None:
+        return node.status == filters.status
+    return node.status == "active" or (node.status == "outdated" and filters.include_outdated)
 
 
-def _has_kind_and_tag(node: Version, only: RecallFilter) -> bool:
+def _has_kind_and_tag(node: Version, filters: RecallFilter) -> bool:
     """Whether a node has a kind and a tag of the filter: recall filters its hits, but not the named entities."""
     tags = {tag.casefold() for tag in node.tags}
-    return (not only.kinds or node.kind in only.kinds) and (
-        not only.tags or any(tag.casefold() in tags for tag in only.tags)
+    return (not filters.kinds or node.kind in filters.kinds) and (
+        not filters.tags or any(tag.casefold() in tags for tag in filters.tags)
     )
 
 
 async def _ranked(
-    view: GraphView, question: Question, only: RecallFilter, *, cached: Lookup | None = None
+    view: GraphView, question: Question, filters: RecallFilter, *, cached: Lookup | None = None
 ) -> tuple[list[NodeHit], int]:
     """Nodes by their best text, best first, and how many passages are not embedded yet.
 
     The texts are what recall finds, summaries and tags. Summaries and tags are no memories: they match by words alone.
     """
     recalled = await recall.recall(
-        view, [question], only, limit=recall.MAX_RECALLED, token_budget=UNBOUNDED, cached=cached
+        view, [question], filters, limit=recall.MAX_RECALLED, token_budget=UNBOUNDED, cached=cached
     )
     (words,) = await passages.count_terms(view.tx, view.graph.id, [question.text])
-    labels = LabelQuery(tuple(words), MIN_BEST_COVERAGE, only.kinds, only.tags, only.fresh_only, recall.MAX_RECALLED)
+    labels = LabelQuery(
+        tuple(words), MIN_BEST_COVERAGE, filters.kinds, filters.tags, filters.fresh_only, recall.MAX_RECALLED
+    )
     labelled = await search.match_labels(view, labels)
     hits = [
         *(NodeHit(hit.version_ref, hit.score, hit.text) for hit in recalled.hits),

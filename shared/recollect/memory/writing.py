@@ -44,7 +44,7 @@ async def create_fact(
     fact: NewFact,
     requested_links: Sequence[RequestedLink] = (),
     *,
-    restated: NodePatch | None = None,
+    patch: NodePatch | None = None,
     auto_link: bool = True,
     threshold: float | None = None,
 ) -> StoredNode:
@@ -54,12 +54,12 @@ async def create_fact(
     (`links.MIN_LINK_SIMILARITY` where it is None).
 
     A known fact (same content, thread and status) gets the links that it lacks, and a new version with the changes of
-    `restated`, where anything differs. Raises NotFound for a link's target, InvalidInput where the graph's whitelist
+    `patch`, where anything differs. Raises NotFound for a link's target, InvalidInput where the graph's whitelist
     allows no fact.
     """
     fact = replace(fact, expires_at=expiry(revision.at, fact.ttl_days, fact.expires_at))
     (stored,) = await nodes.create_facts(tx, revision, [fact])
-    updated = stored.known and restated is not None and await rewrite_node(tx, revision, stored.id, restated)
+    updated = stored.known and patch is not None and await rewrite_node(tx, revision, stored.id, patch)
     await links.link(tx, revision, stored.id, requested_links)
     if auto_link:
         await links.link_mentions(tx, revision, stored.id, fact.content)
@@ -74,11 +74,11 @@ async def create_entity(
     fields: NodeFields,
     requested_links: Sequence[RequestedLink] = (),
     *,
-    restated: NodePatch | None = None,
+    patch: NodePatch | None = None,
 ) -> StoredNode:
     """Create an entity with its links; a placeholder of that name becomes the entity.
 
-    A known entity gets the links that it lacks, and a new version with the changes of `restated`, where anything
+    A known entity gets the links that it lacks, and a new version with the changes of `patch`, where anything
     differs. Raises NotFound for a link's target, InvalidInput for a kind that the whitelist leaves out.
     """
     expires_at = expiry(revision.at, fields.ttl_days, fields.expires_at)
@@ -88,7 +88,7 @@ async def create_entity(
         node_id, updated = await _make_entity(tx, revision, name, fields), False
     else:
         node_id = known.id
-        updated = restated is not None and await rewrite_node(tx, revision, node_id, restated)
+        updated = patch is not None and await rewrite_node(tx, revision, node_id, patch)
     await links.link(tx, revision, node_id, requested_links)
     return StoredNode(await newest_version(tx, revision.graph, node_id), updated)
 

@@ -13,15 +13,17 @@ from recollect.notifications.model import MAX_JUDGED_CHANGES, ChangeFilter, Foun
 from recollect.platform.transactions import Transaction
 
 
-async def changes_after(tx: Transaction, graph_id: UUID, only: ChangeFilter, *, since: int, limit: int) -> FoundChanges:
+async def changes_after(
+    tx: Transaction, graph_id: UUID, filters: ChangeFilter, *, since: int, limit: int
+) -> FoundChanges:
     """The changes that pass a filter among the next `limit` changes of a graph after a revision; raises Forbidden."""
-    if only.is_empty:
+    if filters.is_empty:
         found = await graphs.changes_of(tx, graph_id, since=since, limit=limit + 1)
         changes = [(change, True) for change in found]
     else:
         tx.caller.require_graph(graph_id)
         changes = await store.list_filtered_changes(
-            tx, graph_id, only, since=since, ids=graphs.MAX_IDS, limit=limit + 1
+            tx, graph_id, filters, since=since, ids=graphs.MAX_IDS, limit=limit + 1
         )
     page = changes[:limit]
     reached = page[-1][0].revision if page else since
@@ -50,8 +52,8 @@ async def has_changed(tx: Transaction, watched: Watched, before: Seen, now: Seen
         return True
     if watched.node is not None and now.node_id is None:
         return False
-    only = ChangeFilter(watched.kinds, watched.tags, now.nodes)
-    page = await changes_after(tx, now.graph_id, only, since=before.revision, limit=MAX_JUDGED_CHANGES)
+    filters = ChangeFilter(watched.kinds, watched.tags, now.nodes)
+    page = await changes_after(tx, now.graph_id, filters, since=before.revision, limit=MAX_JUDGED_CHANGES)
     return bool(page.changes)
 
 

@@ -13,7 +13,7 @@ queries = Queries(__package__)
 
 
 async def list_filtered_changes(
-    tx: Transaction, graph_id: UUID, only: ChangeFilter, *, since: int, ids: int, limit: int
+    tx: Transaction, graph_id: UUID, filters: ChangeFilter, *, since: int, ids: int, limit: int
 ) -> list[tuple[Change, bool]]:
     """The changes of a graph after a revision, oldest first, each with whether it passes the filter."""
     rows = await tx.fetch(
@@ -23,9 +23,9 @@ async def list_filtered_changes(
         limit=limit,
         max_ids=ids,
         max_judged=MAX_JUDGED_IDS,
-        nodes=list(only.nodes) or None,
-        kinds=list(only.kinds) or None,
-        tags=list(only.tags) or None,
+        nodes=list(filters.nodes) or None,
+        kinds=list(filters.kinds) or None,
+        tags=list(filters.tags) or None,
     )
     return [(_change(row), row["wanted"]) for row in rows]
 

@@ -19,20 +19,20 @@ from recollect.settings import Settings
 EVERYBODY = UUID(int=0)
 """The owner of that stream; also the tenant in an entry that concerns all tenants, such as a change of a plan."""
 
-OnActed = Callable[[UUID], None]
+OnCallersChanged = Callable[[UUID], None]
 """Called after the commit with the tenant, or EVERYBODY, whose callers may have changed. Returns at once and never
 raises."""
 
 _SECONDS = 2.0
 
 
-def telling(publisher: ChangePublisher) -> OnActed:
+def caller_change_notifier(publisher: ChangePublisher) -> OnCallersChanged:
     """A function that tells every process, in the background."""
     return lambda tenant_id: publisher.publish(EVERYBODY, {tenant_id: 0})
 
 
 @asynccontextmanager
-async def told_at_the_end(settings: Settings) -> AsyncIterator[OnActed]:
+async def notify_callers_changed_at_end(settings: Settings) -> AsyncIterator[OnCallersChanged]:
     """A function that notes tenants whose callers have changed; every process is told when the block ends.
 
     For commands and operators, who act seldom and keep no connection to Redis.

@@ -87,11 +87,11 @@ class ChangeBus:
     def listening(self, tenant_id: UUID, graphs: frozenset[UUID] | None = None) -> Iterator[Listener]:
         """A listener while the block lasts. It is woken for every change after the beginning of the block."""
         listener = Listener(tenant_id, graphs)
-        with self.heard_by(listener):
+        with self.subscribed(listener):
             yield listener
 
     @contextmanager
-    def heard_by(self, listener: Listener) -> Iterator[None]:
+    def subscribed(self, listener: Listener) -> Iterator[None]:
         """Wake this listener on changes while the block lasts."""
         tenant_id = listener.tenant_id
         self._listeners.setdefault(tenant_id, set()).add(listener)
@@ -106,7 +106,7 @@ class ChangeBus:
                 del self._listeners[tenant_id]
                 self._positions.pop(tenant_id, None)
 
-    def follows(self, tenant_id: UUID) -> bool:
+    def is_following(self, tenant_id: UUID) -> bool:
         """Whether the tenant's stream is being read; False while Redis is away and before the first read."""
         return tenant_id in self._positions
 

@@ -100,7 +100,7 @@ def in_one_slice(function: Callable[[], T]) -> Slices[T]:
     return function()
 
 
-async def each(items: Iterable[A], make: Callable[[A], B]) -> list[B]:
+async def map_yielding(items: Iterable[A], make: Callable[[A], B]) -> list[B]:
     """The results of `make` for each item, in order; other calls go on in between."""
     results: list[B] = []
     hold_until = time.perf_counter() + HELD_SECONDS

@@ -134,7 +134,7 @@ def _unreadable_file(url: str) -> str | None:
     )
 
 
-def connecting(role: str, settings: Settings, local: str = "") -> Connect:
+def connect_as(role: str, settings: Settings, local: str = "") -> Connect:
     """`asyncpg.connect` for a pool of this role; it raises Unavailable as `translated_connection_errors` does.
 
     `local`: settings that are sent with each transaction, the role among them, since others share the connection. They

@@ -18,10 +18,10 @@ from asyncpg.pool import PoolConnectionProxy
 
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, TenantMoving, TenantReadOnly, TenantSuspended, Unavailable
-from recollect.platform.caller_changes import OnActed
+from recollect.platform.caller_changes import OnCallersChanged
 from recollect.platform.connections import (
     APP_ROLE,
-    connecting,
+    connect_as,
     keep_session,
     record_failures,
     register_types,
@@ -31,7 +31,7 @@ from recollect.platform.driver_errors import raise_service_read_only, translated
 from recollect.platform.metrics import used_connection
 from recollect.platform.shared_connections import local_settings
 from recollect.platform.shares import Shares
-from recollect.platform.slots import elsewhere, give_way
+from recollect.platform.slots import give_way, released_slot
 from recollect.platform.sql import Query
 from recollect.platform.transactions import (
     ROLLBACK_SECONDS,
@@ -59,8 +59,8 @@ never raises."""
 
 T = TypeVar("T")
 
-Ask = Callable[[Session], Awaitable[T]]
-"""Asks one cell by its session."""
+CellQuery = Callable[[Session], Awaitable[T]]
+"""Queries one cell by its session."""
 
 _SET_PERSON = "SELECT set_config('recollect.person_id', $1, true)"
 _SET_PERSON_WITHIN = f"{_SET_PERSON}, require_served($2)"
@@ -99,14 +99,14 @@ class Database:
         on_commit: OnCommit | None = None,
         *,
         on_written: OnWritten | None = None,
-        on_acted: OnActed | None = None,
+        on_callers_changed: OnCallersChanged | None = None,
         reserved: asyncpg.Pool | None = None,
         local: str = "",
         replica: "Replica | None" = None,
     ) -> None:
         self._pool, self._reserved = pool, reserved or pool
         self._acquire_seconds, self._lock_seconds = settings.database_acquire_seconds, settings.lock_timeout_seconds
-        self._on_commit, self._on_written, self._on_acted = on_commit, on_written, on_acted
+        self._on_commit, self._on_written, self._on_callers_changed = on_commit, on_written, on_callers_changed
         self._tenants = Shares(math.ceil(settings.database_pool_size * settings.database_tenant_share))
         self._writers = Shares(MAX_WRITERS)
         self._participant: Participant | None = None
@@ -128,7 +128,7 @@ class Database:
         settings: Settings,
         on_commit: OnCommit | None = None,
         on_written: OnWritten | None = None,
-        on_acted: OnActed | None = None,
+        on_callers_changed: OnCallersChanged | None = None,
         replica: "Replica | None" = None,
         answer_seconds: float | None = None,
     ) -> AsyncIterator[Self]:
@@ -143,7 +143,7 @@ class Database:
         def create_pool(size: int, name: str) -> asyncpg.Pool:
             return asyncpg.create_pool(
                 url,
-                connect=record_failures(connecting(role, settings, local), name, settings),
+                connect=record_failures(connect_as(role, settings, local), name, settings),
                 min_size=0,
                 max_size=size,
                 init=register_types,
@@ -166,25 +166,25 @@ class Database:
                 settings,
                 on_commit,
                 on_written=on_written,
-                on_acted=on_acted,
+                on_callers_changed=on_callers_changed,
                 reserved=reserved,
                 local=local,
                 replica=replica,
             )
 
-    def taking_part(self, participant: Participant) -> Self:
+    def with_participant(self, participant: Participant) -> Self:
         """The same database for one request, with a participant in its transactions that write and are kept."""
         database = copy.copy(self)
         database._participant = participant
         return database
 
     @property
-    def is_several(self) -> bool:
+    def has_several_cells(self) -> bool:
         """Whether there are several cells."""
         return self._several
 
     @property
-    def others(self) -> "Sequence[Database]":
+    def other_cells(self) -> "Sequence[Database]":
         """The other cells."""
         return ()
 
@@ -198,26 +198,26 @@ class Database:
         caller: Caller,
         *,
         read_only: bool = False,
-        keep: bool = True,
+        commit: bool = True,
         reply_bytes: int | None = None,
         also_suspended: bool = False,
-        expects: ExpectedGraph | None = None,
+        expected_graph: ExpectedGraph | None = None,
         keyed: bool = False,
         durable: bool = True,
     ) -> AsyncIterator[Transaction]:
         """Open a transaction for the caller's tenant; commit on a clean exit, roll back on any error.
 
-        `keep` False rolls back in any case: a dry run, which finds what a call would do by doing it.
+        `commit` False rolls back in any case: a dry run, which finds what a call would do by doing it.
         Reads are REPEATABLE READ, READ ONLY: one call sees one state, and cannot write. `reply_bytes` as in
         Transaction. `also_suspended`: the transaction may write though the tenant is suspended, as one of a caller that
-        is `of_service` may. `expects`: a graph that must still be the same; raises GraphChanged at the beginning
+        is `of_service` may. `expected_graph`: a graph that must still be the same; raises GraphChanged at the beginning
         otherwise. `keyed`: every statement looks rows up by keys, so that it is planned once a session. `durable`
         False: the commit does not wait for the disk, for data that can be made again; a server that dies may lose what
         was committed within the last second.
         Raises TenantReadOnly, TenantSuspended or TenantMoving at the beginning or before the commit; and Unavailable
         when PostgreSQL is away or busy, or the tenant's share of the connections is in use.
         """
-        participant = self._participant if keep and not read_only else None
+        participant = self._participant if commit and not read_only else None
         must_be_writable = not (read_only or also_suspended or caller.of_service)
         terms = TransactionTerms(read_only, must_be_writable, must_be_here=self._several)
         async with self._connection_of(caller.tenant_id) as connection:
@@ -228,14 +228,16 @@ class Database:
             try:
                 # Inside the try: a call cancelled while the transaction begins or ends leaves none open.
                 await connection.execute(
-                    begin_statements(caller.tenant_id, terms, local=self._local, expects=expects, keyed=keyed)
+                    begin_statements(
+                        caller.tenant_id, terms, local=self._local, expected_graph=expected_graph, keyed=keyed
+                    )
                 )
                 if participant is not None:
                     await participant.begin(transaction)
                 yield transaction
                 if participant is not None and transaction.undoes_act:
                     await participant.withdraw(transaction)
-                status = await connection.execute(end_statements(terms, keep=keep, durable=durable))
+                status = await connection.execute(end_statements(terms, commit=commit, durable=durable))
             except BaseException as error:
                 await roll_back(connection, within=self._rollback_seconds)
                 self._raise_suspended(error)
@@ -243,9 +245,9 @@ class Database:
                     raise_service_read_only(error)
                 raise
             finally:
-                if transaction.acted and self._on_acted:  # Even where it is not known whether it committed.
-                    self._on_acted(caller.tenant_id)
-            if not keep:
+                if transaction.acted and self._on_callers_changed:  # Even where it is not known whether it committed.
+                    self._on_callers_changed(caller.tenant_id)
+            if not commit:
                 return
             if status != "COMMIT":  # An error was swallowed: PostgreSQL rolled back.
                 raise asyncpg.InFailedSQLTransactionError("a statement failed inside the transaction")
@@ -271,51 +273,52 @@ class Database:
 
     async def find_in_any_cell(
         self,
-        by: str,
-        ask: Ask[T | None],
+        lookup_key: str,
+        query: CellQuery[T | None],
         *,
         person_id: UUID | None = None,
-        held_as: Callable[[], list[bytes]] | None = None,
+        stored_hashes: Callable[[], list[bytes]] | None = None,
         slug: str | None = None,
     ) -> T | None:
-        """What `ask` finds in the first cell that has it, before a tenant is known; None where no cell has it.
+        """What `query` finds in the first cell that has it, before a tenant is known; None where no cell has it.
 
-        `by` is the secret or the name that is looked up; the process remembers in which cell it was found. With
-        `person_id`, `ask` runs in a transaction of that person (`personal`), else in a session without a tenant; with
-        `slug`, in that tenant's cell alone. `held_as` returns the hashes under which the secret may be stored. Raises
-        Unavailable where nothing is found and a cell is away, or the tenant of the slug or of the secret is moving.
+        `lookup_key` is the secret or the name that is looked up; the process remembers in which cell it was found. With
+        `person_id`, `query` runs in a transaction of that person (`personal`), else in a session without a tenant; with
+        `slug`, in that tenant's cell alone. `stored_hashes` returns the hashes under which the secret may be stored.
+        Raises Unavailable where nothing is found and a cell is away, or the tenant of the slug or of the secret is
+        moving.
         """
         async with self.system() if person_id is None else self.personal(person_id) as session:
-            return await ask(session)
+            return await query(session)
 
     async def list_from_all_cells(
         self,
-        ask: Ask[list[T]],
+        query: CellQuery[list[T]],
         *,
         person_id: UUID | None = None,
         slugs: Sequence[str] | None = None,
-        sure: bool = False,
-        at_home: Session | None = None,
+        strict: bool = False,
+        home_session: Session | None = None,
     ) -> list[T]:
-        """What `ask` lists in all cells together; cells that are away are left out.
+        """What `query` lists in all cells together; cells that are away are left out.
 
-        `ask` runs as in `find_in_any_cell`; in the home cell by the session `at_home`, if that is given. With `slugs`
-        only the cells of these tenants are asked, and Unavailable is raised where one is away. With `sure`, Unavailable
-        is raised where a cell is away and nothing is listed.
+        `query` runs as in `find_in_any_cell`; in the home cell by `home_session`, if that is given. With `slugs` only
+        the cells of these tenants are asked, and Unavailable is raised where one is away. With `strict`, Unavailable is
+        raised where a cell is away and nothing is listed.
         """
-        if at_home is not None:
-            return await ask(at_home)
+        if home_session is not None:
+            return await query(home_session)
         async with self.system() if person_id is None else self.personal(person_id) as session:
-            return await ask(session)
+            return await query(session)
 
     async def is_erased(self, tenant_id: UUID) -> bool:
         """Whether no cell has this tenant any more; False with a single cell. Raises Unavailable where one is away."""
         return False
 
-    async def do_in_other_cells(self, person_id: UUID, do: Ask[object], *, sure: bool = False) -> None:
-        """Run `do` in each cell but home, in a transaction of the person; a cell that is away is left out.
+    async def do_in_other_cells(self, person_id: UUID, query: CellQuery[object], *, strict: bool = False) -> None:
+        """Run `query` in each cell but home, in a transaction of the person; a cell that is away is left out.
 
-        With `sure`, Unavailable is raised where a cell is away or too slow; the others may have run it.
+        With `strict`, Unavailable is raised where a cell is away or too slow; the others may have run it.
         """
 
     @asynccontextmanager
@@ -338,7 +341,7 @@ class Database:
 
     @asynccontextmanager
     async def writing(
-        self, caller: Caller, graph: str, *, keep: bool = True, keyed: bool = False
+        self, caller: Caller, graph: str, *, commit: bool = True, keyed: bool = False
     ) -> AsyncIterator[Transaction]:
         """A `transaction` that writes the graph of that name or id.
 
@@ -348,11 +351,11 @@ class Database:
         async with AsyncExitStack() as stack:
             try:
                 key = caller.tenant_id, graph
-                async with elsewhere():
-                    await stack.enter_async_context(self._writers.held(key, wait_seconds=self._lock_seconds))
+                async with released_slot():
+                    await stack.enter_async_context(self._writers.hold(key, wait_seconds=self._lock_seconds))
             except TimeoutError:
                 raise Unavailable("Other writes hold this graph. Try again.", code=ErrorCode.BUSY) from None
-            yield await stack.enter_async_context(self.transaction(caller, keep=keep, keyed=keyed))
+            yield await stack.enter_async_context(self.transaction(caller, commit=commit, keyed=keyed))
 
     @asynccontextmanager
     async def _with_settings(self, connection: PoolConnectionProxy) -> AsyncIterator[None]:
@@ -393,7 +396,7 @@ class Database:
     async def _acquired(self, tenant_id: UUID) -> AsyncIterator[PoolConnectionProxy]:
         """A connection of the pool; the waits for the tenant's share and for the pool have one time limit."""
         began = time.monotonic()
-        async with self._tenants.held(tenant_id, wait_seconds=self._acquire_seconds):
+        async with self._tenants.hold(tenant_id, wait_seconds=self._acquire_seconds):
             remaining = max(self._acquire_seconds - (time.monotonic() - began), 0.01)
             async with self._pool.acquire(timeout=remaining) as connection:
                 yield connection

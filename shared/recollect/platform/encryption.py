@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from recollect.peppers import others_of
+from recollect.peppers import accepted_secrets_of
 
 _NONCE_LENGTH = 12
 
@@ -28,7 +28,7 @@ class Cipher:
 
         It also decrypts ciphertexts under the other secrets that are accepted beside this one.
         """
-        others = tuple(cls.of(other, purpose=purpose) for other in others_of(secret))
+        others = tuple(cls.of(other, purpose=purpose) for other in accepted_secrets_of(secret))
         derive = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=f"recollect {purpose}".encode())
         return cls(derive.derive(secret), others)
 

@@ -84,7 +84,7 @@ class FairQueue:
                 del self._recent[tenant]
         return len(self._recent)
 
-    def held(self, tenant: Hashable) -> int:
+    def slots_of(self, tenant: Hashable) -> int:
         """How many slots the tenant has."""
         state = self._busy.get(tenant)
         return state.held if state else 0

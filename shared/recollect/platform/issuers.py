@@ -165,7 +165,7 @@ class Issuers:
     async def _get(self, tenant_id: UUID, url: str) -> bytes:
         """The body of the answer; empty for any status but 200."""
         try:
-            answer = await self._outbound.get(url, asked_by=tenant_id)
+            answer = await self._outbound.get(url, on_behalf_of=tenant_id)
         except OutboundFailed as error:
             raise IssuerFailed(f"{error}.") from None
         return answer.body if answer.status == 200 else b""

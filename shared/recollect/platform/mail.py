@@ -22,7 +22,7 @@ import structlog
 
 from recollect.mail_url import MailSecurity, MailServer, read_mail_url
 from recollect.platform.shares import Shares
-from recollect.platform.slots import elsewhere
+from recollect.platform.slots import released_slot
 from recollect.printable import controls
 from recollect.settings import Settings
 
@@ -90,9 +90,9 @@ class Mailer:
         try:
             message = self._message(letter)
             async with (
-                elsewhere(),
+                released_slot(),
                 asyncio.timeout(self._seconds),
-                self._places.held(None, wait_seconds=self._seconds, queue=MAX_WAITING - AT_ONCE),
+                self._places.hold(None, wait_seconds=self._seconds, queue=MAX_WAITING - AT_ONCE),
             ):
                 await self._hand_over(message, letter.to)
         except (aiosmtplib.SMTPException, HeaderParseError, ValueError, OSError) as error:

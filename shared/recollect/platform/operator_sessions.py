@@ -7,10 +7,10 @@ from uuid import UUID
 import asyncpg
 
 from recollect.caller import OPERATOR, Caller
-from recollect.platform.caller_changes import OnActed, told_at_the_end
+from recollect.platform.caller_changes import OnCallersChanged, notify_callers_changed_at_end
 from recollect.platform.connections import OWNER_ROLE, session_settings, translated_connection_errors
 from recollect.platform.driver_errors import translated_errors
-from recollect.platform.schema.service import told_outdated
+from recollect.platform.schema.service import translated_schema_errors
 from recollect.platform.transactions import AnyConnection, Session, Transaction
 from recollect.settings import Settings
 from recollect.settings.cells import HOME
@@ -21,7 +21,8 @@ _SET_TENANT = "SELECT set_config('recollect.tenant_id', $1, true)"
 class Operator(Session):
     """An operator's connection, without a tenant. As `recollect_owner` it sees all rows, as `recollect_operator` few.
 
-    `note_act` notes tenants whose callers may change (`on_acted`): every process hears of them when the session ends.
+    `note_act` notes tenants whose callers may change (`on_callers_changed`): every process hears of them when the
+    session ends.
     `actor` and `address`: who works and from where, as recorded in the log of operators. `cell`: in which cell.
     """
 
@@ -29,13 +30,13 @@ class Operator(Session):
         self,
         connection: AnyConnection,
         *,
-        on_acted: OnActed = lambda _: None,
+        on_callers_changed: OnCallersChanged = lambda _: None,
         actor: str = OPERATOR,
         address: str | None = None,
         cell: str = HOME,
     ) -> None:
         super().__init__(connection)
-        self.note_act, self.actor, self.address, self.cell = on_acted, actor, address, cell
+        self.note_act, self.actor, self.address, self.cell = on_callers_changed, actor, address, cell
 
     @classmethod
     @asynccontextmanager
@@ -47,14 +48,14 @@ class Operator(Session):
         server_settings = session_settings(role or OWNER_ROLE, settings)
         if role is None:
             del server_settings["role"]
-        async with told_at_the_end(settings) as on_acted, translated_errors():
+        async with notify_callers_changed_at_end(settings) as on_callers_changed, translated_errors():
             with translated_connection_errors(url, role, settings):
                 connection = await asyncpg.connect(
                     url, timeout=settings.database_acquire_seconds, server_settings=server_settings
                 )
-            operator = cls(connection, on_acted=on_acted)
+            operator = cls(connection, on_callers_changed=on_callers_changed)
             try:
-                async with told_outdated(operator):
+                async with translated_schema_errors(operator):
                     yield operator
             finally:
                 await connection.close()

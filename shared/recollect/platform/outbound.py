@@ -23,7 +23,7 @@ import structlog
 from recollect.errors import InvalidInput
 from recollect.platform.public_networks import PublicNetworks, is_loopback
 from recollect.platform.shares import Shares
-from recollect.platform.slots import elsewhere
+from recollect.platform.slots import released_slot
 from recollect.settings import Settings
 
 MAX_BODY_BYTES = 64 * 1024
@@ -109,13 +109,13 @@ class Outbound:
         self,
         url: str,
         *,
-        asked_by: Hashable,
+        on_behalf_of: Hashable,
         crowd: str | None = None,
         accept: str = "application/json",
         headers: Mapping[str, str] | None = None,
         max_bytes: int = MAX_BODY_BYTES,
     ) -> Answer:
-        """Send GET and return the answer. `asked_by`: on whose behalf, such as a tenant, from whose share it is taken.
+        """Send GET and return the answer. `on_behalf_of`: the caller, such as a tenant, whose share it counts in.
 
         `crowd`: the name of a group of askers of whom anybody may make any number, such as people: the group as a whole
         has a share, too.
@@ -124,19 +124,19 @@ class Outbound:
         type of the answer.
         """
         headers = {**(headers or {}), "Accept": accept}
-        return await self._request("GET", url, _Asker(asked_by, crowd), headers, None, max_bytes)
+        return await self._request("GET", url, _Asker(on_behalf_of, crowd), headers, None, max_bytes)
 
     async def post(
         self,
         url: str,
         content: bytes,
         *,
-        asked_by: Hashable,
+        on_behalf_of: Hashable,
         headers: Mapping[str, str],
         max_bytes: int = MAX_BODY_BYTES,
     ) -> Answer:
         """Send POST with a body, whose type is in `headers`, once at most; otherwise as `get`."""
-        return await self._request("POST", url, _Asker(asked_by), headers, content, max_bytes)
+        return await self._request("POST", url, _Asker(on_behalf_of), headers, content, max_bytes)
 
     def require_address(self, url: str, *, path: str) -> None:
         """Raise InvalidInput at `path` for a URL whose form we do not accept, without looking its host up."""
@@ -158,11 +158,11 @@ class Outbound:
         wait = self._seconds
         try:
             async with (
-                elsewhere(),
+                released_slot(),
                 asyncio.timeout(self._seconds),
-                self._requests_each.held(asker.name, wait_seconds=wait),
+                self._requests_each.hold(asker.name, wait_seconds=wait),
                 asker.within(self._requests_of_crowds, wait_seconds=wait),
-                self._requests.held(None, wait_seconds=wait),
+                self._requests.hold(None, wait_seconds=wait),
             ):
                 target = self._parse(url, "url")
                 addresses = await self._addresses(target, asker)
@@ -251,7 +251,7 @@ class _Asker:
 
     def within(self, shares: Shares, *, wait_seconds: float) -> AbstractAsyncContextManager[None]:
         """A place in the crowd's share; nothing is needed without a crowd."""
-        return nullcontext() if self.crowd is None else shares.held(self.crowd, wait_seconds=wait_seconds)
+        return nullcontext() if self.crowd is None else shares.hold(self.crowd, wait_seconds=wait_seconds)
 
 
 class _Names:
@@ -277,7 +277,7 @@ class _Names:
 
     async def _look_up(self, host: str, asker: _Asker, wait_seconds: float) -> list[str]:
         async with (
-            self._each.held(asker.name, wait_seconds=wait_seconds),
+            self._each.hold(asker.name, wait_seconds=wait_seconds),
             asker.within(self._of_crowds, wait_seconds=wait_seconds),
         ):
             return await asyncio.get_running_loop().run_in_executor(self._threads, _system_addresses, host)

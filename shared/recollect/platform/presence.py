@@ -108,7 +108,7 @@ class Presence:
         self._tenants = frozenset[bytes]()
         self._valid_until = 0.0
 
-    async def any_but(self, tenant_id: UUID) -> bool:
+    async def is_anyone_else_calling(self, tenant_id: UUID) -> bool:
         """Whether another tenant calls, as far as is known. Never raises."""
         if self._clock() >= self._valid_until:
             await self._look()

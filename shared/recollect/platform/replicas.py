@@ -122,7 +122,7 @@ class Replica(Database):
         async with AsyncExitStack() as stack:
             try:
                 for shares, key in ((self._tenants, tenant_id), (self._connections, None)):
-                    place = shares.held(key, wait_seconds=self.wait_seconds, queue=0)
+                    place = shares.hold(key, wait_seconds=self.wait_seconds, queue=0)
                     await stack.enter_async_context(place)
             except TimeoutError:
                 raise _NoRoom("The connections to the replica are in use.") from None

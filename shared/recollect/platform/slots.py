@@ -132,7 +132,7 @@ async def held_slot(queue: FairQueue, tenant: Hashable, *, wait_seconds: float) 
 
 
 @asynccontextmanager
-async def elsewhere() -> AsyncIterator[None]:
+async def released_slot() -> AsyncIterator[None]:
     """Give back the slot of the current call while the block waits for something outside this process.
 
     The call then gets a slot before the other calls of its tenant.

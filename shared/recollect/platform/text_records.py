@@ -11,7 +11,7 @@ import dns.resolver
 import structlog
 
 from recollect.platform.shares import Shares
-from recollect.platform.slots import elsewhere
+from recollect.platform.slots import released_slot
 from recollect.settings import Settings
 
 SECONDS = 5.0
@@ -36,16 +36,16 @@ class TextRecords:
         self._servers = settings.dns_servers
         self._lookups, self._lookups_each = Shares(AT_ONCE), Shares(AT_ONCE_EACH)
 
-    async def at(self, name: str, *, asked_by: Hashable) -> frozenset[str] | None:
+    async def look_up(self, name: str, *, on_behalf_of: Hashable) -> frozenset[str] | None:
         """The TXT records at a name, each as one text; empty where there are none.
 
-        None where the look-up failed. `asked_by`: on whose behalf, from whose share it is taken.
+        None where the look-up failed. `on_behalf_of`: the caller whose share the look-up counts in.
         """
         try:
             async with (
-                elsewhere(),
-                self._lookups_each.held(asked_by, wait_seconds=SECONDS),
-                self._lookups.held(None, wait_seconds=SECONDS),
+                released_slot(),
+                self._lookups_each.hold(on_behalf_of, wait_seconds=SECONDS),
+                self._lookups.hold(None, wait_seconds=SECONDS),
             ):
                 answer = await self._resolver().resolve(name, "TXT", lifetime=SECONDS, search=False)
         except (dns.resolver.NXDOMAIN, dns.resolver.NoAnswer):

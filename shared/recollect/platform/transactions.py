@@ -122,7 +122,7 @@ class Transaction(Session):
     `reply_bytes`: the most bytes of text that may be read of entities for the reply; None: no limit.
     `gives_way`: it gives way to other calls between its statements. Transactions that only read do, since they hold no
     lock that others wait for; and so do very large writes, for which others of the tenant wait long in any case.
-    `pooled`: other processes share its connection between transactions. `at_home` False: it is in another cell.
+    `pooled`: other processes share its connection between transactions. `is_in_home_cell` False: it is in another cell.
     `replica`: the replica of its database, if there is one. `keyed`: all its rows are looked up by keys.
     """
 
@@ -139,7 +139,7 @@ class Transaction(Session):
         super().__init__(connection)
         self.caller, self.reply_bytes, self.gives_way = caller, reply_bytes, gives_way
         self._pooled, self._keyed = pooled, keyed
-        self.at_home = True
+        self.is_in_home_cell = True
         self.replica: Replica | None = None
         self.jobs: set[str] = set()
         self.written: dict[UUID, int] = {}
@@ -227,7 +227,7 @@ class Transaction(Session):
         if keyed:
             await self.look_up()
 
-    async def delete_much(self) -> None:
+    async def check_foreign_keys_at_once(self) -> None:
         """From here to the end of the transaction, check foreign keys to deleted rows at once, by plans made once.
 
         That takes a fifth of the time (measured). By default they are checked before the commit, for all rows together,
@@ -236,7 +236,7 @@ class Transaction(Session):
         await self._connection.execute(_CHECK_AT_ONCE)
 
     @asynccontextmanager
-    async def trial(self) -> AsyncIterator[None]:
+    async def dry_run(self) -> AsyncIterator[None]:
         """Roll back the writes of the block and release their locks: a dry run, which finds the result by doing it."""
         jobs, written, keyed = set(self.jobs), dict(self.written), self._keyed
         await self._connection.execute("SAVEPOINT trial")
@@ -255,10 +255,10 @@ class TransactionOptions(TypedDict, total=False):
     """Options of a tenant's transaction: the named parameters of `Database.transaction`, which describes them."""
 
     read_only: bool
-    keep: bool
+    commit: bool
     reply_bytes: int | None
     also_suspended: bool
-    expects: ExpectedGraph | None
+    expected_graph: ExpectedGraph | None
     keyed: bool
     durable: bool
 
@@ -276,29 +276,31 @@ class TransactionTerms:
 
 
 def begin_statements(
-    tenant_id: UUID, terms: TransactionTerms, *, local: str, expects: ExpectedGraph | None, keyed: bool
+    tenant_id: UUID, terms: TransactionTerms, *, local: str, expected_graph: ExpectedGraph | None, keyed: bool
 ) -> str:
     """The statements that begin a transaction of this tenant, in one round trip.
 
-    `local`: settings of a shared connection. `expects`: the graph as the snapshot must show it. `keyed`: all rows are
-    looked up by keys.
+    `local`: settings of a shared connection. `expected_graph`: the graph as the snapshot must show it. `keyed`: all
+    rows are looked up by keys.
     """
     # The id is a UUID, so that nothing can be smuggled into the text.
     mode = "ISOLATION LEVEL REPEATABLE READ READ ONLY" if terms.read_only else "ISOLATION LEVEL READ COMMITTED"
     writable = f"; {_IS_WRITABLE.format('false')}" if terms.must_be_writable else ""
     here = f"; {_IS_HERE.format(str(not terms.read_only).lower(), 'false')}" if terms.must_be_here else ""
     tenant = f"SELECT set_config('recollect.tenant_id', '{UUID(str(tenant_id))}', true)"
-    graph = f"; {_IS_SAME_GRAPH.format(UUID(str(expects.id)), int(expects.fingerprint))}" if expects else ""
+    graph = ""
+    if expected_graph is not None:
+        graph = f"; {_IS_SAME_GRAPH.format(UUID(str(expected_graph.id)), int(expected_graph.fingerprint))}"
     plan = f"; {_PLAN_ONCE}" if keyed else ""
     return f"BEGIN {mode}; {local}{tenant}{here}{writable}{graph}{plan}"
 
 
-def end_statements(terms: TransactionTerms, *, keep: bool, durable: bool) -> str:
+def end_statements(terms: TransactionTerms, *, commit: bool, durable: bool) -> str:
     """The statements that end it, in one round trip, so that nothing happens between the last checks and COMMIT.
 
     A commit that is not `durable` does not wait for the disk.
     """
-    if not keep:
+    if not commit:
         return "ROLLBACK"
     if terms.read_only:
         return "COMMIT"

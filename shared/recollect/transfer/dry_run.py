@@ -65,7 +65,7 @@ async def dry_run_items(
 
     Raises NotFound, Forbidden, and Conflict under FAIL.
     """
-    async with tx.trial():
+    async with tx.dry_run():
         if graph_id is None:
             graph_id = (await graphs.create_graph(tx, NewGraph(f"trial-{uuid4().hex}"))).id
         needed = seen.needed(items)

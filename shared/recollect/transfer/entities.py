@@ -13,7 +13,7 @@ from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields, NodeHead, NodeRef, Rewrite, unique
 from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import NewObservation, Observation
-from recollect.platform.computing import each
+from recollect.platform.computing import map_yielding
 from recollect.platform.transactions import Transaction
 from recollect.transfer.expired import refers_to_expired
 from recollect.transfer.formats.decoding import ParsedRecord
@@ -126,7 +126,8 @@ async def _create(
     fields = [fields_of(record, parents.get(record.parent_id or "")) for record in fresh.values()]
     began = [record.created_at for record in fresh.values()]
     lasting = {name for name, record in fresh.items() if _has_lasting_text(record)}
-    return dict(zip(fresh, await nodes.create_nodes(tx, revision, fields, began=began, told=lasting), strict=True))
+    ids = await nodes.create_nodes(tx, revision, fields, began=began, names_with_observations=lasting)
+    return dict(zip(fresh, ids, strict=True))
 
 
 def _has_lasting_text(record: EntityRecord) -> bool:
@@ -153,7 +154,7 @@ async def _rewrite(
     changed = {
         name: entity
         for name, entity in known.items()
-        if not entity.fields.says(entity.head.fields) or entity.head.id in renamed
+        if not entity.fields.is_same_as(entity.head.fields) or entity.head.id in renamed
     }
     await nodes.rewrite(tx, revision, [Rewrite(entity.head, entity.fields) for entity in changed.values()])
     return set(changed)
@@ -173,7 +174,7 @@ async def _observe(
     added: list[Observation] = []
     for has_attributes in (True, False):  # Without attributes, an observation is there once, whatever its thread.
         of_kind = [record for record in records if bool(record.said) is has_attributes]
-        by_record = await each(of_kind, lambda record: list(_statements(record)))
+        by_record = await map_yielding(of_kind, lambda record: list(_statements(record)))
         new = [statement for statements in by_record for statement in statements]
         if new:
             added += await observations.add_observations(
@@ -204,7 +205,7 @@ async def _rewrite_observations(
     before = [o for o in stored if (*o.key, o.status) in in_file]
     after = [_rewritten(o, in_file[*o.key, o.status], strategy) for o in before]
     await observations.rewrite(tx, revision, before, after)
-    return {new.entity for old, new in zip(before, after, strict=True) if not new.says(old)}
+    return {new.entity for old, new in zip(before, after, strict=True) if not new.is_same_as(old)}
 
 
 def _rewritten(observation: Observation, new: NewObservation, strategy: Strategy) -> Observation:

@@ -17,7 +17,7 @@ from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, named
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
-from recollect.graph.graphs.replicas import read_beside, read_graph
+from recollect.graph.graphs.replicas import read_at_replica, read_graph
 from recollect.graph.graphs.view import GraphView
 from recollect.platform.db import Database
 from recollect.platform.slots import give_way
@@ -46,7 +46,7 @@ class Export:
 
     snapshot: Snapshot
     format: str
-    only: ExportSelection = field(default_factory=ExportSelection)
+    selection: ExportSelection = field(default_factory=ExportSelection)
 
     @property
     def facts_left_out(self) -> int:
@@ -79,17 +79,22 @@ START = Cursor()
 
 
 async def open_export(
-    tx: Transaction, graph_name: str, format_name: str, *, only: ExportSelection | None = None, as_of: str | None = None
+    tx: Transaction,
+    graph_name: str,
+    format_name: str,
+    *,
+    selection: ExportSelection | None = None,
+    as_of: str | None = None,
 ) -> Export:
     """Begin an export of a graph, as it is now or was at `as_of`.
 
     Raises NotFound, Forbidden, and InvalidInput for an unknown format, or an `as_of` that is no revision or time.
     """
     format_named(format_name)
-    return await export_of(await graphs.view(tx, graph_name, as_of), format_name, only=only)
+    return await export_of(await graphs.view(tx, graph_name, as_of), format_name, selection=selection)
 
 
-async def export_of(view: GraphView, format_name: str, *, only: ExportSelection | None = None) -> Export:
+async def export_of(view: GraphView, format_name: str, *, selection: ExportSelection | None = None) -> Export:
     """Begin an export of the state that a view shows; raises NotFound if the graph does not exist."""
     graphs.require_there(view)
     graph, at = view.graph, view.at
@@ -98,7 +103,7 @@ async def export_of(view: GraphView, format_name: str, *, only: ExportSelection 
     else:
         head = await graphs.head_of(view)
         snapshot = Snapshot(graph.id, at.revision, at.at, head.entities, head.facts, head.placeholders, head.relations)
-    return Export(snapshot, format_name, only or ExportSelection())
+    return Export(snapshot, format_name, selection or ExportSelection())
 
 
 async def record_export(db: Database, caller: Caller, export: Export) -> None:
@@ -124,7 +129,7 @@ async def export_step(
         edges = await store.relations_as_of(
             tx,
             export.snapshot,
-            export.only,
+            export.selection,
             named=not writer.holds_facts,
             after=cursor.after,
             limit=page_items,
@@ -135,7 +140,7 @@ async def export_step(
     if not named and not writer.holds_facts:
         return ExportChunk("", 0, Cursor(Stage.RELATIONS, begun=cursor.begun and writer.is_one_list))
     nodes = await store.nodes_as_of(
-        tx, export.snapshot, export.only, named=named, after=cursor.after, limit=page_items, max_bytes=page_bytes
+        tx, export.snapshot, export.selection, named=named, after=cursor.after, limit=page_items, max_bytes=page_bytes
     )
     shown = [node for node in nodes.items if node.record or writer.holds_placeholders]
     page = store.ExportPage(shown, nodes.last)
@@ -160,9 +165,9 @@ async def export_chunks(
         cursor = step.next
 
 
-async def export_step_beside(tx: Transaction, export: Export, cursor: Cursor) -> ExportChunk:
+async def export_step_at_replica(tx: Transaction, export: Export, cursor: Cursor) -> ExportChunk:
     """The next piece of the file, for a transaction that stays open; also read from the replica if possible."""
-    return await read_beside(tx, export.snapshot.graph_id, partial(export_step, export=export, cursor=cursor))
+    return await read_at_replica(tx, export.snapshot.graph_id, partial(export_step, export=export, cursor=cursor))
 
 
 async def export_whole(tx: Transaction, export: Export, *, max_bytes: int, max_pages: int) -> str | None:

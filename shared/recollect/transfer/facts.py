@@ -46,7 +46,7 @@ async def import_facts(
             head, new_fields = heads[node_id], fields_of(records[end])
             if strategy is Strategy.MERGE:
                 new_fields = enriched(head.fields, new_fields)
-            if not new_fields.says(head.fields):
+            if not new_fields.is_same_as(head.fields):
                 rewrites.append(Rewrite(head, new_fields))
         await nodes.rewrite(tx, revision, rewrites)
         updated = len(rewrites)

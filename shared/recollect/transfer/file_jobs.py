@@ -58,10 +58,15 @@ async def start_export(tx: Transaction, export: Export, bounds: JobBounds) -> Jo
     cannot fill the storage that imports need.
     """
     arguments = {"format": export.format, "revision": export.snapshot.revision}
-    tags = tuple(sorted({tag.casefold() for tag in export.only.tags}))
-    filter_json = msgspec.json.encode(replace(export.only, tags=tags))
+    tags = tuple(sorted({tag.casefold() for tag in export.selection.tags}))
+    filter_json = msgspec.json.encode(replace(export.selection, tags=tags))
     new = NewJob(
-        EXPORT_GRAPH, export.snapshot.graph_id, arguments, total=total_of(export), held=True, asked=filter_json
+        EXPORT_GRAPH,
+        export.snapshot.graph_id,
+        arguments,
+        total=total_of(export),
+        is_held=True,
+        input_description=filter_json,
     )
     if not tx.caller.may(Scope.MEMORY_WRITE):
         await jobs.require_few_kept(tx, new, MAX_READERS_FILES)
@@ -93,7 +98,7 @@ async def hold_import(
     graph = await (graphs.open_graph if check else _graph)(tx, graph_name)
     arguments: dict[str, object] = {"format": format_name, "strategy": str(strategy)}
     arguments |= {name: True for name, is_set in (("strict", strict), ("check", check)) if is_set}
-    job = await jobs.schedule(tx, NewJob(IMPORT_GRAPH, graph.id if graph else None, arguments, held=True))
+    job = await jobs.schedule(tx, NewJob(IMPORT_GRAPH, graph.id if graph else None, arguments, is_held=True))
     if graph is not None and not check:
         objects = named("graph", graph.id), named("job", job.id)
         await audit.record(tx, Action.GRAPH_IMPORTED, *objects, format=format_name)
@@ -124,7 +129,7 @@ def stored_cursor(cursor: Cursor) -> dict[str, object]:
 
 def total_of(export: Export) -> int | None:
     """How many nodes and relations the file will hold; None if that is not known in advance."""
-    is_whole = export.only == type(export.only)()
+    is_whole = export.selection == type(export.selection)()
     writer = FORMATS[export.format].writer
     if not is_whole or not writer.holds_facts:
         return None

@@ -10,7 +10,7 @@ import asyncpg
 
 from recollect.graph.graphs.model import Graph
 from recollect.graph.nodes.model import any_case
-from recollect.platform.computing import each
+from recollect.platform.computing import map_yielding
 from recollect.platform.sql import Queries
 from recollect.platform.transactions import Transaction
 from recollect.transfer.formats.writer import ExportedEdge, ExportedNode
@@ -38,7 +38,14 @@ async def find_snapshot(tx: Transaction, graph_id: UUID) -> Snapshot:
 
 
 async def nodes_as_of(
-    tx: Transaction, snapshot: Snapshot, only: ExportSelection, *, named: bool, after: UUID, limit: int, max_bytes: int
+    tx: Transaction,
+    snapshot: Snapshot,
+    selection: ExportSelection,
+    *,
+    named: bool,
+    after: UUID,
+    limit: int,
+    max_bytes: int,
 ) -> ExportPage[ExportedNode]:
     """Nodes of a state after the lineage `after`, oldest first: with names, placeholders too, or (not `named`) without.
 
@@ -47,18 +54,25 @@ async def nodes_as_of(
     await tx.look_up()
     rows = await tx.fetch(
         queries.nodes_as_of,
-        **_state(snapshot, only),
+        **_state(snapshot, selection),
         after=after,
         limit=limit,
         max_bytes=max_bytes,
         named=named,
     )
-    nodes = await each(_shown(rows), _exported_node)
+    nodes = await map_yielding(_shown(rows), _exported_node)
     return ExportPage(nodes, rows[-1]["id"] if rows else None)
 
 
 async def relations_as_of(
-    tx: Transaction, snapshot: Snapshot, only: ExportSelection, *, named: bool, after: UUID, limit: int, max_bytes: int
+    tx: Transaction,
+    snapshot: Snapshot,
+    selection: ExportSelection,
+    *,
+    named: bool,
+    after: UUID,
+    limit: int,
+    max_bytes: int,
 ) -> ExportPage[ExportedEdge]:
     """Relations of a state after the relation `after`, oldest first. `named`: only those between nodes with names.
 
@@ -67,13 +81,13 @@ async def relations_as_of(
     await tx.search()
     rows = await tx.fetch(
         queries.relations_as_of,
-        **_state(snapshot, only),
+        **_state(snapshot, selection),
         after=after,
         limit=limit,
         max_bytes=max_bytes,
         named=named,
     )
-    edges = await each(_shown(rows), _exported_edge)
+    edges = await map_yielding(_shown(rows), _exported_edge)
     return ExportPage(edges, rows[-1]["id"] if rows else None)
 
 
@@ -100,16 +114,16 @@ async def added_since(tx: Transaction, graph: Graph, since: datetime, *, limit: 
     ]
 
 
-def _state(snapshot: Snapshot, only: ExportSelection) -> dict[str, Any]:
+def _state(snapshot: Snapshot, selection: ExportSelection) -> dict[str, Any]:
     """The parameters for the state and the selection, which both export queries have."""
     return {
         "graph_id": snapshot.graph_id,
         "as_of_revision": snapshot.revision,
         "as_of_time": snapshot.at,
-        "kind": only.kind,
-        "tags": any_case(only.tags),
-        "since": only.since,
-        "until": only.until,
+        "kind": selection.kind,
+        "tags": any_case(selection.tags),
+        "since": selection.since,
+        "until": selection.until,
     }
 
 

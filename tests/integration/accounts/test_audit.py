@@ -41,7 +41,7 @@ async def entries(db: Database, caller: Caller, **only: Any) -> list[tuple[str, 
 
 class TestEntries:
     async def test_one_is_written_with_its_act_or_not_at_all(self, db: Database, caller: Caller) -> None:
-        async with db.transaction(caller, keep=False) as tx:
+        async with db.transaction(caller, commit=False) as tx:
             await identity.create_key(tx, NewKey("laptop"), pepper=PEPPER)
             assert len(await audit.list_entries(tx, AuditFilter())) == 2
         assert await entries(db, caller) == [("tenant.created", "operator")]

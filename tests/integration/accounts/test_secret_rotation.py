@@ -15,7 +15,7 @@ from recollect.accounts.oauth.signing.model import Vault
 from recollect.accounts.operator_keys import service as operator_keys
 from recollect.caller import Caller
 from recollect.errors import Unauthenticated
-from recollect.peppers import Pepper, found_under
+from recollect.peppers import Pepper, find_under_any_secret
 from recollect.platform.db import Database
 from recollect.platform.encryption import Cipher
 from recollect.platform.operator_sessions import Operator
@@ -36,7 +36,7 @@ async def use(db: Database, issued: IssuedKey, pepper: bytes) -> Caller:
     """Authenticate, and do what is done beside."""
     errands: list[Callable[[], Awaitable[None]]] = []
     caller = await identity.authenticate(
-        db, issued.secret, pepper=pepper, beside=lambda _, errand: errands.append(errand)
+        db, issued.secret, pepper=pepper, start_task=lambda _, errand: errands.append(errand)
     )
     for errand in errands:
         await errand()
@@ -90,9 +90,9 @@ async def test_with_one_secret_a_key_is_looked_up_once() -> None:
     async def find(secret: bytes) -> None:
         asked.append(secret)
 
-    await found_under(NEW, find)
+    await find_under_any_secret(NEW, find)
     assert asked == [NEW]
-    await found_under(BOTH, find)
+    await find_under_any_secret(BOTH, find)
     assert asked[1:] == [NEW, OLD, NEW]
 
 
@@ -105,7 +105,7 @@ async def test_what_is_hashed_anew_between_two_looks_is_found() -> None:
         stored = NEW
         return found
 
-    assert await found_under(BOTH, find)
+    assert await find_under_any_secret(BOTH, find)
 
 
 def test_what_was_encrypted_under_the_old_one_opens_and_the_new_one_encrypts() -> None:

@@ -197,7 +197,7 @@ class TestAtomicity:
         assert await owner.fetchval(KEYS, caller.tenant_id) == 2
 
     async def test_while_the_first_is_under_way_a_repeat_is_told_so(self, db: Database, caller: Caller) -> None:
-        first, second = (db.taking_part(Claim(request_of(caller), VAULT)) for _ in range(2))
+        first, second = (db.with_participant(Claim(request_of(caller), VAULT)) for _ in range(2))
         async with first.transaction(caller) as tx:
             await identity.create_key(tx, NewKey("laptop"), pepper=PEPPER)
             with pytest.raises(Conflict) as error:
@@ -219,13 +219,13 @@ class TestAtomicity:
 
     async def test_a_key_is_claimed_if_and_only_if_the_act_commits(self, db: Database, caller: Caller) -> None:
         claim = Claim(request_of(caller), VAULT)
-        database = db.taking_part(claim)
+        database = db.with_participant(claim)
         with pytest.raises(InvalidInput):
             async with database.transaction(caller) as tx:
                 await identity.create_key(tx, NewKey(""), pepper=PEPPER)
         assert not claim.is_committed
         assert await idempotency.find_answer(db, caller, claim.request, VAULT) is None
-        async with database.transaction(caller, keep=False), database.transaction(caller, read_only=True):
+        async with database.transaction(caller, commit=False), database.transaction(caller, read_only=True):
             pass
         assert await idempotency.find_answer(db, caller, claim.request, VAULT) is None
         async with database.transaction(caller) as tx:
@@ -235,21 +235,21 @@ class TestAtomicity:
 
     async def test_an_act_of_several_transactions_claims_in_the_first(self, db: Database, caller: Caller) -> None:
         claim = Claim(request_of(caller), VAULT)
-        database = db.taking_part(claim)
+        database = db.with_participant(claim)
         for _ in range(3):
             async with database.transaction(caller) as tx:
                 await identity.create_key(tx, NewKey("laptop"), pepper=PEPPER)
         with pytest.raises(Conflict):
-            async with db.taking_part(Claim(request_of(caller), VAULT)).transaction(caller):
+            async with db.with_participant(Claim(request_of(caller), VAULT)).transaction(caller):
                 pytest.fail("it began")
 
     async def test_an_act_that_is_undone_lets_go_of_its_key(self, db: Database, caller: Caller) -> None:
         """In the transaction that undoes it: one that is rolled back leaves the key."""
         claim = Claim(request_of(caller), VAULT)
-        database = db.taking_part(claim)
+        database = db.with_participant(claim)
         async with database.transaction(caller) as tx:
             await identity.create_key(tx, NewKey("laptop"), pepper=PEPPER)
-        async with database.transaction(caller, keep=False) as tx:
+        async with database.transaction(caller, commit=False) as tx:
             tx.undo_act()
         with pytest.raises(Conflict):
             await idempotency.find_answer(db, caller, claim.request, VAULT)
@@ -260,12 +260,12 @@ class TestAtomicity:
 
     async def test_a_claim_that_finds_the_act_done_has_its_answer(self, db: Database, caller: Caller) -> None:
         request, answer = request_of(caller), KeptAnswer(201, [("content-type", "application/json")], b"{}")
-        async with db.taking_part(Claim(request, VAULT)).transaction(caller):
+        async with db.with_participant(Claim(request, VAULT)).transaction(caller):
             pass
         await idempotency.keep_answer(db, caller, request, answer, VAULT)
         late = Claim(request, VAULT)
         with pytest.raises(Conflict):
-            async with db.taking_part(late).transaction(caller):
+            async with db.with_participant(late).transaction(caller):
                 pytest.fail("it began")
         assert late.found == answer
 
@@ -333,7 +333,7 @@ class TestAnswers:
     ) -> None:
         for size, kept in ((MAX_ANSWER_BYTES, True), (MAX_ANSWER_BYTES + 1, False)):
             request = request_of(caller, f"{size}")
-            async with db.taking_part(Claim(request, VAULT)).transaction(caller):
+            async with db.with_participant(Claim(request, VAULT)).transaction(caller):
                 pass
             await idempotency.keep_answer(db, caller, request, KeptAnswer(200, [], b"x" * size), VAULT)
             if kept:

@@ -11,7 +11,7 @@ import pytest
 from pydantic import SecretStr
 
 from recollect.accounts.identity.model import operator_caller
-from recollect.accounts.members.sending import invite_and_tell
+from recollect.accounts.members.sending import invite_and_send
 from recollect.caller import OPERATOR, Caller, Role
 from recollect.platform.db import Database
 from recollect.platform.mail import Mailer
@@ -158,7 +158,7 @@ async def test_operators_see_the_link_of_one_that_is_not_sent(
     )
     mail.refusal = "451 not now"
     operator = replace(caller, subject=OPERATOR)
-    told = await invite_and_tell(db, operator, new_email(), Role.OWNER, mailer=Mailer.of(sending), settings=sending)
+    told = await invite_and_send(db, operator, new_email(), Role.OWNER, mailer=Mailer.of(sending), settings=sending)
     assert told.link is not None
     assert "/join/" in told.link
 

@@ -178,7 +178,7 @@ class TestWhatTakesLong:
         self, client: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A large body is parsed beside the event loop, where nobody hears of it."""
-        parsing, left, said_goodbye = threading.Event(), threading.Event(), Departure.happen
+        parsing, left, said_goodbye = threading.Event(), threading.Event(), Departure.note_lost
 
         def parse_slowly(*given: Any) -> PlainCall | None:
             parsing.set()
@@ -190,7 +190,7 @@ class TestWhatTakesLong:
             left.set()
 
         monkeypatch.setattr(endpoint, "plain_call", parse_slowly)
-        monkeypatch.setattr(Departure, "happen", leave)
+        monkeypatch.setattr(Departure, "note_lost", leave)
         BEGUN.clear()
         calling = asyncio.create_task(call(client, message("take", moments=0, ballast="x" * LARGE)))
         await until(parsing.is_set)

@@ -16,7 +16,7 @@ from recollect.caller import Caller
 from recollect.errors import NotFound
 from recollect.graph.graphs import moments
 from recollect.graph.graphs import service as graphs
-from recollect.graph.graphs.replicas import read_beside, read_graph, replicated
+from recollect.graph.graphs.replicas import read_at_replica, read_graph, replicated
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import NewEdge
@@ -323,7 +323,7 @@ async def test_steps_of_longer_work_are_done_again_on_the_primary_too(
 
     async with agent.db.transaction(resident) as tx:
         graph = await graphs.get_graph(tx, "default")
-        assert await read_beside(tx, graph.id, read) is False
+        assert await read_at_replica(tx, graph.id, read) is False
     assert await read_graph(agent.db, resident, graph.id, read) is False
     assert places == [True, False] * 2
     assert outcomes(measured) == {"replica": 2, "lost": 2}

@@ -605,7 +605,7 @@ class TestCancelling:
 class TestInputAndOutput:
     async def held(self, desk: Desk, chunks: list[bytes], bounds: JobBounds) -> Job:
         async with desk.writing() as tx:
-            job = await jobs.schedule(tx, NewJob(COPY, unique=False, held=True))
+            job = await jobs.schedule(tx, NewJob(COPY, unique=False, is_held=True))
             await jobs.append_input(tx, job.id, chunks[:1], bounds)
         async with desk.writing() as tx:
             await jobs.append_input(tx, job.id, chunks[1:], bounds)

@@ -128,10 +128,10 @@ async def test_what_was_rolled_back_is_not_told(settings: Settings, caller: Call
     async with Database.connect(
         settings.database_url, settings=settings, on_written=lambda tenant, written: told.append((tenant, written))
     ) as database:
-        async with database.transaction(caller, keep=False) as tx:
+        async with database.transaction(caller, commit=False) as tx:
             tx.announce(GRAPH, 1)
         async with database.transaction(caller) as tx:
-            async with tx.trial():
+            async with tx.dry_run():
                 tx.announce(GRAPH, 2)
             tx.announce(OTHER, 3)
     assert told == [(caller.tenant_id, {OTHER: 3})]

@@ -82,14 +82,14 @@ async def get(
     outbound: Outbound, server: WebServer, path: str = "/", *, host: str = NAME, by: str = "a", crowd: str | None = None
 ) -> Answer:
     async with asyncio.timeout(MAX_WAIT_SECONDS):
-        return await outbound.get(f"https://{host}:{server.port}{path}", asked_by=by, crowd=crowd)
+        return await outbound.get(f"https://{host}:{server.port}{path}", on_behalf_of=by, crowd=crowd)
 
 
 async def failed(outbound: Outbound, url: str) -> str:
     """What the error says of an address of which no answer can be had."""
     with pytest.raises(OutboundFailed) as error:
         async with asyncio.timeout(MAX_WAIT_SECONDS):
-            await outbound.get(url, asked_by="a")
+            await outbound.get(url, on_behalf_of="a")
     assert error.value.__cause__ is None
     return str(error.value)
 
@@ -136,7 +136,10 @@ async def test_how_long_it_may_be_kept(
 async def test_body_is_posted(authority: CertificateAuthority, serving: ssl.SSLContext, resolver: Resolver) -> None:
     async with web_server(plain(b"", status="204 No Content"), tls=serving) as server:
         answer = await outbound(authority, HERE).post(
-            f"https://{NAME}:{server.port}/hook", b'{"a":1}', asked_by="a", headers={"Content-Type": "application/json"}
+            f"https://{NAME}:{server.port}/hook",
+            b'{"a":1}',
+            on_behalf_of="a",
+            headers={"Content-Type": "application/json"},
         )
     assert answer.status == 204
     [(_, body)] = server.requests
@@ -253,7 +256,7 @@ async def test_certificate_of_an_address(authority: CertificateAuthority) -> Non
 async def test_without_tls_and_on_odd_ports_loopback_alone(authority: CertificateAuthority, resolver: Resolver) -> None:
     async with web_server(plain(b"here")) as server:
         url = f"http://{NAME}:{server.port}/"
-        assert (await outbound(authority, HERE).get(url, asked_by="a")).body == b"here"
+        assert (await outbound(authority, HERE).get(url, on_behalf_of="a")).body == b"here"
         await failed(outbound(authority), url)
         resolver.names[NAME] = [["10.0.0.1"]]
         for odd in (url, f"https://{NAME}:6379/"):
@@ -346,7 +349,7 @@ async def test_body_is_read_as_far_as_it_may_be_long(
     async with web_server(plain(b"a" * MAX_BODY_BYTES), tls=serving) as server:
         assert len((await get(outbound(authority, HERE), server)).body) == MAX_BODY_BYTES
         with pytest.raises(OutboundFailed):
-            await outbound(authority, HERE).get(f"https://{NAME}:{server.port}/", asked_by="a", max_bytes=5_000)
+            await outbound(authority, HERE).get(f"https://{NAME}:{server.port}/", on_behalf_of="a", max_bytes=5_000)
 
 
 async def test_body_without_an_end(

@@ -36,11 +36,11 @@ async def tell(redis: Redis, *tenants: UUID) -> None:
 
 async def test_a_tenant_is_told_of_others_calls_and_not_of_its_own(redis: Redis) -> None:
     one, other, third = (uuid4() for _ in range(3))
-    assert not await Presence(redis).any_but(one)
+    assert not await Presence(redis).is_anyone_else_calling(one)
     await tell(redis, one)
-    assert [await Presence(redis).any_but(tenant) for tenant in (one, other)] == [False, True]
+    assert [await Presence(redis).is_anyone_else_calling(tenant) for tenant in (one, other)] == [False, True]
     await tell(redis, other, third)
-    assert [await Presence(redis).any_but(tenant) for tenant in (one, other, third)] == [True] * 3
+    assert [await Presence(redis).is_anyone_else_calling(tenant) for tenant in (one, other, third)] == [True] * 3
 
 
 async def test_a_worker_rests_for_calls_of_its_own_cell_and_of_no_other(redis: Redis) -> None:
@@ -50,20 +50,24 @@ async def test_a_worker_rests_for_calls_of_its_own_cell_and_of_no_other(redis: R
     teller = PresenceTeller(redis, cells.get, clock=lambda: now)
     teller.note(there)
     await teller.aclose()
-    assert [await Presence(redis, cell).any_but(uuid4()) for cell in (HOME, "b", "c")] == [False, True, False]
+    assert [await Presence(redis, cell).is_anyone_else_calling(uuid4()) for cell in (HOME, "b", "c")] == [
+        False,
+        True,
+        False,
+    ]
     for tenant in (there, here, unknown):  # What both cells' tenants ask meanwhile is told at once.
         teller.note(tenant)
     now = presence.TELL_SECONDS
     teller.note(here)
     await teller.aclose()
-    assert [await Presence(redis, HOME).any_but(tenant) for tenant in (here, there)] == [False, True]
-    assert [await Presence(redis, "b").any_but(tenant) for tenant in (here, there)] == [True, False]
+    assert [await Presence(redis, HOME).is_anyone_else_calling(tenant) for tenant in (here, there)] == [False, True]
+    assert [await Presence(redis, "b").is_anyone_else_calling(tenant) for tenant in (here, there)] == [True, False]
 
 
 async def test_who_called_long_ago_calls_no_longer(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(presence, "PRESENT_SECONDS", 0)
     await tell(redis, uuid4())
-    assert not await Presence(redis).any_but(uuid4())
+    assert not await Presence(redis).is_anyone_else_calling(uuid4())
 
 
 async def test_a_gateway_tells_of_two_tenants_once_in_a_while_whatever_it_serves(redis: Redis) -> None:
@@ -83,15 +87,15 @@ async def test_a_gateway_tells_of_two_tenants_once_in_a_while_whatever_it_serves
 async def test_what_redis_said_is_taken_for_true_for_a_while(redis: Redis) -> None:
     now = 0.0
     looking, tenant = Presence(redis, clock=lambda: now), uuid4()
-    assert not await looking.any_but(tenant)
+    assert not await looking.is_anyone_else_calling(tenant)
     await tell(redis, uuid4())
-    assert not await looking.any_but(tenant)
+    assert not await looking.is_anyone_else_calling(tenant)
     now = presence.LOOK_SECONDS
-    assert await looking.any_but(tenant)
+    assert await looking.is_anyone_else_calling(tenant)
 
 
 async def test_without_redis_nobody_is_known_to_call_and_nobody_fails(settings: Settings) -> None:
     async with connect_redis(settings.model_copy(update={"redis_url": AWAY})) as redis:
         await tell(redis, uuid4())
         async with asyncio.timeout(None):
-            assert not await Presence(redis).any_but(uuid4())
+            assert not await Presence(redis).is_anyone_else_calling(uuid4())

@@ -99,7 +99,7 @@ async def test_operators_are_told_so_by_what_they_ask(
     await administrator.execute("DROP DATABASE never_asked WITH (FORCE)")
     await administrator.close()
     with pytest.raises(asyncpg.UndefinedTableError):  # Of a database that has all, it is a fault of ours.
-        async with service.told_outdated(operator):
+        async with service.translated_schema_errors(operator):
             await operator.fetch(Query.compile("SELECT 1 FROM of_no_migration"))
 
 

@@ -209,8 +209,8 @@ async def test_what_refers_to_nothing_is_found_before_the_commit(one_connection:
 
 
 async def test_what_deletes_much_finds_it_at_once(one_connection: Database, caller: Caller) -> None:
-    async with one_connection.transaction(caller, keep=False) as tx:
-        await tx.delete_much()
+    async with one_connection.transaction(caller, commit=False) as tx:
+        await tx.check_foreign_keys_at_once()
         with pytest.raises(asyncpg.ForeignKeyViolationError):
             await tx.execute(NOWHERE)
 

@@ -31,7 +31,7 @@ async def mail() -> AsyncIterator[Ask]:
 async def an_address() -> AsyncIterator[Ask]:
     async with _silent_server() as port:
         outbound = Outbound(Settings(outbound_networks=["127.0.0.0/8"]))
-        yield lambda: outbound.get(f"http://127.0.0.1:{port}/", asked_by="tenant")
+        yield lambda: outbound.get(f"http://127.0.0.1:{port}/", on_behalf_of="tenant")
         await outbound.close()
 
 
@@ -41,7 +41,7 @@ async def the_dns() -> AsyncIterator[Ask]:
     transport, _ = await loop.create_datagram_endpoint(asyncio.DatagramProtocol, ("127.0.0.1", 0))
     host, port = transport.get_extra_info("sockname")
     records = TextRecords(Settings(dns_servers=[f"{host}:{port}"]))
-    yield lambda: records.at("example.com", asked_by="tenant")
+    yield lambda: records.look_up("example.com", on_behalf_of="tenant")
     transport.close()
 
 
@@ -70,7 +70,7 @@ async def test_its_slot_is_free_while_nobody_answers(asked: Callable[[], Abstrac
             await ask()
 
     async def is_free() -> bool:
-        return not queue.held("tenant")
+        return not queue.slots_of("tenant")
 
     async with asked() as ask:
         at_work = asyncio.Event()

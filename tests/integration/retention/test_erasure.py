@@ -154,7 +154,7 @@ async def _heads(agent: Agent, tx: Any, graph: Any, wanted: list[str]) -> Any:
 async def _job(agent: Agent, text: bytes) -> None:
     async with agent.db.transaction(agent.caller) as tx:
         graph = await graphs.get_graph(tx, agent.graph or "default")
-        job = await jobs.schedule(tx, NewJob("nobodys_kind", graph.id, held=True))
+        job = await jobs.schedule(tx, NewJob("nobodys_kind", graph.id, is_held=True))
         await jobs.append_input(tx, job.id, [text], JobBounds.of(Settings()))
 
 
@@ -217,7 +217,7 @@ async def test_a_name_is_known_by_any_of_its_forms(agent: Agent, name: str) -> N
     forms = {name, name.upper(), name.lower(), *(unicodedata.normalize(form, name) for form in ("NFC", "NFD"))}
     await agent.create("Grace", name)
     for form in sorted(forms):
-        async with agent.db.transaction(agent.caller, keep=False) as tx:
+        async with agent.db.transaction(agent.caller, commit=False) as tx:
             receipt = await erasure.erase_person(tx, "default", form, dry_run=True)
             left = await tx.fetch(LIVE_NAMES)
         assert name in receipt.names
@@ -257,7 +257,7 @@ async def test_the_log_tells_an_erasure_by_ids(agent: Agent) -> None:
 async def test_a_dry_run_tells_the_same_and_leaves_everything(agent: Agent, owner: asyncpg.Connection) -> None:
     await write_everywhere(agent, MARK)
     before = await holding(owner, agent, MARK)
-    async with agent.db.transaction(agent.caller, keep=False) as tx:
+    async with agent.db.transaction(agent.caller, commit=False) as tx:
         told = await erasure.erase_person(tx, "default", "Countess")
     assert await holding(owner, agent, MARK) == before
     assert await erase(agent, "Countess") == told
@@ -591,7 +591,7 @@ async def test_a_dry_run_takes_no_statistics(agent: Agent, superuser: asyncpg.Co
     await agent.create(NewEntity(MARK, "person", ("likes tea",)))
     asked = "SELECT max(last_analyze) FROM pg_stat_user_tables WHERE relname = 'nodes'"
     before = await superuser.fetchval(asked)
-    async with agent.db.transaction(agent.caller, keep=False) as tx:
+    async with agent.db.transaction(agent.caller, commit=False) as tx:
         await erasure.erase_person(tx, "default", MARK, dry_run=True)
     await superuser.execute("SELECT pg_stat_force_next_flush()")
     assert await superuser.fetchval(asked) == before

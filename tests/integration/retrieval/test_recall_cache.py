@@ -415,6 +415,6 @@ def test_what_is_told_from_today_is_another_question_tomorrow() -> None:
     question = Question("What did Ada do yesterday?", None, "model")
     keys = {
         key_material(state, asked, RecallFilter())
-        for asked in (question, question.on(date(2026, 5, 1)), question.on(date(2026, 5, 2)))
+        for asked in (question, question.on_day(date(2026, 5, 1)), question.on_day(date(2026, 5, 2)))
     }
     assert len(keys) == 3

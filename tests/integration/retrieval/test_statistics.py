@@ -376,7 +376,7 @@ class Calls:
             await deduplication.settle(tx, *done)
 
     async def purge(self) -> None:
-        async with self.work.agent.db.transaction(self.work.agent.caller, keep=False) as tx:
+        async with self.work.agent.db.transaction(self.work.agent.caller, commit=False) as tx:
             graph = await graphs.get_graph(tx, "default")
             passed = "UPDATE nodes SET expires_at = now() - interval '1 hour', status = 'archived'"
             await tx.execute(Query.compile(f"{passed} WHERE tenant_id = :tenant_id AND name <> 'entity 0'"))

@@ -27,7 +27,7 @@ async def found(agent: Agent, tag: str) -> dict[str, list[str | None]]:
         now, _ = await lineages.list_nodes(GraphView(tx, graph), only)
         past, _ = await lineages.list_nodes(GraphView(tx, graph, await moments.find_moment(tx, graph, "3")), only)
         kept = await archiving.archive_entities(tx, "default", "archive", ArchiveCriteria(tags=(tag,)), dry_run=True)
-        export = await exports.open_export(tx, "default", "jsonl", only=ExportSelection(tags=(tag,)))
+        export = await exports.open_export(tx, "default", "jsonl", selection=ExportSelection(tags=(tag,)))
         file = await exports.export_whole(tx, export, max_bytes=10_000, max_pages=10) or ""
     return {
         "list_nodes": [node.name for node in now],

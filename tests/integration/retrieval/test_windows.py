@@ -165,7 +165,7 @@ async def test_the_same_is_made_anew_however_many_went_together(
     found = []
     for each in (1_000, 3, 0):
         monkeypatch.setattr(store, "MAX_NEIGHBOUR_LOOKUPS", each)
-        async with agent.db.transaction(agent.caller, keep=False) as tx:
+        async with agent.db.transaction(agent.caller, commit=False) as tx:
             async with graphs.write_graph(tx, agent.graph, "test") as revision:
                 await revising.forget(tx, revision, [Target(id=talks[place]) for place in doomed], delete=True)
             rows = await tx.fetch(

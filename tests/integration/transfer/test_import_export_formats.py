@@ -66,12 +66,12 @@ async def exported(
     agent: Agent,
     format_name: str = "json",
     *,
-    only: ExportSelection | None = None,
+    selection: ExportSelection | None = None,
     as_of: str | None = None,
     page_items: int = 3,
 ) -> bytes:
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        export = await exports.open_export(tx, agent.graph or "default", format_name, only=only, as_of=as_of)
+        export = await exports.open_export(tx, agent.graph or "default", format_name, selection=selection, as_of=as_of)
     return b"".join([c async for c in exports.export_chunks(agent.db, agent.caller, export, page_items=page_items)])
 
 
@@ -81,7 +81,7 @@ async def imported(
     said = ImportResult()
     for batch in read_batches(format_name, [file[i : i + 100] for i in range(0, len(file), 100)]):
         said += ImportResult(problems=batch.problems)
-        async with agent.db.transaction(agent.caller, keep=keep) as tx:
+        async with agent.db.transaction(agent.caller, commit=keep) as tx:
             said += await transfer.import_batch(tx, agent.graph or "default", batch.items, strategy)
     return said
 
@@ -374,7 +374,7 @@ class TestThereAndBack:
         await brought(agent, *RICH)
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             export = await exports.open_export(
-                tx, str(agent.graph), format_name, only=ExportSelection(tags=("vip", "sky"))
+                tx, str(agent.graph), format_name, selection=ExportSelection(tags=("vip", "sky"))
             )
         row, text = msgspec.json.encode([export, exports.START]), ""
         while row:
@@ -384,7 +384,7 @@ class TestThereAndBack:
             text += step.text
             row = msgspec.json.encode([export, step.next]) if step.next else b""
         assert text.encode() == await exported(
-            agent, format_name, only=ExportSelection(tags=("vip", "sky")), page_items=500
+            agent, format_name, selection=ExportSelection(tags=("vip", "sky")), page_items=500
         )
 
     async def test_an_import_that_was_interrupted_goes_on_with_the_batch_that_it_had_not_written(
@@ -542,7 +542,7 @@ class TestStrategies:
         before = await there.head(), await exported(there)
         said = []
         for keep in (False, True):
-            async with there.db.transaction(there.caller, keep=keep) as tx:
+            async with there.db.transaction(there.caller, commit=keep) as tx:
                 said.append(await transfer.import_batch(tx, "default", items, strategy))
             if not keep:
                 assert (await there.head(), await exported(there)) == before
@@ -779,8 +779,8 @@ class TestFilter:
         )
         return agent
 
-    async def names(self, agent: Agent, only: ExportSelection) -> tuple[list[str], list[str], int]:
-        said = json.loads(await exported(agent, only=only))
+    async def names(self, agent: Agent, selection: ExportSelection) -> tuple[list[str], list[str], int]:
+        said = json.loads(await exported(agent, selection=selection))
         names = [e["name"] for e in said["entities"]]
         assert all(r["from"] in names and r["to"] in names for r in said["relations"])
         return names, [f["text"] for f in said["facts"]], len(said["relations"])
@@ -797,7 +797,7 @@ class TestFilter:
         assert await self.names(agent, ExportSelection(until=at - timedelta(microseconds=1))) == (["old"], [], 0)
         await agent.observe("old", "changed")
         assert await self.names(agent, ExportSelection(since=at)) == (["old", "Ada", "Bob"], ["vip fact"], 6)
-        assert b"nobody" not in await exported(agent, "dot", only=ExportSelection(kind="person"))
+        assert b"nobody" not in await exported(agent, "dot", selection=ExportSelection(kind="person"))
 
 
 class TestTenants:

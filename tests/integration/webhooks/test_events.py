@@ -193,7 +193,7 @@ async def begun(desk: WebhookDesk, graph_id: UUID | None = None) -> Job:
 
 
 async def fail(tx: Transaction, job: Job) -> None:
-    await leases.record_failure(tx, job, Failure(ErrorCode.INVALID_INPUT, "secret text", again=False), BOUNDS)
+    await leases.record_failure(tx, job, Failure(ErrorCode.INVALID_INPUT, "secret text", is_retryable=False), BOUNDS)
 
 
 async def ended(desk: WebhookDesk, *, fails: bool, graph_id: UUID | None = None) -> Job:

@@ -49,7 +49,7 @@ async def slot(queue: FairQueue) -> AsyncIterator[Slot]:
 
 async def _others_work(queue: FairQueue) -> None:
     async with held_slot(queue, "tenant", wait_seconds=1000):
-        assert queue.held("tenant") == 1
+        assert queue.slots_of("tenant") == 1
 
 
 async def test_while_a_body_comes_others_work(queue: FairQueue, slot: Slot) -> None:
@@ -61,7 +61,7 @@ async def test_while_a_body_comes_others_work(queue: FairQueue, slot: Slot) -> N
         await _others_work(queue)
         client.goes_on.put_nowait(message)
         assert await receiving == message
-        assert queue.held("tenant") == 1, "then it works on what came"
+        assert queue.slots_of("tenant") == 1, "then it works on what came"
 
 
 async def test_who_listens_for_its_client_to_leave_keeps_its_slot(queue: FairQueue, slot: Slot) -> None:
@@ -71,7 +71,7 @@ async def test_who_listens_for_its_client_to_leave_keeps_its_slot(queue: FairQue
     await exchange.receive()
     listening = asyncio.create_task(exchange.receive())
     await asyncio.sleep(0)
-    assert queue.held("tenant") == 1
+    assert queue.slots_of("tenant") == 1
     client.goes_on.put_nowait({"type": "http.disconnect"})
     assert (await listening)["type"] == "http.disconnect"
 
@@ -80,12 +80,12 @@ async def test_while_a_part_of_an_answer_is_taken_others_work(queue: FairQueue, 
     client = Client()
     exchange = PacedExchange(slot, client.send, client.take)
     await exchange.send({"type": "http.response.start", "status": 200, "headers": []})
-    assert queue.held("tenant") == 1
+    assert queue.slots_of("tenant") == 1
     for message, afterwards in ((ANSWER_PART, 1), (ANSWER_PART, 1), (ANSWER_END, 0)):
         sending = asyncio.create_task(exchange.send(message))  # type: ignore[arg-type]  # a message as servers take it
         await asyncio.sleep(0)
         await _others_work(queue)
         client.goes_on.put_nowait({})
         await sending
-        assert queue.held("tenant") == afterwards
+        assert queue.slots_of("tenant") == afterwards
     assert [each["type"] for each in client.taken] == ["http.response.start", *["http.response.body"] * 3]

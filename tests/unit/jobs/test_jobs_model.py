@@ -43,18 +43,18 @@ def test_equal_jobs_have_one_digest_whatever_the_order_of_their_arguments() -> N
     ]
     assert len({job.digest, *(other.digest for other in others)}) == 5
     assert NewJob("prune", graph_id, unique=False).digest is None
-    assert NewJob("prune", graph_id, held=True).digest is None
+    assert NewJob("prune", graph_id, is_held=True).digest is None
 
 
 @pytest.mark.parametrize("error", [InvalidInput, NotFound, Conflict, Forbidden, TooLarge])
 def test_what_the_job_is_to_blame_for_fails_at_once(error: type[RecollectError]) -> None:
     failure = failure_of(error(SECRET, path=SECRET))
-    assert (failure.code, failure.again) == (error.default_code, False)
+    assert (failure.code, failure.is_retryable) == (error.default_code, False)
 
 
 @pytest.mark.parametrize("error", [Unavailable(SECRET), RecollectError(SECRET), TimeoutError(SECRET), KeyError(SECRET)])
 def test_everything_else_is_tried_again(error: Exception) -> None:
-    assert failure_of(error).again
+    assert failure_of(error).is_retryable
 
 
 @pytest.mark.parametrize("kind", [RecollectError, *RecollectError.__subclasses__()])

@@ -11,7 +11,7 @@ import pytest
 
 from recollect.errors import ErrorCode, TooLarge
 from recollect.platform import computing
-from recollect.platform.computing import Slices, compute, each, finish, in_one_slice
+from recollect.platform.computing import Slices, compute, finish, in_one_slice, map_yielding
 from tests.support.gateway import eventually
 
 ADVICE = "Ask for less."
@@ -130,10 +130,10 @@ async def test_what_is_made_of_many_parts_lets_others_go_on() -> None:
 
     beside = asyncio.create_task(others())
     numbers = list(range(20))
-    assert await each(numbers, negated_slowly) == [-number for number in numbers]
+    assert await map_yielding(numbers, negated_slowly) == [-number for number in numbers]
     beside.cancel()
     assert turns >= 9
-    assert await each([], str) == []
+    assert await map_yielding([], str) == []
 
 
 def negated_slowly(number: int) -> int:

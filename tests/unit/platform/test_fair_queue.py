@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from recollect.platform import fair_queue, slots
 from recollect.platform.fair_queue import GAP_SECONDS, LATELY_SECONDS, FairQueue
-from recollect.platform.slots import Slot, elsewhere, held_slot
+from recollect.platform.slots import Slot, held_slot, released_slot
 from tests.support.gateway import eventually, until
 
 
@@ -214,7 +214,7 @@ async def test_who_leaves_while_waiting_leaves_nothing_behind() -> None:
     await calls.leave("b0")
     assert calls.queue.waiting("a") == calls.queue.waiting("b") == 0
     await calls.leave("a0")
-    assert calls.queue.held("a") == 0
+    assert calls.queue.slots_of("a") == 0
     await calls.ask("c0")
     assert list(calls.at_work) == ["c0"]
     await calls.drain()
@@ -239,8 +239,8 @@ async def test_a_wait_is_bounded_and_leaves_nothing_behind() -> None:
         with pytest.raises(TimeoutError):
             async with held_slot(queue, "a", wait_seconds=0.01):
                 raise AssertionError("there is no slot")
-        assert (queue.held("a"), queue.waiting("a")) == (1, 0)
-    assert queue.held("a") == 0
+        assert (queue.slots_of("a"), queue.waiting("a")) == (1, 0)
+    assert queue.slots_of("a") == 0
 
 
 async def test_who_works_for_long_goes_on_without_a_slot(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,7 +254,7 @@ async def test_who_works_for_long_goes_on_without_a_slot(monkeypatch: pytest.Mon
     await eventually(both_are_at_work)
     await calls.end("a0")
     await calls.end("a1")
-    assert calls.queue.held("a") == 0
+    assert calls.queue.slots_of("a") == 0
 
 
 async def test_who_waits_for_something_else_lets_others_work_and_then_goes_first() -> None:
@@ -264,9 +264,9 @@ async def test_who_waits_for_something_else_lets_others_work_and_then_goes_first
         async with held_slot(queue, "a", wait_seconds=1000):
             order.append(name)
             if name == "first":
-                async with elsewhere():
+                async with released_slot():
                     await back.wait()
-                    assert queue.held("a") == 1, "another has it meanwhile"
+                    assert queue.slots_of("a") == 1, "another has it meanwhile"
                 order.append("first again")
             elif name == "second":
                 back.set()
@@ -274,15 +274,15 @@ async def test_who_waits_for_something_else_lets_others_work_and_then_goes_first
 
     await asyncio.gather(*map(ask, ("first", "second", "third")))
     assert order == ["first", "second", "first again", "third"]
-    async with elsewhere():  # Where no call is at hand, as in a worker.
-        assert queue.held("a") == 0
+    async with released_slot():  # Where no call is at hand, as in a worker.
+        assert queue.slots_of("a") == 0
 
 
 async def test_who_is_cancelled_elsewhere_takes_no_slot_again() -> None:
     queue, gone = FairQueue(1), asyncio.Event()
 
     async def ask() -> None:
-        async with held_slot(queue, "a", wait_seconds=1000), elsewhere():
+        async with held_slot(queue, "a", wait_seconds=1000), released_slot():
             gone.set()
             await asyncio.Event().wait()
 
@@ -292,8 +292,8 @@ async def test_who_is_cancelled_elsewhere_takes_no_slot_again() -> None:
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        assert queue.held("a") == 1
-    assert (queue.held("a"), queue.waiting("a")) == (0, 0)
+        assert queue.slots_of("a") == 1
+    assert (queue.slots_of("a"), queue.waiting("a")) == (0, 0)
 
 
 async def test_a_slot_is_given_back_once() -> None:
@@ -302,14 +302,14 @@ async def test_a_slot_is_given_back_once() -> None:
         slot: Slot = await stack.enter_async_context(held_slot(queue, "a", wait_seconds=1000))
         for _ in range(2):
             slot.give_back()
-            assert queue.held("a") == 0
+            assert queue.slots_of("a") == 0
         await slot.take()
         await slot.take()
-        assert queue.held("a") == 1
+        assert queue.slots_of("a") == 1
         slot.end()
         await slot.take()
-        assert queue.held("a") == 0
-    assert queue.held("a") == 0
+        assert queue.slots_of("a") == 0
+    assert queue.slots_of("a") == 0
 
 
 async def test_a_call_that_is_over_keeps_no_slot_that_it_still_waited_for() -> None:
@@ -328,7 +328,7 @@ async def test_a_call_that_is_over_keeps_no_slot_that_it_still_waited_for() -> N
         await _settled()
     ended.set()
     await asyncio.gather(working, waiting)
-    assert (queue.held("a"), queue.waiting("a")) == (0, 0)
+    assert (queue.slots_of("a"), queue.waiting("a")) == (0, 0)
 
 
 STEPS = st.lists(
@@ -369,13 +369,13 @@ async def _try(steps: list[tuple[str, str | int | float]], slots: int, beside: i
     for tenant in "abc":
         served = [int(name[1:]) for name in calls.order if name[0] == tenant]
         assert served == sorted(served), "a tenant's calls are served in the order in which they came"
-        assert (calls.queue.held(tenant), calls.queue.waiting(tenant)) == (0, 0)
+        assert (calls.queue.slots_of(tenant), calls.queue.waiting(tenant)) == (0, 0)
 
 
 def _check(calls: Calls) -> None:
     held = {tenant: list(calls.at_work.values()).count(tenant) for tenant in "abc"}
     for tenant, count in held.items():
-        assert count == calls.queue.held(tenant) <= calls.slots
+        assert count == calls.queue.slots_of(tenant) <= calls.slots
     most = calls.slots if len(calls.queue) <= 1 else min(calls.beside, calls.slots)
     beyond = sum(max(0, count - most) for count in held.values())
     assert sum(held.values()) - beyond <= calls.slots

@@ -142,10 +142,10 @@ async def test_a_call_that_is_granted_a_slot_gives_way_before_it_begins(queue: F
             calls = [asyncio.create_task(call(number)) for number in range(3)]
             await _settled()
         await _settled()
-        assert (queue.held("flood"), queue.waiting("flood"), begun) == (1, 2, [])
+        assert (queue.slots_of("flood"), queue.waiting("flood"), begun) == (1, 2, [])
     await asyncio.gather(*calls)
     assert begun == [0, 1, 2]
-    assert (queue.held("flood"), queue.waiting("flood")) == (0, 0)
+    assert (queue.slots_of("flood"), queue.waiting("flood")) == (0, 0)
 
 
 async def test_who_leaves_while_giving_way_leaves_nothing_behind(queue: FairQueue) -> None:
@@ -155,7 +155,7 @@ async def test_who_leaves_while_giving_way_leaves_nothing_behind(queue: FairQueu
         step.cancel()
         await asyncio.gather(step, return_exceptions=True)
         assert not queue._giving_way
-    assert (queue.held("flood"), queue.waiting("flood")) == (0, 0)
+    assert (queue.slots_of("flood"), queue.waiting("flood")) == (0, 0)
 
 
 async def test_it_waits_for_so_long_in_a_turn_at_most(queue: FairQueue, monkeypatch: pytest.MonkeyPatch) -> None:

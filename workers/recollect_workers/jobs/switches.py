@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from recollect.errors import InvalidInput, Unavailable
-from recollect.platform.cells.reaching import reached
+from recollect.platform.cells.reaching import session_in_cell
 from recollect.platform.cells.switches import end_open_switches
 from recollect.platform.transactions import Session
 from recollect.settings.cells import HOME
@@ -24,7 +24,7 @@ async def end(context: WorkerContext) -> None:
                 yield session
             return
         try:
-            async with reached(context.settings, cell) as session:
+            async with session_in_cell(context.settings, cell) as session:
                 yield session
         except InvalidInput as error:
             raise Unavailable(f"RECOLLECT_CELLS does not say where the cell {cell!r} is.") from error

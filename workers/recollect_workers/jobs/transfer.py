@@ -33,7 +33,7 @@ _NOTHING = dict.fromkeys((*COUNTED, "problems"), 0)
 async def export_graph(tx: Transaction, job: Job) -> StepResult:
     """Write the next piece of the file. Done and total count nodes and relations."""
     export = await file_jobs.read_export(tx, job)
-    step = await exports.export_step_beside(tx, export, file_jobs.cursor_of(job.cursor))
+    step = await exports.export_step_at_replica(tx, export, file_jobs.cursor_of(job.cursor))
     data, done = step.text.encode(), job.done + step.items
     output = tuple(data[start : start + MAX_CHUNK] for start in range(0, len(data), MAX_CHUNK))
     if step.next is not None:

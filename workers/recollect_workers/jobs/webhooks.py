@@ -104,7 +104,9 @@ async def attempt(context: WorkerContext, tenant_id: UUID, message: Message) -> 
         log.error("webhook's secret is of another RECOLLECT_KEY_SECRET", tenant=str(tenant_id))
         return Outcome(error=AttemptError.SECRET_UNREADABLE)
     try:
-        answer = await context.outbound.post(message.delivery.url, message.body, asked_by=tenant_id, headers=headers)
+        answer = await context.outbound.post(
+            message.delivery.url, message.body, on_behalf_of=tenant_id, headers=headers
+        )
     except OutboundFailed:
         return Outcome(error=AttemptError.NO_ANSWER)
     return outcome_of(answer.status, answer.headers.get("retry-after"))

@@ -58,13 +58,13 @@ async def record_of_person(
 
 
 async def list_entries(
-    tx: Transaction, only: AuditFilter, *, before: UUID | None = None, limit: int = 100
+    tx: Transaction, filters: AuditFilter, *, before: UUID | None = None, limit: int = 100
 ) -> list[AuditEntry]:
     """The tenant's entries, newest first."""
-    return await store.list_entries(tx, only, before=before, limit=limit)
+    return await store.list_entries(tx, filters, before=before, limit=limit)
 
 
-async def export_entries(db: Database, caller: Caller, only: AuditFilter) -> AsyncIterator[list[AuditEntry]]:
+async def export_entries(db: Database, caller: Caller, filters: AuditFilter) -> AsyncIterator[list[AuditEntry]]:
     """All entries of the tenant, newest first, in steps of one short transaction each.
 
     Entries that are recorded meanwhile are newer than those read, and not included.
@@ -72,7 +72,7 @@ async def export_entries(db: Database, caller: Caller, only: AuditFilter) -> Asy
     before = None
     while True:
         async with db.transaction(caller, read_only=True) as tx:
-            found = await store.list_entries(tx, only, before=before, limit=EXPORTED_AT_ONCE)
+            found = await store.list_entries(tx, filters, before=before, limit=EXPORTED_AT_ONCE)
         if found:
             yield found
         if len(found) < EXPORTED_AT_ONCE:

@@ -62,16 +62,16 @@ async def insert_entries_of_person(
     )
 
 
-async def list_entries(tx: Transaction, only: AuditFilter, *, before: UUID | None, limit: int) -> list[AuditEntry]:
+async def list_entries(tx: Transaction, filters: AuditFilter, *, before: UUID | None, limit: int) -> list[AuditEntry]:
     """Entries before an id, newest first."""
     rows = await tx.fetch(
         queries.list_entries,
         before=before,
-        actor=only.actor,
-        action=only.action,
-        object=only.object,
-        since=only.since,
-        until=only.until,
+        actor=filters.actor,
+        action=filters.action,
+        object=filters.object,
+        since=filters.since,
+        until=filters.until,
         limit=limit,
     )
     return [AuditEntry(**{**row, "objects": tuple(row["objects"])}) for row in rows]

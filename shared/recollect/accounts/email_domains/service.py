@@ -103,7 +103,7 @@ async def tenant_of(db: Database, email: str) -> str | None:
         domain = normalized_domain(domain_of(email))
     except InvalidInput:
         return None
-    found = await db.list_from_all_cells(lambda session: store.find_tenants(session, domain), sure=True)
+    found = await db.list_from_all_cells(lambda session: store.find_tenants(session, domain), strict=True)
     return found[0] if found else None
 
 
@@ -111,7 +111,7 @@ async def _check(db: Database, records: TextRecords, caller: Caller, claim: Emai
     """Query the DNS and store the outcome; return the claim, None if it is not proven.
 
     Nothing is stored if the DNS cannot be queried."""
-    values = await records.at(claim.record_name, asked_by=caller.tenant_id)
+    values = await records.look_up(claim.record_name, on_behalf_of=caller.tenant_id)
     if values is None:
         return None
     async with db.transaction(caller) as tx:

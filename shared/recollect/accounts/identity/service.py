@@ -23,7 +23,7 @@ from recollect.errors import (
     Unauthenticated,
     Unavailable,
 )
-from recollect.peppers import found_under, hashes_under, others_of
+from recollect.peppers import accepted_secrets_of, find_under_any_secret, hashes_under
 from recollect.platform.db import Database
 from recollect.platform.transactions import Session, Transaction
 from recollect.times import storable
@@ -53,17 +53,18 @@ NoteUse = Callable[[UUID, UUID, datetime], None]
 """Called with the tenant and the id of a key that was used, and when. Returns at once; the use is stored later."""
 
 
-Beside = Callable[[str, Callable[[], Awaitable[None]]], None]
+StartTask = Callable[[str, Callable[[], Awaitable[None]]], None]
 """Starts a named background task. Returns at once."""
 
 
 async def authenticate(
-    db: Database, secret: str, *, pepper: bytes, note_use: NoteUse | None = None, beside: Beside | None = None
+    db: Database, secret: str, *, pepper: bytes, note_use: NoteUse | None = None, start_task: StartTask | None = None
 ) -> Caller:
     """The Caller that a key stands for. Raises Unauthenticated, with one message for every reason, or Unavailable.
 
     `note_use` is called for a key whose last noted use is more than a minute ago. While several peppers are accepted,
-    its hash may be replaced: by a task `beside` the call, which then need not wait for a connection of its tenant.
+    its hash may be replaced: by a task that `start_task` starts, so that the call need not wait for a connection of its
+    tenant.
     """
     record = await _find(db, secret, pepper)
     now = datetime.now(UTC)
@@ -72,8 +73,8 @@ async def authenticate(
     if record.tenant_status != "active":
         raise TenantSuspended(REFUSAL)
     if record.last_used_at is None or record.last_used_at < now - TOUCH_EVERY:
-        if others_of(pepper) and beside is not None:
-            beside("hash a key anew", partial(_rehash, db, record, secret, pepper))
+        if accepted_secrets_of(pepper) and start_task is not None:
+            start_task("hash a key anew", partial(_rehash, db, record, secret, pepper))
         if note_use is not None:
             note_use(record.tenant_id, record.id, now)
     return _caller(record)
@@ -226,10 +227,12 @@ async def _find(db: Database, secret: str, pepper: bytes) -> KeyRecord | None:
         return None
 
     async def find(session: Session) -> KeyRecord | None:
-        return await found_under(pepper, lambda accepted: store.find_key(session, model.hash_secret(secret, accepted)))
+        return await find_under_any_secret(
+            pepper, lambda accepted: store.find_key(session, model.hash_secret(secret, accepted))
+        )
 
     return await db.find_in_any_cell(
-        secret, find, held_as=lambda: hashes_under(pepper, lambda accepted: model.hash_secret(secret, accepted))
+        secret, find, stored_hashes=lambda: hashes_under(pepper, lambda accepted: model.hash_secret(secret, accepted))
     )
 
 

@@ -36,7 +36,7 @@ async def disconnect(db: Database, person: PersonSession, provider_id: UUID, *, 
     """
     if person.confined_to is not None:
         raise Forbidden("You signed in by an organisation's provider. Sign in otherwise to disconnect it.")
-    if not db.is_several:
+    if not db.has_several_cells:
         found = await list_own_identities(db, person.person_id)
         await _disconnect(db, person, _identity_at(found, provider_id), address)
         return
@@ -56,7 +56,7 @@ async def _disconnect(db: Database, person: PersonSession, identity: OwnIdentity
         await store.act_as_person(tx, person.person_id)
         await store.lock_person(tx, person.person_id)
         if not (
-            db.is_several  # Then `disconnect` has checked the other ways, in all cells, and holds their lock.
+            db.has_several_cells  # Then `disconnect` has checked the other ways, in all cells, and holds their lock.
             or _others(await store.list_own_identities(tx, most=MAX_OWN_IDENTITIES), identity)
             or await _has_own_way(tx, person)
         ):
@@ -69,7 +69,7 @@ async def _disconnect(db: Database, person: PersonSession, identity: OwnIdentity
 
 async def remove_passkey(db: Database, person: PersonSession, passkey_id: UUID) -> None:
     """Remove a passkey of a person. Raises NotFound; Conflict for the last way to sign in."""
-    async with _all_ways_locked(db, person) if db.is_several else db.personal(person.person_id) as session:
+    async with _all_ways_locked(db, person) if db.has_several_cells else db.personal(person.person_id) as session:
         await store.lock_person(session, person.person_id)
         await passkeys.remove(session, person.person_id, passkey_id)
         identities = await _identities_of(db, session, person.person_id)
@@ -91,7 +91,9 @@ async def _all_ways_locked(db: Database, person: PersonSession) -> AsyncIterator
 async def _identities_of(db: Database, home: Session, person_id: UUID) -> list[OwnIdentity]:
     """The identities of a person; those at home as the session `home` sees them."""
     return await db.list_from_all_cells(
-        lambda session: store.list_own_identities(session, most=MAX_OWN_IDENTITIES), person_id=person_id, at_home=home
+        lambda session: store.list_own_identities(session, most=MAX_OWN_IDENTITIES),
+        person_id=person_id,
+        home_session=home,
     )
 
 

@@ -106,7 +106,7 @@ class RelyingParty:
         """
         headers = {"Authorization": f"Bearer {access_token}"}
         try:
-            response = await self.outbound.get(userinfo, asked_by=tenant_id, headers=headers)
+            response = await self.outbound.get(userinfo, on_behalf_of=tenant_id, headers=headers)
         except OutboundFailed:
             raise SignInRefused(UNAVAILABLE) from None
         claims = _decoded(response.body, dict[str, Any]) if response.status == 200 else None
@@ -143,7 +143,7 @@ class RelyingParty:
         )
         try:
             response = await self.outbound.post(
-                request.url, request.body.encode(), asked_by=tenant_id, headers=request.headers
+                request.url, request.body.encode(), on_behalf_of=tenant_id, headers=request.headers
             )
         except OutboundFailed:
             raise SignInRefused(UNAVAILABLE) from None

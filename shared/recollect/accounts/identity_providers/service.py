@@ -150,7 +150,7 @@ async def finish(
     """
     state = journey.secrets.hash
     tenant_id = await db.find_in_any_cell(
-        state.hex(), lambda session: store.find_sign_in(session, state), held_as=lambda: [state]
+        state.hex(), lambda session: store.find_sign_in(session, state), stored_hashes=lambda: [state]
     )
     if tenant_id is None:
         raise SignInRefused(OVER)

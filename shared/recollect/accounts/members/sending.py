@@ -29,7 +29,7 @@ class SentInvitation:
     link: str | None
 
 
-async def invite_and_tell(
+async def invite_and_send(
     db: Database, caller: Caller, email: str, role: Role, *, mailer: Mailer | None, settings: Settings
 ) -> SentInvitation:
     """Invite, and send the invitation once it is stored; with `mailer` None the link is returned instead.

@@ -23,7 +23,7 @@ from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Person, PersonSession, normalized_email
 from recollect.caller import Caller, Check, Role, Scope, unconditional
 from recollect.errors import Conflict, ErrorCode, Forbidden, NotFound
-from recollect.peppers import found_under, hashes_under
+from recollect.peppers import find_under_any_secret, hashes_under
 from recollect.platform.db import Database
 from recollect.platform.transactions import Session, Transaction
 
@@ -156,12 +156,12 @@ async def open_invitation(db: Database, secret: str, *, pepper: bytes) -> OpenIn
     if secret and len(secret) <= MAX_SECRET:
 
         async def find(session: Session) -> InvitationRecord | None:
-            return await found_under(
+            return await find_under_any_secret(
                 pepper, lambda accepted: store.find_invitation(session, hash_secret(secret, accepted))
             )
 
         record = await db.find_in_any_cell(
-            secret, find, held_as=lambda: hashes_under(pepper, lambda accepted: hash_secret(secret, accepted))
+            secret, find, stored_hashes=lambda: hashes_under(pepper, lambda accepted: hash_secret(secret, accepted))
         )
     if (
         record is None
@@ -190,7 +190,7 @@ async def join(
         raise Forbidden("You signed in by an organisation's provider, which is good for that organisation only.")
     person_id = person.id if isinstance(person, Person) else person.person_id
     async with people.account_held(db, person_id), db.transaction(_joining(invitation, person_id, address)) as tx:
-        if tx.at_home:
+        if tx.is_in_home_cell:
             await people.hold_account(tx, person_id)
         else:
             await people.copy_person(tx, person_id, person.email, person.name)

@@ -9,7 +9,7 @@ from recollect.accounts.operator_keys.model import KIND, MAX_LIFETIME, SUBJECT, 
 from recollect.accounts.operator_log import service as log
 from recollect.accounts.operator_log.model import OperatorAction
 from recollect.errors import ErrorCode, InvalidInput, NotFound, Unauthenticated
-from recollect.peppers import found_under
+from recollect.peppers import find_under_any_secret
 from recollect.platform.operator_sessions import Operator
 from recollect.platform.transactions import Session
 
@@ -54,7 +54,9 @@ async def authenticate(session: Session, secret: str, *, pepper: bytes) -> str:
     """The actor that a key stands for. Raises Unauthenticated, with one message for every reason."""
     found = None
     if kind_of(secret) == KIND:
-        found = await found_under(pepper, lambda accepted: store.find_key(session, hash_secret(secret, accepted)))
+        found = await find_under_any_secret(
+            pepper, lambda accepted: store.find_key(session, hash_secret(secret, accepted))
+        )
     if found is None or not found.holds(datetime.now(UTC)):
         raise Unauthenticated(REFUSAL)
     return f"{SUBJECT}{found.id}"

@@ -44,7 +44,7 @@ class BreachedPasswords:
             async with asyncio.timeout(self._seconds):
                 answer = await self._outbound.get(
                     f"{self._url}/{digest[:PREFIX]}",
-                    asked_by=_ASKED_BY,
+                    on_behalf_of=_ASKED_BY,
                     accept="text/plain",
                     headers={"Add-Padding": "true"},
                     max_bytes=MAX_ANSWER_BYTES,

@@ -38,7 +38,7 @@ async def delete_account(db: Database, person_id: UUID, *, password_changes: int
     After an error the account still exists, and the call may be repeated.
     """
     async with AsyncExitStack() as stack:
-        if db.is_several:
+        if db.has_several_cells:
             await stack.enter_async_context(db.several_connections)
         home = await stack.enter_async_context(db.personal(person_id))
         locked = await store.lock_account(home, person_id)
@@ -47,7 +47,7 @@ async def delete_account(db: Database, person_id: UUID, *, password_changes: int
         if password_changes is not None:
             await people.require_same_password(home, person_id, password_changes)
         ask = store.list_memberships
-        require_no_member(await db.list_from_all_cells(ask, person_id=person_id, sure=True, at_home=home))
+        require_no_member(await db.list_from_all_cells(ask, person_id=person_id, strict=True, home_session=home))
         email, name = locked
 
         async def delete_copy(session: Session) -> None:
@@ -55,7 +55,7 @@ async def delete_account(db: Database, person_id: UUID, *, password_changes: int
             await store.copy_person(session, person_id, email=email, name=name)
             _require_gone(await store.delete_account(session))
 
-        await db.do_in_other_cells(person_id, delete_copy, sure=True)
+        await db.do_in_other_cells(person_id, delete_copy, strict=True)
         _require_gone(await store.delete_account(home))
 
 

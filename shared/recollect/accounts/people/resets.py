@@ -12,7 +12,7 @@ from recollect.accounts.people.breached import BreachedPasswords
 from recollect.accounts.people.model import Credentials, normalized_email
 from recollect.errors import NotFound
 from recollect.ids import new_id
-from recollect.peppers import found_under
+from recollect.peppers import find_under_any_secret
 from recollect.platform.db import Database
 from recollect.platform.mail import Letter
 
@@ -56,7 +56,7 @@ async def open_reset(db: Database, secret: str, *, pepper: bytes) -> OpenReset:
     record = None
     if secret and len(secret) <= MAX_SECRET:
         async with db.system() as session:
-            record = await found_under(
+            record = await find_under_any_secret(
                 pepper, lambda accepted: store.find_reset(session, hash_secret(secret, accepted))
             )
     if record is None or record.expires_at <= datetime.now(UTC):

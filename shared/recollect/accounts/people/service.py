@@ -28,7 +28,7 @@ from recollect.accounts.people.model import (
 from recollect.accounts.people.store import SessionRecord
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, TenantMoving, Unauthenticated
 from recollect.ids import new_id
-from recollect.peppers import found_under, hashes_under
+from recollect.peppers import find_under_any_secret, hashes_under
 from recollect.platform.db import Database
 from recollect.platform.transactions import Session, Transaction
 from recollect.printable import printable
@@ -108,7 +108,7 @@ async def begin_session(
     secret, expires_at = secrets.token_urlsafe(32), datetime.now(UTC) + SESSION_LIFETIME
     stored_browser = Browser(printable(browser.user_agent[:MAX_USER_AGENT]), browser.address)
     within = confinement.tenant_id if confinement else None
-    changes_at_home = await _password_changes(db, person_id) if within and db.is_several else None
+    changes_at_home = await _password_changes(db, person_id) if within and db.has_several_cells else None
     async with db.personal(person_id, within=within) as session:
         if password_changes is not None and not await store.hold_password(
             session, person_id, password_changes=password_changes
@@ -161,10 +161,12 @@ async def session_of(db: Database, secret: str, *, pepper: bytes) -> PersonSessi
         return None
 
     async def find(session: Session) -> SessionRecord | None:
-        return await found_under(pepper, lambda accepted: store.find_session(session, hash_secret(secret, accepted)))
+        return await find_under_any_secret(
+            pepper, lambda accepted: store.find_session(session, hash_secret(secret, accepted))
+        )
 
     record = await db.find_in_any_cell(
-        secret, find, held_as=lambda: hashes_under(pepper, lambda accepted: hash_secret(secret, accepted))
+        secret, find, stored_hashes=lambda: hashes_under(pepper, lambda accepted: hash_secret(secret, accepted))
     )
     now = datetime.now(UTC)
     if record is None or record.revoked_at is not None:
@@ -293,14 +295,14 @@ async def has_password(session: Session, email: str, person_id: UUID) -> bool:
 
 
 async def list_memberships(
-    db: Database, person_id: UUID, *, within: UUID | None, sure: bool = False
+    db: Database, person_id: UUID, *, within: UUID | None, strict: bool = False
 ) -> list[Membership]:
     """The memberships of a person, by slug; for a session confined to one tenant (`within`) only that one.
 
-    `sure`: raises Unavailable instead of returning an empty list while a cell is away.
+    `strict`: raises Unavailable instead of returning an empty list while a cell is away.
     """
     if within is None:
-        memberships = await db.list_from_all_cells(store.list_memberships, person_id=person_id, sure=sure)
+        memberships = await db.list_from_all_cells(store.list_memberships, person_id=person_id, strict=strict)
         return sorted(memberships, key=lambda membership: membership.tenant)
     async with db.personal(person_id, within=within) as session:
         memberships = await store.list_memberships(session)
@@ -336,7 +338,7 @@ async def account_held(db: Database, person_id: UUID) -> AsyncIterator[None]:
 
     With a single cell, `hold_account` does this. Raises Unauthenticated where the account is deleted.
     """
-    if not db.is_several:
+    if not db.has_several_cells:
         yield
         return
     async with db.several_connections, db.personal(person_id) as home:

@@ -10,7 +10,7 @@ from recollect.curation.duplicates.model import ConfiguredGraph, PassPosition, P
 from recollect.curation.duplicates.similarity import Profile, SimilarPair
 from recollect.graph.graphs.model import Graph
 from recollect.graph.graphs.view import GraphView
-from recollect.platform.computing import each
+from recollect.platform.computing import map_yielding
 from recollect.platform.sql import Queries
 from recollect.platform.transactions import Session, Transaction
 
@@ -31,7 +31,7 @@ async def count_of_kind(tx: Transaction, graph: Graph, kind: str, *, limit: int)
 
 async def list_profiles(view: GraphView, *, kind: str | None = None) -> list[Profile]:
     """The profiles of entities, oldest first. `kind`: only of this type; '' for entities without one."""
-    return await each(await view.fetch(queries.list_profiles, kind=kind), _profile)
+    return await map_yielding(await view.fetch(queries.list_profiles, kind=kind), _profile)
 
 
 async def profiles_of(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> dict[UUID, Profile]:

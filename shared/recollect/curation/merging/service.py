@@ -15,7 +15,7 @@ from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeHead, NodeRef, Rewrite, unique
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Edge, NewEdge, Walk
-from recollect.platform.computing import each
+from recollect.platform.computing import map_yielding
 from recollect.platform.transactions import Transaction
 
 MAX_REDIRECTED = 100_000
@@ -91,7 +91,7 @@ async def _redirect(tx: Transaction, revision: Revision, kept: UUID, others: Seq
     if len(edges) > MAX_REDIRECTED:
         raise TooLarge(f"One merge moves {MAX_REDIRECTED} relations at most. Delete some first")
     merged_ids = set(others)
-    moved = await each(
+    moved = await map_yielding(
         [edge for edge in edges if edge.graph_id == revision.graph.id], lambda edge: _moved(edge, kept, merged_ids)
     )
     without_loops = [edge for edge in moved if edge.from_node != edge.to_node]

@@ -80,9 +80,9 @@ def _is_unchanged(touched: TouchedNode, before: NodeBefore, siblings: Sequence[S
     """Whether a lineage is now as it was before the changes, its sibling heads included."""
     siblings_before = [fields_of(sibling) for sibling in siblings if sibling.stood]
     siblings_now = [fields_of(sibling) for sibling in siblings if sibling.stands]
-    same_head = fields_of(before).says(fields_of(touched)) and before.began_at == touched.created_at
+    same_head = fields_of(before).is_same_as(fields_of(touched)) and before.began_at == touched.created_at
     same_siblings = len(siblings_before) == len(siblings_now) and all(
-        map(NodeFields.says, siblings_before, siblings_now)
+        map(NodeFields.is_same_as, siblings_before, siblings_now)
     )
     return touched.lives and same_head and same_siblings
 

@@ -19,7 +19,7 @@ from recollect.graph.graphs.model import Graph
 from recollect.graph.nodes.model import unique
 from recollect.graph.observations.model import Observation
 from recollect.graph.relations.model import Edge
-from recollect.platform.computing import each
+from recollect.platform.computing import map_yielding
 from recollect.platform.sql import Queries
 from recollect.platform.transactions import Transaction
 
@@ -55,7 +55,7 @@ async def touched_lineages(
     rows = await tx.fetch(
         queries.touched_lineages, graph_id=graph.id, ids=ids, revisions=revisions, archived_by=archived_by
     )
-    return await each(rows, lambda row: TouchedNode(**{**row, "tags": tuple(row["tags"])}))
+    return await map_yielding(rows, lambda row: TouchedNode(**{**row, "tags": tuple(row["tags"])}))
 
 
 async def lineages_before(
@@ -63,7 +63,7 @@ async def lineages_before(
 ) -> list[NodeBefore]:
     """The versions that lineages had before the first one that the revisions wrote."""
     rows = await tx.fetch(queries.lineages_before, graph_id=graph.id, ids=ids, revisions=revisions)
-    return await each(rows, lambda row: NodeBefore(**{**row, "tags": tuple(row["tags"])}))
+    return await map_yielding(rows, lambda row: NodeBefore(**{**row, "tags": tuple(row["tags"])}))
 
 
 async def sibling_heads(
@@ -71,7 +71,7 @@ async def sibling_heads(
 ) -> list[Sibling]:
     """The heads of lineages but the highest, both now and before the first version that the revisions wrote."""
     rows = await tx.fetch(queries.sibling_heads, graph_id=graph.id, ids=ids, revisions=revisions, limit=limit)
-    return await each(rows, lambda row: Sibling(**{**row, "tags": tuple(row["tags"])}))
+    return await map_yielding(rows, lambda row: Sibling(**{**row, "tags": tuple(row["tags"])}))
 
 
 async def touched_observations(
@@ -79,7 +79,7 @@ async def touched_observations(
 ) -> list[ObservationVersion]:
     """The versions of observations that the revisions added or removed."""
     rows = await tx.fetch(queries.touched_observations, graph_id=graph.id, ids=ids, revisions=revisions, limit=limit)
-    return await each(rows, _observation_version)
+    return await map_yielding(rows, _observation_version)
 
 
 async def touched_relations(
@@ -87,7 +87,7 @@ async def touched_relations(
 ) -> list[RelationVersion]:
     """All versions of the relations that the revisions touched; those of one relation together, the first one first."""
     rows = await tx.fetch(queries.touched_relations, graph_id=graph.id, ids=ids, revisions=revisions)
-    return await each(
+    return await map_yielding(
         rows, lambda row: RelationVersion(_without({**row}, Edge), row["added"], row["removed"], row["lives"])
     )
 

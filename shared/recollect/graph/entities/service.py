@@ -19,7 +19,7 @@ from recollect.graph.observations.model import NewObservation, Observation, coun
 from recollect.graph.passages import service as passages
 from recollect.graph.passages.model import IndexedText, Source
 from recollect.ids import new_id
-from recollect.platform.computing import each
+from recollect.platform.computing import map_yielding
 from recollect.platform.transactions import Transaction
 
 
@@ -151,9 +151,9 @@ async def _merge_observations(
         *await observations.list_observations(tx, [source.id for source in sources]),
         *own_texts(sources, fields.content, revision.at),
     ]
-    theirs = await each(from_sources, lambda o: _outdated_if_lapsed(o, lapsed))
+    theirs = await map_yielding(from_sources, lambda o: _outdated_if_lapsed(o, lapsed))
     detached = await _detach_changing(tx, revision, target, fields, lapsed)
-    own = await each(detached, lambda o: _outdated_if_lapsed(o, lapsed))
+    own = await map_yielding(detached, lambda o: _outdated_if_lapsed(o, lapsed))
     ends = {head.id: head.expires_at for head in (target, *sources)}
 
     def moved_to_target(o: Observation) -> Observation:
@@ -166,7 +166,7 @@ async def _merge_observations(
             expires_at=min((end for end in (o.expires_at, ends[o.node_id]) if end is not None), default=None),
         )
 
-    moved = await each([*own, *theirs], moved_to_target)
+    moved = await map_yielding([*own, *theirs], moved_to_target)
     # Of several with the same text, the first is attached: the one that lasts longest comes first.
     moved.sort(key=lambda o: (o.expires_at is None, o.expires_at or revision.at), reverse=True)
     added = await observations.attach(tx, revision, moved, across_threads=True)
@@ -197,7 +197,7 @@ async def _detach_changing(
     ending = [o for o in current if end is not None and (o.expires_at is None or o.expires_at > end)]
     removed = set(await observations.remove_observations_by_id(tx, revision, [o.id for o in ending]))
     left = [o for o in current if o.id not in removed]
-    await observations.rewrite(tx, revision, left, await each(left, lambda o: _outdated_if_lapsed(o, lapsed)))
+    await observations.rewrite(tx, revision, left, await map_yielding(left, lambda o: _outdated_if_lapsed(o, lapsed)))
     return [*ending, *own_texts([target], fields.content, revision.at)]
 
 
@@ -216,7 +216,7 @@ def _require_kinds(graph: Graph, entities: Sequence[NewEntity], new: Container[s
 
 def _first_observations(made: Sequence[tuple[UUID, NewEntity]], revision: Revision) -> list[Observation]:
     return [
-        NewObservation(entity.name, content).on(node_id, revision)
+        NewObservation(entity.name, content).attach_to(node_id, revision)
         for node_id, entity in made
         for content in entity.observations
     ]

@@ -12,7 +12,7 @@ from recollect.graph.entities.model import Entity, NewEntity
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.ids import new_id
-from recollect.platform.computing import each
+from recollect.platform.computing import map_yielding
 from recollect.platform.sql import Queries
 from recollect.platform.transactions import Transaction
 
@@ -56,12 +56,14 @@ async def open_entities(view: GraphView, names: Sequence[str], *, reply_bytes: i
 
     Returns no entity at all where their observations exceed `reply_bytes`.
     """
-    return await each(await view.fetch(queries.open_entities, names=names, reply_bytes=reply_bytes), _entity)
+    return await map_yielding(await view.fetch(queries.open_entities, names=names, reply_bytes=reply_bytes), _entity)
 
 
 async def entities_by_id(view: GraphView, node_ids: Sequence[UUID], *, reply_bytes: int | None) -> list[Entity]:
     """Entities in the order of `node_ids`; no entity at all where their observations exceed `reply_bytes`."""
-    return await each(await view.fetch(queries.entities_by_id, node_ids=node_ids, reply_bytes=reply_bytes), _entity)
+    return await map_yielding(
+        await view.fetch(queries.entities_by_id, node_ids=node_ids, reply_bytes=reply_bytes), _entity
+    )
 
 
 async def list_entity_ids(

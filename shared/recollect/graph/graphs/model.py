@@ -49,7 +49,7 @@ class Graph:
         """Whether this graph exists."""
         return self.id != _NOWHERE
 
-    def says(self, other: "Graph") -> bool:
+    def is_same_as(self, other: "Graph") -> bool:
         """Whether both configurations are the same, so that nothing need be written."""
         return self == other and same_json(self.metadata, other.metadata)
 

@@ -47,7 +47,7 @@ async def read_graph(db: Database, caller: Caller, graph_id: UUID, read: Read[T]
             return await read(tx)
 
 
-async def read_beside(tx: Transaction, graph_id: UUID, read: Read[T]) -> T:
+async def read_at_replica(tx: Transaction, graph_id: UUID, read: Read[T]) -> T:
     """What `read` returns for a graph, on the replica where it is up to date, while the primary's `tx` stays open.
 
     `read` must not depend on anything that `tx` itself wrote.

@@ -140,7 +140,7 @@ async def ensure_graph(tx: Transaction, new: NewGraph) -> tuple[Graph, bool]:
     requested = replace(
         graph, conflict_policy=new.conflict_policy, kind_whitelist=new.kind_whitelist, metadata=new.metadata or {}
     )
-    if not requested.says(graph):
+    if not requested.is_same_as(graph):
         raise Conflict(
             f"There is a graph named {new.name!r} already, with another configuration.", code=ErrorCode.GRAPH_EXISTS
         )
@@ -170,7 +170,7 @@ async def configure_graph(
     async with write_graph(tx, name, operation) as revision:
         check(revision.graph)
         graph = patch.applied_to(revision.graph)
-        if not graph.says(revision.graph):
+        if not graph.is_same_as(revision.graph):
             if not await store.update_graph(tx, graph):
                 raise Conflict(f"There is a graph named {graph.name!r} already.", code=ErrorCode.GRAPH_EXISTS)
             # Writers that wait for the lock have read the old configuration: a new head makes them start over.
@@ -193,7 +193,7 @@ async def delete_graph(tx: Transaction, name: str, operation: str, *, check: Che
     check(await get_graph(tx, name))
     if await identity.is_default_graph(tx, graph.id):
         raise Conflict("Keys have this graph as their default. Revoke them first.", code=ErrorCode.GRAPH_IN_USE)
-    await tx.delete_much()
+    await tx.check_foreign_keys_at_once()
     last: UUID | None = NIL
     while last is not None:
         last = await store.delete_nodes(tx, graph, after=last, limit=DELETED_AT_ONCE)

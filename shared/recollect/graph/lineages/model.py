@@ -191,7 +191,9 @@ def needless(rewrite: Rewrite, heads: Sequence[Version]) -> bool:
     """
     if len(heads) > 1 and not rewrite.beside_heads:
         return False
-    return any(rewrite.fields.says(fields_of(head)) and rewrite.actor in (None, head.created_by) for head in heads)
+    return any(
+        rewrite.fields.is_same_as(fields_of(head)) and rewrite.actor in (None, head.created_by) for head in heads
+    )
 
 
 def fields_of(version: Version) -> NodeFields:

@@ -164,13 +164,13 @@ async def history(
     return found
 
 
-async def list_nodes(view: GraphView, only: VersionFilter) -> tuple[list[Version], bool]:
+async def list_nodes(view: GraphView, filters: VersionFilter) -> tuple[list[Version], bool]:
     """Heads of live nodes that pass a filter, oldest node first, and whether more follow.
 
     A node in conflict is listed with every head, the newest first.
     """
-    ids = await store.list_heads(view, only)
-    return await get_heads(view, ids[: only.limit]), len(ids) > only.limit
+    ids = await store.list_heads(view, filters)
+    return await get_heads(view, ids[: filters.limit]), len(ids) > filters.limit
 
 
 async def describe_schema(view: GraphView) -> SchemaDescription:
@@ -199,7 +199,7 @@ async def _without_needless(
     candidates = [
         step.head.id
         for step in steps
-        if isinstance(step, Rewrite) and (step.beside_heads or step.fields.says(step.head.fields))
+        if isinstance(step, Rewrite) and (step.beside_heads or step.fields.is_same_as(step.head.fields))
     ]
     if not candidates:
         return list(steps)

@@ -50,19 +50,19 @@ async def current_versions(
     )
 
 
-async def list_heads(view: GraphView, only: VersionFilter) -> list[UUID]:
+async def list_heads(view: GraphView, filters: VersionFilter) -> list[UUID]:
     """Heads of live nodes that pass a filter, by their own ids, oldest node first; up to one more than its limit."""
-    after_node, after_version = only.after or (None, None)
+    after_node, after_version = filters.after or (None, None)
     rows = await view.fetch(
         queries.list_heads,
-        kinds=only.kinds,
-        tags=any_case(only.tags),
-        status=only.status,
-        prefix=only.prefix,
+        kinds=filters.kinds,
+        tags=any_case(filters.tags),
+        status=filters.status,
+        prefix=filters.prefix,
         after_node=after_node,
         after_version=after_version,
-        offset=only.offset,
-        limit=only.limit + 1,
+        offset=filters.offset,
+        limit=filters.limit + 1,
     )
     return [row["version_id"] for row in rows]
 

@@ -72,7 +72,7 @@ class NodeFields:
     placeholder: bool = False
     reason: str | None = None
 
-    def says(self, other: "NodeFields") -> bool:
+    def is_same_as(self, other: "NodeFields") -> bool:
         """Whether versions with these fields and with `other` are the same, so that none need be written."""
         return replace(self, last_dedup_at=other.last_dedup_at) == other and same_json(self.metadata, other.metadata)
 

@@ -79,14 +79,14 @@ async def create_nodes(
     *,
     actors: Sequence[str | None] = (),
     began: Sequence[datetime | None] = (),
-    told: Container[str] = (),
+    names_with_observations: Container[str] = (),
 ) -> list[UUID]:
     """Create nodes with all their fields; return their ids in order. A placeholder of a node's name becomes the node.
 
     `actors`: who is recorded as the author; None is the caller. `began`: the creation time of a node that existed
-    elsewhere before; None is now. `told`: names of entities to which the caller adds lasting observations next, so that
-    the names need no passages. Raises InvalidInput for a kind that is not on the whitelist, Conflict for a name that
-    another node has.
+    elsewhere before; None is now. `names_with_observations`: names of entities to which the caller adds lasting
+    observations next, so that the names need no passages. Raises InvalidInput for a kind that is not on the whitelist,
+    Conflict for a name that another node has.
     """
     if not nodes:
         return []
@@ -102,7 +102,9 @@ async def create_nodes(
         tx, revision, [AppendedVersion(i, actor=author) for i, author in zip(ids, authors, strict=True)]
     )
     memories = passages.without_needless_names(await store.memories_of_nodes(tx, ids))
-    indexed = [memory for memory in memories if memory.source != Source.NAME or memory.text not in told]
+    indexed = [
+        memory for memory in memories if memory.source != Source.NAME or memory.text not in names_with_observations
+    ]
     await passages.index_memories(tx, revision, indexed)
     return ids
 

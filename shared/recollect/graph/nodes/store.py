@@ -22,7 +22,7 @@ from recollect.graph.nodes.model import (
 )
 from recollect.graph.passages.model import IndexedText
 from recollect.ids import new_id
-from recollect.platform.computing import batches, each
+from recollect.platform.computing import batches, map_yielding
 from recollect.platform.sql import Queries
 from recollect.platform.transactions import Transaction
 
@@ -103,12 +103,12 @@ async def read_heads(
 ) -> dict[UUID, NodeHead]:
     """The live nodes of a graph among these ids, by id; `expired_too`: those that have expired, too."""
     rows = await tx.fetch(queries.read_heads, graph_id=graph.id, node_ids=node_ids, expired_too=expired_too)
-    return {head.id: head for head in await each(rows, _head)}
+    return {head.id: head for head in await map_yielding(rows, _head)}
 
 
 async def find_named_heads(tx: Transaction, graph: Graph, names: Sequence[str]) -> list[NodeHead]:
     """The entities that have these names."""
-    return await each(await tx.fetch(queries.find_named_heads, graph_id=graph.id, names=names), _head)
+    return await map_yielding(await tx.fetch(queries.find_named_heads, graph_id=graph.id, names=names), _head)
 
 
 async def expired_heads(tx: Transaction, graph: Graph, names: Sequence[str]) -> list[NodeHead]:
@@ -169,7 +169,7 @@ async def insert_nodes(
         fields, actor, began_at = node
         return {"id": new_id(), "version_id": new_id(), "actor": actor, "began_at": began_at, **_columns(fields)}
 
-    rows = await each(nodes, row_of)
+    rows = await map_yielding(nodes, row_of)
     inserted = dict[UUID, asyncpg.Record]()
     for batch in tx.batches(rows, MAX_WRITTEN):
         records = await tx.fetch(queries.insert_nodes, **_stamp(tx, revision), nodes=batch)
@@ -185,7 +185,7 @@ async def list_node_ids(tx: Transaction, graph: Graph, *, after: UUID, limit: in
 async def memories_of_nodes(tx: Transaction, node_ids: Sequence[UUID]) -> list[IndexedText]:
     """The texts of live nodes that search finds."""
     rows = await tx.fetch(queries.memories_of_nodes, node_ids=node_ids)
-    return await each(rows, lambda row: IndexedText(**row))
+    return await map_yielding(rows, lambda row: IndexedText(**row))
 
 
 async def remove_nodes(

@@ -33,7 +33,7 @@ class Attributes:
         """The attributes alone, without the fields of a subclass."""
         return Attributes(**{name: getattr(self, name) for name in ATTRIBUTES})
 
-    def given(self) -> dict[str, Any]:
+    def set_attributes(self) -> dict[str, Any]:
         """The attributes that are set, by name."""
         attributes = {name: getattr(self, name) for name in ATTRIBUTES} | {"tags": each_tag_once(self.tags)}
         return {name: value for name, value in attributes.items() if value not in (None, (), {})}
@@ -65,7 +65,7 @@ class NewObservation(Attributes):
     status: str = "active"
     reason: str | None = None
 
-    def on(self, node_id: UUID, revision: Revision) -> "Observation":
+    def attach_to(self, node_id: UUID, revision: Revision) -> "Observation":
         """The observation on this node, with a new id, by the revision's author; said now unless `said_at` is set."""
         return Observation(
             new_id(),
@@ -107,7 +107,7 @@ class Observation(Attributes):
         """Whether it is listed and counted with its entity; an outdated observation is stored, but neither."""
         return self.status == "active"
 
-    def says(self, other: "Observation") -> bool:
+    def is_same_as(self, other: "Observation") -> bool:
         """Whether a version like this and one like `other` are the same, so that none need be written."""
         return self == other and same_json(self.metadata, other.metadata)
 

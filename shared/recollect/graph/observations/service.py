@@ -18,7 +18,7 @@ from recollect.graph.observations.store import RemovedObservation
 from recollect.graph.passages import service as passages
 from recollect.graph.passages.model import IndexedText, Source
 from recollect.ids import new_id
-from recollect.platform.computing import each
+from recollect.platform.computing import map_yielding
 from recollect.platform.transactions import Transaction
 
 MAX_REVIVED = 5_000
@@ -44,7 +44,7 @@ async def add_observations(
     """
     required_names = unique(new.entity for new in observations) if named is None else named
     entities = await aliases.require_entities(tx, revision.graph, required_names)
-    new_observations = await each(observations, lambda new: new.on(entities[new.entity].id, revision))
+    new_observations = await map_yielding(observations, lambda new: new.attach_to(entities[new.entity].id, revision))
     known_as = {entity.id: entity for entity in entities.values()}
     lapsed = {i for i, entity in known_as.items() if entity.status != "active"} if revive else set[UUID]()
     if lapsed:
@@ -76,7 +76,7 @@ async def attach(
     if known_as is None:
         known_as = await aliases.names_of(tx, unique(o.node_id for o in added)) if added else {}
     known = known_as
-    await passages.index_memories(tx, revision, await each(added, lambda o: _memory(o, known.get(o.node_id))))
+    await passages.index_memories(tx, revision, await map_yielding(added, lambda o: _memory(o, known.get(o.node_id))))
     return added
 
 
@@ -98,7 +98,7 @@ async def rewrite(
     `after` has the new version of each of `before`, in order, with the same entity. An observation that becomes
     outdated replaces one that already was and has the same text: an outdated text is stored once.
     """
-    changed = [(old, new) for old, new in zip(before, after, strict=True) if not new.says(old)]
+    changed = [(old, new) for old, new in zip(before, after, strict=True) if not new.is_same_as(old)]
     replaced = await _remove_replaced(tx, revision, changed)
     changed = [(old, new) for old, new in changed if new.id not in replaced]
     if not changed:
@@ -109,7 +109,9 @@ async def rewrite(
     revision.touch("observations_rewritten", [new.id for new in news], observations=count_change)
     touched = unique(new.node_id for new in news)
     known_as = await aliases.names_of(tx, touched)
-    await passages.renew_memories(tx, revision, await each(news, lambda new: _memory(new, known_as.get(new.node_id))))
+    await passages.renew_memories(
+        tx, revision, await map_yielding(news, lambda new: _memory(new, known_as.get(new.node_id)))
+    )
     await passages.hide_names(tx, revision, touched)
     await _show_names(tx, revision, touched)
     await nodes.touch_nodes(tx, revision, touched)
@@ -146,9 +148,11 @@ async def enrich(tx: Transaction, revision: Revision, duplicates: Sequence[Obser
     for duplicate in duplicates:
         by_content.setdefault((duplicate.node_id, duplicate.content), []).append(duplicate)
     known = list((await store.find_observations(tx, revision, list(by_content))).values())
-    enriched = await each(known, lambda o: reduce(Observation.united, _active(by_content[o.node_id, o.content]), o))
+    enriched = await map_yielding(
+        known, lambda o: reduce(Observation.united, _active(by_content[o.node_id, o.content]), o)
+    )
     await rewrite(tx, revision, known, enriched)
-    return [new for old, new in zip(known, enriched, strict=True) if not new.says(old)]
+    return [new for old, new in zip(known, enriched, strict=True) if not new.is_same_as(old)]
 
 
 async def remove_observations(tx: Transaction, revision: Revision, statements: Sequence[tuple[str, str]]) -> list[UUID]:
@@ -222,7 +226,7 @@ async def _revive(tx: Transaction, revision: Revision, node_ids: Sequence[UUID])
             "itself. Make the entity active first (revise, status), or tell it of another one.",
             code=ErrorCode.REQUEST_TOO_LARGE,
         )
-    await rewrite(tx, revision, former, await each(former, lambda o: o.as_outdated(heads[o.node_id].reason)))
+    await rewrite(tx, revision, former, await map_yielding(former, lambda o: o.as_outdated(heads[o.node_id].reason)))
     texts = own_texts(heads.values(), None, revision.at)
     revived = [
         Rewrite(h, replace(h.fields, status="active", reason=None, content=None, summary=None)) for h in heads.values()

@@ -10,7 +10,7 @@ import asyncpg
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.observations.model import ATTRIBUTES, Key, Observation
-from recollect.platform.computing import each
+from recollect.platform.computing import map_yielding
 from recollect.platform.sql import Queries
 from recollect.platform.transactions import Transaction
 
@@ -62,13 +62,13 @@ async def find_observations(
         contents=[k[1] for k in keys],
         revision_time=revision.at,
     )
-    return {observation.key: observation for observation in await each(rows, _observation)}
+    return {observation.key: observation for observation in await map_yielding(rows, _observation)}
 
 
 async def observations_by_id(tx: Transaction, graph: Graph, ids: Sequence[UUID]) -> dict[UUID, Observation]:
     """Live observations of a graph by id."""
     rows = await tx.fetch(queries.observations_by_id, graph_id=graph.id, ids=ids)
-    return {observation.id: observation for observation in await each(rows, _observation)}
+    return {observation.id: observation for observation in await map_yielding(rows, _observation)}
 
 
 async def past_nodes_of(view: GraphView, ids: Sequence[UUID]) -> dict[UUID, UUID]:
@@ -78,7 +78,7 @@ async def past_nodes_of(view: GraphView, ids: Sequence[UUID]) -> dict[UUID, UUID
 
 async def list_observations(tx: Transaction, node_ids: Sequence[UUID]) -> list[Observation]:
     """Live observations of nodes, oldest first."""
-    return await each(await tx.fetch(queries.list_observations, node_ids=node_ids), _observation)
+    return await map_yielding(await tx.fetch(queries.list_observations, node_ids=node_ids), _observation)
 
 
 async def list_expired_observations(tx: Transaction, graph: Graph, *, limit: int) -> list[UUID]:
@@ -135,7 +135,7 @@ async def _columns(observations: Sequence[Observation]) -> dict[str, list[Any]]:
         "threads": [o.thread for o in observations],
         "said_at": [o.said_at for o in observations],
         "expires_at": [o.expires_at for o in observations],
-        "attributes": await each(observations, lambda o: {name: getattr(o, name) for name in _JSON_FIELDS}),
+        "attributes": await map_yielding(observations, lambda o: {name: getattr(o, name) for name in _JSON_FIELDS}),
     }
 
 

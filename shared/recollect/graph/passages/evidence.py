@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from recollect.graph.passages.date_phrases import LANGUAGES
 from recollect.graph.passages.dates import DateRange, date_ranges
 from recollect.graph.passages.model import PendingPassage
-from recollect.platform.computing import each
+from recollect.platform.computing import map_yielding
 from recollect.platform.embedding import TokenBits
 
 EVIDENCE_GENERATION = 2
@@ -31,4 +31,4 @@ async def evidence_of(passages: Sequence[PendingPassage], tokens: Sequence[Token
         dates = [] if said is None else date_ranges(LANGUAGES, passage.text or "", said.date())
         return Evidence(bits.tobytes(), dates)
 
-    return await each(zip(passages, tokens, strict=True), make)
+    return await map_yielding(zip(passages, tokens, strict=True), make)

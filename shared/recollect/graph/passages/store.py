@@ -30,7 +30,7 @@ from recollect.graph.passages.model import (
     split,
 )
 from recollect.ids import new_id
-from recollect.platform.computing import batches, each
+from recollect.platform.computing import batches, map_yielding
 from recollect.platform.embedding import Vectors
 from recollect.platform.sql import Queries
 from recollect.platform.transactions import Session, Transaction
@@ -335,7 +335,7 @@ async def count_waiting(tx: Transaction, graph_id: UUID, *, limit: int) -> int:
 async def _split_all(memories: Sequence[IndexedText]) -> list["_Passage"]:
     """The passages of memories, in order. A text that several memories have is split once."""
     texts = list(dict.fromkeys(memory.text for memory in memories))
-    pieces = dict(zip(texts, await each(texts, _split), strict=True))
+    pieces = dict(zip(texts, await map_yielding(texts, _split), strict=True))
     return [(memory, place, piece) for memory in memories for place, piece in enumerate(pieces[memory.text])]
 
 

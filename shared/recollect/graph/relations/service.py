@@ -26,7 +26,7 @@ from recollect.graph.relations.model import (
     Walk,
 )
 from recollect.graph.relations.store import RemovedRelation
-from recollect.platform.computing import each
+from recollect.platform.computing import map_yielding
 from recollect.platform.transactions import Transaction
 
 Key = tuple[UUID, UUID, str]
@@ -164,17 +164,17 @@ async def edges_of(
 
 
 async def search_relations(
-    view: GraphView, only: RelationFilter, *, offset: int = 0, limit: int = MAX_RELATIONS
+    view: GraphView, filters: RelationFilter, *, offset: int = 0, limit: int = MAX_RELATIONS
 ) -> list[Relation]:
     """The relations of a graph that pass a filter, oldest first."""
-    return await store.search_relations(view, only, offset=offset, limit=limit)
+    return await store.search_relations(view, filters, offset=offset, limit=limit)
 
 
 async def find_relations(
-    view: GraphView, only: RelationFilter, *, offset: int, limit: int
+    view: GraphView, filters: RelationFilter, *, offset: int, limit: int
 ) -> tuple[list[Relation], bool]:
     """A page of the relations of a graph that pass a filter, oldest first, and whether more follow."""
-    found = await store.search_relations(view, only, offset=offset, limit=limit + 1)
+    found = await store.search_relations(view, filters, offset=offset, limit=limit + 1)
     return found[:limit], len(found) > limit
 
 
@@ -238,7 +238,7 @@ async def _between_names(tx: Transaction, revision: Revision, relations: Sequenc
 async def _distinct(edges: Sequence[NewEdge]) -> list[NewEdge]:
     """Each edge once: of several with the same key, the first."""
     firsts: dict[Key, NewEdge] = {}
-    await each(edges, lambda edge: firsts.setdefault(_key(edge), edge))
+    await map_yielding(edges, lambda edge: firsts.setdefault(_key(edge), edge))
     return list(firsts.values())
 
 
@@ -311,5 +311,5 @@ async def _record_removed(revision: Revision, removed: Sequence[RemovedRelation]
     """Record the removed edges in the revision; return their ends."""
     revision.touch("relations_removed", [edge.id for edge in removed], relations=-len(removed))
     ends = set[UUID]()
-    await each(removed, lambda edge: ends.update((edge.from_node, edge.to_node)))
+    await map_yielding(removed, lambda edge: ends.update((edge.from_node, edge.to_node)))
     return ends

@@ -20,7 +20,7 @@ from recollect.graph.relations.model import (
     Walk,
 )
 from recollect.ids import new_id
-from recollect.platform.computing import batches, each
+from recollect.platform.computing import batches, map_yielding
 from recollect.platform.sql import Queries
 from recollect.platform.transactions import Transaction
 
@@ -53,7 +53,7 @@ async def remove_relations(
         to_nodes=[target for _, target, _ in edges],
         types=[type_ for _, _, type_ in edges],
     )
-    return await each(rows, _removed)
+    return await map_yielding(rows, _removed)
 
 
 async def remove_touching(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> list[RemovedRelation]:
@@ -61,7 +61,7 @@ async def remove_touching(tx: Transaction, revision: Revision, node_ids: Sequenc
     rows = await tx.fetch(
         queries.remove_touching, graph_id=revision.graph.id, revision=revision.number, node_ids=node_ids
     )
-    return await each(rows, _removed)
+    return await map_yielding(rows, _removed)
 
 
 async def find_orphaned_placeholders(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> list[UUID]:
@@ -75,17 +75,17 @@ async def find_orphaned_placeholders(tx: Transaction, graph: Graph, node_ids: Se
 
 async def relations_touching(view: GraphView, node_ids: Sequence[UUID], *, limit: int) -> list[Relation]:
     """Edges of a graph with an end among these nodes, oldest first."""
-    return await each(await view.fetch(queries.relations_touching, node_ids=node_ids, limit=limit), _relation)
+    return await map_yielding(await view.fetch(queries.relations_touching, node_ids=node_ids, limit=limit), _relation)
 
 
 async def relations_between(view: GraphView, node_ids: Sequence[UUID], *, limit: int) -> list[Relation]:
     """Edges with both ends among these nodes, oldest first."""
-    return await each(await view.fetch(queries.relations_between, node_ids=node_ids, limit=limit), _relation)
+    return await map_yielding(await view.fetch(queries.relations_between, node_ids=node_ids, limit=limit), _relation)
 
 
 async def list_relations(view: GraphView, *, offset: int, limit: int | None) -> list[Relation]:
     """Every edge of a graph whose ends have names, oldest first."""
-    return await each(await view.fetch(queries.list_relations, offset=offset, limit=limit), _relation)
+    return await map_yielding(await view.fetch(queries.list_relations, offset=offset, limit=limit), _relation)
 
 
 async def insert_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[Edge]:
@@ -94,7 +94,7 @@ async def insert_edges(tx: Transaction, revision: Revision, edges: Sequence[NewE
     for batch in tx.batches(edges, MAX_WRITTEN):
         rows = [_row(new_id(), edge, revision) for edge in batch]
         made = await tx.fetch(queries.insert_edges, **revision.parameters, subject=tx.caller.subject, edges=rows)
-        inserted += await each(made, _edge)
+        inserted += await map_yielding(made, _edge)
     return inserted
 
 
@@ -104,13 +104,13 @@ async def find_edges(tx: Transaction, keys: Sequence[tuple[UUID, UUID, str]]) ->
     for batch in batches(keys, MAX_LOOKED_UP):
         sources, targets, types = zip(*batch, strict=True)
         rows = await tx.fetch(queries.find_edges, from_nodes=sources, to_nodes=targets, types=types)
-        edges += await each(rows, _edge)
+        edges += await map_yielding(rows, _edge)
     return edges
 
 
 async def edges_by_id(view: GraphView, edge_ids: Sequence[UUID]) -> list[Edge]:
     """Edges of a graph in the order of `edge_ids`."""
-    return await each(await view.fetch(queries.edges_by_id, edge_ids=edge_ids), _edge)
+    return await map_yielding(await view.fetch(queries.edges_by_id, edge_ids=edge_ids), _edge)
 
 
 async def rewrite_edges(
@@ -130,7 +130,7 @@ async def rewrite_edges(
 async def remove_edges(tx: Transaction, revision: Revision, edge_ids: Sequence[UUID]) -> list[RemovedRelation]:
     """Remove edges of the graph by id; return those that existed."""
     rows = await tx.fetch(queries.remove_edges, graph_id=revision.graph.id, revision=revision.number, edge_ids=edge_ids)
-    return await each(rows, _removed)
+    return await map_yielding(rows, _removed)
 
 
 async def edges_between(tx: Transaction, graph: Graph, from_node: UUID, to_node: UUID, type_: str | None) -> list[Edge]:
@@ -163,20 +163,20 @@ async def edges_of(
         offset=offset,
         limit=limit,
     )
-    return await each(rows, _edge)
+    return await map_yielding(rows, _edge)
 
 
-async def search_relations(view: GraphView, only: RelationFilter, *, offset: int, limit: int) -> list[Relation]:
+async def search_relations(view: GraphView, filters: RelationFilter, *, offset: int, limit: int) -> list[Relation]:
     """Edges of a graph by the names of their ends and their type, oldest first."""
     rows = await view.fetch(
         queries.search_relations,
-        source=only.source,
-        target=only.target,
-        type=only.type,
+        source=filters.source,
+        target=filters.target,
+        type=filters.type,
         offset=offset,
         limit=limit,
     )
-    return await each(rows, _relation)
+    return await map_yielding(rows, _relation)
 
 
 async def count_types(view: GraphView, *, limit: int) -> list[tuple[str, int]]:

@@ -27,7 +27,7 @@ from recollect.graph.traversal.model import (
     ReachedSubgraph,
     far_end,
 )
-from recollect.platform.computing import each
+from recollect.platform.computing import map_yielding
 from recollect.platform.transactions import Transaction
 
 
@@ -47,7 +47,7 @@ async def neighbourhood(
     # The last level's nodes, at depth 0 the starts, may have edges among them that no level has loaded.
     if frontier:
         await _load(view, frontier, walk, within, reached, deadline)
-    among = await each(
+    among = await map_yielding(
         list(reached.edges.values()),
         lambda edge: edge.from_node in reached.depths and edge.to_node in reached.depths,
     )
@@ -125,13 +125,13 @@ async def neighbours_of(view: GraphView, name: str, walk: Walk, *, offset: int, 
     edges = await relations.edges_of(view, [start], walk, within=[view.graph.id], limit=MAX_EDGES + 1)
     if len(edges) > MAX_EDGES:
         raise TooLarge(f"More than {MAX_EDGES} relations touch {name!r}: name types, or page search_relations")
-    far = await each(edges, lambda edge: edge.to_node if edge.from_node == start else edge.from_node)
+    far = await map_yielding(edges, lambda edge: edge.to_node if edge.from_node == start else edge.from_node)
     names = await nodes.names_of(view, unique([start, *far]))
     neighbours = [node for node in unique(far) if node != start and node in names]
     page = neighbours[offset : offset + limit]
     on_page = set(page)
     page_edges = [edge for edge, node in zip(edges, far, strict=True) if node in on_page]
-    page_relations = await each(page_edges, lambda edge: _named(edge, names))
+    page_relations = await map_yielding(page_edges, lambda edge: _named(edge, names))
     next_offset = offset + limit if len(neighbours) > offset + limit else None
     return Subgraph(await entities.entities_by_id(view, page), page_relations, next_offset)
 
@@ -165,7 +165,7 @@ async def _relations(reached: ReachedNodes, names: Mapping[UUID, str]) -> list[R
     """The edges whose ends have names, oldest first."""
     edges = sorted(reached.edges.values(), key=lambda edge: edge.id)
     between_names = [edge for edge in edges if edge.from_node in names and edge.to_node in names]
-    return await each(between_names, lambda edge: _named(edge, names))
+    return await map_yielding(between_names, lambda edge: _named(edge, names))
 
 
 def _named(edge: Edge, names: Mapping[UUID, str]) -> Relation:
@@ -224,7 +224,7 @@ async def _advance(
         reached.depths[node] = level
         return node
 
-    return [node for node in await each(edges, reach) if node is not None]
+    return [node for node in await map_yielding(edges, reach) if node is not None]
 
 
 async def _within(view: GraphView, walk: Walk) -> list[UUID]:

@@ -12,7 +12,7 @@ from recollect.settings import Settings
 
 
 @asynccontextmanager
-async def reached(settings: Settings, cell: str) -> AsyncIterator[Session]:
+async def session_in_cell(settings: Settings, cell: str) -> AsyncIterator[Session]:
     """A session without a tenant in that cell.
 
     Raises Unavailable, also where the cell's schema is older than this version, or the block takes longer than

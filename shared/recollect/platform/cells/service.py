@@ -16,11 +16,11 @@ from redis.asyncio import Redis
 
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, TenantMoving, Unavailable
-from recollect.platform.caller_changes import OnActed
+from recollect.platform.caller_changes import OnCallersChanged
 from recollect.platform.cells import store
 from recollect.platform.cells.model import ELSEWHERE_SECONDS, REMEMBERED, memory_key, served_in_both, tenant_of
 from recollect.platform.cells.switches import end_switches
-from recollect.platform.db import Ask, Database, OnWritten
+from recollect.platform.db import CellQuery, Database, OnWritten
 from recollect.platform.queue import Wakeups
 from recollect.platform.replicas import replica_of
 from recollect.platform.schema.service import SchemaCheck
@@ -46,7 +46,7 @@ class Cells(Database):
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, settings: Settings, redis: Redis, on_written: OnWritten, on_acted: OnActed | None = None
+        cls, settings: Settings, redis: Redis, on_written: OnWritten, on_callers_changed: OnCallersChanged | None = None
     ) -> AsyncIterator[Self]:
         """All cells of the settings, each of which wakes its own workers. They connect when they are first used."""
         async with AsyncExitStack() as stack:
@@ -59,7 +59,7 @@ class Cells(Database):
                     settings=cell_settings,
                     on_commit=wakeups.notify,
                     on_written=on_written,
-                    on_acted=on_acted,
+                    on_callers_changed=on_callers_changed,
                     replica=await stack.enter_async_context(replica_of(cell_settings)),
                 )
                 return await stack.enter_async_context(database)
@@ -79,7 +79,7 @@ class Cells(Database):
         return [HOME, *self._others]
 
     @property
-    def others(self) -> Sequence[Database]:
+    def other_cells(self) -> Sequence[Database]:
         """As of one database."""
         return tuple(self._others.values())
 
@@ -94,7 +94,7 @@ class Cells(Database):
             cell, tx = await self._enter_cell(
                 stack, caller.tenant_id, lambda name: self._transaction_at(name, caller, **options)
             )
-            tx.at_home = cell == HOME
+            tx.is_in_home_cell = cell == HOME
             yield tx
 
     @asynccontextmanager
@@ -126,41 +126,43 @@ class Cells(Database):
 
     async def find_in_any_cell(
         self,
-        by: str,
-        ask: Ask[T | None],
+        lookup_key: str,
+        query: CellQuery[T | None],
         *,
         person_id: UUID | None = None,
-        held_as: Callable[[], list[bytes]] | None = None,
+        stored_hashes: Callable[[], list[bytes]] | None = None,
         slug: str | None = None,
     ) -> T | None:
         """As of one database. Asks the cell where it was found before, then all cells at once if it is not there."""
-        key = memory_key(by, person_id)
+        key = memory_key(lookup_key, person_id)
         if (known_cell := self._holders.get(key)) is not None:
-            _, found = await self._first([known_cell], ask, person_id)
+            _, found = await self._first([known_cell], query, person_id)
             if found is not None:
                 return found
             self._holders.pop(key, None)
         slugs = None if slug is None else [slug]
-        found = await self._find_among(await self._cells_named(slugs), key, ask, person_id)
-        if found is not None or (held_as is None and slugs is None):
+        found = await self._find_among(await self._cells_named(slugs), key, query, person_id)
+        if found is not None or (stored_hashes is None and slugs is None):
             return found
-        hashes = held_as() if held_as else []
+        hashes = stored_hashes() if stored_hashes else []
         before = await self._places_of(slugs, hashes)
         if not any(before.values()):
             return None
         # Both cells of a move may have been asked at the wrong moment: the source after the switch, the target before.
-        found = await self._find_among(await self._cells_named(slugs), key, ask, person_id)
+        found = await self._find_among(await self._cells_named(slugs), key, query, person_id)
         if found is None and not served_in_both(before, after := await self._places_of(slugs, hashes)):
             sources = [name for name, places in after.items() if "departed" in places]
             if await end_switches(self._short_session_at, sources, slugs=slugs or (), hashes=hashes):
-                found = await self._find_among(await self._cells_named(slugs), key, ask, person_id)
+                found = await self._find_among(await self._cells_named(slugs), key, query, person_id)
             if found is None:
                 raise TenantMoving
         return found
 
-    async def _find_among(self, cells: list[str], key: bytes, ask: Ask[T | None], person_id: UUID | None) -> T | None:
+    async def _find_among(
+        self, cells: list[str], key: bytes, query: CellQuery[T | None], person_id: UUID | None
+    ) -> T | None:
         """What one of these cells finds; the cell is remembered for the key, and for the tenant of the value."""
-        cell, found = await self._first(cells, ask, person_id)
+        cell, found = await self._first(cells, query, person_id)
         if found is not None:
             self._holders[key] = cell
             if (tenant_id := tenant_of(found)) is not None:
@@ -169,17 +171,17 @@ class Cells(Database):
 
     async def list_from_all_cells(
         self,
-        ask: Ask[list[T]],
+        query: CellQuery[list[T]],
         *,
         person_id: UUID | None = None,
         slugs: Sequence[str] | None = None,
-        sure: bool = False,
-        at_home: Session | None = None,
+        strict: bool = False,
+        home_session: Session | None = None,
     ) -> list[T]:
         """As of one database: home's first, then the others' by name. Raises Unavailable where home is away."""
-        names = [name for name in await self._cells_named(slugs) if at_home is None or name != HOME]
-        tasks = {name: self._begin(name, ask, person_id) for name in names}
-        rows: list[T] = [] if at_home is None else await ask(at_home)
+        names = [name for name in await self._cells_named(slugs) if home_session is None or name != HOME]
+        tasks = {name: self._begin(name, query, person_id) for name in names}
+        rows: list[T] = [] if home_session is None else await query(home_session)
         if tasks:
             await asyncio.wait(tasks.values(), timeout=self._acquire_seconds)
         failure: Unavailable | None = None
@@ -191,7 +193,7 @@ class Cells(Database):
                     raise
                 failure = error
                 log.warning("a cell is away: what it has is left out of a list", cell=name, reason=str(error))
-        if sure and failure is not None and not rows:
+        if strict and failure is not None and not rows:
             raise failure
         return rows
 
@@ -203,15 +205,15 @@ class Cells(Database):
 
         return not any((await self._ask_each(self.names, find_places)).values())
 
-    async def do_in_other_cells(self, person_id: UUID, do: Ask[object], *, sure: bool = False) -> None:
+    async def do_in_other_cells(self, person_id: UUID, query: CellQuery[object], *, strict: bool = False) -> None:
         """As of one database. A cell that is away, or too slow, is left out, and the log says so."""
-        tasks = {name: self._begin(name, do, person_id) for name in self._others}
-        await asyncio.wait(tasks.values(), timeout=self._acquire_seconds if sure else ELSEWHERE_SECONDS)
+        tasks = {name: self._begin(name, query, person_id) for name in self._others}
+        await asyncio.wait(tasks.values(), timeout=self._acquire_seconds if strict else ELSEWHERE_SECONDS)
         for name, task in tasks.items():
             try:
                 _answer(task)
             except Unavailable as error:
-                if sure:
+                if strict:
                     raise
                 log.warning("a cell is away: what a person did is not noted there", cell=name, reason=str(error))
 
@@ -226,9 +228,9 @@ class Cells(Database):
 
         return await self._ask_each(await self._cells_named(slugs), find_places)
 
-    async def _ask_each(self, cells: list[str], ask: Ask[T]) -> dict[str, T]:
+    async def _ask_each(self, cells: list[str], query: CellQuery[T]) -> dict[str, T]:
         """The answer of each of these cells. Raises Unavailable where one is away."""
-        tasks = {name: self._begin(name, ask, None) for name in cells}
+        tasks = {name: self._begin(name, query, None) for name in cells}
         await asyncio.wait(tasks.values(), timeout=self._acquire_seconds)
         return {name: _answer(task) for name, task in tasks.items()}
 
@@ -273,7 +275,7 @@ class Cells(Database):
         await self._schemas[cell].require_current()
         other = self._others[cell]
         if self._participant is not None:
-            other = other.taking_part(self._participant)
+            other = other.with_participant(self._participant)
         async with other.transaction(caller, **options) as tx:
             yield tx
 
@@ -291,9 +293,11 @@ class Cells(Database):
         async with super().system() if person_id is None else super().personal(person_id, within=within) as session:
             yield session
 
-    async def _first(self, cells: list[str], ask: Ask[T | None], person_id: UUID | None) -> tuple[str, T | None]:
+    async def _first(
+        self, cells: list[str], query: CellQuery[T | None], person_id: UUID | None
+    ) -> tuple[str, T | None]:
         """The first of these cells that finds a value, and that. Raises Unavailable if none does and one is away."""
-        pending = {self._begin(name, ask, person_id): name for name in cells}
+        pending = {self._begin(name, query, person_id): name for name in cells}
         failure: Unavailable | None = None
         deadline = asyncio.get_running_loop().time() + self._acquire_seconds
         while pending:
@@ -312,13 +316,13 @@ class Cells(Database):
             raise failure
         return HOME, None
 
-    def _begin(self, cell: str, ask: Ask[T], person_id: UUID | None) -> asyncio.Task[T]:
+    def _begin(self, cell: str, query: CellQuery[T], person_id: UUID | None) -> asyncio.Task[T]:
         """Ask a cell in a task of its own: a cell that hangs delays no caller that has its answer from another cell."""
 
         async def ask_cell() -> T:
             try:
                 async with asyncio.timeout(self._acquire_seconds), self._session_at(cell, person_id) as session:
-                    return await ask(session)
+                    return await query(session)
             except TimeoutError:
                 raise _unanswered() from None
 

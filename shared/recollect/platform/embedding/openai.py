@@ -15,7 +15,7 @@ import stamina
 from recollect.platform.embedding.embedder import UNMEASURED
 from recollect.platform.embedding.failure import EmbeddingFailed, FailureCause
 from recollect.platform.embedding.vectors import Vectors, encodable, nonblank_rows, unit_length
-from recollect.platform.slots import elsewhere
+from recollect.platform.slots import released_slot
 from recollect.settings import Settings
 
 _EMBEDDER_STATUSES = {
@@ -51,7 +51,7 @@ class OpenAIEmbedder:
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
         rows = nonblank_rows(texts)  # Blank texts are not sent: OpenAI refuses a request that holds one.
         if rows:
-            async with elsewhere():
+            async with released_slot():
                 body = await self._request([encodable(texts[row]) for row in rows])
             vectors[rows] = self._parse(body, len(rows))
         return vectors

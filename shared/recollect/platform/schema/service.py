@@ -56,7 +56,7 @@ class SchemaCheck:
 
 
 @asynccontextmanager
-async def told_outdated(session: Session) -> AsyncIterator[None]:
+async def translated_schema_errors(session: Session) -> AsyncIterator[None]:
     """For queries without a check before: raise Unavailable where they fail because a migration is missing.
 
     The migrations are only looked up after a failure, which must have left no transaction open in this session.

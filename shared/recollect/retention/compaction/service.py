@@ -53,7 +53,7 @@ async def compact(tx: Transaction, graph_id: UUID, *, before: datetime, limit: i
     """
     revision = await graphs.hold_graph(tx, graph_id)
     horizon = await moments.raise_horizon(tx, revision.graph, before)
-    await tx.delete_much()
+    await tx.check_foreign_keys_at_once()
     await passages.raise_index_epoch(tx, graph_id)  # A worker that settles passages of this graph waits for it.
     freed = await _remove(tx, revision, horizon.revision, limit) if horizon.revision else FreedRows()
     replaced = await reembedding.drop_replaced(tx, graph_id, before=before, limit=limit)

@@ -162,7 +162,7 @@ async def _remove_live(tx: Transaction, revision: Revision, targets: ErasureTarg
     mentioning = await store.heads_about(tx, revision.graph, targets)
     heads = await nodes.read_heads(tx, revision.graph, mentioning, expired_too=True)
     rewrites = [Rewrite(head, redacted(head.fields, targets.pattern)) for head in heads.values()]
-    changed = [rewrite for rewrite in rewrites if not rewrite.fields.says(rewrite.head.fields)]
+    changed = [rewrite for rewrite in rewrites if not rewrite.fields.is_same_as(rewrite.head.fields)]
     await nodes.rewrite(tx, revision, changed)
     return len(changed)
 
@@ -181,7 +181,7 @@ async def _delete(tx: Transaction, revision: Revision, targets: ErasureTargets) 
     graph = revision.graph
     await passages.lock_term_counts(tx, graph.id)
     await passages.raise_index_epoch(tx, graph.id)  # The worker waits for it; cached searches are no longer found.
-    await tx.delete_much()
+    await tx.check_foreign_keys_at_once()
     passage_count, vectors, sequences = await store.erase_passages(tx, graph, targets)
     await store.clear_windows(tx, graph, sequences)
     erased = await store.erase_rows(tx, graph, targets)

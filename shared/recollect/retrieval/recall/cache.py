@@ -47,7 +47,7 @@ class Lookup:
 
     name: Name
     questions: Sequence[Question]
-    only: RecallFilter
+    filters: RecallFilter
     guess: GraphState | None = None
     found: dict[int, Ranking] = field(default_factory=dict)
     seen: GraphState | None = None
@@ -69,15 +69,15 @@ class RecallCache:
         self._states: LRUCache[Name, GraphState] = LRUCache(MAX_GRAPHS)
 
     async def look_up(
-        self, caller: Caller, graph_name: str, questions: Sequence[Question], only: RecallFilter
+        self, caller: Caller, graph_name: str, questions: Sequence[Question], filters: RecallFilter
     ) -> Lookup | None:
         """Get cached rankings, before the call's transaction; None if the answer depends on the clock."""
-        if only.depends_on_clock:
+        if filters.depends_on_clock:
             return None
         name = (caller.tenant_id, graph_name)
-        lookup = Lookup(name, questions, only, self._states.get(name))
+        lookup = Lookup(name, questions, filters, self._states.get(name))
         if lookup.guess is not None:
-            materials = [key_material(lookup.guess, question, only) for question in questions]
+            materials = [key_material(lookup.guess, question, filters) for question in questions]
             with step_span("look up rankings", cache_name="search", cache_keys=len(materials)) as span:
                 values = await self.shared.get(caller.tenant_id, materials)
                 span.set_attribute("recollect.cache.found", sum(value is not None for value in values))
@@ -85,32 +85,32 @@ class RecallCache:
             lookup.found = {place: ranking for place, ranking in rankings.items() if ranking is not None}
         return lookup
 
-    def keep(self, lookup: Lookup | None) -> None:
+    def store(self, lookup: Lookup | None) -> None:
         """Store what the call found, after its transaction. Returns at once."""
         if lookup is None or lookup.seen is None:
             return
         self._states[lookup.name] = lookup.seen
         self.tallies.count(lookup.name[0], hits=lookup.hits, misses=len(lookup.searched))
         for place, ranking in lookup.searched.items():
-            material = key_material(lookup.seen, lookup.questions[place], lookup.only)
+            material = key_material(lookup.seen, lookup.questions[place], lookup.filters)
             self.shared.put(lookup.name[0], material, encode(ranking))
 
 
 @asynccontextmanager
-async def looked_up(
-    cache: RecallCache | None, caller: Caller, graph_name: str, questions: Sequence[Question], only: RecallFilter
+async def cached_lookup(
+    cache: RecallCache | None, caller: Caller, graph_name: str, questions: Sequence[Question], filters: RecallFilter
 ) -> AsyncIterator[Lookup | None]:
     """Around a transaction that recalls: look rankings up in the cache before it, and store new ones after it.
 
     Yields None where there is no cache, or where the answer depends on the clock. A failed transaction stores nothing.
     """
-    lookup = None if cache is None else await cache.look_up(caller, graph_name, questions, only)
+    lookup = None if cache is None else await cache.look_up(caller, graph_name, questions, filters)
     yield lookup
     if cache is not None:
-        cache.keep(lookup)
+        cache.store(lookup)
 
 
-def key_material(state: GraphState, question: Question, only: RecallFilter) -> bytes:
+def key_material(state: GraphState, question: Question, filters: RecallFilter) -> bytes:
     """All that a ranking depends on, as bytes: two different inputs never give the same bytes.
 
     The question's vectors are left out, since its text and model determine them. Every other field is included, also
@@ -120,7 +120,9 @@ def key_material(state: GraphState, question: Question, only: RecallFilter) -> b
         getattr(question, field.name) for field in fields(question) if field.name not in ("vector", "tokens", "older")
     ]
     older = None if question.older is None else [question.older.model, question.older.vector is not None]
-    return msgspec.msgpack.encode([RANKING_VERSION, state, question.vector is not None, question_fields, older, only])
+    return msgspec.msgpack.encode(
+        [RANKING_VERSION, state, question.vector is not None, question_fields, older, filters]
+    )
 
 
 class _CachedRanking(msgspec.Struct, array_like=True):

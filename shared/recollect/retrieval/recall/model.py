@@ -75,9 +75,9 @@ class Question:
     tokens: NDArray[np.float32] | None = None
     asked_on: date | None = None
 
-    def on(self, day: date) -> "Question":
+    def on_day(self, day: date) -> "Question":
         """The same question, asked on that day."""
-        return replace(self, asked_on=day, older=None if self.older is None else self.older.on(day))
+        return replace(self, asked_on=day, older=None if self.older is None else self.older.on_day(day))
 
     def for_model(self, model: str | None) -> "Question":
         """This question with the vector of the model that serves a graph; without one if no embedder has that model."""
@@ -182,7 +182,7 @@ class SearchScope:
     """
 
     view: GraphView
-    only: RecallFilter
+    filters: RecallFilter
     under: list[UUID] | None
     state: GraphState | None
     audited: bool = False

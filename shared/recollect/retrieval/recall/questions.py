@@ -8,7 +8,7 @@ import structlog
 
 from recollect.caller import Caller
 from recollect.errors import Unavailable
-from recollect.platform.computing import each
+from recollect.platform.computing import map_yielding
 from recollect.platform.embedding import Embedder, embed_questions
 from recollect.platform.embedding_cache import CachedEmbedder
 from recollect.retrieval.recall.matching import depends_on_day
@@ -36,7 +36,7 @@ class QuestionEncoder:
         """Texts to search for; their vectors are cached."""
         embedder = self.cached.of(caller.tenant_id) if self.cached else self.embedder
         questions, today = await self._encode(embedder, caller, texts), datetime.now(UTC).date()
-        return await each(questions, lambda q: q.on(today) if depends_on_day(q.text) else q)
+        return await map_yielding(questions, lambda q: q.on_day(today) if depends_on_day(q.text) else q)
 
     async def statements(self, caller: Caller, texts: Sequence[str]) -> list[Question]:
         """Texts to store; their vectors are not cached, since the same text is rarely embedded again."""
@@ -52,7 +52,7 @@ class QuestionEncoder:
 
 
 async def _encode_by(embedder: Embedder, caller: Caller, texts: Sequence[str]) -> list[Question]:
-    askers = await each(texts, lambda text: caller.subject if is_first_person(text) else None)
+    askers = await map_yielding(texts, lambda text: caller.subject if is_first_person(text) else None)
     try:
         embedded = await embed_questions(embedder, texts)
     except Unavailable as error:

@@ -12,7 +12,7 @@ from recollect.graph.graphs.model import Graph
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.passages import service as passages
-from recollect.platform.computing import each, interleave
+from recollect.platform.computing import interleave, map_yielding
 from recollect.platform.metrics import record_audit, record_waiting
 from recollect.platform.transactions import Transaction
 from recollect.retrieval.recall import store
@@ -54,7 +54,7 @@ AUDITED_HITS = 10
 async def recall(
     view: GraphView,
     questions: Sequence[Question],
-    only: RecallFilter,
+    filters: RecallFilter,
     *,
     limit: int,
     token_budget: int,
@@ -71,18 +71,18 @@ async def recall(
     lacks. `exact`: without the vector index, if the graph has one; `audited`: with it, and compared with the exact
     answer. `described`: with each memory's attributes, and with whole texts as far as the budget allows.
     `only_near_best`: without hits that score far less than the best, for one question without a filter. `last_search`:
-    afterwards the transaction only looks up rows by key. Raises NotFound for an unknown entity `only.under`.
+    afterwards the transaction only looks up rows by key. Raises NotFound for an unknown entity `filters.under`.
     """
     if not view.is_there:
         return Recalled([], more=False, waiting=0)
     basis = await store.find_basis(view.tx, view.graph, [question.text for question in questions])
     state = basis.state
-    under = None if only.under is None else await hierarchy.subtree_ids(view, only.under)
-    if only.narrows or view.at is not None:
+    under = None if filters.under is None else await hierarchy.subtree_ids(view, filters.under)
+    if filters.narrows or view.at is not None:
         await view.tx.search()
-    is_small = only.narrows and state.passages_counted <= EXACT_WHEN_NARROWED
+    is_small = filters.narrows and state.passages_counted <= EXACT_WHEN_NARROWED
     without_index = exact or is_small or view.at is not None
-    scope = SearchScope(view, only, under, state=None if without_index else state, audited=audited)
+    scope = SearchScope(view, filters, under, state=None if without_index else state, audited=audited)
     known = {} if cached is None or view.at is not None else await _cached_hits(view.tx, view.graph, cached, state)
     questions = [_asked_at_moment(view, question).for_model(state.model) for question in questions]
     rankings = await _rankings(view.tx, scope, questions, known, basis, last_search)
@@ -91,7 +91,7 @@ async def recall(
     ranked = without_repeats(rankings[0] if len(rankings) == 1 else fuse(rankings))
     # One more than can be returned shows whether there are more; near_best needs one more than ALWAYS_RETURNED.
     hits = list(islice(ranked, max(limit, ALWAYS_RETURNED) + 1))
-    good_hits = near_best(hits) if only_near_best and len(questions) == 1 and not only.narrows else hits
+    good_hits = near_best(hits) if only_near_best and len(questions) == 1 and not filters.narrows else hits
     returned = within_budget(good_hits, limit=limit, token_budget=token_budget)
     attributes: dict[UUID, MemoryAttributes] = {}
     parts: set[HitKey] = set()
@@ -110,14 +110,14 @@ def _asked_at_moment(view: GraphView, question: Question) -> Question:
     """The question as asked on the day of the view's moment, which "last week" and the like then refer to."""
     if view.at is None or question.asked_on is None:
         return question
-    return question.on(view.at.at.astimezone(UTC).date())
+    return question.on_day(view.at.at.astimezone(UTC).date())
 
 
 async def _cached_hits(tx: Transaction, graph: Graph, cached: Lookup, state: GraphState) -> dict[int, list[Hit]]:
     """Hits of the questions whose cached rankings are valid in this snapshot, by index; none if a passage is gone."""
     rankings = cached.rankings_at(state)
     ranked = list(chain.from_iterable(rankings.values()))
-    hits = await store.reload_hits(tx, graph, ranked, cached.only) if ranked else []
+    hits = await store.reload_hits(tx, graph, ranked, cached.filters) if ranked else []
     if len(hits) != len(ranked):
         return {}
     cached.hits = len(rankings)
@@ -184,7 +184,7 @@ async def _rank(tx: Transaction, scope: SearchScope, search: _Search, found: lis
         expected=ExpectedAnswer.of(question.text),
         min_meaning=thresholds.meaning,
         # A caller who gives a filter presumes that there is something to find.
-        min_best=None if scope.only.narrows else thresholds.best,
+        min_best=None if scope.filters.narrows else thresholds.best,
     )
     return hits[:MAX_RECALLED]
 
@@ -202,7 +202,7 @@ async def _match(tx: Transaction, question: Question, candidates: list[Candidate
         dates = evidence[candidate.id].dates if candidate.id in evidence else ()
         return structs.replace(candidate, win=wins.get(candidate.id), date=score_dates(times, candidate.at, dates))
 
-    return await each(candidates, matched)
+    return await map_yielding(candidates, matched)
 
 
 async def find_near_duplicates(

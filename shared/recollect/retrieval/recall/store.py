@@ -65,11 +65,11 @@ async def find_candidates(
 
     In a view of the past, with the names, states and conflicts of that moment.
     """
-    only = scope.only
+    filters = scope.filters
     # A filter may leave few of the passages that a common word matches: then every word is searched.
     own_terms, context_terms = (
         (terms, terms)
-        if only.narrows or scope.view.at
+        if filters.narrows or scope.view.at
         else (rarest_terms(terms, MAX_MATCHED), rarest_terms(terms, MAX_CONTEXT_MATCHED))
     )
     if question.vector is None:  # Then only words can find anything.
@@ -82,7 +82,7 @@ async def find_candidates(
         "vector": _half(question.vector),
         "model": question.model,
         "candidates": CANDIDATES,
-        "include_outdated": only.include_outdated or only.status == "outdated",
+        "include_outdated": filters.include_outdated or filters.status == "outdated",
         "named_ids": words.entity_ids,
         "phrases": [phrase.lower() for phrase in words.phrases],
         "first_person": is_first_person(question.text),
@@ -91,7 +91,7 @@ async def find_candidates(
         "assistant_names": ASSISTANT_SPEAKERS,
     }
     dimensions = scope.dimensions(question.model)
-    if only.narrows or scope.view.at is not None:
+    if filters.narrows or scope.view.at is not None:
         narrowed = queries.find_narrowed_candidates.with_types(vector=_vector_type(scope, question.model))
         few = _compared_below(scope, question.model)
         rows = await scope.view.fetch(narrowed, **parameters, few=few, **_filter(scope))
@@ -267,7 +267,9 @@ def _places(groups: Sequence[Sequence[str]]) -> list[int]:
     return [place for place, group in enumerate(groups) for _ in group]
 
 
-async def reload_hits(tx: Transaction, graph: Graph, ranking: Sequence[RankedPassage], only: RecallFilter) -> list[Hit]:
+async def reload_hits(
+    tx: Transaction, graph: Graph, ranking: Sequence[RankedPassage], filters: RecallFilter
+) -> list[Hit]:
     """A cached ranking as hits, in its order, without hits that may no longer be shown."""
     rows = await tx.fetch(
         queries.reload_hits,
@@ -276,24 +278,24 @@ async def reload_hits(tx: Transaction, graph: Graph, ranking: Sequence[RankedPas
         scores=[passage.score for passage in ranking],
         meanings=[passage.meaning for passage in ranking],
         terms=[passage.terms for passage in ranking],
-        status=only.status,
+        status=filters.status,
     )
     return [Hit(**row) for row in rows]
 
 
 def _filter(scope: SearchScope) -> dict[str, Any]:
     """The parameters of the filter."""
-    only = scope.only
+    filters = scope.filters
     return {
-        "fresh_only": only.fresh_only,
-        "kinds": only.kinds,
-        "tags": any_case(only.tags),
-        "about": only.about,
-        "min_importance": only.min_importance,
-        "since": only.since,
-        "until": only.until,
-        "status": only.status,
-        "named": only.named,
+        "fresh_only": filters.fresh_only,
+        "kinds": filters.kinds,
+        "tags": any_case(filters.tags),
+        "about": filters.about,
+        "min_importance": filters.min_importance,
+        "since": filters.since,
+        "until": filters.until,
+        "status": filters.status,
+        "named": filters.named,
         "under": scope.under,
     }
 

@@ -15,7 +15,7 @@ from recollect.graph.passages import rebuild_jobs
 from recollect.jobs import service as jobs
 from recollect.jobs.kinds import known_kind
 from recollect.jobs.model import Job, JobBounds, JobFilter, Status
-from recollect.platform.slots import elsewhere
+from recollect.platform.slots import released_slot
 from recollect.platform.transactions import Transaction
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import paged
@@ -188,7 +188,7 @@ async def _wait_for_end(call: Call, arguments: GetJob) -> Job:
         remaining = deadline - time.monotonic()
         if job.is_finished or remaining <= 0:
             return job
-        async with elsewhere():
+        async with released_slot():
             await asyncio.sleep(min(POLL_SECONDS, remaining))
 
 

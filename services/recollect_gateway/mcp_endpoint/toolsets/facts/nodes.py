@@ -184,14 +184,14 @@ async def create_node(call: Call, arguments: CreateNode) -> Reply:
     fields = _fields(patch)
     async with call.writing(graph) as (tx, revision):
         if arguments.node_type == "Entity":
-            created = await writing.create_entity(tx, revision, text, fields, links, restated=patch)
+            created = await writing.create_entity(tx, revision, text, fields, links, patch=patch)
         else:
             created = await writing.create_fact(
                 tx,
                 revision,
                 _fact(text, fields),
                 links,
-                restated=patch,
+                patch=patch,
                 auto_link=arguments.auto_link,
                 threshold=arguments.semantic_threshold,
             )

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from recollect.errors import ErrorCode, InvalidInput, NotFound, require_none
 from recollect.graph.lineages.model import Version
 from recollect.graph.relations.model import Edge
-from recollect.platform.computing import each
+from recollect.platform.computing import map_yielding
 from recollect.settings import Settings
 from recollect.times import from_milliseconds, milliseconds
 from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments
@@ -130,7 +130,7 @@ def node_out(node: Version, owner_id: str, *, versioned: bool = False) -> NodeOu
 
 async def edges_out(edges: Iterable[Edge]) -> list[EdgeOut]:
     """Relations in the contract's shape."""
-    return await each(edges, _edge_out)
+    return await map_yielding(edges, _edge_out)
 
 
 def _edge_out(e: Edge) -> EdgeOut:

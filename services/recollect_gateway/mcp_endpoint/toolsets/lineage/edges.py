@@ -12,7 +12,7 @@ from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Direction, Walk
 from recollect.memory import exploring, relating
 from recollect.memory.model import EdgeSpec, NamedEdge, Target
-from recollect.platform.computing import each
+from recollect.platform.computing import map_yielding
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, cut_short, paged
 from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, ReadArguments, Reply
@@ -217,7 +217,7 @@ async def traverse(call: Call, arguments: Traverse) -> Reply | Listing:
             max_nodes=arguments.max_nodes or MAX_NODES,
         )
     nodes = [TraversedNode(node_out(node, found.graphs[node.graph_id]), depth) for node, depth in found.nodes]
-    edges = await each(found.links, edge_out)
+    edges = await map_yielding(found.links, edge_out)
 
     def reply(page: list[TraversedNode], cut: str | None) -> Reply:
         left_out = {traversed.node.lineage_id for traversed in nodes[len(page) :]}

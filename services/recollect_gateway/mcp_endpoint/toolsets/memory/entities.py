@@ -8,7 +8,7 @@ from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.nodes.model import EntityNotFound, unique
 from recollect.memory import reading, writing
-from recollect.platform.computing import each
+from recollect.platform.computing import map_yielding
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import cut_short
 from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, ReadArguments, Reply
@@ -169,7 +169,7 @@ async def describe_entity(call: Call, arguments: DescribeEntity) -> Reply | List
         found = await reading.open_nodes(view, [arguments.name])
     if not found.entities:
         raise EntityNotFound(arguments.name)
-    relations = await each(found.relations, relation_out)
+    relations = await map_yielding(found.relations, relation_out)
 
     def reply(page: list[RelationOut], cut: str | None) -> Reply:
         neighbours = unique(end for relation in page for end in (relation.from_, relation.to) if end != arguments.name)

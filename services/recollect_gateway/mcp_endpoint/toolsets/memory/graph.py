@@ -6,7 +6,7 @@ from msgspec import Meta, Struct
 
 from recollect.graph.relations.model import Subgraph
 from recollect.memory import reading
-from recollect.platform.computing import each
+from recollect.platform.computing import map_yielding
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import SubstringQuery
 from recollect_gateway.calls import Call
@@ -19,7 +19,7 @@ from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
     Offset,
     RelationOut,
     entity_out,
-    more,
+    more_note,
     relation_out,
 )
 from recollect_gateway.shapes import Importance, Kind, SoughtName, Tag
@@ -107,10 +107,13 @@ async def open_nodes(call: Call, arguments: OpenNodes) -> Reply:
 
 def _page(found: Subgraph, cut: str | None) -> Reply:
     entities, relations = [*map(entity_out, found.entities)], [*map(relation_out, found.relations)]
-    return Reply(KnowledgeGraph(entities, relations, found.next_offset, cut), note=more(found.next_offset, cut))
+    return Reply(KnowledgeGraph(entities, relations, found.next_offset, cut), note=more_note(found.next_offset, cut))
 
 
 async def _knowledge_graph(found: Subgraph) -> KnowledgeGraph:
     """A subgraph in the official shape."""
-    entities, relations = await each(found.entities, entity_out), await each(found.relations, relation_out)
+    entities, relations = (
+        await map_yielding(found.entities, entity_out),
+        await map_yielding(found.relations, relation_out),
+    )
     return KnowledgeGraph(entities, relations, found.next_offset)

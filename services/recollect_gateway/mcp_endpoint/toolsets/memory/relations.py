@@ -15,7 +15,7 @@ from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
     RelationOut,
     bare,
     done,
-    more,
+    more_note,
     relation_out,
 )
 from recollect_gateway.shapes import Name, RelationType, SoughtName
@@ -92,7 +92,7 @@ async def search_relations(call: Call, arguments: SearchRelations) -> Reply | Li
         found, has_more = await relations.find_relations(view, filter_, offset=arguments.offset, limit=limit)
     return paged(
         [*map(relation_out, found)],
-        lambda rows, next_offset: bare(FoundRelations(rows, next_offset), more(next_offset)),
+        lambda rows, next_offset: bare(FoundRelations(rows, next_offset), more_note(next_offset)),
         limit=arguments.limit,
         offset=arguments.offset,
         next_offset=arguments.offset + limit if has_more else None,

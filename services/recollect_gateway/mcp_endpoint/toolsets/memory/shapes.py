@@ -67,7 +67,7 @@ def done(message: str) -> Reply:
     return Reply(Done(success=True, message=message), message)
 
 
-def more(next_offset: int | None, cut: str | None = None) -> str | None:
+def more_note(next_offset: int | None, cut: str | None = None) -> str | None:
     """How to get the rest of a list that was cut, or of the relations that belong to its one row."""
     notes = [f"Not all {cut} of it: give a limit for all."] if cut is not None else []
     notes += [f"More follow: offset={next_offset}."] if next_offset is not None else []

@@ -10,7 +10,7 @@ from recollect.graph.relations import service as relations
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
 from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, ReadArguments, Reply
-from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import bare, cut_note, more
+from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import bare, cut_note, more_note
 
 MAX_TYPES = 1_000
 """Types of a graph that are listed, on all pages together, at most."""
@@ -93,7 +93,7 @@ def _types(counts: list[tuple[str, int]], arguments: ListTypes) -> Reply | Listi
 
     def reply(rows: list[TypeCount], next_offset: int | None) -> Reply:
         page_cut = cut if next_offset is None else None
-        return bare(TypeCounts(rows, next_offset, page_cut), more(next_offset) or cut_note(page_cut))
+        return bare(TypeCounts(rows, next_offset, page_cut), more_note(next_offset) or cut_note(page_cut))
 
     rows = [TypeCount(kind, count) for kind, count in listed[offset:end]]
     return paged(rows, reply, limit=arguments.limit, offset=offset, next_offset=end if len(listed) > end else None)

@@ -8,7 +8,7 @@ from recollect.graph.nodes.model import unique
 from recollect.graph.relations.model import Direction, Walk
 from recollect.graph.traversal import service as traversal
 from recollect.graph.traversal.model import NamedPaths, Paths, PathSearch
-from recollect.platform.computing import Slices, each
+from recollect.platform.computing import Slices, map_yielding
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, cut_short, paged
 from recollect_gateway.mcp_endpoint.tool import Listing, ReadArguments, Reply
@@ -21,7 +21,7 @@ from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
     bare,
     cut_note,
     entity_out,
-    more,
+    more_note,
     relation_out,
 )
 from recollect_gateway.shapes import Name, RelationType, SoughtName
@@ -151,14 +151,17 @@ async def get_neighbors(call: Call, arguments: GetNeighbors) -> Reply | Listing:
             offset=arguments.offset,
             limit=arguments.limit or PAGE_ROWS,
         )
-    entities, relations = await each(found.entities, entity_out), await each(found.relations, relation_out)
+    entities, relations = (
+        await map_yielding(found.entities, entity_out),
+        await map_yielding(found.relations, relation_out),
+    )
     neighbours = unique(end for relation in relations for end in (relation.from_, relation.to) if end != arguments.name)
 
     def reply(page: list[str], next_offset: int | None) -> Reply:
         names = {*page, arguments.name}
         page_entities = [entity for entity in entities if entity.name in names]
         page_relations = [relation for relation in relations if {relation.from_, relation.to} <= names]
-        return Reply(Neighbors(page_entities, page_relations, next_offset), note=more(next_offset))
+        return Reply(Neighbors(page_entities, page_relations, next_offset), note=more_note(next_offset))
 
     return paged(neighbours, reply, limit=arguments.limit, offset=arguments.offset, next_offset=found.next_offset)
 
@@ -172,8 +175,8 @@ async def extract_subgraph(call: Call, arguments: ExtractSubgraph) -> Reply | Li
             depth=arguments.depth,
             max_nodes=arguments.limit or PAGE_ROWS,
         )
-    entities = await each(found.subgraph.entities, entity_out)
-    relations = await each(found.subgraph.relations, relation_out)
+    entities = await map_yielding(found.subgraph.entities, entity_out)
+    relations = await map_yielding(found.subgraph.relations, relation_out)
 
     def reply(page: list[EntityOut], cut: str | None) -> Reply:
         left_out = {entity.name for entity in entities[len(page) :]}

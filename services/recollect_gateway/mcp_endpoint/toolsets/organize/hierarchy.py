@@ -7,11 +7,11 @@ from msgspec import Meta, Struct
 from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.hierarchy.model import EntityPage, PageRequest
 from recollect.graph.relations.model import Subgraph
-from recollect.platform.computing import each
+from recollect.platform.computing import map_yielding
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged, paged_graph
 from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, ReadArguments, Reply
-from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import Limit, Offset, bare, more
+from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import Limit, Offset, bare, more_note
 from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import (
     EntityName,
     OrganizedEntities,
@@ -119,8 +119,8 @@ async def get_subtree(call: Call, arguments: Around) -> Reply | Listing:
 
 async def _entities(arguments: Paged, found: EntityPage) -> Reply | Listing:
     return paged(
-        await each(found.entities, organized),
-        lambda rows, next_offset: bare(OrganizedEntities(rows, next_offset), more(next_offset)),
+        await map_yielding(found.entities, organized),
+        lambda rows, next_offset: bare(OrganizedEntities(rows, next_offset), more_note(next_offset)),
         limit=arguments.limit,
         offset=arguments.offset,
         next_offset=found.next_offset,
@@ -129,4 +129,4 @@ async def _entities(arguments: Paged, found: EntityPage) -> Reply | Listing:
 
 def _subtree(found: Subgraph, _: str | None) -> Reply:
     entities, relations = [*map(organized, found.entities)], [*map(organized_relation, found.relations)]
-    return Reply(Subtree(entities, relations, found.next_offset), note=more(found.next_offset))
+    return Reply(Subtree(entities, relations, found.next_offset), note=more_note(found.next_offset))

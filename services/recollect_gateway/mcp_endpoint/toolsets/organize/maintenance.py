@@ -18,7 +18,7 @@ from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
 from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets import jobs
-from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import MAX_BATCH, bare, more
+from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import MAX_BATCH, bare, more_note
 from recollect_gateway.parsing import utc
 from recollect_gateway.shapes import Importance, Tag
 
@@ -178,7 +178,7 @@ async def find_duplicates(call: Call, arguments: FindDuplicates) -> Reply | List
         found = await duplicates.list_groups(tx, search, groups, offset=offset, limit=limit)
     return paged(
         found.groups,
-        lambda rows, next_offset: bare(Duplicates(rows, next_offset), more(next_offset)),
+        lambda rows, next_offset: bare(Duplicates(rows, next_offset), more_note(next_offset)),
         limit=arguments.limit,
         offset=offset,
         next_offset=offset + limit if found.more else None,
@@ -204,7 +204,7 @@ async def compress_graph(call: Call, arguments: CompressGraph) -> Reply:
             return Reply(_compression_by_job(job), note=f"{jobs.wait_hint(job)}.", job=job)
         search = await duplicates.open_search(view, threshold=arguments.threshold, proposed=False)
     groups = await call.compute(search.groups(), advice=f"Raise the threshold, or {STEP_BY_STEP}.")
-    async with call.changing(arguments.graph, keep=not arguments.dry_run) as tx:
+    async with call.changing(arguments.graph, commit=not arguments.dry_run) as tx:
         result = await duplicates.merge_found(tx, search, call.operation, groups)
     return Reply(_compression(result), note="There are more: call again." if result.more else None)
 
@@ -245,7 +245,7 @@ async def validate_graph(call: Call, arguments: ValidateGraph) -> Reply | Listin
         errors = [_issue(issue, ERRORS) for issue in page if issue.fault in ERRORS]
         warnings = [_issue(issue, WARNINGS) for issue in page if issue.fault in WARNINGS]
         last_note = f"Not told one by one: {unlisted} more, of kinds of which there are many." if unlisted else None
-        note = last_note if next_offset is None else more(next_offset)
+        note = last_note if next_offset is None else more_note(next_offset)
         return Reply(Validation(not error_count, errors, warnings, summary, next_offset), note=note)
 
     return paged(

@@ -10,14 +10,14 @@ from msgspec import Meta, Struct
 
 from recollect.graph.relations.model import Subgraph
 from recollect.memory import reading
-from recollect.platform.computing import each
+from recollect.platform.computing import map_yielding
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import BooleanQuery, DateQuery, FuzzyQuery, RankedHit, RankedQuery, SubstringQuery
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged, paged_graph
 from recollect_gateway.mcp_endpoint.tool import Listing, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.memory.graph import OpenNodes, ReadGraph
-from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import Limit, Offset, bare, more
+from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import Limit, Offset, bare, more_note
 from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import (
     OrganizedEntity,
     OrganizedRelation,
@@ -176,7 +176,7 @@ async def search_nodes_ranked(call: Call, arguments: SearchNodesRanked) -> Reply
         found = await search.search_ranked(view, query)
     return paged(
         [*map(_ranked_result, found.hits)],
-        lambda rows, next_offset: bare(RankedResults(rows, next_offset), more(next_offset)),
+        lambda rows, next_offset: bare(RankedResults(rows, next_offset), more_note(next_offset)),
         limit=arguments.limit,
         offset=arguments.offset,
         next_offset=found.next_offset,
@@ -234,11 +234,14 @@ def _page(
 ) -> Reply | Listing:
     def reply(page: Subgraph, cut: str | None) -> Reply:
         entities, relations = [*map(organized, page.entities)], [*map(organized_relation, page.relations)]
-        return Reply(FoundGraph(entities, relations, page.next_offset, cut), note=more(page.next_offset, cut))
+        return Reply(FoundGraph(entities, relations, page.next_offset, cut), note=more_note(page.next_offset, cut))
 
     return paged_graph(found, reply, limit=arguments.limit, offset=arguments.offset)
 
 
 async def _graph(found: Subgraph) -> Reply:
-    entities, relations = await each(found.entities, organized), await each(found.relations, organized_relation)
-    return Reply(FoundGraph(entities, relations, found.next_offset), note=more(found.next_offset))
+    entities, relations = (
+        await map_yielding(found.entities, organized),
+        await map_yielding(found.relations, organized_relation),
+    )
+    return Reply(FoundGraph(entities, relations, found.next_offset), note=more_note(found.next_offset))

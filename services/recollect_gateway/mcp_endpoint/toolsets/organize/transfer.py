@@ -119,7 +119,7 @@ async def export_graph(call: Call, arguments: ExportGraph) -> Reply:
     async with call.reading(arguments.graph, arguments.as_of) as view:
         if not view.is_there:
             return _exported(arguments.format, exports.empty(arguments.format), 0, 0)
-        export = await exports.export_of(view, arguments.format, only=selection)
+        export = await exports.export_of(view, arguments.format, selection=selection)
         item_count = export.snapshot.entities + export.snapshot.relations
         text = None
         if selection != ExportSelection() or item_count <= call.settings.max_reply_items:
@@ -141,7 +141,7 @@ async def start_export(call: Call, arguments: StartExport) -> Reply:
     async with call.transaction() as tx:
         name = call.graph_name(arguments.graph)
         export = await exports.open_export(
-            tx, name, arguments.format, only=_selection(arguments.filter), as_of=arguments.as_of
+            tx, name, arguments.format, selection=_selection(arguments.filter), as_of=arguments.as_of
         )
         job = await file_jobs.start_export(tx, export, JobBounds.of(call.settings))
     return started_job(job, note=output_hint(job))
@@ -164,7 +164,7 @@ async def import_graph(call: Call, arguments: ImportGraph) -> Reply:
     if not arguments.dry_run:
         transfer.require_sound(problems, field="data")
     result = ImportResult(problems=tuple(problems))
-    async with call.writing(arguments.graph, keep=not arguments.dry_run) as (tx, revision):
+    async with call.writing(arguments.graph, commit=not arguments.dry_run) as (tx, revision):
         result += await transfer.import_items(tx, revision, items, Strategy(arguments.merge_strategy))
         if not arguments.dry_run:
             transfer.require_sound(result.problems, field="data")

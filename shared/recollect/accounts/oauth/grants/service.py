@@ -41,7 +41,7 @@ from recollect.accounts.oauth.grants.store import AccessRecord, RefreshRecord
 from recollect.accounts.people.model import Membership
 from recollect.caller import ROLE_SCOPES, Caller, Rates
 from recollect.errors import ErrorCode, NotFound, TenantSuspended, Unauthenticated
-from recollect.peppers import found_under, hashes_under
+from recollect.peppers import find_under_any_secret, hashes_under
 from recollect.platform.db import Database
 from recollect.platform.transactions import Session, Transaction
 
@@ -88,10 +88,12 @@ async def find_tenant(db: Database, secret: str, *, pepper: bytes) -> UUID | Non
         return None
 
     async def find(session: Session) -> UUID | None:
-        return await found_under(pepper, lambda accepted: store.find_tenant(session, hash_secret(secret, accepted)))
+        return await find_under_any_secret(
+            pepper, lambda accepted: store.find_tenant(session, hash_secret(secret, accepted))
+        )
 
     return await db.find_in_any_cell(
-        secret, find, held_as=lambda: hashes_under(pepper, lambda accepted: hash_secret(secret, accepted))
+        secret, find, stored_hashes=lambda: hashes_under(pepper, lambda accepted: hash_secret(secret, accepted))
     )
 
 
@@ -100,7 +102,7 @@ async def present_code(tx: Transaction, code: str, client_id: str, *, pepper: by
 
     A code that was used before ends its grant.
     """
-    record = await found_under(pepper, lambda accepted: store.hold_code(tx, hash_secret(code, accepted)))
+    record = await find_under_any_secret(pepper, lambda accepted: store.hold_code(tx, hash_secret(code, accepted)))
     if record is None or record.presented.standing.client_id != client_id:
         return None
     standing = record.presented.standing
@@ -126,7 +128,7 @@ async def present_refresh(
 
     A token that was used before, and longer ago than the grace window, ends its grant.
     """
-    record = await found_under(
+    record = await find_under_any_secret(
         pepper, lambda accepted: store.hold_refresh_token(tx, hash_secret(token, accepted), grace=times.grace)
     )
     if record is None or record.standing.client_id != client_id:
@@ -157,12 +159,12 @@ async def authenticate(db: Database, secret: str, *, resource: str | None, peppe
     """
 
     async def find(session: Session) -> AccessRecord | None:
-        return await found_under(
+        return await find_under_any_secret(
             pepper, lambda accepted: store.find_access_token(session, hash_secret(secret, accepted))
         )
 
     record = await db.find_in_any_cell(
-        secret, find, held_as=lambda: hashes_under(pepper, lambda accepted: hash_secret(secret, accepted))
+        secret, find, stored_hashes=lambda: hashes_under(pepper, lambda accepted: hash_secret(secret, accepted))
     )
     if record is None or record.revoked_at is not None or record.expires_at <= datetime.now(UTC):
         raise Unauthenticated(REFUSAL)
@@ -176,7 +178,9 @@ async def authenticate(db: Database, secret: str, *, resource: str | None, peppe
 async def introspect(tx: Transaction, token: str, client_id: str, *, pepper: bytes) -> TokenFacts | None:
     """The facts about a token of this client that has not ended; None for every other token."""
     kind = TokenKind(kind_of(token) or "")
-    found = await found_under(pepper, lambda accepted: store.find_facts(tx, kind, hash_secret(token, accepted)))
+    found = await find_under_any_secret(
+        pepper, lambda accepted: store.find_facts(tx, kind, hash_secret(token, accepted))
+    )
     if found is None or found[0].client_id != client_id:
         return None
     facts, role = found
