@@ -235,9 +235,11 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """The request is whole."""
+        """The request is complete. Read on, so that the end of the connection is noticed while it is served."""
         self._report(Awaited.NOTHING)
         super().on_message_complete()
+        if not self.pipeline:  # A large body has uvicorn stop reading until the application asks for more: it need not.
+            self.flow.resume_reading()
 
     # What uvicorn calls
 
