@@ -6,12 +6,13 @@ one revision, whatever is written meanwhile, because rows carry their revisions.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 from uuid import UUID
 
 import msgspec
+from msgspec import Struct, field
 
 from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, named
@@ -40,13 +41,12 @@ _FIRST = UUID(int=0)
 _ORDER = tuple(Stage)
 
 
-@dataclass(frozen=True, slots=True)
-class Export:
-    """What to export, and in which format."""
+class Export(Struct, frozen=True):
+    """What to export, and in which format. A job stores it as JSON: the names there stay as they are."""
 
     snapshot: Snapshot
     format: str
-    selection: ExportSelection = field(default_factory=ExportSelection)
+    selection: ExportSelection = field(name="only", default_factory=ExportSelection)
 
     @property
     def facts_left_out(self) -> int:

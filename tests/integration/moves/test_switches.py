@@ -176,7 +176,7 @@ async def test_of_a_tenant_that_nobody_calls_a_worker_ends_it(
         await switches.end(worker)
         assert await places(two_cells, tenant) == ["departed", "here"]
         assert await cell_of(two_cells, tenant) == AWAY
-        monkeypatch.setattr(switches, "reached", None)
+        monkeypatch.setattr(switches, "session_in_cell", None)
         await switches.end(worker)
 
 
