@@ -146,7 +146,7 @@ def owner_url(postgres: LocalPostgres, database_url: str) -> str:
 def settings(database_url: str, owner_url: str, redis_url: str) -> Settings:
     """Settings for both servers, free of the machine's environment, with the embedder that costs tests the least.
 
-    A busy machine may take longer to connect than a caller would wait.
+    A busy machine may take longer to connect, or to answer, than a caller would wait.
     """
     for name in [name for name in os.environ if name.startswith("RECOLLECT_")]:
         del os.environ[name]
@@ -158,6 +158,7 @@ def settings(database_url: str, owner_url: str, redis_url: str) -> Settings:
         drain_seconds=0,  # Nothing stands in front of the gateways of tests; tests of it set it.
         access_log=False,  # A line for each of the run's requests; tests of it have it on.
         database_acquire_seconds=MAX_WAIT_SECONDS,
+        redis_timeout_seconds=5,
         bulk_share_beside_calls=1,  # No test's worker rests beside another test's calls.
         failed_keys_per_minute=1_000_000,  # All tests have one address, and some try many keys.
         remember_callers_seconds=0,  # Many tests change what callers may behind a gateway's back.

@@ -62,6 +62,7 @@ async def test_one_trace_from_the_client_to_the_job(
     systems = {item.value.string_value for span in below_tool for item in span.attributes if item.key in DB_SYSTEMS}
     assert systems == {"postgresql", "redis"}
     assert any(job.span_id.hex() in ancestors(spans, span) for span in spans.values())
+    assert [span.name for span in spans.values() if span.status.code == span.status.STATUS_CODE_ERROR] == []
     assert SECRET_TEXT.encode() not in collector.raw
     assert_conventions(spans, tool, job, caller)
     [http] = [span for span in collector.spans if span.name == "POST /mcp"]

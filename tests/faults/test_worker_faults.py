@@ -112,8 +112,10 @@ async def test_an_embedder_that_comes_back_is_used_again(
     await remember(db, caller, "Alice")
     with working(away, tmp_path) as worker:
         await asyncio.to_thread(worker.wait_for, "passages not embedded, will be tried again", times=2)
-        [reason] = {line["reason"] for line in worker.lines("passages not embedded, will be tried again")}
-        assert reason == "The embedder cannot be reached (ConnectError)."
+        failures = worker.lines("passages not embedded, will be tried again")
+        assert {line["tenant"]: line["reason"] for line in failures} == {
+            str(caller.tenant_id): "The embedder cannot be reached (ConnectError)."
+        }
     with working(remote, tmp_path):
         assert await embedded_within(owner, caller)
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import structlog
 
-from recollect.errors import RecollectError
+from recollect.errors import ErrorCode, NotFound, RecollectError
 
 log = structlog.get_logger(__name__)
 
@@ -25,6 +25,8 @@ class Attempt:
     ) -> bool:
         """True if an error was handled. A cancellation is passed on."""
         match error:
+            case NotFound(code=ErrorCode.TENANT_NOT_FOUND):  # A wake-up outlives an erasure and a move.
+                log.info("the tenant is not here any more", **self._fields)
             case RecollectError():
                 log.warning(self._message, **self._fields, reason=str(error))
             case Exception():

@@ -14,6 +14,7 @@ import structlog
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from recollect.platform.scripts import Script
 from recollect.settings.cells import HOME
 
 TELL_SECONDS = 0.5
@@ -64,7 +65,7 @@ class PresenceTeller:
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._script, self._cell_of, self._clock = redis.register_script(_TELL), cell_of, clock
+        self._script, self._cell_of, self._clock = Script(redis, _TELL), cell_of, clock
         self._pending = dict[str, dict[UUID, float]]()
         self._next_at = 0.0
         self._sending: asyncio.Task[None] | None = None
@@ -104,7 +105,7 @@ class Presence:
     """The tenants of a cell whose calls any gateway has served a moment ago, for a worker of that cell."""
 
     def __init__(self, redis: Redis, cell: str = HOME, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._script, self._cell, self._clock = redis.register_script(_LOOK), cell, clock
+        self._script, self._cell, self._clock = Script(redis, _LOOK), cell, clock
         self._tenants = frozenset[bytes]()
         self._valid_until = 0.0
 

@@ -13,6 +13,7 @@ from limits.aio.storage.redis.bridge import RedisBridge
 from redis.asyncio import Redis
 
 from recollect.platform.rate_limits.model import RateDecision, RateLimit, SlidingWindow
+from recollect.platform.scripts import Script
 
 _SCRIPT = f"""
 local acquire = function(KEYS, ARGV)
@@ -45,7 +46,7 @@ class SharedWindows:
     """The windows of all limits, by their subjects."""
 
     def __init__(self, redis: Redis) -> None:
-        self._script = redis.register_script(_SCRIPT)  # It loads itself where Redis has forgotten it.
+        self._script = Script(redis, _SCRIPT)
 
     async def ask(self, limits: Sequence[RateLimit], *, take: bool) -> RateDecision:
         """What is left of these limits; with `take`, after the request was counted for all of them or none.

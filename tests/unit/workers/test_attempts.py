@@ -1,0 +1,48 @@
+"""What the failure of one tenant's turn says, and which failures it takes."""
+
+import asyncio
+from uuid import uuid4
+
+import pytest
+from structlog.testing import capture_logs
+
+from recollect.errors import ErrorCode, NotFound, Unavailable
+from recollect_workers.attempts import Attempt
+
+TENANT = uuid4()
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (
+            Unavailable("The embedder cannot be reached."),
+            {
+                "log_level": "warning",
+                "event": "nothing done, will be tried again",
+                "reason": "The embedder cannot be reached.",
+            },
+        ),
+        (
+            NotFound("There is no such tenant any more.", code=ErrorCode.TENANT_NOT_FOUND),
+            {"log_level": "info", "event": "the tenant is not here any more"},
+        ),
+    ],
+)
+def test_what_a_failure_says(error: Exception, line: dict[str, str]) -> None:
+    with capture_logs() as logs, Attempt("nothing done", TENANT):
+        raise error
+    assert logs == [{"tenant": str(TENANT), **line}]
+
+
+def test_what_was_not_expected_comes_with_its_traceback() -> None:
+    fault = ValueError("a fault")
+    with capture_logs() as logs, Attempt("nothing done", TENANT, graph="g"):
+        raise fault
+    [line] = logs
+    assert (line["log_level"], line["exc_info"], line["graph"]) == ("error", fault, "g")
+
+
+def test_a_cancellation_is_passed_on() -> None:
+    with pytest.raises(asyncio.CancelledError), Attempt("nothing done", TENANT):
+        raise asyncio.CancelledError
