@@ -27,7 +27,7 @@ from recollect_operator.shapes import (
 TenantInErasure = Annotated[UUID, PathParameter(description="Id of the tenant to erase")]
 ReceiptInPath = Annotated[UUID, PathParameter(description="Id of the receipt")]
 OfSlug = Annotated[str | None, QueryParameter(max_length=63, description="Only of tenants that had this slug")]
-OfCell = Annotated[str, QueryParameter(max_length=32, description="The name of the cell")]
+OfCell = Annotated[str, QueryParameter(max_length=32, description="Name of the cell that is queried")]
 OfSubject = Annotated[
     str | None, QueryParameter(max_length=300, description="Only acts on this subject, such as `tenant:acme`")
 ]
@@ -90,7 +90,7 @@ class ErasureReceiptController(Controller):
     async def read_receipt(
         self, operator: NamedDependency[Operator], receipt_id: ReceiptInPath, cell: OfCell = HOME
     ) -> ErasureReceiptBody:
-        """Return a receipt."""
+        """Return the receipt of an erased tenant."""
         return receipt_body(await deletions.get_receipt(operator, receipt_id))
 
     @get(

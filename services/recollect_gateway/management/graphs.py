@@ -26,7 +26,10 @@ from recollect_gateway.validation import valid_body
 AnyRequest = Request[Caller, Any, State]
 Cursor = Annotated[
     str,
-    QueryParameter(pattern=f"^[A-Za-z0-9_@-]{{0,128}}{END}", description="Only graphs whose names come after this one"),
+    QueryParameter(
+        pattern=f"^[A-Za-z0-9_@-]{{0,128}}{END}",
+        description="`next_cursor` of the previous page: only graphs whose names come after this one",
+    ),
 ]
 _OF_POLICY = (
     "What happens when a writer has not read the newest version: `lww` (the last write wins) or `manual` (both "

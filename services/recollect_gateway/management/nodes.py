@@ -35,9 +35,15 @@ from recollect_gateway.parsing import check_text
 
 T = TypeVar("T")
 AnyRequest = Request[Caller, Any, State]
-Kinds = Annotated[list[str] | None, QueryParameter(max_items=50, description="Only of one of these kinds")]
+Kinds = Annotated[
+    list[str] | None,
+    QueryParameter(max_items=50, description="Only of this type; repeat the parameter to allow several types"),
+]
 Tags = Annotated[
-    list[str] | None, QueryParameter(max_items=50, description="Only with one of these tags, ignoring case")
+    list[str] | None,
+    QueryParameter(
+        max_items=50, description="Only with this tag, ignoring case; repeat the parameter to allow several tags"
+    ),
 ]
 StatusFilter = Annotated[
     Literal["active", "outdated", "archived"] | None, QueryParameter(description="Only with this status")
@@ -45,9 +51,15 @@ StatusFilter = Annotated[
 Prefix = Annotated[
     str, QueryParameter(max_length=512, description="Only entities whose name has this prefix, ignoring case")
 ]
-Types = Annotated[list[str] | None, QueryParameter(max_items=50, description="Only relations of one of these types")]
+Types = Annotated[
+    list[str] | None,
+    QueryParameter(
+        max_items=50, description="Only relations of this type; repeat the parameter to allow several types"
+    ),
+]
 Directions = Annotated[
-    Direction, QueryParameter(description="Only relations that start at the node, or only those that end at it")
+    Direction,
+    QueryParameter(description="`outgoing` (relations that start at the node), `incoming` (that end at it) or `both`"),
 ]
 
 

@@ -64,7 +64,9 @@ Policy = Annotated[
     ),
 ]
 Kind = Annotated[str | None, QueryParameter(description="Only entities and facts of this type")]
-AnyTag = Annotated[list[str] | None, QueryParameter(description="Only those with one of these tags")]
+AnyTag = Annotated[
+    list[str] | None, QueryParameter(description="Only those with this tag; repeat the parameter to allow several")
+]
 Since = Annotated[datetime | None, QueryParameter(description="Only those last changed at or after this time")]
 Until = Annotated[datetime | None, QueryParameter(description="Only those last changed at or before this time")]
 

@@ -30,11 +30,10 @@ from recollect_gateway.management.times import require_written_times
 from recollect_gateway.parsing import check_text
 
 AnyRequest = Request[Caller, Any, State]
-Since = Annotated[
-    datetime | None,
-    QueryParameter(
-        name="from", description="Start of the range: hours from that of this time on. Default: a day before `to`"
-    ),
+_OF_SINCE = "Start of the range: hours from that of this time on. Default: a day before `to`"
+Since = Annotated[datetime | None, QueryParameter(name="from", description=_OF_SINCE)]
+SeriesSince = Annotated[
+    datetime | None, QueryParameter(name="from", description=f"{_OF_SINCE}; 30 days before it if `per` is `day`")
 ]
 Until = Annotated[
     datetime | None,
@@ -43,7 +42,13 @@ Until = Annotated[
 Sums = Annotated[
     Per, QueryParameter(description="Return sums for each `hour`, `day` or `month`, or one for the whole range (`all`)")
 ]
-After = Annotated[str | None, QueryParameter(max_length=300, description="`next_cursor` of the previous page")]
+After = Annotated[
+    str | None,
+    QueryParameter(
+        max_length=300,
+        description="`next_cursor` of the previous page, which contains `from` and `to`. Default: the first page",
+    ),
+]
 
 
 OfKind = Annotated[Kind | None, QueryParameter(description="Only tools, resources, routes, or the worker's work")]
@@ -110,7 +115,7 @@ class UsageController(Controller):
         self,
         request: AnyRequest,
         db: NamedDependency[Database],
-        since: Since = None,
+        since: SeriesSince = None,
         until: Until = None,
         per: Steps = "hour",
         kind: OfKind = None,
