@@ -47,9 +47,11 @@ GraphNames = Annotated[
     ),
 ]
 Revision = Annotated[
-    int, Meta(description="Number of the newest revision of the graph, which grows by 1 with each write")
+    int,
+    Meta(description="Number of the graph's newest revision (with `as_of`, at that moment); each write adds 1"),
 ]
-Metadata = Annotated[dict[str, Any], Meta(description="JSON object of the client's own")]
+OF_METADATA = "JSON object that clients define; `dedup` in it configures deduplication"
+Metadata = Annotated[dict[str, Any], Meta(description=OF_METADATA)]
 
 ScopeNames = Annotated[list[str], Meta(description="Scopes that it has: `memory:read`, `memory:write`, `tenant:admin`")]
 Toolsets = Annotated[
@@ -77,4 +79,4 @@ ClientAddress = Annotated[
     Meta(description="IP address of the client (of IPv6 its /64 network); null: not known, as for commands and jobs"),
 ]
 TraceId = Annotated[str | None, Meta(description="Id of the trace of the request; null: no trace was recorded")]
-ActDetails = Annotated[dict[str, Any], Meta(description="Fixed words and numbers about the act, which depend on it")]
+ActDetails = Annotated[dict[str, Any], Meta(description="Further facts about the act, in fixed words and numbers")]

@@ -16,7 +16,15 @@ from recollect.graph.graphs.model import Graph, GraphHead, GraphPatch, NewGraph
 from recollect.platform.db import Database
 from recollect_gateway.errors import ACT_RESPONSES, REPLACE_RESPONSES, RESPONSES, TAGGED_RESPONSES
 from recollect_gateway.guards import mirrors, requires_admin
-from recollect_gateway.management.fields import CreatedAt, CreatedBy, GraphId, GraphInPath, Metadata, Revision
+from recollect_gateway.management.fields import (
+    OF_METADATA,
+    CreatedAt,
+    CreatedBy,
+    GraphId,
+    GraphInPath,
+    Metadata,
+    Revision,
+)
 from recollect_gateway.management.pages import AsOf, Limit, Page, page_of
 from recollect_gateway.parsing import check_text
 from recollect_gateway.preconditions import tagged, unchanged
@@ -42,7 +50,7 @@ NewName = Annotated[
 ]
 NewMetadata = Annotated[
     dict[str, Any],
-    Meta(description="JSON object of the client's own, which replaces the old one", examples=[{"team": "research"}]),
+    Meta(description=f"{OF_METADATA}; it replaces the old one", examples=[{"team": "research"}]),
 ]
 
 

@@ -47,7 +47,7 @@ NewScopes = Annotated[
     list[Scope], Meta(description="Scopes of the key; null: those of its kind", examples=[["memory:read"]])
 ]
 DefaultGraph = Annotated[
-    GraphName, Meta(description="Name or id of the graph of calls that name none; null: the graph `default`")
+    GraphName, Meta(description="Name or id of the graph that calls use if they name none; null: `default`")
 ]
 NewExpiry = Annotated[
     datetime,
@@ -86,7 +86,7 @@ class KeyBody(Struct, frozen=True):
     scopes: ScopeNames
     graphs: GraphIds
     default_graph: Annotated[
-        str | None, Meta(description="Id of the graph of calls that name none; null: the graph `default`")
+        str | None, Meta(description="Id of the graph that calls use if they name none; null: the one named `default`")
     ]
     created_at: CreatedAt
     created_by: CreatedBy
