@@ -66,6 +66,7 @@ from recollect_gateway.management.memories import MemoryController
 from recollect_gateway.management.nodes import NodeController
 from recollect_gateway.management.passages import PassageController
 from recollect_gateway.management.plan import PlanController
+from recollect_gateway.management.schemas import DescribedSchemas
 from recollect_gateway.management.searching import SearchController
 from recollect_gateway.management.sessions import SessionController
 from recollect_gateway.management.tenant import TenantController
@@ -123,6 +124,7 @@ def create_app(settings: Settings, *, offer: Offer = RECOLLECT, on_start: Callab
         before_send=[add_limit_headers, add_allowed_methods, note_route],
         request_max_body_size=settings.max_request_bytes,
         openapi_config=document_config(),
+        plugins=[DescribedSchemas()],
         logging_config=None,
     )
 

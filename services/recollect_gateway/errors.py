@@ -1,14 +1,14 @@
 """The one place that turns errors into HTTP answers: problem details as of RFC 9457."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import structlog
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, MethodNotAllowedException, ValidationException
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.typing import FieldDefinition
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from recollect.errors import ErrorCode, ErrorKind, RecollectError, TooManyRequests
 from recollect_gateway.access_log import note_code
@@ -65,28 +65,40 @@ log = structlog.get_logger(__name__)
 
 
 class Problem(Struct, omit_defaults=True, frozen=True):
-    """Problem details (RFC 9457), with our stable `code` and, where there is one, the `path` in the input."""
+    """Problem details (RFC 9457) with a stable code."""
 
-    type: str
-    title: str
-    status: int
-    detail: str
-    code: str
-    path: str | None = None
+    type: Annotated[str, Meta(description="Always `about:blank`: `code` says what is wrong")]
+    title: Annotated[str, Meta(description="Short text for people, the same for each status")]
+    status: Annotated[int, Meta(description="HTTP status of the response")]
+    detail: Annotated[str, Meta(description="Sentence for people that says what is wrong and what to do")]
+    code: Annotated[str, Meta(description="Stable code for programs, such as `graph_not_found`")]
+    path: Annotated[
+        str | None,
+        Meta(description="Part of the input that is invalid, such as `items.0.text`; omitted if there is none"),
+    ] = None
 
 
 DESCRIPTIONS = {
-    400: "The request is invalid, and nothing was done. `path` names the part that is invalid, if there is one.",
-    401: "The credential is missing or invalid. The response does not say which.",
-    403: "The credential is valid, but its scopes, graphs or toolsets, or the tenant's plan, do not allow this.",
-    404: "It does not exist, or belongs to another tenant. The response does not say which.",
-    409: "The request conflicts with the current state.",
-    412: "The resource does not match `If-Match`: it was changed in the meantime.",
-    413: "The request, or the response to it, is too large.",
-    422: "The `Idempotency-Key` was used for another request.",
-    428: "The request replaces existing values, so it needs `If-Match` with the current ETag.",
-    429: "Too many requests, or too many at once. `Retry-After` says in how many seconds to try again.",
-    503: "A service that Recollect needs is unavailable or busy. Send the same request again after `Retry-After`.",
+    400: "The request is invalid, and nothing was done. `path` names the part that is invalid, if there is one. Codes: "
+    "`invalid_input`, `kind_not_allowed`, `compacted`.",
+    401: "The credential is missing or invalid. The response does not say which. Code: `unauthenticated`.",
+    403: "The credential is valid, but its scopes, graphs or toolsets, or the tenant's plan, do not allow this. Codes: "
+    "`scope_required`, `role_required`, `graph_not_allowed`, `toolset_not_allowed`, `expiry_exceeded`, "
+    "`quota_exceeded`, `tenant_read_only`.",
+    404: "It does not exist, or belongs to another tenant. The response does not say which. The code says what is "
+    "missing. Codes: `not_found`, `graph_not_found`, `node_not_found`, `job_not_found`, `key_not_found` and others.",
+    409: "The request conflicts with the current state. The code says how. Codes: `graph_exists`, `name_taken`, "
+    "`idempotency_conflict`, `idempotency_done` and others.",
+    412: "The resource does not match `If-Match`: it was changed in the meantime. Code: `precondition_failed`.",
+    413: "The request, or the response to it, is too large. Codes: `request_too_large`, `reply_too_large`, "
+    "`too_costly`, `job_storage_full`.",
+    422: "The `Idempotency-Key` was used for another request. Code: `idempotency_mismatch`.",
+    428: "The request replaces existing values, so it needs `If-Match` with the current ETag. Code: "
+    "`precondition_required`.",
+    429: "Too many requests, or too many at once. `Retry-After` says in how many seconds to try again. Codes: "
+    "`rate_limited`, `too_many_concurrent_calls`, `too_many_failures`, `too_many_streams` and others.",
+    503: "A service that Recollect needs is unavailable or busy. Send the same request again after `Retry-After`. "
+    "Codes: `database_unavailable`, `busy`, `draining`, `tenant_moving` and others.",
 }
 _SPECS = {
     status: ResponseSpec(Problem, description=description, media_type=MEDIA_TYPE, generate_examples=False)
@@ -134,7 +146,8 @@ CHANGE_RESPONSES = ACT_RESPONSES | {412: _SPECS[412]}
 REPLACE_RESPONSES = CHANGE_RESPONSES | {428: _SPECS[428]}
 """For a route that replaces one thing as a whole, and needs `If-Match`."""
 
-TAGGED_RESPONSES = RESPONSES | {304: ResponseSpec(None, description="Not modified", generate_examples=False)}
+_UNCHANGED = "The resource is still in the version that `If-None-Match` names. The response has no body."
+TAGGED_RESPONSES = RESPONSES | {304: ResponseSpec(None, description=_UNCHANGED, generate_examples=False)}
 """For a route that answers with one thing and its entity tag."""
 
 

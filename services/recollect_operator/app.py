@@ -17,6 +17,7 @@ from recollect.settings.cells import HOME
 from recollect_gateway.admission import AddressLimits
 from recollect_gateway.errors import problem_response
 from recollect_gateway.failures import FailedKeys
+from recollect_gateway.management.schemas import DescribedSchemas
 from recollect_gateway.methods import add_allowed_methods
 from recollect_gateway.validation import known_parameters
 from recollect_operator.cells import OperatorCells
@@ -60,6 +61,7 @@ def create_app(settings: Settings, *, as_owner: bool = False) -> Litestar:
         before_send=[add_allowed_methods],
         request_max_body_size=MAX_BODY_BYTES,
         openapi_config=document_config(),
+        plugins=[DescribedSchemas()],
         logging_config=None,
     )
 

@@ -23,7 +23,7 @@ class CellController(Controller):
     path = "/cells"
     tags = ("cells",)
 
-    @get("/", responses=RESPONSES, summary="List cells")
+    @get("/", responses=RESPONSES, response_description="All cells of the deployment.", summary="List cells")
     async def list_cells(self, request: AnyRequest, state: State) -> Page[CellBody]:
         """List all cells on one page, the home cell first.
 

@@ -7,7 +7,7 @@ from typing import Any
 from litestar import Request, Router
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
-from litestar.openapi.spec import Components, SecurityScheme
+from litestar.openapi.spec import Components, SecurityScheme, Tag
 
 from recollect import __version__
 from recollect_gateway.errors import EXAMPLES as PROBLEMS
@@ -15,6 +15,29 @@ from recollect_gateway.errors import MEDIA_TYPE
 from recollect_gateway.management.document_headers import with_headers
 
 _JSON = "application/json"
+
+_ABOUT = "\n\n".join(
+    (
+        "Manage tenants and plans as the operator of the service.",
+        "**Errors** are problem details (RFC 9457) with a stable `code`. Besides the responses that an operation "
+        "lists, any request may get 405, 408, 421, 431 or 500, in the same form.",
+        "**Lists** are paginated. To get the next page, pass `next_cursor` as `cursor`, with the same filters. It is "
+        "null on the last page.",
+        "**Changes.** Send the `ETag` of a tenant as `If-None-Match` to read it only if it has changed, and as "
+        "`If-Match` to change it only if nobody else has changed it. Creating a tenant a second time is refused; any "
+        "other request may be sent again.",
+        "**Values.** Ids are UUIDs. Times are in RFC 3339 and UTC. Unknown fields and parameters of requests are "
+        "refused.",
+    )
+)
+
+TAGS = {
+    "tenants": "Tenants: create, read, suspend, resume, delete and restore them.",
+    "plans": "Limits of what tenants may store and request.",
+    "erasures": "Erasures of tenants with their receipts, and the log of operators.",
+    "cells": "PostgreSQL clusters of the deployment.",
+}
+"""The descriptions of the tags that group the operations."""
 
 
 class OperatorDocument(JsonRenderPlugin):
@@ -33,12 +56,15 @@ class OperatorDocument(JsonRenderPlugin):
 
 def document_config() -> OpenAPIConfig:
     """The configuration of the document, which anybody who reaches the port may read: it is the same everywhere."""
-    key = SecurityScheme(type="http", scheme="bearer", description="An operator's key (`rcl_operator_…`).")
+    key = SecurityScheme(
+        type="http", scheme="bearer", description="An operator's key, sent as `Authorization: Bearer rcl_operator_…`."
+    )
     return OpenAPIConfig(
         title="Recollect operator API",
         version=__version__,
         use_handler_docstrings=True,
-        description="Manage tenants and plans as the operator of the service. Errors are problem details (RFC 9457).",
+        description=_ABOUT,
+        tags=[Tag(name, description) for name, description in TAGS.items()],
         openapi_router=Router("/operator/v1/openapi.json", route_handlers=[], include_in_schema=False),
         render_plugins=[OperatorDocument()],
         components=Components(security_schemes={"operatorKey": key}),

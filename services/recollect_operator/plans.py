@@ -1,11 +1,11 @@
 """/operator/v1/plans: the limits of what tenants may store and request."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from litestar import Controller, Request, get, put
 from litestar.datastructures import State
 from litestar.di import NamedDependency
-from litestar.params import FromPath, JSONBody
+from litestar.params import JSONBody, PathParameter
 
 from recollect.accounts.plans import service as plans
 from recollect.platform.operator_sessions import Operator
@@ -18,6 +18,9 @@ from recollect_operator.identity import OperatorIdentity
 from recollect_operator.shapes import ChangePlan, PlanTermsBody, plan_body
 
 AnyRequest = Request[OperatorIdentity, Any, State]
+PlanInPath = Annotated[
+    str, PathParameter(description="Name of the plan, 1 to 63 of the characters a-z, 0-9 and -, and no - at its ends")
+]
 
 
 class PlanTermsController(Controller):
@@ -26,18 +29,24 @@ class PlanTermsController(Controller):
     path = "/plans"
     tags = ("plans",)
 
-    @get("/", responses=RESPONSES, summary="List plans")
+    @get("/", responses=RESPONSES, response_description="All plans of the deployment.", summary="List plans")
     async def list_plans(self, operator: NamedDependency[Operator]) -> Page[PlanTermsBody]:
         """List all plans, sorted by name, on one page: operators create them by hand."""
         return Page([plan_body(plan) for plan in await plans.list_plans(operator)], None)
 
-    @put("/{name:str}", responses=RESPONSES, summary="Create or change a plan", before_request=valid_body(ChangePlan))
+    @put(
+        "/{name:str}",
+        responses=RESPONSES,
+        response_description="The plan with all its limits.",
+        summary="Create or change a plan",
+        before_request=valid_body(ChangePlan),
+    )
     async def set_plan(
         self,
         request: AnyRequest,
         operator: NamedDependency[Operator],
         state: State,
-        name: FromPath[str],
+        name: PlanInPath,
         data: JSONBody[ChangePlan],
     ) -> PlanTermsBody:
         """Create a plan or change its limits. Omitted limits stay.

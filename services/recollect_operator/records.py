@@ -5,7 +5,7 @@ from uuid import UUID
 
 from litestar import Controller, get, post
 from litestar.di import NamedDependency
-from litestar.params import FromPath, QueryParameter
+from litestar.params import PathParameter, QueryParameter
 
 from recollect.accounts.deletions import service as deletions
 from recollect.accounts.deletions.model import StepOutcome
@@ -24,8 +24,10 @@ from recollect_operator.shapes import (
     receipt_body,
 )
 
+TenantInErasure = Annotated[UUID, PathParameter(description="Id of the tenant to erase")]
+ReceiptInPath = Annotated[UUID, PathParameter(description="Id of the receipt")]
 OfSlug = Annotated[str | None, QueryParameter(max_length=63, description="Only of tenants that had this slug")]
-OfCell = Annotated[str, QueryParameter(max_length=32, description="The name of the cell")]
+OfCell = Annotated[str, QueryParameter(max_length=32, description="Name of the cell that is queried")]
 OfSubject = Annotated[
     str | None, QueryParameter(max_length=300, description="Only acts on this subject, such as `tenant:acme`")
 ]
@@ -37,8 +39,14 @@ class ErasureReceiptController(Controller):
     path = "/"
     tags = ("erasures",)
 
-    @post("/erasures/{tenant_id:uuid}", responses=RESPONSES, summary="Continue an erasure", status_code=200)
-    async def advance(self, operator: NamedDependency[Operator], tenant_id: FromPath[UUID]) -> ErasureBody:
+    @post(
+        "/erasures/{tenant_id:uuid}",
+        responses=RESPONSES,
+        response_description="The state of the erasure and, at its end, the receipt.",
+        summary="Continue an erasure",
+        status_code=200,
+    )
+    async def advance(self, operator: NamedDependency[Operator], tenant_id: TenantInErasure) -> ErasureBody:
         """Do one step of an erasure, which takes a second or two. Repeat the request until the state is `erased`.
 
         The response is 409 `tenant_not_deleted` if the tenant's grace period is not over, or there is no such tenant.
@@ -48,7 +56,13 @@ class ErasureReceiptController(Controller):
             return ErasureBody("more" if outcome is StepOutcome.MORE else "busy", None)
         return ErasureBody("erased", receipt_body(await deletions.finish_erasure(operator, tenant_id)))
 
-    @post("/statistics", responses=RESPONSES, summary="Recompute the statistics", status_code=200)
+    @post(
+        "/statistics",
+        responses=RESPONSES,
+        response_description="The tables whose statistics were not recomputed.",
+        summary="Recompute the statistics",
+        status_code=200,
+    )
     async def renew_statistics(self, operator: NamedDependency[Operator], cell: OfCell = HOME) -> StatisticsBody:
         """Recompute the planner's statistics, which contain pieces of erased content until then.
 
@@ -56,7 +70,7 @@ class ErasureReceiptController(Controller):
         """
         return StatisticsBody(await tenants.forget_statistics(operator))
 
-    @get("/receipts", responses=RESPONSES, summary="List receipts")
+    @get("/receipts", responses=RESPONSES, response_description="A page of receipts.", summary="List receipts")
     async def list_receipts(
         self,
         operator: NamedDependency[Operator],
@@ -70,14 +84,21 @@ class ErasureReceiptController(Controller):
         found = await deletions.list_receipts(operator, slug=slug, before=before, limit=limit + 1)
         return page_of(found, limit, receipt_body, lambda receipt: str(receipt.number))
 
-    @get("/receipts/{receipt_id:uuid}", responses=RESPONSES, summary="Get a receipt")
+    @get(
+        "/receipts/{receipt_id:uuid}", responses=RESPONSES, response_description="The receipt.", summary="Get a receipt"
+    )
     async def read_receipt(
-        self, operator: NamedDependency[Operator], receipt_id: FromPath[UUID], cell: OfCell = HOME
+        self, operator: NamedDependency[Operator], receipt_id: ReceiptInPath, cell: OfCell = HOME
     ) -> ErasureReceiptBody:
-        """Return a receipt."""
+        """Return the receipt of an erased tenant."""
         return receipt_body(await deletions.get_receipt(operator, receipt_id))
 
-    @get("/log", responses=RESPONSES, summary="List operator actions")
+    @get(
+        "/log",
+        responses=RESPONSES,
+        response_description="A page of the operators' log.",
+        summary="List operator actions",
+    )
     async def list_log(
         self,
         operator: NamedDependency[Operator],

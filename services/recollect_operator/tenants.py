@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from litestar import Controller, Request, Response, delete, get, post, put
 from litestar.datastructures import State
 from litestar.di import NamedDependency
-from litestar.params import FromPath, JSONBody, QueryParameter
+from litestar.params import JSONBody, QueryParameter
 from msgspec import structs
 
 from recollect.accounts.deletions import service as deletions
@@ -34,6 +34,7 @@ from recollect_operator.shapes import (
     PlanName,
     RowCounts,
     Suspension,
+    TenantInPath,
     TenantRecordBody,
     tenant_body,
 )
@@ -58,7 +59,7 @@ class TenantRecordController(Controller):
     path = "/tenants"
     tags = ("tenants",)
 
-    @get("/", responses=RESPONSES, summary="List tenants")
+    @get("/", responses=RESPONSES, response_description="A page of tenants.", summary="List tenants")
     async def list_tenants(
         self, request: AnyRequest, state: State, cursor: Cursor = None, limit: Limit = 50
     ) -> Page[TenantRecordBody]:
@@ -71,7 +72,13 @@ class TenantRecordController(Controller):
         found.sort(key=lambda body: body.slug)
         return page_of(found[: limit + 1], limit, lambda body: body, lambda body: body.slug)
 
-    @post("/", responses=RESPONSES, summary="Create a tenant", before_request=valid_body(CreateTenant))
+    @post(
+        "/",
+        responses=RESPONSES,
+        response_description="The tenant that was created, with its first credentials, which are shown only here.",
+        summary="Create a tenant",
+        before_request=valid_body(CreateTenant),
+    )
     async def create_tenant(self, request: AnyRequest, state: State, data: JSONBody[CreateTenant]) -> CreatedTenant:
         """Create a tenant with its graph `default` and, if requested, an invitation of its first owner and a first key.
 
@@ -91,21 +98,27 @@ class TenantRecordController(Controller):
             link, key = await _first_credentials(operator, tenant, data, state)
         return CreatedTenant(**structs.asdict(tenant_body(tenant, data.cell)), invitation_link=link, admin_key=key)
 
-    @get("/{slug:str}", responses=TAGGED_RESPONSES, summary="Get a tenant")
+    @get("/{slug:str}", responses=TAGGED_RESPONSES, response_description="The tenant.", summary="Get a tenant")
     async def read_tenant(
-        self, request: AnyRequest, operator: NamedDependency[Operator], slug: FromPath[str]
+        self, request: AnyRequest, operator: NamedDependency[Operator], slug: TenantInPath
     ) -> Response[TenantRecordBody]:
         """Return a tenant with its ETag."""
         return tagged(request, tenant_body(await tenants.find_tenant(operator, slug), operator.cell))
 
-    @get("/{slug:str}/rows", responses=RESPONSES, summary="Count a tenant's rows")
-    async def count_rows(self, operator: NamedDependency[Operator], slug: FromPath[str]) -> RowCounts:
+    @get(
+        "/{slug:str}/rows",
+        responses=RESPONSES,
+        response_description="The number of the tenant's rows in each table.",
+        summary="Count a tenant's rows",
+    )
+    async def count_rows(self, operator: NamedDependency[Operator], slug: TenantInPath) -> RowCounts:
         """Count the rows of each table that an erasure of the tenant would delete."""
         return RowCounts(await deletions.count_rows(operator, slug))
 
     @put(
         "/{slug:str}/plan",
         responses=CHANGE_RESPONSES,
+        response_description="The tenant with the new plan.",
         summary="Set a tenant's plan",
         before_request=valid_body(PlanName),
     )
@@ -114,7 +127,7 @@ class TenantRecordController(Controller):
         request: AnyRequest,
         operator: NamedDependency[Operator],
         state: State,
-        slug: FromPath[str],
+        slug: TenantInPath,
         data: JSONBody[PlanName],
     ) -> TenantRecordBody:
         """Give a tenant another plan, from its next call on.
@@ -128,6 +141,7 @@ class TenantRecordController(Controller):
     @put(
         "/{slug:str}/suspension",
         responses=CHANGE_RESPONSES,
+        response_description="The tenant, which is suspended now.",
         summary="Suspend a tenant",
         before_request=valid_body(Suspension),
     )
@@ -135,7 +149,7 @@ class TenantRecordController(Controller):
         self,
         request: AnyRequest,
         operator: NamedDependency[Operator],
-        slug: FromPath[str],
+        slug: TenantInPath,
         data: JSONBody[Suspension],
     ) -> TenantRecordBody:
         """Suspend a tenant at once, as a whole or read-only.
@@ -147,22 +161,34 @@ class TenantRecordController(Controller):
             await tenants.suspend_tenant(operator, slug, read_only=read_only, check=check), operator.cell
         )
 
-    @delete("/{slug:str}/suspension", responses=CHANGE_RESPONSES, summary="Resume a tenant", status_code=200)
+    @delete(
+        "/{slug:str}/suspension",
+        responses=CHANGE_RESPONSES,
+        response_description="The tenant, which is active again.",
+        summary="Resume a tenant",
+        status_code=200,
+    )
     async def resume(
-        self, request: AnyRequest, operator: NamedDependency[Operator], slug: FromPath[str]
+        self, request: AnyRequest, operator: NamedDependency[Operator], slug: TenantInPath
     ) -> TenantRecordBody:
         """Accept a suspended tenant's credentials again, for reads and writes."""
         return tenant_body(
             await tenants.resume_tenant(operator, slug, check=_unchanged(request, operator)), operator.cell
         )
 
-    @delete("/{slug:str}", responses=CHANGE_RESPONSES, summary="Delete a tenant", status_code=202)
+    @delete(
+        "/{slug:str}",
+        responses=CHANGE_RESPONSES,
+        response_description="The tenant, which is suspended now and will be erased at `erase_at`.",
+        summary="Delete a tenant",
+        status_code=202,
+    )
     async def delete_tenant(
         self,
         request: AnyRequest,
         operator: NamedDependency[Operator],
         state: State,
-        slug: FromPath[str],
+        slug: TenantInPath,
         grace_days: GraceDays = None,
         confirm: Confirm = None,
     ) -> TenantRecordBody:
@@ -178,9 +204,15 @@ class TenantRecordController(Controller):
         check = _unchanged(request, operator)
         return tenant_body(await deletions.delete_tenant(operator, slug, grace=grace, check=check), operator.cell)
 
-    @post("/{slug:str}/restore", responses=CHANGE_RESPONSES, summary="Restore a tenant", status_code=200)
+    @post(
+        "/{slug:str}/restore",
+        responses=CHANGE_RESPONSES,
+        response_description="The tenant, with the status that it had before the deletion.",
+        summary="Restore a tenant",
+        status_code=200,
+    )
     async def restore(
-        self, request: AnyRequest, operator: NamedDependency[Operator], slug: FromPath[str]
+        self, request: AnyRequest, operator: NamedDependency[Operator], slug: TenantInPath
     ) -> TenantRecordBody:
         """Undo a tenant's deletion during its grace period. The tenant is active or suspended, as before."""
         return tenant_body(

@@ -4,16 +4,15 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
-from uuid import UUID
 
 import msgspec
 from litestar import Controller, Request, get
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.openapi.spec import OpenAPIMediaType, OpenAPIResponse, OpenAPIType, Operation, Schema
-from litestar.params import FromQuery, QueryParameter
+from litestar.params import QueryParameter
 from litestar.response import Stream
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, AuditEntry, AuditFilter
@@ -23,7 +22,8 @@ from recollect.platform.db import Database
 from recollect.times import NEEDED
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin, while_authenticated
-from recollect_gateway.management.pages import Limit, Page, page_of
+from recollect_gateway.management.fields import ActDetails, ClientAddress, TraceId
+from recollect_gateway.management.pages import IdCursor, Limit, Page, page_of
 from recollect_gateway.management.times import require_written_times
 from recollect_gateway.parsing import check_text, utc
 
@@ -44,21 +44,22 @@ OfAction = Annotated[Action | None, QueryParameter(name="action", description="O
 
 
 class AuditEntryBody(Struct, frozen=True):
-    """One act. `actor`: the subject of a key, person or grant, or `operator`, `worker`, `oauth`, `reported` or
-    `unknown`.
+    """One act of administration."""
 
-    `objects`: what it was done to, each as `kind:id`. `address`: the client's. `details`: words that Recollect defines,
-    and numbers.
-    """
-
-    id: str
-    at: datetime
-    actor: str
-    action: Action
-    objects: list[str]
-    address: str | None
-    trace_id: str | None
-    details: dict[str, Any]
+    id: Annotated[str, Meta(description="Id of the entry, a UUID")]
+    at: Annotated[datetime, Meta(description="Time of the act")]
+    actor: Annotated[
+        str,
+        Meta(
+            description="Subject of a key, person or grant, such as `key:…` with an id; or `operator`, `worker`, "
+            "`oauth`, `reported` (of a leaked key) or `unknown` (of a refused sign-in)"
+        ),
+    ]
+    action: Annotated[Action, Meta(description="Kind of act")]
+    objects: Annotated[list[str], Meta(description="What the act was done to, each as `kind:id`, such as `graph:…`")]
+    address: ClientAddress
+    trace_id: TraceId
+    details: ActDetails
 
 
 @dataclass
@@ -83,7 +84,7 @@ class AuditController(Controller):
     guards = (requires_admin,)
     opt = BY_SCOPE
 
-    @get("/", responses=RESPONSES, summary="Read the audit log")
+    @get("/", responses=RESPONSES, response_description="A page of the audit log.", summary="Read the audit log")
     async def list_entries(
         self,
         request: AnyRequest,
@@ -93,7 +94,7 @@ class AuditController(Controller):
         on: OnObject = None,
         since: Since = None,
         until: Until = None,
-        cursor: FromQuery[UUID | None] = None,
+        cursor: IdCursor = None,
         limit: Limit = 50,
     ) -> Page[AuditEntryBody]:
         """List the acts of administration in the tenant, newest first."""
@@ -106,6 +107,7 @@ class AuditController(Controller):
     @get(
         "/export",
         responses=RESPONSES,
+        response_description="The entries of the audit log, one JSON object per line.",
         summary="Export the audit log",
         operation_class=AuditExportOperation,
     )

@@ -11,9 +11,9 @@ from litestar import Controller, Request, Response, get
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.openapi.spec import OpenAPIMediaType, OpenAPIResponse, OpenAPIType, Operation, Schema
-from litestar.params import FromPath, QueryParameter
+from litestar.params import QueryParameter
 from litestar.response import Stream as StreamResponse
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from recollect.caller import Caller
 from recollect.errors import InvalidInput
@@ -25,8 +25,9 @@ from recollect_gateway import server_sent
 from recollect_gateway.calls import Call, Services
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import caller_renewal, mirrors, open_stream
+from recollect_gateway.management.fields import SUBJECT, GraphInPath
 from recollect_gateway.management.nodes import Kinds, Tags
-from recollect_gateway.management.pages import Cursor, Limit, place_of
+from recollect_gateway.management.pages import Cursor, Limit, NextCursor, place_of
 from recollect_gateway.parsing import check_text
 from recollect_gateway.streams import DRAINING, PollResult, Stream
 
@@ -50,23 +51,27 @@ LAST_EVENT = "Last-Event-ID"
 
 
 class ChangeBody(Struct, frozen=True):
-    """One revision of a graph: what was done, by whom, on which ids. `ids_cut`: not all touched ids are listed."""
+    """One revision of a graph: what was done, by whom, on which ids."""
 
-    revision: int
-    at: datetime
-    actor: str
-    operation: str
-    counts: dict[str, int]
-    ids: list[str]
-    ids_cut: bool
+    revision: Annotated[int, Meta(description="Number of the revision, one more than that of the change before")]
+    at: Annotated[datetime, Meta(description="Time of the change")]
+    actor: Annotated[str, Meta(description=f"Subject that made the change, {SUBJECT}")]
+    operation: Annotated[str, Meta(description="Name of the operation, such as `remember`")]
+    counts: Annotated[
+        dict[str, int], Meta(description="Numbers of touched items by what was done to them, such as `entities_added`")
+    ]
+    ids: Annotated[list[str], Meta(description="Ids of touched nodes, observations and relations")]
+    ids_cut: Annotated[bool, Meta(description="Whether more ids were touched than `ids` lists")]
 
 
 class ChangePage(Struct, frozen=True):
-    """A page of changes. `last_revision`: continue after it, even if no changes follow yet."""
+    """A page of changes."""
 
-    items: list[ChangeBody]
-    next_cursor: str | None
-    last_revision: int
+    items: Annotated[list[ChangeBody], Meta(description="Changes, oldest first")]
+    next_cursor: NextCursor
+    last_revision: Annotated[
+        int, Meta(description="Revision to send as `after_revision` later, even if no changes follow yet")
+    ]
 
 
 @dataclass
@@ -90,6 +95,7 @@ class ChangeController(Controller):
     @get(
         "/changes",
         responses=RESPONSES,
+        response_description="A page of changes or, if requested, a stream of them.",
         summary="List changes",
         opt=mirrors("recent_changes"),
         operation_class=ChangesOperation,
@@ -98,7 +104,7 @@ class ChangeController(Controller):
         self,
         request: AnyRequest,
         services: NamedDependency[Services],
-        name: FromPath[str],
+        name: GraphInPath,
         after_revision: Revision = None,
         kind: Kinds = None,
         tag: Tags = None,

@@ -10,7 +10,7 @@ from litestar import Litestar, Request, Router
 from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
-from litestar.openapi.spec import Components, SecurityScheme
+from litestar.openapi.spec import Components, SecurityScheme, Tag
 from litestar.routes import HTTPRoute
 
 from recollect import __version__
@@ -19,6 +19,7 @@ from recollect_gateway.errors import EXAMPLES as PROBLEMS
 from recollect_gateway.errors import MEDIA_TYPE
 from recollect_gateway.guards import least_role, needed_scope
 from recollect_gateway.management.document_headers import with_headers
+from recollect_gateway.management.schemas import describe_enums
 from recollect_gateway.web.forms import TENANT_HEADER
 from recollect_gateway.web.sessions import COOKIE
 
@@ -38,12 +39,46 @@ It becomes `PageOfKeyBody`: clients are generated from these names, which must n
 """
 
 
-_ABOUT = (
-    "Manage the tenant of the credential that you use, and no other. Errors are problem details (RFC 9457) with a "
-    "stable `code`. Lists are paginated: pass `next_cursor` as `cursor` to get the next page. Each operation names the "
-    "scope that it requires (`x-recollect-scope`) and the lowest role of a person that has this scope "
-    "(`x-recollect-role`)."
+_ABOUT = "\n\n".join(
+    (
+        "Manage the tenant of the credential that you use, and no other.",
+        "**Access.** Each operation names the scope that it requires (`x-recollect-scope`) and the lowest role of a "
+        "person that has this scope (`x-recollect-role`).",
+        "**Errors** are problem details (RFC 9457) with a stable `code`. Besides the responses that an operation "
+        "lists, any request may get 405, 408, 421, 431 or 500, in the same form.",
+        "**Lists** are paginated. To get the next page, pass `next_cursor` as `cursor`, with the same filters. It is "
+        "null on the last page.",
+        "**Repeated requests.** Send an `Idempotency-Key` with a request that must not take effect twice. If there is "
+        "no response, send the same request again with the same key.",
+        "**Changes.** Send the `ETag` of a resource as `If-None-Match` to read it only if it has changed, and as "
+        "`If-Match` to change it only if nobody else has changed it.",
+        "**Rates.** `RateLimit` and `RateLimit-Policy` in a response say how many requests are left.",
+        "**Values.** Ids are UUIDs. Times are in RFC 3339: with their offset from UTC in requests, in UTC in "
+        "responses. Unknown fields and parameters of requests are refused.",
+    )
 )
+
+TAGS = {
+    "graphs": "Graphs and their configuration. A graph is addressed by its name or its id.",
+    "erasure": "Erasure of a person or of a whole graph, with all history.",
+    "keys": "API keys of the tenant.",
+    "tenant": "The tenant and its settings.",
+    "sessions": "Sign-ins of the person who calls.",
+    "members": "Members of the tenant, and invitations.",
+    "identity providers": "OpenID Connect providers by which the tenant's people sign in.",
+    "email domains": "Domains whose e-mail addresses let people join by the tenant's identity provider.",
+    "grants": "What people let OAuth clients do in the tenant.",
+    "trusted issuers": "Issuers whose access tokens the tenant accepts at its MCP endpoint.",
+    "audit": "Log of the acts of administration in the tenant.",
+    "nodes": "Entities and facts of a graph, their versions and relations, search, and the log of changes.",
+    "memories": "Store and recall memories without MCP.",
+    "transfer": "Export and import of a graph in one request.",
+    "jobs": "Work that takes longer than a request, with its progress and output.",
+    "usage": "Calls of the tenant, what its graphs store, and the limits of its plan.",
+    "webhooks": "Addresses to which the tenant's events are sent, and the deliveries to them.",
+    "health": "Probes for operators, which need no credential.",
+}
+"""The descriptions of the tags that group the operations."""
 
 
 class DocumentPlugin(JsonRenderPlugin):
@@ -64,7 +99,9 @@ class DocumentPlugin(JsonRenderPlugin):
 
 def document_config() -> OpenAPIConfig:
     """The configuration by which the document is made and served."""
-    bearer = SecurityScheme(type="http", scheme="bearer", description="An API key (`rcl_…`).")
+    bearer = SecurityScheme(
+        type="http", scheme="bearer", description="An API key, sent as `Authorization: Bearer rcl_…`."
+    )
     session = SecurityScheme(
         type="apiKey",
         security_scheme_in="cookie",
@@ -82,6 +119,7 @@ def document_config() -> OpenAPIConfig:
         title="Recollect management API",
         version=__version__,
         description=_ABOUT,
+        tags=[Tag(name, description) for name, description in TAGS.items()],
         use_handler_docstrings=True,
         # Below its path the framework answers 404 in HTML, so the path is the document's own.
         openapi_router=Router(
@@ -104,7 +142,9 @@ def complete_document(document: dict[str, Any], app: Litestar) -> dict[str, Any]
         }
         for path, methods in document["paths"].items()
     }
-    return document | {"paths": paths}
+    components = document["components"]
+    described = components | {"schemas": describe_enums(components["schemas"])}
+    return document | {"paths": paths, "components": described}
 
 
 def handlers_of(app: Litestar) -> list[tuple[str, HTTPRouteHandler]]:

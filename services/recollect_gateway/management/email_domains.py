@@ -7,7 +7,7 @@ from uuid import UUID
 from litestar import Controller, Request, delete, get, patch, post
 from litestar.datastructures import State
 from litestar.di import NamedDependency
-from litestar.params import FromPath, JSONBody
+from litestar.params import JSONBody, PathParameter
 from msgspec import Meta, Struct
 
 from recollect.accounts.email_domains import service as domains
@@ -16,39 +16,48 @@ from recollect.caller import Caller, Role
 from recollect.platform.db import Database
 from recollect_gateway.errors import ACT_RESPONSES, RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin
+from recollect_gateway.management.fields import CreatedAt, CreatedBy
 from recollect_gateway.management.pages import Page
 from recollect_gateway.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
+Domain = Annotated[
+    str,
+    Meta(description="Domain of the e-mail addresses, without its subdomains", examples=["acme.example"]),
+]
+JoiningRole = Annotated[Role, Meta(description="Role of people who join by the domain: `member` or `reader`")]
+DomainInPath = Annotated[UUID, PathParameter(description="Id of the claim to the domain")]
 
 
 class DomainBody(Struct, frozen=True):
-    """A claim to a domain, verified by a TXT record with this name and value. `verified_at` null: not verified, or no
-    longer.
-    """
+    """A claim to an e-mail domain."""
 
-    id: str
-    domain: str
-    role: Role
-    record_name: str
-    record_value: str
-    created_at: datetime
-    created_by: str
-    verified_at: datetime | None
-    checked_at: datetime | None
+    id: Annotated[str, Meta(description="Id of the claim, a UUID")]
+    domain: Domain
+    role: JoiningRole
+    record_name: Annotated[str, Meta(description="Name of the TXT record that proves the claim")]
+    record_value: Annotated[str, Meta(description="Value of the TXT record that proves the claim")]
+    created_at: CreatedAt
+    created_by: CreatedBy
+    verified_at: Annotated[
+        datetime | None, Meta(description="Time at which the domain was verified; null: it is not, or no longer")
+    ]
+    checked_at: Annotated[
+        datetime | None, Meta(description="Time at which the record was last found in the DNS; null: never")
+    ]
 
 
 class ClaimDomain(Struct, frozen=True, forbid_unknown_fields=True):
-    """A domain to claim, and the role of people who join by it: member or reader."""
+    """An e-mail domain to claim."""
 
-    domain: Annotated[str, Meta(min_length=3, max_length=MAX_DOMAIN)]
-    role: Role = Role.MEMBER
+    domain: Annotated[Domain, Meta(min_length=3, max_length=MAX_DOMAIN)]
+    role: JoiningRole = Role.MEMBER
 
 
 class DomainRole(Struct, frozen=True, forbid_unknown_fields=True):
-    """The role of people who join from now on: member or reader."""
+    """The new role of people who join."""
 
-    role: Role
+    role: JoiningRole
 
 
 class EmailDomainController(Controller):
@@ -59,13 +68,24 @@ class EmailDomainController(Controller):
     guards = (requires_admin,)
     opt = BY_SCOPE
 
-    @get("/", responses=RESPONSES, summary="List e-mail domains")
+    @get(
+        "/",
+        responses=RESPONSES,
+        response_description="All e-mail domains that the tenant claims.",
+        summary="List e-mail domains",
+    )
     async def list_domains(self, request: AnyRequest, db: NamedDependency[Database]) -> Page[DomainBody]:
         """List the e-mail domains that the tenant claims. There are few, so all are on one page."""
         async with db.transaction(request.user, read_only=True) as tx:
             return Page([_body(claim) for claim in await domains.list_domains(tx)], None)
 
-    @post("/", responses=ACT_RESPONSES, summary="Claim an e-mail domain", before_request=valid_body(ClaimDomain))
+    @post(
+        "/",
+        responses=ACT_RESPONSES,
+        response_description="The claim, with the TXT record that proves it.",
+        summary="Claim an e-mail domain",
+        before_request=valid_body(ClaimDomain),
+    )
     async def claim_domain(
         self, request: AnyRequest, db: NamedDependency[Database], data: JSONBody[ClaimDomain]
     ) -> DomainBody:
@@ -76,9 +96,15 @@ class EmailDomainController(Controller):
         async with db.transaction(request.user) as tx:
             return _body(await domains.claim_domain(tx, data.domain, data.role))
 
-    @post("/{domain_id:uuid}/verify", responses=ACT_RESPONSES, summary="Verify an e-mail domain", status_code=200)
+    @post(
+        "/{domain_id:uuid}/verify",
+        responses=ACT_RESPONSES,
+        response_description="The claim, which is verified now.",
+        summary="Verify an e-mail domain",
+        status_code=200,
+    )
     async def verify_domain(
-        self, request: AnyRequest, db: NamedDependency[Database], state: State, domain_id: FromPath[UUID]
+        self, request: AnyRequest, db: NamedDependency[Database], state: State, domain_id: DomainInPath
     ) -> DomainBody:
         """Look up the claim's TXT record in the DNS and verify the domain.
 
@@ -89,18 +115,24 @@ class EmailDomainController(Controller):
     @patch(
         "/{domain_id:uuid}",
         responses=ACT_RESPONSES,
+        response_description="The claim with the new role.",
         summary="Change the role of people who join",
         before_request=valid_body(DomainRole),
     )
     async def change_role(
-        self, request: AnyRequest, db: NamedDependency[Database], domain_id: FromPath[UUID], data: JSONBody[DomainRole]
+        self, request: AnyRequest, db: NamedDependency[Database], domain_id: DomainInPath, data: JSONBody[DomainRole]
     ) -> DomainBody:
         """Change the role of people who join by this domain from now on: member or reader."""
         async with db.transaction(request.user) as tx:
             return _body(await domains.change_role(tx, domain_id, data.role))
 
-    @delete("/{domain_id:uuid}", responses=ACT_RESPONSES, summary="Drop an e-mail domain")
-    async def drop_domain(self, request: AnyRequest, db: NamedDependency[Database], domain_id: FromPath[UUID]) -> None:
+    @delete(
+        "/{domain_id:uuid}",
+        responses=ACT_RESPONSES,
+        response_description="The claim was dropped.",
+        summary="Drop an e-mail domain",
+    )
+    async def drop_domain(self, request: AnyRequest, db: NamedDependency[Database], domain_id: DomainInPath) -> None:
         """Drop the claim to a domain. People who joined by it stay members."""
         async with db.transaction(request.user) as tx:
             await domains.drop_domain(tx, domain_id)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from litestar import Controller, Request, delete, post
 from litestar.datastructures import State
 from litestar.di import NamedDependency
-from litestar.params import FromPath, JSONBody, QueryParameter
+from litestar.params import JSONBody, QueryParameter
 from msgspec import Meta, Struct
 
 from recollect.caller import Caller
@@ -15,34 +15,56 @@ from recollect.retention.erasure.model import Receipt
 from recollect_gateway.errors import ACT_RESPONSES, CHANGE_RESPONSES
 from recollect_gateway.guards import BY_SCOPE, mirrors, requires_admin
 from recollect_gateway.idempotency import KEEPS_NO_ANSWER
+from recollect_gateway.management.fields import SUBJECT, GraphInPath
 from recollect_gateway.management.graphs import configuration
 from recollect_gateway.preconditions import unchanged
 from recollect_gateway.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
+PersonEntity = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=512,
+        description="Any name of the entity to erase with everything that contains one of its names; null: no entity",
+        examples=["Ada"],
+    ),
+]
+Author = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=256,
+        description=f"Subject whose writings to erase, {SUBJECT}; null: of no subject",
+    ),
+]
 DryRun = Annotated[bool, QueryParameter(description="Only report what would be erased")]
 
 
 class ErasePerson(Struct, frozen=True, forbid_unknown_fields=True):
     """What to erase: an entity by any of its names, everything that a subject wrote, or both."""
 
-    name: Annotated[str, Meta(min_length=1, max_length=512)] | None = None
-    created_by: Annotated[str, Meta(min_length=1, max_length=256)] | None = None
-    dry_run: bool = False
+    name: PersonEntity | None = None
+    created_by: Author | None = None
+    dry_run: Annotated[bool, Meta(description="Whether to report only what would be erased")] = False
 
 
 class ReceiptBody(Struct, frozen=True):
-    """What was erased: the number of rows by table. `names`: all names of the person. `kept`: rows that still hold one.
+    """The receipt of an erasure."""
 
-    `remains`: where erased content still exists out of reach of SQL, and until when.
-    """
-
-    dry_run: bool
-    revision: int | None
-    names: list[str]
-    erased: dict[str, int]
-    kept: dict[str, int]
-    remains: dict[str, str]
+    dry_run: Annotated[bool, Meta(description="Whether nothing was erased, and the numbers say what would be")]
+    revision: Annotated[
+        int | None, Meta(description="Revision of the graph that the erasure wrote; null: none, as in a dry run")
+    ]
+    names: Annotated[list[str], Meta(description="Names of the person that were searched for")]
+    erased: Annotated[dict[str, int], Meta(description="Numbers of erased rows by table")]
+    kept: Annotated[
+        dict[str, int], Meta(description="Numbers of rows by table that still contain one of the names, and why")
+    ]
+    remains: Annotated[
+        dict[str, str],
+        Meta(description="Places that no query reaches and that still contain erased data, each with until when"),
+    ]
 
 
 class ErasureController(Controller):
@@ -54,6 +76,7 @@ class ErasureController(Controller):
     @post(
         "/erase",
         responses=ACT_RESPONSES,
+        response_description="The receipt of the erasure or, of a dry run, what it would erase.",
         summary="Erase a person from a graph",
         opt=BY_SCOPE | KEEPS_NO_ANSWER,
         status_code=200,
@@ -61,7 +84,7 @@ class ErasureController(Controller):
         before_request=valid_body(ErasePerson),
     )
     async def erase_person(
-        self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str], data: JSONBody[ErasePerson]
+        self, request: AnyRequest, db: NamedDependency[Database], name: GraphInPath, data: JSONBody[ErasePerson]
     ) -> ReceiptBody:
         """Erase an entity with its history, everything that names it, and everything that a subject wrote.
 
@@ -75,13 +98,14 @@ class ErasureController(Controller):
     @delete(
         "/",
         responses=CHANGE_RESPONSES,
+        response_description="The receipt of the erasure or, of a dry run, what it would erase.",
         summary="Erase a graph",
         opt=mirrors("delete_graph"),
         status_code=200,
         guards=[requires_admin],
     )
     async def erase_graph(
-        self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str], dry_run: DryRun = False
+        self, request: AnyRequest, db: NamedDependency[Database], name: GraphInPath, dry_run: DryRun = False
     ) -> ReceiptBody:
         """Delete a graph with its history, its log and its jobs. This cannot be undone.
 

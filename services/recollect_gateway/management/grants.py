@@ -1,14 +1,14 @@
 """/v1/grants: the grants by which people let OAuth clients act in the tenant."""
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 from litestar import Controller, Request, delete, get
 from litestar.datastructures import State
 from litestar.di import NamedDependency
-from litestar.params import FromPath, FromQuery
-from msgspec import Struct
+from litestar.params import PathParameter, QueryParameter
+from msgspec import Meta, Struct
 
 from recollect.accounts.oauth.grants import service as grants
 from recollect.accounts.oauth.grants.model import Grant
@@ -16,40 +16,54 @@ from recollect.caller import Caller
 from recollect.platform.db import Database
 from recollect_gateway.errors import ACT_RESPONSES, RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin
-from recollect_gateway.management.pages import Limit, Page, page_of
+from recollect_gateway.management.fields import (
+    CreatedAt,
+    CreatedBy,
+    Email,
+    GraphIds,
+    PersonName,
+    RevokedAt,
+    ScopeNames,
+    Toolsets,
+)
+from recollect_gateway.management.pages import IdCursor, Limit, Page, page_of
 
 AnyRequest = Request[Caller, Any, State]
+OfPerson = Annotated[UUID | None, QueryParameter(description="Only grants of the person with this id")]
+GrantInPath = Annotated[UUID, PathParameter(description="Id of the grant")]
 
 
 class GrantPerson(Struct, frozen=True):
     """The person who gave a grant."""
 
-    id: str
-    email: str
-    name: str
+    id: Annotated[str, Meta(description="Id of the person, a UUID")]
+    email: Email
+    name: PersonName
 
 
 class GrantBody(Struct, frozen=True):
-    """A grant. `graphs` (ids) and `toolsets` null: all, including future ones.
+    """A grant: what a person lets an OAuth client do in the tenant."""
 
-    `client_name` is what the client calls itself. `last_used_at`: when it last got tokens. `revoked_by`: the subject of
-    a person or key, the `client` itself, `reuse` of a secret that may be stolen, or the `limit` of grants.
-    """
-
-    id: str
-    person: GrantPerson
-    client_id: str
-    client_name: str
-    scopes: list[str]
-    graphs: list[str] | None
-    toolsets: list[str] | None
-    resource: str
-    created_at: datetime
-    created_by: str
-    expires_at: datetime
-    last_used_at: datetime | None
-    revoked_at: datetime | None
-    revoked_by: str | None
+    id: Annotated[str, Meta(description="Id of the grant, a UUID")]
+    person: Annotated[GrantPerson, Meta(description="Person who gave the grant")]
+    client_id: Annotated[str, Meta(description="Id of the OAuth client")]
+    client_name: Annotated[str, Meta(description="Name that the client gives itself, which nobody has verified")]
+    scopes: ScopeNames
+    graphs: GraphIds
+    toolsets: Toolsets
+    resource: Annotated[str, Meta(description="Address of the MCP endpoint at which the tokens are valid")]
+    created_at: CreatedAt
+    created_by: CreatedBy
+    expires_at: Annotated[datetime, Meta(description="Time at which the grant ends if its tokens are not refreshed")]
+    last_used_at: Annotated[datetime | None, Meta(description="Time at which the client last got tokens; null: never")]
+    revoked_at: RevokedAt
+    revoked_by: Annotated[
+        str | None,
+        Meta(
+            description="What revoked it: the subject of a person or key, `client`, `reuse` (of a secret that may be "
+            "stolen) or `limit` (of grants); null: not revoked"
+        ),
+    ]
 
 
 class GrantController(Controller):
@@ -60,13 +74,13 @@ class GrantController(Controller):
     guards = (requires_admin,)
     opt = BY_SCOPE
 
-    @get("/", responses=RESPONSES, summary="List grants")
+    @get("/", responses=RESPONSES, response_description="A page of the tenant's grants.", summary="List grants")
     async def list_grants(
         self,
         request: AnyRequest,
         db: NamedDependency[Database],
-        person: FromQuery[UUID | None] = None,
-        cursor: FromQuery[UUID | None] = None,
+        person: OfPerson = None,
+        cursor: IdCursor = None,
         limit: Limit = 50,
     ) -> Page[GrantBody]:
         """List the tenant's grants, or those of one person, oldest first, including those that are no longer valid."""
@@ -74,9 +88,15 @@ class GrantController(Controller):
             found = await grants.list_grants(tx, person_id=person, after=cursor, limit=limit + 1)
         return page_of(found, limit, _body, lambda grant: str(grant.id))
 
-    @delete("/{grant_id:uuid}", responses=ACT_RESPONSES, summary="Revoke a grant", status_code=200)
+    @delete(
+        "/{grant_id:uuid}",
+        responses=ACT_RESPONSES,
+        response_description="The grant, which is revoked now.",
+        summary="Revoke a grant",
+        status_code=200,
+    )
     async def revoke_grant(
-        self, request: AnyRequest, db: NamedDependency[Database], grant_id: FromPath[UUID]
+        self, request: AnyRequest, db: NamedDependency[Database], grant_id: GrantInPath
     ) -> GrantBody:
         """Revoke a grant and all its tokens at once. Revoking it again changes nothing."""
         async with db.transaction(request.user) as tx:

@@ -9,7 +9,7 @@ import anyio
 from litestar import Controller, Request, post
 from litestar.datastructures import State
 from litestar.di import NamedDependency
-from litestar.params import FromPath, JSONBody
+from litestar.params import JSONBody
 from msgspec import Meta, Struct, field
 
 from recollect.caller import Caller, Scope
@@ -24,6 +24,7 @@ from recollect.transfer.model import MAX_KIND, ExportSelection, Strategy
 from recollect_gateway.errors import ACT_RESPONSES, RESPONSES
 from recollect_gateway.guards import SCOPE_OPT, mirrors, while_authenticated
 from recollect_gateway.idempotency import TAKES_NO_KEY
+from recollect_gateway.management.fields import GraphInPath
 from recollect_gateway.management.jobs import JobBody, job_body
 from recollect_gateway.management.transfer import (
     UNREAD,
@@ -39,25 +40,52 @@ from recollect_gateway.shapes import AsOf, as_text
 from recollect_gateway.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
+OfKind = Annotated[
+    str,
+    Meta(
+        max_length=MAX_KIND,
+        description="Only entities and facts of this type; null: of all types",
+        examples=["person"],
+    ),
+]
+OfTags = Annotated[
+    list[Annotated[str, Meta(max_length=MAX_KIND)]],
+    Meta(max_length=100, description="Only entities and facts with one of these tags; empty: all", examples=[["vip"]]),
+]
+ChangedSince = Annotated[
+    datetime,
+    Meta(
+        description="Only what was last changed at or after this time, with its offset from UTC; null: all",
+        examples=["2027-01-01T00:00:00Z"],
+    ),
+]
+ChangedUntil = Annotated[
+    datetime,
+    Meta(description="Only what was last changed at or before this time, with its offset from UTC; null: all"),
+]
+ModelName = Annotated[
+    str,
+    Meta(min_length=1, max_length=200, description="Name of the model to embed with; null: the model of the worker"),
+]
+_OF_MOMENT = "Revision, or time such as 2027-01-31T12:00:00Z, as of which the graph is exported; null: now"
+_STARTED = "The job that was started, or the equal job that was under way already."
 
 
 class ExportFilterBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """Filters for the entities and facts to export, as in the query of `GET …/export`. Relations among them are
-    included.
-    """
+    """Which entities and facts to export, as in the query of `GET …/export`. Relations among them are included."""
 
-    kind: Annotated[str, Meta(max_length=MAX_KIND)] | None = None
-    tags: Annotated[list[Annotated[str, Meta(max_length=MAX_KIND)]], Meta(max_length=100)] = []
-    since: datetime | None = None
-    until: datetime | None = None
+    kind: OfKind | None = None
+    tags: OfTags = []
+    since: ChangedSince | None = None
+    until: ChangedUntil | None = None
 
 
 class StartExportBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """An export to start. `as_of`: the revision or time of the graph to export."""
+    """An export to start."""
 
-    format: FormatName = "json"
-    filter: ExportFilterBody | None = None
-    raw_as_of: AsOf | None = field(default=None, name="as_of")
+    format: Annotated[FormatName, Meta(description="Format of the file")] = "json"
+    filter: Annotated[ExportFilterBody | None, Meta(description="Which entities and facts to export; null: all")] = None
+    raw_as_of: Annotated[AsOf, Meta(description=_OF_MOMENT)] | None = field(default=None, name="as_of")
 
     @property
     def as_of(self) -> str | None:
@@ -66,10 +94,10 @@ class StartExportBody(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ReembedRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """`model`: the model to embed with; null: the worker's. `drop_old`: then delete the vectors of other models."""
+    """How to embed a graph anew."""
 
-    model: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
-    drop_old: bool = False
+    model: ModelName | None = None
+    drop_old: Annotated[bool, Meta(description="Whether to delete the vectors of other models afterwards")] = False
 
 
 class ImportJobOperation(ImportOperation):
@@ -87,11 +115,12 @@ class GraphJobController(Controller):
     @post(
         "/deduplicate",
         responses=ACT_RESPONSES,
+        response_description=_STARTED,
         summary="Start a deduplication job",
         opt=mirrors("propose_duplicates"),
         status_code=202,
     )
-    async def deduplicate(self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str]) -> JobBody:
+    async def deduplicate(self, request: AnyRequest, db: NamedDependency[Database], name: GraphInPath) -> JobBody:
         """Start a job that compares what changed since the last such job. If one is under way, that job is returned.
 
         `dedup` in the graph's metadata decides whether the job proposes duplicates or merges them; the default is to
@@ -104,11 +133,12 @@ class GraphJobController(Controller):
     @post(
         "/reindex",
         responses=ACT_RESPONSES,
+        response_description=_STARTED,
         summary="Start a reindexing job",
         opt=mirrors("reindex"),
         status_code=202,
     )
-    async def reindex(self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str]) -> JobBody:
+    async def reindex(self, request: AnyRequest, db: NamedDependency[Database], name: GraphInPath) -> JobBody:
         """Start a job that rebuilds the search index of a graph. If one is under way, that job is returned."""
         request.user.require(Scope.MEMORY_WRITE)
         async with db.transaction(request.user) as tx:
@@ -117,6 +147,7 @@ class GraphJobController(Controller):
     @post(
         "/reembed",
         responses=ACT_RESPONSES,
+        response_description=_STARTED,
         summary="Start a re-embedding job",
         opt=mirrors("reembed"),
         status_code=202,
@@ -126,7 +157,7 @@ class GraphJobController(Controller):
         self,
         request: AnyRequest,
         db: NamedDependency[Database],
-        name: FromPath[str],
+        name: GraphInPath,
         data: JSONBody[ReembedRequest | None] = None,
     ) -> JobBody:
         """Start a job that embeds a graph with another model. If an equal job is under way, that job is returned.
@@ -141,6 +172,7 @@ class GraphJobController(Controller):
     @post(
         "/exports",
         responses=ACT_RESPONSES,
+        response_description=_STARTED,
         summary="Start an export job",
         opt=mirrors("start_export") | {SCOPE_OPT: Scope.MEMORY_READ},
         status_code=202,
@@ -151,7 +183,7 @@ class GraphJobController(Controller):
         request: AnyRequest,
         db: NamedDependency[Database],
         state: State,
-        name: FromPath[str],
+        name: GraphInPath,
         data: JSONBody[StartExportBody],
     ) -> JobBody:
         """Start a job that exports the graph, as it is now or was at `as_of`, to a file.
@@ -169,6 +201,7 @@ class GraphJobController(Controller):
     @post(
         "/imports",
         responses=RESPONSES | {415: UNREAD},
+        response_description="The job that was started.",
         summary="Start an import job",
         opt=mirrors("import_graph") | TAKES_NO_KEY,
         status_code=202,
@@ -180,7 +213,7 @@ class GraphJobController(Controller):
         request: AnyRequest,
         db: NamedDependency[Database],
         state: State,
-        name: FromPath[str],
+        name: GraphInPath,
         format: ReadAs = None,
         strategy: Policy = None,
         strict: Strict = False,

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from litestar import Controller, Request, Response, get, patch, post
 from litestar.datastructures import State
 from litestar.di import NamedDependency
-from litestar.params import FromPath, JSONBody, QueryParameter
+from litestar.params import JSONBody, QueryParameter
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from recollect.caller import Caller, Scope
@@ -16,6 +16,15 @@ from recollect.graph.graphs.model import Graph, GraphHead, GraphPatch, NewGraph
 from recollect.platform.db import Database
 from recollect_gateway.errors import ACT_RESPONSES, REPLACE_RESPONSES, RESPONSES, TAGGED_RESPONSES
 from recollect_gateway.guards import mirrors, requires_admin
+from recollect_gateway.management.fields import (
+    OF_METADATA,
+    CreatedAt,
+    CreatedBy,
+    GraphId,
+    GraphInPath,
+    Metadata,
+    Revision,
+)
 from recollect_gateway.management.pages import AsOf, Limit, Page, page_of
 from recollect_gateway.parsing import check_text
 from recollect_gateway.preconditions import tagged, unchanged
@@ -25,56 +34,72 @@ from recollect_gateway.validation import valid_body
 AnyRequest = Request[Caller, Any, State]
 Cursor = Annotated[
     str,
-    QueryParameter(pattern=f"^[A-Za-z0-9_@-]{{0,128}}{END}", description="Only graphs whose names come after this one"),
+    QueryParameter(
+        pattern=f"^[A-Za-z0-9_@-]{{0,128}}{END}",
+        description="`next_cursor` of the previous page: only graphs whose names come after this one",
+    ),
+]
+_OF_POLICY = (
+    "What happens when a writer has not read the newest version: `lww` (the last write wins) or `manual` (both "
+    "versions stay, in conflict, until one settles it)"
+)
+_OF_KINDS = "Types that new entities and facts may have"
+NewName = Annotated[
+    GraphName,
+    Meta(description="Name of the graph, unique in the tenant, which must not look like an id", examples=["people"]),
+]
+NewMetadata = Annotated[
+    dict[str, Any],
+    Meta(description=f"{OF_METADATA}; it replaces the old one", examples=[{"team": "research"}]),
 ]
 
 
 class GraphBody(Struct, frozen=True):
-    """A graph's configuration."""
+    """The configuration of a graph."""
 
-    id: str
-    name: str
-    conflict_policy: str
-    kind_whitelist: list[str] | None
-    metadata: dict[str, Any]
-    created_at: datetime
-    created_by: str
+    id: GraphId
+    name: Annotated[str, Meta(description="Name of the graph, unique in the tenant")]
+    conflict_policy: Annotated[str, Meta(description=_OF_POLICY)]
+    kind_whitelist: Annotated[list[str] | None, Meta(description=f"{_OF_KINDS}; null: all")]
+    metadata: Metadata
+    created_at: CreatedAt
+    created_by: CreatedBy
 
 
 class GraphDetailBody(GraphBody, frozen=True):
-    """A graph with its newest revision and the counts of its live contents."""
+    """The configuration of a graph, its newest revision, and exact counts of its live contents."""
 
-    revision: int
-    at: datetime
-    entities: int
-    facts: int
-    observations: int
-    relations: int
+    revision: Revision
+    at: Annotated[datetime, Meta(description="Time at which the revision was written")]
+    entities: Annotated[int, Meta(description="Number of entities")]
+    facts: Annotated[int, Meta(description="Number of facts")]
+    observations: Annotated[int, Meta(description="Number of observations that are not outdated")]
+    relations: Annotated[int, Meta(description="Number of relations")]
 
 
-Whitelist = Annotated[list[Annotated[str, Meta(max_length=256)]], Meta(max_length=200)]
+Policy = Annotated[Literal["lww", "manual"], Meta(description=_OF_POLICY)]
+Whitelist = Annotated[
+    list[Annotated[str, Meta(max_length=256)]],
+    Meta(max_length=200, description=f"{_OF_KINDS}; null or empty: all", examples=[["person", "project"]]),
+]
 
 
 class CreateGraphBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """A graph to create. `kind_whitelist` null or empty allows every kind."""
+    """A graph to create."""
 
-    name: GraphName
-    conflict_policy: Literal["lww", "manual"] = "lww"
+    name: NewName
+    conflict_policy: Policy = "lww"
     kind_whitelist: Whitelist | None = None
-    metadata: dict[str, Any] = {}
+    metadata: Metadata = {}
 
 
 class ConfigureGraphBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """The fields of a graph to change; omitted fields stay. `metadata` replaces all metadata.
+    """The fields of a graph to change. Omitted fields stay. Nodes of types that are no longer allowed stay, too."""
 
-    `kind_whitelist` null or empty allows every kind; existing nodes of other kinds stay. A new `name` does not change
-    the id.
-    """
-
-    name: GraphName | UnsetType = UNSET
-    conflict_policy: Literal["lww", "manual"] | UnsetType = UNSET
+    name: NewName | UnsetType = UNSET
+    conflict_policy: Policy | UnsetType = UNSET
     kind_whitelist: Whitelist | UnsetType | None = UNSET
-    metadata: dict[str, Any] | UnsetType = UNSET
+    metadata: NewMetadata | UnsetType = UNSET
 
     @property
     def replaces(self) -> bool:
@@ -88,7 +113,13 @@ class GraphController(Controller):
     path = "/graphs"
     tags = ("graphs",)
 
-    @get("/", responses=RESPONSES, summary="List graphs", opt=mirrors("list_graphs"))
+    @get(
+        "/",
+        responses=RESPONSES,
+        response_description="A page of graphs.",
+        summary="List graphs",
+        opt=mirrors("list_graphs"),
+    )
     async def list_graphs(
         self, request: AnyRequest, db: NamedDependency[Database], cursor: Cursor = "", limit: Limit = 50
     ) -> Page[GraphBody]:
@@ -101,11 +132,12 @@ class GraphController(Controller):
     @get(
         "/{name:str}",
         responses=TAGGED_RESPONSES,
+        response_description="The graph with its revision and counts.",
         summary="Get a graph",
         opt=mirrors("get_graph", "graph_stats", "get_stats"),
     )
     async def get_graph(
-        self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str], as_of: AsOf = None
+        self, request: AnyRequest, db: NamedDependency[Database], name: GraphInPath, as_of: AsOf = None
     ) -> Response[GraphDetailBody]:
         """Return a graph's configuration, its newest revision, exact counts of its contents, and its ETag.
 
@@ -122,6 +154,7 @@ class GraphController(Controller):
     @post(
         "/",
         responses=ACT_RESPONSES,
+        response_description="The graph that was created.",
         summary="Create a graph",
         opt=mirrors("create_graph"),
         guards=[requires_admin],
@@ -141,6 +174,7 @@ class GraphController(Controller):
     @patch(
         "/{name:str}",
         responses=REPLACE_RESPONSES,
+        response_description="The graph after the change.",
         summary="Update a graph",
         opt=mirrors("update_graph_config"),
         before_request=valid_body(ConfigureGraphBody),
@@ -150,7 +184,7 @@ class GraphController(Controller):
         request: AnyRequest,
         db: NamedDependency[Database],
         state: State,
-        name: FromPath[str],
+        name: GraphInPath,
         data: JSONBody[ConfigureGraphBody],
     ) -> GraphBody:
         """Change a graph's name, conflict policy, allowed kinds or metadata, in one revision. Omitted fields stay.

@@ -15,12 +15,17 @@ class HealthController(Controller):
     tags = ("health",)
     middleware = (DepartureMiddleware(),)
 
-    @get("/live")
+    @get("/live", response_description="The process is running.", summary="Check that the process is running")
     async def live(self) -> dict[str, str]:
         """Check whether the process is running."""
         return {"status": "ok"}
 
-    @get("/ready", guards=[by_address("ready", lambda settings: settings.public_requests_per_minute)])
+    @get(
+        "/ready",
+        response_description="The gateway can take requests.",
+        summary="Check that the gateway can take requests",
+        guards=[by_address("ready", lambda settings: settings.public_requests_per_minute)],
+    )
     async def ready(self, state: State) -> dict[str, str]:
         """Check whether this gateway can take requests.
 

@@ -1,13 +1,12 @@
 """/v1/identity-providers: the identity providers by which the tenant's people sign in."""
 
-from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
 from litestar import Controller, Request, delete, get, patch, post
 from litestar.datastructures import State
 from litestar.di import NamedDependency
-from litestar.params import FromPath, JSONBody
+from litestar.params import JSONBody, PathParameter
 from msgspec import Meta, Struct
 
 from recollect.accounts.identity_providers import service as providers
@@ -23,53 +22,70 @@ from recollect.accounts.identity_providers.model import (
 )
 from recollect.caller import Caller
 from recollect.platform.db import Database
+from recollect.platform.issuers import ALGORITHMS
 from recollect_gateway.errors import ACT_RESPONSES, RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin
+from recollect_gateway.management.fields import CreatedAt, CreatedBy, DisabledAt
 from recollect_gateway.management.pages import Page
 from recollect_gateway.validation import valid_body
 from recollect_gateway.web.providers import callback_of
 
 AnyRequest = Request[Caller, Any, State]
-Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
-ClientId = Annotated[str, Meta(min_length=1, max_length=MAX_CLIENT_ID)]
-ClientSecret = Annotated[str, Meta(min_length=1, max_length=MAX_SECRET)]
+ProviderName = Annotated[str, Meta(description="Name of the provider on the sign-in page", examples=["Acme Login"])]
+Name = Annotated[ProviderName, Meta(min_length=1, max_length=MAX_NAME)]
+Issuer = Annotated[
+    str,
+    Meta(
+        description="Issuer identifier of the provider (OpenID Connect), without query or fragment",
+        examples=["https://login.acme.example"],
+    ),
+]
+ProviderClientId = Annotated[str, Meta(description="Id of Recollect's client at the provider", examples=["recollect"])]
+ClientId = Annotated[ProviderClientId, Meta(min_length=1, max_length=MAX_CLIENT_ID)]
+ClientSecret = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=MAX_SECRET,
+        description="Secret of Recollect's client at the provider, which is stored encrypted and never returned",
+    ),
+]
+Algorithm = Annotated[str, Meta(description=f"Algorithm that signs the provider's ID tokens: {', '.join(ALGORITHMS)}")]
+ProviderInPath = Annotated[UUID, PathParameter(description="Id of the identity provider")]
 
 
 class ProviderBody(Struct, frozen=True):
-    """An identity provider, without its secret. `redirect_uri` is the URI to register with the provider."""
+    """An identity provider without its client secret."""
 
-    id: str
-    name: str
-    issuer: str
-    client_id: str
-    algorithm: str
-    redirect_uri: str
-    created_at: datetime
-    created_by: str
-    disabled_at: datetime | None
+    id: Annotated[str, Meta(description="Id of the identity provider, a UUID")]
+    name: ProviderName
+    issuer: Issuer
+    client_id: ProviderClientId
+    algorithm: Algorithm
+    redirect_uri: Annotated[str, Meta(description="Redirect URI to register at the provider")]
+    created_at: CreatedAt
+    created_by: CreatedBy
+    disabled_at: DisabledAt
 
 
 class AddProvider(Struct, frozen=True, forbid_unknown_fields=True):
-    """A provider to set up: its issuer, and the client that is registered there.
-
-    The secret is stored encrypted and never returned. `algorithm`: the asymmetric algorithm that signs its ID tokens.
-    """
+    """An identity provider to set up, with the client that is registered there."""
 
     name: Name
-    issuer: Annotated[str, Meta(min_length=1, max_length=MAX_ISSUER)]
+    issuer: Annotated[Issuer, Meta(min_length=1, max_length=MAX_ISSUER)]
     client_id: ClientId
     client_secret: ClientSecret
-    algorithm: str = DEFAULT_ALGORITHM
+    algorithm: Algorithm = DEFAULT_ALGORITHM
 
 
 class ChangeProvider(Struct, frozen=True, forbid_unknown_fields=True):
-    """The fields to change; null leaves a field as it is. With `enabled` false, nobody can sign in by the provider."""
+    """The fields of an identity provider to change. A field that is null or omitted stays."""
 
     name: Name | None = None
     client_id: ClientId | None = None
     client_secret: ClientSecret | None = None
-    algorithm: str | None = None
-    enabled: bool | None = None
+    algorithm: Algorithm | None = None
+    enabled: Annotated[bool | None, Meta(description="Whether people can sign in by the provider")] = None
 
 
 class IdentityProviderController(Controller):
@@ -80,7 +96,12 @@ class IdentityProviderController(Controller):
     guards = (requires_admin,)
     opt = BY_SCOPE
 
-    @get("/", responses=RESPONSES, summary="List identity providers")
+    @get(
+        "/",
+        responses=RESPONSES,
+        response_description="All identity providers of the tenant.",
+        summary="List identity providers",
+    )
     async def list_providers(
         self, request: AnyRequest, db: NamedDependency[Database], state: State
     ) -> Page[ProviderBody]:
@@ -88,7 +109,13 @@ class IdentityProviderController(Controller):
         async with db.transaction(request.user, read_only=True) as tx:
             return Page([_body(provider, state) for provider in await providers.list_providers(tx)], None)
 
-    @post("/", responses=ACT_RESPONSES, summary="Set up an identity provider", before_request=valid_body(AddProvider))
+    @post(
+        "/",
+        responses=ACT_RESPONSES,
+        response_description="The identity provider that was set up, with the redirect URI to register there.",
+        summary="Set up an identity provider",
+        before_request=valid_body(AddProvider),
+    )
     async def add_provider(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[AddProvider]
     ) -> ProviderBody:
@@ -101,6 +128,7 @@ class IdentityProviderController(Controller):
     @patch(
         "/{provider_id:uuid}",
         responses=ACT_RESPONSES,
+        response_description="The identity provider after the change.",
         summary="Update an identity provider",
         before_request=valid_body(ChangeProvider),
     )
@@ -109,7 +137,7 @@ class IdentityProviderController(Controller):
         request: AnyRequest,
         db: NamedDependency[Database],
         state: State,
-        provider_id: FromPath[UUID],
+        provider_id: ProviderInPath,
         data: JSONBody[ChangeProvider],
     ) -> ProviderBody:
         """Change, disable or enable an identity provider.
@@ -120,9 +148,14 @@ class IdentityProviderController(Controller):
         async with db.transaction(request.user) as tx:
             return _body(await providers.change_provider(tx, provider_id, change, pepper=state.pepper), state)
 
-    @delete("/{provider_id:uuid}", responses=ACT_RESPONSES, summary="Delete an identity provider")
+    @delete(
+        "/{provider_id:uuid}",
+        responses=ACT_RESPONSES,
+        response_description="The identity provider was deleted.",
+        summary="Delete an identity provider",
+    )
     async def delete_provider(
-        self, request: AnyRequest, db: NamedDependency[Database], provider_id: FromPath[UUID]
+        self, request: AnyRequest, db: NamedDependency[Database], provider_id: ProviderInPath
     ) -> None:
         """Delete an identity provider. Its sessions end, and nobody can sign in by it. Members stay members."""
         async with db.transaction(request.user) as tx:

@@ -2,28 +2,28 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any
-from uuid import UUID
+from typing import Annotated, Any, get_args
 
 from litestar import Controller, Request, Response, delete, get, post
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.openapi.spec import OpenAPIResponse, Operation
-from litestar.params import FromPath, FromQuery, QueryParameter
+from litestar.params import QueryParameter
 from litestar.response import Stream
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from recollect.caller import Caller, Scope
 from recollect.graph.graphs import service as graphs
 from recollect.jobs import service as jobs
-from recollect.jobs.kinds import known_kind
+from recollect.jobs.kinds import KINDS, known_kind
 from recollect.jobs.model import Job, JobBounds, JobFilter, Status
 from recollect.platform.db import Database
 from recollect.transfer import file_jobs
 from recollect.transfer.formats import FORMATS
 from recollect_gateway.errors import ACT_RESPONSES, RESPONSES, TAGGED_RESPONSES
 from recollect_gateway.guards import SCOPE_OPT, mirrors, while_authenticated
-from recollect_gateway.management.pages import Limit, Page, page_of
+from recollect_gateway.management.fields import CreatedAt, CreatedBy, JobInPath
+from recollect_gateway.management.pages import IdCursor, Limit, Page, page_of
 from recollect_gateway.management.transfer import file_content
 from recollect_gateway.preconditions import tagged
 from recollect_gateway.shapes import GRAPH_NAME
@@ -31,6 +31,9 @@ from recollect_gateway.shapes import GRAPH_NAME
 AnyRequest = Request[Caller, Any, State]
 GraphFilter = Annotated[str | None, QueryParameter(pattern=GRAPH_NAME, description="Only jobs of this graph")]
 KindFilter = Annotated[str | None, QueryParameter(description="Only jobs of this kind")]
+StatusFilter = Annotated[Status | None, QueryParameter(description="Only jobs with this status")]
+_KINDS = ", ".join(f"`{kind}`" for kind in KINDS)
+_STATUSES = ", ".join(f"`{status}`" for status in get_args(Status))
 
 OUTPUT = "application/octet-stream"
 
@@ -50,29 +53,34 @@ class OutputOperation(Operation):
 class JobErrorBody(Struct, frozen=True):
     """Why a job failed or, while it is running, why its current step has to be tried again."""
 
-    code: str
-    message: str
+    code: Annotated[str, Meta(description="Stable code for programs, as in `Problem`")]
+    message: Annotated[str, Meta(description="Sentence for people, without stored text")]
 
 
 class JobBody(Struct, frozen=True):
-    """A job. `done` and `total` are in the unit of its kind; `total` null: not known."""
+    """A job: work that a worker does in steps."""
 
-    id: str
-    kind: str
-    graph: str | None
-    status: str
-    done: int
-    total: int | None
-    result: dict[str, Any] | None
-    error: JobErrorBody | None
-    cancel_requested: bool
-    output_bytes: int
-    created_by: str
-    created_at: datetime
-    started_at: datetime | None
-    finished_at: datetime | None
-    expires_at: datetime | None
-    output_deleted: bool
+    id: Annotated[str, Meta(description="Id of the job, a UUID")]
+    kind: Annotated[str, Meta(description=f"Kind of job: {_KINDS}")]
+    graph: Annotated[str | None, Meta(description="Name of its graph; null: it belongs to no graph")]
+    status: Annotated[str, Meta(description=f"{_STATUSES}; the last three are final")]
+    done: Annotated[int, Meta(description="Progress in the unit of its kind, such as nodes and relations")]
+    total: Annotated[int | None, Meta(description="Value of `done` at the end, in the same unit; null: not known")]
+    result: Annotated[
+        dict[str, Any] | None,
+        Meta(description="Result in numbers and ids, which depends on the kind; null: the job has not succeeded"),
+    ]
+    error: Annotated[JobErrorBody | None, Meta(description="Error of the last step; null: none")]
+    cancel_requested: Annotated[bool, Meta(description="Whether somebody has cancelled the job")]
+    output_bytes: Annotated[int, Meta(description="Length of the output so far, in bytes")]
+    created_by: CreatedBy
+    created_at: CreatedAt
+    started_at: Annotated[datetime | None, Meta(description="Time at which a worker began it; null: not yet")]
+    finished_at: Annotated[datetime | None, Meta(description="Time at which it ended; null: not yet")]
+    expires_at: Annotated[
+        datetime | None, Meta(description="Time at which the job is deleted with its output; null: it has not ended")
+    ]
+    output_deleted: Annotated[bool, Meta(description="Whether the output was deleted before the job")]
 
 
 class JobController(Controller):
@@ -81,15 +89,21 @@ class JobController(Controller):
     path = "/jobs"
     tags = ("jobs",)
 
-    @get("/", responses=RESPONSES, summary="List jobs", opt=mirrors("list_jobs"))
+    @get(
+        "/",
+        responses=RESPONSES,
+        response_description="A page of jobs.",
+        summary="List jobs",
+        opt=mirrors("list_jobs"),
+    )
     async def list_jobs(
         self,
         request: AnyRequest,
         db: NamedDependency[Database],
         graph: GraphFilter = None,
         kind: KindFilter = None,
-        status: FromQuery[Status | None] = None,
-        cursor: FromQuery[UUID | None] = None,
+        status: StatusFilter = None,
+        cursor: IdCursor = None,
         limit: Limit = 50,
     ) -> Page[JobBody]:
         """List the jobs of the graphs that the credential may access, newest first."""
@@ -100,10 +114,14 @@ class JobController(Controller):
             found = await jobs.list_jobs(tx, filters, before=cursor, limit=limit + 1)
         return page_of(found, limit, job_body, lambda job: str(job.id))
 
-    @get("/{job_id:uuid}", responses=TAGGED_RESPONSES, summary="Get a job", opt=mirrors("get_job"))
-    async def get_job(
-        self, request: AnyRequest, db: NamedDependency[Database], job_id: FromPath[UUID]
-    ) -> Response[JobBody]:
+    @get(
+        "/{job_id:uuid}",
+        responses=TAGGED_RESPONSES,
+        response_description="The job, with its progress and result.",
+        summary="Get a job",
+        opt=mirrors("get_job"),
+    )
+    async def get_job(self, request: AnyRequest, db: NamedDependency[Database], job_id: JobInPath) -> Response[JobBody]:
         """Return a job's progress and result. Use the ETag to fetch it again only when it has changed."""
         request.user.require(Scope.MEMORY_READ)
         async with db.transaction(request.user, read_only=True) as tx:
@@ -112,12 +130,13 @@ class JobController(Controller):
     @post(
         "/{job_id:uuid}/cancel",
         responses=ACT_RESPONSES,
+        response_description="The job, which is cancelled now, or will be after its current step.",
         summary="Cancel a job",
         opt=mirrors("cancel_job") | {SCOPE_OPT: Scope.MEMORY_READ},
         status_code=200,
     )
     async def cancel_job(
-        self, request: AnyRequest, db: NamedDependency[Database], state: State, job_id: FromPath[UUID]
+        self, request: AnyRequest, db: NamedDependency[Database], state: State, job_id: JobInPath
     ) -> JobBody:
         """Cancel a job after its current step. What it has done stays. A job that has ended is left as it is.
 
@@ -129,11 +148,12 @@ class JobController(Controller):
     @get(
         "/{job_id:uuid}/output",
         responses=RESPONSES,
+        response_description="The output as a file, whose type depends on the job.",
         summary="Get a job's output",
         opt=mirrors("get_job"),
         operation_class=OutputOperation,
     )
-    async def fetch_output(self, request: AnyRequest, db: NamedDependency[Database], job_id: FromPath[UUID]) -> Stream:
+    async def fetch_output(self, request: AnyRequest, db: NamedDependency[Database], job_id: JobInPath) -> Stream:
         """Return the output of a job that succeeded.
 
         The response is 409 `job_not_finished` while the job has not succeeded, and 404 `job_has_no_output` if it has no
@@ -155,13 +175,12 @@ class JobController(Controller):
     @delete(
         "/{job_id:uuid}/output",
         responses=ACT_RESPONSES,
+        response_description="The job, whose output is deleted now.",
         summary="Delete a job's output",
         opt=mirrors("get_job"),
         status_code=200,
     )
-    async def delete_output(
-        self, request: AnyRequest, db: NamedDependency[Database], job_id: FromPath[UUID]
-    ) -> JobBody:
+    async def delete_output(self, request: AnyRequest, db: NamedDependency[Database], job_id: JobInPath) -> JobBody:
         """Delete a job's output after fetching it, to free storage for other jobs. Deleting it again changes nothing.
 
         The job itself stays. Without `memory:write`, a credential can delete only the outputs of its own jobs. The

@@ -2,12 +2,11 @@
 
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
-from uuid import UUID
 
 from litestar import Controller, Request, Response, delete, get, post
 from litestar.datastructures import State
 from litestar.di import NamedDependency
-from litestar.params import FromPath, FromQuery, JSONBody
+from litestar.params import JSONBody
 from msgspec import Meta, Struct, structs
 
 from recollect.accounts.identity import service as identity
@@ -20,7 +19,18 @@ from recollect_gateway.addresses import site_of_client
 from recollect_gateway.admission import by_address
 from recollect_gateway.errors import ACT_RESPONSES, CHANGE_RESPONSES, RESPONSES, TAGGED_RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin
-from recollect_gateway.management.pages import Limit, Page, page_of
+from recollect_gateway.management.fields import (
+    CreatedAt,
+    CreatedBy,
+    GraphIds,
+    GraphNames,
+    KeyInPath,
+    RequestsPerMinute,
+    RevokedAt,
+    ScopeNames,
+    Toolsets,
+)
+from recollect_gateway.management.pages import IdCursor, Limit, Page, page_of
 from recollect_gateway.mcp_endpoint.catalogue import known_toolsets
 from recollect_gateway.preconditions import tagged, unchanged
 from recollect_gateway.shapes import GraphName
@@ -30,63 +40,98 @@ MAX_REPORT_BYTES = 1024
 """Bytes of the body that reports a key, which anybody may send."""
 
 AnyRequest = Request[Caller, Any, State]
+OF_KIND = "`agent` (scopes `memory:read` and `memory:write` by default) or `admin` (`tenant:admin`, too)"
+KeyKind = Annotated[str, Meta(description=OF_KIND)]
+KeyName = Annotated[str, Meta(description="Name of the API key for people")]
+NewScopes = Annotated[
+    list[Scope], Meta(description="Scopes of the key; null: those of its kind", examples=[["memory:read"]])
+]
+DefaultGraph = Annotated[
+    GraphName, Meta(description="Name or id of the graph that calls use if they name none; null: `default`")
+]
+NewExpiry = Annotated[
+    datetime,
+    Meta(
+        tz=True,
+        description="Time, with its offset from UTC, from which on the key is not valid; null: it never expires",
+        examples=["2027-12-31T00:00:00Z"],
+    ),
+]
+NewToolsets = Annotated[
+    list[Annotated[str, Meta(max_length=64)]],
+    Meta(
+        max_length=20,
+        description="Toolsets to which the key is limited, with the routes that do the same as one of their tools; "
+        "null: all tools and routes",
+        examples=[["agent", "memory"]],
+    ),
+]
+NewRate = Annotated[
+    int,
+    Meta(
+        ge=1,
+        le=1_000_000,
+        description="Maximum number of requests in a minute, at most that of the tenant's plan; null: that of the plan",
+    ),
+]
 
 
 class KeyBody(Struct, frozen=True):
-    """A key, without its secret. `graphs`: ids of the graphs that it may access, since names change; null: all graphs.
+    """An API key without its secret."""
 
-    `toolsets` null: it may use every tool and every route.
-    """
-
-    id: str
-    name: str
-    kind: str
-    hint: str
-    scopes: list[str]
-    graphs: list[str] | None
-    default_graph: str | None
-    created_at: datetime
-    created_by: str
-    expires_at: datetime | None
-    revoked_at: datetime | None
-    last_used_at: datetime | None
-    toolsets: list[str] | None
-    requests_per_minute: int | None
+    id: Annotated[str, Meta(description="Id of the API key, a UUID")]
+    name: KeyName
+    kind: KeyKind
+    hint: Annotated[str, Meta(description="Beginning and end of the secret, by which people recognize the key")]
+    scopes: ScopeNames
+    graphs: GraphIds
+    default_graph: Annotated[
+        str | None, Meta(description="Id of the graph that calls use if they name none; null: the one named `default`")
+    ]
+    created_at: CreatedAt
+    created_by: CreatedBy
+    expires_at: Annotated[
+        datetime | None, Meta(description="Time from which on the key is not valid; null: it never expires")
+    ]
+    revoked_at: RevokedAt
+    last_used_at: Annotated[
+        datetime | None, Meta(description="Time of the last use, a few seconds late; null: never used")
+    ]
+    toolsets: Toolsets
+    requests_per_minute: RequestsPerMinute
 
 
 class IssuedKeyBody(KeyBody, frozen=True):
-    """A key with its secret, which is returned only once."""
+    """An API key with its secret."""
 
-    secret: str
+    secret: Annotated[str, Meta(description="Secret to send as `Authorization: Bearer …`, which is returned only here")]
 
 
 class CreateKey(Struct, frozen=True, forbid_unknown_fields=True):
-    """A key to create. Graphs are given by name; `scopes` null: those of the kind.
+    """An API key to create. It cannot be allowed more than the credential that creates it."""
 
-    `toolsets` restricts the key to those toolsets, and to the routes that do the same as one of their tools.
-    `requests_per_minute` null: the limit that the tenant's plan sets for one key, which is also the maximum.
-    """
-
-    name: Annotated[str, Meta(min_length=1, max_length=200)]
-    kind: Literal["agent", "admin"] = "agent"
-    scopes: list[Scope] | None = None
-    graphs: Annotated[list[GraphName], Meta(max_length=200)] | None = None
-    default_graph: GraphName | None = None
-    expires_at: Annotated[datetime, Meta(tz=True)] | None = None
-    toolsets: Annotated[list[Annotated[str, Meta(max_length=64)]], Meta(max_length=20)] | None = None
-    requests_per_minute: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+    name: Annotated[KeyName, Meta(min_length=1, max_length=200, examples=["research agents"])]
+    kind: Annotated[Literal["agent", "admin"], Meta(description=OF_KIND)] = "agent"
+    scopes: NewScopes | None = None
+    graphs: Annotated[GraphNames, Meta(max_length=200)] | None = None
+    default_graph: DefaultGraph | None = None
+    expires_at: NewExpiry | None = None
+    toolsets: NewToolsets | None = None
+    requests_per_minute: NewRate | None = None
 
 
 class RotateKey(Struct, frozen=True, forbid_unknown_fields=True):
-    """How long the replaced key remains valid besides the new one."""
+    """How to rotate an API key."""
 
-    overlap_hours: Annotated[float, Meta(ge=0, le=720)] = 24
+    overlap_hours: Annotated[
+        float, Meta(ge=0, le=720, description="Hours for which the old key stays valid beside the new one, at most 720")
+    ] = 24
 
 
 class ReportKey(Struct, frozen=True, forbid_unknown_fields=True):
-    """A leaked key to report."""
+    """A leaked API key to report."""
 
-    key: Annotated[str, Meta(max_length=200)]
+    key: Annotated[str, Meta(max_length=200, description="Secret of the key (`rcl_…`), or any other text")]
 
 
 class KeyController(Controller):
@@ -97,12 +142,12 @@ class KeyController(Controller):
     guards = (requires_admin,)
     opt = BY_SCOPE
 
-    @get("/", responses=RESPONSES, summary="List keys")
+    @get("/", responses=RESPONSES, response_description="A page of the tenant's API keys.", summary="List keys")
     async def list_keys(
         self,
         request: AnyRequest,
         db: NamedDependency[Database],
-        cursor: FromQuery[UUID | None] = None,
+        cursor: IdCursor = None,
         limit: Limit = 50,
     ) -> Page[KeyBody]:
         """List the tenant's API keys, oldest first, including revoked and expired ones."""
@@ -110,15 +155,26 @@ class KeyController(Controller):
             found = await identity.list_keys(tx, after=cursor, limit=limit + 1)
         return page_of(found, limit, lambda key: KeyBody(**_fields(key)), lambda key: str(key.id))
 
-    @get("/{key_id:uuid}", responses=TAGGED_RESPONSES, summary="Get a key")
+    @get(
+        "/{key_id:uuid}",
+        responses=TAGGED_RESPONSES,
+        response_description="The API key, without its secret.",
+        summary="Get a key",
+    )
     async def read_key(
-        self, request: AnyRequest, db: NamedDependency[Database], key_id: FromPath[UUID]
+        self, request: AnyRequest, db: NamedDependency[Database], key_id: KeyInPath
     ) -> Response[KeyBody]:
         """Return an API key with its ETag. Revoked and expired keys are returned, too."""
         async with db.transaction(request.user, read_only=True) as tx:
             return tagged(request, KeyBody(**_fields(await identity.get_key(tx, key_id))), lasting=_lasting)
 
-    @post("/", responses=ACT_RESPONSES, summary="Create a key", before_request=valid_body(CreateKey))
+    @post(
+        "/",
+        responses=ACT_RESPONSES,
+        response_description="The API key that was created, with its secret, which is shown only here.",
+        summary="Create a key",
+        before_request=valid_body(CreateKey),
+    )
     async def create_key(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[CreateKey]
     ) -> IssuedKeyBody:
@@ -130,6 +186,7 @@ class KeyController(Controller):
     @post(
         "/{key_id:uuid}/rotate",
         responses=CHANGE_RESPONSES,
+        response_description="The new API key, with its secret, which is shown only here.",
         summary="Rotate a key",
         before_request=valid_body(RotateKey),
     )
@@ -138,7 +195,7 @@ class KeyController(Controller):
         request: AnyRequest,
         db: NamedDependency[Database],
         state: State,
-        key_id: FromPath[UUID],
+        key_id: KeyInPath,
         data: JSONBody[RotateKey],
     ) -> IssuedKeyBody:
         """Create a new key with the properties of this one. This key expires after the overlap.
@@ -153,8 +210,14 @@ class KeyController(Controller):
             )
         return IssuedKeyBody(**_fields(issued.key), secret=issued.secret)
 
-    @delete("/{key_id:uuid}", responses=CHANGE_RESPONSES, summary="Revoke a key", status_code=200)
-    async def revoke_key(self, request: AnyRequest, db: NamedDependency[Database], key_id: FromPath[UUID]) -> KeyBody:
+    @delete(
+        "/{key_id:uuid}",
+        responses=CHANGE_RESPONSES,
+        response_description="The API key, which is revoked now.",
+        summary="Revoke a key",
+        status_code=200,
+    )
+    async def revoke_key(self, request: AnyRequest, db: NamedDependency[Database], key_id: KeyInPath) -> KeyBody:
         """Revoke an API key at once. Revoking it again changes nothing."""
         async with db.transaction(request.user) as tx:
             key = await identity.revoke_key(tx, key_id, check=unchanged(request, _lasting_of))
@@ -164,6 +227,7 @@ class KeyController(Controller):
 @post(
     "/keys/report",
     responses=RESPONSES,
+    response_description="The report was received. If the text is an API key, it is revoked now.",
     summary="Report a leaked key",
     tags=["keys"],
     status_code=204,

@@ -7,7 +7,7 @@ from uuid import UUID
 from litestar import Controller, Request, Response, delete, get, patch, post
 from litestar.datastructures import State
 from litestar.di import NamedDependency
-from litestar.params import FromPath, FromQuery, JSONBody
+from litestar.params import JSONBody, PathParameter
 from msgspec import Meta, Struct
 
 from recollect.accounts.members import service as members
@@ -18,54 +18,74 @@ from recollect.caller import Caller, Role
 from recollect.platform.db import Database
 from recollect_gateway.errors import ACT_RESPONSES, CHANGE_RESPONSES, RESPONSES, TAGGED_RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin
-from recollect_gateway.management.pages import Limit, Page, page_of
+from recollect_gateway.management.fields import (
+    CreatedAt,
+    CreatedBy,
+    Email,
+    MemberRole,
+    PersonInPath,
+    PersonName,
+    RevokedAt,
+)
+from recollect_gateway.management.pages import IdCursor, Limit, Page, page_of
 from recollect_gateway.preconditions import tagged, unchanged
 from recollect_gateway.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
+InvitedEmail = Annotated[str, Meta(description="E-mail address that is invited", examples=["ada@example.com"])]
+InvitedRole = Annotated[Role, Meta(description="Role that the person gets in the tenant")]
+InvitationInPath = Annotated[UUID, PathParameter(description="Id of the invitation")]
 
 
 class MemberBody(Struct, frozen=True):
     """A person in the tenant."""
 
-    person_id: str
-    email: str
-    name: str
-    role: Role
-    created_at: datetime
+    person_id: Annotated[str, Meta(description="Id of the person, a UUID")]
+    email: Email
+    name: PersonName
+    role: MemberRole
+    created_at: Annotated[datetime, Meta(description="Time at which the person became a member")]
 
 
 class RoleBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """The new role. Only owners can give or take the role of owner, and one owner always remains."""
+    """The new role of a member."""
 
-    role: Role
+    role: Annotated[
+        Role,
+        Meta(description="New role of the member; only owners give or take the role `owner`, and one always remains"),
+    ]
 
 
 class InvitationBody(Struct, frozen=True):
-    """An invitation, without its link."""
+    """An invitation without its link."""
 
-    id: str
-    email: str
-    role: Role
-    created_at: datetime
-    created_by: str
-    expires_at: datetime
-    accepted_at: datetime | None
-    revoked_at: datetime | None
+    id: Annotated[str, Meta(description="Id of the invitation, a UUID")]
+    email: InvitedEmail
+    role: InvitedRole
+    created_at: CreatedAt
+    created_by: CreatedBy
+    expires_at: Annotated[datetime, Meta(description="Time from which on the link is not valid")]
+    accepted_at: Annotated[
+        datetime | None, Meta(description="Time at which the person became a member by it; null: not yet")
+    ]
+    revoked_at: RevokedAt
 
 
 class IssuedInvitationBody(InvitationBody, frozen=True):
-    """An invitation that was `sent` by mail, or its link to pass on, which is returned only once."""
+    """An invitation that was sent by mail, or that comes with its link."""
 
-    sent: bool
-    link: str | None
+    sent: Annotated[bool, Meta(description="Whether the link was sent to the address by mail")]
+    link: Annotated[
+        str | None,
+        Meta(description="Link to give to the person, which is returned only here; null: it was sent by mail"),
+    ]
 
 
 class InviteBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """The address to invite, and the role. Earlier invitations of the same address become invalid."""
+    """An invitation to make. Earlier invitations of the same address become invalid."""
 
-    email: Annotated[str, Meta(min_length=3, max_length=MAX_EMAIL)]
-    role: Role = Role.MEMBER
+    email: Annotated[InvitedEmail, Meta(min_length=3, max_length=MAX_EMAIL)]
+    role: InvitedRole = Role.MEMBER
 
 
 class MemberController(Controller):
@@ -76,12 +96,12 @@ class MemberController(Controller):
     guards = (requires_admin,)
     opt = BY_SCOPE
 
-    @get("/", responses=RESPONSES, summary="List members")
+    @get("/", responses=RESPONSES, response_description="A page of the tenant's members.", summary="List members")
     async def list_members(
         self,
         request: AnyRequest,
         db: NamedDependency[Database],
-        cursor: FromQuery[UUID | None] = None,
+        cursor: IdCursor = None,
         limit: Limit = 50,
     ) -> Page[MemberBody]:
         """List the tenant's members with their roles."""
@@ -89,9 +109,9 @@ class MemberController(Controller):
             found = await members.list_members(tx, after=cursor, limit=limit + 1)
         return page_of(found, limit, _member, lambda member: str(member.person_id))
 
-    @get("/{person_id:uuid}", responses=TAGGED_RESPONSES, summary="Get a member")
+    @get("/{person_id:uuid}", responses=TAGGED_RESPONSES, response_description="The member.", summary="Get a member")
     async def read_member(
-        self, request: AnyRequest, db: NamedDependency[Database], person_id: FromPath[UUID]
+        self, request: AnyRequest, db: NamedDependency[Database], person_id: PersonInPath
     ) -> Response[MemberBody]:
         """Return a member with its ETag."""
         async with db.transaction(request.user, read_only=True) as tx:
@@ -100,11 +120,12 @@ class MemberController(Controller):
     @patch(
         "/{person_id:uuid}",
         responses=CHANGE_RESPONSES,
+        response_description="The member with the new role.",
         summary="Change a member's role",
         before_request=valid_body(RoleBody),
     )
     async def change_role(
-        self, request: AnyRequest, db: NamedDependency[Database], person_id: FromPath[UUID], data: JSONBody[RoleBody]
+        self, request: AnyRequest, db: NamedDependency[Database], person_id: PersonInPath, data: JSONBody[RoleBody]
     ) -> MemberBody:
         """Change a member's role. The response is 409 `last_owner` if no owner would be left.
 
@@ -114,10 +135,13 @@ class MemberController(Controller):
             check = unchanged(request, _member)
             return _member(await members.change_role(tx, person_id, data.role, check=check))
 
-    @delete("/{person_id:uuid}", responses=CHANGE_RESPONSES, summary="Remove a member")
-    async def remove_member(
-        self, request: AnyRequest, db: NamedDependency[Database], person_id: FromPath[UUID]
-    ) -> None:
+    @delete(
+        "/{person_id:uuid}",
+        responses=CHANGE_RESPONSES,
+        response_description="The person is no longer a member.",
+        summary="Remove a member",
+    )
+    async def remove_member(self, request: AnyRequest, db: NamedDependency[Database], person_id: PersonInPath) -> None:
         """Remove a person from the tenant. The response is 409 `last_owner` if no owner would be left."""
         async with db.transaction(request.user) as tx:
             await members.remove_member(tx, person_id, check=unchanged(request, _member))
@@ -131,12 +155,14 @@ class InvitationController(Controller):
     guards = (requires_admin,)
     opt = BY_SCOPE
 
-    @get("/", responses=RESPONSES, summary="List invitations")
+    @get(
+        "/", responses=RESPONSES, response_description="A page of the tenant's invitations.", summary="List invitations"
+    )
     async def list_invitations(
         self,
         request: AnyRequest,
         db: NamedDependency[Database],
-        cursor: FromQuery[UUID | None] = None,
+        cursor: IdCursor = None,
         limit: Limit = 50,
     ) -> Page[InvitationBody]:
         """List the tenant's invitations, oldest first, including those that are no longer valid."""
@@ -144,7 +170,13 @@ class InvitationController(Controller):
             found = await members.list_invitations(tx, after=cursor, limit=limit + 1)
         return page_of(found, limit, lambda row: InvitationBody(**_fields(row)), lambda row: str(row.id))
 
-    @post("/", responses=ACT_RESPONSES, summary="Invite somebody", before_request=valid_body(InviteBody))
+    @post(
+        "/",
+        responses=ACT_RESPONSES,
+        response_description="The invitation, with its link, which is shown only here, unless it was sent by mail.",
+        summary="Invite somebody",
+        before_request=valid_body(InviteBody),
+    )
     async def invite(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[InviteBody]
     ) -> IssuedInvitationBody:
@@ -159,9 +191,15 @@ class InvitationController(Controller):
         )
         return IssuedInvitationBody(**_fields(sent.invitation), sent=sent.link is None, link=sent.link)
 
-    @delete("/{invitation_id:uuid}", responses=ACT_RESPONSES, summary="Revoke an invitation", status_code=200)
+    @delete(
+        "/{invitation_id:uuid}",
+        responses=ACT_RESPONSES,
+        response_description="The invitation, which is revoked now.",
+        summary="Revoke an invitation",
+        status_code=200,
+    )
     async def revoke_invitation(
-        self, request: AnyRequest, db: NamedDependency[Database], invitation_id: FromPath[UUID]
+        self, request: AnyRequest, db: NamedDependency[Database], invitation_id: InvitationInPath
     ) -> InvitationBody:
         """Revoke an invitation. Revoking it again changes nothing."""
         async with db.transaction(request.user) as tx:

@@ -5,12 +5,13 @@ from typing import Any
 from litestar import Controller, Request, post
 from litestar.datastructures import State
 from litestar.di import NamedDependency
-from litestar.params import FromPath, JSONBody
+from litestar.params import JSONBody
 
 from recollect.caller import Caller, Scope
 from recollect_gateway.calls import Call, Services, read_by_replica
 from recollect_gateway.errors import ACT_RESPONSES, RESPONSES
 from recollect_gateway.guards import mirrors
+from recollect_gateway.management.fields import GraphInPath
 from recollect_gateway.operations import memories
 from recollect_gateway.operations.memories import (
     RecallBody,
@@ -34,6 +35,7 @@ class MemoryController(Controller):
     @post(
         "/memories",
         responses=ACT_RESPONSES,
+        response_description="What became of each item, in their order.",
         summary="Store memories",
         opt=mirrors("remember"),
         status_code=200,
@@ -43,7 +45,7 @@ class MemoryController(Controller):
         self,
         request: AnyRequest,
         services: NamedDependency[Services],
-        name: FromPath[str],
+        name: GraphInPath,
         data: JSONBody[RememberBody],
     ) -> RememberedMemories:
         """Store facts in one revision. Known facts are not duplicated, so the request may be repeated.
@@ -56,13 +58,14 @@ class MemoryController(Controller):
     @post(
         "/recall",
         responses=RESPONSES,
+        response_description="The memories that were found, best first.",
         summary="Recall memories",
         opt=mirrors("recall"),
         status_code=200,
         before_request=valid_body(RecallBody),
     )
     async def recall(
-        self, request: AnyRequest, services: NamedDependency[Services], name: FromPath[str], data: JSONBody[RecallBody]
+        self, request: AnyRequest, services: NamedDependency[Services], name: GraphInPath, data: JSONBody[RecallBody]
     ) -> RecalledMemories:
         """Find memories by words and by meaning. For a graph that does not exist, nothing is found."""
         request.user.require(Scope.MEMORY_READ)

@@ -7,7 +7,7 @@ from uuid import UUID
 from litestar import Controller, Request, get
 from litestar.datastructures import State
 from litestar.di import NamedDependency
-from litestar.params import FromPath, QueryParameter
+from litestar.params import QueryParameter
 
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
@@ -20,6 +20,7 @@ from recollect.memory.model import NamedEdge
 from recollect_gateway.calls import Call, Services, read_by_replica
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import mirrors
+from recollect_gateway.management.fields import GraphInPath, NodeInPath
 from recollect_gateway.management.pages import AsOf, Cursor, Limit, Page, integer, place_of
 from recollect_gateway.operations.nodes import (
     NodeBody,
@@ -34,9 +35,15 @@ from recollect_gateway.parsing import check_text
 
 T = TypeVar("T")
 AnyRequest = Request[Caller, Any, State]
-Kinds = Annotated[list[str] | None, QueryParameter(max_items=50, description="Only of one of these kinds")]
+Kinds = Annotated[
+    list[str] | None,
+    QueryParameter(max_items=50, description="Only of this type; repeat the parameter to allow several types"),
+]
 Tags = Annotated[
-    list[str] | None, QueryParameter(max_items=50, description="Only with one of these tags, ignoring case")
+    list[str] | None,
+    QueryParameter(
+        max_items=50, description="Only with this tag, ignoring case; repeat the parameter to allow several tags"
+    ),
 ]
 StatusFilter = Annotated[
     Literal["active", "outdated", "archived"] | None, QueryParameter(description="Only with this status")
@@ -44,9 +51,15 @@ StatusFilter = Annotated[
 Prefix = Annotated[
     str, QueryParameter(max_length=512, description="Only entities whose name has this prefix, ignoring case")
 ]
-Types = Annotated[list[str] | None, QueryParameter(max_items=50, description="Only relations of one of these types")]
+Types = Annotated[
+    list[str] | None,
+    QueryParameter(
+        max_items=50, description="Only relations of this type; repeat the parameter to allow several types"
+    ),
+]
 Directions = Annotated[
-    Direction, QueryParameter(description="Only relations that start at the node, or only those that end at it")
+    Direction,
+    QueryParameter(description="`outgoing` (relations that start at the node), `incoming` (that end at it) or `both`"),
 ]
 
 
@@ -56,12 +69,18 @@ class NodeController(Controller):
     path = "/graphs/{name:str}/nodes"
     tags = ("nodes",)
 
-    @get("/", responses=RESPONSES, summary="List nodes", opt=mirrors("list_nodes"))
+    @get(
+        "/",
+        responses=RESPONSES,
+        response_description="A page of entities and facts.",
+        summary="List nodes",
+        opt=mirrors("list_nodes"),
+    )
     async def list_nodes(
         self,
         request: AnyRequest,
         services: NamedDependency[Services],
-        name: FromPath[str],
+        name: GraphInPath,
         kind: Kinds = None,
         tag: Tags = None,
         status: StatusFilter = None,
@@ -83,13 +102,19 @@ class NodeController(Controller):
         nodes, more = await _read(request, services, "list_nodes", name, as_of, find_page)
         return Page([node_item(node) for node in nodes], _node_cursor(nodes[-1]) if more else None)
 
-    @get("/{node:str}", responses=RESPONSES, summary="Get a node", opt=mirrors("get_node", "get_node_by_lineage"))
+    @get(
+        "/{node:str}",
+        responses=RESPONSES,
+        response_description="The newest version of the node, with its observations.",
+        summary="Get a node",
+        opt=mirrors("get_node", "get_node_by_lineage"),
+    )
     async def get_node(
         self,
         request: AnyRequest,
         services: NamedDependency[Services],
-        name: FromPath[str],
-        node: FromPath[str],
+        name: GraphInPath,
+        node: NodeInPath,
         as_of: AsOf = None,
     ) -> NodeBody:
         """Return a node with its content and, for an entity, its observations.
@@ -104,13 +129,19 @@ class NodeController(Controller):
 
         return await _read(request, services, "get_node", name, as_of, find_node)
 
-    @get("/{node:str}/history", responses=RESPONSES, summary="List a node's versions", opt=mirrors("history"))
+    @get(
+        "/{node:str}/history",
+        responses=RESPONSES,
+        response_description="A page of the node's versions.",
+        summary="List a node's versions",
+        opt=mirrors("history"),
+    )
     async def list_versions(
         self,
         request: AnyRequest,
         services: NamedDependency[Services],
-        name: FromPath[str],
-        node: FromPath[str],
+        name: GraphInPath,
+        node: NodeInPath,
         cursor: Cursor = None,
         limit: Limit = 50,
     ) -> Page[VersionBody]:
@@ -127,6 +158,7 @@ class NodeController(Controller):
     @get(
         "/{node:str}/relations",
         responses=RESPONSES,
+        response_description="A page of the node's relations.",
         summary="List a node's relations",
         opt=mirrors("outgoing", "incoming"),
     )
@@ -134,8 +166,8 @@ class NodeController(Controller):
         self,
         request: AnyRequest,
         services: NamedDependency[Services],
-        name: FromPath[str],
-        node: FromPath[str],
+        name: GraphInPath,
+        node: NodeInPath,
         type: Types = None,
         direction: Directions = Direction.BOTH,
         as_of: AsOf = None,

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from typing import Annotated, Generic, TypeVar
+from uuid import UUID
 
 from litestar.params import QueryParameter
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from recollect.errors import InvalidInput
 
@@ -12,7 +13,12 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 Limit = Annotated[int, QueryParameter(ge=1, le=200, description="Maximum number of entries")]
-Cursor = Annotated[str | None, QueryParameter(max_length=300, description="`next_cursor` of the previous page")]
+_OF_CURSOR = "`next_cursor` of the previous page. Default: the first page"
+Cursor = Annotated[str | None, QueryParameter(max_length=300, description=_OF_CURSOR)]
+IdCursor = Annotated[UUID | None, QueryParameter(description=_OF_CURSOR)]
+NextCursor = Annotated[
+    str | None, Meta(description="Value of `cursor` for the next page; null: this page is the last one")
+]
 AsOf = Annotated[
     str | None,
     QueryParameter(max_length=40, description="Read the graph as of this revision or time. Default: its current state"),
@@ -20,10 +26,10 @@ AsOf = Annotated[
 
 
 class Page(Struct, Generic[T], frozen=True):
-    """One page; `next_cursor` is null on the last one."""
+    """One page of a list."""
 
-    items: list[T]
-    next_cursor: str | None
+    items: Annotated[list[T], Meta(description="Entries of this page")]
+    next_cursor: NextCursor
 
 
 def page_of(found: Sequence[R], limit: int, body: Callable[[R], T], cursor: Callable[[R], str]) -> Page[T]:

@@ -1,14 +1,12 @@
 """/v1/graphs/{name}/passages: passages that the embedder did not take."""
 
 from datetime import datetime
-from typing import Any
-from uuid import UUID
+from typing import Annotated, Any
 
 from litestar import Controller, Request, get
 from litestar.datastructures import State
 from litestar.di import NamedDependency
-from litestar.params import FromPath, FromQuery
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from recollect.caller import Caller, Scope
 from recollect.graph.graphs import service as graphs
@@ -17,20 +15,23 @@ from recollect.graph.passages.model import RefusedPassage
 from recollect.platform.db import Database
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import belongs_to
-from recollect_gateway.management.pages import Limit, Page, page_of
+from recollect_gateway.management.fields import GraphInPath
+from recollect_gateway.management.pages import IdCursor, Limit, Page, page_of
 
 AnyRequest = Request[Caller, Any, State]
 
 
 class RefusedBody(Struct, frozen=True):
-    """A refused passage: a piece of the memory `memory_id`, which is found by its words but not by its meaning."""
+    """A refused passage: a piece of a memory's text that is found by its words but not by its meaning."""
 
-    id: str
-    memory_id: str
-    node_id: str
-    source: str
-    reason: str
-    refused_at: datetime
+    id: Annotated[str, Meta(description="Id of the passage, a UUID")]
+    memory_id: Annotated[
+        str, Meta(description="Id of the memory, a UUID: of an observation, a fact, or an entity for its name")
+    ]
+    node_id: Annotated[str, Meta(description="Id of the node, a UUID: the fact, or the entity")]
+    source: Annotated[str, Meta(description="What the passage is a piece of: `observation`, `fact` or `name`")]
+    reason: Annotated[str, Meta(description="Why the embedder refused it")]
+    refused_at: Annotated[datetime, Meta(description="Time at which it was refused")]
 
 
 class PassageController(Controller):
@@ -42,6 +43,7 @@ class PassageController(Controller):
     @get(
         "/refused",
         responses=RESPONSES,
+        response_description="A page of refused passages.",
         summary="List refused passages",
         opt=belongs_to("admin"),
     )
@@ -49,8 +51,8 @@ class PassageController(Controller):
         self,
         request: AnyRequest,
         db: NamedDependency[Database],
-        name: FromPath[str],
-        cursor: FromQuery[UUID | None] = None,
+        name: GraphInPath,
+        cursor: IdCursor = None,
         limit: Limit = 50,
     ) -> Page[RefusedBody]:
         """List the passages that the embedder refused, oldest first, each with the reason."""

@@ -22,7 +22,13 @@ class PlanController(Controller):
     path = "/plan"
     tags = ("usage",)
 
-    @get("/", responses=TAGGED_RESPONSES, summary="Get the plan", opt=BY_SCOPE)
+    @get(
+        "/",
+        responses=TAGGED_RESPONSES,
+        response_description="The plan's limits, and what is used of them now.",
+        summary="Get the plan",
+        opt=BY_SCOPE,
+    )
     async def read_plan(
         self, request: Request[Caller, Any, State], db: NamedDependency[Database]
     ) -> Response[PlanBody]:

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 from litestar import Controller, Request, get
 from litestar.datastructures import State
 from litestar.di import NamedDependency
-from litestar.params import FromPath, QueryParameter
-from msgspec import Struct
+from litestar.params import QueryParameter
+from msgspec import Meta, Struct
 
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
@@ -16,6 +16,7 @@ from recollect.retrieval.recall.model import RecallFilter
 from recollect_gateway.calls import Call, Services, read_by_replica
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import mirrors
+from recollect_gateway.management.fields import GraphInPath
 from recollect_gateway.management.nodes import Kinds, StatusFilter, Tags
 from recollect_gateway.management.pages import AsOf, Cursor, Limit, Page, integer, place_of
 from recollect_gateway.operations.nodes import NodeItemBody, node_item
@@ -29,12 +30,19 @@ MAX_MATCHES = 5
 
 
 class FoundNodeBody(Struct, frozen=True):
-    """A node that was found. `score` and `similarity` of meaning are from 0 to 1; `matches`: matching observations."""
+    """A node that was found."""
 
-    node: NodeItemBody
-    score: float
-    similarity: float
-    matches: list[str]
+    node: Annotated[NodeItemBody, Meta(description="Entity or fact that was found")]
+    score: Annotated[float, Meta(description="Relevance, from 0 to 1, comparable within this search only")]
+    similarity: Annotated[
+        float, Meta(description="Similarity of meaning to the question, from 0 to 1; 1 if the question names the node")
+    ]
+    matches: Annotated[
+        list[str],
+        Meta(
+            description=f"Texts of the node that match, at most {MAX_MATCHES}: observations, and versions in conflict"
+        ),
+    ]
 
 
 class SearchController(Controller):
@@ -43,12 +51,18 @@ class SearchController(Controller):
     path = "/graphs/{name:str}"
     tags = ("nodes",)
 
-    @get("/search", responses=RESPONSES, summary="Search nodes", opt=mirrors("search"))
+    @get(
+        "/search",
+        responses=RESPONSES,
+        response_description="A page of the nodes that were found, best first.",
+        summary="Search nodes",
+        opt=mirrors("search"),
+    )
     async def search(
         self,
         request: AnyRequest,
         services: NamedDependency[Services],
-        name: FromPath[str],
+        name: GraphInPath,
         q: Words,
         kind: Kinds = None,
         tag: Tags = None,

@@ -5,14 +5,14 @@ elsewhere. To lock somebody out of a tenant, an admin removes the member, in for
 """
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 from litestar import Controller, Request, delete, get
 from litestar.datastructures import State
 from litestar.di import NamedDependency
-from litestar.params import FromPath, FromQuery
-from msgspec import Struct
+from litestar.params import PathParameter
+from msgspec import Meta, Struct
 
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import ListedSession, PersonSession
@@ -23,23 +23,24 @@ from recollect_gateway.addresses import site_of_client
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import BY_SCOPE
 from recollect_gateway.idempotency import NEEDS_NO_KEY
-from recollect_gateway.management.pages import Limit, Page, page_of
+from recollect_gateway.management.pages import IdCursor, Limit, Page, page_of
 from recollect_gateway.web.sessions import signed_in
 
 AnyRequest = Request[Caller, Any, State]
+SessionInPath = Annotated[UUID, PathParameter(description="Id of the session")]
 
 
 class SessionBody(Struct, frozen=True):
-    """A session. `current`: it is the session of this request. `user_agent` and `address` are those of the browser."""
+    """A session: one sign-in of a person in a browser."""
 
-    id: str
-    current: bool
-    created_at: datetime
-    last_used_at: datetime
-    expires_at: datetime
-    revoked_at: datetime | None
-    user_agent: str
-    address: str
+    id: Annotated[str, Meta(description="Id of the session, a UUID")]
+    current: Annotated[bool, Meta(description="Whether this is the session of the request")]
+    created_at: Annotated[datetime, Meta(description="Time of the sign-in")]
+    last_used_at: Annotated[datetime, Meta(description="Time of the last use")]
+    expires_at: Annotated[datetime, Meta(description="Time at which the session ends, however much it is used")]
+    revoked_at: Annotated[datetime | None, Meta(description="Time at which the session was ended; null: it was not")]
+    user_agent: Annotated[str, Meta(description="`User-Agent` of the browser at the sign-in")]
+    address: Annotated[str, Meta(description="IP address of the browser at the sign-in, of IPv6 its /64 network")]
 
 
 class SessionController(Controller):
@@ -49,12 +50,17 @@ class SessionController(Controller):
     tags = ("sessions",)
     opt = BY_SCOPE
 
-    @get("/", responses=RESPONSES, summary="List your sessions")
+    @get(
+        "/",
+        responses=RESPONSES,
+        response_description="A page of the person's valid sessions.",
+        summary="List your sessions",
+    )
     async def list_sessions(
         self,
         request: AnyRequest,
         db: NamedDependency[Database],
-        cursor: FromQuery[UUID | None] = None,
+        cursor: IdCursor = None,
         limit: Limit = 50,
     ) -> Page[SessionBody]:
         """List the caller's valid sessions, newest first, up to the 100 used most recently. A key has no sessions."""
@@ -67,12 +73,13 @@ class SessionController(Controller):
     @delete(
         "/{session_id:uuid}",
         responses=RESPONSES,
+        response_description="The session, which is ended now.",
         summary="End one of your sessions",
         opt=BY_SCOPE | NEEDS_NO_KEY,
         status_code=200,
     )
     async def end_session(
-        self, request: AnyRequest, db: NamedDependency[Database], session_id: FromPath[UUID]
+        self, request: AnyRequest, db: NamedDependency[Database], session_id: SessionInPath
     ) -> SessionBody:
         """End one of the caller's sessions, which signs out that browser. Ending it again changes nothing.
 

@@ -1,6 +1,5 @@
 """/v1/tenant: the organisation itself, and its settings."""
 
-from datetime import datetime
 from typing import Annotated, Any
 
 from litestar import Controller, Request, Response, get, patch
@@ -15,43 +14,54 @@ from recollect.caller import Caller
 from recollect.platform.db import Database
 from recollect_gateway.errors import CHANGE_RESPONSES, TAGGED_RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin
+from recollect_gateway.management.fields import CreatedAt, TenantId, TenantName, TenantPlan, TenantSlug
 from recollect_gateway.preconditions import tagged, unchanged
 from recollect_gateway.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
-RetentionDays = Annotated[float, Meta(ge=1, le=MAX_RETENTION_DAYS)]
+_OF_RETENTION = "Days for which deleted and superseded data can still be read"
+RetentionDays = Annotated[
+    float,
+    Meta(
+        ge=1,
+        le=MAX_RETENTION_DAYS,
+        description=f"{_OF_RETENTION}, 1 to {MAX_RETENTION_DAYS}; null: the deployment's default",
+    ),
+]
 
 
 class TenantSettingsBody(Struct, frozen=True):
-    """A tenant's settings. `retention_days` null: the deployment's default, which is `default_retention_days`."""
+    """A tenant's settings."""
 
-    retention_days: float | None
-    default_retention_days: float
+    retention_days: Annotated[float | None, Meta(description=f"{_OF_RETENTION}; null: `default_retention_days`")]
+    default_retention_days: Annotated[
+        float, Meta(description="Days that apply while `retention_days` is null, which the operator sets")
+    ]
 
 
 class TenantBody(Struct, frozen=True):
-    """The tenant of the credential. `slug` is its name in addresses; `status` is `active` or `read_only`."""
+    """The tenant of the credential."""
 
-    id: str
-    slug: str
-    name: str
-    status: str
-    plan: str
-    created_at: datetime
-    settings: TenantSettingsBody
+    id: TenantId
+    slug: TenantSlug
+    name: TenantName
+    status: Annotated[str, Meta(description="`active` or `read_only`")]
+    plan: TenantPlan
+    created_at: CreatedAt
+    settings: Annotated[TenantSettingsBody, Meta(description="Settings that admins of the tenant can change")]
 
 
 class ChangeTenantSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """The settings to change; null: the deployment's default. Omitted settings stay."""
+    """The settings to change. Omitted settings stay."""
 
     retention_days: RetentionDays | UnsetType | None = UNSET
 
 
 class ChangeTenant(Struct, frozen=True, forbid_unknown_fields=True):
-    """The fields of the tenant to change; omitted fields stay."""
+    """The fields of the tenant to change. Omitted fields stay."""
 
-    name: Annotated[str, Meta(min_length=1, max_length=MAX_NAME)] | UnsetType = UNSET
-    settings: ChangeTenantSettings = ChangeTenantSettings()
+    name: Annotated[TenantName, Meta(min_length=1, max_length=MAX_NAME, examples=["Acme"])] | UnsetType = UNSET
+    settings: Annotated[ChangeTenantSettings, Meta(description="Settings to change")] = ChangeTenantSettings()
 
 
 class TenantController(Controller):
@@ -61,7 +71,7 @@ class TenantController(Controller):
     tags = ("tenant",)
     opt = BY_SCOPE
 
-    @get("/", responses=TAGGED_RESPONSES, summary="Get the tenant")
+    @get("/", responses=TAGGED_RESPONSES, response_description="The tenant.", summary="Get the tenant")
     async def read_tenant(
         self, request: AnyRequest, db: NamedDependency[Database], state: State
     ) -> Response[TenantBody]:
@@ -72,6 +82,7 @@ class TenantController(Controller):
     @patch(
         "/",
         responses=CHANGE_RESPONSES,
+        response_description="The tenant after the change.",
         summary="Update the tenant",
         guards=[requires_admin],
         before_request=valid_body(ChangeTenant),

@@ -12,9 +12,9 @@ from litestar.exceptions import ClientException
 from litestar.exceptions.http_exceptions import RequestEntityTooLarge
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.spec import OpenAPIMediaType, OpenAPIResponse, OpenAPIType, Operation, RequestBody, Schema
-from litestar.params import FromPath, QueryParameter
+from litestar.params import QueryParameter
 from litestar.response import Stream
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from recollect.caller import Caller, Scope
 from recollect.errors import ErrorCode, InvalidInput, TooLarge
@@ -37,6 +37,7 @@ from recollect.transfer.model import (
 from recollect_gateway.calls import Call, Services
 from recollect_gateway.errors import ACT_RESPONSES, MEDIA_TYPE, RESPONSES, Problem
 from recollect_gateway.guards import mirrors, while_authenticated
+from recollect_gateway.management.fields import GraphInPath
 from recollect_gateway.management.times import require_written_times
 from recollect_gateway.parsing import check_text, utc, utc_through
 
@@ -63,7 +64,9 @@ Policy = Annotated[
     ),
 ]
 Kind = Annotated[str | None, QueryParameter(description="Only entities and facts of this type")]
-AnyTag = Annotated[list[str] | None, QueryParameter(description="Only those with one of these tags")]
+AnyTag = Annotated[
+    list[str] | None, QueryParameter(description="Only those with this tag; repeat the parameter to allow several")
+]
 Since = Annotated[datetime | None, QueryParameter(description="Only those last changed at or after this time")]
 Until = Annotated[datetime | None, QueryParameter(description="Only those last changed at or before this time")]
 
@@ -75,32 +78,32 @@ _BY_TYPE = {FORMATS[name].media_type: name for name in IMPORTED} | {"application
 
 
 class BrokenLineBody(Struct, omit_defaults=True, frozen=True):
-    """A part that was not imported. `line` counts from 1 in the request's body; `path` says more exactly where."""
+    """An item, or a part of one, that was not imported."""
 
-    reason: str
-    line: int | None = None
-    path: str | None = None
+    reason: Annotated[str, Meta(description="Why it was not imported")]
+    line: Annotated[int | None, Meta(description="Line of the body, from 1; omitted if the format has no lines")] = None
+    path: Annotated[
+        str | None,
+        Meta(description="Place in the line or the body, such as `observations.1`; omitted: the whole line"),
+    ] = None
 
 
 class ImportBody(Struct, frozen=True):
-    """The result of an import. `lines_skipped`: lines (of entities, facts and relations) without anything new.
+    """The result of an import or, with `check`, what it would be."""
 
-    `problems` counts the `errors`: items, and parts of items, that were not imported.
-    """
-
-    entities_created: int
-    entities_updated: int
-    entities_skipped: int
-    observations_added: int
-    facts_created: int
-    facts_updated: int
-    facts_skipped: int
-    relations_created: int
-    relations_updated: int
-    relations_skipped: int
-    lines_skipped: int
-    problems: int
-    errors: list[BrokenLineBody]
+    entities_created: Annotated[int, Meta(description="Number of new entities")]
+    entities_updated: Annotated[int, Meta(description="Number of existing entities that changed")]
+    entities_skipped: Annotated[int, Meta(description="Number of existing entities that stayed as they were")]
+    observations_added: Annotated[int, Meta(description="Number of new observations")]
+    facts_created: Annotated[int, Meta(description="Number of new facts")]
+    facts_updated: Annotated[int, Meta(description="Number of existing facts that changed")]
+    facts_skipped: Annotated[int, Meta(description="Number of existing facts that stayed as they were")]
+    relations_created: Annotated[int, Meta(description="Number of new relations")]
+    relations_updated: Annotated[int, Meta(description="Number of existing relations that changed")]
+    relations_skipped: Annotated[int, Meta(description="Number of existing relations that stayed as they were")]
+    lines_skipped: Annotated[int, Meta(description="Number of entities, facts and relations that changed nothing")]
+    problems: Annotated[int, Meta(description="Number of entries of `errors`")]
+    errors: Annotated[list[BrokenLineBody], Meta(description="Items, and parts of items, that were not imported")]
 
 
 @dataclass
@@ -150,6 +153,7 @@ class TransferController(Controller):
     @post(
         "/import",
         responses=ACT_RESPONSES | {415: UNREAD},
+        response_description="The counts of what was imported, and what was not.",
         summary="Import into a graph",
         opt=mirrors("import_graph"),
         status_code=200,
@@ -159,7 +163,7 @@ class TransferController(Controller):
         self,
         request: AnyRequest,
         services: NamedDependency[Services],
-        name: FromPath[str],
+        name: GraphInPath,
         format: ReadAs = None,
         strategy: Policy = None,
         strict: Strict = False,
@@ -180,6 +184,7 @@ class TransferController(Controller):
     @get(
         "/export",
         responses=RESPONSES,
+        response_description="The graph as a file in the requested format.",
         summary="Export a graph",
         opt=mirrors("export_graph"),
         operation_class=ExportOperation,
@@ -188,7 +193,7 @@ class TransferController(Controller):
         self,
         request: AnyRequest,
         db: NamedDependency[Database],
-        name: FromPath[str],
+        name: GraphInPath,
         format: Written = "jsonl",
         as_of: AsOf = None,
         kind: Kind = None,

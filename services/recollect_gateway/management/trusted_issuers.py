@@ -1,14 +1,13 @@
 """/v1/trusted-issuers: issuers whose access tokens the tenant accepts beside our own."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
 from litestar import Controller, Request, delete, get, patch, post
 from litestar.datastructures import State
 from litestar.di import NamedDependency
-from litestar.params import FromPath, JSONBody
+from litestar.params import JSONBody, PathParameter
 from msgspec import Meta, Struct
 
 from recollect.accounts.oauth.issuers import service as trusted
@@ -30,75 +29,96 @@ from recollect.accounts.oauth.issuers.model import (
 from recollect.caller import Caller, Scope
 from recollect.graph.graphs import service as graphs
 from recollect.platform.db import Database
+from recollect.platform.issuers import ALGORITHMS
 from recollect.platform.transactions import Transaction
 from recollect_gateway.errors import ACT_RESPONSES, RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin
+from recollect_gateway.management.fields import CreatedAt, CreatedBy, DisabledAt, GraphIds, GraphNames
 from recollect_gateway.management.pages import Page
-from recollect_gateway.shapes import GraphName
 from recollect_gateway.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
-Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
-Claim = Annotated[str, Meta(min_length=1, max_length=MAX_CLAIM)]
+IssuerName = Annotated[str, Meta(description="Name of the issuer for people", examples=["Acme"])]
+Name = Annotated[IssuerName, Meta(min_length=1, max_length=MAX_NAME)]
+Issuer = Annotated[
+    str,
+    Meta(
+        description="Issuer identifier (`iss`) of the tokens, without query or fragment",
+        examples=["https://login.acme.example"],
+    ),
+]
+Algorithm = Annotated[str, Meta(description=f"Algorithm that signs the tokens: {', '.join(ALGORITHMS)}")]
+ClaimName = Annotated[
+    str, Meta(description="Name of the token's claim that the rules look at: words in a text, or a list")
+]
+Claim = Annotated[ClaimName, Meta(min_length=1, max_length=MAX_CLAIM, examples=["groups"])]
+ClaimValue = Annotated[str, Meta(description="Value of the claim to which the rule applies", examples=["sales-agents"])]
+_OF_SCOPES = "Scopes that a token gets by the rule: `memory:read`, `memory:write`, `tenant:admin`"
+RuleScopes = Annotated[list[str], Meta(description=_OF_SCOPES)]
+IssuerInPath = Annotated[UUID, PathParameter(description="Id of the trusted issuer")]
 
 
 class RuleBody(Struct, frozen=True):
-    """A rule of a trusted issuer. `graphs` are ids; null: every graph."""
+    """A rule of a trusted issuer: what a token with a value of the claim may do."""
 
-    value: str
-    scopes: list[str]
-    graphs: list[str] | None
+    value: ClaimValue
+    scopes: RuleScopes
+    graphs: GraphIds
 
 
 class TrustRule(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a token with this value of the claim may do. Graphs are given by name; null: every graph."""
+    """What a token with a value of the claim may do."""
 
-    value: Annotated[str, Meta(min_length=1, max_length=MAX_VALUE)]
-    scopes: Annotated[list[Scope], Meta(min_length=1, max_length=len(Scope))]
-    graphs: Annotated[list[GraphName], Meta(max_length=MAX_RULE_GRAPHS)] | None = None
+    value: Annotated[ClaimValue, Meta(min_length=1, max_length=MAX_VALUE)]
+    scopes: Annotated[list[Scope], Meta(min_length=1, max_length=len(Scope), description=_OF_SCOPES)]
+    graphs: Annotated[GraphNames, Meta(max_length=MAX_RULE_GRAPHS)] | None = None
 
 
-Rules = Annotated[list[TrustRule], Meta(min_length=1, max_length=MAX_RULES)]
+_OF_RULES = "Rules that map values of the claim to scopes and graphs"
+Rules = Annotated[list[TrustRule], Meta(min_length=1, max_length=MAX_RULES, description=_OF_RULES)]
+NewRules = Annotated[
+    Rules, Meta(description=f"{_OF_RULES}; null: `memory:read` and `memory:write` give the scopes of these names")
+]
 
 
 class IssuerBody(Struct, frozen=True):
-    """A trusted issuer. Its tokens are valid at `resource`, which they must name as their audience."""
+    """An issuer whose access tokens the tenant accepts."""
 
-    id: str
-    name: str
-    issuer: str
-    algorithm: str
-    claim: str
-    rules: list[RuleBody]
-    resource: str
-    created_at: datetime
-    created_by: str
-    disabled_at: datetime | None
+    id: Annotated[str, Meta(description="Id of the trusted issuer, a UUID")]
+    name: IssuerName
+    issuer: Issuer
+    algorithm: Algorithm
+    claim: ClaimName
+    rules: Annotated[list[RuleBody], Meta(description=_OF_RULES)]
+    resource: Annotated[
+        str, Meta(description="Address of the MCP endpoint, which tokens must name as their audience (`aud`)")
+    ]
+    created_at: CreatedAt
+    created_by: CreatedBy
+    disabled_at: DisabledAt
 
 
 class TrustIssuer(Struct, frozen=True, forbid_unknown_fields=True):
-    """An issuer to trust, and rules that map a claim of its tokens (words or a list) to scopes and graphs.
+    """An issuer to trust, with rules for what its tokens may do.
 
-    `algorithm`: the asymmetric algorithm that signs the tokens. `rules` null: the scopes memory:read and memory:write,
-    by their own names. A token that matches several rules has the scopes of all of them, in the graphs that all of them
-    name.
+    A token that matches several rules has the scopes of all of them, in the graphs that all of them name.
     """
 
     name: Name
-    issuer: Annotated[str, Meta(min_length=1, max_length=MAX_ISSUER)]
-    algorithm: str = DEFAULT_ALGORITHM
+    issuer: Annotated[Issuer, Meta(min_length=1, max_length=MAX_ISSUER)]
+    algorithm: Algorithm = DEFAULT_ALGORITHM
     claim: Claim = DEFAULT_CLAIM
-    rules: Rules | None = None
+    rules: NewRules | None = None
 
 
 class ChangeIssuer(Struct, frozen=True, forbid_unknown_fields=True):
-    """The fields to change; null leaves a field as it is. With `enabled` false, no token is accepted."""
+    """The fields of a trusted issuer to change. A field that is null or omitted stays."""
 
     name: Name | None = None
-    algorithm: str | None = None
+    algorithm: Algorithm | None = None
     claim: Claim | None = None
     rules: Rules | None = None
-    enabled: bool | None = None
+    enabled: Annotated[bool | None, Meta(description="Whether tokens of the issuer are accepted")] = None
 
 
 class TrustedIssuerController(Controller):
@@ -109,13 +129,24 @@ class TrustedIssuerController(Controller):
     guards = (requires_admin,)
     opt = BY_SCOPE
 
-    @get("/", responses=RESPONSES, summary="List trusted issuers")
+    @get(
+        "/",
+        responses=RESPONSES,
+        response_description="All issuers that the tenant trusts.",
+        summary="List trusted issuers",
+    )
     async def list_issuers(self, request: AnyRequest, db: NamedDependency[Database], state: State) -> Page[IssuerBody]:
         """List the issuers whose access tokens the tenant accepts. There are few, so all are on one page."""
         async with db.transaction(request.user, read_only=True) as tx:
             return Page([_body(issuer, request.user, state) for issuer in await trusted.list_issuers(tx)], None)
 
-    @post("/", responses=ACT_RESPONSES, summary="Trust an issuer", before_request=valid_body(TrustIssuer))
+    @post(
+        "/",
+        responses=ACT_RESPONSES,
+        response_description="The issuer, which is trusted now.",
+        summary="Trust an issuer",
+        before_request=valid_body(TrustIssuer),
+    )
     async def trust_issuer(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[TrustIssuer]
     ) -> IssuerBody:
@@ -133,6 +164,7 @@ class TrustedIssuerController(Controller):
     @patch(
         "/{issuer_id:uuid}",
         responses=ACT_RESPONSES,
+        response_description="The trusted issuer after the change.",
         summary="Update a trusted issuer",
         before_request=valid_body(ChangeIssuer),
     )
@@ -141,7 +173,7 @@ class TrustedIssuerController(Controller):
         request: AnyRequest,
         db: NamedDependency[Database],
         state: State,
-        issuer_id: FromPath[UUID],
+        issuer_id: IssuerInPath,
         data: JSONBody[ChangeIssuer],
     ) -> IssuerBody:
         """Change the rules of a trusted issuer, or disable or enable it. It takes effect with the next request."""
@@ -150,10 +182,13 @@ class TrustedIssuerController(Controller):
             change = IssuerChange(data.name, data.algorithm, data.claim, rules, data.enabled)
             return _body(await trusted.change_issuer(tx, issuer_id, change), request.user, state)
 
-    @delete("/{issuer_id:uuid}", responses=ACT_RESPONSES, summary="Drop a trusted issuer")
-    async def delete_issuer(
-        self, request: AnyRequest, db: NamedDependency[Database], issuer_id: FromPath[UUID]
-    ) -> None:
+    @delete(
+        "/{issuer_id:uuid}",
+        responses=ACT_RESPONSES,
+        response_description="The issuer is no longer trusted.",
+        summary="Drop a trusted issuer",
+    )
+    async def delete_issuer(self, request: AnyRequest, db: NamedDependency[Database], issuer_id: IssuerInPath) -> None:
         """Stop accepting tokens of an issuer."""
         async with db.transaction(request.user) as tx:
             await trusted.delete_issuer(tx, issuer_id)

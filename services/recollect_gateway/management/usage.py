@@ -7,7 +7,7 @@ from litestar import Controller, Request, get
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import QueryParameter
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from recollect.accounts.usage import service as usage
 from recollect.accounts.usage.model import (
@@ -30,11 +30,10 @@ from recollect_gateway.management.times import require_written_times
 from recollect_gateway.parsing import check_text
 
 AnyRequest = Request[Caller, Any, State]
-Since = Annotated[
-    datetime | None,
-    QueryParameter(
-        name="from", description="Start of the range: hours from that of this time on. Default: a day before `to`"
-    ),
+_OF_SINCE = "Start of the range: hours from that of this time on. Default: a day before `to`"
+Since = Annotated[datetime | None, QueryParameter(name="from", description=_OF_SINCE)]
+SeriesSince = Annotated[
+    datetime | None, QueryParameter(name="from", description=f"{_OF_SINCE}; 30 days before it if `per` is `day`")
 ]
 Until = Annotated[
     datetime | None,
@@ -43,7 +42,13 @@ Until = Annotated[
 Sums = Annotated[
     Per, QueryParameter(description="Return sums for each `hour`, `day` or `month`, or one for the whole range (`all`)")
 ]
-After = Annotated[str | None, QueryParameter(max_length=300, description="`next_cursor` of the previous page")]
+After = Annotated[
+    str | None,
+    QueryParameter(
+        max_length=300,
+        description="`next_cursor` of the previous page, which contains `from` and `to`. Default: the first page",
+    ),
+]
 
 
 OfKind = Annotated[Kind | None, QueryParameter(description="Only tools, resources, routes, or the worker's work")]
@@ -54,12 +59,15 @@ Steps = Annotated[Literal["hour", "day"], QueryParameter(description="Return a p
 
 
 class UsageSeries(Struct, frozen=True):
-    """Usage from `since` up to `until`: a point for each hour or day, including those without usage."""
+    """Usage over time."""
 
-    since: datetime
-    until: datetime
-    per: Literal["hour", "day"]
-    points: list[UsagePoint]
+    since: Annotated[datetime, Meta(description="Start of the range, at a full hour")]
+    until: Annotated[datetime, Meta(description="End of the range, before which the last point begins")]
+    per: Annotated[Literal["hour", "day"], Meta(description="Length of time of each point")]
+    points: Annotated[
+        list[UsagePoint],
+        Meta(description="One point for each hour or day (UTC), also those without usage, oldest first"),
+    ]
 
 
 class UsageController(Controller):
@@ -68,7 +76,13 @@ class UsageController(Controller):
     path = "/usage"
     tags = ("usage",)
 
-    @get("/", responses=RESPONSES, summary="List calls", opt=mirrors("usage"))
+    @get(
+        "/",
+        responses=RESPONSES,
+        response_description="A page of the sums of calls.",
+        summary="List calls",
+        opt=mirrors("usage"),
+    )
     async def read_usage(
         self,
         request: AnyRequest,
@@ -90,12 +104,18 @@ class UsageController(Controller):
             found, more = await usage.read_usage(tx, span, limit=limit)
         return Page(found, cursor_of(span, found[-1]) if more else None)
 
-    @get("/series", responses=RESPONSES, summary="Get usage over time", opt=mirrors("usage"))
+    @get(
+        "/series",
+        responses=RESPONSES,
+        response_description="The sums of calls for each hour or day.",
+        summary="Get usage over time",
+        opt=mirrors("usage"),
+    )
     async def read_series(
         self,
         request: AnyRequest,
         db: NamedDependency[Database],
-        since: Since = None,
+        since: SeriesSince = None,
         until: Until = None,
         per: Steps = "hour",
         kind: OfKind = None,
@@ -111,7 +131,13 @@ class UsageController(Controller):
         async with db.transaction(request.user, read_only=True) as tx:
             return UsageSeries(span.since, span.until, per, await usage.read_series(tx, span, kind=kind, name=name))
 
-    @get("/stored", responses=RESPONSES, summary="List what graphs store", opt=mirrors("usage"))
+    @get(
+        "/stored",
+        responses=RESPONSES,
+        response_description="A page of the counts of each graph.",
+        summary="List what graphs store",
+        opt=mirrors("usage"),
+    )
     async def list_stored(
         self, request: AnyRequest, db: NamedDependency[Database], cursor: Cursor = "", limit: Limit = 50
     ) -> Page[StoredCounts]:

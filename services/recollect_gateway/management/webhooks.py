@@ -7,7 +7,7 @@ from uuid import UUID
 from litestar import Controller, Request, delete, get, patch, post
 from litestar.datastructures import State
 from litestar.di import NamedDependency
-from litestar.params import FromPath, FromQuery, JSONBody
+from litestar.params import JSONBody, PathParameter, QueryParameter
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from recollect.caller import Caller
@@ -23,47 +23,75 @@ from recollect.webhooks.endpoints.model import MAX_DESCRIPTION, MAX_GRAPHS, NewW
 from recollect.webhooks.events.model import EventType
 from recollect_gateway.errors import ACT_RESPONSES, RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin
-from recollect_gateway.management.pages import Limit, Page, page_of
-from recollect_gateway.shapes import GraphName
+from recollect_gateway.management.fields import (
+    CreatedAt,
+    CreatedBy,
+    DisabledAt,
+    GraphIds,
+    GraphNames,
+    WebhookInPath,
+)
+from recollect_gateway.management.pages import IdCursor, Limit, Page, page_of
 from recollect_gateway.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
-Url = Annotated[str, Meta(min_length=1, max_length=MAX_URL_LENGTH, description="Must begin with https://")]
-Description = Annotated[str, Meta(max_length=MAX_DESCRIPTION)]
-Events = Annotated[list[EventType], Meta(min_length=1, max_length=20)]
-Graphs = Annotated[list[GraphName], Meta(min_length=1, max_length=MAX_GRAPHS)]
+_OF_URL = "Address to which events are sent, which must begin with `https://`"
+_OF_EVENTS = "Types of the events that are sent to it"
+Url = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=MAX_URL_LENGTH,
+        description=_OF_URL,
+        examples=["https://hooks.example.com/recollect"],
+    ),
+]
+WebhookDescription = Annotated[str, Meta(description="Description for people")]
+Description = Annotated[WebhookDescription, Meta(max_length=MAX_DESCRIPTION, examples=["index of the intranet"])]
+Events = Annotated[
+    list[EventType],
+    Meta(min_length=1, max_length=20, description=_OF_EVENTS, examples=[["graph.changed", "job.finished"]]),
+]
+Graphs = Annotated[GraphNames, Meta(min_length=1, max_length=MAX_GRAPHS)]
+OfStatus = Annotated[DeliveryStatus | None, QueryParameter(description="Only deliveries with this status")]
+DeliveryInPath = Annotated[UUID, PathParameter(description="Id of the delivery")]
 
 
 class WebhookBody(Struct, frozen=True):
-    """A webhook as it is listed, without its secret. `graphs` null: of all graphs; ids, since names change.
+    """A webhook without its secret."""
 
-    `failing_since`: since when no attempt succeeded. Until `previous_secret_ends_at` the secret before signs, too.
-    """
-
-    id: str
-    url: str
-    description: str
-    events: list[str]
-    graphs: list[str] | None
-    enabled: bool
-    disabled_reason: Literal["asked", "gone", "failing"] | None
-    disabled_at: datetime | None
-    failing_since: datetime | None
-    previous_secret_ends_at: datetime | None
-    created_at: datetime
-    created_by: str
+    id: Annotated[str, Meta(description="Id of the webhook, a UUID")]
+    url: Annotated[str, Meta(description=_OF_URL)]
+    description: WebhookDescription
+    events: Annotated[list[str], Meta(description=_OF_EVENTS)]
+    graphs: GraphIds
+    enabled: Annotated[bool, Meta(description="Whether events are sent to it")]
+    disabled_reason: Annotated[
+        Literal["asked", "gone", "failing"] | None,
+        Meta(
+            description="Why it is disabled: `asked` (by an admin), `gone` (it answered 410) or `failing` (no attempt "
+            "succeeded for five days); null: it is enabled"
+        ),
+    ]
+    disabled_at: DisabledAt
+    failing_since: Annotated[
+        datetime | None, Meta(description="Time since which no attempt succeeded; null: the last one did")
+    ]
+    previous_secret_ends_at: Annotated[
+        datetime | None, Meta(description="Time until which the previous secret signs, too; null: there is none")
+    ]
+    created_at: CreatedAt
+    created_by: CreatedBy
 
 
 class IssuedWebhookBody(WebhookBody, frozen=True):
-    """A webhook with its secret, which is returned only once."""
+    """A webhook with its secret."""
 
-    secret: str
+    secret: Annotated[str, Meta(description="Secret (`whsec_…`) that signs the events, which is returned only here")]
 
 
 class CreateWebhook(Struct, frozen=True, forbid_unknown_fields=True):
-    """The address and the types of events to send to it. `graphs` (names or ids) null: all graphs, including future
-    ones.
-    """
+    """A webhook to create."""
 
     url: Url
     events: Events
@@ -72,48 +100,70 @@ class CreateWebhook(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ChangeWebhook(Struct, frozen=True, forbid_unknown_fields=True):
-    """The fields to change; omitted fields stay. `graphs` null: all graphs."""
+    """The fields of a webhook to change. Omitted fields stay."""
 
     url: Url | UnsetType = UNSET
     events: Events | UnsetType = UNSET
     description: Description | UnsetType = UNSET
     graphs: Graphs | UnsetType | None = UNSET
-    enabled: bool | UnsetType = UNSET
+    enabled: Annotated[bool, Meta(description="Whether events are sent to it")] | UnsetType = UNSET
 
 
 class RotateSecret(Struct, frozen=True, forbid_unknown_fields=True):
-    """How long the current secret signs events besides the new one."""
+    """How to rotate a webhook's secret."""
 
-    overlap_hours: Annotated[float, Meta(ge=0, le=168)] = 24
+    overlap_hours: Annotated[
+        float,
+        Meta(ge=0, le=168, description="Hours for which the current secret signs beside the new one, at most 168"),
+    ] = 24
 
 
 class ReplayFailed(Struct, frozen=True, forbid_unknown_fields=True):
-    """The time from which on given-up events are sent again."""
+    """Which failed deliveries to send again."""
 
-    since: Annotated[datetime, Meta(tz=True)]
+    since: Annotated[
+        datetime,
+        Meta(
+            tz=True,
+            description="Time, with its offset from UTC, from which on the events occurred",
+            examples=["2026-11-20T00:00:00Z"],
+        ),
+    ]
 
 
 class ReplayedBody(Struct, frozen=True):
-    """The number of events that are sent again. `more`: others may be left, for which there was no room."""
+    """How many deliveries are sent again."""
 
-    replayed: int
-    more: bool
+    replayed: Annotated[int, Meta(description="Number of deliveries that are sent again")]
+    more: Annotated[bool, Meta(description="Whether others may be left, for which there was no room")]
 
 
 class DeliveryBody(Struct, frozen=True):
-    """An event that was or will be sent. Its id is the header `webhook-id`. Bodies of responses are not kept."""
+    """A delivery: an event for a webhook, and the state of sending it."""
 
-    id: str
-    event: str
-    status: DeliveryStatus
-    occurred_at: datetime
-    created_at: datetime
-    attempts: int
-    next_attempt_at: datetime | None
-    last_attempt_at: datetime | None
-    last_status: int | None
-    last_error: str | None
-    delivered_at: datetime | None
+    id: Annotated[str, Meta(description="Id of the delivery, a UUID, which each attempt sends as `webhook-id`")]
+    event: Annotated[str, Meta(description="Type of the event, such as `graph.changed`")]
+    status: Annotated[
+        DeliveryStatus,
+        Meta(description="`pending` (an attempt is due), `delivered`, or `failed` (no further attempt is due)"),
+    ]
+    occurred_at: Annotated[datetime, Meta(description="Time at which the event occurred")]
+    created_at: CreatedAt
+    attempts: Annotated[int, Meta(description="Number of attempts so far")]
+    next_attempt_at: Annotated[datetime | None, Meta(description="Time of the next attempt; null: none is due")]
+    last_attempt_at: Annotated[datetime | None, Meta(description="Time of the last attempt; null: none yet")]
+    last_status: Annotated[
+        int | None,
+        Meta(description="HTTP status of the response to the last attempt; null: no attempt, or no response"),
+    ]
+    last_error: Annotated[
+        str | None,
+        Meta(
+            description="Why the last attempt failed: `no_answer`, `refused`, `redirected`, `gone` or "
+            "`secret_unreadable`; null: it did not"
+        ),
+    ]
+    delivered_at: Annotated[datetime | None, Meta(description="Time at which it was delivered; null: not yet")]
 
 
 class WebhookController(Controller):
@@ -124,12 +174,12 @@ class WebhookController(Controller):
     guards = (requires_admin,)
     opt = BY_SCOPE
 
-    @get("/", responses=RESPONSES, summary="List webhooks")
+    @get("/", responses=RESPONSES, response_description="A page of the tenant's webhooks.", summary="List webhooks")
     async def list_webhooks(
         self,
         request: AnyRequest,
         db: NamedDependency[Database],
-        cursor: FromQuery[UUID | None] = None,
+        cursor: IdCursor = None,
         limit: Limit = 50,
     ) -> Page[WebhookBody]:
         """List the tenant's webhooks, oldest first, including disabled ones."""
@@ -137,7 +187,13 @@ class WebhookController(Controller):
             found = await webhooks.list_webhooks(tx, after=cursor, limit=limit + 1)
         return page_of(found, limit, lambda webhook: WebhookBody(**_fields(webhook)), lambda webhook: str(webhook.id))
 
-    @post("/", responses=ACT_RESPONSES, summary="Create a webhook", before_request=valid_body(CreateWebhook))
+    @post(
+        "/",
+        responses=ACT_RESPONSES,
+        response_description="The webhook that was created, with its secret, which is shown only here.",
+        summary="Create a webhook",
+        before_request=valid_body(CreateWebhook),
+    )
     async def create_webhook(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[CreateWebhook]
     ) -> IssuedWebhookBody:
@@ -151,9 +207,14 @@ class WebhookController(Controller):
             issued = await webhooks.create_webhook(tx, new, pepper=state.pepper)
         return IssuedWebhookBody(**_fields(issued.webhook), secret=issued.secret)
 
-    @get("/{webhook_id:uuid}", responses=RESPONSES, summary="Get a webhook")
+    @get(
+        "/{webhook_id:uuid}",
+        responses=RESPONSES,
+        response_description="The webhook, without its secret.",
+        summary="Get a webhook",
+    )
     async def get_webhook(
-        self, request: AnyRequest, db: NamedDependency[Database], webhook_id: FromPath[UUID]
+        self, request: AnyRequest, db: NamedDependency[Database], webhook_id: WebhookInPath
     ) -> WebhookBody:
         """Return a webhook without its secret."""
         async with db.transaction(request.user, read_only=True) as tx:
@@ -162,6 +223,7 @@ class WebhookController(Controller):
     @patch(
         "/{webhook_id:uuid}",
         responses=ACT_RESPONSES,
+        response_description="The webhook after the change.",
         summary="Update a webhook",
         before_request=valid_body(ChangeWebhook),
     )
@@ -170,7 +232,7 @@ class WebhookController(Controller):
         request: AnyRequest,
         db: NamedDependency[Database],
         state: State,
-        webhook_id: FromPath[UUID],
+        webhook_id: WebhookInPath,
         data: JSONBody[ChangeWebhook],
     ) -> WebhookBody:
         """Change a webhook's address or events, or disable or enable it. Omitted fields stay.
@@ -182,9 +244,14 @@ class WebhookController(Controller):
         async with db.transaction(request.user) as tx:
             return WebhookBody(**_fields(await webhooks.change_webhook(tx, webhook_id, await _patch(tx, data))))
 
-    @delete("/{webhook_id:uuid}", responses=ACT_RESPONSES, summary="Delete a webhook")
+    @delete(
+        "/{webhook_id:uuid}",
+        responses=ACT_RESPONSES,
+        response_description="The webhook was deleted.",
+        summary="Delete a webhook",
+    )
     async def delete_webhook(
-        self, request: AnyRequest, db: NamedDependency[Database], webhook_id: FromPath[UUID]
+        self, request: AnyRequest, db: NamedDependency[Database], webhook_id: WebhookInPath
     ) -> None:
         """Delete a webhook and all its deliveries, including those not yet sent."""
         async with db.transaction(request.user) as tx:
@@ -193,6 +260,7 @@ class WebhookController(Controller):
     @post(
         "/{webhook_id:uuid}/secret",
         responses=ACT_RESPONSES,
+        response_description="The webhook with its new secret, which is shown only here.",
         summary="Rotate a webhook's secret",
         before_request=valid_body(RotateSecret),
     )
@@ -201,7 +269,7 @@ class WebhookController(Controller):
         request: AnyRequest,
         db: NamedDependency[Database],
         state: State,
-        webhook_id: FromPath[UUID],
+        webhook_id: WebhookInPath,
         data: JSONBody[RotateSecret],
     ) -> IssuedWebhookBody:
         """Create a new secret for a webhook. The secret is only in this response.
@@ -223,9 +291,15 @@ class DeliveryController(Controller):
     guards = (requires_admin,)
     opt = BY_SCOPE
 
-    @post("/test", responses=ACT_RESPONSES, summary="Test a webhook", status_code=202)
+    @post(
+        "/test",
+        responses=ACT_RESPONSES,
+        response_description="The delivery of the test event, which will be sent.",
+        summary="Test a webhook",
+        status_code=202,
+    )
     async def test_webhook(
-        self, request: AnyRequest, db: NamedDependency[Database], webhook_id: FromPath[UUID]
+        self, request: AnyRequest, db: NamedDependency[Database], webhook_id: WebhookInPath
     ) -> DeliveryBody:
         """Send a `webhook.test` event to a webhook, whichever events it receives.
 
@@ -234,14 +308,19 @@ class DeliveryController(Controller):
         async with db.transaction(request.user) as tx:
             return _delivery(await webhooks.test_webhook(tx, webhook_id))
 
-    @get("/deliveries", responses=RESPONSES, summary="List deliveries")
+    @get(
+        "/deliveries",
+        responses=RESPONSES,
+        response_description="A page of deliveries to the webhook.",
+        summary="List deliveries",
+    )
     async def list_deliveries(
         self,
         request: AnyRequest,
         db: NamedDependency[Database],
-        webhook_id: FromPath[UUID],
-        status: FromQuery[DeliveryStatus | None] = None,
-        cursor: FromQuery[UUID | None] = None,
+        webhook_id: WebhookInPath,
+        status: OfStatus = None,
+        cursor: IdCursor = None,
         limit: Limit = 50,
     ) -> Page[DeliveryBody]:
         """List the events that were sent to a webhook or are waiting to be sent, newest first."""
@@ -250,14 +329,18 @@ class DeliveryController(Controller):
         return page_of(found, limit, _delivery, lambda delivery: str(delivery.id))
 
     @post(
-        "/deliveries/{delivery_id:uuid}/replay", responses=ACT_RESPONSES, summary="Replay a delivery", status_code=202
+        "/deliveries/{delivery_id:uuid}/replay",
+        responses=ACT_RESPONSES,
+        response_description="The delivery, which will be sent again.",
+        summary="Replay a delivery",
+        status_code=202,
     )
     async def replay(
         self,
         request: AnyRequest,
         db: NamedDependency[Database],
-        webhook_id: FromPath[UUID],
-        delivery_id: FromPath[UUID],
+        webhook_id: WebhookInPath,
+        delivery_id: DeliveryInPath,
     ) -> DeliveryBody:
         """Send a delivery again under its id, whatever its result was."""
         async with db.transaction(request.user) as tx:
@@ -266,6 +349,7 @@ class DeliveryController(Controller):
     @post(
         "/replay",
         responses=ACT_RESPONSES,
+        response_description="The number of deliveries that will be sent again.",
         summary="Replay failed deliveries",
         status_code=202,
         before_request=valid_body(ReplayFailed),
@@ -274,7 +358,7 @@ class DeliveryController(Controller):
         self,
         request: AnyRequest,
         db: NamedDependency[Database],
-        webhook_id: FromPath[UUID],
+        webhook_id: WebhookInPath,
         data: JSONBody[ReplayFailed],
     ) -> ReplayedBody:
         """Send the failed deliveries of events since a time again, each under its id, oldest first.

@@ -1,0 +1,274 @@
+"""Descriptions of the bodies that tools have, too. They are not at the types: tools would show them to models."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from recollect.accounts.usage.model import StoredCounts, UsagePoint, UsageRow
+from recollect_gateway.management.fields import SUBJECT
+from recollect_gateway.operations.memories import (
+    DEFAULT_LIMIT,
+    CloseMemory,
+    RecallBody,
+    RecalledMemories,
+    RecalledMemory,
+    RememberBody,
+    RememberedMemories,
+    RememberedMemory,
+    RememberItem,
+)
+from recollect_gateway.operations.nodes import EXCERPT, NodeBody, NodeItemBody, VersionBody
+from recollect_gateway.operations.plan import PlanBody, QuotaBody, RatesBody
+from recollect_gateway.operations.relations import RelationBody, RelationEndBody
+
+
+@dataclass(frozen=True, slots=True)
+class SharedBody:
+    """The description of a body, and those of its fields by their names in JSON."""
+
+    description: str
+    fields: Mapping[str, str]
+
+    def __getitem__(self, name: str) -> str:
+        """The description of a field. Every field has one."""
+        return self.fields[name]
+
+
+_MEMORY_ID = "Id of the memory, a UUID: of an observation, or of a fact"
+_NODE_ID = "Id of the node, a UUID, which all its versions share"
+_NAME = "Name of the entity; null: the node is a fact"
+_KIND = "Type of the entity or fact, such as `person`; null: none"
+_TAGS = "Tags, which filters compare ignoring case"
+_IMPORTANCE = "Importance from 0 to 10; null: not set"
+_STATUS = "`active`, `outdated` (recalled only on request) or `archived` (not recalled)"
+_STALE = "Whether `freshness_at` has passed"
+_METADATA = "JSON object that clients define"
+_CONFLICTS = "Ids of the versions that are in conflict with this one"
+_SOURCE = "Where the memory came from, such as a document; null: not stated"
+_REASON = "Why it was last changed; null: not stated"
+_WRITTEN_BY = f"Subject that wrote this version, {SUBJECT}"
+_SCORE = "Relevance, from 0 to 1, comparable within this response only"
+
+_COUNTED = {
+    "calls": "Number of calls; for the worker's work, number of batches",
+    "errors": "Number of calls that failed or were cut off",
+    "passages": "Number of passages that the worker embedded",
+    "bytes_received": "Number of bytes of request bodies",
+}
+
+_VERSION = {
+    "id": _NODE_ID,
+    "version_id": "Id of this version, a UUID",
+    "version": "Number of this version, from 1",
+    "name": _NAME,
+    "kind": _KIND,
+    "content": "Text of the node; null: none, as for most entities",
+    "summary": "Summary of the content; null: none",
+    "tags": _TAGS,
+    "importance": _IMPORTANCE,
+    "metadata": _METADATA,
+    "parent_id": "Id of the entity above this one in the hierarchy; null: it is a root",
+    "status": _STATUS,
+    "source": _SOURCE,
+    "thread": "Conversation or document that the fact came from; null: not stated",
+    "said_at": "Time at which the fact was said; null: not stated",
+    "freshness_at": "Time from which on the node counts as stale; null: never",
+    "ttl_days": "Days that the node lasts, as they were requested; null: not set",
+    "expires_at": "Time from which on the node is no longer found; null: never",
+    "revision": "Revision of the graph that wrote this version",
+    "written_at": "Time at which this version was written",
+    "written_by": _WRITTEN_BY,
+    "reason": _REASON,
+    "based_on": "Number of the version that the writer had read; null: not stated",
+    "superseded_by": "Id of the version that replaced this one; null: none did",
+    "deleted": "Whether the node was deleted by this version",
+    "conflicts": _CONFLICTS,
+}
+
+SHARED: Mapping[type, SharedBody] = {
+    RememberBody: SharedBody(
+        "Facts to store.", {"items": "Facts to store, 1 to 100, in one revision: all are stored or none"}
+    ),
+    RememberItem: SharedBody(
+        "One fact to store.",
+        {
+            "text": "One fact, in a sentence that can be understood by itself",
+            "about": "Names of the entities that the fact is about, which are created if they do not exist",
+            "thread": "Conversation or document that the fact came from; null: none",
+            "at": "Time at which the fact was said; null: now",
+            "kind": "Type of the fact, and of the entities that are created for it; null: none",
+            "tags": "Tags of the fact",
+            "importance": "Importance of the fact, from 0 to 10; null: not set",
+            "ttl_days": "Days until the fact expires; 0: never; null: never for a new fact, unchanged for a known one",
+            "source": "Where the fact came from, such as the name of a document; null: not stated",
+            "name": "Name of one more entity that the fact is about; null: none",
+            "metadata": _METADATA,
+        },
+    ),
+    RememberedMemories: SharedBody(
+        "What became of each item.", {"memories": "One entry for each item, in their order"}
+    ),
+    RememberedMemory: SharedBody(
+        "What became of one item.",
+        {
+            "id": f"{_MEMORY_ID}; the first one if the item is about several entities",
+            "node": "Id of the node, a UUID: the entity that the memory is about, or the fact",
+            "status": "`new`, `updated` (it was known, and changed) or `known` (it was known, and stays as it was)",
+            "close": "Older memories that say nearly the same",
+        },
+    ),
+    CloseMemory: SharedBody(
+        "An older memory that says nearly the same.",
+        {"id": _MEMORY_ID, "text": "Text of the memory", "score": "Similarity of the two texts, from 0 to 1"},
+    ),
+    RecallBody: SharedBody(
+        "A question, and which memories may answer it.",
+        {
+            "query": "Question, or a few words; null: `queries` has them",
+            "queries": "Several phrasings of one question",
+            "limit": f"Maximum number of memories; null: {DEFAULT_LIMIT}, without those far below the best",
+            "token_budget": "Maximum number of tokens of all texts together, estimated as four bytes each",
+            "kinds": "Only memories of one of these types; empty: all",
+            "tags": "Only memories with one of these tags, ignoring case; empty: all",
+            "about": "Only memories about one of these entities, given by name; empty: all",
+            "under": "Only memories about the entity of this name or its descendants; null: all",
+            "min_importance": "Only memories of at least this importance, from 0 to 10; null: all",
+            "since": "Only memories said at or after this time; null: all",
+            "until": "Only memories said at or before this time; null: all",
+            "fresh_only": "Whether stale memories are left out",
+            "include_outdated": "Whether outdated memories are included",
+            "explain": "Whether each memory comes with the terms of its score (`why`)",
+            "as_of": "Revision, or time such as 2027-01-31T12:00:00Z, as of which the graph is read; null: now",
+        },
+    ),
+    RecalledMemories: SharedBody(
+        "The memories that were found, best first.",
+        {
+            "memories": "Memories, best first",
+            "more": "Whether more were found than `limit` and `token_budget` allow",
+            "waiting": "Number of passages of the graph that are not embedded yet, and are found by words only",
+        },
+    ),
+    RecalledMemory: SharedBody(
+        "One memory that was found. Fields that are null, false or empty are omitted.",
+        {
+            "id": _MEMORY_ID,
+            "node": "Id of the node, a UUID: the entity that the memory is about, or the fact",
+            "text": "Text of the memory, or the part of it that matches best",
+            "score": _SCORE,
+            "part": "Whether `text` is only a part of the memory",
+            "name": "Name of the entity that the memory is about; null: it is a fact",
+            "at": "Time at which it was said; null: not known",
+            "outdated": "Whether the memory no longer holds",
+            "version": "Id of the version that the text is from; null: the newest version",
+            "conflicts": _CONFLICTS,
+            "why": "Terms of the score, by name, each from 0 to 1; null: not requested",
+            "kind": _KIND,
+            "tags": _TAGS,
+            "importance": _IMPORTANCE,
+            "source": _SOURCE,
+            "metadata": _METADATA,
+            "reason": _REASON,
+        },
+    ),
+    NodeItemBody: SharedBody(
+        "A node in a list.",
+        {
+            "id": _NODE_ID,
+            "name": _NAME,
+            "kind": _KIND,
+            "text": f"First {EXCERPT} characters of the summary or, without one, of the content",
+            "text_cut": "Whether the node has more text than `text`",
+            "tags": _TAGS,
+            "importance": _IMPORTANCE,
+            "status": _STATUS,
+            "stale": _STALE,
+            "version": "Number of the version, from 1",
+            "conflicts": _CONFLICTS,
+            "created_at": "Time at which the first version was written",
+            "updated_at": "Time at which this version was written",
+            "updated_by": _WRITTEN_BY,
+        },
+    ),
+    VersionBody: SharedBody("One version of a node.", _VERSION),
+    NodeBody: SharedBody(
+        "The newest version of a node, with its observations.",
+        {
+            **_VERSION,
+            "created_at": "Time at which the first version was written",
+            "stale": _STALE,
+            "observations": "Texts of the entity's observations, oldest first; empty for a fact",
+        },
+    ),
+    RelationBody: SharedBody(
+        "A relation of a node.",
+        {
+            "id": "Id of the relation, a UUID",
+            "type": "Type of the relation, such as `works_at`",
+            "direction": "`outgoing` if the relation starts at the requested node, otherwise `incoming`",
+            "source": "Node at which the relation starts",
+            "target": "Node at which the relation ends",
+            "metadata": _METADATA,
+            "ordinal": "Position among the relations of its source; null: none",
+            "dangling": "Whether the target no longer exists",
+            "created_at": "Time of creation",
+            "created_by": f"Subject that created it, {SUBJECT}",
+            "updated_at": "Time of the last change",
+        },
+    ),
+    RelationEndBody: SharedBody(
+        "One end of a relation.",
+        {
+            "id": "Id of the node, a UUID",
+            "name": "Name of the entity; null: the node is a fact, or no longer exists",
+            "graph": "Name of the node's graph; null: it no longer exists, or the credential may not access it",
+        },
+    ),
+    PlanBody: SharedBody(
+        "The limits of the tenant's plan, and what is used of them.",
+        {
+            "plan": "Name of the plan; `unlimited` has no limits",
+            "quotas": "Limits of what the tenant may store, and have embedded in a day",
+            "rates": "Limits of how often and how much at once the tenant may call",
+        },
+    ),
+    QuotaBody: SharedBody(
+        "One quota of the plan, and what is used of it.",
+        {
+            "quota": "`graphs`, `nodes_per_graph`, `observations`, `stored_bytes` or `embeddings_per_day`",
+            "limit": "Maximum; null: no limit",
+            "used": "What is used now, for `nodes_per_graph` in the fullest graph; null: the key is limited to some "
+            "graphs and may not know",
+        },
+    ),
+    RatesBody: SharedBody(
+        "How often and how much at once the tenant may call.",
+        {
+            "requests_per_minute": "Maximum number of requests of the tenant in a minute; null: no limit",
+            "key_requests_per_minute": "Maximum number of requests of the calling key in a minute; null: no limit",
+            "concurrent_calls": "Maximum number of calls of the tenant at the same time; null: no limit",
+        },
+    ),
+    UsageRow: SharedBody(
+        "The calls of one name in an hour, a day, a month, or the whole range.",
+        {
+            "since": "Start of the hour, day, month or range (UTC)",
+            "kind": "`tool`, `resource`, `route` or `work` (of the worker)",
+            "name": "Name of the tool, resource or work; of a route its method and path",
+            **_COUNTED,
+        },
+    ),
+    UsagePoint: SharedBody("The calls of one hour or day.", {"since": "Start of the hour or day (UTC)", **_COUNTED}),
+    StoredCounts: SharedBody(
+        "What a graph contains now, including what has expired and waits to be purged.",
+        {
+            "graph": "Name of the graph",
+            "entities": "Number of entities",
+            "facts": "Number of facts",
+            "observations": "Number of observations",
+            "relations": "Number of relations",
+            "passages": "Number of live passages, the searchable pieces of texts",
+            "passage_bytes": "Bytes that live passages take with their vectors, estimated from a sample",
+        },
+    ),
+}
+"""The bodies that tools have, too."""

@@ -1,0 +1,201 @@
+"""The OpenAPI documents are a reference by themselves: each route, response, parameter and field says what it is."""
+
+import json
+import re
+from collections.abc import Iterator
+from enum import Enum
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from recollect.errors import ErrorCode
+from recollect_gateway.errors import DESCRIPTIONS
+from recollect_gateway.management.schemas import ENUMS
+from recollect_gateway.management.shared_bodies import SHARED
+
+SNAPSHOTS = Path(__file__).parent / "__snapshots__"
+GATEWAY: dict[str, Any] = json.loads((SNAPSHOTS / "test_snapshots" / "test_openapi.json").read_text())
+OPERATOR: dict[str, Any] = json.loads((SNAPSHOTS / "test_operator_document" / "test_it_is_frozen.json").read_text())
+"""What is served: the tests of these snapshots compare them with it."""
+
+DOCUMENTS = pytest.mark.parametrize("document", [GATEWAY, OPERATOR], ids=["gateway", "operator"])
+OF_THE_FRAMEWORK = {
+    "Stream Response",
+    "File Download",
+    "Redirect Response",
+    "Bad request syntax or unsupported method",
+    *(text.casefold() for status in HTTPStatus for text in (status.phrase, status.description)),
+}
+LONGEST = 200
+"""Characters of the description of a field, at most: it is one phrase."""
+
+
+def operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each operation, by its method and path."""
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield f"{method.upper()} {path}", operation
+
+
+def fields(part: Any, place: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each field of each schema in a part of a document, with its place."""
+    if isinstance(part, list):
+        for number, item in enumerate(part):
+            yield from fields(item, f"{place}.{number}")
+    elif isinstance(part, dict):
+        for name, field in part.get("properties", {}).items():
+            yield f"{place}.{name}", field
+        for key, value in part.items():
+            if key not in ("example", "examples", "default"):
+                yield from fields(value, f"{place}.{key}")
+
+
+def texts(part: Any) -> Iterator[str]:
+    """Each description and summary in a part of a document."""
+    if isinstance(part, list):
+        for item in part:
+            yield from texts(item)
+    elif isinstance(part, dict):
+        for key, value in part.items():
+            if key in ("description", "summary") and isinstance(value, str):
+                yield value
+            elif key not in ("example", "examples", "default"):
+                yield from texts(value)
+
+
+def is_phrase(description: str | None) -> bool:
+    """Whether a field or a parameter has a description: some words, and no sentence beside another."""
+    return bool(description and re.match(r"[A-Z`]", description) and " " in description and "\n" not in description)
+
+
+def operations_without_summary(document: dict[str, Any]) -> list[str]:
+    """Those with none, or with the one that the framework makes of the handler's name."""
+    return [
+        name
+        for name, operation in operations(document)
+        if not operation.get("summary") or operation["operationId"].endswith(operation["summary"].replace(" ", ""))
+    ]
+
+
+def responses_without_description(document: dict[str, Any]) -> list[str]:
+    """Those with none, or with one of the framework's."""
+    return [
+        f"{name} {status}"
+        for name, operation in operations(document)
+        for status, response in operation["responses"].items()
+        if not response.get("description", "").endswith(".") or response["description"].casefold() in OF_THE_FRAMEWORK
+    ]
+
+
+def fields_without_description(document: dict[str, Any]) -> list[str]:
+    """Those of all bodies, whether they are in a component or not."""
+    return [place for place, field in fields(document, "") if not is_phrase(field.get("description"))]
+
+
+@DOCUMENTS
+def test_each_operation_has_a_summary_and_a_description(document: dict[str, Any]) -> None:
+    assert operations_without_summary(document) == []
+    assert [name for name, operation in operations(document) if not operation["description"].strip()] == []
+
+
+@DOCUMENTS
+def test_each_response_says_what_it_is(document: dict[str, Any]) -> None:
+    assert responses_without_description(document) == []
+
+
+@DOCUMENTS
+def test_each_field_is_described(document: dict[str, Any]) -> None:
+    assert len(list(fields(document, ""))) > 80
+    assert fields_without_description(document) == []
+    assert [place for place, field in fields(document, "") if field["description"].endswith(".")] == []
+    assert [place for place, field in fields(document, "") if len(field["description"]) > LONGEST] == []
+
+
+@DOCUMENTS
+def test_each_parameter_is_described(document: dict[str, Any]) -> None:
+    told = [
+        (f"{name} {parameter['name']}", parameter.get("description"))
+        for name, operation in operations(document)
+        for parameter in operation.get("parameters", [])
+    ]
+    assert [name for name, description in told if not is_phrase(description)] == []
+
+
+@DOCUMENTS
+def test_each_schema_is_described(document: dict[str, Any]) -> None:
+    described = {name: schema.get("description", "") for name, schema in document["components"]["schemas"].items()}
+    assert [name for name, description in described.items() if not description.endswith(".")] == []
+
+
+@DOCUMENTS
+def test_each_tag_is_described(document: dict[str, Any]) -> None:
+    used = {tag for _, operation in operations(document) for tag in operation["tags"]}
+    assert {tag["name"] for tag in document["tags"] if tag["description"].endswith(".")} == used
+
+
+@DOCUMENTS
+def test_no_text_is_of_the_framework(document: dict[str, Any]) -> None:
+    assert [text for text in texts(document) if text.casefold() in OF_THE_FRAMEWORK] == []
+
+
+@DOCUMENTS
+def test_names_of_operations_are_unique(document: dict[str, Any]) -> None:
+    names = [operation["operationId"] for _, operation in operations(document)]
+    assert len(names) == len(set(names))
+
+
+def test_each_enum_has_the_description_of_its_class() -> None:
+    """Without ours, it would have the one of the first field that has its type."""
+    schemas = GATEWAY["components"]["schemas"]
+    classes: dict[str, type[Enum]] = {enum.__name__: enum for enum in ENUMS}
+    assert {name for name, schema in schemas.items() if "enum" in schema} == set(classes)
+    for name, enum in classes.items():
+        assert schemas[name]["enum"] == [member.value for member in enum]
+        assert schemas[name]["description"].split()[:5] == (enum.__doc__ or "").split()[:5]
+
+
+@pytest.mark.parametrize("body", SHARED, ids=lambda body: body.__name__)
+def test_descriptions_of_shared_bodies_are_of_fields_that_they_have(body: type) -> None:
+    schema = msgspec.json.schema_components([body], ref_template="{name}")[1][body.__name__]
+    assert set(SHARED[body].fields) == set(schema["properties"])
+
+
+def test_codes_of_errors_exist() -> None:
+    codes = {code for text in DESCRIPTIONS.values() for code in re.findall(r"`(\w+)`", text.partition(" Code")[2])}
+    assert len(codes) > 20
+    assert codes <= set(ErrorCode)
+
+
+class TestWhatIsMissingIsFound:
+    """The tests above can fail."""
+
+    BARE = {
+        "paths": {
+            "/v1/keys": {
+                "get": {
+                    "operationId": "V1KeysListKeys",
+                    "summary": "List Keys",
+                    "responses": {
+                        "200": {
+                            "description": "Request fulfilled, document follows",
+                            "content": {"application/json": {"schema": {"properties": {"id": {"type": "string"}}}}},
+                        }
+                    },
+                }
+            }
+        },
+        "components": {"schemas": {"KeyBody": {"properties": {"name": {"description": "Its name"}, "kind": {}}}}},
+    }
+
+    def test_a_summary(self) -> None:
+        assert operations_without_summary(self.BARE) == ["GET /v1/keys"]
+
+    def test_the_description_of_a_response(self) -> None:
+        assert responses_without_description(self.BARE) == ["GET /v1/keys 200"]
+
+    def test_the_description_of_a_field(self) -> None:
+        places = [place.rpartition(".")[2] for place in fields_without_description(self.BARE)]
+        assert places == ["id", "kind"]
