@@ -1,4 +1,4 @@
-"""Sibling heads are searched: what passages hold is what the heads of a lineage say, whatever happens to it."""
+"""Sibling heads are searchable: the passages of a lineage are those of its heads, after any change."""
 
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -48,7 +48,7 @@ def agent(db: Database, caller: Caller) -> Agent:
 async def put(
     agent: Agent, content: str, node_id: UUID | None = None, *, based_on: int | None = None, actor: str | None = None
 ) -> PutOutcome:
-    """Write a version; one based on a version that the node has not had yet is based on none."""
+    """Write a version. If it is based on a version that the node does not have, it is based on none."""
     async with agent.writing() as (tx, revision):
         heads = await nodes.read_heads(tx, revision.graph, [node_id] if node_id else [])
         if based_on is not None and not any(based_on <= head.version for head in heads.values()):
@@ -75,7 +75,7 @@ async def compact(agent: Agent) -> None:
 
 
 async def assert_found(owner: asyncpg.Connection, agent: Agent, node_id: UUID) -> None:
-    """Each head of the node has its passage, and no other version has one."""
+    """Assert that each head of the node has its passage, and that no other version has one."""
     told, heads = [
         sorted(tuple(row.values()) for row in await owner.fetch(query, agent.caller.tenant_id, node_id))
         for query in (PASSAGES, HEADS)
@@ -84,7 +84,7 @@ async def assert_found(owner: asyncpg.Connection, agent: Agent, node_id: UUID) -
 
 
 async def do(agent: Agent, node_id: UUID, step: str, number: int | None) -> None:
-    """One of STEPS."""
+    """Do one of STEPS."""
     match step:
         case "put":
             await put(agent, f"said {next(serial)}", node_id, based_on=number)
@@ -115,7 +115,7 @@ STEPS = st.lists(
 @example([("put", 1), ("put", 1), ("put", 2), ("reindex", None), ("undo", 2), ("put", None)], True)
 @example([("put", 1), ("put", 1), ("again", None)], False)
 @examples(12)
-async def test_whatever_becomes_of_it_passages_are_those_of_the_heads(
+async def test_passages_are_those_of_the_heads_after_any_steps(
     agent: Agent, owner: asyncpg.Connection, steps: list[tuple[str, int | None]], compacted: bool
 ) -> None:
     async with agent.db.transaction(agent.caller) as tx:
@@ -124,7 +124,7 @@ async def test_whatever_becomes_of_it_passages_are_those_of_the_heads(
     node_id = (await put(agent, f"said {next(serial)}")).node_id
     await put(agent, f"said {next(serial)}", node_id)
     for step, number in steps:
-        with suppress(NotFound):  # It was undone that there is such a node.
+        with suppress(NotFound):  # An undo may have removed the node.
             await do(agent, node_id, step, number)
         await assert_found(owner, agent, node_id)
     if compacted:
@@ -132,7 +132,7 @@ async def test_whatever_becomes_of_it_passages_are_those_of_the_heads(
         await assert_found(owner, agent, node_id)
 
 
-async def test_a_sibling_head_that_is_erased_is_found_no_more(agent: Agent, owner: asyncpg.Connection) -> None:
+async def test_an_erased_sibling_head_is_not_found(agent: Agent, owner: asyncpg.Connection) -> None:
     async with agent.db.transaction(agent.caller) as tx:
         await graphs.create_graph(tx, NewGraph("notes", conflict_policy="manual"))
     node_id = (await put(agent, "the anvil is heavy")).node_id

@@ -1,4 +1,4 @@
-"""Ways through a graph, against networkx."""
+"""Paths and neighbourhoods, compared with networkx."""
 
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -47,7 +47,7 @@ _graphs = itertools.count(1)
 
 @pytest.fixture(scope="module")
 async def walking(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]:
-    """An agent whose graphs the examples share out among themselves."""
+    """An agent whose graphs are shared out among the examples."""
     async with at_work(db, operator_caller(await new_tenant())) as agent:
         yield agent
 
@@ -87,7 +87,7 @@ class Map:
 
 
 async def drawn(agent: Agent, triples: Iterable[tuple[str, str, str]]) -> Map:
-    """A map of these relations; half of the names are entities, the others placeholders where a relation needs one."""
+    """A graph with these relations. Half of the names are entities; the others are placeholders that relations need."""
     await agent.create(*NAMES)
     await agent.relate(*triples)
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
@@ -97,7 +97,7 @@ async def drawn(agent: Agent, triples: Iterable[tuple[str, str, str]]) -> Map:
 
 
 def model(drawing: Map, triples: Iterable[tuple[str, str, str]], walk: Walk) -> "networkx.DiGraph[UUID]":
-    """The same for networkx: an edge wherever the walk may go."""
+    """The same graph for networkx: an edge wherever the walk may go."""
     graph: networkx.DiGraph[UUID] = networkx.DiGraph()
     graph.add_nodes_from(drawing.ids.values())
     for source, target, type_ in triples:
@@ -111,7 +111,7 @@ def model(drawing: Map, triples: Iterable[tuple[str, str, str]], walk: Walk) -> 
 
 @examples(30)
 @given(triples=TRIPLES, walk=WALKS, depth=st.integers(1, 5), ends=st.permutations(NAMES))
-async def test_ways_are_those_that_networkx_finds(
+async def test_paths_and_neighbourhoods_match_networkx(
     walking: Agent, triples: list[tuple[str, str, str]], walk: Walk, depth: int, ends: list[str]
 ) -> None:
     drawing = await drawn(replace(walking, graph=f"map-{next(_graphs)}"), triples)
@@ -140,7 +140,7 @@ async def test_ways_are_those_that_networkx_finds(
     assert shortest.paths == [] or shortest.paths[0] in found.paths
 
 
-async def test_a_way_from_a_node_to_itself_is_the_node(agent: Agent) -> None:
+async def test_the_path_from_a_node_to_itself_is_the_node(agent: Agent) -> None:
     drawing = await drawn(agent, [("node 0", "node 0", "knows"), ("node 0", "node 1", "knows")])
     for found in (
         await drawing.shortest("node 0", "node 0", Walk(), 3),
@@ -149,7 +149,7 @@ async def test_a_way_from_a_node_to_itself_is_the_node(agent: Agent) -> None:
         assert (found.paths, found.cut) == ([[drawing.ids["node 0"]]], None)
 
 
-async def test_each_level_is_one_query_whatever_its_width(agent: Agent, settings: Settings) -> None:
+async def test_each_level_of_a_walk_is_one_query_at_any_width(agent: Agent, settings: Settings) -> None:
     one_connection = settings.model_copy(update={"database_pool_size": 1})
     sent: dict[str, list[str]] = {}
     async with Database.connect(settings.database_url, settings=one_connection) as db:
@@ -164,7 +164,7 @@ async def test_each_level_is_one_query_whatever_its_width(agent: Agent, settings
 
 
 async def statements_of(drawing: Map) -> list[str]:
-    """What a neighbourhood of depth 2 sends."""
+    """The statements that a neighbourhood of depth 2 sends."""
     sent: list[str] = []
 
     async def way(tx: Transaction, graph: Graph) -> ReachedNodes:
@@ -175,7 +175,7 @@ async def statements_of(drawing: Map) -> list[str]:
     return sent
 
 
-async def test_bounds_are_kept_and_told(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_limits_apply_and_are_reported(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     drawing = await drawn(agent, [("hub", f"spoke {n}", "to") for n in range(9)])
     whole = await drawing.around("hub", Walk(), 1, max_nodes=10)
     assert (len(whole.depths), whole.cut) == (10, None)
@@ -195,7 +195,7 @@ async def test_bounds_are_kept_and_told(agent: Agent, monkeypatch: pytest.Monkey
     assert (await ways.around("a", Walk(), 1)).cut == "time"
 
 
-async def test_nobody_goes_through_what_has_expired(agent: Agent) -> None:
+async def test_expired_nodes_are_not_traversed(agent: Agent) -> None:
     async with agent.writing() as (tx, revision):
         past = datetime.now(UTC) - timedelta(hours=1)
         await lineages.put_node(tx, revision, Draft(NodeFields(name="bridge")))
@@ -209,7 +209,7 @@ async def test_nobody_goes_through_what_has_expired(agent: Agent) -> None:
     assert list((await drawing.around("node 0", Walk(), 3)).depths) == [drawing.ids["node 0"]]
 
 
-async def test_a_symlink_is_followed_when_asked_and_as_far_as_the_caller_may_go(agent: Agent) -> None:
+async def test_a_symlink_is_followed_on_request_within_the_callers_graphs(agent: Agent) -> None:
     here, there = (replace(agent, graph=graph) for graph in ("here", "there"))
     one, two = await drawn(here, []), await drawn(there, [("node 1", "node 2", "to")])
     async with agent.db.transaction(agent.caller) as tx, graphs.write_graph(tx, "here", "test") as revision:
