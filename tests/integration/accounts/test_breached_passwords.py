@@ -1,4 +1,4 @@
-"""Breached passwords: refused where a range service knows them, which never learns which one was asked for."""
+"""Breached passwords are refused if a range service knows them; the service never learns the password."""
 
 import asyncio
 import hashlib
@@ -34,21 +34,21 @@ def of(outbound: Outbound, server: WebServer, seconds: float = 3.0) -> BreachedP
     return found
 
 
-def telling(suffix: str, times: int) -> Answering:
+def range_answer(suffix: str, times: int) -> Answering:
     return plain(f"{OTHERS}{suffix}:{times}".encode(), "Content-Type: text/plain")
 
 
-async def test_one_that_is_known_is_refused_and_nothing_is_written(db: Database, outbound: Outbound) -> None:
+async def test_a_breached_password_is_refused_and_nothing_is_written(db: Database, outbound: Outbound) -> None:
     email = new_email()
-    async with web_server(telling(DIGEST[5:], 42)) as server:
+    async with web_server(range_answer(DIGEST[5:], 42)) as server:
         with pytest.raises(InvalidInput, match="stolen") as refusal:
             await people.register(db, email, "Ada", PASSWORD, breached=of(outbound, server))
     assert refusal.value.path == "password"
     assert not await people.is_known(db, email)
 
 
-async def test_the_service_learns_five_digits_and_is_asked_for_padding(outbound: Outbound) -> None:
-    async with web_server(telling(DIGEST[5:].lower(), 1)) as server:
+async def test_the_service_gets_five_digits_and_a_request_for_padding(outbound: Outbound) -> None:
+    async with web_server(range_answer(DIGEST[5:].lower(), 1)) as server:
         assert await of(outbound, server).holds(PASSWORD)
     (head,) = server.heads()
     assert head.startswith(f"get /range/{DIGEST[:5].lower()} http/1.1")
@@ -57,12 +57,12 @@ async def test_the_service_learns_five_digits_and_is_asked_for_padding(outbound:
 
 
 @pytest.mark.parametrize(("suffix", "times"), [(DIGEST[5:], 0), (DIGEST[5:-1], 9), ("0" * 35, 9)])
-async def test_padding_and_others_hashes_are_not_it(outbound: Outbound, suffix: str, times: int) -> None:
-    async with web_server(telling(suffix, times)) as server:
+async def test_padding_and_other_hashes_do_not_match(outbound: Outbound, suffix: str, times: int) -> None:
+    async with web_server(range_answer(suffix, times)) as server:
         assert not await of(outbound, server).holds(PASSWORD)
 
 
-async def test_a_service_that_is_away_or_slow_leaves_the_estimate_and_a_line_in_the_log(
+async def test_without_an_answer_only_the_strength_counts_and_a_warning_is_logged(
     db: Database, outbound: Outbound
 ) -> None:
     async def never(_: bytes, writer: object) -> None:
@@ -81,5 +81,5 @@ async def test_a_service_that_is_away_or_slow_leaves_the_estimate_and_a_line_in_
         assert not await of(outbound, server).holds(PASSWORD)
 
 
-def test_none_is_looked_up_where_nothing_is_set(outbound: Outbound) -> None:
+def test_nothing_is_looked_up_without_a_configured_service(outbound: Outbound) -> None:
     assert BreachedPasswords.of(Settings(), outbound) is None
