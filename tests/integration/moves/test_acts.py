@@ -1,4 +1,4 @@
-"""What people do who sign in holds up no move of their organisations, and their logs are equal in both cells."""
+"""Sign-ins do not delay a move of the person's organisations, and their audit logs are equal in both cells."""
 
 import asyncio
 from uuid import UUID
@@ -46,13 +46,13 @@ def email_of(person: UUID) -> str:
 
 
 async def sign_in(gateway: Cells, person: UUID) -> None:
-    """Somebody else tries to, and they do."""
+    """A refused sign-in, and then a successful one."""
     await note_refused_sign_in(gateway, email_of(person), BROWSER)
     await begin_session(gateway, person, BROWSER, pepper=b"pepper" * 6)
 
 
 async def noted(two_cells: TwoCells, cell: str, tenant_id: UUID) -> list[str]:
-    """The acts of people in the tenant's log in that cell."""
+    """Sign-ins in the tenant's log in that cell."""
     async with two_cells.bare(cell) as connection:
         rows = await connection.fetch(
             "SELECT action FROM audit_log WHERE tenant_id = $1 AND action LIKE 'session.%' ORDER BY id", tenant_id
@@ -61,7 +61,7 @@ async def noted(two_cells: TwoCells, cell: str, tenant_id: UUID) -> list[str]:
 
 
 @pytest.mark.parametrize("moment", [Step.CHECK, Step.SWITCH], ids=["before the check", "after the check"])
-async def test_who_signs_in_while_writes_are_held_ends_no_move_and_is_noted_where_nothing_moves(
+async def test_sign_ins_during_a_hold_do_not_end_it_and_are_logged_in_other_tenants(
     two_cells: TwoCells,
     gateway: Cells,
     agent: Agent,
@@ -92,7 +92,7 @@ async def test_who_signs_in_while_writes_are_held_ends_no_move_and_is_noted_wher
     assert await noted(two_cells, AWAY, tenant.id) == ["session.refused", "session.started"] * 2
 
 
-async def test_who_holds_writes_waits_for_what_is_noted_and_about_to_commit(
+async def test_a_hold_waits_for_an_entry_that_is_about_to_commit(
     two_cells: TwoCells, gateway: Cells, tenant: Tenant, owner: asyncpg.Connection, person: UUID
 ) -> None:
     async with mover(two_cells) as source:
@@ -109,7 +109,7 @@ async def test_who_holds_writes_waits_for_what_is_noted_and_about_to_commit(
         assert await holding == ["session.started"]
 
 
-async def test_it_is_noted_once_the_hold_is_over_which_it_ends(
+async def test_the_first_sign_in_after_a_hold_has_expired_ends_it_and_is_logged(
     two_cells: TwoCells, gateway: Cells, agent: Agent, tenant: Tenant, person: UUID
 ) -> None:
     async with mover(two_cells) as source:
@@ -122,7 +122,7 @@ async def test_it_is_noted_once_the_hold_is_over_which_it_ends(
     assert await two_cells.place(HOME, tenant.slug) == "here"
 
 
-async def test_nobody_waits_for_long_for_who_keeps_writes_from_committing(
+async def test_a_sign_in_does_not_wait_long_for_a_lock_on_writes(
     two_cells: TwoCells, gateway: Cells, tenant: Tenant, person: UUID
 ) -> None:
     async with mover(two_cells) as source:
