@@ -184,7 +184,7 @@ class TestPasswords:
             await deletion.delete_own_account(db, replace(session, confined_to=caller.tenant_id), PASSWORD)
 
 
-async def waiting(owner: asyncpg.Connection, act: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+async def task_that_waits(owner: asyncpg.Connection, act: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
     """The task of an act, once it waits for another's lock."""
     doing = asyncio.create_task(act)
 
@@ -210,7 +210,7 @@ class TestRaces:
         }
         async with db.personal(person.id) as session:
             assert await store.lock_account(session, person.id) is not None
-            doing = await waiting(owner, acts[act]())
+            doing = await task_that_waits(owner, acts[act]())
             assert await store.delete_account(session) is DeletionOutcome.GONE
         with pytest.raises((Unauthenticated, NotFound)):
             await doing
@@ -221,7 +221,7 @@ class TestRaces:
     ) -> None:
         async with db.transaction(caller) as tx:
             await members.add_member(tx, person.id, Role.READER)
-            doing = await waiting(owner, deletion.delete_account(db, person.id))
+            doing = await task_that_waits(owner, deletion.delete_account(db, person.id))
         with pytest.raises(Conflict, match=caller.tenant):
             await doing
         assert await people.is_known(db, person.email)
@@ -329,7 +329,7 @@ class TestCells:
         leading = asyncio.create_task(acts.pop(first))
         await reached.wait()
         monkeypatch.undo()
-        second = await waiting(owner, *acts.values())
+        second = await task_that_waits(owner, *acts.values())
         go_on.set()
         await leading
         with pytest.raises(Conflict if first == "join" else Unauthenticated):
@@ -349,7 +349,7 @@ class TestCells:
         ):
             async with home.transaction():
                 read = await moves.read_people(home, [ada.id])
-                doing = await waiting(owner, deletion.delete_account(cells, ada.id))
+                doing = await task_that_waits(owner, deletion.delete_account(cells, ada.id))
                 await moves.put_people(target, read)
             await doing
             assert await moves.read_people(home, [ada.id]) == "[]"

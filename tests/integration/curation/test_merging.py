@@ -38,12 +38,12 @@ async def agent(db: Database, caller: Caller) -> AsyncIterator[Agent]:
         await assert_laws(agent)
 
 
-async def under(agent: Agent, name: str, parent: str | None) -> None:
+async def set_parent(agent: Agent, name: str, parent: str | None) -> None:
     async with agent.writing() as (tx, revision):
         await hierarchy.set_parent(tx, revision, name, parent)
 
 
-async def below(agent: Agent, name: str) -> list[tuple[str, str | None]]:
+async def descendants(agent: Agent, name: str) -> list[tuple[str, str | None]]:
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         page = await hierarchy.get_descendants(await graphs.view(tx, agent.graph), name, PageRequest())
     return [(entity.name, entity.parent) for entity in page.entities]
@@ -260,9 +260,9 @@ async def test_a_merged_entity_keeps_its_history(agent: Agent) -> None:
 async def test_children_are_moved_to_the_merged_entity(agent: Agent) -> None:
     await agent.create("top", "Ada", "Countess", "child", "grandchild")
     for name, parent in (("Countess", "top"), ("child", "Countess"), ("grandchild", "child")):
-        await under(agent, name, parent)
+        await set_parent(agent, name, parent)
     await agent.merge(["Ada", "Countess"])
-    assert await below(agent, "Ada") == [("child", "Ada"), ("grandchild", "child")]
+    assert await descendants(agent, "Ada") == [("child", "Ada"), ("grandchild", "child")]
 
 
 @pytest.mark.parametrize("kept", ["top", "middle", "bottom"])
@@ -270,10 +270,10 @@ async def test_merging_ancestors_with_descendants_makes_no_cycle(agent: Agent, k
     await agent.create("root", "top", "middle", "between", "bottom", "leaf")
     line = ["root", "top", "middle", "between", "bottom", "leaf"]
     for parent, name in pairwise(line):
-        await under(agent, name, parent)
+        await set_parent(agent, name, parent)
     others = [name for name in ("top", "middle", "bottom") if name != kept]
     await agent.merge([kept, *others])
-    assert sorted(await below(agent, "root")) == sorted([(kept, "root"), ("between", kept), ("leaf", kept)])
+    assert sorted(await descendants(agent, "root")) == sorted([(kept, "root"), ("between", kept), ("leaf", kept)])
 
 
 async def test_entities_can_be_merged_under_a_new_name(agent: Agent) -> None:

@@ -303,16 +303,16 @@ async def edges_of(agent: Agent) -> list[tuple[Any, ...]]:
 async def test_undo_restores_the_author_of_a_repeated_observation(agent: Agent) -> None:
     await agent.create("Ada")
     told = NewObservation("Ada", "writes", said_at=datetime(2026, 1, 1, tzinfo=UTC))
-    await say(other(agent, "first"), told)
+    await observe(other(agent, "first"), told)
     since = await revision_of(agent)
     await other(agent).unobserve(("Ada", "writes"))
-    await say(other(agent), told)
+    await observe(other(agent), told)
     await undo(agent, since, actor="other")
     assert await writers_of(agent) == ["first"]
     assert await undo(agent, since) == UndoPlan()
 
 
-async def say(agent: Agent, said: NewObservation) -> None:
+async def observe(agent: Agent, said: NewObservation) -> None:
     async with agent.writing() as (tx, revision):
         await observations.add_observations(tx, revision, [said])
 
@@ -379,7 +379,7 @@ async def test_writes_of_a_graph_delete_no_node_of_another(agent: Agent) -> None
 
 async def test_an_undo_can_be_undone_if_children_had_lost_their_parent(agent: Agent) -> None:
     await agent.create("Ada", "Child")
-    await stand(agent, "Child", "Ada")
+    await set_parent(agent, "Child", "Ada")
     since = await revision_of(agent)
     await other(agent).delete("Ada")
     wrote = await revision_of(agent)
@@ -468,17 +468,17 @@ async def rename(agent: Agent, old: str, new: str) -> None:
 
 async def test_undo_creates_no_cycle_with_changes_of_others(agent: Agent) -> None:
     await agent.create("Ada", "Babbage")
-    await stand(agent, "Ada", "Babbage")
+    await set_parent(agent, "Ada", "Babbage")
     since = await revision_of(agent)
-    await stand(other(agent), "Ada", None)
-    await stand(agent, "Babbage", "Ada")
+    await set_parent(other(agent), "Ada", None)
+    await set_parent(agent, "Babbage", "Ada")
     done = await undo(agent, since, actor="other")
     assert [skipped.reason for skipped in done.skipped] == [Reason.CYCLE]
     parents = {entity.name: entity.parent for entity in (await agent.read()).entities}
     assert parents == {"Ada": None, "Babbage": "Ada"}
 
 
-async def stand(agent: Agent, name: str, parent: str | None) -> None:
+async def set_parent(agent: Agent, name: str, parent: str | None) -> None:
     async with agent.writing() as (tx, revision):
         await hierarchy.set_parent(tx, revision, name, parent)
 
@@ -547,7 +547,7 @@ async def test_facts_and_observations_are_restored(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize(("before", "after"), [(1, True), (True, 1), (0, False)])
-async def test_undo_tells_true_from_one(agent: Agent, before: Any, after: Any) -> None:
+async def test_undo_distinguishes_true_from_one(agent: Agent, before: Any, after: Any) -> None:
     async with agent.writing() as (tx, revision):
         (node_id,) = await nodes.create_nodes(tx, revision, [NodeFields("Ada", metadata={"k": before})])
     since = await revision_of(agent)

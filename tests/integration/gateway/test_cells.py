@@ -42,7 +42,7 @@ async def ada(cells: Cells, native: Caller, resident: Caller, pepper: bytes) -> 
 
 @pytest.fixture
 async def http(celled_gateway: RunningGateway, ada: Person) -> AsyncIterator[httpx2.AsyncClient]:
-    """Her browser, signed in."""
+    """Ada's browser, in which she is signed in."""
     async with browser(celled_gateway) as http:
         await sign_in(http, ada.email)
         yield http

@@ -54,7 +54,7 @@ async def answer(
     return rpc_answer((await http.post("/mcp/x/all", json=body, headers=headers)).text)
 
 
-async def asked(http: httpx2.AsyncClient, tool: str, arguments: Any) -> tuple[str, str]:
+async def question_of(http: httpx2.AsyncClient, tool: str, arguments: Any) -> tuple[str, str]:
     """The question of a call, and its state."""
     result = (await answer(http, tool, arguments))["result"]
     assert result["resultType"] == "input_required", result
@@ -67,8 +67,10 @@ def confirming(state: str, said: dict[str, Any] = YES) -> dict[str, Any]:
 
 
 class TestQuestions:
-    async def test_nothing_is_done_before_a_yes(self, http: httpx2.AsyncClient, db: Database, caller: Caller) -> None:
-        question, state = await asked(http, *DELETE_MANY)
+    async def test_nothing_is_done_before_a_confirmation(
+        self, http: httpx2.AsyncClient, db: Database, caller: Caller
+    ) -> None:
+        question, state = await question_of(http, *DELETE_MANY)
         assert f"{MAX_UNCONFIRMED + 1} entities of the graph default" in question
         assert await revision_of(db, caller) == 1
         done = await answer(http, *DELETE_MANY, **confirming(state))
@@ -80,10 +82,10 @@ class TestQuestions:
         [{"action": "decline"}, {"action": "cancel"}, {"action": "accept", "content": {"confirm": False}}],
         ids=["declined", "cancelled", "not ticked"],
     )
-    async def test_a_no_changes_nothing(
+    async def test_a_declined_question_changes_nothing(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, said: dict[str, Any]
     ) -> None:
-        _, state = await asked(http, *DELETE_MANY)
+        _, state = await question_of(http, *DELETE_MANY)
         result = (await answer(http, *DELETE_MANY, **confirming(state, said)))["result"]
         assert result["isError"]
         assert "not confirmed" in result["content"][0]["text"]
@@ -93,10 +95,10 @@ class TestQuestions:
         result = (await answer(http, *DELETE_MANY, inputResponses={"confirm": YES}))["result"]
         assert result["resultType"] == "input_required"
 
-    async def test_a_yes_is_valid_only_for_what_the_question_said(
+    async def test_a_confirmation_is_valid_only_for_what_the_question_said(
         self, gateway: RunningGateway, http: httpx2.AsyncClient
     ) -> None:
-        question, state = await asked(http, "delete_graph", {"graph": "default"})
+        question, state = await question_of(http, "delete_graph", {"graph": "default"})
         assert f"{len(MANY)} nodes" in question
         one_more = {"entities": [{"name": "late", "entityType": "t", "observations": []}]}
         await gateway.call(http, "create_entities", one_more)
@@ -118,7 +120,7 @@ class TestQuestions:
     async def test_each_tool_that_deletes_much_asks(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, tool: str, arguments: dict[str, Any]
     ) -> None:
-        await asked(http, tool, arguments)
+        await question_of(http, tool, arguments)
         assert await revision_of(db, caller) == 1
 
     async def test_a_large_compaction_asks(
@@ -128,7 +130,7 @@ class TestQuestions:
         for table in ("changes", "graph_heads"):
             older = f"UPDATE {table} SET at = at - interval '31 days' WHERE tenant_id = $1"
             await owner.execute(older, caller.tenant_id)
-        question, state = await asked(http, "compact", {})
+        question, state = await question_of(http, "compact", {})
         assert "of the past" in question
         done = await answer(http, "compact", {}, **confirming(state))
         assert done["result"]["structuredContent"]["freed"]["nodes"] == len(MANY)
@@ -165,7 +167,7 @@ class TestState:
         """A state that was changed, or that belongs to another call, another credential of the tenant, or another
         tenant.
         """
-        _, state = await asked(http, *DELETE_MANY)
+        _, state = await question_of(http, *DELETE_MANY)
         middle = len(state) // 2
         changed = state[:middle] + ("A" if state[middle] != "A" else "B") + state[middle + 1 :]
         for wrong in (changed, state[:-4], "", "101"):
@@ -178,7 +180,7 @@ class TestState:
         assert await revision_of(db, caller) == 1
 
     async def test_a_state_expires(self, http: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
-        _, state = await asked(http, *DELETE_MANY)
+        _, state = await question_of(http, *DELETE_MANY)
         expired = time.time() + request_state.STATE_SECONDS + 1
         monkeypatch.setattr(mcp.server.request_state, "time", SimpleNamespace(time=lambda: expired))
         await self._refused(http, *DELETE_MANY, state)

@@ -39,7 +39,7 @@ async def test_the_page_has_only_our_scripts_and_none_inline(gateway: RunningGat
 
 
 @pytest.mark.parametrize("encoding", ["identity", "gzip"])
-async def test_the_script_is_scalars_and_is_served_by_us(gateway: RunningGateway, encoding: str) -> None:
+async def test_the_script_is_scalar_and_is_served_by_us(gateway: RunningGateway, encoding: str) -> None:
     async with (
         gateway.http() as http,
         http.stream("GET", "/v1/docs/scalar.js", headers={"Accept-Encoding": encoding}) as response,

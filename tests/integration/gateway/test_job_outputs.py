@@ -84,7 +84,7 @@ async def test_a_deleted_empty_output_is_gone_too(reader: httpx2.AsyncClient, wo
     problem(await reader.get(path), 404, "job_has_no_output")
 
 
-async def test_number_of_outputs_of_a_reader_is_limited(
+async def test_number_of_exports_of_a_reader_is_limited(
     writer: httpx2.AsyncClient, reader: httpx2.AsyncClient, worker: WorkerContext
 ) -> None:
     first = await started(reader, "json")
@@ -98,7 +98,9 @@ async def test_number_of_outputs_of_a_reader_is_limited(
         await started(writer, format)
 
 
-async def test_the_limit_applies_to_concurrent_requests(writer: httpx2.AsyncClient, reader: httpx2.AsyncClient) -> None:
+async def test_the_limit_on_exports_of_a_reader_applies_to_concurrent_requests(
+    writer: httpx2.AsyncClient, reader: httpx2.AsyncClient
+) -> None:
     formats = ("json", "csv", "dot", "gexf", "graphml", "mermaid")
     answers = await asyncio.gather(*(reader.post(EXPORTS, json={"format": format}) for format in formats))
     assert sorted(answer.status_code for answer in answers) == [202, 202, 409, 409, 409, 409]

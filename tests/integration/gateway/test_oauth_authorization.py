@@ -95,7 +95,7 @@ async def granted(db: Database, caller: Caller) -> list[Grant]:
         return await grants.list_grants(tx)
 
 
-class TestWhoIsAsked:
+class TestBeforeConsent:
     async def test_a_person_who_is_not_signed_in_signs_in_first_and_returns(
         self, gateway: RunningGateway, client: HandClient
     ) -> None:

@@ -53,7 +53,7 @@ async def client(gateway: RunningGateway, web: httpx2.AsyncClient) -> HandClient
     return await HandClient.register(gateway, web)
 
 
-async def called(
+async def call_tool(
     http: httpx2.AsyncClient, token: str, tool: tuple[str, Any], path: str = "/mcp/x/memory"
 ) -> httpx2.Response:
     """The HTTP answer to one tool call."""
@@ -180,10 +180,10 @@ class TestToken:
     ) -> None:
         code = await client.code(visitor)
         issued = (await client.redeem(code)).json()
-        assert (await called(web, issued["access_token"], READ)).status_code == 200
+        assert (await call_tool(web, issued["access_token"], READ)).status_code == 200
         again = await client.redeem(code)
         assert (again.status_code, again.json()["error"]) == (400, "invalid_grant")
-        assert (await called(web, issued["access_token"], READ)).status_code == 401
+        assert (await call_tool(web, issued["access_token"], READ)).status_code == 401
         assert (await client.refresh(issued["refresh_token"])).status_code == 400
 
     async def test_a_client_without_the_refresh_grant_gets_no_refresh_token(
@@ -243,24 +243,24 @@ class TestTokensInUse:
         token = (await client.tokens(visitor))["access_token"]
         with serving(settings) as other:
             async with other.http() as http:
-                assert (await called(http, token, READ)).status_code == 401
+                assert (await call_tool(http, token, READ)).status_code == 401
         for path in ("/v1/graphs", "/v1/grants", "/v1/usage"):
             assert (await web.get(path, headers={"Authorization": f"Bearer {token}"})).status_code == 401
-        assert (await called(web, token, READ)).status_code == 200
+        assert (await call_tool(web, token, READ)).status_code == 200
 
     async def test_refresh_tokens_and_codes_are_not_valid_for_calls(
         self, visitor: Visitor, client: HandClient, web: httpx2.AsyncClient
     ) -> None:
         issued = await client.tokens(visitor)
         for secret in (issued["refresh_token"], await client.code(visitor)):
-            assert (await called(web, secret, READ)).status_code == 401
+            assert (await call_tool(web, secret, READ)).status_code == 401
 
     async def test_a_tool_beyond_the_scopes_gets_a_challenge(
         self, visitor: Visitor, client: HandClient, web: httpx2.AsyncClient, gateway: RunningGateway
     ) -> None:
         token = (await client.tokens(visitor, scope="memory:read"))["access_token"]
         for tool in (WRITE, ("create_entities", {"entities": [{"name": "x" * 100_000}]})):
-            answer = await called(web, token, tool)
+            answer = await call_tool(web, token, tool)
             assert answer.status_code == 403
             assert answer.json()["code"] == "scope_required"
             metadata = f"{gateway.url}/.well-known/oauth-protected-resource/mcp"
@@ -284,13 +284,13 @@ class TestTokensInUse:
         lacking = "Unknown tool: delete_graph. It is for credentials that have the scope tenant:admin"
         key, token = (await issue(caller)).secret, (await client.tokens(visitor))["access_token"]
         for secret in (key, token):
-            assert rpc_answer((await called(web, secret, delete, path)).text)["error"]["message"] == lacking
+            assert rpc_answer((await call_tool(web, secret, delete, path)).text)["error"]["message"] == lacking
         async with db.transaction(caller) as tx:
             await members.change_role(tx, person.id, Role.ADMIN)
-        answer = await called(web, token, delete, path)
+        answer = await call_tool(web, token, delete, path)
         assert (answer.status_code, 'scope="tenant:admin"' in answer.headers["www-authenticate"]) == (403, True)
         token = (await client.tokens(visitor, scope="tenant:admin"))["access_token"]
-        done = rpc_answer((await called(web, token, delete, path)).text)["result"]["structuredContent"]
+        done = rpc_answer((await call_tool(web, token, delete, path)).text)["result"]["structuredContent"]
         assert done == {"graph": "notes", "deleted": False}
 
     @pytest.mark.parametrize(
@@ -307,7 +307,7 @@ class TestTokensInUse:
     ) -> None:
         visitor.chosen = {"decision": "allow", **chosen}
         token = (await client.tokens(visitor, scope="memory:read"))["access_token"]
-        answer = await called(web, token, tool, path)
+        answer = await call_tool(web, token, tool, path)
         assert answer.status_code != 403
         assert f"Unknown tool: {tool[0]}" in rpc_answer(answer.text)["error"]["message"]
 
@@ -326,14 +326,14 @@ class TestTokensInUse:
         barely = (await client.tokens(visitor, scope="openid"))["access_token"]
         async with db.transaction(caller) as tx:
             await members.change_role(tx, person.id, Role.READER)
-        assert "Unknown tool" in (await called(web, token, WRITE)).text
-        assert "Unknown tool" in (await called(web, barely, WRITE)).text
-        assert (await called(web, barely, READ)).status_code == 403
-        assert (await called(web, token, READ)).status_code == 200
+        assert "Unknown tool" in (await call_tool(web, token, WRITE)).text
+        assert "Unknown tool" in (await call_tool(web, barely, WRITE)).text
+        assert (await call_tool(web, barely, READ)).status_code == 403
+        assert (await call_tool(web, token, READ)).status_code == 200
 
     async def test_keys_get_no_challenge(self, web: httpx2.AsyncClient, issue: NewApiKey, caller: Caller) -> None:
         key = (await issue(caller, scopes=frozenset({"memory:read"}))).secret
-        answer = await called(web, key, WRITE)
+        answer = await call_tool(web, key, WRITE)
         assert "Unknown tool" in answer.text
         assert "www-authenticate" not in answer.headers
 
@@ -347,10 +347,10 @@ class TestTokensInUse:
         person: Person,
     ) -> None:
         issued = await client.tokens(visitor)
-        assert (await called(web, issued["access_token"], READ)).status_code == 200
+        assert (await call_tool(web, issued["access_token"], READ)).status_code == 200
         async with db.transaction(caller) as tx:
             await members.remove_member(tx, person.id)
-        assert (await called(web, issued["access_token"], READ)).status_code == 401
+        assert (await call_tool(web, issued["access_token"], READ)).status_code == 401
         assert (await client.refresh(issued["refresh_token"])).json()["error"] == "invalid_grant"
 
 
@@ -362,7 +362,7 @@ class TestRevocation:
         given = {"token": issued["refresh_token"], "client_id": client.id, "token_type_hint": "access_token"}
         for _ in range(2):
             assert (await web.post("/oauth/revoke", data=given)).status_code == 200
-        assert (await called(web, issued["access_token"], READ)).status_code == 401
+        assert (await call_tool(web, issued["access_token"], READ)).status_code == 401
         assert (await client.refresh(issued["refresh_token"])).status_code == 400
 
     async def test_revoking_an_access_token_leaves_the_grant(
@@ -371,7 +371,7 @@ class TestRevocation:
         issued = await client.tokens(visitor)
         given = {"token": issued["access_token"], "client_id": client.id}
         assert (await web.post("/oauth/revoke", data=given)).status_code == 200
-        assert (await called(web, issued["access_token"], READ)).status_code == 401
+        assert (await call_tool(web, issued["access_token"], READ)).status_code == 401
         assert (await client.refresh(issued["refresh_token"])).status_code == 200
 
     async def test_other_clients_can_neither_revoke_nor_inspect_a_token(
@@ -383,7 +383,7 @@ class TestRevocation:
             given = {"token": token, "client_id": stranger}
             assert (await web.post("/oauth/revoke", data=given)).text == "{}"
             assert (await web.post("/oauth/introspect", data=given)).json() == {"active": False}
-        assert (await called(web, issued["access_token"], READ)).status_code == 200
+        assert (await call_tool(web, issued["access_token"], READ)).status_code == 200
         for path in ("/oauth/revoke", "/oauth/introspect"):
             nobody = await web.post(path, data={"token": issued["access_token"]})
             assert (nobody.status_code, nobody.json()["error"]) == (400, "invalid_client")
@@ -434,7 +434,7 @@ class TestGrants:
             ended = (await admin.delete(f"/v1/grants/{grant['id']}")).json()
             assert ended["revoked_by"].startswith("key:")
             assert (await admin.delete(f"/v1/grants/{grant['id']}")).json() == ended
-        assert (await called(web, issued["access_token"], READ)).status_code == 401
+        assert (await call_tool(web, issued["access_token"], READ)).status_code == 401
 
     async def test_another_tenants_grants_are_not_found(
         self,

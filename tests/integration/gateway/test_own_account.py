@@ -52,7 +52,7 @@ async def http(gateway: RunningGateway, person: Person) -> AsyncIterator[httpx2.
         yield client
 
 
-async def granted(
+async def give_grant(
     db: Database, caller: Caller, person: Person, pepper: bytes, *, name: str = "Claude", graph: str | None = None
 ) -> str:
     """An access token of a grant that the person gave to a client in the caller's tenant."""
@@ -99,7 +99,7 @@ class TestGrants:
     ) -> None:
         async with db.transaction(caller) as tx:
             await graphs.create_graph(tx, NewGraph("notebook"))
-        token = await granted(db, caller, person, pepper, name="<Claude>", graph="notebook")
+        token = await give_grant(db, caller, person, pepper, name="<Claude>", graph="notebook")
         shown = (await http.get("/account")).text
         for told in ("&lt;Claude&gt;", "memory:read", "notebook"):
             assert told in shown
@@ -125,10 +125,10 @@ class TestGrants:
         neighbour = await joined(db, caller, Role.MEMBER, pepper=pepper)
         stranger = await joined(db, other_caller, Role.OWNER, pepper=pepper)
         theirs = [
-            await granted(db, caller, neighbour, pepper, name="Neighbours client"),
-            await granted(db, other_caller, stranger, pepper, name="Strangers client"),
+            await give_grant(db, caller, neighbour, pepper, name="Neighbours client"),
+            await give_grant(db, other_caller, stranger, pepper, name="Strangers client"),
         ]
-        mine = await granted(db, caller, person, pepper)
+        mine = await give_grant(db, caller, person, pepper)
         shown = (await http.get("/account")).text
         assert "Neighbours" not in shown
         assert "Strangers" not in shown
@@ -147,7 +147,7 @@ class TestLeaving:
     async def test_a_person_who_leaves_loses_membership_and_grants(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, person: Person, pepper: bytes
     ) -> None:
-        token = await granted(db, caller, person, pepper)
+        token = await give_grant(db, caller, person, pepper)
         action = f"/account/organisations/{caller.tenant}/leave"
         assert action in (await http.get("/account")).text
         assert (await post(http, action, "0" * 64)).status_code == 403

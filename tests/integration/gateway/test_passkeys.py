@@ -57,7 +57,7 @@ async def token_of(http: httpx2.AsyncClient, path: str) -> str:
     return str(re.findall(r'name="form_token" value="(\w+)"', (await http.get(path)).text)[0])
 
 
-async def asked(http: httpx2.AsyncClient, path: str, token: str) -> dict[str, Any]:
+async def options_for(http: httpx2.AsyncClient, path: str, token: str) -> dict[str, Any]:
     """The options that our server sends to the browser."""
     answer = await http.post(f"{path}/options", data={"form_token": token})
     assert answer.status_code == 200, answer.text
@@ -69,17 +69,17 @@ async def add(
     http: httpx2.AsyncClient, device: Authenticator, *, password: str = PASSWORD, name: str = "Laptop"
 ) -> tuple[Authenticator, httpx2.Response]:
     token = await token_of(http, "/account")
-    device, credential = device.make(await asked(http, ACCOUNT, token))
+    device, credential = device.make(await options_for(http, ACCOUNT, token))
     fields = {"form_token": token, "credential": credential, "name": name, "password": password}
     return device, await http.post(ACCOUNT, data=fields)
 
 
-async def sign(http: httpx2.AsyncClient, device: Authenticator, *, count: int | None = None) -> httpx2.Response:
+async def sign_in_with(http: httpx2.AsyncClient, device: Authenticator, *, count: int | None = None) -> httpx2.Response:
     token = await token_of(http, "/sign-in")
-    return await present(http, token, device.sign(await asked(http, SIGN_IN, token), count=count))
+    return await send_credential(http, token, device.sign(await options_for(http, SIGN_IN, token), count=count))
 
 
-async def present(http: httpx2.AsyncClient, token: str, credential: str) -> httpx2.Response:
+async def send_credential(http: httpx2.AsyncClient, token: str, credential: str) -> httpx2.Response:
     return await http.post(SIGN_IN, data={"form_token": token, "credential": credential, "next": "/account"})
 
 
@@ -100,95 +100,95 @@ class TestSigningIn:
     async def test_signing_in_needs_neither_address_nor_password(
         self, holder: Holder, http: httpx2.AsyncClient
     ) -> None:
-        answer = await sign(http, holder.device)
+        answer = await sign_in_with(http, holder.device)
         assert (answer.status_code, answer.headers["location"]) == (303, "/account")
         account = (await http.get("/account")).text
         assert holder.person.email in account
         assert "Laptop" in account
 
     async def test_user_verification_is_required_and_no_credential_is_named(self, http: httpx2.AsyncClient) -> None:
-        options = await asked(http, SIGN_IN, await token_of(http, "/sign-in"))
+        options = await options_for(http, SIGN_IN, await token_of(http, "/sign-in"))
         assert options["userVerification"] == "required"
         assert options["rpId"] == "127.0.0.1"
         assert options.get("allowCredentials", []) == []
 
     async def test_a_page_of_another_origin_cannot_sign_in(self, holder: Holder, http: httpx2.AsyncClient) -> None:
         evil = replace(holder.device, origin="https://evil.example", host="127.0.0.1")
-        assert_refused(await sign(http, evil))
+        assert_refused(await sign_in_with(http, evil))
 
     async def test_a_credential_of_another_host_is_refused(self, holder: Holder, http: httpx2.AsyncClient) -> None:
-        assert_refused(await sign(http, replace(holder.device, host="evil.example")))
+        assert_refused(await sign_in_with(http, replace(holder.device, host="evil.example")))
 
     async def test_a_device_that_did_not_verify_its_user_is_refused(
         self, holder: Holder, http: httpx2.AsyncClient
     ) -> None:
-        assert_refused(await sign(http, replace(holder.device, verifies=False)))
+        assert_refused(await sign_in_with(http, replace(holder.device, verifies=False)))
 
     async def test_another_key_is_refused(self, holder: Holder, http: httpx2.AsyncClient) -> None:
         other = Authenticator(holder.device.origin)
-        assert_refused(await sign(http, replace(holder.device, key=other.key)))
-        assert_refused(await sign(http, replace(other, user_handle=holder.device.user_handle)))
+        assert_refused(await sign_in_with(http, replace(holder.device, key=other.key)))
+        assert_refused(await sign_in_with(http, replace(other, user_handle=holder.device.user_handle)))
 
     async def test_a_challenge_is_answered_once(self, holder: Holder, http: httpx2.AsyncClient) -> None:
         token = await token_of(http, "/sign-in")
-        credential = holder.device.sign(await asked(http, SIGN_IN, token))
-        assert (await present(http, token, credential)).status_code == 303
+        credential = holder.device.sign(await options_for(http, SIGN_IN, token))
+        assert (await send_credential(http, token, credential)).status_code == 303
         http.cookies.delete("recollect_session")
-        assert_refused(await present(http, token, credential))
+        assert_refused(await send_credential(http, token, credential))
 
     async def test_a_challenge_is_used_up_by_a_wrong_answer(self, holder: Holder, http: httpx2.AsyncClient) -> None:
         token = await token_of(http, "/sign-in")
-        options = await asked(http, SIGN_IN, token)
-        assert_refused(await present(http, token, replace(holder.device, verifies=False).sign(options)))
-        assert_refused(await present(http, token, holder.device.sign(options)))
+        options = await options_for(http, SIGN_IN, token)
+        assert_refused(await send_credential(http, token, replace(holder.device, verifies=False).sign(options)))
+        assert_refused(await send_credential(http, token, holder.device.sign(options)))
 
     async def test_a_challenge_belongs_to_its_browser(
         self, holder: Holder, http: httpx2.AsyncClient, gateway: RunningGateway
     ) -> None:
         async with browser(gateway) as other:
-            options = await asked(other, SIGN_IN, await token_of(other, "/sign-in"))
-        assert_refused(await present(http, await token_of(http, "/sign-in"), holder.device.sign(options)))
+            options = await options_for(other, SIGN_IN, await token_of(other, "/sign-in"))
+        assert_refused(await send_credential(http, await token_of(http, "/sign-in"), holder.device.sign(options)))
 
     async def test_a_challenge_expires(
         self, holder: Holder, http: httpx2.AsyncClient, owner: asyncpg.Connection
     ) -> None:
         token = await token_of(http, "/sign-in")
-        options = await asked(http, SIGN_IN, token)
+        options = await options_for(http, SIGN_IN, token)
         await owner.execute("UPDATE passkey_challenges SET expires_at = now() - interval '1 second'")
-        assert_refused(await present(http, token, holder.device.sign(options)))
+        assert_refused(await send_credential(http, token, holder.device.sign(options)))
 
     async def test_a_counter_that_goes_back_is_refused_as_a_copy(
         self, holder: Holder, http: httpx2.AsyncClient
     ) -> None:
-        assert (await sign(http, holder.device, count=7)).status_code == 303
+        assert (await sign_in_with(http, holder.device, count=7)).status_code == 303
         http.cookies.delete("recollect_session")
-        assert_refused(await sign(http, holder.device, count=7))
-        assert_refused(await sign(http, holder.device, count=6))
-        assert (await sign(http, holder.device, count=8)).status_code == 303
+        assert_refused(await sign_in_with(http, holder.device, count=7))
+        assert_refused(await sign_in_with(http, holder.device, count=6))
+        assert (await sign_in_with(http, holder.device, count=8)).status_code == 303
 
     async def test_a_device_without_a_counter_is_accepted(self, holder: Holder, http: httpx2.AsyncClient) -> None:
         for _ in range(2):
-            assert (await sign(http, holder.device, count=0)).status_code == 303
+            assert (await sign_in_with(http, holder.device, count=0)).status_code == 303
             http.cookies.delete("recollect_session")
 
     async def test_a_passkey_does_not_sign_in_another_person(
         self, holder: Holder, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
     ) -> None:
         victim = await joined(db, caller, Role.OWNER, pepper=pepper)
-        assert_refused(await sign(http, replace(holder.device, user_handle=victim.id.bytes)))
-        assert_refused(await sign(http, replace(holder.device, user_handle=b"")))
+        assert_refused(await sign_in_with(http, replace(holder.device, user_handle=victim.id.bytes)))
+        assert_refused(await sign_in_with(http, replace(holder.device, user_handle=b"")))
 
     @pytest.mark.parametrize(
         "credential", ["", "{}", "[]", "null", "x" * 20_000, '{"id": "AA", "rawId": "AA", "response": {}}']
     )
     async def test_an_invalid_credential_is_refused(self, http: httpx2.AsyncClient, credential: str) -> None:
-        assert_refused(await present(http, await token_of(http, "/sign-in"), credential))
+        assert_refused(await send_credential(http, await token_of(http, "/sign-in"), credential))
 
     async def test_a_form_of_another_site_is_refused(self, holder: Holder, http: httpx2.AsyncClient) -> None:
         token = await token_of(http, "/sign-in")
-        credential = holder.device.sign(await asked(http, SIGN_IN, token))
+        credential = holder.device.sign(await options_for(http, SIGN_IN, token))
         assert (await http.post(f"{SIGN_IN}/options")).status_code == 400
-        assert (await present(http, "0" * 64, credential)).status_code == 403
+        assert (await send_credential(http, "0" * 64, credential)).status_code == 403
 
 
 class TestAdding:
@@ -218,13 +218,13 @@ class TestAdding:
     async def test_a_challenge_is_valid_for_the_person_who_asked(
         self, holder: Holder, gateway: RunningGateway, db: Database, caller: Caller, pepper: bytes
     ) -> None:
-        """Even in the same browser, and a challenge for signing in is not valid for adding."""
+        """Even in the same browser. A challenge for signing in is not valid for adding."""
         token = await token_of(holder.http, "/account")
-        options = await asked(holder.http, ACCOUNT, token)
+        options = await options_for(holder.http, ACCOUNT, token)
         other = await joined(db, caller, Role.READER, pepper=pepper)
         holder.http.cookies.delete("recollect_session")
         await sign_in(holder.http, other.email)
-        for challenge in (options, await asked(holder.http, SIGN_IN, token)):
+        for challenge in (options, await options_for(holder.http, SIGN_IN, token)):
             _, credential = Authenticator(gateway.url).make(options | {"challenge": challenge["challenge"]})
             fields = {"form_token": token, "credential": credential, "name": "x", "password": PASSWORD}
             answer = await holder.http.post(ACCOUNT, data=fields)
@@ -266,7 +266,7 @@ class TestOwn:
         assert (await holder.http.post(f"{action}/name", data={"form_token": token, "name": ""})).status_code == 400
         assert (await holder.http.post(f"{action}/remove", data={"form_token": "0" * 64})).status_code == 403
         assert (await holder.http.post(f"{action}/remove", data={"form_token": token})).status_code == 303
-        assert_refused(await sign(http, holder.device))
+        assert_refused(await sign_in_with(http, holder.device))
 
     async def test_the_last_way_to_sign_in_cannot_be_removed(
         self, holder: Holder, http: httpx2.AsyncClient, owner: asyncpg.Connection

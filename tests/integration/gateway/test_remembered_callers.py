@@ -58,7 +58,7 @@ async def status_of_call(gateway: RunningGateway, http: httpx2.AsyncClient) -> i
     return (await http.post("/mcp/x/memory", json=body)).status_code
 
 
-async def remembered(
+async def wait_until_remembered(
     gateway: RunningGateway, http: httpx2.AsyncClient, owner: asyncpg.Connection, key: IssuedKey
 ) -> None:
     """Wait until the caller is remembered: a key that was revoked silently is still served, since it is not looked
@@ -88,8 +88,8 @@ async def test_a_revoked_key_is_refused_at_once_and_soon_by_other_gateways(
         opened(other_gateway, agents.secret) as there,
         gateway.http(admin_key) as admin,
     ):
-        await remembered(gateway, here, owner, agents)
-        await remembered(other_gateway, there, owner, agents)
+        await wait_until_remembered(gateway, here, owner, agents)
+        await wait_until_remembered(other_gateway, there, owner, agents)
         assert (await admin.delete(f"/v1/keys/{agents.key.id}")).status_code in (200, 204)
         assert await status_of_call(gateway, here) == 401
 
@@ -118,7 +118,7 @@ async def test_acts_of_operators_are_announced(
 ) -> None:
     do, status = ACTS[act]
     async with opened(gateway, agents.secret) as http:
-        await remembered(gateway, http, owner, agents)
+        await wait_until_remembered(gateway, http, owner, agents)
         async with Operator.connect(settings.migration_url, settings) as operator:
             await do(operator, caller)
 
@@ -139,7 +139,7 @@ async def test_changes_of_plans_are_announced(
             return (await http.post("/mcp/x/memory", json=body)).headers.get("RateLimit-Policy")
 
         for number in (50_000, 60_000):
-            await remembered(gateway, http, owner, agents)
+            await wait_until_remembered(gateway, http, owner, agents)
             async with Operator.connect(settings.migration_url, settings) as operator:
                 await plans.set_plan(operator, name, {"requests_per_minute": number})
                 if number == 50_000:
@@ -167,7 +167,7 @@ async def test_administrative_acts_never_use_a_remembered_caller(
     ):
         admins = await issue(caller, kind="admin")
         async with opened(gateway, admins.secret) as http:
-            await remembered(gateway, http, owner, admins)
+            await wait_until_remembered(gateway, http, owner, admins)
             await owner.execute(REVOKE, admins.key.id)
             assert (await http.request(method, address, json=body)).status_code == 401
             assert await status_of_call(gateway, http) == 401  # It is no longer remembered.
@@ -179,7 +179,7 @@ async def test_a_remembered_caller_is_forgotten_after_a_time(
     agents = await issue(caller)
     with serving(settings.model_copy(update={"remember_callers_seconds": 1.0})) as gateway:
         async with opened(gateway, agents.secret) as http:
-            await remembered(gateway, http, owner, agents)
+            await wait_until_remembered(gateway, http, owner, agents)
             await status_of_call(gateway, http)
             await owner.execute(REVOKE, agents.key.id)
 

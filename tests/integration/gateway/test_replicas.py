@@ -46,14 +46,14 @@ async def clients(gateways: list[RunningGateway], key: str, pair: Pair) -> Async
     await pair.resume()
 
 
-async def remembered(http: httpx2.AsyncClient, text: str) -> str:
+async def remember(http: httpx2.AsyncClient, text: str) -> str:
     """Store a fact; return its id."""
     kept = await http.post("/v1/graphs/default/memories", json={"items": [{"text": text}]})
     assert kept.status_code == 200, kept.text
     return str(kept.json()["memories"][0]["node"])
 
 
-async def recalled(http: httpx2.AsyncClient, query: str) -> list[str]:
+async def recall(http: httpx2.AsyncClient, query: str) -> list[str]:
     found = await http.post("/v1/graphs/default/recall", json={"query": query})
     assert found.status_code == 200, found.text
     return [hit["text"] for hit in found.json()["memories"]]
@@ -66,7 +66,7 @@ async def test_a_write_acknowledged_by_one_gateway_is_read_by_the_other_at_any_r
     for turn in range(ROUNDS):
         await pair.disturb(choice)
         writer, reader = choice.sample(clients, 2)
-        kept = await remembered(writer, f"The word of turn {turn} is w{choice.randrange(10**9)}.")
+        kept = await remember(writer, f"The word of turn {turn} is w{choice.randrange(10**9)}.")
         if choice.random() < 0.5:
             assert (await reader.get(f"/v1/graphs/default/nodes/{kept}")).status_code == 200
         else:
@@ -80,7 +80,7 @@ async def test_a_write_acknowledged_by_one_gateway_is_read_by_the_other_at_any_r
 async def test_all_kinds_of_heavy_reads_use_the_replica(
     pair: Pair, gateways: list[RunningGateway], clients: list[httpx2.AsyncClient], key: str, measured: Measured
 ) -> None:
-    kept = await remembered(clients[0], "Ada closes the depot at four.")
+    kept = await remember(clients[0], "Ada closes the depot at four.")
     await pair.catch_up()
 
     async def by_replica(asked: Any) -> int:
@@ -90,8 +90,8 @@ async def test_all_kinds_of_heavy_reads_use_the_replica(
 
     http = clients[1]
     graph = "/v1/graphs/default"
-    await recalled(http, "depot")  # A gateway that has not read yet sends the replica additional queries.
-    assert await by_replica(recalled(http, "depot")) == 1
+    await recall(http, "depot")  # A gateway that has not read yet sends the replica additional queries.
+    assert await by_replica(recall(http, "depot")) == 1
     paths = ("/nodes", f"/nodes/{kept}", f"/nodes/{kept}/history", f"/nodes/{kept}/relations", "/search?q=depot")
     for path in paths:
         assert await by_replica(http.get(graph + path)) == 1, path
@@ -113,7 +113,7 @@ async def test_files_and_completions_are_read_from_the_replica(
     async with gateways[1].client(key, "/mcp/x/memory") as client:
         await answer(client, "create_entities", entities=entities)
         await pair.catch_up()
-        await recalled(clients[1], "depot")  # A gateway that has not read yet sends the replica additional queries.
+        await recall(clients[1], "depot")  # A gateway that has not read yet sends the replica additional queries.
         before = outcomes(measured)["replica"]
         node = ResourceTemplateReference(uri=NODE_TEMPLATE)
         named = await client.complete(node, {"name": "name_or_id", "value": "Depot 17"})
@@ -127,7 +127,7 @@ async def test_files_and_completions_are_read_from_the_replica(
 async def test_export_jobs_read_from_the_replica(
     pair: Pair, clients: list[httpx2.AsyncClient], measured: Measured
 ) -> None:
-    await remembered(clients[0], "Ada closes the depot at four.")
+    await remember(clients[0], "Ada closes the depot at four.")
     await pair.catch_up()
     job = (await clients[0].post("/v1/graphs/default/exports", json={})).json()["id"]
     before = outcomes(measured).get("replica", 0)
@@ -149,14 +149,14 @@ async def test_export_jobs_read_from_the_replica(
 async def test_no_call_fails_if_the_replica_is_killed_under_load(
     pair: Pair, clients: list[httpx2.AsyncClient], measured: Measured
 ) -> None:
-    await remembered(clients[0], "Ada closes the depot at four.")
+    await remember(clients[0], "Ada closes the depot at four.")
     await pair.catch_up()
     done, is_over = 0, False
 
     async def ask(http: httpx2.AsyncClient) -> None:
         nonlocal done
         while not is_over:
-            assert await recalled(http, "depot")
+            assert await recall(http, "depot")
             done += 1
 
     async def many() -> bool:

@@ -160,7 +160,7 @@ async def test_number_of_webhooks_of_a_tenant_is_limited(http: httpx2.AsyncClien
     assert (refused.status_code, refused.json()["code"]) == (409, "too_many_webhooks")
 
 
-async def test_the_limit_applies_to_concurrent_requests(http: httpx2.AsyncClient) -> None:
+async def test_the_limit_on_webhooks_applies_to_concurrent_requests(http: httpx2.AsyncClient) -> None:
     body = {"url": URL, "events": ["graph.changed"]}
     answers = await asyncio.gather(*(http.post("/v1/webhooks", json=body) for _ in range(30)))
     assert Counter(answer.status_code for answer in answers) == {201: 20, 409: 10}

@@ -43,7 +43,7 @@ async def change(agent: Agent, node_id: UUID, **wanted: Any) -> Version:
         return await revising.change(tx, revision, node_id, NodePatch(**wanted))
 
 
-async def around(agent: Agent, node_id: UUID, depth: int = 1) -> list[tuple[str, str, str]]:
+async def relations_around(agent: Agent, node_id: UUID, depth: int = 1) -> list[tuple[str, str, str]]:
     """The relations within `depth` of a node, as the names or contents of their ends."""
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         found = await exploring.neighbourhood(await graphs.view(tx, agent.graph), node_id, depth=depth, max_nodes=100)
@@ -51,10 +51,12 @@ async def around(agent: Agent, node_id: UUID, depth: int = 1) -> list[tuple[str,
     return sorted((said[edge.from_node], edge.type, said[edge.to_node]) for edge in found.edges)
 
 
-async def mentioned(agent: Agent, text: str) -> list[str]:
+async def linked_entities(agent: Agent, text: str) -> list[str]:
     """The entities to which a new fact with that text is related."""
     return [
-        name for _, type_, name in await around(agent, (await fact(agent, text)).node_id) if type_.startswith("MENT")
+        name
+        for _, type_, name in await relations_around(agent, (await fact(agent, text)).node_id)
+        if type_.startswith("MENT")
     ]
 
 
@@ -89,14 +91,14 @@ class TestLinksByName:
         self, agent: Agent, text: str, named: list[str]
     ) -> None:
         await agent.create("Alice", "Ünal", "New York City", "C++", ".NET", "IT", "Acme Inc.", "東京")
-        assert sorted(await mentioned(agent, text)) == sorted(named)
+        assert sorted(await linked_entities(agent, text)) == sorted(named)
 
     async def test_a_fact_is_related_to_an_entity_by_its_former_name(self, agent: Agent) -> None:
         made = await entity(agent, "Robert")
         async with agent.writing() as (tx, revision):
             await aliases.keep_name(tx, revision, made.node_id)
             await revising.change(tx, revision, made.node_id, NodePatch(text="Bob Smith"))
-        assert await mentioned(agent, "robert keeps bees") == ["Bob Smith"]
+        assert await linked_entities(agent, "robert keeps bees") == ["Bob Smith"]
         assert await find(agent, "What does Robert keep?", named=True) == ["Bob Smith"]
 
     async def test_a_fact_is_not_related_to_deleted_archived_or_placeholder_nodes(self, agent: Agent) -> None:
@@ -106,16 +108,16 @@ class TestLinksByName:
         await change(agent, archived.node_id, status="archived")
         async with agent.writing() as (tx, revision):
             await revising.delete(tx, revision, gone.node_id)
-        assert await mentioned(agent, "Gone, Archived and Placeholder met Bob") == ["Bob"]
+        assert await linked_entities(agent, "Gone, Archived and Placeholder met Bob") == ["Bob"]
 
     async def test_no_link_is_made_without_auto_link(self, agent: Agent) -> None:
         await agent.create("Alice")
         made = await fact(agent, "Alice repairs clocks", auto_link=False)
-        assert await around(agent, made.node_id) == []
+        assert await relations_around(agent, made.node_id) == []
 
     async def test_entities_of_another_graph_are_not_linked(self, agent: Agent) -> None:
         await replace(agent, graph="other").create("Alice")
-        assert await mentioned(agent, "Alice repairs clocks") == []
+        assert await linked_entities(agent, "Alice repairs clocks") == []
 
     def test_number_of_phrases_is_bounded(self) -> None:
         assert phrases("a b") == ["a", "a b", "b"]
@@ -141,7 +143,7 @@ class TestCreating:
         await agent.create("Alice")
         await agent.relate(("Alice", "Bob", "knows"))
         bob = await entity(agent, "Bob", kind="person", metadata={"age": 7})
-        assert await around(agent, bob.node_id) == [("Alice", "knows", "Bob")]
+        assert await relations_around(agent, bob.node_id) == [("Alice", "knows", "Bob")]
         head = await agent.head()
         assert (head.entities, head.placeholders) == (2, 0)
 
@@ -159,7 +161,7 @@ class TestCreating:
             RequestedLink(first.node_id, "RELATED_TO", False),
             RequestedLink(alice.node_id, "DESCRIBES", True),
         )
-        assert await around(agent, linked.node_id) == [
+        assert await relations_around(agent, linked.node_id) == [
             ("honey is sweet", "DESCRIBES", "Alice"),
             ("honey is sweet", "RELATED_TO", "bees make honey"),
         ]
@@ -233,7 +235,10 @@ class TestExploring:
         await agent.relate(("Alice", "Nobody", "knows"), ("Nobody", "Bob", "knows"), ("Alice", "Carol", "knows"))
         await agent.relate(("Bob", "Carol", "knows"))
         alice, bob = await entity(agent, "Alice"), await entity(agent, "Bob")
-        assert await around(agent, alice.node_id, 2) == [("Alice", "knows", "Carol"), ("Bob", "knows", "Carol")]
+        assert await relations_around(agent, alice.node_id, 2) == [
+            ("Alice", "knows", "Carol"),
+            ("Bob", "knows", "Carol"),
+        ]
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             found = await traced(await graphs.view(tx, None), alice.node_id, bob.node_id, max_paths=5)
         labels = {node.node_id: node.name for node in found.nodes}
@@ -271,7 +276,7 @@ class TestExploring:
                 tx, revision, NewRelation("Alice", "Clock", "repairs", {"since": 1}), said.node_id
             )
             number = revision.number
-        assert await around(agent, said.node_id) == [
+        assert await relations_around(agent, said.node_id) == [
             ("Alice", "repairs", "Clock"),
             ("somebody repairs something", "MENTIONS_ENTITY", "Alice"),
             ("somebody repairs something", "MENTIONS_ENTITY", "Clock"),
@@ -366,7 +371,7 @@ async def test_another_tenants_entities_are_not_linked_and_its_facts_are_not_sim
         await other.create("Alice")
         foreign = await fact(other, "Alice repairs clocks")
         await other.embed()
-        assert await mentioned(agent, "Alice repairs clocks") == []
+        assert await linked_entities(agent, "Alice repairs clocks") == []
         await agent.embed()
         own = await fact(agent, "Alice repairs clocks")
         async with agent.db.transaction(agent.caller, read_only=True) as tx:

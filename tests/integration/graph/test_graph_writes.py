@@ -128,7 +128,7 @@ async def test_a_larger_batch_sends_no_more_statements(agent: Agent, settings: S
 
 
 async def test_concurrent_writers_of_one_graph_lose_nothing(agent: Agent, owner: asyncpg.Connection) -> None:
-    """The first writer creates the graph. They write entities, edges and observations, their own and shared ones."""
+    """The first writer creates the graph. All write entities, edges and observations, their own and shared ones."""
     agent = replace(agent, graph="shared")
 
     async def work(n: int) -> int:

@@ -48,7 +48,7 @@ async def replaying(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]
         yield agent
 
 
-async def made(agent: Agent, policy: str, **more: Any) -> Agent:
+async def in_new_graph(agent: Agent, policy: str, **more: Any) -> Agent:
     """The agent in a new graph with that policy."""
     agent = replace(agent, graph=f"{policy}-{next(_graphs)}")
     async with agent.db.transaction(agent.caller) as tx:
@@ -68,7 +68,7 @@ async def put_one(agent: Agent, content: str, node_id: UUID | None = None, based
     return outcome
 
 
-async def got(agent: Agent, node_id: UUID) -> Version:
+async def get_node(agent: Agent, node_id: UUID) -> Version:
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         return await lineages.get_node(await graphs.view(tx, agent.graph or "default"), node_id)
 
@@ -140,7 +140,7 @@ STEPS = st.one_of(
 async def test_lineages_match_the_model(
     replaying: Agent, policy: str, steps: list[tuple[str, int | None, int | None]]
 ) -> None:
-    agent = await made(replaying, policy)
+    agent = await in_new_graph(replaying, policy)
     model = {(await put_one(agent, "first")).node_id: Lineage([Written("first")])}
     await _note_time(agent, model)
     for nth, (verb, place, based_on) in enumerate(steps):
@@ -235,15 +235,15 @@ async def _assert_as_modelled(agent: Agent, node_id: UUID, lineage: Lineage) -> 
 
 async def test_concurrent_writers_of_one_version_lose_nothing(agent: Agent) -> None:
     for policy in ("lww", "manual"):
-        here = await made(agent, policy)
+        here = await in_new_graph(agent, policy)
         node_id = (await put_one(here, "read by all")).node_id
         puts = await asyncio.gather(*(put_one(here, f"from {n}", node_id, 1) for n in range(10)))
         assert sorted(p.version for p in puts) == list(range(2, 12))
         assert sum(p.conflict for p in puts) == (9 if policy == "manual" else 0)
-        head = await got(here, node_id)
+        head = await get_node(here, node_id)
         assert len(head.conflicts) == (9 if policy == "manual" else 0)
         await put_one(here, "settled", node_id, head.version)
-        assert (await got(here, node_id)).conflicts == ()
+        assert (await get_node(here, node_id)).conflicts == ()
         async with here.db.transaction(here.caller, read_only=True) as tx:
             graph = await graphs.get_graph(tx, here.graph or "")
             contents = {version.content for version in await lineages.history(tx, graph, node_id)}
@@ -331,7 +331,7 @@ async def test_the_name_of_an_expired_node_is_free(agent: Agent) -> None:
 
 
 async def test_a_whitelist_applies_to_put_nodes(agent: Agent) -> None:
-    here = await made(agent, "lww", kind_whitelist=("person",))
+    here = await in_new_graph(agent, "lww", kind_whitelist=("person",))
     for fields in (NodeFields(content="no kind"), NodeFields(name="Tom", kind="cat")):
         (outcome,) = await put(here, Draft(fields))
         assert isinstance(outcome, InvalidInput)
@@ -342,10 +342,10 @@ async def test_a_lineage_of_another_graph_or_tenant_cannot_be_read_or_written(
     agent: Agent, new_tenant: NewTenant
 ) -> None:
     node_id = (await put_one(agent, "mine")).node_id
-    version_id = (await got(agent, node_id)).id
-    elsewhere = await made(agent, "lww")
+    version_id = (await get_node(agent, node_id)).id
+    elsewhere = await in_new_graph(agent, "lww")
     async with at_work(agent.db, operator_caller(await new_tenant())) as stranger:
-        for other in (elsewhere, await made(stranger, "lww")):
+        for other in (elsewhere, await in_new_graph(stranger, "lww")):
             with pytest.raises(NotFound):
                 await put_one(other, "yours", node_id)
             async with other.db.transaction(other.caller, read_only=True) as tx:
@@ -363,12 +363,12 @@ async def test_a_lineage_of_another_graph_or_tenant_cannot_be_read_or_written(
 
 @pytest.mark.parametrize("policy", ["lww", "manual"])
 async def test_two_puts_of_one_node_in_one_call_make_two_versions_in_order(agent: Agent, policy: str) -> None:
-    agent = await made(agent, policy)
+    agent = await in_new_graph(agent, policy)
     node_id = (await put_one(agent, "one")).node_id
     drafts = [Draft(NodeFields(content=said), node_id, based_on) for said, based_on in (("two", 1), ("three", 1))]
     second, third = await put(agent, *drafts)
     assert second == PutOutcome(node_id, 2, created=False, conflict=False)
     assert third == PutOutcome(node_id, 3, created=False, conflict=policy == "manual")
-    node = await got(agent, node_id)
+    node = await get_node(agent, node_id)
     assert (node.version, node.content, len(node.conflicts)) == (3, "three", int(policy == "manual"))
     await assert_laws(agent)

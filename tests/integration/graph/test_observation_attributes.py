@@ -45,7 +45,7 @@ async def agent(db: Database, caller: Caller) -> AsyncIterator[Agent]:
         await assert_laws(agent, whole=False)
 
 
-async def said(agent: Agent, *ids: UUID) -> list[Observation]:
+async def observations_of(agent: Agent, *ids: UUID) -> list[Observation]:
     """Live observations by id, in the given order."""
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         found = await observations.observations_by_id(tx, await _graph(agent, tx), ids)
@@ -62,7 +62,7 @@ async def forget(agent: Agent, *ids: UUID, reason: str | None = None, delete: bo
         return await revising.forget(tx, revision, [Target(id=i) for i in ids], reason=reason, delete=delete)
 
 
-async def kept(agent: Agent) -> list[tuple[str, str, str | None]]:
+async def all_observations(agent: Agent) -> list[tuple[str, str, str | None]]:
     """All observations of Ada, outdated ones included: text, status and reason, oldest first."""
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         [ada] = (await agent.open("Ada")).entities
@@ -74,7 +74,7 @@ async def undo(agent: Agent, since: int, until: int | None = None) -> UndoPlan:
         return await undoing.undo_changes(tx, None, "undo_changes", ChangeRange(since, until), dry_run=False)
 
 
-async def then(agent: Agent, text: str, as_of: int, **only: Any) -> list[tuple[str, tuple[str, ...], bool]]:
+async def recalled_at(agent: Agent, text: str, as_of: int, **only: Any) -> list[tuple[str, tuple[str, ...], bool]]:
     """What recall returned at a past revision: texts, their own tags, and whether each was outdated."""
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         found = await recall.recall(
@@ -103,7 +103,7 @@ class TestRemember:
         tea, coffee = await agent.remember(
             TEA, NewMemory("drinks coffee", about=("Bob",), kind="person", tags=("Secret",))
         )
-        [told] = await said(agent, tea.id)
+        [told] = await observations_of(agent, tea.id)
         assert (told.kind, told.tags, told.importance, told.source, told.metadata) == (
             *("habit", ("Secret",), 8, "diary", {"p": 1}),
         )
@@ -139,14 +139,14 @@ class TestRemember:
             rain.id,
             RememberOutcome.UPDATED,
         )
-        [told] = await said(agent, first.id)
+        [told] = await observations_of(agent, first.id)
         assert (told.tags, told.source) == (("Secret",), "diary")
         assert told.expires_at is not None
         assert await agent.recalled("rain", min_importance=4) == ["it rained"]
         same = await agent.remember(NewMemory("drinks tea", about=("Ada",), tags=("Secret",)), NewMemory("it rained"))
         assert [one.outcome for one in same] == [RememberOutcome.KNOWN, RememberOutcome.KNOWN]
         await agent.remember(NewMemory("drinks tea", about=("Ada",), ttl_days=0))
-        assert (await said(agent, first.id))[0].expires_at is None
+        assert (await observations_of(agent, first.id))[0].expires_at is None
         assert await observed(agent) == ("drinks tea",)
 
     @pytest.mark.parametrize(("before", "after"), [(1, True), (True, 1), ({"of": [0]}, {"of": [False]})])
@@ -160,7 +160,7 @@ class TestRemember:
     async def test_a_memory_that_occurs_twice_in_a_call_gets_the_attributes_of_both(self, agent: Agent) -> None:
         memories = await agent.remember(TEA, NewMemory("drinks tea", about=("Ada",), importance=2))
         assert [one.outcome for one in memories] == [RememberOutcome.NEW, RememberOutcome.KNOWN]
-        [told] = await said(agent, memories[0].id)
+        [told] = await observations_of(agent, memories[0].id)
         assert (told.tags, told.importance) == (("Secret",), 2)
 
     async def test_a_kind_that_is_not_allowed_is_refused_with_its_path(self, agent: Agent) -> None:
@@ -180,11 +180,11 @@ class TestHistory:
         revised = await revise(agent, tea.id, text="drinks green tea", tags=("open",), importance=1, ttl_days=9)
         assert revised.id == tea.id
         assert await observed(agent) == ("drinks green tea", "drinks water")
-        [told] = await said(agent, tea.id)
+        [told] = await observations_of(agent, tea.id)
         assert (told.content, told.kind, told.tags, told.importance) == ("drinks green tea", "habit", ("open",), 1)
         assert told.expires_at is not None
-        assert await then(agent, "tea", before, tags=("secret",)) == [("drinks tea", ("Secret",), False)]
-        assert await then(agent, "tea", before, tags=("open",)) == []
+        assert await recalled_at(agent, "tea", before, tags=("secret",)) == [("drinks tea", ("Secret",), False)]
+        assert await recalled_at(agent, "tea", before, tags=("open",)) == []
         assert await agent.recalled("tea", tags=("open",)) == ["drinks green tea"]
 
     async def test_a_revision_without_a_change_writes_nothing(self, agent: Agent) -> None:
@@ -203,17 +203,17 @@ class TestHistory:
     async def test_a_revision_to_the_text_of_another_observation_merges_them(self, agent: Agent) -> None:
         tea, water = await agent.remember(TEA, NewMemory("drinks water", about=("Ada",), source="letter"))
         assert (await revise(agent, tea.id, text="drinks water", tags=("new",))).id == water.id
-        [told] = await said(agent, water.id)
+        [told] = await observations_of(agent, water.id)
         assert (told.tags, told.importance, told.source) == (("new",), 8, "diary")
         assert await observed(agent) == ("drinks water",)
 
     async def test_undo_restores_the_attributes(self, agent: Agent) -> None:
         [tea] = await agent.remember(TEA)
-        before, was = (await agent.head()).revision, await said(agent, tea.id)
+        before, was = (await agent.head()).revision, await observations_of(agent, tea.id)
         await revise(agent, tea.id, tags=("open",), text="drinks beer")
         await forget(agent, tea.id, reason="gave it up")
         await undo(agent, before)
-        assert await said(agent, tea.id) == was
+        assert await observations_of(agent, tea.id) == was
         assert await observed(agent) == ("drinks tea",)
         assert await agent.recalled("tea", tags=("secret",)) == ["drinks tea"]
 
@@ -224,14 +224,14 @@ class TestHistory:
         await revise(agent, tea.id, importance=2)
         undone = await undo(agent, first, first + 1)
         assert [(one.id, one.reason) for one in undone.skipped] == [(tea.id, Reason.CHANGED_LATER)]
-        assert [one.importance for one in await said(agent, tea.id)] == [2]
+        assert [one.importance for one in await observations_of(agent, tea.id)] == [2]
 
     async def test_undo_restores_a_deleted_observation_under_its_id(self, agent: Agent) -> None:
         [tea] = await agent.remember(TEA)
-        before, was = (await agent.head()).revision, await said(agent, tea.id)
+        before, was = (await agent.head()).revision, await observations_of(agent, tea.id)
         await forget(agent, tea.id, delete=True)
         await undo(agent, before)
-        assert await said(agent, tea.id) == was
+        assert await observations_of(agent, tea.id) == was
 
     async def test_compaction_deletes_old_versions_and_keeps_the_newest(
         self, agent: Agent, owner: asyncpg.Connection
@@ -244,7 +244,7 @@ class TestHistory:
             done = await retention.compact(tx, (await _graph(agent, tx)).id, before=now)
         assert done.freed.observations == 2
         assert await owner.fetchval("SELECT count(*) FROM observations WHERE id = $1", tea.id) == 1
-        assert [one.importance for one in await said(agent, tea.id)] == [2]
+        assert [one.importance for one in await observations_of(agent, tea.id)] == [2]
 
 
 class TestOutdated:
@@ -260,12 +260,12 @@ class TestOutdated:
         assert await agent.recalled("drinks tea") == ["drinks water"]
         found = (await agent.recall("drinks tea", include_outdated=True)).hits
         assert {(hit.text, hit.memory_id, hit.outdated) for hit in found} >= {("drinks tea", tea.id, True)}
-        [kept] = await said(agent, tea.id)
+        [kept] = await observations_of(agent, tea.id)
         assert (kept.status, kept.reason, kept.metadata) == ("outdated", "gave it up", {"p": 1})
-        assert ("drinks tea", ("Secret",), False) in await then(agent, "drinks tea", before)
+        assert ("drinks tea", ("Secret",), False) in await recalled_at(agent, "drinks tea", before)
         await revise(agent, tea.id, status="active")
         assert await observed(agent) == ("drinks tea", "drinks water")
-        assert [one.reason for one in await said(agent, tea.id)] == [None]
+        assert [one.reason for one in await observations_of(agent, tea.id)] == [None]
         assert set(await agent.recalled("drinks tea")) == {"drinks tea", "drinks water"}
 
     async def test_an_entity_with_only_outdated_observations_is_found_by_its_name(self, agent: Agent) -> None:
@@ -282,30 +282,32 @@ class TestOutdated:
         assert (again.outcome, again.id != tea.id) == (RememberOutcome.NEW, True)
         assert (await revise(agent, tea.id, status="active")).id == again.id
         assert await observed(agent) == ("drinks tea",)
-        assert [one.tags for one in await said(agent, again.id)] == [("Secret",)]
+        assert [one.tags for one in await observations_of(agent, again.id)] == [("Secret",)]
 
     async def test_a_newly_outdated_observation_replaces_an_older_one_with_the_same_text(self, agent: Agent) -> None:
         [tea] = await agent.remember(TEA)
         await forget(agent, tea.id, reason="gave it up")
         [again] = await agent.remember(NewMemory("drinks tea", about=("Ada",)))
         since = (await agent.head()).revision
-        was = await said(agent, tea.id, again.id)
+        was = await observations_of(agent, tea.id, again.id)
         assert await forget(agent, tea.id, again.id, reason="gave it up again") == [tea.id, again.id]
         assert (await agent.head()).observations == 0
-        assert await kept(agent) == [("drinks tea", "outdated", "gave it up again")]
+        assert await all_observations(agent) == [("drinks tea", "outdated", "gave it up again")]
         assert (await revise(agent, again.id, status="active")).id == again.id
         await undo(agent, since)
-        assert await said(agent, tea.id, again.id) == was
+        assert await observations_of(agent, tea.id, again.id) == was
 
     async def test_a_revision_to_the_text_of_an_outdated_observation_replaces_it(self, agent: Agent) -> None:
         tea, water = await agent.remember(TEA, NewMemory("drinks water", about=("Ada",)))
         elsewhere, _ = await agent.remember(NewMemory("drinks tea", about=("Ada",), thread="t"), "drinks tea")
         await forget(agent, tea.id, elsewhere.id)
         assert (await revise(agent, water.id, text="drinks tea")).id == water.id
-        assert await kept(agent) == [("drinks tea", status, None) for status in ("outdated", "active", "outdated")]
+        assert await all_observations(agent) == [
+            ("drinks tea", status, None) for status in ("outdated", "active", "outdated")
+        ]
         assert (await revise(agent, water.id, status="outdated")).id == water.id
-        assert [one.thread for one in await said(agent, water.id, elsewhere.id)] == [None, "t"]
-        assert await kept(agent) == [("drinks tea", "outdated", None)] * 2
+        assert [one.thread for one in await observations_of(agent, water.id, elsewhere.id)] == [None, "t"]
+        assert await all_observations(agent) == [("drinks tea", "outdated", None)] * 2
 
     async def test_deletion_removes_an_outdated_observation(self, agent: Agent) -> None:
         [tea] = await agent.remember(TEA)
@@ -374,12 +376,12 @@ class TestPreservation:
         file = await _export(agent, "json")
         await revise(agent, tea.id, tags=("mine",))
         await _import(agent, "json", file, strategy)
-        assert [one.tags for one in await said(agent, tea.id)] == [tags]
+        assert [one.tags for one in await observations_of(agent, tea.id)] == [tags]
 
     async def test_duplicate_tags_are_stored_once_and_importing_them_again_changes_nothing(self, agent: Agent) -> None:
         [tea] = await agent.remember(TEA)
         await revise(agent, tea.id, tags=("New", "new", "old", "New"))
-        assert [one.tags for one in await said(agent, tea.id)] == [("New", "old")]
+        assert [one.tags for one in await observations_of(agent, tea.id)] == [("New", "old")]
         head, file = await agent.head(), await _export(agent, "json")
         await _import(agent, "json", file, "merge")
         assert await agent.head() == head
@@ -402,7 +404,7 @@ class TestErasure:
         assert receipt.kept == {}
         assert receipt.erased["observations"] >= 4
         assert await observed(agent) == ("runs alone",)
-        assert [one.id for one in await said(agent, once.id)] == [once.id]
+        assert [one.id for one in await observations_of(agent, once.id)] == [once.id]
         for table in ("observations", "passages"):
             rows = f"SELECT count(*) FROM {table} t WHERE to_jsonb(t)::text LIKE '%Zebulon%' AND tenant_id = $1"
             assert await owner.fetchval(rows, agent.caller.tenant_id) == 0, table

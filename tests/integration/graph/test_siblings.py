@@ -74,7 +74,7 @@ async def compact(agent: Agent) -> None:
         await retention.compact(tx, graph.id, before=datetime.now(UTC) - timedelta(microseconds=1))
 
 
-async def assert_found(owner: asyncpg.Connection, agent: Agent, node_id: UUID) -> None:
+async def assert_passages_of_heads(owner: asyncpg.Connection, agent: Agent, node_id: UUID) -> None:
     """Assert that each head of the node has its passage, and that no other version has one."""
     told, heads = [
         sorted(tuple(row.values()) for row in await owner.fetch(query, agent.caller.tenant_id, node_id))
@@ -83,7 +83,7 @@ async def assert_found(owner: asyncpg.Connection, agent: Agent, node_id: UUID) -
     assert told == heads
 
 
-async def do(agent: Agent, node_id: UUID, step: str, number: int | None) -> None:
+async def take_step(agent: Agent, node_id: UUID, step: str, number: int | None) -> None:
     """Do one of STEPS."""
     match step:
         case "put":
@@ -125,11 +125,11 @@ async def test_passages_are_those_of_the_heads_after_any_steps(
     await put(agent, f"said {next(serial)}", node_id)
     for step, number in steps:
         with suppress(NotFound):  # An undo may have removed the node.
-            await do(agent, node_id, step, number)
-        await assert_found(owner, agent, node_id)
+            await take_step(agent, node_id, step, number)
+        await assert_passages_of_heads(owner, agent, node_id)
     if compacted:
         await compact(agent)
-        await assert_found(owner, agent, node_id)
+        await assert_passages_of_heads(owner, agent, node_id)
 
 
 async def test_an_erased_sibling_head_is_not_found(agent: Agent, owner: asyncpg.Connection) -> None:
@@ -142,7 +142,7 @@ async def test_an_erased_sibling_head_is_not_found(agent: Agent, owner: asyncpg.
     async with agent.db.transaction(agent.caller) as tx:
         await erasure.erase_person(tx, "notes", None, created_by="mallory")
     assert await agent.recalled("rusty anvil") == ["the anvil is sold"]
-    await assert_found(owner, agent, node_id)
+    await assert_passages_of_heads(owner, agent, node_id)
 
 
 async def test_a_deleted_node_is_found_by_none_of_its_heads(agent: Agent, owner: asyncpg.Connection) -> None:
@@ -154,4 +154,4 @@ async def test_a_deleted_node_is_found_by_none_of_its_heads(agent: Agent, owner:
     async with agent.writing() as (tx, revision):
         await revising.forget(tx, revision, [Target(id=node_id)], delete=True)
     assert await agent.recalled("anvil") == []
-    await assert_found(owner, agent, node_id)
+    await assert_passages_of_heads(owner, agent, node_id)

@@ -93,7 +93,7 @@ READINGS: dict[str, Reading] = {
 }
 
 
-async def _seen(agent: Agent, as_of: str | None = None) -> dict[str, Any]:
+async def _read_all(agent: Agent, as_of: str | None = None) -> dict[str, Any]:
     assert agent.graph is not None
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         return {name: await read(await graphs.view(tx, agent.graph, as_of)) for name, read in READINGS.items()}
@@ -104,13 +104,13 @@ async def _seen(agent: Agent, as_of: str | None = None) -> dict[str, Any]:
 async def test_every_past_revision_reads_as_it_did_then(replaying: Agent, policy: str, history: list[Any]) -> None:
     agent = replace(replaying, graph=f"past-{next(_graphs)}")
     await _make(agent, policy)
-    seen: dict[int, tuple[dict[str, Any], datetime | None]] = {0: (await _seen(agent), None)}
+    seen: dict[int, tuple[dict[str, Any], datetime | None]] = {0: (await _read_all(agent), None)}
     for step in history:
         await written(agent, step)
         head = await agent.head()
-        seen[head.revision] = await _seen(agent), head.at
+        seen[head.revision] = await _read_all(agent), head.at
     for nth, (revision, (then, at)) in enumerate(seen.items()):
-        _assert_same(await _seen(agent, at.isoformat() if at and nth % 2 else str(revision)), then)
+        _assert_same(await _read_all(agent, at.isoformat() if at and nth % 2 else str(revision)), then)
 
 
 def _assert_same(past: dict[str, Any], then: dict[str, Any]) -> None:

@@ -53,7 +53,7 @@ async def walking(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]:
 
 
 @dataclass(frozen=True)
-class Map:
+class StoredGraph:
     """A stored graph with the ids of its names."""
 
     agent: Agent
@@ -86,17 +86,19 @@ class Map:
         return finish(searched.all_paths())
 
 
-async def drawn(agent: Agent, triples: Iterable[tuple[str, str, str]]) -> Map:
+async def store_graph(agent: Agent, triples: Iterable[tuple[str, str, str]]) -> StoredGraph:
     """A graph with these relations. Half of the names are entities; the others are placeholders that relations need."""
     await agent.create(*NAMES)
     await agent.relate(*triples)
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         graph = await graphs.get_graph(tx, agent.graph or "default")
         found = await nodes.find_named(GraphView(tx, graph), [*NAMES, *(end for s, t, _ in triples for end in (s, t))])
-    return Map(agent, {name: node.id for name, node in found.items()})
+    return StoredGraph(agent, {name: node.id for name, node in found.items()})
 
 
-def model(drawing: Map, triples: Iterable[tuple[str, str, str]], walk: Walk) -> "networkx.DiGraph[UUID]":
+def networkx_graph(
+    drawing: StoredGraph, triples: Iterable[tuple[str, str, str]], walk: Walk
+) -> "networkx.DiGraph[UUID]":
     """The same graph for networkx: an edge wherever the walk may go."""
     graph: networkx.DiGraph[UUID] = networkx.DiGraph()
     graph.add_nodes_from(drawing.ids.values())
@@ -114,8 +116,8 @@ def model(drawing: Map, triples: Iterable[tuple[str, str, str]], walk: Walk) -> 
 async def test_paths_and_neighbourhoods_match_networkx(
     walking: Agent, triples: list[tuple[str, str, str]], walk: Walk, depth: int, ends: list[str]
 ) -> None:
-    drawing = await drawn(replace(walking, graph=f"map-{next(_graphs)}"), triples)
-    expected = model(drawing, triples, walk)
+    drawing = await store_graph(replace(walking, graph=f"map-{next(_graphs)}"), triples)
+    expected = networkx_graph(drawing, triples, walk)
     start, end = drawing.ids[ends[0]], drawing.ids[ends[1]]
 
     around = await drawing.around(ends[0], walk, depth)
@@ -141,7 +143,7 @@ async def test_paths_and_neighbourhoods_match_networkx(
 
 
 async def test_the_path_from_a_node_to_itself_is_the_node(agent: Agent) -> None:
-    drawing = await drawn(agent, [("node 0", "node 0", "knows"), ("node 0", "node 1", "knows")])
+    drawing = await store_graph(agent, [("node 0", "node 0", "knows"), ("node 0", "node 1", "knows")])
     for found in (
         await drawing.shortest("node 0", "node 0", Walk(), 3),
         await drawing.paths("node 0", "node 0", Walk(), 3),
@@ -157,13 +159,13 @@ async def test_each_level_of_a_walk_is_one_query_at_any_width(agent: Agent, sett
             here = Agent(db, agent.caller, graph)
             triples = [("hub", f"spoke {n}", "to") for n in range(width)]
             triples += [(f"spoke {n}", f"rim {n}", "to") for n in range(width)]
-            drawing = await drawn(here, triples)
+            drawing = await store_graph(here, triples)
             sent[graph] = await statements_of(drawing)
     assert sent["wide"] == sent["narrow"]
     assert 3 <= len([query for query in sent["wide"] if "FROM relations" in query]) <= 4
 
 
-async def statements_of(drawing: Map) -> list[str]:
+async def statements_of(drawing: StoredGraph) -> list[str]:
     """The statements that a neighbourhood of depth 2 sends."""
     sent: list[str] = []
 
@@ -176,12 +178,12 @@ async def statements_of(drawing: Map) -> list[str]:
 
 
 async def test_limits_apply_and_are_reported(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawing = await drawn(agent, [("hub", f"spoke {n}", "to") for n in range(9)])
+    drawing = await store_graph(agent, [("hub", f"spoke {n}", "to") for n in range(9)])
     whole = await drawing.around("hub", Walk(), 1, max_nodes=10)
     assert (len(whole.depths), whole.cut) == (10, None)
     part = await drawing.around("hub", Walk(), 1, max_nodes=5)
     assert (len(part.depths), len(part.edges), part.cut) == (5, 4, "nodes")
-    ways = await drawn(
+    ways = await store_graph(
         replace(agent, graph="ways"), [(a, b, "to") for n in range(4) for a, b in (("a", f"{n}"), (f"{n}", "b"))]
     )
     found = await ways.paths("a", "b", Walk(), 2, limit=3)
@@ -200,7 +202,7 @@ async def test_expired_nodes_are_not_traversed(agent: Agent) -> None:
         past = datetime.now(UTC) - timedelta(hours=1)
         await lineages.put_node(tx, revision, Draft(NodeFields(name="bridge")))
         await lineages.put_node(tx, revision, Draft(NodeFields(name="shore")))
-    drawing = await drawn(agent, [("node 0", "bridge", "to"), ("bridge", "node 1", "to")])
+    drawing = await store_graph(agent, [("node 0", "bridge", "to"), ("bridge", "node 1", "to")])
     assert len((await drawing.paths("node 0", "node 1", Walk(), 4)).paths) == 1
     async with agent.writing() as (tx, revision):
         await lineages.put_node(tx, revision, Draft(NodeFields(name="bridge", expires_at=past), drawing.ids["bridge"]))
@@ -211,7 +213,7 @@ async def test_expired_nodes_are_not_traversed(agent: Agent) -> None:
 
 async def test_a_symlink_is_followed_on_request_within_the_callers_graphs(agent: Agent) -> None:
     here, there = (replace(agent, graph=graph) for graph in ("here", "there"))
-    one, two = await drawn(here, []), await drawn(there, [("node 1", "node 2", "to")])
+    one, two = await store_graph(here, []), await store_graph(there, [("node 1", "node 2", "to")])
     async with agent.db.transaction(agent.caller) as tx, graphs.write_graph(tx, "here", "test") as revision:
         target = (await graphs.get_graph(tx, "there")).id
         edge = NewEdge(one.ids["node 0"], two.ids["node 1"], "to", to_graph=target)
@@ -220,7 +222,7 @@ async def test_a_symlink_is_followed_on_request_within_the_callers_graphs(agent:
     assert len((await one.around("node 0", Walk(), 3)).depths) == 1
     followed = await one.around("node 0", Walk(symlinks=True), 3)
     assert set(followed.depths) == {one.ids["node 0"], two.ids["node 1"], two.ids["node 2"]}
-    narrow = Map(replace(here, caller=replace(agent.caller, graphs=frozenset([own]))), one.ids)
+    narrow = StoredGraph(replace(here, caller=replace(agent.caller, graphs=frozenset([own]))), one.ids)
     assert len((await narrow.around("node 0", Walk(symlinks=True), 3)).depths) == 1
     await there.delete("node 1")
     assert len((await one.around("node 0", Walk(symlinks=True), 3)).depths) == 1

@@ -51,7 +51,7 @@ async def create_entities(agent: Agent) -> None:
     )
 
 
-async def mentioned(owner: asyncpg.Connection, fact_id: UUID) -> list[str]:
+async def linked_entities(owner: asyncpg.Connection, fact_id: UUID) -> list[str]:
     """The names of the nodes to which a fact is related."""
     rows = await owner.fetch(
         "SELECT n.name FROM relations r JOIN nodes n ON n.id = r.to_node WHERE r.from_node = $1 AND r.type = $2 "
@@ -72,14 +72,14 @@ async def test_a_fact_is_related_to_a_similar_entity_once_after_it_is_embedded(
     await create_entities(agent)
     made = await fact(agent)
     await linking.sweep(context)
-    assert (await mentioned(owner, made.node_id), await queued(owner, agent.caller)) == ([], 1)
+    assert (await linked_entities(owner, made.node_id), await queued(owner, agent.caller)) == ([], 1)
     await agent.embed()
     await linking.sweep(context)
-    assert (await mentioned(owner, made.node_id), await queued(owner, agent.caller)) == (["Crane 4"], 0)
+    assert (await linked_entities(owner, made.node_id), await queued(owner, agent.caller)) == (["Crane 4"], 0)
     head = await agent.head()
     await fact(agent)
     await linking.sweep(context)
-    assert await mentioned(owner, made.node_id) == ["Crane 4"]
+    assert await linked_entities(owner, made.node_id) == ["Crane 4"]
     assert (await agent.head()).relations == head.relations
 
 
@@ -110,9 +110,9 @@ async def test_an_entity_created_later_is_linked_only_when_the_fact_is_created_a
     await agent.create("Crane 5")
     await agent.embed()
     await linking.sweep(context)
-    assert await mentioned(owner, made.node_id) == []
+    assert await linked_entities(owner, made.node_id) == []
     assert (await fact(agent, "Crane 4 stands beside Crane 5")).node_id == made.node_id
-    assert await mentioned(owner, made.node_id) == ["Crane 4", "Crane 5"]
+    assert await linked_entities(owner, made.node_id) == ["Crane 4", "Crane 5"]
 
 
 @pytest.mark.parametrize(("threshold", "named"), [(0.0, ["Bakery", "Crane 4"]), (1.0, []), (None, ["Crane 4"])])
@@ -123,7 +123,7 @@ async def test_a_fact_is_related_to_entities_from_its_threshold(
     made = await fact(agent, threshold=threshold)
     await agent.embed()
     await linking.sweep(context)
-    assert await mentioned(owner, made.node_id) == named
+    assert await linked_entities(owner, made.node_id) == named
 
 
 async def test_no_link_is_made_without_auto_link(
@@ -134,7 +134,7 @@ async def test_no_link_is_made_without_auto_link(
     assert await queued(owner, agent.caller) == 0
     await agent.embed()
     await linking.sweep(context)
-    assert await mentioned(owner, made.node_id) == []
+    assert await linked_entities(owner, made.node_id) == []
 
 
 @pytest.mark.parametrize("status", ["outdated", "archived"])
@@ -147,7 +147,7 @@ async def test_an_outdated_or_archived_fact_is_not_linked(
         await revising.change(tx, revision, made.node_id, NodePatch(status=status))
     await agent.embed()
     await linking.sweep(context)
-    assert (await mentioned(owner, made.node_id), await queued(owner, agent.caller)) == ([], 0)
+    assert (await linked_entities(owner, made.node_id), await queued(owner, agent.caller)) == ([], 0)
 
 
 async def test_a_deleted_fact_is_not_linked(agent: Agent, context: WorkerContext, owner: asyncpg.Connection) -> None:
@@ -157,7 +157,7 @@ async def test_a_deleted_fact_is_not_linked(agent: Agent, context: WorkerContext
         await revising.delete(tx, revision, made.node_id)
     await agent.embed()
     await linking.sweep(context)
-    assert (await mentioned(owner, made.node_id), await queued(owner, agent.caller)) == ([], 0)
+    assert (await linked_entities(owner, made.node_id), await queued(owner, agent.caller)) == ([], 0)
 
 
 async def test_many_facts_are_linked_and_a_failed_batch_is_repeated(
@@ -177,7 +177,7 @@ async def test_many_facts_are_linked_and_a_failed_batch_is_repeated(
     monkeypatch.setattr(store, "record_revision", recorded)
     await asyncio.gather(*[linking.sweep(context) for _ in range(2)])
     assert await queued(owner, agent.caller) == 0
-    assert [await mentioned(owner, one.node_id) for one in made] == [["Crane 4"]] * 45
+    assert [await linked_entities(owner, one.node_id) for one in made] == [["Crane 4"]] * 45
 
 
 async def test_facts_are_linked_to_entities_of_their_own_tenant(
@@ -191,4 +191,4 @@ async def test_facts_are_linked_to_entities_of_their_own_tenant(
             made.append(await fact(agent, threshold=0.0))
             await agent.embed()
         await linking.sweep(context)
-        assert [await mentioned(owner, one.node_id) for one in made] == [["mine"], ["theirs"]]
+        assert [await linked_entities(owner, one.node_id) for one in made] == [["mine"], ["theirs"]]

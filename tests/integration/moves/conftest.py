@@ -18,7 +18,7 @@ from tests.support.moves import AWAY, TwoCells
 
 @pytest.fixture
 async def agent(db: Database, caller: Caller) -> Agent:
-    """An agent of a tenant with memories, which a tenant may suspend and is no operator."""
+    """An agent of a tenant with memories. Suspensions and moves stop its caller, unlike an operator."""
     agent = Agent(db, replace(caller, of_service=False))
     await agent.create("Ada", "Grace")
     await agent.relate(("Ada", "Grace", "knows"))

@@ -51,7 +51,7 @@ async def sign_in(gateway: Cells, person: UUID) -> None:
     await begin_session(gateway, person, BROWSER, pepper=b"pepper" * 6)
 
 
-async def noted(two_cells: TwoCells, cell: str, tenant_id: UUID) -> list[str]:
+async def logged_sign_ins(two_cells: TwoCells, cell: str, tenant_id: UUID) -> list[str]:
     """Sign-ins in the tenant's log in that cell."""
     async with two_cells.bare(cell) as connection:
         rows = await connection.fetch(
@@ -80,16 +80,16 @@ async def test_sign_ins_during_a_hold_do_not_end_it_and_are_logged_in_other_tena
         await original(home, tenant_id, step)
         if step is moment:
             await sign_in(gateway, person)
-            assert await noted(two_cells, HOME, tenant.id) == ["session.refused", "session.started"]
+            assert await logged_sign_ins(two_cells, HOME, tenant.id) == ["session.refused", "session.started"]
 
     await sign_in(gateway, person)
     with monkeypatch.context() as patch:
         patch.setattr(store, "record_step", at_step)
         await two_cells.move(tenant.slug)
-    assert await noted(two_cells, AWAY, tenant.id) == ["session.refused", "session.started"]
-    assert await noted(two_cells, HOME, staying) == ["session.refused", "session.started"] * 2
+    assert await logged_sign_ins(two_cells, AWAY, tenant.id) == ["session.refused", "session.started"]
+    assert await logged_sign_ins(two_cells, HOME, staying) == ["session.refused", "session.started"] * 2
     await sign_in(gateway, person)
-    assert await noted(two_cells, AWAY, tenant.id) == ["session.refused", "session.started"] * 2
+    assert await logged_sign_ins(two_cells, AWAY, tenant.id) == ["session.refused", "session.started"] * 2
 
 
 async def test_a_hold_waits_for_an_entry_that_is_about_to_commit(
@@ -100,7 +100,7 @@ async def test_a_hold_waits_for_an_entry_that_is_about_to_commit(
         async def hold() -> list[str]:
             async with source.transaction():
                 await store.lock_writes(source, tenant.id)
-                return await noted(two_cells, HOME, tenant.id)
+                return await logged_sign_ins(two_cells, HOME, tenant.id)
 
         async with gateway.personal(person) as session:
             await acts.record(session, person, acts.Act(Action.SESSION_STARTED, BROWSER.address))
@@ -115,10 +115,10 @@ async def test_the_first_sign_in_after_a_hold_has_expired_ends_it_and_is_logged(
     async with mover(two_cells) as source:
         await store.hold(source, tenant.id, MINUTE)
         await sign_in(gateway, person)
-        assert await noted(two_cells, HOME, tenant.id) == []
+        assert await logged_sign_ins(two_cells, HOME, tenant.id) == []
         await let_time_pass(two_cells, tenant)
         await sign_in(gateway, person)
-    assert await noted(two_cells, HOME, tenant.id) == ["session.refused", "session.started"]
+    assert await logged_sign_ins(two_cells, HOME, tenant.id) == ["session.refused", "session.started"]
     assert await two_cells.place(HOME, tenant.slug) == "here"
 
 
@@ -130,4 +130,4 @@ async def test_a_sign_in_does_not_wait_long_for_a_lock_on_writes(
             await store.lock_writes(source, tenant.id)
             await sign_in(gateway, person)
         await sign_in(gateway, person)
-    assert await noted(two_cells, HOME, tenant.id) == ["session.refused", "session.started"]
+    assert await logged_sign_ins(two_cells, HOME, tenant.id) == ["session.refused", "session.started"]

@@ -39,7 +39,7 @@ ALL_COPIED = "SELECT bool_and(srsubstate IN ('s', 'r')) FROM pg_subscription_rel
 
 
 @asynccontextmanager
-async def about_to_copy(cells: TwoCells, tenant: Tenant) -> AsyncIterator[asyncio.Task[None]]:
+async def move_about_to_copy(cells: TwoCells, tenant: Tenant) -> AsyncIterator[asyncio.Task[None]]:
     """A move that has prepared both cells, and continues when the block ends: its slot waits for a transaction."""
     async with cells.bare(HOME) as busy, cells.bare(HOME) as another, busy.transaction():
         await busy.execute("SELECT pg_current_xact_id()")
@@ -55,7 +55,7 @@ async def about_to_copy(cells: TwoCells, tenant: Tenant) -> AsyncIterator[asynci
 
 
 @asynccontextmanager
-async def origins_that_are_needed(cells: TwoCells, tenant: Tenant) -> AsyncIterator[None]:
+async def exactly_enough_origins(cells: TwoCells, tenant: Tenant) -> AsyncIterator[None]:
     """The target has exactly as many free replication origins as a move needs: with one less, the move is refused."""
 
     async def needed() -> int:
@@ -86,11 +86,11 @@ async def test_all_tables_can_be_copied_before_the_log_arrives(
         relayed(two_cells.known[HOME], "recollect_move_") as relay,
         two_cells.bare(AWAY) as locking,
         two_cells.bare(AWAY) as connection,
-        origins_that_are_needed(two_cells, tenant),
+        exactly_enough_origins(two_cells, tenant),
     ):
         cells = replace(two_cells, known=two_cells.known | {HOME: relay.cell})
         locked = locking.transaction()
-        async with about_to_copy(cells, tenant) as moving:
+        async with move_about_to_copy(cells, tenant) as moving:
             await locked.start()
             tables = await locking.fetchval("SELECT tables_of_tenants()")
             await locking.execute(f"LOCK TABLE {', '.join(tables)} IN SHARE MODE")
@@ -122,7 +122,11 @@ async def retried_at_once(two_cells: TwoCells) -> AsyncIterator[None]:
 @pytest.fixture
 async def failed(two_cells: TwoCells, agent: Agent, tenant: Tenant, retried_at_once: None) -> None:
     """A move that failed because a row was in the way in one of the tables."""
-    async with about_to_copy(two_cells, tenant) as moving, two_cells.bare(HOME) as home, two_cells.bare(AWAY) as away:
+    async with (
+        move_about_to_copy(two_cells, tenant) as moving,
+        two_cells.bare(HOME) as home,
+        two_cells.bare(AWAY) as away,
+    ):
         row = await home.fetchval("SELECT to_jsonb(g) FROM graphs g WHERE tenant_id = $1", tenant.id)
         await away.execute("INSERT INTO graphs SELECT * FROM jsonb_populate_record(NULL::graphs, $1)", row)
     with pytest.raises(Unavailable, match="away fails to take rows"):

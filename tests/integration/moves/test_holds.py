@@ -53,10 +53,10 @@ async def depart(source: Operator, tenant: Tenant, held_until: Any) -> bool:
     """Let the tenant depart, as a move does."""
     async with source.transaction():
         await store.lock_writes(source, tenant.id)
-        return await departs(source, tenant, held_until)
+        return await depart_locked(source, tenant, held_until)
 
 
-async def departs(source: Operator, tenant: Tenant, held_until: Any) -> bool:
+async def depart_locked(source: Operator, tenant: Tenant, held_until: Any) -> bool:
     """The same in a transaction that already has the lock."""
     return await store.depart(source, tenant.id, held_until, target=AWAY, secret=uuid4(), most=MINUTE)
 
@@ -146,7 +146,7 @@ async def test_a_write_about_to_commit_when_the_tenant_departs_is_refused(
             assert held_until is not None
             writing = asyncio.create_task(agent.create("Babbage"))
             await eventually(lambda: somebody_waits(owner))
-            assert await departs(source, tenant, held_until)
+            assert await depart_locked(source, tenant, held_until)
         with pytest.raises(TenantMoving):
             await writing
     assert await names_in(two_cells, HOME, tenant) == {"Ada", "Grace"}
@@ -180,7 +180,7 @@ async def test_a_suspension_waits_for_a_switch_without_deadlock(
             await store.lock_writes(source, tenant.id)
             suspending = asyncio.create_task(tenants.suspend_tenant(operator, tenant.slug))
             await eventually(lambda: somebody_waits(owner))
-            assert await departs(source, tenant, held_until)
+            assert await depart_locked(source, tenant, held_until)
         with pytest.raises(NotFound):
             await suspending
 

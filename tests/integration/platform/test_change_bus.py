@@ -33,13 +33,13 @@ async def bus(settings: Settings) -> AsyncIterator[ChangeBus]:
             yield bus
 
 
-async def tell(redis: Redis, tenant_id: UUID, graph_id: UUID, revision: int = 1) -> None:
+async def publish(redis: Redis, tenant_id: UUID, graph_id: UUID, revision: int = 1) -> None:
     publisher = ChangePublisher(redis)
     publisher.publish(tenant_id, {graph_id: revision})
     await publisher.aclose()
 
 
-async def settled(listener: Listener) -> None:
+async def wait_until_read(listener: Listener) -> None:
     """Wait until the tenant's stream is read, for which the listener is woken the first time."""
     assert await listener.woken(MAX_WAIT_SECONDS)
 
@@ -47,49 +47,49 @@ async def settled(listener: Listener) -> None:
 async def test_a_listener_for_one_graph_is_woken_for_it_alone(bus: ChangeBus, redis: Redis) -> None:
     tenant_id = uuid4()
     with bus.listening(tenant_id, frozenset({GRAPH})) as one, bus.listening(tenant_id) as every:
-        await settled(one)
-        await settled(every)
-        await tell(redis, tenant_id, OTHER)
+        await wait_until_read(one)
+        await wait_until_read(every)
+        await publish(redis, tenant_id, OTHER)
         assert await every.woken(MAX_WAIT_SECONDS)
         assert not await one.woken(0)
-        await tell(redis, tenant_id, GRAPH)
+        await publish(redis, tenant_id, GRAPH)
         assert await one.woken(MAX_WAIT_SECONDS)
 
 
 async def test_a_listener_is_not_woken_for_another_tenant(bus: ChangeBus, redis: Redis) -> None:
     tenant_id, stranger = uuid4(), uuid4()
     with bus.listening(tenant_id) as one, bus.listening(stranger) as other:
-        await settled(one)
-        await settled(other)
-        await tell(redis, stranger, GRAPH)
+        await wait_until_read(one)
+        await wait_until_read(other)
+        await publish(redis, stranger, GRAPH)
         assert await other.woken(MAX_WAIT_SECONDS)
         assert not await one.woken(0)
 
 
 async def test_a_new_tenants_stream_is_read_at_once(bus: ChangeBus) -> None:
     with bus.listening(uuid4()) as first:
-        await settled(first)
+        await wait_until_read(first)
         async with asyncio.timeout(BLOCK_SECONDS):  # Otherwise, it would wait for the read that has begun.
             for _ in range(5):
                 with bus.listening(uuid4()) as late:
-                    await settled(late)
+                    await wait_until_read(late)
 
 
 async def test_the_bus_pauses_without_listeners_and_resumes(bus: ChangeBus, redis: Redis) -> None:
     for _ in range(2):
         tenant_id = uuid4()
         with bus.listening(tenant_id) as one:
-            await settled(one)
-            await tell(redis, tenant_id, GRAPH)
+            await wait_until_read(one)
+            await publish(redis, tenant_id, GRAPH)
             assert await one.woken(MAX_WAIT_SECONDS)
 
 
 async def test_an_invalid_entry_wakes_nobody_and_stops_nothing(bus: ChangeBus, redis: Redis) -> None:
     tenant_id = uuid4()
     with bus.listening(tenant_id) as one:
-        await settled(one)
+        await wait_until_read(one)
         await redis.xadd(stream_of(tenant_id), {"g": "too short", "x": "y"})
-        await tell(redis, tenant_id, GRAPH)
+        await publish(redis, tenant_id, GRAPH)
         assert await one.woken(MAX_WAIT_SECONDS)
 
 

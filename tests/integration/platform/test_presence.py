@@ -31,7 +31,7 @@ async def redis(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> AsyncIte
         yield client
 
 
-async def tell(redis: Redis, *tenants: UUID) -> None:
+async def report_calls(redis: Redis, *tenants: UUID) -> None:
     for tenant in tenants:  # Each is another gateway, since one reports only now and then.
         teller = PresenceTeller(redis)
         teller.note(tenant)
@@ -41,9 +41,9 @@ async def tell(redis: Redis, *tenants: UUID) -> None:
 async def test_a_tenant_sees_calls_of_others_and_not_its_own(redis: Redis) -> None:
     one, other, third = (uuid4() for _ in range(3))
     assert not await Presence(redis).is_anyone_else_calling(one)
-    await tell(redis, one)
+    await report_calls(redis, one)
     assert [await Presence(redis).is_anyone_else_calling(tenant) for tenant in (one, other)] == [False, True]
-    await tell(redis, other, third)
+    await report_calls(redis, other, third)
     assert [await Presence(redis).is_anyone_else_calling(tenant) for tenant in (one, other, third)] == [True] * 3
 
 
@@ -70,7 +70,7 @@ async def test_a_worker_rests_for_calls_of_its_own_cell_only(redis: Redis) -> No
 
 async def test_an_old_call_no_longer_counts(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(presence, "PRESENT_SECONDS", 0)
-    await tell(redis, uuid4())
+    await report_calls(redis, uuid4())
     assert not await Presence(redis).is_anyone_else_calling(uuid4())
 
 
@@ -92,7 +92,7 @@ async def test_an_answer_of_redis_is_reused_for_a_while(redis: Redis) -> None:
     now = 0.0
     looking, tenant = Presence(redis, clock=lambda: now), uuid4()
     assert not await looking.is_anyone_else_calling(tenant)
-    await tell(redis, uuid4())
+    await report_calls(redis, uuid4())
     assert not await looking.is_anyone_else_calling(tenant)
     now = presence.LOOK_SECONDS
     assert await looking.is_anyone_else_calling(tenant)
@@ -100,6 +100,6 @@ async def test_an_answer_of_redis_is_reused_for_a_while(redis: Redis) -> None:
 
 async def test_without_redis_nobody_seems_to_call_and_nothing_fails(settings: Settings) -> None:
     async with connect_redis(settings.model_copy(update={"redis_url": AWAY})) as redis:
-        await tell(redis, uuid4())
+        await report_calls(redis, uuid4())
         async with asyncio.timeout(None):
             assert not await Presence(redis).is_anyone_else_calling(uuid4())

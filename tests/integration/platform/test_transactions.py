@@ -152,7 +152,7 @@ class TestSuspensions:
             assert not suspending.done()
         assert (await suspending).status == "read_only"
 
-    async def test_a_suspended_callers_reads_and_writes_of_service_and_operators_continue(
+    async def test_in_a_read_only_tenant_callers_read_and_service_and_operators_write(
         self, settings: Settings, caller: Caller, operator: Operator
     ) -> None:
         await tenants.suspend_tenant(operator, caller.tenant, read_only=True)

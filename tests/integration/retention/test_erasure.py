@@ -76,7 +76,7 @@ STORED = {
 LIVE_NAMES = Query.compile("SELECT name FROM nodes WHERE tenant_id = :tenant_id AND removed_revision IS NULL")
 
 
-async def holding(owner: asyncpg.Connection, agent: Agent, word: str) -> dict[str, int]:
+async def rows_with(owner: asyncpg.Connection, agent: Agent, word: str) -> dict[str, int]:
     """The number of the tenant's rows with a word in any column, by table. Bytes are searched, too."""
     tables = await owner.fetch(
         """SELECT t.table_name FROM information_schema.tables t
@@ -164,7 +164,7 @@ async def test_nothing_of_a_person_is_left_in_any_table(
 ) -> None:
     monkeypatch.setattr(erasure, "IDS_PER_STATEMENT", at_once)
     await write_everywhere(agent, MARK)
-    before = await holding(owner, agent, MARK)
+    before = await rows_with(owner, agent, MARK)
     assert before.keys() >= {
         "nodes", "node_versions", "observations", "relations", "aliases", "passages", "job_inputs", "terms",
     }  # fmt: skip
@@ -172,11 +172,11 @@ async def test_nothing_of_a_person_is_left_in_any_table(
     assert set(receipt.names) == {"countess", "Countess", MARK, f"{MARK} the elder"}
     assert receipt.kept == {}
     for word in (MARK, SECRET, "countess"):
-        assert await holding(owner, agent, word) == {}, word
+        assert await rows_with(owner, agent, word) == {}, word
     await assert_laws(agent, whole=False)
     await agent.embed()
     for word in (MARK, SECRET):
-        assert await holding(owner, agent, word) == {}, "the worker brings nothing back"
+        assert await rows_with(owner, agent, word) == {}, "the worker brings nothing back"
     left = await agent.read()
     assert names(left) == ["Grace", "Bystander"]
     assert [entity.observations for entity in left.entities] == [("writes programs",), ("was there",)]
@@ -201,7 +201,7 @@ async def test_no_form_of_a_name_is_left(agent: Agent, owner: asyncpg.Connection
     receipt = await erase(agent, "Countess")
     assert (receipt.kept, name in receipt.names) == ({}, True)
     for word in (name, SECRET, *said):
-        assert await holding(owner, agent, word) == {}, word
+        assert await rows_with(owner, agent, word) == {}, word
     left = await agent.read()
     assert names(left) == [*(f"knows {place}" for place in range(len(said))), "Grace", "Bystander"]
     assert [entity.tags for entity in left.entities[: len(said)]] == [("kept",)] * len(said)
@@ -254,10 +254,10 @@ async def test_an_erasure_is_logged_by_ids(agent: Agent) -> None:
 
 async def test_a_dry_run_reports_the_same_and_erases_nothing(agent: Agent, owner: asyncpg.Connection) -> None:
     await write_everywhere(agent, MARK)
-    before = await holding(owner, agent, MARK)
+    before = await rows_with(owner, agent, MARK)
     async with agent.db.transaction(agent.caller, commit=False) as tx:
         told = await erasure.erase_person(tx, "default", "Countess")
-    assert await holding(owner, agent, MARK) == before
+    assert await rows_with(owner, agent, MARK) == before
     assert await erase(agent, "Countess") == told
     assert told.erased["observations"] > 3
 
@@ -277,7 +277,7 @@ async def test_everything_a_subject_created_is_erased(agent: Agent, owner: async
     left = await agent.read()
     assert (names(left), left.relations) == (["Ada"], [])
     assert left.entities[0].observations == ("likes tea",)
-    kept = await holding(owner, agent, "key:other")
+    kept = await rows_with(owner, agent, "key:other")
     assert kept.keys() == {"changes"}, "who wrote what, by ids"
     assert receipt.kept == {}
     await assert_laws(agent, whole=False)
@@ -301,7 +301,7 @@ async def test_observations_of_a_subject_are_erased_even_if_others_reattached_th
     said = {text for entity in (await agent.read()).entities for text in entity.observations}
     assert said == {f"{MARK} wrote {what}" for what in ("of the Ship", "of the Raft", "an ark")}
     receipt = await erase(agent, None, "key:other")
-    assert await holding(owner, agent, MARK) == {}
+    assert await rows_with(owner, agent, MARK) == {}
     assert (sorted(names(await agent.read())), receipt.kept) == (["Boat", "Raft"], {})
     await assert_laws(agent, whole=False)
 
@@ -330,7 +330,7 @@ async def test_failed_jobs_are_erased_and_others_kept(agent: Agent, owner: async
     assert receipt.erased["jobs"] == 1
     left = await owner.fetch("SELECT id FROM jobs WHERE tenant_id = $1", agent.caller.tenant_id)
     assert {row["id"] for row in left} == {finished, waiting}
-    assert await holding(owner, agent, MARK) == {}
+    assert await rows_with(owner, agent, MARK) == {}
 
 
 async def test_an_unknown_subject_is_refused_and_changes_nothing(agent: Agent, owner: asyncpg.Connection) -> None:
@@ -375,7 +375,7 @@ async def test_expired_nodes_of_others_no_longer_name_the_person(
             graph = await graphs.get_graph(tx, "default")
             assert (await expiry.archive_expired(tx, graph.id)).nodes == 1
     assert (await erase(agent, MARK)).kept == {}
-    assert await holding(owner, agent, MARK) == {}
+    assert await rows_with(owner, agent, MARK) == {}
     await assert_laws(agent, whole=False)
 
 
@@ -404,7 +404,7 @@ async def test_a_worker_that_was_embedding_restores_nothing(agent: Agent, owner:
         assert await passages.settle(tx, claimed, model=model, **made) == 2
     await agent.embed()
     for word in (MARK, SECRET):
-        assert await holding(owner, agent, word) == {}
+        assert await rows_with(owner, agent, word) == {}
     assert await agent.recalled("harmless neighbour") == ["a harmless neighbour"]
 
 
@@ -440,15 +440,15 @@ async def test_a_graph_is_erased_whole(agent: Agent, owner: asyncpg.Connection) 
     await write_everywhere(replace(agent, graph="diary"), MARK)
     async with agent.db.transaction(agent.caller) as tx:
         told = await erasure.erase_graph(tx, "diary", dry_run=True)
-    assert (await holding(owner, agent, MARK)) != {}
+    assert (await rows_with(owner, agent, MARK)) != {}
     async with agent.db.transaction(agent.caller) as tx:
         receipt = await erasure.erase_graph(tx, "diary")
     assert receipt == told
     assert min(receipt.erased[table] for table in ("nodes", "vectors", "terms", "changes", "jobs", "graphs")) > 0
     for word in (MARK, SECRET):
-        assert await holding(owner, agent, word) == {}
+        assert await rows_with(owner, agent, word) == {}
     # The log still says, by its id, that a graph was created and erased.
-    assert await holding(owner, agent, str(graph.id)) == {"audit_log": 2}
+    assert await rows_with(owner, agent, str(graph.id)) == {"audit_log": 2}
     with pytest.raises(NotFound):
         async with agent.db.transaction(agent.caller) as tx:
             await erasure.erase_graph(tx, "diary")
@@ -460,11 +460,15 @@ async def test_equal_names_in_another_tenant_are_kept(
     async with at_work(db, operator_caller(await new_tenant())) as other:
         for one in (agent, other):
             await write_everywhere(one, MARK)
-        before = await holding(owner, other, MARK), await holding(owner, other, SECRET), await other.read()
+        before = await rows_with(owner, other, MARK), await rows_with(owner, other, SECRET), await other.read()
         await erase(agent, "Countess")
         async with agent.db.transaction(agent.caller) as tx:
             await erasure.erase_graph(tx, "default")
-        assert (await holding(owner, other, MARK), await holding(owner, other, SECRET), await other.read()) == before
+        assert (
+            await rows_with(owner, other, MARK),
+            await rows_with(owner, other, SECRET),
+            await other.read(),
+        ) == before
 
 
 def test_names_are_matched_as_whole_words_and_removed_from_texts() -> None:
@@ -554,7 +558,7 @@ async def superuser(postgres: LocalPostgres) -> AsyncIterator[asyncpg.Connection
     await connection.close()
 
 
-async def in_statistics(superuser: asyncpg.Connection, word: str) -> list[str]:
+async def statistics_with(superuser: asyncpg.Connection, word: str) -> list[str]:
     """The tables and indexes whose statistics contain this word."""
     rows = await superuser.fetch(
         "SELECT DISTINCT starelid::regclass::text AS held FROM pg_statistic s WHERE s::text ILIKE $1 ORDER BY 1",
@@ -573,7 +577,7 @@ async def test_planner_statistics_contain_nothing_of_an_erased_person_or_graph(
     many = [NewEntity(f"{mark} {n % 3}/{n}", f"{mark} kind", (f"{mark} says {n % 3}",)) for n in range(300)]
     await diary.create(*many)
     await superuser.execute("ANALYZE")
-    held = await in_statistics(superuser, mark)
+    held = await statistics_with(superuser, mark)
     assert {"recollect.nodes", "recollect.node_versions", "recollect.observations", "recollect.passages"} <= set(held)
     async with agent.db.transaction(agent.caller) as tx:
         if whole:
@@ -582,7 +586,7 @@ async def test_planner_statistics_contain_nothing_of_an_erased_person_or_graph(
             receipt = await erasure.erase_person(tx, "diary", None, created_by=agent.caller.subject)
     assert receipt.statistics == ()
     assert receipt.remains.keys() == REMAINS.keys()
-    assert await in_statistics(superuser, mark) == []
+    assert await statistics_with(superuser, mark) == []
 
 
 async def test_a_dry_run_does_not_analyse_tables(agent: Agent, superuser: asyncpg.Connection) -> None:
@@ -609,17 +613,17 @@ async def test_statistics_of_a_locked_table_are_reported_and_left_to_a_job(
             assert receipt.statistics == ("nodes",)
             assert receipt.remains["statistics"].startswith("of nodes: until the job forget_statistics has ended")
             await runner.sweep(worker)
-            [job] = await listed(agent)
+            [job] = await statistics_jobs(agent)
             assert (job.is_finished, job.done, job.total, job.attempts) == (False, 0, 1, 0)
-            assert await in_statistics(superuser, f"{MARK} kind") != []
+            assert await statistics_with(superuser, f"{MARK} kind") != []
         await superuser.execute("UPDATE recollect.jobs SET next_attempt_at = now() WHERE id = $1", job.id)
         await runner.sweep(worker)
-    [job] = await listed(agent)
+    [job] = await statistics_jobs(agent)
     assert (job.status, job.done, job.total, job.result) == ("succeeded", 1, 1, {"left_out": []})
-    assert await in_statistics(superuser, f"{MARK} kind") == []
+    assert await statistics_with(superuser, f"{MARK} kind") == []
 
 
-async def listed(agent: Agent) -> list[Job]:
+async def statistics_jobs(agent: Agent) -> list[Job]:
     """The jobs that renew statistics."""
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         return await jobs.list_jobs(tx, JobFilter(kind="forget_statistics"))
@@ -630,13 +634,13 @@ async def test_statistics_of_a_table_that_is_now_empty_are_cleared(agent: Agent,
     await agent.create("Ada", *(f"{MARK} {n}" for n in range(9)))
     await agent.merge(["Ada", *(f"{MARK} {n}" for n in range(9))])
     await superuser.execute("ANALYZE recollect.aliases")
-    assert "recollect.aliases" in await in_statistics(superuser, MARK)
+    assert "recollect.aliases" in await statistics_with(superuser, MARK)
     transaction = superuser.transaction()
     await transaction.start()
     await superuser.execute("DELETE FROM recollect.aliases; ANALYZE recollect.aliases")
-    assert "recollect.aliases" in await in_statistics(superuser, MARK)
+    assert "recollect.aliases" in await statistics_with(superuser, MARK)
     assert await superuser.fetchval("SELECT recollect.forget_statistics('{aliases}')") == []
-    assert "recollect.aliases" not in await in_statistics(superuser, MARK)
+    assert "recollect.aliases" not in await statistics_with(superuser, MARK)
     await transaction.rollback()
 
 

@@ -67,7 +67,7 @@ async def jobs_of(agent: Agent) -> list[Job]:
     return await Desk(agent.db, agent.caller).list()
 
 
-async def gone(owner: asyncpg.Connection, agent: Agent) -> int:
+async def deleted_lineages(owner: asyncpg.Connection, agent: Agent) -> int:
     """The number of the tenant's deleted lineages that are still stored."""
     query = "SELECT count(*) FROM nodes WHERE tenant_id = $1 AND removed_revision IS NOT NULL"
     return int(await owner.fetchval(query, agent.caller.tenant_id))
@@ -89,7 +89,7 @@ async def test_a_due_graph_is_compacted_without_being_asked(
     (job,) = await jobs_of(agent)
     assert (job.kind, job.status, job.created_by) == (COMPACT_GRAPH, "succeeded", "worker")
     assert (job.result or {})["nodes"] == 1
-    assert await gone(owner, agent) == 0
+    assert await deleted_lineages(owner, agent) == 0
     assert names(await agent.read()) == ["Grace"]
     await schedule(context)
     await make_due(owner, agent)
@@ -113,10 +113,10 @@ async def test_no_job_is_started_if_nothing_is_beyond_the_retention(
     await make_due(owner, agent)
     await schedule(context)
     assert await jobs_of(agent) == []
-    assert await waiting(owner, agent) == 0
+    assert await due_graphs(owner, agent) == 0
 
 
-async def waiting(owner: asyncpg.Connection, agent: Agent) -> int:
+async def due_graphs(owner: asyncpg.Connection, agent: Agent) -> int:
     """The number of the tenant's graphs that are due for a check."""
     query = "SELECT count(*) FROM graphs WHERE tenant_id = $1 AND compaction_check_at <= now()"
     return int(await owner.fetchval(query, agent.caller.tenant_id))
@@ -190,10 +190,10 @@ async def test_another_tenants_graph_is_not_touched(
     await schedule(context)
     await runner.sweep(context)
     assert (len(await jobs_of(agent)), await jobs_of(other)) == (1, [])
-    assert (await gone(owner, agent), await gone(owner, other)) == (0, 1)
+    assert (await deleted_lineages(owner, agent), await deleted_lineages(owner, other)) == (0, 1)
     await age(owner, other)
     assert (await check(agent)).started == 0
-    assert await waiting(owner, other) == 1, "a tenant's transaction looks at its own graphs"
+    assert await due_graphs(owner, other) == 1, "a tenant's transaction looks at its own graphs"
 
 
 async def test_graphs_of_a_suspended_tenant_wait(
@@ -203,7 +203,7 @@ async def test_graphs_of_a_suspended_tenant_wait(
     await age(owner, agent)
     await owner.execute("UPDATE tenants SET status = 'suspended' WHERE id = $1", agent.caller.tenant_id)
     await schedule(context)
-    assert (await jobs_of(agent), await waiting(owner, agent)) == ([], 1)
+    assert (await jobs_of(agent), await due_graphs(owner, agent)) == ([], 1)
 
 
 async def test_scheduled_compaction_can_be_disabled(
@@ -214,7 +214,7 @@ async def test_scheduled_compaction_can_be_disabled(
     off = settings.model_copy(update={"compaction_enabled": False})
     async with employed(off, db) as context:
         await schedule(context)
-    assert (await jobs_of(agent), await waiting(owner, agent)) == ([], 1)
+    assert (await jobs_of(agent), await due_graphs(owner, agent)) == ([], 1)
 
 
 async def test_many_graphs_are_checked_a_few_at_a_time(
@@ -226,7 +226,7 @@ async def test_many_graphs_are_checked_a_few_at_a_time(
     await age(owner, agent)
     lower(monkeypatch, compaction.check_graphs, limit=2)
     assert (await check(agent, limit=2)).more
-    assert await waiting(owner, agent) == 4, "of five, and the default graph"
+    assert await due_graphs(owner, agent) == 4, "of five, and the default graph"
     await schedule(context)
     assert {job.graph for job in await jobs_of(agent)} == {f"graph-{number}" for number in range(5)}
 
@@ -239,7 +239,7 @@ async def test_no_more_jobs_are_started_while_many_wait(
         await write_and_delete(Agent(agent.db, agent.caller, name))
     await age(owner, agent)
     assert await check(agent) == CompactionCheck(1, more=False)
-    assert await waiting(owner, agent) >= 1
+    assert await due_graphs(owner, agent) >= 1
     await owner.execute("DELETE FROM jobs")
     assert (await check(agent)).started == 1
 

@@ -78,7 +78,7 @@ async def searching(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]
         yield agent
 
 
-async def filled(agent: Agent, entities: Sequence[NewEntity]) -> Agent:
+async def graph_with(agent: Agent, entities: Sequence[NewEntity]) -> Agent:
     """The agent in a new graph with these entities, and with others that are deleted, expired or placeholders."""
     agent = replace(agent, graph=f"graph-{next(_graphs)}")
     await agent.create(*entities, NewEntity("deleted tea", "tea", ("tea",), tags=("new",), importance=5))
@@ -138,7 +138,7 @@ async def found_now_and_in_the_past(agent: Agent, use_case: Callable[..., Awaita
 async def test_a_substring_search_finds_every_occurrence(
     searching: Agent, entities: list[NewEntity], text: str, only: dict[str, Any]
 ) -> None:
-    agent = await filled(searching, entities)
+    agent = await graph_with(searching, entities)
     wanted = {
         e.name for e in await entities_of(agent, only) if any(text.lower() in field.lower() for field in fields(e))
     }
@@ -175,7 +175,7 @@ def tf_idf(entities: Sequence[Entity], query: str) -> dict[str, float]:
 async def test_scores_of_a_ranked_search_are_those_of_the_formula(
     searching: Agent, entities: list[NewEntity], query: str, only: dict[str, Any]
 ) -> None:
-    agent = await filled(searching, entities)
+    agent = await graph_with(searching, entities)
     wanted = tf_idf(await entities_of(agent, only), query)
     found = await found_now_and_in_the_past(agent, search.search_ranked, RankedQuery(query, **only))
     assert {hit.entity.name: hit.score for hit in found.hits} == pytest.approx(wanted)
@@ -184,7 +184,7 @@ async def test_scores_of_a_ranked_search_are_those_of_the_formula(
 
 
 async def test_an_expired_entity_does_not_count_as_a_document(agent: Agent) -> None:
-    agent = await filled(agent, [NewEntity("rare"), NewEntity("common"), NewEntity("other common")])
+    agent = await graph_with(agent, [NewEntity("rare"), NewEntity("common"), NewEntity("other common")])
     [hit] = (await searched(agent, search.search_ranked, RankedQuery("rare"))).hits
     assert hit.score == pytest.approx(math.log(3 / 1))
 
@@ -242,7 +242,7 @@ def matches(entity: Entity, term: SubstringTerm) -> bool:
 async def test_a_boolean_search_finds_the_entities_that_satisfy_it(
     searching: Agent, entities: list[NewEntity], expression: Expression, only: dict[str, Any]
 ) -> None:
-    agent = await filled(searching, entities)
+    agent = await graph_with(searching, entities)
     everything = await entities_of(agent, only)
     wanted = [entity.name for entity in everything if holds(expression, partial(matches, entity))]
     found = await found_now_and_in_the_past(agent, search.search_boolean, BooleanQuery(written(expression), **only))
@@ -301,7 +301,7 @@ async def test_a_fuzzy_search_finds_what_a_full_scan_finds(
     searching: Agent, corpus: tuple[str, list[NewEntity]], threshold: float
 ) -> None:
     query, entities = corpus
-    agent = await filled(searching, entities)
+    agent = await graph_with(searching, entities)
     scanned = {entity.name: nearness(entity, query) for entity in await entities_of(agent, {})}
     wanted = {name for name, similarity in scanned.items() if similarity >= threshold}
     found = await found_now_and_in_the_past(agent, search.search_fuzzy, FuzzyQuery(query, threshold))
@@ -415,7 +415,7 @@ async def test_a_date_range_finds_entities_created_or_changed_in_it(agent: Agent
 async def test_a_date_range_without_ends_finds_every_entity(
     searching: Agent, entities: list[NewEntity], only: dict[str, Any]
 ) -> None:
-    agent = await filled(searching, entities)
+    agent = await graph_with(searching, entities)
     wanted = [entity.name for entity in await entities_of(agent, only)]
     assert names(await searched(agent, search.search_dates, DateQuery(**only))) == wanted
 
@@ -447,7 +447,7 @@ async def test_deleted_expired_and_foreign_content_is_not_found(
     async with at_work(db, operator_caller(await new_tenant())) as stranger:
         await stranger.create(NewEntity("foreign tea", "tea", ("tea",)))
         await replace(agent, graph="other").create(NewEntity("elsewhere tea", "tea", ("tea",)))
-        agent = await filled(agent, [NewEntity("tea", "tea", ("tea",))])
+        agent = await graph_with(agent, [NewEntity("tea", "tea", ("tea",))])
         await agent.remember("a fact about tea")
         await agent.create(NewEntity("silent", None, ("tea",)))
         await agent.unobserve(("silent", "tea"))

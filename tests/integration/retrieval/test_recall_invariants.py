@@ -60,7 +60,7 @@ LIVE = """
 
 
 @dataclass(frozen=True)
-class Living:
+class LiveMemory:
     """A live memory, with the values that filters compare."""
 
     id: UUID
@@ -82,17 +82,17 @@ class Living:
         return self.name, plain(self.text)
 
 
-async def living(agent: Agent, owner: asyncpg.Connection) -> list[Living]:
+async def live_memories(agent: Agent, owner: asyncpg.Connection) -> list[LiveMemory]:
     query = "SELECT id FROM graphs WHERE tenant_id = $1 AND name = $2"
     graph_id = await owner.fetchval(query, agent.caller.tenant_id, agent.graph or "default")
-    return [Living(**row) for row in await owner.fetch(LIVE, graph_id)]
+    return [LiveMemory(**row) for row in await owner.fetch(LIVE, graph_id)]
 
 
-def eligible(memories: Sequence[Living], only: RecallFilter) -> list[Living]:
+def eligible(memories: Sequence[LiveMemory], only: RecallFilter) -> list[LiveMemory]:
     """The memories that satisfy a filter, one condition after the other."""
     wanted = {tag.lower() for tag in only.tags}
     below = subtree(memories, only.under) if only.under else set()
-    conditions: list[Callable[[Living], bool]] = [
+    conditions: list[Callable[[LiveMemory], bool]] = [
         lambda m: m.status != "archived" or only.status == "archived",
         lambda m: m.status != "outdated" or only.include_outdated or only.status == "outdated",
         lambda m: not only.status or m.status == only.status,
@@ -109,7 +109,7 @@ def eligible(memories: Sequence[Living], only: RecallFilter) -> list[Living]:
     return [memory for memory in memories if all(holds(memory) for holds in conditions)]
 
 
-def subtree(memories: Sequence[Living], name: str) -> set[UUID]:
+def subtree(memories: Sequence[LiveMemory], name: str) -> set[UUID]:
     """The nodes of memories of the entity with that name and of its descendants."""
     parents = {memory.node_id: memory.parent_id for memory in memories}
     found = {memory.node_id for memory in memories if memory.name == name}
@@ -127,11 +127,11 @@ async def recalled(agent: Agent, only: RecallFilter, *, as_of: str | None = None
         )
 
 
-def keys(found: Recalled) -> list[tuple[str | None, str]]:
+def returned_keys(found: Recalled) -> list[tuple[str | None, str]]:
     return sorted(((hit.name, plain(hit.text)) for hit in found.hits), key=repr)
 
 
-def once(memories: Iterable[Living]) -> list[tuple[str | None, str]]:
+def unique_keys(memories: Iterable[LiveMemory]) -> list[tuple[str | None, str]]:
     return sorted({memory.key for memory in memories}, key=repr)
 
 
@@ -155,7 +155,7 @@ async def replaying(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]
         yield agent
 
 
-def bounded(only: RecallFilter, memories: Sequence[Living], bounds: tuple[int | None, int | None]) -> RecallFilter:
+def bounded(only: RecallFilter, memories: Sequence[LiveMemory], bounds: tuple[int | None, int | None]) -> RecallFilter:
     """The filter with times of memories as its bounds, to the microsecond; they may be reversed."""
     times = sorted({memory.heard_at for memory in memories if memory.heard_at})
     since, until = (times[bound % len(times)] if times and bound is not None else None for bound in bounds)
@@ -179,30 +179,30 @@ async def test_recall_returns_all_live_memories_now_and_in_the_past_with_any_fil
 ) -> None:
     """None that is deleted, expired, archived or a placeholder, and all others."""
     agent = replace(replaying, graph=f"recalled-{next(_graphs)}")
-    seen: dict[int, list[Living]] = {}
+    seen: dict[int, list[LiveMemory]] = {}
     for place, step in enumerate(history):
         await written(agent, step)
         if place == embedded:
             await agent.embed()
         found = await recalled(agent, RecallFilter(), words=place % 2 == 0)
-        memories = await living(agent, owner)
-        assert keys(found) == once(eligible(memories, RecallFilter()))
+        memories = await live_memories(agent, owner)
+        assert returned_keys(found) == unique_keys(eligible(memories, RecallFilter()))
         seen[(await agent.head()).revision] = memories
     for (revision, memories), (only, bounds, under) in zip(seen.items(), itertools.cycle(filters), strict=False):
-        assert keys(await recalled(agent, RecallFilter(), as_of=str(revision))) == once(
+        assert returned_keys(await recalled(agent, RecallFilter(), as_of=str(revision))) == unique_keys(
             eligible(memories, RecallFilter())
         ), revision
         await _assert_returns_all_that_pass(
             agent, memories, replace(bounded(only, memories, bounds), under=under), str(revision)
         )
     await _make_stale(agent, owner, freshness)
-    memories = await living(agent, owner)
+    memories = await live_memories(agent, owner)
     for only, bounds, under in filters:
         await _assert_returns_all_that_pass(agent, memories, replace(bounded(only, memories, bounds), under=under))
 
 
 async def _assert_returns_all_that_pass(
-    agent: Agent, memories: Sequence[Living], only: RecallFilter, as_of: str | None = None
+    agent: Agent, memories: Sequence[LiveMemory], only: RecallFilter, as_of: str | None = None
 ) -> None:
     """Recall returns, best first, the `memories` that the filter selects in Python; they are those of now or of
     `as_of`."""
@@ -211,7 +211,7 @@ async def _assert_returns_all_that_pass(
     except NotFound:
         assert only.under is not None
         return
-    assert keys(found) == once(eligible(memories, only)), as_of
+    assert returned_keys(found) == unique_keys(eligible(memories, only)), as_of
     scores = [hit.score for hit in found.hits]
     assert scores == sorted(scores, reverse=True)
 

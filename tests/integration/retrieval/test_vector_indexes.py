@@ -66,7 +66,7 @@ def thorough_from(memories: int) -> dict[int, Thoroughness]:
     return {0: ORDINARY, memories: THOROUGH}
 
 
-async def tend(
+async def maintain(
     settings: Settings, memories: int = 100, thoroughness: Mapping[int, Thoroughness] = THOROUGHNESS
 ) -> list[str]:
     async with operator(settings) as connection:
@@ -92,7 +92,7 @@ async def statement_of(owner: asyncpg.Connection, index: VectorIndex) -> Query:
     return create_statement(index, int(part.removeprefix("searched_vectors_")))
 
 
-async def answers(agent: Agent, text: str, *, exact: bool) -> list[str]:
+async def recalled_texts(agent: Agent, text: str, *, exact: bool) -> list[str]:
     """What a recall finds, sent as a gateway sends it."""
     questions = await asked(text)
     async with agent.db.transaction(agent.caller, read_only=True, keyed=True) as tx:
@@ -125,7 +125,7 @@ async def nearest(agent: Agent, *, exact: bool) -> set[UUID]:
 async def no_index(settings: Settings) -> AsyncIterator[None]:
     """Drop all indexes after the test, since other tests look at plans."""
     yield
-    await tend(settings, memories=1_000_000)
+    await maintain(settings, memories=1_000_000)
 
 
 def test_memory_for_building_an_index_follows_its_size_up_to_the_maximum() -> None:
@@ -144,33 +144,33 @@ class TestIndexes:
     ) -> None:
         before = await graph_of(owner, agent.caller)
         name = index_of(before).name
-        assert f"built {name}" in await tend(settings)
+        assert f"built {name}" in await maintain(settings)
         noted = await graph_of(owner, agent.caller)
         assert (noted["vector_model"], noted["vector_dimensions"]) == (embedder().model, embedder().dimensions)
         assert noted["index_epoch"] > before["index_epoch"]
         assert await self.plan_uses(agent, name)
-        exact, by_index = [await answers(agent, "violin in the garden", exact=exact) for exact in (True, False)]
+        exact, by_index = [await recalled_texts(agent, "violin in the garden", exact=exact) for exact in (True, False)]
         assert exact
         assert by_index == exact
-        assert await tend(settings) == []
-        assert f"dropped {name}" in await tend(settings, memories=1_000)
+        assert await maintain(settings) == []
+        assert f"dropped {name}" in await maintain(settings, memories=1_000)
         assert (await graph_of(owner, agent.caller))["vector_model"] is None
-        assert await answers(agent, "violin in the garden", exact=False) == exact
+        assert await recalled_texts(agent, "violin in the garden", exact=False) == exact
 
     async def test_the_index_of_a_much_larger_graph_is_replaced_without_a_gap(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection
     ) -> None:
-        await tend(settings)
+        await maintain(settings)
         index = index_of(await graph_of(owner, agent.caller))
-        exact = await answers(agent, "violin in the garden", exact=True)
+        exact = await recalled_texts(agent, "violin in the garden", exact=True)
         thorough = index.with_thoroughness(THOROUGH)
-        done = await tend(settings, thoroughness=thorough_from(MEMORIES))
+        done = await maintain(settings, thoroughness=thorough_from(MEMORIES))
         assert done.index(f"built {thorough.name}") < done.index(f"dropped {index.name}")
         assert await self.plan_uses(agent, thorough.name)
-        assert await answers(agent, "violin in the garden", exact=False) == exact
+        assert await recalled_texts(agent, "violin in the garden", exact=False) == exact
         # The graph keeps its index until it has shrunk to half of the size that requires it.
-        assert await tend(settings, thoroughness=thorough_from(2 * MEMORIES)) == []
-        done = await tend(settings, thoroughness=thorough_from(2 * MEMORIES + 2))
+        assert await maintain(settings, thoroughness=thorough_from(2 * MEMORIES)) == []
+        done = await maintain(settings, thoroughness=thorough_from(2 * MEMORIES + 2))
         assert done.index(f"built {index.name}") < done.index(f"dropped {thorough.name}")
         assert await self.plan_uses(agent, index.name)
 
@@ -179,7 +179,7 @@ class TestIndexes:
     ) -> None:
         index = index_of(await graph_of(owner, agent.caller))
         for built in (THOROUGH, VERY_THOROUGH):
-            assert f"built {index.with_thoroughness(built).name}" in await tend(settings, thoroughness={0: built})
+            assert f"built {index.with_thoroughness(built).name}" in await maintain(settings, thoroughness={0: built})
         there = await owner.fetch("SELECT relname FROM pg_class WHERE relname LIKE $1", f"%{index.graph_id.hex}%")
         assert [row["relname"] for row in there] == [index.with_thoroughness(VERY_THOROUGH).name]
 
@@ -189,7 +189,7 @@ class TestIndexes:
         index = index_of(await graph_of(owner, agent.caller))
         counted = "UPDATE graph_indexes SET passages_counted = $2, index_epoch = index_epoch + 1 WHERE tenant_id = $1"
         await owner.execute(counted, agent.caller.tenant_id, 3 * MEMORIES)
-        done = await tend(settings, thoroughness=thorough_from(3 * MEMORIES))
+        done = await maintain(settings, thoroughness=thorough_from(3 * MEMORIES))
         assert f"built {index.with_thoroughness(THOROUGH).name}" in done
 
     async def test_later_rows_are_inserted_with_fewer_candidates(
@@ -199,21 +199,21 @@ class TestIndexes:
         does it."""
         thoroughness = thorough_from(MEMORIES)
         thorough = index_of(await graph_of(owner, agent.caller)).with_thoroughness(THOROUGH)
-        await tend(settings, thoroughness=thoroughness)
+        await maintain(settings, thoroughness=thoroughness)
         options = f"SELECT reloptions FROM pg_class WHERE relname = '{thorough.name}'"
         assert await owner.fetchval(options) == ["m=24", "ef_construction=128"]
         await owner.execute(f"ALTER INDEX {thorough.name} SET (ef_construction = 300)")
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             await tx.fetch(Query.compile("SELECT count(*) FROM searched_vectors WHERE tenant_id = :tenant_id"))
-            await tend(settings, thoroughness=thoroughness)
+            await maintain(settings, thoroughness=thoroughness)
         assert await owner.fetchval(options) == ["m=24", "ef_construction=300"]
-        await tend(settings, thoroughness=thoroughness)
+        await maintain(settings, thoroughness=thoroughness)
         assert await owner.fetchval(options) == ["m=24", "ef_construction=128"]
 
     async def test_an_index_is_used_until_its_replacement_is_built(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection
     ) -> None:
-        await tend(settings)
+        await maintain(settings)
         index = index_of(await graph_of(owner, agent.caller))
         stopping = asyncio.Event()
         stopping.set()
@@ -227,9 +227,9 @@ class TestIndexes:
     async def test_the_runbook_finds_and_rebuilds_an_index_that_misses_results(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection
     ) -> None:
-        await tend(settings)
+        await maintain(settings)
         name = index_of(await graph_of(owner, agent.caller)).name
-        exact = await answers(agent, "violin in the garden", exact=True)
+        exact = await recalled_texts(agent, "violin in the garden", exact=True)
         [listed] = re.findall(r"```sql\n(.*?)```", RUNBOOK.read_text(), re.DOTALL)
         async with operator(settings) as connection:
             found = {row["index"]: row for row in await connection.fetch(Query.compile(listed))}
@@ -237,8 +237,8 @@ class TestIndexes:
             assert found[name]["valid"]
             assert found[name]["bytes_of_each"] > 0
         await owner.execute(f"DROP INDEX CONCURRENTLY {name}")
-        assert await answers(agent, "violin in the garden", exact=False) == exact
-        assert await tend(settings) == [f"built {name}"]
+        assert await recalled_texts(agent, "violin in the garden", exact=False) == exact
+        assert await maintain(settings) == [f"built {name}"]
         assert await self.plan_uses(agent, name)
 
     @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ class TestIndexes:
         width: int,
     ) -> None:
         monkeypatch.setattr(store, "_SEARCH_WIDTHS", {"search_sizes": [0], "search_widths": [width]})
-        await tend(settings)
+        await maintain(settings)
         outdated = "UPDATE nodes SET status = 'outdated' WHERE tenant_id = $1 AND id <> ALL ($2::uuid[])"
         facts = await owner.fetch("SELECT id FROM nodes WHERE tenant_id = $1 ORDER BY id", agent.caller.tenant_id)
         await owner.execute(outdated, agent.caller.tenant_id, [row["id"] for row in facts[::6]])
@@ -322,7 +322,7 @@ class TestIndexes:
 
         await ask(True)
         assert audits == [], "what no index served needs no audit"
-        await tend(settings)
+        await maintain(settings)
         await ask(False)
         await ask(True)
         assert audits == [(1.0, 10)]
@@ -331,17 +331,17 @@ class TestIndexes:
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection
     ) -> None:
         name = index_of(await graph_of(owner, agent.caller)).name
-        assert f"built {name}" in await tend(settings)
+        assert f"built {name}" in await maintain(settings)
         assert await self.plan_uses(agent, name)
         (kept,) = await agent.remember("a lighthouse keeper collects porcelain owls")
         await agent.embed()
-        assert (await answers(agent, "owl figurines", exact=False))[0].startswith("a lighthouse keeper")
+        assert (await recalled_texts(agent, "owl figurines", exact=False))[0].startswith("a lighthouse keeper")
         async with agent.writing() as (tx, revision):
             await revising.forget(tx, revision, [Target(id=kept.id)], delete=True)
-        assert not any("lighthouse" in text for text in await answers(agent, "owl figurines", exact=False))
+        assert not any("lighthouse" in text for text in await recalled_texts(agent, "owl figurines", exact=False))
 
     async def test_the_index_of_another_model_is_not_used(self, agent: Agent, settings: Settings) -> None:
-        await tend(settings)
+        await maintain(settings)
         question = Question("violin number 7", np.ones(embedder().dimensions * 2, np.float32), "another model")
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             found = await recall.recall(
@@ -352,18 +352,18 @@ class TestIndexes:
     async def test_a_recall_with_a_filter_compares_every_matching_vector(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection
     ) -> None:
-        await tend(settings)
+        await maintain(settings)
         # Searches by the index now compare vectors of different lengths.
         await owner.execute(
             "UPDATE graph_indexes SET vector_dimensions = 7, index_epoch = index_epoch + 1 WHERE tenant_id = $1",
             agent.caller.tenant_id,
         )
-        assert await agent.recalled("violin in the garden", named=False) == await answers(
+        assert await agent.recalled("violin in the garden", named=False) == await recalled_texts(
             agent, "violin in the garden", exact=True
         )
         with pytest.raises(asyncpg.DataError):
             await agent.recalled("violin in the garden")
-        await tend(settings, memories=1_000_000)
+        await maintain(settings, memories=1_000_000)
 
     async def test_an_index_is_built_beside_a_long_transaction(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection, db: Database
@@ -389,7 +389,7 @@ class TestIndexes:
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection
     ) -> None:
         name = index_of(await graph_of(owner, agent.caller)).name
-        done = [line for lines in await asyncio.gather(*(tend(settings) for _ in range(4))) for line in lines]
+        done = [line for lines in await asyncio.gather(*(maintain(settings) for _ in range(4))) for line in lines]
         assert done.count(f"built {name}") == 1
 
     async def test_a_half_built_index_of_a_killed_worker_is_rebuilt(
@@ -404,7 +404,7 @@ class TestIndexes:
             )
         finally:
             await administrator.close()
-        assert set(await tend(settings)) >= {f"dropped {index.name}", f"built {index.name}"}
+        assert set(await maintain(settings)) >= {f"dropped {index.name}", f"built {index.name}"}
 
     async def test_a_leftover_index_of_another_model_is_dropped(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection
@@ -413,7 +413,7 @@ class TestIndexes:
         graph = await graph_of(owner, agent.caller)
         old, index = index_of(graph, "another model"), index_of(graph)
         await owner.execute((await statement_of(owner, old)).text)
-        assert set(await tend(settings)) >= {f"dropped {old.name}", f"built {index.name}"}
+        assert set(await maintain(settings)) >= {f"dropped {old.name}", f"built {index.name}"}
         assert await self.plan_uses(agent, index.name)
 
     async def test_the_index_is_for_the_serving_model_only(
@@ -426,11 +426,11 @@ class TestIndexes:
             agent.caller.tenant_id,
             MEMORIES - 1,
         )
-        assert f"built {index_of(graph).name}" in await tend(settings)
+        assert f"built {index_of(graph).name}" in await maintain(settings)
         await owner.execute(
             "UPDATE searched_vectors SET model = 'another model' WHERE tenant_id = $1", agent.caller.tenant_id
         )
-        assert f"dropped {index_of(graph).name}" in await tend(settings)
+        assert f"dropped {index_of(graph).name}" in await maintain(settings)
 
     async def test_a_worker_that_stops_starts_no_build(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection
@@ -440,7 +440,7 @@ class TestIndexes:
         async with operator(settings) as connection:
             await upkeep.maintain_indexes(connection, from_memories=100, memory_mb=64, stopping=stopping)
         assert (await graph_of(owner, agent.caller))["vector_model"] is None
-        assert f"built {index_of(await graph_of(owner, agent.caller)).name}" in await tend(settings)
+        assert f"built {index_of(await graph_of(owner, agent.caller)).name}" in await maintain(settings)
 
     async def test_an_index_is_built_by_one_process_if_shared_memory_is_too_small(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
@@ -452,7 +452,7 @@ class TestIndexes:
             with pytest.raises(asyncpg.DiskFullError):  # No machine has a terabyte of it.
                 await self.build_in(owner, agent, megabytes=2_000_000)
             monkeypatch.setattr(VectorIndex, "memory_mb", lambda *_: 2_000_000)
-            assert f"built {name}" in await tend(settings)
+            assert f"built {name}" in await maintain(settings)
         finally:
             await owner.execute(f"ALTER TABLE {part} RESET (parallel_workers)")
 
@@ -468,7 +468,7 @@ class TestIndexes:
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection
     ) -> None:
         name = index_of(await graph_of(owner, agent.caller)).name
-        await tend(settings)
+        await maintain(settings)
         async with agent.db.transaction(agent.caller) as tx:
             assert await graphs.delete_graph(tx, "default", "test")
-        assert f"dropped {name}" in await tend(settings)
+        assert f"dropped {name}" in await maintain(settings)

@@ -181,7 +181,7 @@ async def test_neighbours_are_rebuilt_the_same_for_any_number_of_removed_passage
     assert found[0] or len(doomed) == 120
 
 
-async def settled_late(agent: Agent, worker: Worker) -> asyncio.Task[None]:
+async def start_to_settle(agent: Agent, worker: Worker) -> asyncio.Task[None]:
     """A worker that starts to settle its claim, and gets as far as it can."""
     task = asyncio.create_task(worker.settle(0))
     await asyncio.sleep(0.3)
@@ -199,7 +199,7 @@ async def test_a_passage_deleted_while_its_neighbours_are_settled_is_in_no_windo
     await worker.claim(9)
     async with agent.writing() as (tx, revision):
         await revising.forget(tx, revision, [Target(id=told[1].id)], delete=True)
-        task = await settled_late(agent, worker)
+        task = await start_to_settle(agent, worker)
     await task
     await end_leases(owner, agent)
     await agent.embed()

@@ -511,7 +511,7 @@ class TestStrategies:
         await assert_laws(there)
 
     @pytest.mark.parametrize(("before", "after"), [(1, True), (True, 1), (0, False), ([{"k": 0}], [{"k": False}])])
-    async def test_replace_tells_true_from_one(self, agent: Agent, before: Any, after: Any) -> None:
+    async def test_replace_distinguishes_true_from_one(self, agent: Agent, before: Any, after: Any) -> None:
         for value in (before, after):
             said = [ObservationRecord(metadata={"k": value})]
             records = (

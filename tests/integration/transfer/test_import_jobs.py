@@ -49,12 +49,12 @@ RETURN = [entity(0), *(entity(n, parentId=f"e{n - 1}") for n in range(1, 10)), e
 THERE = {"entities": [entity(2, tags=["old"]), entity(9, observations=["says else"])], "facts": [{"text": "fact 3"}]}
 
 
-async def put(http: httpx2.AsyncClient, graph: str, content: Any, **params: Any) -> httpx2.Response:
+async def import_directly(http: httpx2.AsyncClient, graph: str, content: Any, **params: Any) -> httpx2.Response:
     """Import in a request, without a job."""
     return await http.post(f"/v1/graphs/{graph}/import", content=json.dumps(content), headers=JSON, params=params)
 
 
-async def done(
+async def finished_import(
     http: httpx2.AsyncClient, context: WorkerContext, graph: str, content: bytes, headers: Any, **params: Any
 ) -> dict[str, Any]:
     """The finished job of an import."""
@@ -88,7 +88,7 @@ async def test_a_parse_error_gives_the_place_without_the_content(
     http: httpx2.AsyncClient, context: WorkerContext, format_name: str, content: str, place: str
 ) -> None:
     headers = {"Content-Type": FORMATS[format_name].media_type}
-    job = await done(http, context, "default", content.encode(), headers)
+    job = await finished_import(http, context, "default", content.encode(), headers)
     assert job["status"] == "failed"
     assert job["error"]["message"].startswith(place)
     assert "secret" not in json.dumps(job)
@@ -97,7 +97,7 @@ async def test_a_parse_error_gives_the_place_without_the_content(
 async def test_problems_are_reported_without_the_content(http: httpx2.AsyncClient, context: WorkerContext) -> None:
     known = {"name": "Ada", "entityType": "", "observations": []}
     broken = [{**known, "secret": 1}, {**known, "said": [{"secret": 1}]}, {**known, "metadata": {"secret": "\0"}}]
-    job = await done(http, context, "default", json.dumps({"entities": broken}).encode(), JSON)
+    job = await finished_import(http, context, "default", json.dumps({"entities": broken}).encode(), JSON)
     assert (job["status"], job["result"]["problems"]) == ("succeeded", 3)
     told = (await http.get(f"/v1/jobs/{job['id']}/output")).text
     assert [json.loads(line)["reason"].partition(":")[0] for line in told.splitlines()] == [
@@ -113,7 +113,7 @@ class TestSameAsDirectImport:
     async def file(self, http: httpx2.AsyncClient, format_name: str) -> tuple[bytes, dict[str, str]]:
         if format_name == "json":
             return json.dumps(WHOLE).encode(), JSON
-        assert (await put(http, "source", WHOLE)).status_code == 200
+        assert (await import_directly(http, "source", WHOLE)).status_code == 200
         answer = await http.get("/v1/graphs/source/export", params={"format": format_name})
         return answer.content, {"Content-Type": FORMATS[format_name].media_type}
 
@@ -124,12 +124,12 @@ class TestSameAsDirectImport:
     ) -> None:
         content, headers = await self.file(http, format_name)
         for graph in ("direct", "job"):
-            assert (await put(http, graph, THERE)).status_code == 200
+            assert (await import_directly(http, graph, THERE)).status_code == 200
         for check in (True, False):
             params = {"strategy": strategy, "check": check}
             before = await revision(http, "job")
             direct = await http.post("/v1/graphs/direct/import", content=content, headers=headers, params=params)
-            job = await done(http, context, "job", content, headers, **params)
+            job = await finished_import(http, context, "job", content, headers, **params)
             assert job["status"] == "succeeded", job
             assert counts(job["result"]) == counts(direct.json()), check
             assert (job["result"]["problems"], direct.json()["errors"]) == (0, [])
@@ -141,12 +141,12 @@ class TestSameAsDirectImport:
         self, http: httpx2.AsyncClient, context: WorkerContext, format_name: str
     ) -> None:
         content, headers = await self.file(http, format_name)
-        assert (await put(http, "direct", {"entities": []})).status_code == 200
-        assert (await put(http, "job", {"entities": []})).status_code == 200
+        assert (await import_directly(http, "direct", {"entities": []})).status_code == 200
+        assert (await import_directly(http, "job", {"entities": []})).status_code == 200
         direct = await http.post(
             "/v1/graphs/direct/import", content=content, headers=headers, params={"strategy": "fail"}
         )
-        job = await done(http, context, "job", content, headers, strategy="fail")
+        job = await finished_import(http, context, "job", content, headers, strategy="fail")
         assert (job["status"], counts(job["result"])) == ("succeeded", counts(direct.json()))
         assert job["done"] == job["total"] > 0
         before = await revision(http, "job")
@@ -154,7 +154,7 @@ class TestSameAsDirectImport:
             "/v1/graphs/direct/import", content=content, headers=headers, params={"strategy": "fail"}
         )
         for check in (False, True):
-            job = await done(http, context, "job", content, headers, strategy="fail", check=check)
+            job = await finished_import(http, context, "job", content, headers, strategy="fail", check=check)
             assert (direct.status_code, job["status"], job["error"]["code"]) == (409, "failed", direct.json()["code"])
         assert await revision(http, "job") == before
 
@@ -164,9 +164,9 @@ class TestFail:
     async def test_nothing_is_written_if_an_entity_exists(
         self, http: httpx2.AsyncClient, context: WorkerContext, there: str
     ) -> None:
-        await put(http, "default", {"entities": [{"name": there, "entityType": "", "observations": []}]})
+        await import_directly(http, "default", {"entities": [{"name": there, "entityType": "", "observations": []}]})
         before = await revision(http, "default")
-        job = await done(http, context, "default", json.dumps(WHOLE).encode(), JSON, strategy="fail")
+        job = await finished_import(http, context, "default", json.dumps(WHOLE).encode(), JSON, strategy="fail")
         assert (job["status"], job["error"]["code"]) == ("failed", "name_taken")
         assert job["error"]["message"].startswith(f"entities.{there[1:]}: It is there already")
         assert await revision(http, "default") == before
@@ -176,13 +176,13 @@ class TestFail:
     ) -> None:
         twice = {"entities": [*WHOLE["entities"], entity(1)]}
         before = await revision(http, "default")
-        job = await done(http, context, "default", json.dumps(twice).encode(), JSON, strategy="fail")
+        job = await finished_import(http, context, "default", json.dumps(twice).encode(), JSON, strategy="fail")
         assert (job["status"], job["error"]["code"]) == ("failed", "name_taken")
         assert job["error"]["message"].startswith("entities.14: ")
         assert await revision(http, "default") == before
 
     @pytest.mark.parametrize("moment", ["while it is tried", "while it is written"])
-    async def test_an_entity_created_meanwhile_fails_the_import(
+    async def test_an_entity_created_meanwhile_fails_the_trial_or_is_reported_as_a_problem(
         self, http: httpx2.AsyncClient, desk: Desk, context: WorkerContext, agent: Agent, moment: str
     ) -> None:
         """Each step is by another worker, so that each reads the file from its beginning."""
@@ -243,11 +243,11 @@ class TestStrict:
     ) -> None:
         content = json.dumps({"entities": entities}).encode()
         before = await revision(http, "default")
-        job = await done(http, context, "default", content, JSON, strict=True, strategy="merge")
+        job = await finished_import(http, context, "default", content, JSON, strict=True, strategy="merge")
         assert (job["status"], job["error"]["code"]) == ("failed", "invalid_input")
         assert job["error"]["message"].startswith(place)
         assert await revision(http, "default") == before
-        job = await done(http, context, "default", content, JSON, check=True)
+        job = await finished_import(http, context, "default", content, JSON, check=True)
         told = await http.get(f"/v1/jobs/{job['id']}/output")
         assert told.json()["path"].startswith(place)
         assert (job["status"], job["result"]["problems"]) == ("succeeded", 1)
@@ -257,17 +257,17 @@ class TestStrict:
     ) -> None:
         async with desk.writing() as tx:
             await graphs.create_graph(tx, NewGraph("narrow", kind_whitelist=("thing", "note")))
-        job = await done(http, context, "narrow", json.dumps(WHOLE).encode(), JSON, strict=True)
+        job = await finished_import(http, context, "narrow", json.dumps(WHOLE).encode(), JSON, strict=True)
         assert (job["status"], job["result"]["problems"], job["result"]["relations_created"]) == ("succeeded", 0, 19)
 
 
 async def test_a_dry_run_does_not_create_a_graph(
     http: httpx2.AsyncClient, context: WorkerContext, gateway: RunningGateway, issue: NewApiKey, caller: Caller
 ) -> None:
-    job = await done(http, context, "absent", json.dumps(WHOLE).encode(), JSON, check="true")
+    job = await finished_import(http, context, "absent", json.dumps(WHOLE).encode(), JSON, check="true")
     assert (job["status"], job["graph"], job["result"]["dry_run"]) == ("succeeded", None, True)
     assert [graph["name"] for graph in (await http.get("/v1/graphs")).json()["items"]] == ["default"]
-    really = await done(http, context, "absent", json.dumps(WHOLE).encode(), JSON)
+    really = await finished_import(http, context, "absent", json.dumps(WHOLE).encode(), JSON)
     assert {**really["result"], "dry_run": True} == job["result"]
     graph = (await http.get("/v1/graphs/absent")).json()["id"]
     async with gateway.http((await issue(caller, graph_ids=(UUID(graph),))).secret) as confined:
@@ -279,7 +279,7 @@ async def test_a_dry_run_does_not_create_a_graph(
 async def test_another_tenants_entities_do_not_count_as_existing(
     http: httpx2.AsyncClient, context: WorkerContext, gateway: RunningGateway, issue: NewApiKey, new_tenant: NewTenant
 ) -> None:
-    await put(http, "default", WHOLE)
+    await import_directly(http, "default", WHOLE)
     async with gateway.http((await issue(operator_caller(await new_tenant()))).secret) as foreign:
-        job = await done(foreign, context, "default", json.dumps(WHOLE).encode(), JSON, strategy="fail")
+        job = await finished_import(foreign, context, "default", json.dumps(WHOLE).encode(), JSON, strategy="fail")
     assert (job["status"], job["result"]["entities_created"]) == ("succeeded", 14)

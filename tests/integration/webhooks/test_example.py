@@ -28,7 +28,7 @@ def listening(receiver: type[BaseHTTPRequestHandler]) -> Iterator[str]:
         server.server_close()
 
 
-async def test_it_accepts_each_event_once_and_no_forged_ones(
+async def test_the_example_accepts_each_event_once_and_refuses_forged_ones(
     desk: WebhookDesk, capsys: pytest.CaptureFixture[str]
 ) -> None:
     [source] = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)

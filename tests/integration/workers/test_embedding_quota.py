@@ -38,14 +38,14 @@ async def workers(settings: Settings, db: Database) -> AsyncIterator[list[Worker
         yield [one, other]
 
 
-async def embedded(owner: asyncpg.Connection, agent: Agent) -> int:
+async def embedded_vectors(owner: asyncpg.Connection, agent: Agent) -> int:
     """The number of the tenant's vectors."""
     count = "SELECT count(*) FROM passage_vectors WHERE tenant_id = $1"
     found: int = await owner.fetchval(count, agent.caller.tenant_id)
     return found
 
 
-async def waiting(agent: Agent) -> bool:
+async def is_anything_pending(agent: Agent) -> bool:
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         return await passages.any_pending(tx)
 
@@ -62,15 +62,15 @@ async def test_passages_beyond_the_quota_wait_for_the_next_day_and_are_found_by_
     await limit(operator, tenant.slug, embeddings_per_day=5)
     await agent.remember(*(f"the kettle number {n} is blue" for n in range(8)))
     await embedding.sweep(workers[0])
-    assert await embedded(owner, agent) == 5
-    assert await waiting(agent)
+    assert await embedded_vectors(owner, agent) == 5
+    assert await is_anything_pending(agent)
     assert len(await agent.recalled("kettle")) == 8
     await embedding.sweep(workers[1])
-    assert await embedded(owner, agent) == 5
+    assert await embedded_vectors(owner, agent) == 5
     await next_day(owner, agent)
     await embedding.sweep(workers[0])
-    assert await embedded(owner, agent) == 8
-    assert not await waiting(agent)
+    assert await embedded_vectors(owner, agent) == 8
+    assert not await is_anything_pending(agent)
 
 
 async def test_concurrent_workers_share_the_quota(
@@ -82,7 +82,7 @@ async def test_concurrent_workers_share_the_quota(
         await agent.remember(f"the kettle number {n} is blue")
     runs = [embedding.embed_passages(worker, agent.caller.tenant_id, {}) for worker in workers * 2]
     await asyncio.gather(*runs)
-    assert await embedded(owner, agent) == 7
+    assert await embedded_vectors(owner, agent) == 7
     today = datetime.now(UTC)
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         assert await quotas.embeddings_left(tx, today) == 0
@@ -98,7 +98,7 @@ async def test_passages_embedded_beyond_a_lowered_quota_are_released_at_once(
     assert len(batch.unembedded) == 3
     await limit(operator, tenant.slug, embeddings_per_day=2)
     stored = await embedding._store(workers[0], agent.caller.tenant_id, batch)
-    assert (stored.embedded, await embedded(owner, agent)) == (2, 2)
+    assert (stored.embedded, await embedded_vectors(owner, agent)) == (2, 2)
     claimed = "SELECT count(*) FROM passages WHERE tenant_id = $1 AND NOT settled AND claimed_until IS NULL"
     assert await owner.fetchval(claimed, agent.caller.tenant_id) == 1
 
@@ -116,7 +116,7 @@ async def test_a_tenant_without_quota_does_not_delay_others(
     async with at_work(agent.db, operator_caller(await new_tenant())) as other:
         await other.remember(*(f"the kettle number {n} is blue" for n in range(8)))
         await embedding.sweep(workers[0])
-        assert (await embedded(owner, agent), await embedded(owner, other)) == (1, 8)
+        assert (await embedded_vectors(owner, agent), await embedded_vectors(owner, other)) == (1, 8)
 
 
 async def test_questions_do_not_count_towards_the_quota(
@@ -127,7 +127,7 @@ async def test_questions_do_not_count_towards_the_quota(
         await agent.recalled(f"kettle {n}")
     await agent.remember("one kettle")
     await embedding.sweep(workers[0])
-    assert await embedded(owner, agent) == 1
+    assert await embedded_vectors(owner, agent) == 1
 
 
 @pytest.mark.parametrize(

@@ -300,7 +300,7 @@ class TestRetention:
         embedded = (await change.run(change.during, "toy/old")).result
         assert (embedded or {})["embedded"] == 14, "there still is a way back, which costs embedding"
 
-    async def test_the_worker_schedules_their_deletion(self, change: ModelChange) -> None:
+    async def test_the_worker_schedules_the_deletion_of_old_vectors(self, change: ModelChange) -> None:
         await change.run(change.during)
         await let_pass(change)
         await schedule(change.during)

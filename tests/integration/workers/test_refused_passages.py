@@ -56,7 +56,7 @@ async def context(settings: Settings, db: Database, server: EmbeddingServer) -> 
         await wakeups.aclose()
 
 
-async def rows(owner: asyncpg.Connection, caller: Caller) -> list[asyncpg.Record]:
+async def unembedded_passages(owner: asyncpg.Connection, caller: Caller) -> list[asyncpg.Record]:
     """The tenant's passages without a vector."""
     return await owner.fetch(
         "SELECT * FROM passages WHERE tenant_id = $1 AND embedding_model IS NULL ORDER BY id", caller.tenant_id
@@ -72,7 +72,7 @@ async def test_other_passages_of_the_batch_are_embedded(
 ) -> None:
     await remember(context.database, caller, *PEOPLE[:20], "poison", *PEOPLE[20:])
     assert not await embedding.embed_passages(context, caller.tenant_id, {})
-    refused = await rows(owner, caller)
+    refused = await unembedded_passages(owner, caller)
     assert [(row["text"], row["refused"]) for row in refused] == [
         ("likes coffee", "The embedder answered HTTP 400."),
         ("likes tea", "The embedder answered HTTP 400."),
@@ -94,7 +94,7 @@ async def test_a_doubtful_failure_is_retried_before_passages_are_set_aside(
     await remember(context.database, caller, "poison", "Alice")
     for number in range(1, MAX_FAILURES + 1):
         await embedding.embed_passages(context, caller.tenant_id, {})
-        left = await rows(owner, caller)
+        left = await unembedded_passages(owner, caller)
         assert [row["failures"] for row in left] == [number, number]
         if number < MAX_FAILURES:
             assert all(row["refused"] is None and row["claimed_until"] is not None for row in left)
@@ -109,7 +109,9 @@ async def test_an_embedder_that_refuses_everything_sets_no_passage_aside(
     await remember(context.database, caller, "Alice")
     await embedding.sweep(context)
     assert context.backoff.waiting
-    assert all(row["refused"] is None and row["claimed_until"] is None for row in await rows(owner, caller))
+    assert all(
+        row["refused"] is None and row["claimed_until"] is None for row in await unembedded_passages(owner, caller)
+    )
 
 
 async def test_a_refused_passage_of_one_tenant_does_not_delay_others(
@@ -145,7 +147,7 @@ async def test_unsettling_a_refused_passage_does_not_embed_it_again(
     await owner.execute("UPDATE passages SET settled = false WHERE tenant_id = $1", caller.tenant_id)
     await embedding.sweep(context)
     assert len(server.requests) == asked
-    assert all(row["settled"] and row["refused"] for row in await rows(owner, caller))
+    assert all(row["settled"] and row["refused"] for row in await unembedded_passages(owner, caller))
 
 
 async def test_a_lost_claim_records_no_failures(context: WorkerContext, caller: Caller) -> None:
@@ -184,7 +186,7 @@ class TestListing:
             rest = await self.page(http, f"?limit=3&cursor={first['next_cursor']}")
         assert first["items"] + rest["items"] == whole["items"]
         assert rest["next_cursor"] is None
-        stored = await rows(owner, caller)
+        stored = await unembedded_passages(owner, caller)
         assert [(item["id"], item["memory_id"]) for item in whole["items"]] == [
             (str(row["id"]), str(row["memory_id"])) for row in stored
         ]
@@ -247,7 +249,7 @@ async def test_a_batch_that_takes_too_long_to_bisect_is_smaller_next_time(
     for _ in range(40):
         await embed_batch(hasty, caller.tenant_id)
     assert await waiting(owner, caller) == 2
-    assert all(row["refused"] for row in await rows(owner, caller))
+    assert all(row["refused"] for row in await unembedded_passages(owner, caller))
 
 
 async def test_two_workers_do_not_deadlock(context: WorkerContext, caller: Caller, owner: asyncpg.Connection) -> None:
