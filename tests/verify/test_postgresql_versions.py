@@ -33,15 +33,15 @@ CHOSEN = (
 )
 
 FROM_18_ON = (
-    "test_jobs_that_ended_with_an_error_go_and_others_stay",
-    "test_a_graph_goes_whole",
-    "test_the_planners_statistics_hold_nothing_of_it",
-    "test_a_table_that_others_have_in_hand_is_told_and_left_to_a_job",
-    "test_what_is_known_of_a_table_that_is_empty_now_goes_too",
+    "test_failed_jobs_are_erased_and_others_kept",
+    "test_a_graph_is_erased_whole",
+    "test_planner_statistics_contain_nothing_of_an_erased_person_or_graph",
+    "test_statistics_of_a_locked_table_are_reported_and_left_to_a_job",
+    "test_statistics_of_a_table_that_is_now_empty_are_cleared",
 )
 """Of erasure, where an older server cannot clear what it knows of a table that is empty by then, and tells so."""
 
-FROM_16_ON = ("test_an_owner_who_is_no_superuser_moves_a_tenant_by_the_documented_rights",)
+FROM_16_ON = ("test_an_owner_without_superuser_can_move_a_tenant_with_the_documented_rights",)
 """Before, PostgreSQL lets superusers alone subscribe."""
 
 

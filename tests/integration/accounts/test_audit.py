@@ -1,4 +1,4 @@
-"""The audit log: written with the act, by nobody changed, kept so long."""
+"""The audit log: entries are written with the act, cannot be changed, and are kept for a limited time."""
 
 from datetime import timedelta
 from typing import Any
@@ -33,20 +33,20 @@ THERE = Browser("tests", "192.0.2.7")
 
 
 async def entries(db: Database, caller: Caller, **only: Any) -> list[tuple[str, str]]:
-    """Action and actor, oldest first."""
+    """Action and actor of each entry, oldest first."""
     async with db.transaction(caller, read_only=True) as tx:
         found = await audit.list_entries(tx, AuditFilter(**only), limit=200)
     return [(entry.action, entry.actor) for entry in reversed(found)]
 
 
 class TestEntries:
-    async def test_one_is_written_with_its_act_or_not_at_all(self, db: Database, caller: Caller) -> None:
+    async def test_an_entry_is_written_with_its_act_or_not_at_all(self, db: Database, caller: Caller) -> None:
         async with db.transaction(caller, commit=False) as tx:
             await identity.create_key(tx, NewKey("laptop"), pepper=PEPPER)
             assert len(await audit.list_entries(tx, AuditFilter())) == 2
         assert await entries(db, caller) == [("tenant.created", "operator")]
 
-    async def test_it_says_who_did_what_on_what_from_where(self, db: Database, caller: Caller) -> None:
+    async def test_an_entry_says_who_did_what_to_what_from_where(self, db: Database, caller: Caller) -> None:
         maker = Caller(caller.tenant_id, caller.tenant, "key:x", caller.scopes, address="192.0.2.7")
         async with db.transaction(maker) as tx:
             issued = await identity.create_key(tx, NewKey("a name of somebody"), pepper=PEPPER)
@@ -57,7 +57,7 @@ class TestEntries:
         assert "somebody" not in repr(entry)
         assert issued.secret not in repr(entry)
 
-    async def test_what_changes_nothing_has_none(self, db: Database, caller: Caller) -> None:
+    async def test_an_act_without_effect_has_no_entry(self, db: Database, caller: Caller) -> None:
         person = await joined(db, caller, Role.MEMBER, pepper=PEPPER)
         async with db.transaction(caller) as tx:
             issued = await identity.create_key(tx, NewKey("laptop"), pepper=PEPPER)
@@ -70,14 +70,14 @@ class TestEntries:
         for action in ("key.revoked", "invitation.revoked", "member.role_changed"):
             assert actions.count(action) == 1
 
-    async def test_what_is_refused_has_none(self, db: Database, caller: Caller) -> None:
+    async def test_a_refused_act_has_no_entry(self, db: Database, caller: Caller) -> None:
         member = Caller(caller.tenant_id, caller.tenant, "key:x", caller.scopes)
         with pytest.raises(Forbidden):
             async with db.transaction(member) as tx:
                 await members.invite(tx, "grace@example.com", Role.OWNER, pepper=PEPPER)
         assert await entries(db, caller, actor="key:x") == []
 
-    async def test_they_are_found_by_what_is_asked_for(self, db: Database, caller: Caller) -> None:
+    async def test_entries_are_filtered_by_object_action_and_actor(self, db: Database, caller: Caller) -> None:
         async with db.transaction(caller) as tx:
             one, other = [await identity.create_key(tx, NewKey("laptop"), pepper=PEPPER) for _ in range(2)]
             await identity.rotate_key(tx, one.key.id, overlap=timedelta(0), pepper=PEPPER)
@@ -94,7 +94,7 @@ class TestEntries:
 
 
 class TestPeople:
-    async def test_sign_ins_stand_in_the_log_of_each_tenant_of_the_person_and_of_no_other(
+    async def test_sign_ins_are_logged_in_each_tenant_of_the_person_and_no_other(
         self, db: Database, caller: Caller, new_tenant: NewTenant
     ) -> None:
         second, third = [operator_caller(await new_tenant()) for _ in range(2)]
@@ -112,7 +112,7 @@ class TestPeople:
             assert (entry.objects, entry.address) == ((me, f"session:{issued.id}"), THERE.address)
         assert await entries(db, third) == [("tenant.created", "operator")]
 
-    async def test_a_session_ends_once(self, db: Database, caller: Caller) -> None:
+    async def test_the_end_of_a_session_is_logged_once(self, db: Database, caller: Caller) -> None:
         person = await joined(db, caller, Role.MEMBER, pepper=PEPPER)
         issued = await people.sign_in(db, person.email, PASSWORD, THERE, pepper=PEPPER)
         first, again = [
@@ -122,14 +122,14 @@ class TestPeople:
         ended = await entries(db, caller, action=Action.SESSION_ENDED)
         assert ended == [("session.ended", f"person:{person.id}")]
 
-    async def test_a_refused_one_is_nobodys_act(self, db: Database, caller: Caller) -> None:
+    async def test_a_refused_sign_in_is_logged_without_an_actor(self, db: Database, caller: Caller) -> None:
         person = await joined(db, caller, Role.MEMBER, pepper=PEPPER)
         for email in (person.email, person.email.upper(), "nobody@example.com", "no address"):
             await people.note_refused_sign_in(db, email, THERE)
         refused = await entries(db, caller, action=Action.SESSION_REFUSED)
         assert refused == [("session.refused", "unknown")] * 2
 
-    async def test_another_password_is_an_act(self, db: Database, caller: Caller) -> None:
+    async def test_a_change_of_password_is_logged(self, db: Database, caller: Caller) -> None:
         person = await joined(db, caller, Role.MEMBER, pepper=PEPPER)
         issued = await people.begin_session(db, person.id, BROWSER, pepper=PEPPER)
         session = await people.session_of(db, issued.secret, pepper=PEPPER)
@@ -137,7 +137,7 @@ class TestPeople:
         await people.change_password(db, session, PASSWORD, "orange ladder beside rivers")
         assert (await entries(db, caller))[-1] == ("person.password_changed", f"person:{person.id}")
 
-    async def test_the_database_takes_those_acts_of_oneself_only(self, db: Database, caller: Caller) -> None:
+    async def test_a_person_can_only_log_personal_acts_of_their_own(self, db: Database, caller: Caller) -> None:
         person = await joined(db, caller, Role.MEMBER, pepper=PEPPER)
         stranger = await people.register(db, "stranger@example.com", "Eve", PASSWORD)
 
@@ -156,7 +156,7 @@ class TestPeople:
 
 
 class TestOperators:
-    async def test_what_they_do_with_a_tenant_stands_in_its_log(
+    async def test_acts_of_operators_are_logged_in_the_tenants_log(
         self, db: Database, operator: Operator, tenant: Tenant, caller: Caller
     ) -> None:
         await tenants.suspend_tenant(operator, tenant.slug)
@@ -165,7 +165,7 @@ class TestOperators:
         acts = ["tenant.created", "tenant.suspended", "tenant.resumed", "tenant.plan_changed"]
         assert await entries(db, caller) == [(act, "operator") for act in acts]
 
-    async def test_an_erasure_takes_the_log_along_and_counts_it(
+    async def test_an_erasure_deletes_and_counts_the_log(
         self, operator: Operator, tenant: Tenant, owner: asyncpg.Connection
     ) -> None:
         assert (await deletions.count_rows(operator, tenant.slug))["audit_log"] == 1
@@ -175,21 +175,19 @@ class TestOperators:
 
 class TestAppendOnly:
     @pytest.mark.parametrize("statement", ["UPDATE audit_log SET actor = 'me'", "DELETE FROM audit_log"])
-    async def test_the_application_has_no_right_to_change_it(
-        self, db: Database, caller: Caller, statement: str
-    ) -> None:
+    async def test_the_application_may_not_change_the_log(self, db: Database, caller: Caller, statement: str) -> None:
         with pytest.raises(asyncpg.InsufficientPrivilegeError, match="permission denied"):
             async with db.transaction(caller) as tx:
                 await tx.execute(Query.compile(f"{statement} WHERE tenant_id = :tenant_id"))
 
     @pytest.mark.parametrize("statement", ["UPDATE audit_log SET actor = 'me'", "DELETE FROM audit_log"])
-    async def test_nor_does_the_owner_by_mistake(
+    async def test_the_owner_cannot_change_the_log_by_mistake(
         self, owner: asyncpg.Connection, tenant: Tenant, statement: str
     ) -> None:
         with pytest.raises(asyncpg.InsufficientPrivilegeError, match="append-only"):
             await owner.execute(f"{statement} WHERE tenant_id = $1", tenant.id)
 
-    async def test_the_setting_that_erasure_has_does_not_let_anybody_update(
+    async def test_the_setting_for_erasure_does_not_allow_updates(
         self, owner: asyncpg.Connection, tenant: Tenant
     ) -> None:
         async with owner.transaction():
@@ -200,12 +198,12 @@ class TestAppendOnly:
 
 
 class TestRetention:
-    async def test_what_is_older_than_it_is_kept_goes_of_each_tenant(
+    async def test_entries_beyond_the_retention_are_deleted_for_each_tenant(
         self, db: Database, settings: Settings, caller: Caller, new_tenant: NewTenant, owner: asyncpg.Connection
     ) -> None:
         other = operator_caller(await new_tenant())
         for each in (caller, other):
-            await grown(owner, each, days=range(100, 500, 10))
+            await add_old_entries(owner, each, days=range(100, 500, 10))
         kept = settings.model_copy(update={"audit_retention_days": 365})
         async with employed(kept, db) as context:
             await cleanup.delete_old_audit_entries(context)
@@ -214,25 +212,27 @@ class TestRetention:
             assert await owner.fetchval(oldest, each.tenant_id)
             assert len(await entries(db, each)) == 1 + 27
 
-    async def test_thirty_days_are_kept_whatever_is_asked_and_other_tenants_whoever_asks(
+    async def test_a_tenant_can_delete_only_its_own_entries_older_than_thirty_days(
         self, db: Database, caller: Caller, new_tenant: NewTenant, owner: asyncpg.Connection
     ) -> None:
         other = operator_caller(await new_tenant())
         for each in (caller, other):
-            await grown(owner, each, days=range(10, 60, 10))
+            await add_old_entries(owner, each, days=range(10, 60, 10))
         async with db.transaction(caller) as tx:
             await audit.forget_old(tx, kept=timedelta(0))
         assert len(await entries(db, caller)) == 1 + 2
         assert len(await entries(db, other)) == 1 + 5
 
-    async def test_a_step_is_bounded(self, db: Database, caller: Caller, owner: asyncpg.Connection) -> None:
-        await grown(owner, caller, days=range(400, 405))
+    async def test_deletion_is_done_in_limited_steps(
+        self, db: Database, caller: Caller, owner: asyncpg.Connection
+    ) -> None:
+        await add_old_entries(owner, caller, days=range(400, 405))
         async with db.transaction(caller) as tx:
             assert await audit.forget_old(tx, kept=timedelta(days=365), limit=3)
             assert not await audit.forget_old(tx, kept=timedelta(days=365), limit=3)
         assert len(await entries(db, caller)) == 1
 
-    async def test_what_may_be_deleted_ends_with_the_function(
+    async def test_the_right_to_delete_ends_with_the_function(
         self, db: Database, caller: Caller, owner: asyncpg.Connection
     ) -> None:
         async with db.transaction(caller) as tx:
@@ -240,8 +240,8 @@ class TestRetention:
             assert not await tx.fetchval(Query.compile("SELECT current_setting('recollect.audit_removal', true)"))
 
 
-async def grown(owner: asyncpg.Connection, caller: Caller, days: range) -> None:
-    """Entries of so many days ago."""
+async def add_old_entries(owner: asyncpg.Connection, caller: Caller, days: range) -> None:
+    """Add an entry for each number of days ago."""
     await owner.executemany(
         "INSERT INTO audit_log (tenant_id, id, at, actor, action, objects) "
         "VALUES ($1, gen_random_uuid(), now() - $2 * interval '1 day', 'x', 'key.created', '{}')",

@@ -1,4 +1,4 @@
-"""Breached passwords: refused where a range service knows them, which never learns which one was asked for."""
+"""Breached passwords are refused if a range service knows them; the service never learns the password."""
 
 import asyncio
 import hashlib
@@ -27,29 +27,29 @@ async def outbound() -> AsyncIterator[Outbound]:
     await made.close()
 
 
-def of(outbound: Outbound, server: WebServer, seconds: float = 3.0) -> BreachedPasswords:
+def passwords_of(outbound: Outbound, server: WebServer, seconds: float = 3.0) -> BreachedPasswords:
     url = f"http://127.0.0.1:{server.port}/range/"
     found = BreachedPasswords.of(Settings(breached_passwords_url=url, breached_passwords_seconds=seconds), outbound)
     assert found is not None
     return found
 
 
-def telling(suffix: str, times: int) -> Answering:
+def range_answer(suffix: str, times: int) -> Answering:
     return plain(f"{OTHERS}{suffix}:{times}".encode(), "Content-Type: text/plain")
 
 
-async def test_one_that_is_known_is_refused_and_nothing_is_written(db: Database, outbound: Outbound) -> None:
+async def test_a_breached_password_is_refused_and_nothing_is_written(db: Database, outbound: Outbound) -> None:
     email = new_email()
-    async with web_server(telling(DIGEST[5:], 42)) as server:
+    async with web_server(range_answer(DIGEST[5:], 42)) as server:
         with pytest.raises(InvalidInput, match="stolen") as refusal:
-            await people.register(db, email, "Ada", PASSWORD, breached=of(outbound, server))
+            await people.register(db, email, "Ada", PASSWORD, breached=passwords_of(outbound, server))
     assert refusal.value.path == "password"
     assert not await people.is_known(db, email)
 
 
-async def test_the_service_learns_five_digits_and_is_asked_for_padding(outbound: Outbound) -> None:
-    async with web_server(telling(DIGEST[5:].lower(), 1)) as server:
-        assert await of(outbound, server).holds(PASSWORD)
+async def test_the_service_gets_five_digits_and_a_request_for_padding(outbound: Outbound) -> None:
+    async with web_server(range_answer(DIGEST[5:].lower(), 1)) as server:
+        assert await passwords_of(outbound, server).holds(PASSWORD)
     (head,) = server.heads()
     assert head.startswith(f"get /range/{DIGEST[:5].lower()} http/1.1")
     assert "add-padding: true" in head
@@ -57,12 +57,12 @@ async def test_the_service_learns_five_digits_and_is_asked_for_padding(outbound:
 
 
 @pytest.mark.parametrize(("suffix", "times"), [(DIGEST[5:], 0), (DIGEST[5:-1], 9), ("0" * 35, 9)])
-async def test_padding_and_others_hashes_are_not_it(outbound: Outbound, suffix: str, times: int) -> None:
-    async with web_server(telling(suffix, times)) as server:
-        assert not await of(outbound, server).holds(PASSWORD)
+async def test_padding_and_other_hashes_do_not_match(outbound: Outbound, suffix: str, times: int) -> None:
+    async with web_server(range_answer(suffix, times)) as server:
+        assert not await passwords_of(outbound, server).holds(PASSWORD)
 
 
-async def test_a_service_that_is_away_or_slow_leaves_the_estimate_and_a_line_in_the_log(
+async def test_without_an_answer_only_the_strength_counts_and_a_warning_is_logged(
     db: Database, outbound: Outbound
 ) -> None:
     async def never(_: bytes, writer: object) -> None:
@@ -70,16 +70,16 @@ async def test_a_service_that_is_away_or_slow_leaves_the_estimate_and_a_line_in_
 
     asleep = asyncio.Event()
     async with web_server(never) as server:
-        slow = of(outbound, server, seconds=0.1)
+        slow = passwords_of(outbound, server, seconds=0.1)
         with capture_logs() as told:
             await people.register(db, new_email(), "Ada", PASSWORD, breached=slow)
         assert [line["event"] for line in told] == ["password not looked up among breached ones"]
         asleep.set()
     with pytest.raises(InvalidInput, match="easily guessed"):
-        await people.register(db, new_email(), "Ada", "password1234", breached=of(outbound, server))
+        await people.register(db, new_email(), "Ada", "password1234", breached=passwords_of(outbound, server))
     async with web_server(plain(b"", status="503 Away")) as server:
-        assert not await of(outbound, server).holds(PASSWORD)
+        assert not await passwords_of(outbound, server).holds(PASSWORD)
 
 
-def test_none_is_looked_up_where_nothing_is_set(outbound: Outbound) -> None:
+def test_nothing_is_looked_up_without_a_configured_service(outbound: Outbound) -> None:
     assert BreachedPasswords.of(Settings(), outbound) is None

@@ -1,4 +1,6 @@
-"""The end of an account: nothing of it stays in any cell, and no member is without one, whatever happens beside it."""
+"""Deletion of an account: nothing of it remains in any cell, and no member loses their account, despite concurrent
+acts.
+"""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -38,7 +40,7 @@ WAITS = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE cardinality(pg_blocki
 
 
 async def tables_that_hold(owner: asyncpg.Connection, said: str) -> set[str]:
-    """The tables of which a row has this anywhere."""
+    """The tables with a row that contains this."""
     names = await owner.fetch("SELECT tablename FROM pg_tables WHERE schemaname = 'recollect'")
     found = set()
     for (name,) in names:
@@ -58,7 +60,7 @@ async def leave(db: Database, caller: Caller, person: Person) -> None:
         await members.remove_member(tx, person.id)
 
 
-async def signed_in(db: Database, person: Person) -> PersonSession:
+async def sign_in(db: Database, person: Person) -> PersonSession:
     issued = await people.begin_session(db, person.id, BROWSER, pepper=PEPPER)
     session = await people.session_of(db, issued.secret, pepper=PEPPER)
     assert session is not None
@@ -67,21 +69,21 @@ async def signed_in(db: Database, person: Person) -> PersonSession:
 
 @pytest.fixture
 async def other_caller(new_tenant: NewTenant) -> Caller:
-    """Of another tenant."""
+    """The operator of another tenant."""
     return operator_caller(await new_tenant())
 
 
 @pytest.fixture
 async def person(db: Database) -> Person:
-    """Somebody with an account who is a member nowhere."""
+    """A person with an account and without a membership."""
     return await people.register(db, new_email(), "Ada", PASSWORD)
 
 
-class TestWhatGoes:
-    async def test_no_table_has_the_address_any_more_and_none_but_logs_the_id(
+class TestDeletedData:
+    async def test_the_address_is_in_no_table_and_the_id_only_in_logs(
         self, db: Database, caller: Caller, other_caller: Caller, owner: asyncpg.Connection
     ) -> None:
-        """And the address opens another account, by another invitation."""
+        """The address can open another account, by another invitation."""
         ada = await joined(db, caller, Role.MEMBER, pepper=PEPPER)
         await resets.begin_reset(db, ada.id, pepper=PEPPER)
         async with db.personal(ada.id) as session:
@@ -96,7 +98,7 @@ class TestWhatGoes:
             )
         _revoked, expired, _open = [await invited(db, other_caller, ada.email) for _ in range(3)]
         await owner.execute("UPDATE invitations SET expires_at = now(), revoked_at = NULL WHERE id = $1", expired.id)
-        session_of_hers = await signed_in(db, ada)
+        session_of_hers = await sign_in(db, ada)
         neighbour = await joined(db, other_caller, Role.OWNER, pepper=PEPPER)
         with pytest.raises(Conflict, match=rf"\({caller.tenant}\)"):
             await deletion.delete_own_account(db, session_of_hers, PASSWORD)
@@ -115,15 +117,15 @@ class TestWhatGoes:
         assert again.id != ada.id
         assert (await people.sign_in(db, ada.email, PASSWORD, BROWSER, pepper=PEPPER)).person_id == again.id
 
-    async def test_who_is_nobody_is_told_so(self, db: Database, person: Person) -> None:
+    async def test_deleting_an_account_twice_is_an_error(self, db: Database, person: Person) -> None:
         await deletion.delete_account(db, person.id)
         with pytest.raises(NotFound):
             await deletion.delete_account(db, person.id)
 
-    async def test_an_organisation_of_which_one_is_a_member_is_named_and_nothing_goes(
+    async def test_a_member_of_an_organisation_cannot_be_deleted(
         self, db: Database, caller: Caller, owner: asyncpg.Connection
     ) -> None:
-        """Also where it is suspended."""
+        """Even if the organisation is suspended."""
         ada = await joined(db, caller, Role.MEMBER, pepper=PEPPER)
         await owner.execute("UPDATE tenants SET status = 'suspended' WHERE id = $1", caller.tenant_id)
         with pytest.raises(Conflict, match=caller.tenant):
@@ -132,10 +134,10 @@ class TestWhatGoes:
         assert await tables_that_hold(owner, ada.email) == {"people", "invitations"}
 
     @pytest.mark.parametrize("invited_only", [True, False])
-    async def test_while_a_tenant_that_knows_them_is_between_two_cells_nothing_goes(
+    async def test_nobody_known_to_a_moving_tenant_is_deleted(
         self, db: Database, caller: Caller, owner: asyncpg.Connection, invited_only: bool
     ) -> None:
-        """Its rows are in both, and one of them would stay."""
+        """The tenant's rows are in both cells, and those in one would remain."""
         if invited_only:
             ada = await people.register(db, new_email(), "Ada", PASSWORD)
             await invited(db, caller, ada.email)
@@ -154,34 +156,36 @@ class TestWhatGoes:
 
 
 class TestPasswords:
-    async def test_who_has_one_tells_it(self, db: Database, person: Person) -> None:
-        session = await signed_in(db, person)
+    async def test_deletion_requires_the_password(self, db: Database, person: Person) -> None:
+        session = await sign_in(db, person)
         for wrong in ("", "violet tractor under grass"):
             with pytest.raises(InvalidInput, match="not the password of now"):
                 await deletion.delete_own_account(db, session, wrong)
         assert await people.is_known(db, person.email)
 
-    async def test_who_has_none_tells_none(self, db: Database) -> None:
+    async def test_deletion_without_a_password_requires_none(self, db: Database) -> None:
         person = await people.register(db, new_email(), "Ada", None)
-        await deletion.delete_own_account(db, await signed_in(db, person), "")
+        await deletion.delete_own_account(db, await sign_in(db, person), "")
         assert not await people.is_known(db, person.email)
 
-    async def test_one_that_changes_meanwhile_deletes_nothing(
+    async def test_a_password_changed_concurrently_prevents_deletion(
         self, db: Database, person: Person, owner: asyncpg.Connection
     ) -> None:
-        session = await signed_in(db, person)
+        session = await sign_in(db, person)
         with pytest.raises(InvalidInput, match="not the password of now"):
             await beside_another_password(owner, person, deletion.delete_own_account(db, session, PASSWORD))
         assert await people.is_known(db, person.email)
 
-    async def test_who_came_by_a_provider_deletes_nothing(self, db: Database, person: Person, caller: Caller) -> None:
-        session = await signed_in(db, person)
+    async def test_a_session_by_an_identity_provider_may_not_delete_the_account(
+        self, db: Database, person: Person, caller: Caller
+    ) -> None:
+        session = await sign_in(db, person)
         with pytest.raises(Forbidden):
             await deletion.delete_own_account(db, replace(session, confined_to=caller.tenant_id), PASSWORD)
 
 
-async def waiting(owner: asyncpg.Connection, act: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-    """What waits for a lock of another."""
+async def task_that_waits(owner: asyncpg.Connection, act: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+    """The task of an act, once it waits for another's lock."""
     doing = asyncio.create_task(act)
 
     async def waits() -> bool:
@@ -194,7 +198,7 @@ async def waiting(owner: asyncpg.Connection, act: Coroutine[Any, Any, Any]) -> a
 
 class TestRaces:
     @pytest.mark.parametrize("act", ["join", "sign in", "sign in otherwise", "forget the password"])
-    async def test_what_refers_to_an_account_that_goes_meanwhile_is_refused(
+    async def test_a_concurrent_act_on_a_deleted_account_is_refused(
         self, db: Database, person: Person, caller: Caller, owner: asyncpg.Connection, act: str
     ) -> None:
         invitation = await invited(db, caller, person.email)
@@ -206,18 +210,18 @@ class TestRaces:
         }
         async with db.personal(person.id) as session:
             assert await store.lock_account(session, person.id) is not None
-            doing = await waiting(owner, acts[act]())
+            doing = await task_that_waits(owner, acts[act]())
             assert await store.delete_account(session) is DeletionOutcome.GONE
         with pytest.raises((Unauthenticated, NotFound)):
             await doing
         assert await tables_that_hold(owner, str(person.id)) == set()
 
-    async def test_who_becomes_a_member_first_stays_one(
+    async def test_whoever_becomes_a_member_first_is_not_deleted(
         self, db: Database, person: Person, caller: Caller, owner: asyncpg.Connection
     ) -> None:
         async with db.transaction(caller) as tx:
             await members.add_member(tx, person.id, Role.READER)
-            doing = await waiting(owner, deletion.delete_account(db, person.id))
+            doing = await task_that_waits(owner, deletion.delete_account(db, person.id))
         with pytest.raises(Conflict, match=caller.tenant):
             await doing
         assert await people.is_known(db, person.email)
@@ -226,7 +230,7 @@ class TestRaces:
 class TestCells:
     @pytest.fixture
     async def ada(self, cells: Cells, native: Caller, resident: Caller, owner_b: asyncpg.Connection) -> Person:
-        """Who was a member of a tenant in either cell, and is invited by both again."""
+        """A former member of a tenant in each cell, whom both have invited again."""
         ada = await joined(cells, native, Role.MEMBER, pepper=PEPPER)
         await members.join(cells, await invited(cells, resident, ada.email), ada)
         for caller in (native, resident):
@@ -235,17 +239,17 @@ class TestCells:
         assert await tables_that_hold(owner_b, ada.email) == {"people", "invitations"}
         return ada
 
-    async def test_nothing_stays_in_any_cell(
+    async def test_nothing_remains_in_any_cell(
         self, cells: Cells, ada: Person, resident: Caller, owner: asyncpg.Connection, owner_b: asyncpg.Connection
     ) -> None:
-        await deletion.delete_own_account(cells, await signed_in(cells, ada), PASSWORD)
+        await deletion.delete_own_account(cells, await sign_in(cells, ada), PASSWORD)
         for cell in (owner, owner_b):
             assert await tables_that_hold(cell, ada.email) == set()
             assert await tables_that_hold(cell, str(ada.id)) == {"audit_log"}
         again = await joined(cells, resident, Role.READER, pepper=PEPPER, email=ada.email)
         assert await tables_that_hold(owner_b, str(again.id)) == {"people", "members", "audit_log"}
 
-    async def test_nor_an_invitation_in_one_that_never_had_a_copy(
+    async def test_invitations_are_deleted_in_a_cell_without_a_copy_of_the_person(
         self, cells: Cells, resident: Caller, owner_b: asyncpg.Connection
     ) -> None:
         person = await people.register(cells, new_email(), "Ada", PASSWORD)
@@ -253,7 +257,7 @@ class TestCells:
         await deletion.delete_account(cells, person.id)
         assert await tables_that_hold(owner_b, person.email) == set()
 
-    async def test_a_member_in_another_cell_is_one(
+    async def test_a_membership_in_another_cell_prevents_deletion(
         self, cells: Cells, resident: Caller, owner: asyncpg.Connection
     ) -> None:
         ada = await joined(cells, resident, Role.MEMBER, pepper=PEPPER)
@@ -261,7 +265,7 @@ class TestCells:
             await deletion.delete_account(cells, ada.id)
         assert await tables_that_hold(owner, ada.email) == {"people"}
 
-    async def test_while_a_cell_is_away_nothing_goes(
+    async def test_nothing_is_deleted_while_a_cell_is_away(
         self, celled: Settings, ada: Person, owner: asyncpg.Connection, owner_b: asyncpg.Connection
     ) -> None:
         without = celled.model_copy(update={"cells": {OTHER: AWAY}, "database_acquire_seconds": 2.0})
@@ -271,7 +275,7 @@ class TestCells:
         for cell in (owner, owner_b):
             assert await tables_that_hold(cell, ada.email) == {"people", "invitations"}
 
-    async def test_what_fails_in_between_is_done_by_doing_it_again(
+    async def test_a_deletion_that_failed_halfway_can_be_repeated(
         self,
         cells: Cells,
         ada: Person,
@@ -279,12 +283,12 @@ class TestCells:
         owner_b: asyncpg.Connection,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        """The copy is gone, and the account is there."""
+        """The copy is gone, and the account exists."""
         original, done = store.delete_account, []
 
         async def failing(session: Session) -> DeletionOutcome:
             done.append(await original(session))
-            if len(done) == 2:  # At home, which is the last.
+            if len(done) == 2:  # At home, which is the last cell.
                 raise Unavailable("The database is away.")
             return done[-1]
 
@@ -298,7 +302,7 @@ class TestCells:
         assert await tables_that_hold(owner, ada.email) == set()
 
     @pytest.mark.parametrize("first", ["join", "delete"])
-    async def test_who_joins_in_another_cell_meanwhile_is_no_member_without_an_account(
+    async def test_joining_in_another_cell_during_deletion_leaves_no_member_without_an_account(
         self,
         cells: Cells,
         ada: Person,
@@ -308,7 +312,7 @@ class TestCells:
         monkeypatch: pytest.MonkeyPatch,
         first: str,
     ) -> None:
-        """As two gateways do it: whoever is second waits at home for whoever is first."""
+        """As with two gateways: the second waits at home for the first."""
         other = copy(cells)
         other.several_connections = asyncio.Lock()
         invitation = await invited(cells, resident, ada.email)
@@ -325,7 +329,7 @@ class TestCells:
         leading = asyncio.create_task(acts.pop(first))
         await reached.wait()
         monkeypatch.undo()
-        second = await waiting(owner, *acts.values())
+        second = await task_that_waits(owner, *acts.values())
         go_on.set()
         await leading
         with pytest.raises(Conflict if first == "join" else Unauthenticated):
@@ -334,7 +338,7 @@ class TestCells:
         assert await people.is_known(cells, ada.email) == kept
         assert ("members" in await tables_that_hold(owner_b, str(ada.id))) == kept
 
-    async def test_a_move_that_copies_people_leaves_no_copy_of_who_is_deleted_meanwhile(
+    async def test_a_move_that_copies_people_leaves_no_copy_of_a_deleted_person(
         self, celled: Settings, cells: Cells, ada: Person, owner: asyncpg.Connection, owner_b: asyncpg.Connection
     ) -> None:
         await owner_b.execute("DELETE FROM people WHERE id = $1", ada.id)
@@ -345,7 +349,7 @@ class TestCells:
         ):
             async with home.transaction():
                 read = await moves.read_people(home, [ada.id])
-                doing = await waiting(owner, deletion.delete_account(cells, ada.id))
+                doing = await task_that_waits(owner, deletion.delete_account(cells, ada.id))
                 await moves.put_people(target, read)
             await doing
             assert await moves.read_people(home, [ada.id]) == "[]"

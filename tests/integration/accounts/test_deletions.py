@@ -1,4 +1,4 @@
-"""Tenants that are deleted: suspended at once, erased when their grace is over, restored before."""
+"""Deletion of tenants: suspended at once, erased after the grace period, restorable until then."""
 
 import asyncio
 import hashlib
@@ -38,7 +38,9 @@ async def filled(db: Database, tenant: Tenant) -> Tenant:
 
 class TestGrace:
     @pytest.mark.parametrize("before", ["active", "read_only", "suspended"])
-    async def test_a_restored_tenant_is_what_it_was(self, operator: Operator, tenant: Tenant, before: str) -> None:
+    async def test_a_restored_tenant_has_its_former_status(
+        self, operator: Operator, tenant: Tenant, before: str
+    ) -> None:
         if before != "active":
             await tenants.suspend_tenant(operator, tenant.slug, read_only=before == "read_only")
         deleted = await deletions.delete_tenant(operator, tenant.slug, grace=GRACE)
@@ -50,7 +52,7 @@ class TestGrace:
             await deletions.restore_tenant(operator, tenant.slug)
         assert error.value.code == ErrorCode.TENANT_NOT_DELETED
 
-    async def test_a_deleted_tenant_is_suspended_and_nothing_else_resumes_it(
+    async def test_a_deleted_tenant_is_suspended_and_cannot_be_resumed(
         self, operator: Operator, tenant: Tenant, owner: asyncpg.Connection
     ) -> None:
         await deletions.delete_tenant(operator, tenant.slug, grace=GRACE)
@@ -60,7 +62,7 @@ class TestGrace:
                 await act(operator, tenant.slug)
             assert error.value.code == ErrorCode.TENANT_DELETED
 
-    async def test_deleting_again_only_brings_the_end_forward(self, operator: Operator, tenant: Tenant) -> None:
+    async def test_deleting_again_can_only_shorten_the_grace_period(self, operator: Operator, tenant: Tenant) -> None:
         first = await deletions.delete_tenant(operator, tenant.slug, grace=GRACE)
         later = await deletions.delete_tenant(operator, tenant.slug, grace=2 * GRACE)
         sooner = await deletions.delete_tenant(operator, tenant.slug, grace=GRACE / 2)
@@ -69,12 +71,12 @@ class TestGrace:
         assert later.erase_at == first.erase_at > sooner.erase_at
         assert (await deletions.restore_tenant(operator, tenant.slug)).status == "active"
 
-    async def test_deleting_and_restoring_at_once_leaves_one_of_the_two(
+    async def test_concurrent_deletion_and_restoration_leave_a_consistent_state(
         self, settings: Settings, tenant: Tenant, owner: asyncpg.Connection
     ) -> None:
         async def act(number: int) -> None:
             async with Operator.connect(settings.migration_url, settings) as operator:
-                with suppress(Conflict):  # Of what was not deleted, or is not any more.
+                with suppress(Conflict):  # The tenant was not deleted, or no longer is.
                     if number % 2:
                         await deletions.restore_tenant(operator, tenant.slug)
                     else:
@@ -92,7 +94,7 @@ class TestGrace:
 
 
 class TestErasure:
-    async def test_the_worker_erases_what_is_due_and_nothing_else(
+    async def test_the_worker_erases_only_tenants_that_are_due(
         self, operator: Operator, db: Database, new_tenant: NewTenant, context: WorkerContext
     ) -> None:
         due, waits = await filled(db, await new_tenant()), await filled(db, await new_tenant())
@@ -107,7 +109,7 @@ class TestErasure:
         assert (await deletions.restore_tenant(operator, waits.slug)).status == "active"
         assert (await deletions.count_rows(operator, waits.slug))["nodes"] == 8
 
-    async def test_a_step_that_dies_leaves_nothing_and_another_worker_goes_on(
+    async def test_a_step_that_dies_is_rolled_back_and_another_worker_continues(
         self, operator: Operator, db: Database, new_tenant: NewTenant, settings: Settings, context: WorkerContext
     ) -> None:
         tenant = await filled(db, await new_tenant())
@@ -126,7 +128,7 @@ class TestErasure:
         receipt = await deletions.finish_erasure(operator, tenant.id)
         assert deletions.rows_of(receipt) == counts
 
-    async def test_its_receipt_can_be_checked_and_not_be_changed(
+    async def test_a_receipt_can_be_verified_and_not_be_changed(
         self, operator: Operator, new_tenant: NewTenant, owner: asyncpg.Connection
     ) -> None:
         tenant = await new_tenant()
@@ -143,7 +145,7 @@ class TestErasure:
                 await owner.execute(statement)
 
 
-async def test_each_act_stands_in_the_log_of_operators(operator: Operator, new_tenant: NewTenant) -> None:
+async def test_each_act_is_in_the_operators_log(operator: Operator, new_tenant: NewTenant) -> None:
     tenant = await new_tenant()
     await tenants.suspend_tenant(operator, tenant.slug, read_only=True)
     await tenants.resume_tenant(operator, tenant.slug)

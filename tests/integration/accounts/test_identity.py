@@ -1,4 +1,4 @@
-"""Keys on a real database: who a key stands for, and that every refusal looks alike."""
+"""Keys on a real database: the caller that a key stands for, and refusals, which all look alike."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
@@ -50,16 +50,14 @@ async def test_a_key_stands_for_its_tenant(db: Database, caller: Caller, key: Is
         (NewKey("k", scopes=frozenset()), set()),
     ],
 )
-async def test_a_key_has_the_scopes_asked_for_or_its_kinds(
+async def test_a_key_has_the_requested_scopes_or_those_of_its_kind(
     db: Database, caller: Caller, new: NewKey, scopes: set[Scope]
 ) -> None:
     issued = await issue(db, caller, new)
     assert (await identity.authenticate(db, issued.secret, pepper=PEPPER)).scopes == scopes
 
 
-async def test_a_key_keeps_to_its_graphs_after_a_rename(
-    db: Database, caller: Caller, owner: asyncpg.Connection
-) -> None:
+async def test_a_key_keeps_its_graphs_after_a_rename(db: Database, caller: Caller, owner: asyncpg.Connection) -> None:
     async with db.transaction(caller) as tx:
         graph = await graphs.create_graph(tx, NewGraph("notes"))
     issued = await issue(db, caller, NewKey("k", graph_ids=(graph.id,), default_graph_id=graph.id))
@@ -68,7 +66,7 @@ async def test_a_key_keeps_to_its_graphs_after_a_rename(
     assert (known.graphs, known.default_graph) == (frozenset([graph.id]), "diary")
 
 
-async def test_a_key_reaches_no_further_than_its_maker(db: Database, caller: Caller) -> None:
+async def test_a_key_reaches_no_more_graphs_than_its_creator(db: Database, caller: Caller) -> None:
     async with db.transaction(caller) as tx:
         mine, other = [(await graphs.create_graph(tx, NewGraph(name))).id for name in ("mine", "other")]
     narrow = replace(caller, graphs=frozenset([mine]))
@@ -78,7 +76,7 @@ async def test_a_key_reaches_no_further_than_its_maker(db: Database, caller: Cal
             await issue(db, narrow, NewKey("k", graph_ids=reach))
 
 
-async def test_a_key_ends_no_later_than_its_maker(db: Database, caller: Caller) -> None:
+async def test_a_key_expires_no_later_than_its_creator(db: Database, caller: Caller) -> None:
     end = datetime.now(UTC) + timedelta(days=1)
     maker = await issue(db, caller, NewKey("k", kind="admin", expires_at=end))
     ending = await identity.authenticate(db, maker.secret, pepper=PEPPER)
@@ -91,7 +89,7 @@ async def test_a_key_ends_no_later_than_its_maker(db: Database, caller: Caller) 
         assert (refused.value.code, refused.value.path) == ("expiry_exceeded", "expires_at")
 
 
-async def test_a_key_has_no_scope_that_its_maker_lacks(db: Database, caller: Caller) -> None:
+async def test_a_key_has_no_scope_that_its_creator_lacks(db: Database, caller: Caller) -> None:
     only_admin = replace(caller, scopes=frozenset({Scope.TENANT_ADMIN}))
     assert (await issue(db, only_admin, NewKey("k", scopes=frozenset({Scope.TENANT_ADMIN})))).key.scopes
     for new in (NewKey("k"), NewKey("k", kind="admin"), NewKey("k", scopes=frozenset({Scope.MEMORY_READ}))):
@@ -147,10 +145,10 @@ async def test_every_refusal_looks_alike(
     assert await identity.authenticate(db, changed.secret, pepper=PEPPER)
 
 
-async def test_a_name_is_kept_without_white_space_around_it(
+async def test_a_name_is_stored_without_surrounding_white_space(
     db: Database, caller: Caller, owner: asyncpg.Connection
 ) -> None:
-    """One that was blank before that was looked at can be rotated still."""
+    """A key whose name is blank, as was possible once, can still be rotated."""
     named = await issue(db, caller, NewKey("  laptop of Ada "))
     assert named.key.name == "laptop of Ada"
     await owner.execute("UPDATE api_keys SET name = ' ' WHERE id = $1", named.key.id)
@@ -167,10 +165,12 @@ async def test_a_key_expires_at_its_time(db: Database, caller: Caller, owner: as
     await refusal(db, ended.secret)
 
 
-async def test_last_use_is_noted_at_most_once_a_minute(
+async def test_last_use_is_recorded_at_most_once_a_minute(
     db: Database, caller: Caller, key: IssuedKey, owner: asyncpg.Connection
 ) -> None:
-    """By whoever writes down what `note_use` was told; it is told of no key that was used just now."""
+    """`note_use` is called only for keys that were not used just now, and whoever receives its calls writes them
+    down.
+    """
     told: dict[UUID, datetime] = {}
 
     def note(tenant_id: UUID, key_id: UUID, at: datetime) -> None:
@@ -200,10 +200,10 @@ async def test_last_use_is_noted_at_most_once_a_minute(
     assert await used(minutes_ago=1.1) is not None
 
 
-async def test_of_two_who_note_the_use_of_a_key_none_waits(
+async def test_concurrent_records_of_last_use_do_not_wait(
     db: Database, caller: Caller, key: IssuedKey, owner: asyncpg.Connection
 ) -> None:
-    """Nor takes back what was noted, where its own news is older."""
+    """An older record does not replace a newer one."""
     now = datetime.now(UTC)
     last = "SELECT last_used_at FROM api_keys WHERE id = $1"
     async with db.transaction(caller) as one, db.transaction(caller) as other:
@@ -214,8 +214,8 @@ async def test_of_two_who_note_the_use_of_a_key_none_waits(
     assert await owner.fetchval(last, key.key.id) == now
 
 
-async def test_the_secret_is_stored_nowhere(key: IssuedKey, owner: asyncpg.Connection) -> None:
-    """Not whole, not its random part, not as bytes: only its keyed hash, and the hint."""
+async def test_the_secret_is_not_stored(key: IssuedKey, owner: asyncpg.Connection) -> None:
+    """Neither whole, nor its random part, nor as bytes, but only its keyed hash, and the hint."""
     row = await owner.fetchrow("SELECT *, to_jsonb(k)::text AS whole FROM api_keys k WHERE id = $1", key.key.id)
     assert row is not None
     body = key.secret.rpartition("_")[2]
@@ -226,7 +226,7 @@ async def test_the_secret_is_stored_nowhere(key: IssuedKey, owner: asyncpg.Conne
     assert key.secret not in repr(key.key)
 
 
-async def test_keys_are_listed_oldest_first_void_ones_too(db: Database, caller: Caller) -> None:
+async def test_keys_are_listed_oldest_first_including_revoked_ones(db: Database, caller: Caller) -> None:
     issued = [(await issue(db, caller, NewKey(name))).key for name in ("a", "b", "c")]
     async with db.transaction(caller) as tx:
         void = await identity.revoke_key(tx, issued[1].id)
@@ -236,7 +236,7 @@ async def test_keys_are_listed_oldest_first_void_ones_too(db: Database, caller: 
         assert await identity.list_keys(tx, after=issued[0].id, limit=1) == [void]
 
 
-async def test_a_key_that_never_was_is_not_found(db: Database, caller: Caller, key: IssuedKey) -> None:
+async def test_an_unknown_key_is_not_found(db: Database, caller: Caller, key: IssuedKey) -> None:
     with pytest.raises(NotFound):
         async with db.transaction(caller) as tx:
             await identity.revoke_key(tx, caller.tenant_id)
@@ -257,9 +257,7 @@ async def test_a_key_that_never_was_is_not_found(db: Database, caller: Caller, k
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-async def test_a_key_that_makes_no_sense_is_refused(
-    db: Database, caller: Caller, change: dict[str, object], path: str
-) -> None:
+async def test_an_invalid_key_is_refused(db: Database, caller: Caller, change: dict[str, object], path: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         await issue(db, caller, replace(NewKey("k"), **change))  # type: ignore[arg-type]
     assert refused.value.path == path

@@ -1,4 +1,4 @@
-"""Somebody's last ways to sign in are in several cells: whoever takes them at once is left with one."""
+"""A person's last ways to sign in may be in several cells: concurrent removals leave one."""
 
 import asyncio
 from copy import copy
@@ -24,7 +24,7 @@ CONNECT = """
         INSERT INTO people (id, email, name) VALUES ($2, $2 || '@example.com', 'Ada') ON CONFLICT DO NOTHING
     ), member AS (INSERT INTO members (tenant_id, person_id, role) VALUES ($1, $2, 'member'))
     INSERT INTO provider_identities (tenant_id, provider_id, subject, person_id) VALUES ($1, $1, 'ada', $2)"""
-"""A person is somebody at the one provider of a tenant, whose id is the tenant's."""
+"""The person's identity at the one provider of a tenant, whose id is the tenant's."""
 
 WAITS = "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = $1)"
 
@@ -37,14 +37,14 @@ async def connect(owner: asyncpg.Connection, tenant_id: UUID, person_id: UUID) -
 async def ada(
     native: Caller, resident: Caller, owner: asyncpg.Connection, owner_b: asyncpg.Connection
 ) -> PersonSession:
-    """Who has no password and no passkey, and two providers, of a tenant in either cell."""
+    """A person without password and passkey, who has identities at two providers, of a tenant in each cell."""
     person, now = new_id(), datetime.now(UTC)
     await connect(owner, native.tenant_id, person)
     await connect(owner_b, resident.tenant_id, person)
     return PersonSession(new_id(), person, f"{person}@example.com", "Ada", now, now, now, None)
 
 
-async def test_of_two_who_take_the_last_two_at_once_exactly_one_does(
+async def test_of_two_concurrent_removals_of_the_last_two_ways_one_succeeds(
     cells: Cells,
     ada: PersonSession,
     native: Caller,
@@ -52,7 +52,7 @@ async def test_of_two_who_take_the_last_two_at_once_exactly_one_does(
     owner: asyncpg.Connection,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each has looked at what there is before the other takes its own, unless the other has to wait for it."""
+    """Each has looked at the ways before the other removes its own, unless the other has to wait for it."""
     database = await owner.fetchval("SELECT oid FROM pg_database WHERE datname = current_database()")
     original, looked = own._disconnect, 0
 
@@ -66,7 +66,7 @@ async def test_of_two_who_take_the_last_two_at_once_exactly_one_does(
         await original(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(own, "_disconnect", disconnect)
-    other = copy(cells)  # As another gateway has it: within one of them, the second does not come that far.
+    other = copy(cells)  # As in another gateway: within one, the second would not get that far.
     other.several_connections = asyncio.Lock()
     both = own.disconnect(cells, ada, native.tenant_id), own.disconnect(other, ada, resident.tenant_id)
     done = await asyncio.gather(*both, return_exceptions=True)
@@ -77,10 +77,10 @@ async def test_of_two_who_take_the_last_two_at_once_exactly_one_does(
     assert len(await own.list_own_identities(cells, ada.person_id)) == 1
 
 
-async def test_one_of_two_is_taken_with_as_few_connections_as_can_be(
+async def test_one_of_two_ways_is_removed_with_a_single_connection(
     cells: Cells, ada: PersonSession, resident: Caller
 ) -> None:
-    """Who holds the lock at home asks home by what holds it."""
+    """Whoever holds the lock at home uses that connection for its queries at home."""
     cells._tenants.limit = 1
     await own.disconnect(cells, ada, resident.tenant_id)
     with pytest.raises(Conflict):

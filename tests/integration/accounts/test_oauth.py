@@ -1,4 +1,4 @@
-"""Grants, codes, tokens, clients and signing keys, on the database that keeps them."""
+"""Grants, codes, tokens, clients and signing keys, on a real database."""
 
 import asyncio
 import base64
@@ -49,7 +49,7 @@ TIMES = TokenTimes.of(Settings())
 
 
 class Household:
-    """A person of one tenant, and what they let a client do there."""
+    """A person of one tenant, and what they allow a client to do there."""
 
     def __init__(self, db: Database, caller: Caller, person: Person, role: Role) -> None:
         self.db, self.caller, self.person, self.role = db, caller, person, role
@@ -115,7 +115,7 @@ async def ada(db: Database, caller: Caller) -> Household:
 
 
 class TestTokens:
-    async def test_an_access_token_is_a_caller_with_what_was_granted(
+    async def test_an_access_token_is_a_caller_with_the_granted_scopes_graphs_and_toolsets(
         self, ada: Household, db: Database, caller: Caller
     ) -> None:
         async with db.transaction(caller) as tx:
@@ -130,12 +130,12 @@ class TestTokens:
         assert holder.expires_at is not None
         assert holder.subject.startswith("grant:")
 
-    async def test_its_tenant_s_plan_bounds_it(self, ada: Household, owner: asyncpg.Connection) -> None:
+    async def test_a_token_has_the_limits_of_its_tenants_plan(self, ada: Household, owner: asyncpg.Connection) -> None:
         await owner.execute("UPDATE tenants SET plan = 'free' WHERE id = $1", ada.caller.tenant_id)
         holder = await ada.holder(await ada.tokens())
         assert (holder.plan, holder.rates) == ("free", Rates(600, 300, 10))
 
-    async def test_it_holds_at_its_resource_alone(self, ada: Household) -> None:
+    async def test_a_token_is_valid_for_its_resource_only(self, ada: Household) -> None:
         issued = await ada.tokens()
         await ada.holder(issued)
         elsewhere = ["https://memory.example.com/t/x/mcp", "https://other.example.com/mcp", f"{RESOURCE}/", "", None]
@@ -143,7 +143,7 @@ class TestTokens:
             with pytest.raises(WrongResource):
                 await ada.holder(issued, resource)
 
-    async def test_it_ends(self, ada: Household, owner: asyncpg.Connection) -> None:
+    async def test_a_token_expires(self, ada: Household, owner: asyncpg.Connection) -> None:
         issued = await ada.tokens()
         assert await ada.holds(issued)
         await owner.execute(
@@ -151,7 +151,7 @@ class TestTokens:
         )
         assert not await ada.holds(issued)
 
-    async def test_what_a_role_holds_no_more_is_lost_at_once(
+    async def test_scopes_that_the_role_no_longer_has_are_lost_at_once(
         self, ada: Household, db: Database, caller: Caller
     ) -> None:
         issued = await ada.tokens(scopes=("memory:read", "memory:write", "tenant:admin"))
@@ -163,7 +163,7 @@ class TestTokens:
         assert refreshed is not None
         assert refreshed.scopes == ("memory:read",)
 
-    async def test_who_leaves_loses_all_and_gets_nothing_back_by_returning(
+    async def test_a_removed_member_loses_all_tokens_for_good(
         self, ada: Household, db: Database, caller: Caller
     ) -> None:
         issued = await ada.tokens()
@@ -177,7 +177,7 @@ class TestTokens:
         assert not await ada.holds(issued)
         assert await ada.refresh(issued.refresh) is None
 
-    async def test_a_suspended_tenant_has_no_callers_and_gives_no_tokens(
+    async def test_a_suspended_tenant_has_no_callers_and_issues_no_tokens(
         self, ada: Household, owner: asyncpg.Connection
     ) -> None:
         issued, code = await ada.tokens(), await ada.approve()
@@ -190,7 +190,7 @@ class TestTokens:
         assert await ada.holds(issued)
         assert await ada.redeem(code), "nothing was spent meanwhile"
 
-    async def test_in_a_tenant_that_is_read_only_clients_go_on_and_get_nothing_new(
+    async def test_in_a_read_only_tenant_existing_clients_continue_and_new_grants_are_refused(
         self, ada: Household, operator: Operator
     ) -> None:
         issued, code = await ada.tokens(), await ada.approve()
@@ -217,7 +217,7 @@ class TestTokens:
 
 
 class TestCodes:
-    async def test_a_code_works_once_and_coming_again_ends_its_grant(self, ada: Household) -> None:
+    async def test_a_code_works_once_and_using_it_again_ends_its_grant(self, ada: Household) -> None:
         other = await ada.tokens()
         code = await ada.approve()
         issued = await ada.redeem(code)
@@ -228,14 +228,14 @@ class TestCodes:
         assert await ada.refresh(issued.refresh) is None
         assert await ada.holds(other), "no other grant is touched"
 
-    async def test_two_who_come_at_once_do_not_both_get_tokens(self, ada: Household) -> None:
+    async def test_a_code_used_concurrently_gives_no_valid_tokens(self, ada: Household) -> None:
         for _ in range(5):  # Connections are made in the first round.
             code = await ada.approve()
             all_of_them = await asyncio.gather(*(ada.redeem(code) for _ in range(4)))
             (issued,) = [each for each in all_of_them if each is not None]
             assert not await ada.holds(issued), "one of them may have stolen it"
 
-    async def test_it_is_of_no_use_to_another_client_or_too_late(
+    async def test_a_code_is_useless_to_another_client_or_after_its_expiry(
         self, ada: Household, owner: asyncpg.Connection
     ) -> None:
         code = await ada.approve()
@@ -243,9 +243,7 @@ class TestCodes:
         await owner.execute("UPDATE oauth_codes SET expires_at = now() WHERE hash = $1", hash_secret(code, PEPPER))
         assert await ada.redeem(code) is None
 
-    async def test_a_client_without_refresh_tokens_gets_none_and_its_grant_ends_with_the_access_token(
-        self, ada: Household
-    ) -> None:
+    async def test_a_grant_without_refresh_token_expires_with_its_access_token(self, ada: Household) -> None:
         issued = await ada.redeem(await ada.approve(), refreshes=False)
         assert issued is not None
         assert issued.refresh is None
@@ -254,7 +252,7 @@ class TestCodes:
         assert grant.last_used_at is not None
         assert grant.expires_at - grant.last_used_at <= TIMES.access + timedelta(seconds=1)
 
-    async def test_nobody_gives_a_grant_in_a_tenant_of_others(self, ada: Household, db: Database) -> None:
+    async def test_only_a_member_can_give_a_grant_in_a_tenant(self, ada: Household, db: Database) -> None:
         stranger = Household(db, ada.caller, replace(ada.person, id=uuid4()), Role.MEMBER)
         with pytest.raises(asyncpg.ForeignKeyViolationError):
             await stranger.approve()
@@ -269,7 +267,7 @@ class TestRefreshing:
         assert await ada.holds(refreshed)
         assert await ada.holds(issued), "the access token before holds until it ends"
 
-    async def test_parallel_sessions_do_not_log_each_other_out(self, ada: Household) -> None:
+    async def test_parallel_sessions_can_use_the_same_refresh_token(self, ada: Household) -> None:
         issued = await ada.tokens()
         sessions = await asyncio.gather(*(ada.refresh(issued.refresh) for _ in range(4)))
         for session in sessions:
@@ -277,7 +275,9 @@ class TestRefreshing:
             assert await ada.holds(session)
             assert await ada.refresh(session.refresh) is not None
 
-    async def test_one_that_comes_again_later_ends_the_grant(self, ada: Household, owner: asyncpg.Connection) -> None:
+    async def test_a_refresh_token_used_again_later_ends_the_grant(
+        self, ada: Household, owner: asyncpg.Connection
+    ) -> None:
         issued, other = await ada.tokens(), await ada.tokens()
         assert issued.refresh is not None
         refreshed = await ada.refresh(issued.refresh)
@@ -295,26 +295,26 @@ class TestRefreshing:
         async with ada.db.transaction(ada.caller) as tx:
             assert {grant.revoked_by for grant in await grants.list_grants(tx)} == {None, "reuse"}
 
-    async def test_without_a_window_each_works_once(self, ada: Household) -> None:
+    async def test_without_a_grace_period_each_refresh_token_works_once(self, ada: Household) -> None:
         strict = replace(TIMES, grace=timedelta(0))
         issued = await ada.tokens()
         assert await ada.refresh(issued.refresh, times=strict) is not None
         assert await ada.refresh(issued.refresh, times=strict) is None
 
-    async def test_who_holds_one_gets_a_bounded_number_of_siblings(self, ada: Household) -> None:
+    async def test_a_refresh_token_gives_a_limited_number_of_siblings(self, ada: Household) -> None:
         issued = await ada.tokens()
         given = [await ada.refresh(issued.refresh) for _ in range(MAX_SIBLINGS + 2)]
         assert [each is not None for each in given] == [True] * MAX_SIBLINGS + [False] * 2
         assert await ada.holds(issued), "which ends nothing"
 
-    async def test_scopes_can_be_narrowed_and_never_widened(self, ada: Household) -> None:
+    async def test_scopes_can_be_narrowed_and_not_widened(self, ada: Household) -> None:
         issued = await ada.tokens(scopes=("memory:read", "memory:write"))
         narrow = await ada.refresh(issued.refresh, "memory:read", "tenant:admin")
         assert narrow is not None
         assert narrow.scopes == ("memory:read",)
         assert (await ada.holder(narrow)).scopes == {Scope.MEMORY_READ}
 
-    async def test_a_grant_keeps_no_more_tokens_than_it_needs(self, ada: Household, owner: asyncpg.Connection) -> None:
+    async def test_expired_tokens_of_a_grant_are_deleted(self, ada: Household, owner: asyncpg.Connection) -> None:
         issued: IssuedTokens | None = await ada.tokens()
         for _ in range(3):
             assert issued is not None
@@ -332,7 +332,7 @@ class TestRefreshing:
 
 
 class TestEnding:
-    async def test_a_revoked_grant_is_void_at_once(self, ada: Household) -> None:
+    async def test_a_revoked_grant_is_invalid_at_once(self, ada: Household) -> None:
         issued, other = await ada.tokens(), await ada.tokens()
         async with ada.db.transaction(ada.caller) as tx:
             first, second = await grants.list_grants(tx)
@@ -348,7 +348,9 @@ class TestEnding:
                 await grants.revoke_grant(tx, uuid4())
 
     @pytest.mark.parametrize(("kind", "holds"), [("access", True), ("refresh", False)])
-    async def test_a_client_gives_back_a_token_or_all_of_them(self, ada: Household, kind: str, holds: bool) -> None:
+    async def test_a_client_can_revoke_an_access_token_or_the_whole_grant(
+        self, ada: Household, kind: str, holds: bool
+    ) -> None:
         issued = await ada.tokens()
         later = await ada.refresh(issued.refresh)
         assert later is not None
@@ -361,7 +363,7 @@ class TestEnding:
         assert not await ada.holds(issued)
         assert await ada.holds(later) is holds
 
-    async def test_a_person_has_a_bounded_number_of_grants(self, ada: Household, owner: asyncpg.Connection) -> None:
+    async def test_number_of_grants_of_a_person_is_limited(self, ada: Household, owner: asyncpg.Connection) -> None:
         first, used = await ada.tokens(), await ada.tokens()
         for _ in range(MAX_GRANTS - 2):
             await ada.tokens()
@@ -377,7 +379,7 @@ class TestEnding:
         await ada.tokens()
         assert await owner.fetchval("SELECT count(*) FROM oauth_grants WHERE tenant_id = $1", ada.caller.tenant_id) == 1
 
-    async def test_they_are_listed_in_pages_and_by_person(self, ada: Household, db: Database) -> None:
+    async def test_grants_are_listed_in_pages_and_by_person(self, ada: Household, db: Database) -> None:
         grace = Household(db, ada.caller, await joined(db, ada.caller, Role.MEMBER, pepper=PEPPER), Role.MEMBER)
         for household in (ada, grace, ada):
             await household.tokens()
@@ -394,13 +396,13 @@ def new_client(**changed: Any) -> Client:
 
 
 class TestClients:
-    async def test_one_that_registers_is_found_by_its_id_and_never_changes(self, db: Database) -> None:
+    async def test_a_registered_client_is_found_by_its_id_and_cannot_be_changed(self, db: Database) -> None:
         client = await clients.register(db, name="Ada's", uri=None, uris=["http://localhost/cb"], refreshes=True)
         assert await clients.find_client(db, client.id) == client
         await clients.keep_document(db, replace(client, redirect_uris=("https://evil.example/cb",)))
         assert await clients.find_client(db, client.id) == client
 
-    async def test_a_document_is_kept_as_it_says_now(self, db: Database) -> None:
+    async def test_a_client_document_is_stored_in_its_newest_form(self, db: Database) -> None:
         client_id = f"https://{uuid4()}.example.com/oauth.json"
         await clients.keep_document(db, new_client(id=client_id))
         changed = await clients.keep_document(db, new_client(id=client_id, name="Another", refreshes=False))
@@ -409,10 +411,12 @@ class TestClients:
     @pytest.mark.parametrize(
         "unknown", ["", "x", "rcl_client_0000", "https://x", "https://x/", "http://x/y", "é" * 9999]
     )
-    async def test_what_can_be_no_id_is_not_looked_for(self, db: Database, unknown: str) -> None:
+    async def test_an_invalid_client_id_is_not_looked_up(self, db: Database, unknown: str) -> None:
         assert await clients.find_client(db, unknown) is None
 
-    async def test_the_number_is_bounded_and_those_in_use_stay(self, db: Database, owner: asyncpg.Connection) -> None:
+    async def test_number_of_clients_is_limited_and_used_ones_are_kept(
+        self, db: Database, owner: asyncpg.Connection
+    ) -> None:
         await owner.execute("DELETE FROM oauth_clients")
         used = await clients.register(db, name="used", uri=None, uris=["http://localhost/cb"], refreshes=True)
         await clients.note_used(db, used.id)
@@ -430,9 +434,7 @@ class TestClients:
         assert await owner.fetchval("SELECT count(*) FROM oauth_clients") == 2, "who never came back is forgotten"
         assert await clients.find_client(db, used.id) == used
 
-    async def test_those_that_were_just_made_and_used_push_out_none_that_was_used_for_longer(
-        self, db: Database, owner: asyncpg.Connection
-    ) -> None:
+    async def test_new_clients_do_not_displace_those_in_use(self, db: Database, owner: asyncpg.Connection) -> None:
         await owner.execute("DELETE FROM oauth_clients")
         used = await clients.register(db, name="used", uri=None, uris=["http://localhost/cb"], refreshes=True)
         await owner.execute("UPDATE oauth_clients SET created_at = now() - interval '90 days'")
@@ -452,7 +454,7 @@ class TestClients:
             assert await clients.find_client(db, each.id) == each
         await owner.execute("DELETE FROM oauth_clients")
 
-    async def test_bad_metadata_writes_nothing(self, db: Database, owner: asyncpg.Connection) -> None:
+    async def test_invalid_metadata_writes_nothing(self, db: Database, owner: asyncpg.Connection) -> None:
         before = await owner.fetchval("SELECT count(*) FROM oauth_clients")
         with pytest.raises(InvalidInput):
             await clients.register(db, name="x", uri=None, uris=["http://evil.example/cb"], refreshes=True)
@@ -468,7 +470,9 @@ async def no_keys(owner: asyncpg.Connection) -> None:
 class TestSigning:
     vault = Vault.of(b"a secret")
 
-    async def test_who_knows_the_public_keys_can_verify(self, db: Database, owner: asyncpg.Connection) -> None:
+    async def test_signatures_can_be_verified_with_the_public_keys(
+        self, db: Database, owner: asyncpg.Connection
+    ) -> None:
         signed = await signing.sign(db, self.vault, {"sub": "ada"})
         published = await signing.public_keys(db)
         assert (
@@ -480,7 +484,7 @@ class TestSigning:
         stored = await owner.fetchval("SELECT string_agg(private_key::text, '') FROM signing_keys")
         assert b'"d"'.hex() not in stored, "the private part is encrypted"
 
-    async def test_gateways_that_start_at_once_make_one_key(self, db: Database, owner: asyncpg.Connection) -> None:
+    async def test_gateways_that_start_concurrently_make_one_key(self, db: Database, owner: asyncpg.Connection) -> None:
         await asyncio.gather(*(signing.sign(db, self.vault, {}) for _ in range(6)))
         assert await owner.fetchval("SELECT count(*) FROM signing_keys") == 1
 
@@ -493,7 +497,7 @@ class TestSigning:
         assert key_id(await signing.sign(db, self.vault, {})) != first
         jwt.decode(before, KeySet.import_key_set({"keys": await signing.public_keys(db)}), algorithms=["ES256"])
 
-    async def test_another_secret_makes_another_key(self, db: Database, owner: asyncpg.Connection) -> None:
+    async def test_a_new_secret_makes_a_new_key(self, db: Database, owner: asyncpg.Connection) -> None:
         await signing.sign(db, self.vault, {})
         await signing.sign(db, Vault.of(b"another"), {})
         assert await owner.fetchval("SELECT count(*) FROM signing_keys") == 2
@@ -510,6 +514,6 @@ class TestSigning:
 
 
 def key_id(signed: str) -> str:
-    """Which key signed."""
+    """The id of the key that signed."""
     encoded = signed.split(".")[0]
     return str(json.loads(base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)))["kid"])

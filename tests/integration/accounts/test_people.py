@@ -1,4 +1,4 @@
-"""People on a real database: passwords, sessions, invitations, roles, and the owner who is always left."""
+"""People on a real database: passwords, sessions, invitations, roles, and the last owner."""
 
 import asyncio
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ PEPPER = b"pepper"
 
 
 def acting(caller: Caller, person: Person, role: Role) -> Caller:
-    """A member who calls."""
+    """The caller of a member."""
     return Caller(caller.tenant_id, caller.tenant, subject_of(person.id), scopes=frozenset(Scope), role=role)
 
 
@@ -53,16 +53,16 @@ class TestPasswords:
             ("ada@example.com", "easily guessed"),
         ],
     )
-    async def test_what_is_short_or_easily_guessed_is_refused(self, password: str, said: str) -> None:
+    async def test_a_short_or_easily_guessed_password_is_refused(self, password: str, said: str) -> None:
         with pytest.raises(InvalidInput, match=said) as refused:
             await passwords.require_strong(password, ("ada@example.com", "Ada"))
         assert refused.value.path == "password"
         assert password not in str(refused.value)
 
-    async def test_what_is_not_is_taken(self) -> None:
+    async def test_a_strong_password_is_accepted(self) -> None:
         await passwords.require_strong(PASSWORD, ("ada@example.com", "Ada"))
 
-    async def test_it_is_kept_as_argon2id_only(self, db: Database, owner: asyncpg.Connection) -> None:
+    async def test_a_password_is_stored_as_an_argon2id_hash_only(self, db: Database, owner: asyncpg.Connection) -> None:
         person = await people.register(db, new_email(), "Ada", PASSWORD)
         stored = await owner.fetchval("SELECT password_hash FROM people WHERE id = $1", person.id)
         assert stored.startswith("$argon2id$v=19$m=65536,t=3,p=4$")
@@ -70,13 +70,13 @@ class TestPasswords:
         assert await passwords.matches(PASSWORD, stored)
         assert not await passwords.matches(f"{PASSWORD}s", stored)
 
-    async def test_no_password_matches_nobodys(self) -> None:
+    async def test_no_password_matches_a_missing_hash(self) -> None:
         assert not await passwords.matches("the password of nobody", None)
         assert not passwords._HASHER.check_needs_rehash(passwords._NOBODYS), "else it takes longer or shorter"
 
 
 class TestSessions:
-    async def test_a_session_holds_until_it_is_ended(self, db: Database) -> None:
+    async def test_a_session_is_valid_until_it_is_ended(self, db: Database) -> None:
         person = await people.register(db, new_email(), "Ada", PASSWORD)
         issued = await people.sign_in(db, f" {person.email.upper()} ", PASSWORD, BROWSER, pepper=PEPPER)
         session = await people.session_of(db, issued.secret, pepper=PEPPER)
@@ -97,13 +97,13 @@ class TestSessions:
             said.add((str(refused.value), refused.value.code))
         assert len(said) == 1
 
-    async def test_who_has_no_password_cannot_sign_in_by_one(self, db: Database) -> None:
+    async def test_a_person_without_a_password_cannot_sign_in_with_an_empty_one(self, db: Database) -> None:
         person = await people.register(db, new_email(), "Ada", None)
         with pytest.raises(Unauthenticated):
             await people.sign_in(db, person.email, "", BROWSER, pepper=PEPPER)
 
-    async def test_what_is_kept_of_it_goes_a_month_after_its_end(self, db: Database, owner: asyncpg.Connection) -> None:
-        """With the next sign-in of the same person, and of nobody else."""
+    async def test_ended_sessions_are_deleted_after_a_month(self, db: Database, owner: asyncpg.Connection) -> None:
+        """At the next sign-in of the same person, and not of anybody else."""
         ada, grace = [await people.register(db, new_email(), "Ada", PASSWORD) for _ in range(2)]
         issued = [
             (await people.begin_session(db, person.id, BROWSER, pepper=PEPPER)).id
@@ -119,7 +119,7 @@ class TestSessions:
         assert {row["id"] for row in left} == {issued[1], issued[3], issued[4], last}
 
     @pytest.mark.parametrize("column", ["expires_at", "last_used_at"])
-    async def test_it_ends_by_itself(self, db: Database, owner: asyncpg.Connection, column: str) -> None:
+    async def test_a_session_expires(self, db: Database, owner: asyncpg.Connection, column: str) -> None:
         person = await people.register(db, new_email(), "Ada", PASSWORD)
         issued = await people.begin_session(db, person.id, BROWSER, pepper=PEPPER)
         await owner.execute(
@@ -129,7 +129,7 @@ class TestSessions:
         )
         assert await people.session_of(db, issued.secret, pepper=PEPPER) is None
 
-    async def test_use_is_noted_and_keeps_it(self, db: Database, owner: asyncpg.Connection) -> None:
+    async def test_use_of_a_session_is_recorded_and_extends_it(self, db: Database, owner: asyncpg.Connection) -> None:
         person = await people.register(db, new_email(), "Ada", PASSWORD)
         issued = await people.begin_session(db, person.id, BROWSER, pepper=PEPPER)
         await owner.execute("UPDATE sessions SET last_used_at = now() - interval '6 days' WHERE id = $1", issued.id)
@@ -137,7 +137,7 @@ class TestSessions:
         age = "SELECT now() - last_used_at < interval '1 hour' FROM sessions WHERE id = $1"
         assert await owner.fetchval(age, issued.id)
 
-    async def test_only_ones_own_are_listed_and_ended(self, db: Database) -> None:
+    async def test_only_own_sessions_are_listed_and_ended(self, db: Database) -> None:
         mine, other = [await people.register(db, new_email(), "Ada", PASSWORD) for _ in range(2)]
         kept = await people.begin_session(db, mine.id, BROWSER, pepper=PEPPER)
         theirs = await people.begin_session(db, other.id, BROWSER, pepper=PEPPER)
@@ -147,7 +147,7 @@ class TestSessions:
                 await people.end_session(db, mine.id, session_id, within=None)
         assert await people.session_of(db, theirs.secret, pepper=PEPPER) is not None
 
-    async def test_another_password_ends_the_other_sessions(self, db: Database) -> None:
+    async def test_changing_the_password_ends_the_other_sessions(self, db: Database) -> None:
         person = await people.register(db, new_email(), "Ada", PASSWORD)
         here, there = [await people.begin_session(db, person.id, BROWSER, pepper=PEPPER) for _ in range(2)]
         session = await people.session_of(db, here.secret, pepper=PEPPER)
@@ -160,7 +160,7 @@ class TestSessions:
         assert await people.session_of(db, there.secret, pepper=PEPPER) is None
         await people.sign_in(db, person.email, "orange ladder beside rivers", BROWSER, pepper=PEPPER)
 
-    async def test_none_is_begun_by_a_password_that_changes_meanwhile(
+    async def test_no_session_begins_with_a_password_that_is_changed_concurrently(
         self, db: Database, owner: asyncpg.Connection
     ) -> None:
         person = await people.register(db, new_email(), "Ada", PASSWORD)
@@ -169,7 +169,9 @@ class TestSessions:
             await beside_another_password(owner, person, begun)
         assert await people.list_sessions(db, person.id, within=None) == []
 
-    async def test_nor_is_another_password_taken_by_it(self, db: Database, owner: asyncpg.Connection) -> None:
+    async def test_a_concurrently_changed_password_cannot_be_changed_again(
+        self, db: Database, owner: asyncpg.Connection
+    ) -> None:
         person = await people.register(db, new_email(), "Ada", PASSWORD)
         issued = await people.begin_session(db, person.id, BROWSER, pepper=PEPPER)
         session = await people.session_of(db, issued.secret, pepper=PEPPER)
@@ -180,23 +182,23 @@ class TestSessions:
         assert refused.value.path == "old_password"
         assert await owner.fetchval("SELECT password_hash FROM people WHERE id = $1", person.id) == "another"
 
-    async def test_an_address_is_one_persons(self, db: Database) -> None:
+    async def test_an_address_belongs_to_one_person(self, db: Database) -> None:
         person = await people.register(db, new_email(), "Ada", PASSWORD)
         with pytest.raises(Conflict):
             await people.register(db, person.email.upper(), "Eve", PASSWORD)
 
 
 class TestInvitations:
-    async def test_one_joins_once(self, db: Database, caller: Caller) -> None:
+    async def test_a_person_joins_by_an_invitation(self, db: Database, caller: Caller) -> None:
         async with db.transaction(caller) as tx:
             issued = await members.invite(tx, "Ada@Example.com ", Role.MEMBER, pepper=PEPPER)
         assert issued.invitation.email == "ada@example.com"
         person = await joined(db, caller, Role.READER, pepper=PEPPER, email="ada@example.com")
         assert await roles(db, caller) == {person.email: Role.READER}
-        with pytest.raises(NotFound):  # A later invitation of the same address made it void.
+        with pytest.raises(NotFound):  # A later invitation to the same address made it void.
             await members.open_invitation(db, issued.secret, pepper=PEPPER)
 
-    async def test_it_is_used_once_by_whoever_is_first(self, db: Database, caller: Caller) -> None:
+    async def test_an_invitation_is_used_once(self, db: Database, caller: Caller) -> None:
         email = new_email()
         async with db.transaction(caller) as tx:
             issued = await members.invite(tx, email, Role.MEMBER, pepper=PEPPER)
@@ -209,7 +211,7 @@ class TestInvitations:
         assert all(isinstance(result, RecollectError) for result in results if result is not None)
 
     @pytest.mark.parametrize("spoilt", ["expires_at = now()", "revoked_at = now()", "accepted_at = now()"])
-    async def test_one_that_holds_no_more_says_nothing(
+    async def test_expired_revoked_used_and_unknown_invitations_look_alike(
         self, db: Database, caller: Caller, owner: asyncpg.Connection, spoilt: str
     ) -> None:
         async with db.transaction(caller) as tx:
@@ -222,7 +224,7 @@ class TestInvitations:
             said.add(str(refused.value))
         assert len(said) == 1
 
-    async def test_it_is_for_its_address_only(self, db: Database, caller: Caller) -> None:
+    async def test_an_invitation_is_valid_for_its_address_only(self, db: Database, caller: Caller) -> None:
         async with db.transaction(caller) as tx:
             issued = await members.invite(tx, new_email(), Role.OWNER, pepper=PEPPER)
         invitation = await members.open_invitation(db, issued.secret, pepper=PEPPER)
@@ -231,7 +233,7 @@ class TestInvitations:
             await members.join(db, invitation, other)
         assert await roles(db, caller) == {}
 
-    async def test_a_member_stays_what_they_are(self, db: Database, caller: Caller) -> None:
+    async def test_an_invitation_does_not_change_the_role_of_a_member(self, db: Database, caller: Caller) -> None:
         person = await joined(db, caller, Role.READER, pepper=PEPPER)
         async with db.transaction(caller) as tx:
             issued = await members.invite(tx, person.email, Role.OWNER, pepper=PEPPER)
@@ -252,7 +254,7 @@ class TestInvitations:
             (Role.OWNER, Role.ADMIN, {Role.OWNER}),
         ],
     )
-    async def test_those_that_somebody_may_not_make_any_more_are_void(
+    async def test_invitations_are_void_once_their_author_may_no_longer_make_them(
         self, db: Database, caller: Caller, was: Role, becomes: Role | None, void: set[Role]
     ) -> None:
         await joined(db, caller, Role.OWNER, pepper=PEPPER)
@@ -278,7 +280,9 @@ class TestInvitations:
                 await members.open_invitation(db, issued.secret, pepper=PEPPER)
         await members.open_invitation(db, others.secret, pepper=PEPPER)
 
-    async def test_whoever_leaves_takes_theirs_back_and_nobody_elses(self, db: Database, caller: Caller) -> None:
+    async def test_invitations_of_a_leaving_member_are_revoked_and_no_others(
+        self, db: Database, caller: Caller
+    ) -> None:
         leaving, staying = [await joined(db, caller, Role.ADMIN, pepper=PEPPER) for _ in range(2)]
         made = {}
         for person in (leaving, staying):
@@ -295,7 +299,7 @@ class TestInvitations:
         await members.open_invitation(db, made[staying].secret, pepper=PEPPER)
         assert (await roles(db, caller))[joiner.email] is Role.ADMIN, "who has joined stays"
 
-    async def test_only_an_owner_invites_owners(self, db: Database, caller: Caller) -> None:
+    async def test_only_an_owner_can_invite_owners(self, db: Database, caller: Caller) -> None:
         admin = await joined(db, caller, Role.ADMIN, pepper=PEPPER)
         async with db.transaction(acting(caller, admin, Role.ADMIN)) as tx:
             with pytest.raises(Forbidden) as refused:
@@ -308,7 +312,7 @@ class TestInvitations:
 
 
 class TestRoles:
-    async def test_the_last_owner_stays(self, db: Database, caller: Caller) -> None:
+    async def test_the_last_owner_cannot_leave_or_change_role(self, db: Database, caller: Caller) -> None:
         person = await joined(db, caller, Role.OWNER, pepper=PEPPER)
         mine = acting(caller, person, Role.OWNER)
         with pytest.raises(Conflict) as refused:
@@ -321,7 +325,7 @@ class TestRoles:
         assert await roles(db, caller) == {person.email: Role.OWNER}
 
     @pytest.mark.parametrize("remove", [True, False])
-    async def test_two_owners_who_unmake_each_other_leave_one(self, db: Database, caller: Caller, remove: bool) -> None:
+    async def test_two_owners_who_demote_each_other_leave_one(self, db: Database, caller: Caller, remove: bool) -> None:
         people_ = [await joined(db, caller, Role.OWNER, pepper=PEPPER) for _ in range(2)]
 
         async def unmake(by: Person, other: Person) -> None:
@@ -336,7 +340,7 @@ class TestRoles:
         assert results.count(None) == 1
         assert [role for role in (await roles(db, caller)).values() if role is Role.OWNER] == [Role.OWNER]
 
-    async def test_an_admin_touches_no_owner(self, db: Database, caller: Caller) -> None:
+    async def test_an_admin_cannot_change_owners(self, db: Database, caller: Caller) -> None:
         owner_, admin = [await joined(db, caller, role, pepper=PEPPER) for role in (Role.OWNER, Role.ADMIN)]
         for role in (Role.ADMIN, Role.READER):
             with pytest.raises(Forbidden):
@@ -352,7 +356,7 @@ class TestRoles:
             await members.remove_member(tx, admin.id)
         assert await roles(db, caller) == {owner_.email: Role.OWNER}
 
-    async def test_one_person_is_a_member_of_several_tenants(
+    async def test_a_person_can_be_a_member_of_several_tenants(
         self, db: Database, caller: Caller, new_tenant: NewTenant
     ) -> None:
         elsewhere = operator_caller(await new_tenant())

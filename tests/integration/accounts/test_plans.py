@@ -1,4 +1,4 @@
-"""Plans on a real database: made, changed, given to tenants, and told with each key at once."""
+"""Plans on a real database: created, changed, assigned to tenants, and applied to keys at once."""
 
 import itertools
 
@@ -23,7 +23,7 @@ _serial = itertools.count(1)
 
 @pytest.fixture
 def name() -> str:
-    """A plan's, of the test's own."""
+    """The name of a plan for the test alone."""
     return f"plan-{next(_serial)}"
 
 
@@ -32,7 +32,7 @@ async def rates_of(db: Database, secret: str) -> tuple[str, Rates]:
     return caller.plan, caller.rates
 
 
-async def test_what_is_there_from_the_start(operator: Operator) -> None:
+async def test_plans_exist_from_the_start(operator: Operator) -> None:
     there = {plan.name: plan for plan in await plans.list_plans(operator)}
     assert there["unlimited"] == Plan("unlimited")
     assert there["free"].nodes_per_graph == 10_000
@@ -41,7 +41,7 @@ async def test_what_is_there_from_the_start(operator: Operator) -> None:
         assert grown == sorted(set(grown)), limit
 
 
-async def test_a_limit_that_is_not_named_stays(operator: Operator, name: str) -> None:
+async def test_unnamed_limits_are_kept(operator: Operator, name: str) -> None:
     assert await plans.set_plan(operator, name, {}) == Plan(name)
     await plans.set_plan(operator, name, {"graphs": 3, "stored_bytes": 5_000_000_000})
     assert await plans.set_plan(operator, name, {"concurrent_calls": 1}) == Plan(
@@ -65,7 +65,7 @@ async def test_a_limit_that_is_not_named_stays(operator: Operator, name: str) ->
         ("unlimited", {"graphs": 1}, "name"),
     ],
 )
-async def test_what_no_plan_may_be(operator: Operator, named: str, limits: dict[str, int], path: str) -> None:
+async def test_an_invalid_plan_is_refused(operator: Operator, named: str, limits: dict[str, int], path: str) -> None:
     before = await plans.list_plans(operator)
     with pytest.raises(InvalidInput) as refused:
         await plans.set_plan(operator, named, limits)
@@ -74,8 +74,8 @@ async def test_what_no_plan_may_be(operator: Operator, named: str, limits: dict[
 
 
 @pytest.mark.parametrize("limit", LIMITS)
-async def test_no_limit_is_below_one(owner: asyncpg.Connection, limit: str) -> None:
-    """Whoever writes the table."""
+async def test_no_limit_can_be_below_one(owner: asyncpg.Connection, limit: str) -> None:
+    """Not even by a direct write to the table."""
     with pytest.raises(asyncpg.CheckViolationError):
         await owner.execute(f"UPDATE plans SET {limit} = 0 WHERE name = 'free'")
 
@@ -87,7 +87,7 @@ async def test_a_tenant_has_a_plan_from_the_start(operator: Operator, tenant: Te
     assert made in await tenants.list_tenants(operator, after=f"of-{name[:-1]}")
 
 
-async def test_a_plan_that_is_not_there_is_given_to_nobody(operator: Operator, tenant: Tenant) -> None:
+async def test_an_unknown_plan_cannot_be_assigned(operator: Operator, tenant: Tenant) -> None:
     with pytest.raises(NotFound, match="no plan 'none-such'"):
         await tenants.set_plan(operator, tenant.slug, "none-such")
     with pytest.raises(NotFound, match="no plan 'none-such'"):
@@ -99,7 +99,7 @@ async def test_a_plan_that_is_not_there_is_given_to_nobody(operator: Operator, t
     assert (await tenants.find_tenant(operator, tenant.slug)).plan == "unlimited"
 
 
-async def test_a_change_of_plan_is_in_force_with_the_next_call(
+async def test_a_change_of_plan_applies_to_the_next_call(
     db: Database, operator: Operator, tenant: Tenant, caller: Caller, name: str
 ) -> None:
     async with db.transaction(caller) as tx:
@@ -116,7 +116,7 @@ async def test_a_change_of_plan_is_in_force_with_the_next_call(
 @pytest.mark.parametrize(
     ("of_key", "of_plan", "told"), [(None, None, None), (4, None, 4), (None, 6, 6), (4, 6, 4), (9, 6, 6)]
 )
-async def test_a_key_has_the_smaller_of_its_own_rate_and_the_plans(
+async def test_a_key_has_the_smaller_of_its_own_and_the_plans_rate(
     db: Database,
     operator: Operator,
     tenant: Tenant,

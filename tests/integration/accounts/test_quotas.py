@@ -1,4 +1,4 @@
-"""Quotas hold exactly, whoever writes beside whom, and keep nobody from taking things away."""
+"""Quotas are exact, even with concurrent writers, and never prevent deletions."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -69,7 +69,7 @@ async def refusal(write: Awaitable[Any]) -> QuotaExceeded:
 
 
 async def state(owner: asyncpg.Connection, agent: Agent) -> list[Any]:
-    """All that a write could have left in the tenant."""
+    """Everything that a write could have changed in the tenant."""
     heads = "SELECT graph_id, revision, entities, observations, stored_bytes FROM graph_heads WHERE tenant_id = $1"
     rows = [tuple(row) for row in await owner.fetch(f"{heads} ORDER BY 1", agent.caller.tenant_id)]
     for table in ("graphs", "nodes", "node_versions", "observations", "relations", "passages", "changes"):
@@ -78,7 +78,7 @@ async def state(owner: asyncpg.Connection, agent: Agent) -> list[Any]:
 
 
 class TestNodes:
-    async def test_all_that_a_graph_has_counts_up_to_the_limit(
+    async def test_entities_facts_and_placeholders_count_up_to_the_limit(
         self, agent: Agent, limited: Limit, owner: asyncpg.Connection
     ) -> None:
         plan = await limited(nodes_per_graph=4)
@@ -107,9 +107,7 @@ class TestNodes:
         assert await state(owner, agent) == before
         assert await agent.create("b", "c") == ["b", "c"]
 
-    async def test_each_graph_has_the_limit_for_itself_and_what_is_deleted_makes_room(
-        self, agent: Agent, limited: Limit
-    ) -> None:
+    async def test_the_limit_applies_to_each_graph_and_deletions_make_room(self, agent: Agent, limited: Limit) -> None:
         await limited(nodes_per_graph=1)
         await agent.create("a")
         await replace(agent, graph="other").create("a")
@@ -118,7 +116,7 @@ class TestNodes:
         await agent.delete("a")
         await agent.create("b")
 
-    async def test_a_name_that_becomes_an_entity_is_no_other_node(self, agent: Agent, limited: Limit) -> None:
+    async def test_a_placeholder_that_becomes_an_entity_counts_once(self, agent: Agent, limited: Limit) -> None:
         await limited(nodes_per_graph=2)
         await agent.create("Ada")
         await agent.relate(("Ada", "Babbage", "knows"))
@@ -143,7 +141,7 @@ class TestTenantWide:
         await other.observe("Ada", "four")
         assert (await used(agent))["observations"] == 3
 
-    async def test_graphs_count_however_they_are_made(
+    async def test_graphs_count_however_they_are_created(
         self, agent: Agent, limited: Limit, owner: asyncpg.Connection
     ) -> None:
         await limited(graphs=2)  # One of them is `default`.
@@ -165,19 +163,19 @@ class TestTenantWide:
         third = replace(agent, graph="third")
         for write in (made(), ensured(), provided(), third.create("a")):
             assert "allows 2 graphs. There are 2, and this would add 1." in (await refusal(write)).message
-        await third.delete("what is not there")  # It touches nothing, and so makes no graph.
+        await third.delete("what is not there")  # It touches nothing, and so creates no graph.
         assert await state(owner, agent) == before
         async with agent.db.transaction(agent.caller) as tx:
             await graphs.delete_graph(tx, "second", "test")
         await third.create("a")
 
-    async def test_bytes_count_to_the_last_one_and_history_with_them(
+    async def test_stored_bytes_count_exactly_and_include_history(
         self, agent: Agent, limited: Limit, owner: asyncpg.Connection
     ) -> None:
         await agent.create(NewEntity("Ada", "person", ("likes tea",)))
         stored = (await used(agent))["stored_bytes"]
         assert stored is not None
-        twice = stored + len("x" * 100) + len("{}{}")  # An observation with neither tags nor metadata.
+        twice = stored + len("x" * 100) + len("{}{}")  # An observation without tags or metadata.
         await limited(stored_bytes=twice)
         before = await state(owner, agent)
         error = await refusal(agent.observe("Ada", "x" * 101))
@@ -193,7 +191,7 @@ class TestTenantWide:
         assert (await used(agent))["stored_bytes"] == stored
         await agent.observe("Ada", "x")
 
-    async def test_what_is_written_over_and_over_fills_nothing_beyond(self, agent: Agent, limited: Limit) -> None:
+    async def test_repeated_updates_cannot_exceed_the_limit_on_bytes(self, agent: Agent, limited: Limit) -> None:
         await agent.relate(("Ada", "Grace", "knows"))
         await limited(stored_bytes=5_000)
 
@@ -210,7 +208,7 @@ class TestTenantWide:
         await refusal(fill())
         assert 4_900 <= ((await used(agent))["stored_bytes"] or 0) <= 5_000
 
-    async def test_anothers_use_never_counts(
+    async def test_another_tenants_use_does_not_count(
         self, agent: Agent, limited: Limit, operator: Operator, new_tenant: NewTenant
     ) -> None:
         neighbour = await new_tenant()
@@ -222,7 +220,7 @@ class TestTenantWide:
                 assert "There are 1, and" in (await refusal(each.observe("Ada", "more"))).message
                 assert (await used(each))["observations"] == 1
 
-    async def test_a_confined_credential_is_told_no_figure_of_the_tenant(self, agent: Agent, limited: Limit) -> None:
+    async def test_a_confined_credential_is_not_told_the_tenants_use(self, agent: Agent, limited: Limit) -> None:
         await replace(agent, graph="closed").create(NewEntity("Ada", "person", ("one", "two", "three")))
         await agent.create("Ada")
         async with agent.db.transaction(agent.caller) as tx:
@@ -237,7 +235,7 @@ class TestTenantWide:
 
 
 async def compact(agent: Agent) -> None:
-    """Let the past go."""
+    """Delete the past."""
     async with agent.db.transaction(agent.caller) as tx:
         graph = await graphs.get_graph(tx, "default")
         await compaction.compact(tx, graph.id, before=datetime.now(UTC) + timedelta(minutes=1))
@@ -277,7 +275,7 @@ SHRINKING: dict[str, Callable[[Agent], Awaitable[Any]]] = {
 
 
 @pytest.mark.parametrize("shrinking", SHRINKING)
-async def test_beyond_the_limits_what_takes_away_goes_on(
+async def test_deletions_are_possible_beyond_the_limits(
     agent: Agent, limited: Limit, owner: asyncpg.Connection, shrinking: str
 ) -> None:
     """As after a plan was lowered."""
@@ -292,7 +290,7 @@ async def test_beyond_the_limits_what_takes_away_goes_on(
         await assert_laws(agent, whole=False)
 
 
-async def test_what_the_service_does_by_itself_goes_on(agent: Agent, limited: Limit) -> None:
+async def test_the_services_own_writes_are_not_limited(agent: Agent, limited: Limit) -> None:
     await agent.create("Ada")
     await limited(stored_bytes=1)
     itself = replace(agent, caller=worker_caller(agent.caller.tenant_id))
@@ -304,8 +302,8 @@ async def _waits_or_is_done(owner: asyncpg.Connection, task: asyncio.Task[Any]) 
     return task.done() or bool(await owner.fetchval(waits))
 
 
-class TestBesideOthers:
-    """Writers of two processes, each with a pool of its own."""
+class TestConcurrentWriters:
+    """Writers in two processes, each with its own pool."""
 
     @pytest.fixture
     async def agents(self, agent: Agent, settings: Settings) -> AsyncIterator[tuple[Agent, Agent]]:
@@ -315,14 +313,14 @@ class TestBesideOthers:
             yield replace(agent, db=dbs[0]), replace(agent, db=dbs[1])
 
     async def outcomes(self, writes: Iterable[Awaitable[Any]]) -> int:
-        """How many came through; the others were refused for the quota, and for nothing else."""
+        """The number of writes that succeeded; the others were refused for the quota, and for nothing else."""
         done = await asyncio.gather(*writes, return_exceptions=True)
         failed = [one for one in done if isinstance(one, BaseException)]
         assert all(isinstance(one, QuotaExceeded) for one in failed), failed
         return len(done) - len(failed)
 
     @pytest.mark.parametrize("quota", ["graphs", "observations", "stored_bytes"])
-    async def test_who_adds_waits_for_the_commit_of_who_added_before(
+    async def test_a_writer_waits_for_the_commit_of_an_earlier_one(
         self, agents: tuple[Agent, Agent], limited: Limit, owner: asyncpg.Connection, quota: str
     ) -> None:
         """There is room for one of two writers, and the first has written and not committed yet."""
@@ -342,7 +340,7 @@ class TestBesideOthers:
             assert not waiting.done(), "it counted without what is not committed"
         await refusal(waiting)
 
-    async def test_observations(self, agents: tuple[Agent, Agent], limited: Limit) -> None:
+    async def test_observations_do_not_exceed_the_quota(self, agents: tuple[Agent, Agent], limited: Limit) -> None:
         writers = [replace(agents[n % 2], graph=f"graph-{n}") for n in range(12)]
         for writer in writers:
             await writer.create("Ada")
@@ -351,12 +349,12 @@ class TestBesideOthers:
         assert await self.outcomes(writes) == 17
         assert (await used(agents[0]))["observations"] == 17
 
-    async def test_nodes(self, agents: tuple[Agent, Agent], limited: Limit) -> None:
+    async def test_nodes_do_not_exceed_the_quota(self, agents: tuple[Agent, Agent], limited: Limit) -> None:
         await limited(nodes_per_graph=7)
         assert await self.outcomes([agents[n % 2].create(f"entity {n}") for n in range(20)]) == 7
         assert (await agents[0].head()).entities == 7
 
-    async def test_graphs_of_the_same_names_and_of_others(
+    async def test_graphs_do_not_exceed_the_quota(
         self, agents: tuple[Agent, Agent], limited: Limit, owner: asyncpg.Connection
     ) -> None:
         await limited(graphs=5)
@@ -365,7 +363,7 @@ class TestBesideOthers:
         count = "SELECT count(*) FROM graphs WHERE tenant_id = $1"
         assert await owner.fetchval(count, agents[0].caller.tenant_id) == 5
 
-    async def test_bytes(self, agents: tuple[Agent, Agent], limited: Limit) -> None:
+    async def test_bytes_do_not_exceed_the_quota(self, agents: tuple[Agent, Agent], limited: Limit) -> None:
         writers = [replace(agents[n % 2], graph=f"graph-{n}") for n in range(8)]
         for writer in writers:
             await writer.create("Ada")
@@ -375,10 +373,10 @@ class TestBesideOthers:
         assert await self.outcomes([w.observe("Ada", f"{n}".rjust(50, "x")) for n in range(4) for w in writers]) == 10
         assert (await used(agents[0]))["stored_bytes"] == before + 10 * each
 
-    async def test_writers_that_the_plan_bounds_in_nothing_take_no_turn(
+    async def test_writers_without_a_relevant_limit_do_not_wait_for_each_other(
         self, agents: tuple[Agent, Agent], limited: Limit
     ) -> None:
-        """While another holds the turn."""
+        """Although another holds the lock."""
         await limited(graphs=9, embeddings_per_day=9)
         await agents[0].create("Ada")
         turn = Query.compile(

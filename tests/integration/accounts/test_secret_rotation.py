@@ -1,4 +1,6 @@
-"""RECOLLECT_KEY_SECRET is replaced while both hold: keys, repeats, and what is encrypted; then the old one goes."""
+"""Rotation of RECOLLECT_KEY_SECRET: keys, repeated requests and encrypted values work with both secrets, until the
+old one is removed.
+"""
 
 from collections.abc import Awaitable, Callable
 from uuid import uuid4
@@ -33,7 +35,7 @@ async def new_key(db: Database, caller: Caller, pepper: bytes) -> IssuedKey:
 
 
 async def use(db: Database, issued: IssuedKey, pepper: bytes) -> Caller:
-    """Authenticate, and do what is done beside."""
+    """Authenticate, and run the errands that this starts."""
     errands: list[Callable[[], Awaitable[None]]] = []
     caller = await identity.authenticate(
         db, issued.secret, pepper=pepper, start_task=lambda _, errand: errands.append(errand)
@@ -49,7 +51,7 @@ async def hash_of(owner: asyncpg.Connection, issued: IssuedKey) -> tuple[bytes, 
     return row["hash"], row["hashed_with"]
 
 
-async def test_a_key_is_hashed_anew_when_it_is_used_and_outlives_the_old_secret(
+async def test_a_used_key_is_rehashed_and_outlives_the_old_secret(
     db: Database, caller: Caller, owner: asyncpg.Connection
 ) -> None:
     used, unused = await new_key(db, caller, OLD), await new_key(db, caller, OLD)
@@ -62,10 +64,10 @@ async def test_a_key_is_hashed_anew_when_it_is_used_and_outlives_the_old_secret(
         await use(db, unused, NEW)
 
 
-async def test_no_other_tenants_key_is_touched(
+async def test_another_tenants_key_is_not_rehashed(
     db: Database, caller: Caller, new_tenant: NewTenant, owner: asyncpg.Connection
 ) -> None:
-    """The row is written as its own tenant's, whatever the secret it was found under."""
+    """The row is written in its own tenant, whatever the secret under which it was found."""
     mine, theirs = await new_key(db, caller, OLD), await new_key(db, operator_caller(await new_tenant()), OLD)
     before = await hash_of(owner, theirs)
     assert (await use(db, mine, BOTH)).tenant_id == caller.tenant_id
@@ -74,8 +76,8 @@ async def test_no_other_tenants_key_is_touched(
     assert other.tenant_id not in (caller.tenant_id, None)
 
 
-async def test_the_count_tells_how_many_hang_on_the_old_one(db: Database, caller: Caller, operator: Operator) -> None:
-    alone = Pepper.of(uuid4().bytes, [OLD])  # A secret of this test's own: others make keys meanwhile.
+async def test_keys_that_depend_on_the_old_secret_are_counted(db: Database, caller: Caller, operator: Operator) -> None:
+    alone = Pepper.of(uuid4().bytes, [OLD])  # A secret of this test's own, since other tests make keys meanwhile.
     key = await new_key(db, caller, OLD)
     assert (await operator_keys.count_hashed_keys(operator, pepper=alone))[0] == 0
     await use(db, key, alone)
@@ -96,7 +98,7 @@ async def test_with_one_secret_a_key_is_looked_up_once() -> None:
     assert asked[1:] == [NEW, OLD, NEW]
 
 
-async def test_what_is_hashed_anew_between_two_looks_is_found() -> None:
+async def test_a_key_rehashed_between_two_lookups_is_found() -> None:
     stored = OLD
 
     async def find(secret: bytes) -> bool | None:
@@ -108,7 +110,7 @@ async def test_what_is_hashed_anew_between_two_looks_is_found() -> None:
     assert await find_under_any_secret(BOTH, find)
 
 
-def test_what_was_encrypted_under_the_old_one_opens_and_the_new_one_encrypts() -> None:
+def test_both_secrets_decrypt_and_the_new_one_encrypts() -> None:
     old, both = Cipher.of(OLD, purpose="webhooks"), Cipher.of(BOTH, purpose="webhooks")
     assert both.decrypt(old.encrypt(b"told", bound_to="a"), bound_to="a") == b"told"
     assert Cipher.of(NEW, purpose="webhooks").decrypt(both.encrypt(b"told", bound_to="a"), bound_to="a") == b"told"
@@ -118,7 +120,9 @@ def test_what_was_encrypted_under_the_old_one_opens_and_the_new_one_encrypts() -
 
 
 async def test_a_new_signing_key_is_published_before_it_signs(db: Database, owner: asyncpg.Connection) -> None:
-    """Until verifiers can know of it, the old secret's key signs on, which the new secret alone could not open."""
+    """Until verifiers can know the new key, the key of the old secret signs, which the new secret alone could not
+    open.
+    """
     old, new = uuid4().bytes * 2, uuid4().bytes * 2
     vault = Vault.of(Pepper.of(new, [old]))
     await signing.sign(db, Vault.of(old), {"sub": "before"})
@@ -128,11 +132,11 @@ async def test_a_new_signing_key_is_published_before_it_signs(db: Database, owne
         keys = [key for key in await signing_store.list_keys(session) if key.fingerprint in vault.fingerprints]
     assert {key.fingerprint for key in keys} == vault.fingerprints, "one of each: the new one waits, published"
     assert signed.split(".")[0] == (await signing.sign(db, Vault.of(old), {"sub": "x"})).split(".")[0]
-    # Gateways of other tests publish what they find, and remember it.
+    # Gateways of other tests publish the keys that they find, and remember them.
     await owner.execute("DELETE FROM signing_keys WHERE fingerprint = ANY($1)", list(vault.fingerprints))
 
 
-async def test_a_repeat_of_a_request_is_known_under_the_old_one(
+async def test_a_repeated_request_is_recognized_under_the_old_secret(
     db: Database, caller: Caller, settings: Settings
 ) -> None:
     old = settings.model_copy(update={"key_secret": SecretStr(OLD.decode())})

@@ -1,4 +1,4 @@
-"""Usage is written down beside the calls, whatever the database does, and goes when it is old."""
+"""Usage is recorded beside the calls, despite failures of the database, and deleted after its retention."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -58,10 +58,10 @@ async def test_each_flush_adds_what_is_new(db: Database, caller: Caller, owner: 
     assert [tuple(row) for row in rows] == [(6, 3, 30)]
 
 
-async def test_what_one_tenants_rows_hold_up_comes_with_the_next_flush(
+async def test_usage_of_a_tenant_with_locked_rows_is_written_with_the_next_flush(
     settings: Settings, caller: Caller, new_tenant: NewTenant, owner: asyncpg.Connection
 ) -> None:
-    """And the others' is written down meanwhile; nothing is counted twice."""
+    """Other tenants' usage is written meanwhile, and nothing is counted twice."""
     other, tally = operator_caller(await new_tenant()), UsageTally()
     hasty = settings.model_copy(update={"lock_timeout_seconds": 0.1})
     async with Database.connect(settings.database_url, settings=hasty) as db:
@@ -79,7 +79,7 @@ async def test_what_one_tenants_rows_hold_up_comes_with_the_next_flush(
     assert tally.tenants() == []
 
 
-async def test_a_database_that_is_away_keeps_nothing_from_being_counted_later(
+async def test_usage_during_an_outage_is_counted_afterwards(
     db: Database, settings: Settings, caller: Caller, owner: asyncpg.Connection
 ) -> None:
     tally = UsageTally()
@@ -91,7 +91,7 @@ async def test_a_database_that_is_away_keeps_nothing_from_being_counted_later(
     assert await total(owner, caller) == 1
 
 
-async def test_a_database_that_is_away_is_not_waited_for_once_a_tenant(
+async def test_an_outage_is_not_waited_for_once_for_each_tenant(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tally, asked = UsageTally(), list[UUID]()
@@ -113,7 +113,7 @@ async def test_a_database_that_is_away_is_not_waited_for_once_a_tenant(
 async def test_a_commit_without_an_answer_is_not_repeated(
     db: Database, caller: Caller, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It may have come through: what is counted is counted once at most."""
+    """It may have succeeded: usage is counted at most once."""
     tally = UsageTally()
     tally.count(caller.tenant_id, "tool", "recall", CALL)
     original = Database.transaction
@@ -131,7 +131,7 @@ async def test_a_commit_without_an_answer_is_not_repeated(
     assert await total(owner, caller) == 1
 
 
-async def test_two_that_write_the_same_at_once_add_up_and_none_is_held_up_for_long(
+async def test_concurrent_flushes_of_the_same_rows_add_up_without_deadlock(
     db: Database, caller: Caller, key: IssuedKey, owner: asyncpg.Connection
 ) -> None:
     tallies = [UsageTally() for _ in range(4)]
@@ -145,7 +145,7 @@ async def test_two_that_write_the_same_at_once_add_up_and_none_is_held_up_for_lo
     assert await total(owner, caller) == 120
 
 
-async def test_a_tenant_that_was_erased_is_counted_no_more(
+async def test_usage_of_an_erased_tenant_is_dropped(
     db: Database, new_tenant: NewTenant, operator: Operator, owner: asyncpg.Connection
 ) -> None:
     tenant, tally = await new_tenant(), UsageTally()
@@ -158,7 +158,7 @@ async def test_a_tenant_that_was_erased_is_counted_no_more(
     assert await owner.fetchval(TOTAL, tenant.id) == 0
 
 
-async def test_a_tenant_that_is_erased_meanwhile_takes_its_counts_along_and_nobody_elses(
+async def test_usage_of_a_tenant_erased_during_a_flush_is_dropped_and_no_others(
     db: Database, caller: Caller, new_tenant: NewTenant, owner: asyncpg.Connection
 ) -> None:
     tenant, tally = await new_tenant(), UsageTally()
@@ -180,7 +180,7 @@ async def test_a_tenant_that_is_erased_meanwhile_takes_its_counts_along_and_nobo
     assert (await total(owner, caller), await owner.fetchval(TOTAL, tenant.id)) == (1, 0)
 
 
-async def test_passages_are_counted_as_they_are_embedded(
+async def test_embedded_passages_are_counted(
     settings: Settings, db: Database, caller: Caller, owner: asyncpg.Connection
 ) -> None:
     await Agent(db, caller).remember("tea is hot", "coffee is hot")
@@ -192,7 +192,7 @@ async def test_passages_are_counted_as_they_are_embedded(
     assert tuple(row) == ("work", "embed_passages", 1, 2)
 
 
-async def test_what_is_older_than_it_is_kept_goes_in_steps(
+async def test_usage_beyond_the_retention_is_deleted_in_steps(
     settings: Settings, db: Database, caller: Caller, new_tenant: NewTenant, owner: asyncpg.Connection
 ) -> None:
     other = operator_caller(await new_tenant())
@@ -215,7 +215,7 @@ async def test_what_is_older_than_it_is_kept_goes_in_steps(
     assert (await total(owner, caller), await total(owner, other)) == (10, 10)
 
 
-async def test_two_that_forget_at_once_take_different_rows(
+async def test_concurrent_deletions_take_different_rows(
     db: Database, caller: Caller, owner: asyncpg.Connection
 ) -> None:
     await owner.execute(

@@ -1,4 +1,4 @@
-"""What the benchmarks rest on that needs servers: when a filled graph may be measured, that nothing waits in vain."""
+"""Parts of the benchmarks that need servers: settling a filled graph, and waits that end with the worker."""
 
 import subprocess
 import sys
@@ -36,7 +36,7 @@ from tests.support.workers import remember
 
 @pytest.fixture
 def ended(tmp_path: Path) -> Server:
-    """A worker that ended by itself, with its last words."""
+    """A worker that has ended by itself, with a last line in its log."""
     command = [sys.executable, "-c", "print('out of luck')"]
     server = CommandServer("worker", command, log=tmp_path / "worker.log", environment={})
     server.start()
@@ -45,10 +45,10 @@ def ended(tmp_path: Path) -> Server:
     return server
 
 
-async def test_words_are_counted_of_all_that_is_there(
+async def test_settling_counts_the_words_of_all_memories(
     db: Database, caller: Caller, owner: asyncpg.Connection, context: WorkerContext, ended: Server
 ) -> None:
-    """Whenever the worker counted them: three more of forty are too few for it to count again."""
+    """The worker alone would not count again: three more than forty are too few."""
     counted = "SELECT memories_counted FROM graph_indexes WHERE tenant_id = $1"
     for names in (range(20), range(20, 40), range(40, 43)):
         await remember(db, caller, *(f"person {number}" for number in names))
@@ -58,7 +58,7 @@ async def test_words_are_counted_of_all_that_is_there(
     assert await owner.fetchval(counted, caller.tenant_id) == 3 * 43
 
 
-async def test_what_lacks_its_neighbours_alone_is_waited_for_as_long_as_the_worker_runs(
+async def test_settling_waits_for_windows_as_long_as_the_worker_runs(
     db: Database, caller: Caller, owner: asyncpg.Connection, context: WorkerContext, ended: Server
 ) -> None:
     await remember(db, caller, "Ada")
@@ -71,13 +71,13 @@ async def test_what_lacks_its_neighbours_alone_is_waited_for_as_long_as_the_work
 
 
 class Impatient(Console):
-    """A console on which nothing is told a second time: the time is up then."""
+    """A console that raises an error at its first line: then the time is up."""
 
     def print(self, *objects: object, **options: object) -> None:
         raise TimeoutError(*objects)
 
 
-async def test_imports_that_were_measured_are_there_when_the_time_is_up(
+async def test_imports_measured_before_a_timeout_are_reported(
     settings: Settings, ended: Server, tmp_path: Path
 ) -> None:
     rows: list[MeasuredTransfer] = []
@@ -111,12 +111,12 @@ async def test_the_wait_for_vectors_ends_with_the_worker(
             await fairness._until_embedded(many, connection, ended)
 
 
-async def test_statements_that_are_sent_together_are_one_round_trip(settings: Settings, servers_dir: Path) -> None:
+async def test_statements_sent_together_are_one_round_trip(settings: Settings, servers_dir: Path) -> None:
     folder = servers_dir / "counted"
     folder.mkdir()
     async with counted_round_trips(folder, settings.database_url) as trips:
         connection = await asyncpg.connect(trips.url(APP_LOGIN))
-        await connection.fetchval("SELECT 1")  # prepared from now on
+        await connection.fetchval("SELECT 1")  # It is prepared from here on.
         before = trips.count
         await connection.execute("BEGIN; SELECT 1")
         assert await connection.fetchval("SELECT 1") == 1
@@ -126,7 +126,7 @@ async def test_statements_that_are_sent_together_are_one_round_trip(settings: Se
         await connection.close()
 
 
-async def test_a_login_s_sessions_are_told_from_the_others_also_when_they_have_ended(
+async def test_processor_time_of_a_login_includes_ended_sessions_and_no_other_logins(
     postgres: LocalPostgres, owner_url: str
 ) -> None:
     assert postgres.pid is not None
@@ -140,7 +140,7 @@ async def test_a_login_s_sessions_are_told_from_the_others_also_when_they_have_e
     assert nobodys.seconds() == 0
 
 
-def test_a_process_that_ended_since_it_was_listed_costs_nothing() -> None:
+def test_a_process_that_has_ended_counts_zero_seconds() -> None:
     child = subprocess.Popen([sys.executable, "-c", ""])
     listed = psutil.Process(child.pid)
     child.wait()

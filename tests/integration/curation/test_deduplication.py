@@ -1,4 +1,6 @@
-"""Passes over duplicates: in steps as in one, each entity again only when it changed, each merge undone alone."""
+"""Deduplication passes: the result does not depend on the steps, only changed entities are compared again, and each
+merge can be undone alone.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -51,15 +53,15 @@ async def agent(db: Database, caller: Caller) -> AsyncIterator[Agent]:
         await assert_laws(agent)
 
 
-async def settle(agent: Agent, **dedup: Any) -> None:
-    """Make the graph, with what it asks for, and its entities."""
+async def create_companies(agent: Agent, **dedup: Any) -> None:
+    """Create the graph, with its configuration, and its entities."""
     async with agent.db.transaction(agent.caller) as tx:
         await graphs.create_graph(tx, NewGraph("companies", metadata={"dedup": {"threshold": 0.8, **dedup}}))
     await agent.create(*ALIKE)
 
 
 async def configure(owner: asyncpg.Connection, agent: Agent, threshold: float) -> None:
-    """Ask for another threshold in the metadata, without a revision: the laws know none of a configuration."""
+    """Set another threshold in the metadata, without a revision, which `assert_laws` allows for a configuration."""
     await owner.execute(
         "UPDATE graphs SET metadata = jsonb_set(metadata, '{dedup,threshold}', to_jsonb($2::float)) "
         "WHERE tenant_id = $1",
@@ -83,7 +85,7 @@ async def graph_id(agent: Agent) -> UUID:
 async def run(
     agent: Agent, limit: int = 5_000, *, asked: RequestedPass | None = None, cursor: PassCursor | None = None
 ) -> list[DedupStep]:
-    """A pass from end to end, or from a cursor on."""
+    """A whole pass, or the rest of one from a cursor."""
     steps = list[DedupStep]()
     while not steps or cursor is not None:
         steps.append(await step(agent, cursor, limit, asked))
@@ -108,8 +110,8 @@ def compared(steps: list[DedupStep]) -> int:
 
 
 @pytest.mark.parametrize("limit", [1, 2, 5_000])
-async def test_a_pass_proposes_what_is_alike_however_small_its_steps(agent: Agent, limit: int) -> None:
-    await settle(agent, mode="propose")
+async def test_a_pass_proposes_duplicates_for_any_size_of_steps(agent: Agent, limit: int) -> None:
+    await create_companies(agent, mode="propose")
     steps = await run(agent, limit)
     assert compared(steps) == len(ALIKE)
     assert all(step.compared <= limit for step in steps)
@@ -118,8 +120,8 @@ async def test_a_pass_proposes_what_is_alike_however_small_its_steps(agent: Agen
     assert (await agent.head()).revision == 1, "proposals are no change of the graph"
 
 
-async def test_only_what_changed_is_compared_again(agent: Agent) -> None:
-    await settle(agent, mode="propose")
+async def test_only_changed_entities_are_compared_again(agent: Agent) -> None:
+    await create_companies(agent, mode="propose")
     await run(agent)
     assert compared(await run(agent)) == 0
     await agent.observe("Bolts Ltd", "sells nuts", "sells screws", "is in Bergen")
@@ -133,8 +135,8 @@ async def test_only_what_changed_is_compared_again(agent: Agent) -> None:
     assert await proposed(agent) == pairs(*ACME) | pairs(*BOLT)
 
 
-async def test_what_changes_during_a_pass_is_the_next_ones(agent: Agent) -> None:
-    await settle(agent, mode="propose")
+async def test_an_entity_changed_during_a_pass_is_compared_in_the_next(agent: Agent) -> None:
+    await create_companies(agent, mode="propose")
     first = await step(agent, None, 1)
     await agent.observe("Ada", "rides")
     cursor = first.cursor
@@ -143,8 +145,8 @@ async def test_what_changes_during_a_pass_is_the_next_ones(agent: Agent) -> None
     assert compared(await run(agent)) == 1
 
 
-async def test_alike_entities_are_related_where_asked(agent: Agent) -> None:
-    await settle(agent, mode="propose", similar_to=True)
+async def test_duplicates_are_related_if_similar_to_is_configured(agent: Agent) -> None:
+    await create_companies(agent, mode="propose", similar_to=True)
     await run(agent)
     assert sorted(triples(await agent.read())) == [
         ("ACME INC", "Acme Inc", "SIMILAR_TO"),
@@ -158,8 +160,10 @@ async def test_alike_entities_are_related_where_asked(agent: Agent) -> None:
     assert (await agent.head()).revision == revision
 
 
-async def test_what_goes_while_it_is_compared_is_not_proposed(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
-    await settle(agent, mode="propose", similar_to=True)
+async def test_an_entity_deleted_during_comparison_is_not_proposed(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await create_companies(agent, mode="propose", similar_to=True)
     compare = computing.compute
 
     async def deleted_meanwhile(tenant_id: UUID, slices: Slices[Any], **bounds: Any) -> Any:
@@ -173,8 +177,8 @@ async def test_what_goes_while_it_is_compared_is_not_proposed(agent: Agent, monk
 
 
 @pytest.mark.parametrize("status", ["outdated", "archived"])
-async def test_what_was_let_go_is_compared_with_nothing(agent: Agent, status: str) -> None:
-    await settle(agent, mode="propose")
+async def test_inactive_entities_are_not_compared(agent: Agent, status: str) -> None:
+    await create_companies(agent, mode="propose")
     await run(agent)
     await agent.let_go("Acme Inc", status)
     assert await proposed(agent) == pairs(*ACME[1:]) | pairs(*BOLT)
@@ -189,10 +193,10 @@ async def test_what_was_let_go_is_compared_with_nothing(agent: Agent, status: st
     assert "makes anvils" in await agent.recalled("makes anvils")
 
 
-async def test_what_is_let_go_while_it_is_compared_is_not_proposed(
+async def test_an_entity_that_becomes_inactive_during_comparison_is_not_proposed(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await settle(agent, mode="propose", similar_to=True)
+    await create_companies(agent, mode="propose", similar_to=True)
     compare = computing.compute
 
     async def let_go_meanwhile(tenant_id: UUID, slices: Slices[Any], **bounds: Any) -> Any:
@@ -208,8 +212,8 @@ async def test_what_is_let_go_while_it_is_compared_is_not_proposed(
 
 
 @pytest.mark.parametrize("limit", [1, 5_000])
-async def test_merging_leaves_the_oldest_of_each_group(agent: Agent, limit: int) -> None:
-    await settle(agent, mode="merge")
+async def test_a_merge_keeps_the_oldest_of_each_group(agent: Agent, limit: int) -> None:
+    await create_companies(agent, mode="merge")
     steps = await run(agent, limit)
     assert sum(step.merged for step in steps) == 3
     assert sorted(names(await agent.read())) == ["Acme Inc", "Acme Inc!", "Ada", "Bolt Ltd"]
@@ -217,8 +221,8 @@ async def test_merging_leaves_the_oldest_of_each_group(agent: Agent, limit: int)
     assert compared(await run(agent)) == 2, "those that took others over"
 
 
-async def test_each_merge_is_undone_alone(agent: Agent) -> None:
-    await settle(agent, mode="merge")
+async def test_each_merge_can_be_undone_alone(agent: Agent) -> None:
+    await create_companies(agent, mode="merge")
     await run(agent)
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         changes, _ = await graphs.recent_changes(tx, "companies", since=1, limit=10)
@@ -229,18 +233,20 @@ async def test_each_merge_is_undone_alone(agent: Agent) -> None:
     assert sorted(names(await agent.read())) == ["Acme Inc", "Acme Inc!", "Ada", *BOLT]
 
 
-async def test_more_groups_than_one_step_merges(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_groups_beyond_the_limit_are_merged_in_further_steps(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(deduplication, "MAX_MERGED", 1)
-    await settle(agent, mode="merge")
+    await create_companies(agent, mode="merge")
     steps = await run(agent)
     assert [step.merged for step in steps if step.merged] == [2, 1]
 
 
 @pytest.mark.parametrize("limit", [3, 5_000])
-async def test_more_groups_than_one_step_merges_where_every_entity_is_compared(
+async def test_groups_beyond_the_limit_are_merged_after_all_entities_were_compared(
     agent: Agent, monkeypatch: pytest.MonkeyPatch, limit: int
 ) -> None:
-    await settle(agent)
+    await create_companies(agent)
     await agent.create(*(NewEntity(name, "city", ("lies here",)) for name in ("Oslo A", "Oslo B", "Rome A", "Rome B")))
     await run(agent, asked=RequestedPass("propose", 0.3))
     monkeypatch.setattr(deduplication, "MAX_MERGED", 1)
@@ -251,15 +257,15 @@ async def test_more_groups_than_one_step_merges_where_every_entity_is_compared(
     assert await proposed(agent) == set()
 
 
-async def test_passes_at_once_merge_once(agent: Agent) -> None:
-    await settle(agent, mode="merge")
+async def test_concurrent_passes_merge_each_group_once(agent: Agent) -> None:
+    await create_companies(agent, mode="merge")
     passes = await asyncio.gather(*(run(agent) for _ in range(5)))
     assert sum(one.merged for steps in passes for one in steps) == 3
     assert sorted(names(await agent.read())) == ["Acme Inc", "Acme Inc!", "Ada", "Bolt Ltd"]
 
 
-async def test_a_step_that_fails_leaves_its_work_to_be_done(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
-    await settle(agent, mode="merge")
+async def test_a_failed_step_is_repeated(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    await create_companies(agent, mode="merge")
 
     async def fail(*_: Any) -> None:
         raise RuntimeError("killed")
@@ -272,8 +278,8 @@ async def test_a_step_that_fails_leaves_its_work_to_be_done(agent: Agent, monkey
     assert sum(one.merged for one in await run(agent)) == 3
 
 
-async def test_nothing_is_done_where_nobody_asked(agent: Agent) -> None:
-    await settle(agent)
+async def test_a_graph_without_configuration_is_not_deduplicated(agent: Agent) -> None:
+    await create_companies(agent)
     assert await run(agent) == [DedupStep(0, 0, 0, None)]
 
 
@@ -289,7 +295,7 @@ async def test_nothing_is_done_where_nobody_asked(agent: Agent) -> None:
         ({"mode": "merge", "every_hours": 1e9}, ".every_hours"),
     ],
 )
-async def test_a_configuration_that_cannot_be_read_is_told(agent: Agent, dedup: Any, path: str) -> None:
+async def test_an_invalid_configuration_is_reported(agent: Agent, dedup: Any, path: str) -> None:
     async with agent.db.transaction(agent.caller) as tx:
         await graphs.create_graph(tx, NewGraph("companies", metadata={"dedup": dedup}))
     with pytest.raises(InvalidInput) as refused:
@@ -300,13 +306,13 @@ async def test_a_configuration_that_cannot_be_read_is_told(agent: Agent, dedup: 
         assert await deduplication.graphs_with_deduplication_due(tx) == []
 
 
-def test_what_a_configuration_leaves_out() -> None:
+def test_a_configuration_has_defaults() -> None:
     assert deduplication.deduplication_of({"dedup": {"mode": "propose"}}) == Deduplication("propose", 0.9, 24, False)
     assert deduplication.deduplication_of({"for": "anything else"}) == Deduplication()
 
 
-async def test_a_graph_is_due_as_often_as_it_asks(agent: Agent, owner: asyncpg.Connection) -> None:
-    await settle(agent, mode="propose", every_hours=2)
+async def test_a_graph_is_due_as_often_as_configured(agent: Agent, owner: asyncpg.Connection) -> None:
+    await create_companies(agent, mode="propose", every_hours=2)
 
     async def due() -> bool:
         tenants = await deduplication.tenants_with_deduplication_due(agent.db)
@@ -328,47 +334,47 @@ async def test_a_graph_is_due_as_often_as_it_asks(agent: Agent, owner: asyncpg.C
         assert await due() is expected
 
 
-async def test_a_large_graph_is_answered_from_what_a_pass_proposed(
+async def test_duplicates_of_a_large_graph_are_those_proposed_by_a_pass(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(duplicates, "MAX_COMPARED", 3)
-    await settle(agent, mode="propose")
+    await create_companies(agent, mode="propose")
     with pytest.raises(TooLarge, match="dedup"):
-        await found(agent)
+        await found_groups(agent)
     await run(agent)
-    assert await found(agent) == [ACME, BOLT]
+    assert await found_groups(agent) == [ACME, BOLT]
     await amend(agent, ACME[0], status="archived")
     await amend(agent, BOLT[1], kind="other")
-    assert await found(agent) == [ACME[1:]], "none is alike with what is in use no longer, or of another type"
+    assert await found_groups(agent) == [ACME[1:]], "none is alike with what is in use no longer, or of another type"
 
 
-async def found(agent: Agent, threshold: float = 0.8, as_of: str | None = None) -> list[list[str]]:
+async def found_groups(agent: Agent, threshold: float = 0.8, as_of: str | None = None) -> list[list[str]]:
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         return await found_duplicates(await graphs.view(tx, "companies", as_of), threshold=threshold)
 
 
 @pytest.mark.parametrize(("mode", "left"), [("propose", [[ACME[0], ACME[2]]]), ("merge", [])])
-async def test_a_large_graph_is_not_answered_from_passes_that_looked_for_what_is_more_alike(
+async def test_a_large_graph_needs_a_pass_with_a_threshold_that_is_low_enough(
     agent: Agent, monkeypatch: pytest.MonkeyPatch, mode: Mode, left: list[list[str]]
 ) -> None:
     monkeypatch.setattr(duplicates, "MAX_COMPARED", 3)
-    await settle(agent)
+    await create_companies(agent)
     await run(agent, asked=RequestedPass("propose", 0.3))
-    assert await found(agent) == [ACME, BOLT]
-    assert await found(agent, 0.1) == [[*ACME, *BOLT]], "of one type, nothing is less alike than 0.3"
+    assert await found_groups(agent) == [ACME, BOLT]
+    assert await found_groups(agent, 0.1) == [[*ACME, *BOLT]], "of one type, nothing is less alike than 0.3"
     begun = await step(agent, None, 1, RequestedPass(mode, 0.88))
     with pytest.raises(TooLarge, match='"threshold": 0\\.8'):
-        await found(agent)
+        await found_groups(agent)
     await run(agent, asked=RequestedPass(mode, 0.88), cursor=begun.cursor)
     with pytest.raises(TooLarge):
-        await found(agent)
-    assert await found(agent, 0.88) == left
+        await found_groups(agent)
+    assert await found_groups(agent, 0.88) == left
     await run(agent, asked=RequestedPass("propose", 0.8))
-    assert [group[0] for group in await found(agent)] == [ACME[0], BOLT[0]]
+    assert [group[0] for group in await found_groups(agent)] == [ACME[0], BOLT[0]]
 
 
-async def test_what_a_call_looked_for_leaves_the_configured_pass_its_work(agent: Agent) -> None:
-    await settle(agent, mode="propose")
+async def test_a_requested_pass_does_not_replace_the_configured_one(agent: Agent) -> None:
+    await create_companies(agent, mode="propose")
     await run(agent)
     await run(agent, asked=RequestedPass("propose", 0.88))
     assert await proposed(agent) == pairs(ACME[0], ACME[2])
@@ -378,38 +384,36 @@ async def test_what_a_call_looked_for_leaves_the_configured_pass_its_work(agent:
     assert compared(await run(agent)) == 0, "all that is as alike is proposed"
 
 
-async def test_a_lower_threshold_is_for_the_entities_that_are_there_too(
+async def test_a_lowered_threshold_applies_to_existing_entities(
     agent: Agent, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(duplicates, "MAX_COMPARED", 3)
-    await settle(agent, mode="propose", threshold=0.88)
+    await create_companies(agent, mode="propose", threshold=0.88)
     await run(agent)
     await configure(owner, agent, 0.8)
     assert compared(await run(agent)) == len(ALIKE)
     assert await proposed(agent) == pairs(*ACME) | pairs(*BOLT)
     await configure(owner, agent, 0.88)
     assert compared(await run(agent)) == 0
-    assert await found(agent) == [ACME, BOLT], "nothing was taken back"
+    assert await found_groups(agent) == [ACME, BOLT], "nothing was taken back"
     await agent.observe("Ada", "rides")
     assert compared(await run(agent)) == 1
     with pytest.raises(TooLarge):
-        await found(agent)
+        await found_groups(agent)
     await configure(owner, agent, 0.8)
     assert compared(await run(agent)) == len(ALIKE)
 
 
-async def test_what_was_proposed_is_merged_where_that_is_asked_for_later(agent: Agent) -> None:
-    await settle(agent, mode="merge")
+async def test_earlier_proposals_are_merged_by_a_later_merging_pass(agent: Agent) -> None:
+    await create_companies(agent, mode="merge")
     await run(agent, asked=RequestedPass("propose", 0.5))
     assert sum(step.merged for step in await run(agent)) == 3
     await run(agent)
     assert compared(await run(agent)) == 0, "what is less alike stays"
 
 
-async def test_a_threshold_that_is_lowered_during_a_pass_is_the_next_ones(
-    agent: Agent, owner: asyncpg.Connection
-) -> None:
-    await settle(agent, mode="propose", threshold=0.88)
+async def test_a_threshold_lowered_during_a_pass_applies_from_the_next(agent: Agent, owner: asyncpg.Connection) -> None:
+    await create_companies(agent, mode="propose", threshold=0.88)
     begun = await step(agent, None, 5)
     await configure(owner, agent, 0.8)
     await run(agent, cursor=begun.cursor)
@@ -417,30 +421,30 @@ async def test_a_threshold_that_is_lowered_during_a_pass_is_the_next_ones(
     assert await proposed(agent) == pairs(*ACME) | pairs(*BOLT)
 
 
-async def test_a_graph_whose_threshold_nobody_kept_is_compared_again(agent: Agent, owner: asyncpg.Connection) -> None:
-    await settle(agent, mode="propose")
+async def test_a_graph_without_a_recorded_threshold_is_compared_again(agent: Agent, owner: asyncpg.Connection) -> None:
+    await create_companies(agent, mode="propose")
     await run(agent)
     await owner.execute("UPDATE deduplications SET threshold = NULL WHERE tenant_id = $1", agent.caller.tenant_id)
     assert compared(await run(agent)) == len(ALIKE)
     assert compared(await run(agent)) == 0
 
 
-async def test_the_oldest_of_a_large_graph_comes_first_whenever_it_was_imported(
+async def test_groups_of_a_large_graph_are_ordered_by_age_of_entities(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await settle(agent, mode="propose")
+    await create_companies(agent, mode="propose")
     async with agent.writing() as (tx, revision):
         fields = NodeFields(name="Bolt Ltd.", kind="company")
         await nodes.create_nodes(tx, revision, [fields], began=[datetime(2020, 1, 1, tzinfo=UTC)])
         await observations.add_observations(tx, revision, [NewObservation("Bolt Ltd.", "makes bolts")])
     await run(agent)
 
-    small = await found(agent)
+    small = await found_groups(agent)
     assert small == [["Bolt Ltd.", *BOLT], ACME]
     monkeypatch.setattr(duplicates, "MAX_COMPARED", 3)
-    assert await found(agent) == small
+    assert await found_groups(agent) == small
     with pytest.raises(TooLarge, match="leave it out") as refused:
-        await found(agent, as_of="2")
+        await found_groups(agent, as_of="2")
     assert refused.value.path == "as_of"
 
 
@@ -451,9 +455,9 @@ async def amend(agent: Agent, name: str, **fields: Any) -> None:
         await nodes.rewrite(tx, revision, [Rewrite(head, replace(head.fields, **fields))])
 
 
-async def test_too_many_of_one_type_are_refused(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_too_many_entities_of_one_type_are_refused(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deduplication, "MAX_HELD", 2)
-    await settle(agent, mode="propose")
+    await create_companies(agent, mode="propose")
     with pytest.raises(TooLarge):
         await run(agent)
     await amend(agent, ACME[0], status="archived")

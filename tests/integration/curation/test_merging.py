@@ -1,4 +1,4 @@
-"""Several entities become one, and nothing that was known of any of them is lost."""
+"""A merge makes one entity of several, and loses nothing that was known of any of them."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -38,18 +38,18 @@ async def agent(db: Database, caller: Caller) -> AsyncIterator[Agent]:
         await assert_laws(agent)
 
 
-async def under(agent: Agent, name: str, parent: str | None) -> None:
+async def set_parent(agent: Agent, name: str, parent: str | None) -> None:
     async with agent.writing() as (tx, revision):
         await hierarchy.set_parent(tx, revision, name, parent)
 
 
-async def below(agent: Agent, name: str) -> list[tuple[str, str | None]]:
+async def descendants(agent: Agent, name: str) -> list[tuple[str, str | None]]:
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         page = await hierarchy.get_descendants(await graphs.view(tx, agent.graph), name, PageRequest())
     return [(entity.name, entity.parent) for entity in page.entities]
 
 
-async def test_what_is_left_is_everything_that_was_known(agent: Agent) -> None:
+async def test_a_merged_entity_has_everything_of_its_sources(agent: Agent) -> None:
     await agent.create(NewEntity("A. Lovelace", None, ("writes programs", "is a countess"), ("Math",), 2))
     await agent.create(NewEntity("Ada", "person", ("writes programs", "likes tea"), ("math", "poetry"), 7.5))
     before = {entity.name: entity for entity in (await agent.read()).entities}
@@ -64,7 +64,7 @@ async def test_what_is_left_is_everything_that_was_known(agent: Agent) -> None:
     assert (await agent.head()).entities == 1
 
 
-async def test_texts_of_their_own_and_metadata_are_kept(agent: Agent) -> None:
+async def test_contents_and_metadata_are_kept(agent: Agent) -> None:
     fields = [
         NodeFields(name="Ada", metadata={"born": 1815}),
         NodeFields(name="Countess", content="wrote programs", summary="in short", metadata={"born": 0, "died": 1852}),
@@ -81,7 +81,7 @@ async def test_texts_of_their_own_and_metadata_are_kept(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("kept", ["Guest", "Ada"])
-async def test_what_lasts_is_not_lost_with_what_ends(agent: Agent, kept: str) -> None:
+async def test_observations_without_expiry_survive_a_merge_with_an_expiring_entity(agent: Agent, kept: str) -> None:
     await agent.create(NewEntity("Ada", "person", ("writes programs", "drinks tea")))
     async with agent.writing() as (tx, revision):
         soon = revision.at + timedelta(days=1)
@@ -103,7 +103,7 @@ async def test_what_lasts_is_not_lost_with_what_ends(agent: Agent, kept: str) ->
 
 @pytest.mark.parametrize("kept", ["Ada", "Bea"])
 @pytest.mark.parametrize("days", [2, None])
-async def test_what_both_say_lasts_as_long_as_it_does_by_either(agent: Agent, kept: str, days: int | None) -> None:
+async def test_a_common_observation_expires_at_the_later_time(agent: Agent, kept: str, days: int | None) -> None:
     await agent.create(NewEntity("Ada", "person"), NewEntity("Bea", "person"))
     async with agent.writing() as (tx, revision):
         soon = revision.at + timedelta(days=1)
@@ -121,9 +121,7 @@ async def test_what_both_say_lasts_as_long_as_it_does_by_either(agent: Agent, ke
 
 @pytest.mark.parametrize("kept", ["Ada", "Bea"])
 @pytest.mark.parametrize("status", ["outdated", "archived"])
-async def test_what_was_let_go_hides_nothing_that_is_current_and_does_not_come_back(
-    agent: Agent, status: str, kept: str
-) -> None:
+async def test_content_of_an_inactive_source_becomes_outdated(agent: Agent, status: str, kept: str) -> None:
     await agent.create(NewEntity("Ada", "person", ("writes programs",), content="tunes the engine"))
     await agent.create(NewEntity("Bea", "person", ("grows roses",)))
     await agent.let_go("Ada", status)
@@ -148,7 +146,7 @@ async def test_what_was_let_go_hides_nothing_that_is_current_and_does_not_come_b
     }
 
 
-async def test_what_ends_with_an_entity_that_was_let_go_is_outdated_and_ends(agent: Agent) -> None:
+async def test_observations_of_an_expiring_inactive_source_become_outdated_and_expire(agent: Agent) -> None:
     await agent.create(NewEntity("Ada", "person", ("writes programs",)))
     async with agent.writing() as (tx, revision):
         soon = revision.at + timedelta(days=1)
@@ -164,7 +162,7 @@ async def test_what_ends_with_an_entity_that_was_let_go_is_outdated_and_ends(age
     }
 
 
-async def test_what_was_let_go_is_as_it_was_when_the_merge_is_undone(agent: Agent) -> None:
+async def test_undoing_a_merge_restores_an_inactive_source(agent: Agent) -> None:
     await agent.create(NewEntity("Ada", "person", ("writes programs",), content="tunes the engine"))
     await agent.create(NewEntity("Bea", "person", ("grows roses",)))
     await agent.let_go("Ada", "outdated")
@@ -180,7 +178,7 @@ async def test_what_was_let_go_is_as_it_was_when_the_merge_is_undone(agent: Agen
     assert await agent.recalled("writes programs") == []
 
 
-async def test_an_entity_of_others_that_were_let_go_is_as_the_one_that_stays(agent: Agent) -> None:
+async def test_a_merge_of_inactive_entities_has_the_status_of_the_kept_one(agent: Agent) -> None:
     await agent.create(NewEntity("Ada", "person", ("writes programs",)), NewEntity("Bea", "person", ("grows roses",)))
     await agent.let_go("Ada", "outdated")
     await agent.let_go("Bea", "archived")
@@ -188,7 +186,7 @@ async def test_an_entity_of_others_that_were_let_go_is_as_the_one_that_stays(age
     assert (merged.entity.status, merged.entity.observations) == ("archived", ("grows roses",))
 
 
-async def test_relations_are_redirected_once_and_none_to_itself(agent: Agent) -> None:
+async def test_relations_are_redirected_without_duplicates_or_loops(agent: Agent) -> None:
     await agent.create("Ada", "Countess", "Babbage")
     await agent.relate(
         ("Countess", "Babbage", "knows"),
@@ -211,14 +209,14 @@ async def test_relations_are_redirected_once_and_none_to_itself(agent: Agent) ->
     assert (await agent.head()).placeholders == 1
 
 
-async def test_relations_of_several_that_become_one_are_redirected_once(agent: Agent) -> None:
+async def test_relations_that_become_equal_are_redirected_once(agent: Agent) -> None:
     await agent.create("Ada", "Countess", "A.L.", "Babbage")
     await agent.relate(("Countess", "Babbage", "knows"), ("A.L.", "Babbage", "knows"), ("A.L.", "Countess", "is"))
     merged = await agent.merge(["Ada", "Countess", "A.L."])
     assert (merged.redirected_relations, merged.duplicate_relations, merged.self_loops) == (1, 1, 1)
 
 
-async def test_an_entity_that_is_not_listed_is_not_swallowed(agent: Agent) -> None:
+async def test_the_name_of_an_entity_that_is_not_merged_is_refused(agent: Agent) -> None:
     await agent.create("Ada", "Countess")
     await agent.create(NewEntity("Innocent", "person", ("likes tea",)))
     before = (await agent.read(), await agent.head())
@@ -230,7 +228,7 @@ async def test_an_entity_that_is_not_listed_is_not_swallowed(agent: Agent) -> No
     assert (merged.entity.id, merged.entity.observations) == (before[0].entities[2].id, ("likes tea",))
 
 
-async def test_one_name_is_too_few_whatever_the_target(agent: Agent) -> None:
+async def test_a_merge_needs_two_names(agent: Agent) -> None:
     await agent.create("Ada", "Countess")
     for target in (None, "Ada", "Countess", "Lovelace"):
         with pytest.raises(InvalidInput) as refused:
@@ -238,7 +236,7 @@ async def test_one_name_is_too_few_whatever_the_target(agent: Agent) -> None:
         assert refused.value.path == "entityNames"
 
 
-async def test_a_redirected_relation_is_as_old_as_it_was(agent: Agent) -> None:
+async def test_a_redirected_relation_keeps_its_creation_time(agent: Agent) -> None:
     await agent.create("Ada", "Countess", "Babbage")
     await agent.relate(("Countess", "Babbage", "knows"))
     (before,) = (await agent.read()).relations
@@ -247,7 +245,7 @@ async def test_a_redirected_relation_is_as_old_as_it_was(agent: Agent) -> None:
     assert ((after.source, after.created_at), before.source) == (("Ada", before.created_at), "Countess")
 
 
-async def test_a_merged_entity_keeps_its_history_and_its_id_is_found_in_it(agent: Agent) -> None:
+async def test_a_merged_entity_keeps_its_history(agent: Agent) -> None:
     await agent.create("Ada", "Countess")
     countess = (await agent.open("Countess")).entities[0].id
     await agent.merge(["Ada", "Countess"])
@@ -259,26 +257,26 @@ async def test_a_merged_entity_keeps_its_history_and_its_id_is_found_in_it(agent
             await lineages.get_node(GraphView(tx, graph), countess)
 
 
-async def test_children_stay_below_what_is_left(agent: Agent) -> None:
+async def test_children_are_moved_to_the_merged_entity(agent: Agent) -> None:
     await agent.create("top", "Ada", "Countess", "child", "grandchild")
     for name, parent in (("Countess", "top"), ("child", "Countess"), ("grandchild", "child")):
-        await under(agent, name, parent)
+        await set_parent(agent, name, parent)
     await agent.merge(["Ada", "Countess"])
-    assert await below(agent, "Ada") == [("child", "Ada"), ("grandchild", "child")]
+    assert await descendants(agent, "Ada") == [("child", "Ada"), ("grandchild", "child")]
 
 
 @pytest.mark.parametrize("kept", ["top", "middle", "bottom"])
-async def test_a_line_that_becomes_one_closes_no_cycle(agent: Agent, kept: str) -> None:
+async def test_merging_ancestors_with_descendants_makes_no_cycle(agent: Agent, kept: str) -> None:
     await agent.create("root", "top", "middle", "between", "bottom", "leaf")
     line = ["root", "top", "middle", "between", "bottom", "leaf"]
     for parent, name in pairwise(line):
-        await under(agent, name, parent)
+        await set_parent(agent, name, parent)
     others = [name for name in ("top", "middle", "bottom") if name != kept]
     await agent.merge([kept, *others])
-    assert sorted(await below(agent, "root")) == sorted([(kept, "root"), ("between", kept), ("leaf", kept)])
+    assert sorted(await descendants(agent, "root")) == sorted([(kept, "root"), ("between", kept), ("leaf", kept)])
 
 
-async def test_three_become_one_under_a_name_of_their_own(agent: Agent) -> None:
+async def test_entities_can_be_merged_under_a_new_name(agent: Agent) -> None:
     await agent.create(*(NewEntity(name, "person", (f"was called {name}",)) for name in ("Ada", "Countess", "A.L.")))
     await agent.merge(["Ada", "Countess", "A.L."], "Ada Lovelace")
     assert names(await agent.read()) == ["Ada Lovelace"]
@@ -286,7 +284,7 @@ async def test_three_become_one_under_a_name_of_their_own(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("target", ["Countess", "Ada"])
-async def test_the_target_may_be_any_of_them(agent: Agent, target: str) -> None:
+async def test_the_target_may_be_any_of_the_merged_entities(agent: Agent, target: str) -> None:
     await agent.create("Ada", "Countess", "A.L.")
     await agent.merge(["Ada", "Countess"], target)
     assert sorted(names(await agent.read())) == sorted(["A.L.", target])
@@ -294,7 +292,7 @@ async def test_the_target_may_be_any_of_them(agent: Agent, target: str) -> None:
     assert names(await agent.read()) == ["A.L."]
 
 
-async def test_a_placeholder_gives_its_name_and_its_relations_away(agent: Agent) -> None:
+async def test_a_placeholder_gives_its_name_and_relations_to_the_merged_entity(agent: Agent) -> None:
     await agent.create("Ada", "Countess", "Babbage")
     await agent.relate(("Babbage", "Ada Lovelace", "knows"), ("Countess", "Ada Lovelace", "is"))
     await agent.merge(["Ada", "Countess"], "Ada Lovelace")
@@ -303,7 +301,7 @@ async def test_a_placeholder_gives_its_name_and_its_relations_away(agent: Agent)
     assert (head.entities, head.placeholders) == (2, 0)
 
 
-async def test_old_names_are_found_also_for_what_is_said_later(agent: Agent) -> None:
+async def test_former_names_find_even_later_observations(agent: Agent) -> None:
     await agent.create(NewEntity("Ada", "person", ("writes programs",)), "Countess", "Enchantress")
     await agent.merge(["Countess", "Enchantress"])
     await agent.merge(["Ada", "Countess"], "Byron's daughter")
@@ -315,7 +313,7 @@ async def test_old_names_are_found_also_for_what_is_said_later(agent: Agent) -> 
     assert await agent.create("Countess") == ["Countess"]
 
 
-async def test_what_cannot_be_merged_is_left_alone(agent: Agent) -> None:
+async def test_an_invalid_merge_changes_nothing(agent: Agent) -> None:
     await agent.create("Ada")
     await agent.relate(("Ada", "Babbage", "knows"))
     head = await agent.head()
@@ -328,7 +326,7 @@ async def test_what_cannot_be_merged_is_left_alone(agent: Agent) -> None:
     assert await agent.head() == head
 
 
-async def test_nobody_merges_what_is_another_tenants(agent: Agent, new_tenant: NewTenant) -> None:
+async def test_entities_of_another_tenant_cannot_be_merged(agent: Agent, new_tenant: NewTenant) -> None:
     await agent.create("Ada")
     async with at_work(agent.db, operator_caller(await new_tenant())) as stranger:
         await stranger.create("Countess", "Babbage")
@@ -338,8 +336,8 @@ async def test_nobody_merges_what_is_another_tenants(agent: Agent, new_tenant: N
     assert names(await agent.read()) == ["Ada"]
 
 
-async def test_merges_and_writes_at_once_lose_nothing(agent: Agent) -> None:
-    """Each refusal names an entity that another merge took; what was said of those that are left is all there."""
+async def test_concurrent_merges_and_writes_lose_nothing(agent: Agent) -> None:
+    """Each refusal names an entity that another merge took. All observations of the remaining entities are there."""
     everybody = [f"entity {n}" for n in range(8)]
     await agent.create(*(NewEntity(name, "person", (f"from {name}",)) for name in everybody))
     await agent.relate(*((name, "hub", "knows") for name in everybody))
@@ -364,7 +362,7 @@ async def test_merges_and_writes_at_once_lose_nothing(agent: Agent) -> None:
     assert sorted(triples(await agent.read())) == sorted((name, "hub", "knows") for name in left)
 
 
-async def test_what_ends_is_as_it_was_when_the_merge_is_undone(agent: Agent) -> None:
+async def test_undoing_a_merge_restores_expiry(agent: Agent) -> None:
     await agent.create(NewEntity("Ada", "person", ("drinks tea",)))
     async with agent.writing() as (tx, revision):
         soon = revision.at + timedelta(days=1)

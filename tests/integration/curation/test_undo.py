@@ -1,4 +1,4 @@
-"""Undoing: random histories leave nothing behind, what others did later stays, merges come apart again."""
+"""Undo: random histories leave nothing behind, later changes by others stay, and merges are taken apart."""
 
 import itertools
 import json
@@ -59,7 +59,7 @@ async def agent(db: Database, caller: Caller) -> AsyncIterator[Agent]:
 
 @pytest.fixture(scope="module")
 async def writing(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]:
-    """An agent whose graphs the examples share out among themselves."""
+    """An agent whose graphs are shared out among the examples."""
     async with at_work(db, operator_caller(await new_tenant())) as agent:
         yield agent
 
@@ -75,7 +75,7 @@ async def undo(agent: Agent, since: int, *, dry_run: bool = False, **span: Any) 
 
 
 async def undo_of(agent: Agent, since: int, actor: str) -> UndoPlan:
-    """Undo what a random history of this actor's came to, which may be nothing at all: then the actor is refused."""
+    """Undo a random history of this actor. If it changed nothing, the actor is refused."""
     with suppress(InvalidInput):
         return await undo(agent, since, actor=actor)
     async with agent.db.transaction(agent.caller) as tx:
@@ -89,7 +89,7 @@ async def revision_of(agent: Agent) -> int:
 
 
 async def state(agent: Agent, as_of: int | None = None) -> Any:
-    """All that a graph shows (at a revision), whatever the order of statements."""
+    """Everything that a graph returns (at a revision), without the order of observations."""
     moment = None if as_of is None else str(as_of)
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         shown = await reading.read_graph(await graphs.view(tx, agent.graph, moment), max_items=10_000)
@@ -139,7 +139,7 @@ async def state(agent: Agent, as_of: int | None = None) -> Any:
 
 @examples(15)
 @given(before=HISTORIES, after=st.lists(ANY, min_size=1, max_size=10), manual=st.booleans())
-async def test_what_one_wrote_alone_leaves_nothing_behind(
+async def test_undoing_all_changes_of_an_actor_restores_the_graph(
     writing: Agent, before: Any, after: Any, manual: bool
 ) -> None:
     agent = await history_of(writing, before, manual=manual)
@@ -162,10 +162,12 @@ async def test_what_one_wrote_alone_leaves_nothing_behind(
 
 @examples(15)
 @given(before=HISTORIES, after=st.lists(st.tuples(st.booleans(), ANY), min_size=2, max_size=12))
-async def test_what_others_wrote_meanwhile_stays(
+async def test_undo_keeps_what_others_wrote_meanwhile(
     writing: Agent, owner: asyncpg.Connection, before: Any, after: Any
 ) -> None:
-    """Versions by their own ids: a head that another was written beside comes back by a new one, under `manual`."""
+    """Versions are compared by their own ids. Under `manual`, a head beside which another was written returns as a
+    new version.
+    """
     agent = await history_of(writing, before)
     since = await revision_of(agent)
     for theirs, step in after:
@@ -178,7 +180,7 @@ async def test_what_others_wrote_meanwhile_stays(
 
 @examples(10)
 @given(before=HISTORIES, after=st.lists(ANY, min_size=1, max_size=10), manual=st.booleans())
-async def test_undoing_is_undone(writing: Agent, before: Any, after: Any, manual: bool) -> None:
+async def test_an_undo_can_be_undone(writing: Agent, before: Any, after: Any, manual: bool) -> None:
     agent = await history_of(writing, before, manual=manual)
     since = await revision_of(agent)
     for step in after:
@@ -221,7 +223,7 @@ async def live_of(agent: Agent, owner: asyncpg.Connection, actor: str, since: in
     return {row["id"] for row in rows}
 
 
-async def test_a_merge_comes_apart_again(agent: Agent) -> None:
+async def test_undo_takes_a_merge_apart(agent: Agent) -> None:
     await agent.create(NewEntity("Ada", "person", ("writes",)), NewEntity("Countess", "person", ("rides", "writes")))
     await agent.create("child", "Babbage")
     await agent.relate(("Countess", "Babbage", "knows"), ("Ada", "Countess", "is"), ("Babbage", "Zed", "knows"))
@@ -236,8 +238,8 @@ async def test_a_merge_comes_apart_again(agent: Agent) -> None:
     assert await agent.recalled("Lovelace") == []
 
 
-async def test_what_a_merge_said_again_has_its_own_id_once_that_comes_apart(agent: Agent) -> None:
-    """Ada would have ended, so that the merge takes what she says from her, and attaches what Babbage says instead."""
+async def test_undoing_a_merge_restores_ids_of_repeated_observations(agent: Agent) -> None:
+    """Ada would have expired, so the merge removes her observation and attaches Babbage's instead."""
     await agent.create(NewEntity("Ada", "person", ("writes",)), NewEntity("Babbage", "person", ("writes",)))
     since = await revision_of(agent)
     was = await state(agent, since)
@@ -249,8 +251,8 @@ async def test_what_a_merge_said_again_has_its_own_id_once_that_comes_apart(agen
     assert await state(agent) == was
 
 
-async def test_undoing_is_undone_where_an_entity_gained_a_former_name_alone(agent: Agent) -> None:
-    """Nothing else of that entity changes, so that the log does not have its id."""
+async def test_an_undo_can_be_undone_if_an_entity_only_gained_a_former_name(agent: Agent) -> None:
+    """Nothing else of that entity changes, so the log does not contain its id."""
     await agent.create("Ada", "Countess")
     since = await revision_of(agent)
     await agent.merge(["Ada", "Countess"])
@@ -264,7 +266,7 @@ async def test_undoing_is_undone_where_an_entity_gained_a_former_name_alone(agen
     assert await agent.recalled("Countess") == await agent.recalled("Ada")
 
 
-async def test_a_relation_that_comes_back_is_as_old_as_it_was(agent: Agent) -> None:
+async def test_a_restored_relation_keeps_its_creation_time(agent: Agent) -> None:
     await agent.relate(("Ada", "Babbage", "knows"))
     (before,) = (await agent.read()).relations
     since = await revision_of(agent)
@@ -274,7 +276,7 @@ async def test_a_relation_that_comes_back_is_as_old_as_it_was(agent: Agent) -> N
     assert after.created_at == before.created_at
 
 
-async def test_a_relation_that_was_made_anew_is_as_old_as_it_was(agent: Agent) -> None:
+async def test_undo_restores_creation_time_and_author_of_a_recreated_relation(agent: Agent) -> None:
     await agent.create("Ada", "Babbage")
     ada = ("Ada", "Babbage", "knows")
     await other(agent, "first").relate(ada)
@@ -290,7 +292,7 @@ async def test_a_relation_that_was_made_anew_is_as_old_as_it_was(agent: Agent) -
 
 
 async def edges_of(agent: Agent) -> list[tuple[Any, ...]]:
-    """Who made the relations of a graph, and when."""
+    """Who created the relations of a graph, and when."""
     query = (
         "SELECT type, created_at, created_by FROM relations WHERE tenant_id = :tenant_id AND removed_revision IS NULL"
     )
@@ -298,19 +300,19 @@ async def edges_of(agent: Agent) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in await tx.fetch(Query.compile(f"{query} ORDER BY id"))]
 
 
-async def test_what_was_said_again_by_another_is_its_writer_s_still(agent: Agent) -> None:
+async def test_undo_restores_the_author_of_a_repeated_observation(agent: Agent) -> None:
     await agent.create("Ada")
     told = NewObservation("Ada", "writes", said_at=datetime(2026, 1, 1, tzinfo=UTC))
-    await say(other(agent, "first"), told)
+    await observe(other(agent, "first"), told)
     since = await revision_of(agent)
     await other(agent).unobserve(("Ada", "writes"))
-    await say(other(agent), told)
+    await observe(other(agent), told)
     await undo(agent, since, actor="other")
     assert await writers_of(agent) == ["first"]
     assert await undo(agent, since) == UndoPlan()
 
 
-async def say(agent: Agent, said: NewObservation) -> None:
+async def observe(agent: Agent, said: NewObservation) -> None:
     async with agent.writing() as (tx, revision):
         await observations.add_observations(tx, revision, [said])
 
@@ -321,7 +323,7 @@ async def writers_of(agent: Agent) -> list[str]:
         return [row["created_by"] for row in await tx.fetch(Query.compile(query))]
 
 
-async def test_undoing_is_undone_where_a_name_was_known_from_relations_only(agent: Agent) -> None:
+async def test_an_undo_can_be_undone_if_the_name_was_a_placeholder_before(agent: Agent) -> None:
     await agent.create("Babbage")
     await agent.relate(("Babbage", "Ada", "knows"))
     since = await revision_of(agent)
@@ -335,8 +337,8 @@ async def test_undoing_is_undone_where_a_name_was_known_from_relations_only(agen
     assert (done.skipped, await state(agent)) == ([], was)
 
 
-async def test_a_placeholder_leaves_with_the_relations_of_its_own_graph(agent: Agent) -> None:
-    """One that leads to it from another graph dangles then, and taking that away writes nothing there."""
+async def test_a_placeholder_is_removed_with_the_relations_of_its_own_graph(agent: Agent) -> None:
+    """A relation to it from another graph is left dangling. Removing that one writes nothing to this graph."""
     there = replace(agent, graph="there")
     await there.create("X")
     await there.relate(("X", "P", "to"))
@@ -361,7 +363,7 @@ async def test_a_placeholder_leaves_with_the_relations_of_its_own_graph(agent: A
     await assert_laws(there)
 
 
-async def test_a_graph_s_writes_delete_no_node_of_another(agent: Agent) -> None:
+async def test_writes_of_a_graph_delete_no_node_of_another(agent: Agent) -> None:
     there = replace(agent, graph="there")
     await there.relate(("X", "P", "to"))
     await there.create(NewEntity("Ada", "person", ("writes",)))
@@ -375,9 +377,9 @@ async def test_a_graph_s_writes_delete_no_node_of_another(agent: Agent) -> None:
     assert await state(there) == before
 
 
-async def test_undoing_is_undone_where_children_had_lost_their_parent(agent: Agent) -> None:
+async def test_an_undo_can_be_undone_if_children_had_lost_their_parent(agent: Agent) -> None:
     await agent.create("Ada", "Child")
-    await stand(agent, "Child", "Ada")
+    await set_parent(agent, "Child", "Ada")
     since = await revision_of(agent)
     await other(agent).delete("Ada")
     wrote = await revision_of(agent)
@@ -388,7 +390,7 @@ async def test_undoing_is_undone_where_children_had_lost_their_parent(agent: Age
     assert (done.skipped, await state(agent)) == ([], was)
 
 
-async def test_what_is_said_again_until_an_hour_passes_lasts_again(agent: Agent) -> None:
+async def test_undo_restores_an_observation_that_was_replaced_by_an_expiring_one(agent: Agent) -> None:
     await agent.create(NewEntity("Ada", "person", ("writes",)))
     since = await revision_of(agent)
     await other(agent).unobserve(("Ada", "writes"))
@@ -402,7 +404,7 @@ async def test_what_is_said_again_until_an_hour_passes_lasts_again(agent: Agent)
     assert (said.content, said.expires_at) == ("writes", None)
 
 
-async def test_one_merge_of_several(agent: Agent) -> None:
+async def test_one_of_several_merges_can_be_undone(agent: Agent) -> None:
     await agent.create("Ada", "Countess", "Babbage", "Charles")
     await agent.merge(["Ada", "Countess"])
     first = await revision_of(agent)
@@ -415,7 +417,7 @@ async def test_one_merge_of_several(agent: Agent) -> None:
     assert (await agent.open("Ada")).entities[0].observations == ("rides",)
 
 
-async def test_what_others_changed_later_is_told_and_left(agent: Agent) -> None:
+async def test_later_changes_by_others_are_kept_and_reported(agent: Agent) -> None:
     await agent.create("Ada", "Babbage")
     since = await revision_of(agent)
     wrong = other(agent, "wrong")
@@ -437,7 +439,7 @@ async def test_what_others_changed_later_is_told_and_left(agent: Agent) -> None:
     assert (babbage.importance, babbage.tags, ada.observations) == (9.0, ("engine",), ())
 
 
-async def test_a_name_that_another_has_now_is_left_to_it(agent: Agent) -> None:
+async def test_an_entity_whose_name_was_taken_is_not_restored(agent: Agent) -> None:
     await agent.create(NewEntity("Ada", "person", ("writes",)))
     since = await revision_of(agent)
     await other(agent).delete("Ada")
@@ -447,7 +449,7 @@ async def test_a_name_that_another_has_now_is_left_to_it(agent: Agent) -> None:
     assert (await agent.open("Ada")).entities[0].kind == "cat"
 
 
-async def test_names_change_hands_back(agent: Agent) -> None:
+async def test_undo_restores_names_that_were_swapped(agent: Agent) -> None:
     await agent.create("Ada", "Grace")
     since = await revision_of(agent)
     was = await state(agent, since)
@@ -464,38 +466,38 @@ async def rename(agent: Agent, old: str, new: str) -> None:
         await nodes.rewrite(tx, revision, [Rewrite(head, replace(head.fields, name=new))])
 
 
-async def test_a_cycle_that_others_would_close_is_left_open(agent: Agent) -> None:
+async def test_undo_creates_no_cycle_with_changes_of_others(agent: Agent) -> None:
     await agent.create("Ada", "Babbage")
-    await stand(agent, "Ada", "Babbage")
+    await set_parent(agent, "Ada", "Babbage")
     since = await revision_of(agent)
-    await stand(other(agent), "Ada", None)
-    await stand(agent, "Babbage", "Ada")
+    await set_parent(other(agent), "Ada", None)
+    await set_parent(agent, "Babbage", "Ada")
     done = await undo(agent, since, actor="other")
     assert [skipped.reason for skipped in done.skipped] == [Reason.CYCLE]
     parents = {entity.name: entity.parent for entity in (await agent.read()).entities}
     assert parents == {"Ada": None, "Babbage": "Ada"}
 
 
-async def stand(agent: Agent, name: str, parent: str | None) -> None:
+async def set_parent(agent: Agent, name: str, parent: str | None) -> None:
     async with agent.writing() as (tx, revision):
         await hierarchy.set_parent(tx, revision, name, parent)
 
 
-async def test_a_kind_that_is_no_longer_allowed_does_not_come_back(agent: Agent) -> None:
+async def test_an_entity_of_a_disallowed_kind_is_not_restored(agent: Agent) -> None:
     agent = replace(agent, graph="kinds")
     await agent.create(NewEntity("Ada", "person", ("writes",)))
     since = await revision_of(agent)
     await other(agent).delete("Ada")
     await other(agent).create(NewEntity("Ada", "cat"))
     async with agent.db.transaction(agent.caller) as tx:
-        # The revision of the configuration comes after what is undone.
+        # The revision of the configuration comes after the undone ones.
         await graphs.configure_graph(tx, "kinds", GraphPatch(kind_whitelist=("cat",)), "test")
     done = await undo(agent, since, actor="other", until=since + 2)
     assert {skipped.reason for skipped in done.skipped} == {Reason.KIND_NOT_ALLOWED, Reason.GONE}
     assert names(await agent.read()) == []
 
 
-async def test_what_compaction_removed_is_told(agent: Agent, owner: asyncpg.Connection) -> None:
+async def test_compacted_versions_are_reported(agent: Agent, owner: asyncpg.Connection) -> None:
     agent = replace(agent, graph="compacted")
     await agent.create(NewEntity("Ada", "person", ("writes",)), "Babbage")
     since = await revision_of(agent)
@@ -512,7 +514,7 @@ async def test_what_compaction_removed_is_told(agent: Agent, owner: asyncpg.Conn
     }
 
 
-async def test_what_lies_before_what_compaction_left_is_refused(agent: Agent) -> None:
+async def test_undo_of_compacted_revisions_is_refused(agent: Agent) -> None:
     agent = replace(agent, graph="compacted")
     await agent.create("Ada", "Babbage")
     await agent.delete("Ada")
@@ -531,7 +533,7 @@ async def test_what_lies_before_what_compaction_left_is_refused(agent: Agent) ->
     assert names(await agent.read()) == ["Babbage"]
 
 
-async def test_facts_and_memories_come_back(agent: Agent) -> None:
+async def test_facts_and_observations_are_restored(agent: Agent) -> None:
     (fact,) = await agent.remember("the engine was never built")
     since = await revision_of(agent)
     async with other(agent).writing() as (tx, revision):
@@ -545,7 +547,7 @@ async def test_facts_and_memories_come_back(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize(("before", "after"), [(1, True), (True, 1), (0, False)])
-async def test_a_truth_that_was_a_number_is_undone(agent: Agent, before: Any, after: Any) -> None:
+async def test_undo_distinguishes_true_from_one(agent: Agent, before: Any, after: Any) -> None:
     async with agent.writing() as (tx, revision):
         (node_id,) = await nodes.create_nodes(tx, revision, [NodeFields("Ada", metadata={"k": before})])
     since = await revision_of(agent)
@@ -558,7 +560,7 @@ async def test_a_truth_that_was_a_number_is_undone(agent: Agent, before: Any, af
     assert repr(head.metadata) == repr({"k": before})
 
 
-async def test_too_much_at_once_is_refused(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_too_many_changes_at_once_are_refused(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     await agent.create(*(f"entity {n}" for n in range(6)))
     monkeypatch.setattr(undoing, "MAX_UNDONE", 5)
     with pytest.raises(TooLarge, match="since_revision"):
@@ -566,7 +568,9 @@ async def test_too_much_at_once_is_refused(agent: Agent, monkeypatch: pytest.Mon
     assert len(names(await agent.read())) == 6
 
 
-async def test_what_was_said_of_what_went_counts(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_observations_of_deleted_entities_count_towards_the_limit(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await agent.create(NewEntity("Ada", "person", tuple(f"statement {n}" for n in range(6))))
     since = await revision_of(agent)
     await agent.delete("Ada")
@@ -577,14 +581,14 @@ async def test_what_was_said_of_what_went_counts(agent: Agent, monkeypatch: pyte
     assert len((await undo(agent, since)).restored_observations) == 6
 
 
-async def test_a_graph_that_is_not_there_is_not_made(agent: Agent) -> None:
+async def test_undo_does_not_create_a_graph(agent: Agent) -> None:
     nowhere = replace(agent, graph="nowhere")
     assert await undo(nowhere, 0) == UndoPlan()
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         assert [graph.name for graph in await graphs.list_graphs(tx)] == ["default"]
 
 
-async def test_between_deletion_and_undoing_it_was_not_there(agent: Agent) -> None:
+async def test_a_restored_entity_does_not_exist_between_deletion_and_undo(agent: Agent) -> None:
     await agent.create(NewEntity("Ada", "person", ("writes",)), "Babbage")
     await other(agent).delete("Ada")
     deleted = await revision_of(agent)
@@ -597,7 +601,7 @@ async def test_between_deletion_and_undoing_it_was_not_there(agent: Agent) -> No
     assert [line["name"] for line in map(json.loads, (written or "").splitlines())] == ["Babbage"]
 
 
-async def test_an_actor_that_changed_nothing_is_told(agent: Agent) -> None:
+async def test_an_actor_without_changes_is_an_error(agent: Agent) -> None:
     await agent.create("Alice")
     for dry_run in (True, False):
         with pytest.raises(InvalidInput, match="'nobody' has changed nothing in this graph") as error:
@@ -609,7 +613,7 @@ async def test_an_actor_that_changed_nothing_is_told(agent: Agent) -> None:
         await undo(replace(agent, graph="not-there"), 0, actor="nobody")
 
 
-async def test_a_revision_that_is_yet_to_come_is_told(agent: Agent) -> None:
+async def test_a_future_revision_is_an_error(agent: Agent) -> None:
     await agent.create("Alice")
     newest = await revision_of(agent)
     for dry_run in (True, False):
@@ -621,7 +625,7 @@ async def test_a_revision_that_is_yet_to_come_is_told(agent: Agent) -> None:
         await undo(replace(agent, graph="not-there"), 1)
 
 
-async def test_the_configuration_of_a_graph_is_left_alone_and_told(agent: Agent) -> None:
+async def test_the_configuration_of_a_graph_is_skipped_and_reported(agent: Agent) -> None:
     agent = replace(agent, graph="configured")
     await agent.create("Alice")
     since = await revision_of(agent)

@@ -1,4 +1,4 @@
-"""What undoing makes of conflicts: heads that somebody settled stand beside each other again, and those added leave."""
+"""Undo with conflicts: heads that somebody resolved become siblings again, and added ones are removed."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -54,14 +54,14 @@ def other(agent: Agent, subject: str = "other") -> Agent:
 async def put(
     agent: Agent, content: str, node_id: UUID | None = None, based_on: int | None = None, **more: Any
 ) -> UUID:
-    """Write a version of a note; its lineage."""
+    """Write a version of a note; return its lineage."""
     async with agent.writing() as (tx, revision):
         draft = Draft(NodeFields(kind="note", content=content, **more), node_id, based_on, content_only=not more)
         return (await lineages.put_node(tx, revision, draft)).node_id
 
 
-async def divided(agent: Agent, contents: Sequence[str] = ANVIL) -> UUID:
-    """A note of which each content is a head, unsettled, each written by another."""
+async def conflicting(agent: Agent, contents: Sequence[str] = ANVIL) -> UUID:
+    """A note with a conflict: each content is a head, each written by another actor."""
     node_id = await put(agent, "an anvil")
     first, *others = contents
     await put(other(agent, "writer 0"), first, node_id)
@@ -71,7 +71,7 @@ async def divided(agent: Agent, contents: Sequence[str] = ANVIL) -> UUID:
 
 
 async def heads(agent: Agent, as_of: int | None = None) -> list[Version]:
-    """Every head of every node, the newest first."""
+    """Every head of every node, newest first."""
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         graph = await graphs.get_graph(tx, agent.graph or "")
         at = await moments.find_moment(tx, graph, None if as_of is None else str(as_of))
@@ -91,7 +91,7 @@ async def undo(agent: Agent, since: int, *, dry_run: bool = False, **span: Any) 
         return await undoing.undo_changes(tx, agent.graph, "undo", ChangeRange(since, **span), dry_run=dry_run)
 
 
-async def put_on_none(agent: Agent, node_id: UUID) -> None:
+async def put_without_base(agent: Agent, node_id: UUID) -> None:
     await put(agent, "the anvil is gone", node_id)
 
 
@@ -99,7 +99,7 @@ async def put_on_the_newest(agent: Agent, node_id: UUID) -> None:
     await put(agent, "the anvil is gone", node_id, 1 + len(ANVIL))
 
 
-async def put_what_the_newest_says(agent: Agent, node_id: UUID) -> None:
+async def put_the_newest_content_again(agent: Agent, node_id: UUID) -> None:
     await put(agent, ANVIL[-1], node_id)
 
 
@@ -123,28 +123,28 @@ async def put_beside(agent: Agent, node_id: UUID) -> None:
     await put(agent, "the anvil is lost", node_id, 1)
 
 
-async def settle_and_divide(agent: Agent, node_id: UUID) -> None:
+async def resolve_and_conflict_again(agent: Agent, node_id: UUID) -> None:
     await put(agent, "the anvil is gone", node_id)
     await put(agent, ANVIL[0], node_id, 1)
     await put(agent, ANVIL[-1], node_id, 1)
 
 
 CHANGES: list[Callable[[Agent, UUID], Awaitable[None]]] = [
-    put_on_none,
+    put_without_base,
     put_on_the_newest,
-    put_what_the_newest_says,
+    put_the_newest_content_again,
     rename,
     mark_outdated,
     delete,
     put_beside,
-    settle_and_divide,
+    resolve_and_conflict_again,
 ]
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 @pytest.mark.parametrize("by_actor", [True, False], ids=["of an actor", "of revisions"])
-async def test_undoing_divides_again_what_the_changes_settled(agent: Agent, change: Any, by_actor: bool) -> None:
-    node_id = await divided(agent)
+async def test_undo_restores_the_heads_that_the_changes_resolved(agent: Agent, change: Any, by_actor: bool) -> None:
+    node_id = await conflicting(agent)
     since = await revision_of(agent)
     before, head = await heads(agent), await agent.head()
     await change(other(agent), node_id)
@@ -162,14 +162,14 @@ async def test_undoing_divides_again_what_the_changes_settled(agent: Agent, chan
     counted = await agent.head()
     assert (counted.facts, counted.entities) == (head.facts, head.entities)
     assert sorted(await agent.recalled("anvil")) == sorted(ANVIL)
-    # The past is what it was: before the change, after it, and before it was undone.
+    # The past has not changed: before the change, after it, and before the undo.
     assert [one.id for one in await heads(agent, since)] == [one.id for one in before]
     assert await contents(agent, wrote) == left
     assert await contents(agent, await revision_of(agent)) == list(reversed(ANVIL))
 
 
-async def test_heads_that_are_divided_again_are_settled_as_any(agent: Agent) -> None:
-    node_id = await divided(agent)
+async def test_restored_siblings_can_be_resolved_again(agent: Agent) -> None:
+    node_id = await conflicting(agent)
     since = await revision_of(agent)
     await put(other(agent), "the anvil is gone", node_id)
     await undo(agent, since)
@@ -179,8 +179,8 @@ async def test_heads_that_are_divided_again_are_settled_as_any(agent: Agent) -> 
     assert await agent.recalled("rusty anvil") == ["the anvil is here"]
 
 
-async def test_undoing_an_undoing_settles_again(agent: Agent) -> None:
-    node_id = await divided(agent)
+async def test_undoing_an_undo_resolves_the_conflict_again(agent: Agent) -> None:
+    node_id = await conflicting(agent)
     since = await revision_of(agent)
     await put(other(agent), "the anvil is gone", node_id)
     wrote = await revision_of(agent)
@@ -193,7 +193,7 @@ async def test_undoing_an_undoing_settles_again(agent: Agent) -> None:
     assert await contents(agent) == list(reversed(ANVIL))
 
 
-async def test_a_conflict_that_the_changes_made_leaves_though_the_newest_says_what_it_said(agent: Agent) -> None:
+async def test_a_conflict_is_undone_even_if_its_newest_head_has_the_old_content(agent: Agent) -> None:
     node_id = await put(agent, "the anvil is heavy")
     since = await revision_of(agent)
     await put(other(agent), "the anvil is rusty", node_id)
@@ -205,9 +205,9 @@ async def test_a_conflict_that_the_changes_made_leaves_though_the_newest_says_wh
     assert await agent.recalled("rusty anvil") == ["the anvil is heavy"]
 
 
-async def test_a_head_that_comes_back_is_its_writer_s_still(agent: Agent) -> None:
+async def test_a_restored_head_keeps_its_author(agent: Agent) -> None:
     agent = await manual(agent, "erased")
-    node_id = await divided(agent)
+    node_id = await conflicting(agent)
     since = await revision_of(agent)
     await put(other(agent), "the anvil is gone", node_id)
     await undo(agent, since)
@@ -217,7 +217,7 @@ async def test_a_head_that_comes_back_is_its_writer_s_still(agent: Agent) -> Non
     await assert_laws(agent, whole=False)
 
 
-async def test_no_head_comes_back_of_a_kind_that_is_no_longer_allowed(agent: Agent) -> None:
+async def test_no_head_of_a_disallowed_kind_is_restored(agent: Agent) -> None:
     agent = await manual(agent, "kinds")
     node_id = await put(agent, "an anvil", name="Anvil")
     await put(agent, "a rusty anvil", node_id, summary="rusty")
@@ -236,15 +236,15 @@ async def test_no_head_comes_back_of_a_kind_that_is_no_longer_allowed(agent: Age
     assert await contents(agent) == ["an anvil that is gone"]
 
 
-async def test_many_divided_nodes_take_no_more_statements_than_a_few(agent: Agent, settings: Settings) -> None:
+async def test_many_conflicting_nodes_take_no_more_statements_than_a_few(agent: Agent, settings: Settings) -> None:
     one_connection = settings.model_copy(update={"database_pool_size": 1})
     sent: dict[str, list[str]] = {"first": [], "few": [], "many": []}
     async with Database.connect(settings.database_url, settings=one_connection) as db:
         agent = replace(agent, db=db)
         for size, queries in zip((2, 2, 20), sent.values(), strict=True):
-            divided_ones = [await divided(agent, ANVIL[: 2 + n % 2]) for n in range(size)]
+            conflicting_nodes = [await conflicting(agent, ANVIL[: 2 + n % 2]) for n in range(size)]
             since = await revision_of(agent)
-            for node_id in divided_ones:
+            for node_id in conflicting_nodes:
                 await put(other(agent), "gone", node_id)
             before = await contents(agent, since)
             async with agent.db.transaction(agent.caller) as tx:
@@ -255,7 +255,7 @@ async def test_many_divided_nodes_take_no_more_statements_than_a_few(agent: Agen
 
 
 async def test_too_many_heads_are_refused(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
-    node_id = await divided(agent, [f"the anvil is number {n}" for n in range(8)])
+    node_id = await conflicting(agent, [f"the anvil is number {n}" for n in range(8)])
     since = await revision_of(agent)
     await put(other(agent), "the anvil is gone", node_id)
     monkeypatch.setattr(undoing, "MAX_UNDONE", 6)

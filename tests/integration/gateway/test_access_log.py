@@ -1,4 +1,4 @@
-"""The access log, by a gateway that writes one: a line a request, with ids and words of ours alone."""
+"""The access log: one line for each request, with ids and our own words only."""
 
 import asyncio
 from collections.abc import Iterator, MutableMapping
@@ -33,7 +33,7 @@ def lines() -> Iterator[Lines]:
 
 
 async def written(lines: Lines, number: int) -> Lines:
-    """The lines of the access log, when there are so many: each is written after its answer."""
+    """The lines of the access log, once there are so many. Each is written after its answer."""
 
     async def are_there() -> bool:
         return len([line for line in lines if line["event"] == "request"]) == number
@@ -42,7 +42,7 @@ async def written(lines: Lines, number: int) -> Lines:
     return [line for line in lines if line["event"] == "request"]
 
 
-async def test_each_request_has_a_line_with_ids_and_words_of_ours(
+async def test_each_request_has_a_line_without_content(
     logging_gateway: RunningGateway, key: str, caller: Caller, lines: Lines
 ) -> None:
     async with logging_gateway.http(key, **{"User-Agent": SECRET}) as http:
@@ -66,7 +66,7 @@ async def test_each_request_has_a_line_with_ids_and_words_of_ours(
     assert key not in told
 
 
-async def test_calls_of_tools_tell_the_tool_and_the_code_of_its_error(
+async def test_tool_calls_are_logged_with_tool_and_error_code(
     logging_gateway: RunningGateway, key: str, caller: Caller, lines: Lines
 ) -> None:
     async with logging_gateway.http(key) as http:
@@ -84,7 +84,7 @@ async def test_calls_of_tools_tell_the_tool_and_the_code_of_its_error(
     assert SECRET not in str(lines)
 
 
-async def test_what_the_public_edge_refuses_is_written_too(logging_gateway: RunningGateway, lines: Lines) -> None:
+async def test_requests_refused_by_the_public_edge_are_logged(logging_gateway: RunningGateway, lines: Lines) -> None:
     async with logging_gateway.http(Host="elsewhere.example") as http:
         await http.get("/v1/graphs")
         await http.request("TRACE", "/v1/graphs")
@@ -93,7 +93,7 @@ async def test_what_the_public_edge_refuses_is_written_too(logging_gateway: Runn
     assert (odd["method"], odd["code"]) == ("other", "method_not_allowed")
 
 
-async def test_a_line_tells_the_trace_of_its_request_and_one_of_a_client_that_left_that_it_did(lines: Lines) -> None:
+async def test_a_line_has_the_trace_of_its_request_and_says_if_the_client_left(lines: Lines) -> None:
     span = TracerProvider().get_tracer("test").start_span("work")
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -110,10 +110,10 @@ async def test_a_line_tells_the_trace_of_its_request_and_one_of_a_client_that_le
 @pytest.mark.parametrize(
     "path", ["/oauth/token", "/oauth/register", "/oauth/authorize", "/sign-in", "/account/password", "/v1/keys/report"]
 )
-async def test_whoever_leaves_in_the_middle_of_what_they_send_is_no_fault(
+async def test_a_client_that_leaves_while_sending_is_not_an_error(
     logging_gateway: RunningGateway, lines: Lines, path: str
 ) -> None:
-    """Nobody has to hold a key for it: else anybody fills the log, and alarms who is told of faults."""
+    """No key is needed for it: otherwise, anybody could fill the log and alarm operators."""
     address = urlsplit(logging_gateway.url)
     _, writer = await asyncio.open_connection(address.hostname, address.port)
     headers = f"Host: localhost\r\nContent-Type: {FORM}\r\nContent-Length: 9\r\n"

@@ -1,4 +1,4 @@
-"""What a gateway lets a tenant, a key and an address ask, by either transport, and what it says of it."""
+"""Rate limits and concurrent calls of a tenant, a key and an address, over both transports, and their headers."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -33,7 +33,7 @@ Ask = Callable[[httpx2.AsyncClient], Awaitable[httpx2.Response]]
 BY_BOTH = pytest.mark.parametrize("ask", [list_graphs, list_tools], ids=["route", "MCP"])
 
 
-async def test_workers_are_told_by_either_transport_who_calls(
+async def test_calls_over_both_transports_are_reported_to_workers(
     patient: RunningGateway, issue: NewApiKey, settings: Settings, new_limited: NewLimited
 ) -> None:
     async with Redis.from_url(settings.redis_url) as redis:
@@ -50,14 +50,14 @@ async def test_workers_are_told_by_either_transport_who_calls(
 
 @pytest.fixture(scope="module")
 def patient(settings: Settings) -> Iterator[RunningGateway]:
-    """A gateway whose Redis is never slow."""
+    """A gateway that waits long enough for Redis."""
     with serving(settings.model_copy(update={"rate_limit_wait_seconds": MAX_WAIT_SECONDS})) as gateway:
         yield gateway
 
 
 class TestRates:
     @BY_BOTH
-    async def test_beyond_them_a_request_is_refused(
+    async def test_a_request_beyond_a_rate_limit_is_refused(
         self, patient: RunningGateway, issue: NewApiKey, new_limited: NewLimited, ask: Ask
     ) -> None:
         key = await issue(await new_limited(requests_per_minute=5, key_requests_per_minute=3))
@@ -77,7 +77,7 @@ class TestRates:
         said = f"All 3 requests that this key may send in 60 seconds are used. Try again in {seconds} second"
         assert problem["detail"].startswith(said)
 
-    async def test_they_are_one_for_both_transports_and_all_keys_of_a_tenant(
+    async def test_rate_limits_are_shared_by_both_transports_and_all_keys_of_a_tenant(
         self, patient: RunningGateway, issue: NewApiKey, new_limited: NewLimited
     ) -> None:
         caller = await new_limited(requests_per_minute=8)
@@ -86,7 +86,7 @@ class TestRates:
             clients = [await stack.enter_async_context(patient.http(key.secret)) for key in keys]
             assert await flood(clients, 24) == {200: 8, 429: 16}
 
-    async def test_whatever_is_answered_tells_what_is_left(
+    async def test_every_answer_tells_what_is_left_of_the_limits(
         self, patient: RunningGateway, issue: NewApiKey, new_limited: NewLimited
     ) -> None:
         key = await issue(await new_limited(requests_per_minute=100))
@@ -107,7 +107,7 @@ class TestRates:
             for number, answer in enumerate(answers)
         ]
 
-    async def test_without_a_limit_nothing_is_counted_or_told(
+    async def test_without_limits_nothing_is_counted_or_reported(
         self, patient: RunningGateway, settings: Settings, key: str, tenant: Tenant
     ) -> None:
         async with patient.http(key) as client, Redis.from_url(settings.redis_url) as redis:
@@ -117,7 +117,7 @@ class TestRates:
             assert [found async for found in redis.scan_iter(f"*rate*{tenant.id}*")] == []
 
     @pytest.mark.parametrize("path", ["/mcp", "/v1/graphs/default/memories"])
-    async def test_the_body_of_what_is_refused_is_not_read(
+    async def test_the_body_of_a_refused_request_is_not_read(
         self, patient: RunningGateway, issue: NewApiKey, new_limited: NewLimited, path: str
     ) -> None:
         key = (await issue(await new_limited(requests_per_minute=1))).secret
@@ -125,7 +125,7 @@ class TestRates:
             assert (await list_graphs(client)).status_code == 200
         assert patient.write(unsent(key, path)).startswith(b"HTTP/1.1 429")
 
-    async def test_another_plan_is_in_force_at_once(
+    async def test_a_changed_plan_applies_at_once(
         self, patient: RunningGateway, issue: NewApiKey, caller: Caller, tenant: Tenant, limit: Limit
     ) -> None:
         key = await issue(caller)
@@ -134,7 +134,7 @@ class TestRates:
             await limit(tenant, requests_per_minute=2)
             assert await flood([client], 4) == {200: 2, 429: 2}
             await limit(tenant, requests_per_minute=3)
-            # Whoever was refused just now is asked for again within a second.
+            # A client that was just refused is looked up again within a second.
             await eventually(lambda: serves(client))
             assert await flood([client], 4) == {429: 4}
 
@@ -168,7 +168,7 @@ class TestConcurrentCalls:
     @pytest.mark.usefixtures("at_once")
     @pytest.mark.parametrize("most", [None, 2], ids=["by the setting", "by the plan"])
     @BY_BOTH
-    async def test_beyond_as_many_a_call_is_refused(
+    async def test_a_call_beyond_the_limit_of_concurrent_calls_is_refused(
         self, few: RunningGateway, issue: NewApiKey, new_limited: NewLimited, key: str, most: int | None, ask: Ask
     ) -> None:
         limits = {} if most is None else {"concurrent_calls": most}
@@ -186,7 +186,7 @@ class TestConcurrentCalls:
                 await eventually(lambda: serves(client, ask))
             await eventually(lambda: serves_at_once(client, most or self.MOST))
 
-    async def test_a_call_waits_for_a_place_for_a_while(
+    async def test_a_call_waits_a_while_for_a_place(
         self, few: RunningGateway, issue: NewApiKey, caller: Caller, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(admission, "CALL_WAIT_SECONDS", MAX_WAIT_SECONDS)
@@ -201,7 +201,7 @@ class TestConcurrentCalls:
             assert sorted(answer.status_code for answer in answers) == [200] * self.MOST + [429]
 
     @pytest.mark.usefixtures("at_once")
-    async def test_an_answer_keeps_its_place_until_its_end(
+    async def test_a_streamed_answer_keeps_its_place_until_its_end(
         self, few: RunningGateway, issue: NewApiKey, new_limited: NewLimited
     ) -> None:
         key = (await issue(await new_limited(concurrent_calls=1))).secret
@@ -220,7 +220,7 @@ class TestConcurrentCalls:
 
 
 async def import_lines(client: httpx2.AsyncClient, part: int) -> httpx2.Response:
-    """Import 3.6 MB; several times that is more than the systems between a gateway and its client buffer."""
+    """Import 3.6 MB; several times that is more than the buffers between a gateway and its client."""
     text = "x" * 9_000
     observations = f'["{text}a", "{text}b", "{text}c", "{text}d"]'
     lines = "\n".join(
@@ -236,14 +236,14 @@ async def serves(client: httpx2.AsyncClient, ask: Ask = list_graphs) -> bool:
 
 
 async def serves_at_once(client: httpx2.AsyncClient, count: int) -> bool:
-    """Whether no place is taken any more."""
+    """Whether no place is taken."""
     return await flood([client], count) == {200: count}
 
 
 class TestAddresses:
     @pytest.fixture
     async def proxied(self, settings: Settings) -> AsyncIterator[RunningGateway]:
-        """A gateway behind a proxy, which believes what we say of whom we bring."""
+        """A gateway behind a trusted proxy, which reports the client addresses that a test chooses."""
         few = {
             "public_requests_per_minute": 3,
             "trusted_proxies": ["127.0.0.1/32"],
@@ -253,7 +253,7 @@ class TestAddresses:
             yield gateway
 
     @pytest.mark.parametrize("path", ["/health/ready", "/v1/openapi.json"])
-    async def test_what_needs_no_key_is_answered_so_often(self, proxied: RunningGateway, path: str) -> None:
+    async def test_requests_without_a_key_are_limited_by_address(self, proxied: RunningGateway, path: str) -> None:
         async with proxied.http() as client:
 
             async def ask(address: str) -> httpx2.Response:
@@ -269,7 +269,7 @@ class TestAddresses:
             assert "this address" in refused.json()["detail"]
             assert {(await client.get("/health/live")).status_code for _ in range(10)} == {200}
 
-    async def test_no_address_stands_in_redis(self, proxied: RunningGateway, settings: Settings) -> None:
+    async def test_no_address_is_stored_in_redis(self, proxied: RunningGateway, settings: Settings) -> None:
         async with proxied.http() as client, Redis.from_url(settings.redis_url) as redis:
             await client.get("/health/ready", headers={"X-Forwarded-For": "198.51.100.77"})
             keys = [key async for key in redis.scan_iter("recollect:rate:*ready*")]

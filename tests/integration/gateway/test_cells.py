@@ -1,4 +1,4 @@
-"""A gateway of two cells, over HTTP: agents and people of both, and one that is away."""
+"""A gateway of two cells over HTTP: agents and people of both, and a cell that is away."""
 
 from collections.abc import AsyncIterator
 
@@ -42,7 +42,7 @@ async def ada(cells: Cells, native: Caller, resident: Caller, pepper: bytes) -> 
 
 @pytest.fixture
 async def http(celled_gateway: RunningGateway, ada: Person) -> AsyncIterator[httpx2.AsyncClient]:
-    """Her browser, signed in."""
+    """Ada's browser, in which she is signed in."""
     async with browser(celled_gateway) as http:
         await sign_in(http, ada.email)
         yield http
@@ -63,7 +63,7 @@ async def test_agents_of_both_cells_work_side_by_side(
         assert [memory["text"] for memory in found["memories"]] == [f"The depot in {caller.tenant} closes at four."]
 
 
-async def test_workers_of_a_cell_are_told_of_calls_of_its_own_tenants(
+async def test_workers_see_calls_of_their_own_cells_tenants(
     celled: Settings, celled_gateway: RunningGateway, cells: Cells, resident: Caller
 ) -> None:
     key = (await issue_key(cells, celled, resident)).secret
@@ -78,7 +78,7 @@ async def test_workers_of_a_cell_are_told_of_calls_of_its_own_tenants(
         await eventually(is_told)
 
 
-async def test_a_person_is_a_member_in_both_and_what_she_does_is_noted_in_both(
+async def test_a_person_can_be_a_member_in_both_cells_and_is_logged_in_both(
     http: httpx2.AsyncClient, ada: Person, native: Caller, resident: Caller, owner_b: asyncpg.Connection
 ) -> None:
     shown = (await http.get("/account")).text
@@ -97,7 +97,7 @@ async def test_a_person_is_a_member_in_both_and_what_she_does_is_noted_in_both(
     assert await status_as(http, native.tenant) == 200
 
 
-async def test_while_a_cell_is_away_people_sign_in_and_work_in_the_others(
+async def test_people_sign_in_and_work_in_other_cells_while_one_is_away(
     celled: Settings, cells: Cells, ada: Person, native: Caller, resident: Caller
 ) -> None:
     keys = {caller.tenant: (await issue_key(cells, celled, caller)).secret for caller in (native, resident)}
@@ -118,10 +118,10 @@ async def test_while_a_cell_is_away_people_sign_in_and_work_in_the_others(
             assert "Retry-After" in refused.headers
 
 
-async def test_a_cell_that_lacks_a_migration_fails_its_own_tenants_who_are_told_why(
+async def test_a_cell_that_lacks_a_migration_fails_only_for_its_own_tenants(
     celled: Settings, cells: Cells, native: Caller, resident: Caller, owner_b: asyncpg.Connection
 ) -> None:
-    """Until it has it: nobody restarts a gateway for that."""
+    """Until the migration is applied; no gateway need be restarted then."""
     keys = {caller.tenant: (await issue_key(cells, celled, caller)).secret for caller in (native, resident)}
     last = await owner_b.fetchrow("SELECT * FROM schema_migrations ORDER BY name DESC LIMIT 1")
     assert last is not None
@@ -146,10 +146,10 @@ async def test_a_cell_that_lacks_a_migration_fails_its_own_tenants_who_are_told_
         )
 
 
-async def test_what_names_a_tenant_of_a_cell_that_is_away_is_told_to_come_again_and_no_other(
+async def test_requests_for_a_tenant_in_an_absent_cell_get_a_retryable_error(
     celled: Settings, cells: Cells, ada: Person, native: Caller, resident: Caller, pepper: bytes
 ) -> None:
-    """What is there is not said to be nothing."""
+    """A tenant that exists is not reported as missing."""
     beside = await joined(cells, resident, Role.OWNER, pepper=pepper)
     without = celled.model_copy(update={"cells": {OTHER: AWAY}, "database_acquire_seconds": 2.0})
     with serving(without) as gateway:
@@ -169,7 +169,7 @@ async def test_what_names_a_tenant_of_a_cell_that_is_away_is_told_to_come_again_
             assert (await http.get(client.request())).status_code == 503
 
 
-async def test_who_comes_by_a_provider_is_in_its_tenants_cell_and_goes_with_it(
+async def test_a_person_who_signs_in_by_a_provider_is_in_its_tenants_cell_and_erased_with_it(
     celled: Settings,
     cells: Cells,
     resident: Caller,

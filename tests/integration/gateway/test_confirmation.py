@@ -1,4 +1,6 @@
-"""Questions back: what removes much asks first, and the state that comes back with the answer is nobody else's."""
+"""Confirmation: calls that delete much ask first, and the state of a question is valid for that caller and call
+only.
+"""
 
 import time
 from collections.abc import AsyncIterator
@@ -32,7 +34,7 @@ async def http(gateway: RunningGateway, admin_key: str) -> AsyncIterator[httpx2.
 
 @pytest.fixture(autouse=True)
 async def many(gateway: RunningGateway, http: httpx2.AsyncClient) -> None:
-    """A graph of one node more than is deleted unasked."""
+    """A graph with one node more than may be deleted without a question."""
     entities = [{"name": name, "entityType": "t", "observations": []} for name in MANY]
     await gateway.call(http, "create_entities", {"entities": entities})
 
@@ -40,7 +42,7 @@ async def many(gateway: RunningGateway, http: httpx2.AsyncClient) -> None:
 async def answer(
     http: httpx2.AsyncClient, tool: str, arguments: Any, capabilities: Any = ELICITS, **more: Any
 ) -> dict[str, Any]:
-    """The answer to one round of a call at 2026-07-28."""
+    """The answer to one round of a call in revision 2026-07-28."""
     meta = {
         "io.modelcontextprotocol/protocolVersion": MODERN,
         "io.modelcontextprotocol/clientCapabilities": capabilities,
@@ -52,8 +54,8 @@ async def answer(
     return rpc_answer((await http.post("/mcp/x/all", json=body, headers=headers)).text)
 
 
-async def asked(http: httpx2.AsyncClient, tool: str, arguments: Any) -> tuple[str, str]:
-    """The question that a call comes back with, and its state."""
+async def question_of(http: httpx2.AsyncClient, tool: str, arguments: Any) -> tuple[str, str]:
+    """The question of a call, and its state."""
     result = (await answer(http, tool, arguments))["result"]
     assert result["resultType"] == "input_required", result
     return result["inputRequests"]["confirm"]["params"]["message"], result["requestState"]
@@ -65,8 +67,10 @@ def confirming(state: str, said: dict[str, Any] = YES) -> dict[str, Any]:
 
 
 class TestQuestions:
-    async def test_nothing_is_done_before_a_yes(self, http: httpx2.AsyncClient, db: Database, caller: Caller) -> None:
-        question, state = await asked(http, *DELETE_MANY)
+    async def test_nothing_is_done_before_a_confirmation(
+        self, http: httpx2.AsyncClient, db: Database, caller: Caller
+    ) -> None:
+        question, state = await question_of(http, *DELETE_MANY)
         assert f"{MAX_UNCONFIRMED + 1} entities of the graph default" in question
         assert await revision_of(db, caller) == 1
         done = await answer(http, *DELETE_MANY, **confirming(state))
@@ -78,23 +82,23 @@ class TestQuestions:
         [{"action": "decline"}, {"action": "cancel"}, {"action": "accept", "content": {"confirm": False}}],
         ids=["declined", "cancelled", "not ticked"],
     )
-    async def test_a_no_changes_nothing(
+    async def test_a_declined_question_changes_nothing(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, said: dict[str, Any]
     ) -> None:
-        _, state = await asked(http, *DELETE_MANY)
+        _, state = await question_of(http, *DELETE_MANY)
         result = (await answer(http, *DELETE_MANY, **confirming(state, said)))["result"]
         assert result["isError"]
         assert "not confirmed" in result["content"][0]["text"]
         assert await revision_of(db, caller) == 1
 
-    async def test_an_answer_without_the_state_is_asked_anew(self, http: httpx2.AsyncClient) -> None:
+    async def test_an_answer_without_the_state_is_asked_again(self, http: httpx2.AsyncClient) -> None:
         result = (await answer(http, *DELETE_MANY, inputResponses={"confirm": YES}))["result"]
         assert result["resultType"] == "input_required"
 
-    async def test_a_yes_holds_for_no_more_than_was_told(
+    async def test_a_confirmation_is_valid_only_for_what_the_question_said(
         self, gateway: RunningGateway, http: httpx2.AsyncClient
     ) -> None:
-        question, state = await asked(http, "delete_graph", {"graph": "default"})
+        question, state = await question_of(http, "delete_graph", {"graph": "default"})
         assert f"{len(MANY)} nodes" in question
         one_more = {"entities": [{"name": "late", "entityType": "t", "observations": []}]}
         await gateway.call(http, "create_entities", one_more)
@@ -113,25 +117,25 @@ class TestQuestions:
             ("delete_graph", {"graph": "default"}),
         ],
     )
-    async def test_each_that_takes_much_asks(
+    async def test_each_tool_that_deletes_much_asks(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, tool: str, arguments: dict[str, Any]
     ) -> None:
-        await asked(http, tool, arguments)
+        await question_of(http, tool, arguments)
         assert await revision_of(db, caller) == 1
 
-    async def test_what_frees_much_of_the_past_asks(
+    async def test_a_large_compaction_asks(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, owner: asyncpg.Connection, caller: Caller
     ) -> None:
         await gateway.call(http, *DELETE_MANY)
         for table in ("changes", "graph_heads"):
             older = f"UPDATE {table} SET at = at - interval '31 days' WHERE tenant_id = $1"
             await owner.execute(older, caller.tenant_id)
-        question, state = await asked(http, "compact", {})
+        question, state = await question_of(http, "compact", {})
         assert "of the past" in question
         done = await answer(http, "compact", {}, **confirming(state))
         assert done["result"]["structuredContent"]["freed"]["nodes"] == len(MANY)
 
-    async def test_what_takes_little_does_not(self, http: httpx2.AsyncClient) -> None:
+    async def test_a_small_deletion_does_not_ask(self, http: httpx2.AsyncClient) -> None:
         for tool, arguments in [
             ("delete_entities", {"entityNames": MANY[:2]}),
             ("forget", {"names": MANY[:100], "ids": ["00000000-0000-4000-8000-000000000000"]}),
@@ -141,15 +145,17 @@ class TestQuestions:
         ]:
             assert not (await answer(http, tool, arguments))["result"].get("isError"), tool
 
-    async def test_clients_that_cannot_ask_are_served(self, gateway: RunningGateway, http: httpx2.AsyncClient) -> None:
+    async def test_clients_without_elicitation_are_served_without_a_question(
+        self, gateway: RunningGateway, http: httpx2.AsyncClient
+    ) -> None:
         only_urls: dict[str, Any] = {"elicitation": {"url": {}}}
         assert not (await answer(http, *DELETE_MANY, only_urls))["result"]["isError"]
         assert not (await answer(http, *DELETE_MANY, {}))["result"]["isError"]
-        assert not (await gateway.call(http, *DELETE_MANY))["isError"]  # At an older revision.
+        assert not (await gateway.call(http, *DELETE_MANY))["isError"]  # In an older revision.
 
 
 class TestState:
-    async def test_of_others_or_for_others_is_refused(
+    async def test_a_state_of_another_call_or_credential_is_refused(
         self,
         gateway: RunningGateway,
         http: httpx2.AsyncClient,
@@ -158,8 +164,10 @@ class TestState:
         db: Database,
         caller: Caller,
     ) -> None:
-        """Changed anywhere, of another call, of another credential of the same tenant, or of another tenant."""
-        _, state = await asked(http, *DELETE_MANY)
+        """A state that was changed, or that belongs to another call, another credential of the tenant, or another
+        tenant.
+        """
+        _, state = await question_of(http, *DELETE_MANY)
         middle = len(state) // 2
         changed = state[:middle] + ("A" if state[middle] != "A" else "B") + state[middle + 1 :]
         for wrong in (changed, state[:-4], "", "101"):
@@ -171,8 +179,8 @@ class TestState:
                 await self._refused(other, *DELETE_MANY, state)
         assert await revision_of(db, caller) == 1
 
-    async def test_expires(self, http: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
-        _, state = await asked(http, *DELETE_MANY)
+    async def test_a_state_expires(self, http: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+        _, state = await question_of(http, *DELETE_MANY)
         expired = time.time() + request_state.STATE_SECONDS + 1
         monkeypatch.setattr(mcp.server.request_state, "time", SimpleNamespace(time=lambda: expired))
         await self._refused(http, *DELETE_MANY, state)

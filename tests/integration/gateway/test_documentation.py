@@ -1,4 +1,4 @@
-"""/v1/docs: the page that describes the API, with nothing inline and nothing of another host."""
+"""/v1/docs: the page that describes the API, without inline scripts and without anything from another host."""
 
 import gzip
 import re
@@ -24,7 +24,7 @@ def directives(response: httpx2.Response) -> dict[str, set[str]]:
     return {part[0]: set(part[1:]) for part in parts}
 
 
-async def test_the_page_has_scripts_of_ours_only_and_none_inline(gateway: RunningGateway) -> None:
+async def test_the_page_has_only_our_scripts_and_none_inline(gateway: RunningGateway) -> None:
     page = await fetch(gateway, "/v1/docs")
     assert page.headers["Content-Type"].startswith("text/html")
     policy = directives(page)
@@ -39,7 +39,7 @@ async def test_the_page_has_scripts_of_ours_only_and_none_inline(gateway: Runnin
 
 
 @pytest.mark.parametrize("encoding", ["identity", "gzip"])
-async def test_the_script_is_scalars_and_comes_from_here(gateway: RunningGateway, encoding: str) -> None:
+async def test_the_script_is_scalar_and_is_served_by_us(gateway: RunningGateway, encoding: str) -> None:
     async with (
         gateway.http() as http,
         http.stream("GET", "/v1/docs/scalar.js", headers={"Accept-Encoding": encoding}) as response,
@@ -53,7 +53,7 @@ async def test_the_script_is_scalars_and_comes_from_here(gateway: RunningGateway
     assert encoding == "identity" or len(raw) < len(script) / 3
 
 
-async def test_it_begins_with_our_document_and_tells_nobody(gateway: RunningGateway) -> None:
+async def test_the_page_loads_our_document_and_sends_no_telemetry(gateway: RunningGateway) -> None:
     begin = (await fetch(gateway, "/v1/docs/begin.js")).text
     assert 'url: "/v1/openapi.json"' in begin
     assert "jitless: true" in begin, "else Scalar tries as it is loaded whether it may make code of text"

@@ -1,4 +1,4 @@
-"""A server that stops answers what has begun to come."""
+"""A stopping server answers requests that have begun to arrive."""
 
 import socket
 import threading
@@ -8,14 +8,14 @@ from tests.support.gateway import serving
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 
-def test_a_request_whose_headers_are_on_their_way_is_answered(settings: Settings) -> None:
+def test_a_request_whose_headers_are_arriving_is_answered(settings: Settings) -> None:
     with socket.socket() as early, socket.socket() as late:
         late.settimeout(MAX_WAIT_SECONDS)
         with serving(settings) as gateway:
             address = ("127.0.0.1", int(gateway.url.rpartition(":")[2]))
             late.connect(address)
             late.sendall(b"GET /health/live HTTP/1.1\r\nHost: 127.0.0.1\r\n")
-            early.connect(address)  # Served after the other one, which has then been read.
+            early.connect(address)  # It is served after the other one, whose bytes have been read by then.
             early.sendall(b"GET /health/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
             assert early.recv(65536).startswith(b"HTTP/1.1 200")
             ending = threading.Thread(target=_end_once_refused, args=(address, late))
@@ -27,7 +27,7 @@ def test_a_request_whose_headers_are_on_their_way_is_answered(settings: Settings
 
 
 def _end_once_refused(address: tuple[str, int], late: socket.socket) -> None:
-    """Send the rest once the server accepts no more."""
+    """Send the rest once the server accepts no more connections."""
     while True:
         try:
             socket.create_connection(address).close()

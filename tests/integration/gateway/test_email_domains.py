@@ -1,4 +1,4 @@
-"""Joining by the verified domain of an e-mail address: claims, the DNS that proves them, and who joins as what."""
+"""Joining by the verified domain of an e-mail address: claims, their proof by DNS, and the role of whoever joins."""
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class Organization:
         return f"/sign-in?organization={self.caller.tenant}"
 
     def publish(self) -> None:
-        """Let the DNS say what it must, among other things."""
+        """Publish the required DNS record, among others."""
         self.dns.records[self.claim["record_name"]] = ["v=spf1 -all", self.claim["record_value"]]
 
     async def verify(self) -> httpx2.Response:
@@ -100,7 +100,7 @@ async def http(gateway: RunningGateway) -> AsyncIterator[httpx2.AsyncClient]:
 
 
 class TestClaims:
-    async def test_the_dns_proves_one(self, acme: Organization) -> None:
+    async def test_a_claim_is_verified_by_dns(self, acme: Organization) -> None:
         assert acme.claim["record_name"] == f"_recollect.{acme.domain}"
         assert acme.claim["verified_at"] is None
         problem(await acme.verify(), 409, "domain_not_verified")
@@ -113,7 +113,9 @@ class TestClaims:
         (listed,) = (await done(acme.admin, "GET", PATH))["items"]
         assert listed == verified.json()
 
-    async def test_what_proved_nothing_is_asked_again_under_the_same_idempotency_key(self, acme: Organization) -> None:
+    async def test_a_failed_verification_can_be_repeated_under_the_same_idempotency_key(
+        self, acme: Organization
+    ) -> None:
         acme.dns.records[acme.claim["record_name"]] = []
         path, headers = f"{PATH}/{acme.claim['id']}/verify", {"Idempotency-Key": "one"}
         again = acme.admin.build_request("POST", path, headers=headers)
@@ -122,10 +124,10 @@ class TestClaims:
         verified = await acme.admin.send(again)
         assert (verified.status_code, (await acme.admin.send(again)).content) == (200, verified.content)
 
-    async def test_it_is_one_tenants_at_a_time(
+    async def test_a_domain_belongs_to_one_tenant_at_a_time(
         self, acme: Organization, globex: Organization, owner: asyncpg.Connection
     ) -> None:
-        """Both have their records set: who was first keeps it, until a week has passed without a proof."""
+        """Both have published their records. The first one keeps the domain until a week has passed without a proof."""
         for each in (acme, globex):
             each.publish()
         globex.dns.records[globex.claim["record_name"]] += [acme.claim["record_value"]]
@@ -140,11 +142,11 @@ class TestClaims:
         problem(await acme.verify(), 409, "domain_not_verified")
         assert (await done(acme.admin, "GET", PATH))["items"][0]["verified_at"] is None
 
-    async def test_anothers_record_proves_nothing(self, acme: Organization, globex: Organization) -> None:
+    async def test_another_tenants_record_proves_nothing(self, acme: Organization, globex: Organization) -> None:
         acme.publish()
         problem(await globex.verify(), 409, "domain_not_verified")
 
-    async def test_a_name_server_that_is_silent_changes_nothing(self, acme: Organization) -> None:
+    async def test_a_silent_name_server_changes_nothing(self, acme: Organization) -> None:
         acme.publish()
         assert (await acme.verify()).status_code == 200
         acme.dns.silent.add(acme.claim["record_name"])
@@ -154,17 +156,17 @@ class TestClaims:
     @pytest.mark.parametrize(
         "domain", ["com", "a b.example", "-a.example", "exämple.com", "a..example", "1.2.3.4", "*.x.example"]
     )
-    async def test_what_is_no_domain_is_refused(self, acme: Organization, domain: str) -> None:
+    async def test_an_invalid_domain_is_refused(self, acme: Organization, domain: str) -> None:
         assert problem(await acme.admin.post(PATH, json={"domain": domain}), 400)["path"] == "domain"
 
     @pytest.mark.parametrize("role", ["owner", "admin"])
-    async def test_nobody_joins_to_manage(self, acme: Organization, role: str) -> None:
+    async def test_a_claim_cannot_give_an_admin_role(self, acme: Organization, role: str) -> None:
         refused = await acme.admin.post(PATH, json={"domain": "other.example", "role": role})
         assert problem(refused, 400)["path"] == "role"
         refused = await acme.admin.patch(f"{PATH}/{acme.claim['id']}", json={"role": role})
         assert problem(refused, 400)["path"] == "role"
 
-    async def test_another_tenant_finds_none_of_it(self, acme: Organization, globex: Organization) -> None:
+    async def test_another_tenant_cannot_reach_a_claim(self, acme: Organization, globex: Organization) -> None:
         for method, rest, body in (("PATCH", "", {"role": "reader"}), ("DELETE", "", None), ("POST", "/verify", None)):
             strange = await globex.admin.request(method, f"{PATH}/{acme.claim['id']}{rest}", json=body)
             missing = await globex.admin.request(method, f"{PATH}/{uuid4()}{rest}", json=body)
@@ -172,7 +174,7 @@ class TestClaims:
             problem(strange, 404, "domain_not_found")
         assert [each["id"] for each in (await done(globex.admin, "GET", PATH))["items"]] == [globex.claim["id"]]
 
-    async def test_there_are_few_and_each_once(self, acme: Organization) -> None:
+    async def test_claims_are_limited_in_number_and_unique(self, acme: Organization) -> None:
         problem(await acme.admin.post(PATH, json={"domain": acme.domain.upper()}), 409, "domain_exists")
         for number in range(19):
             await done(acme.admin, "POST", PATH, domain=f"d{number}.example")
@@ -180,7 +182,7 @@ class TestClaims:
 
 
 class TestJoining:
-    async def test_somebody_joins_by_the_domain_as_what_it_says(
+    async def test_a_person_joins_by_the_domain_with_the_role_of_the_claim(
         self, http: httpx2.AsyncClient, gateway: RunningGateway, acme: Organization
     ) -> None:
         acme.publish()
@@ -195,7 +197,7 @@ class TestJoining:
         assert await acme.members() == {ada.email: "member", grace.email: "reader"}
 
     @pytest.mark.parametrize("email", ["ada@sub.{}", "ada@{}.evil.example", "ada@evil-{}", "{}@other.example"])
-    async def test_an_address_elsewhere_joins_nothing(
+    async def test_an_address_in_another_domain_does_not_join(
         self, http: httpx2.AsyncClient, acme: Organization, email: str
     ) -> None:
         acme.publish()
@@ -204,30 +206,28 @@ class TestJoining:
         assert (await sign_in_by(http, acme.idp, acme.page)).status_code == 403
         assert await acme.members() == {}
 
-    async def test_an_address_that_is_not_verified_joins_nothing(
-        self, http: httpx2.AsyncClient, acme: Organization
-    ) -> None:
+    async def test_an_unverified_address_does_not_join(self, http: httpx2.AsyncClient, acme: Organization) -> None:
         acme.publish()
         await acme.verify()
         acme.idp.account = Account(email=f"ada@{acme.domain}", email_verified=False)
         assert (await sign_in_by(http, acme.idp, acme.page)).status_code == 403
 
-    async def test_a_claim_alone_lets_nobody_in(self, http: httpx2.AsyncClient, acme: Organization) -> None:
+    async def test_an_unverified_claim_lets_nobody_join(self, http: httpx2.AsyncClient, acme: Organization) -> None:
         acme.publish()
         acme.idp.account = Account(email=f"ada@{acme.domain}")
         assert (await sign_in_by(http, acme.idp, acme.page)).status_code == 403
 
-    async def test_anothers_provider_lets_nobody_in_by_it(
+    async def test_another_tenants_provider_lets_nobody_join(
         self, http: httpx2.AsyncClient, acme: Organization, globex: Organization
     ) -> None:
-        """Only the provider of the tenant whose the domain is; not that of one that claims it, too."""
+        """Only the provider of the tenant that owns the domain, not that of another tenant that claims it."""
         acme.publish()
         await acme.verify()
         globex.idp.account = Account(email=f"ada@{acme.domain}")
         assert (await sign_in_by(http, globex.idp, globex.page)).status_code == 403
         assert (await globex.members(), await acme.members()) == ({}, {})
 
-    async def test_a_proof_is_asked_for_anew_and_lost_where_the_dns_says_it_no_more(
+    async def test_a_claim_is_verified_again_and_lost_without_its_record(
         self, http: httpx2.AsyncClient, gateway: RunningGateway, acme: Organization, owner: asyncpg.Connection
     ) -> None:
         acme.publish()
@@ -243,7 +243,7 @@ class TestJoining:
             assert (await sign_in_by(other, acme.idp, acme.page)).status_code == 403
         assert (await done(acme.admin, "GET", PATH))["items"][0]["verified_at"] is None
 
-    async def test_who_gives_their_address_is_offered_the_provider(
+    async def test_the_provider_is_offered_for_an_address_in_the_domain(
         self, http: httpx2.AsyncClient, acme: Organization
     ) -> None:
         page = f"/sign-in?organization=ada%40{acme.domain}"
@@ -254,7 +254,7 @@ class TestJoining:
         acme.idp.account = Account(email=f"ada@{acme.domain}")
         assert (await sign_in_by(http, acme.idp, page)).status_code == 303
 
-    async def test_dropping_it_lets_nobody_else_in_and_members_stay(
+    async def test_after_a_claim_is_deleted_members_stay_and_nobody_else_joins(
         self, http: httpx2.AsyncClient, gateway: RunningGateway, acme: Organization
     ) -> None:
         acme.publish()

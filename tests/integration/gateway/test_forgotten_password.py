@@ -1,4 +1,4 @@
-"""A forgotten password over real HTTP and real mail: who gets a link, what it does, and what a stranger learns."""
+"""Password resets over real HTTP and real mail: who gets a link, what it does, and what it does not reveal."""
 
 import re
 from collections.abc import AsyncIterator, Iterator
@@ -53,12 +53,12 @@ def pepper(settings: Settings) -> bytes:
 
 @pytest.fixture
 async def link(db: Database, caller: Caller, pepper: bytes) -> tuple[str, str]:
-    """A new member's address, and a link of theirs."""
+    """A new member's address, and a reset link for them."""
     person = await joined(db, caller, Role.READER, pepper=pepper)
     return person.email, f"/reset/{await resets.begin_reset(db, person.id, pepper=pepper)}"
 
 
-async def test_a_link_goes_to_the_address_and_ends_all_sessions(
+async def test_a_link_is_sent_to_the_address_and_a_reset_ends_all_sessions(
     http: httpx2.AsyncClient, mailing: RunningGateway, mail: MailServer, db: Database, caller: Caller, pepper: bytes
 ) -> None:
     person = await joined(db, caller, Role.READER, pepper=pepper)
@@ -79,10 +79,10 @@ async def test_a_link_goes_to_the_address_and_ends_all_sessions(
     assert (mail.messages[1]["To"], mail.messages[1]["Subject"]) == (person.email, CHANGED)
 
 
-async def test_whose_account_it_is_hears_of_another_password_and_of_a_passkey(
+async def test_a_person_is_notified_of_a_new_password_and_a_new_passkey(
     http: httpx2.AsyncClient, mailing: RunningGateway, mail: MailServer, db: Database, caller: Caller, pepper: bytes
 ) -> None:
-    """Who holds a stolen session does neither unseen. What was refused is told to nobody."""
+    """So that a stolen session cannot add either unnoticed. Refused attempts are not reported."""
     person = await joined(db, caller, Role.READER, pepper=pepper)
     await sign_in(http, person.email)
     for old in ("not the password", PASSWORD):
@@ -101,7 +101,7 @@ async def test_whose_account_it_is_hears_of_another_password_and_of_a_passkey(
         assert "://" not in told
 
 
-async def test_whose_account_it_was_hears_that_it_is_deleted(
+async def test_a_person_is_notified_of_the_deletion_of_their_account(
     http: httpx2.AsyncClient, mail: MailServer, db: Database
 ) -> None:
     person = await people.register(db, new_email(), "Ada", PASSWORD)
@@ -116,10 +116,10 @@ async def test_whose_account_it_was_hears_that_it_is_deleted(
     assert "://" not in told
 
 
-async def test_who_has_no_account_gets_nothing_and_the_same_answer(
+async def test_an_unknown_address_gets_no_mail_and_the_same_answer(
     http: httpx2.AsyncClient, mail: MailServer, db: Database, caller: Caller, pepper: bytes
 ) -> None:
-    """The answer is given before anybody looks: it takes as long."""
+    """The answer is sent before the lookup, so that it takes the same time."""
     known = (await joined(db, caller, Role.READER, pepper=pepper)).email
     without_password = (await people.register(db, new_email(), "Grace", None)).email
     answers = [
@@ -130,7 +130,7 @@ async def test_who_has_no_account_gets_nothing_and_the_same_answer(
     assert [message["To"] for message in mail.messages] == [known]
 
 
-async def test_an_address_is_written_to_so_often_in_an_hour(http: httpx2.AsyncClient) -> None:
+async def test_letters_to_an_address_are_limited_by_the_hour(http: httpx2.AsyncClient) -> None:
     """Whether or not there is an account."""
     email = new_email()
     statuses = [(await submit(http, "/forgot", email=email)).status_code for _ in range(RESETS_PER_HOUR + 1)]
@@ -138,7 +138,7 @@ async def test_an_address_is_written_to_so_often_in_an_hour(http: httpx2.AsyncCl
     assert (await submit(http, "/forgot", email=new_email())).status_code == 200
 
 
-async def test_a_client_asks_so_often(settings: Settings) -> None:
+async def test_requests_of_a_client_are_limited(settings: Settings) -> None:
     update = {"sign_ins_per_minute": 2, "trusted_proxies": ["127.0.0.0/8"], "rate_limit_wait_seconds": MAX_WAIT_SECONDS}
     with serving(settings.model_copy(update=update)) as gateway:
         async with gateway.http(**{"X-Forwarded-For": "198.51.100.21"}) as http:
@@ -146,7 +146,7 @@ async def test_a_client_asks_so_often(settings: Settings) -> None:
             assert [(await http.get("/reset/made-up")).status_code for _ in range(3)] == [404, 404, 429]
 
 
-async def test_mail_that_fails_is_no_difference(
+async def test_failing_mail_does_not_change_the_answer(
     http: httpx2.AsyncClient, mail: MailServer, link: tuple[str, str]
 ) -> None:
     mail.refusal = "550 no"
@@ -155,7 +155,7 @@ async def test_mail_that_fails_is_no_difference(
     assert (await submit(http, "/forgot", email=new_email())).text == answer.text
 
 
-async def test_without_mail_an_operator_is_asked(gateway: RunningGateway) -> None:
+async def test_without_mail_the_page_refers_to_an_operator(gateway: RunningGateway) -> None:
     async with browser(gateway) as http:
         assert "recollect people reset-password" in (await http.get("/forgot")).text
         assert "/forgot" in (await http.get("/sign-in")).text
@@ -164,11 +164,11 @@ async def test_without_mail_an_operator_is_asked(gateway: RunningGateway) -> Non
 class TestLinks:
     @pytest.fixture
     async def http(self, gateway: RunningGateway) -> AsyncIterator[httpx2.AsyncClient]:
-        """Whether a gateway sends mail makes no difference to links."""
+        """It makes no difference to links whether a gateway sends mail."""
         async with browser(gateway) as client:
             yield client
 
-    async def test_opening_one_uses_nothing_up_and_using_it_does(
+    async def test_opening_a_link_does_not_use_it_up_and_using_it_does(
         self, http: httpx2.AsyncClient, link: tuple[str, str]
     ) -> None:
         shown = [await http.get(link[1]) for _ in range(2)]
@@ -179,7 +179,7 @@ class TestLinks:
         again = await send_form(http, shown[1].text, link[1], password=PASSWORD)
         assert (again.status_code, (await http.get(link[1])).status_code) == (404, 404)
 
-    async def test_using_one_makes_the_others_void(
+    async def test_using_a_link_makes_the_others_void(
         self, http: httpx2.AsyncClient, db: Database, link: tuple[str, str], pepper: bytes
     ) -> None:
         account = await resets.find_account(db, link[0])
@@ -197,7 +197,7 @@ class TestLinks:
         assert (await http.post(link[1], data={"password": ANOTHER})).status_code == 403
         assert (await sign_in(http, link[0])).status_code == 303
 
-    async def test_one_that_ended_looks_like_one_that_never_was(
+    async def test_an_expired_link_looks_like_an_unknown_one(
         self, http: httpx2.AsyncClient, link: tuple[str, str], owner: asyncpg.Connection
     ) -> None:
         await owner.execute(
@@ -207,7 +207,9 @@ class TestLinks:
         ended, unknown = await http.get(link[1]), await http.get("/reset/" + "x" * 43)
         assert (ended.status_code, ended.text) == (404, unknown.text)
 
-    async def test_a_person_has_so_many(self, db: Database, link: tuple[str, str], pepper: bytes) -> None:
+    async def test_number_of_links_of_a_person_is_limited(
+        self, db: Database, link: tuple[str, str], pepper: bytes
+    ) -> None:
         account = await resets.find_account(db, link[0])
         assert account is not None
         held = [await resets.begin_reset(db, account.id, pepper=pepper) for _ in range(resets.MAX_RESETS)]

@@ -1,4 +1,4 @@
-"""Every route that takes a body, given bodies that hold none of what it wants: refused in plain words, never a 500."""
+"""Every route with a body refuses hostile bodies with a plain error, and never with a 500."""
 
 import json
 from typing import Any
@@ -37,13 +37,13 @@ NULL = {"null": b"null"}
 TYPES = ("application/json", "text/plain", "multipart/form-data; boundary=x")
 
 READ_WHOLE = {("post", "/v1/graphs/{name}/imports")}
-"""Reads a body of any length as a job, which tells of what is in it."""
+"""This route stores a body of any length for a job, which reports problems."""
 NO_BODY_NEEDED = {("post", "/v1/graphs/{name}/reembed")}
 
 
 @pytest.fixture
 async def routes(gateway: RunningGateway, admin_key: str) -> list[tuple[str, str]]:
-    """Method and path of every route that takes a body."""
+    """Method and path of every route with a body."""
     async with gateway.http(admin_key) as http:
         described = (await http.get("/v1/openapi.json")).json()["paths"]
     found = [
@@ -61,7 +61,7 @@ async def send(http: httpx2.AsyncClient, route: tuple[str, str], body: bytes, ki
 
 
 @pytest.mark.parametrize("body", [*BODIES.values(), *NULL.values()], ids=[*BODIES, *NULL])
-async def test_every_route_refuses_them(
+async def test_every_route_refuses_hostile_bodies(
     gateway: RunningGateway, admin_key: str, routes: list[tuple[str, str]], body: bytes, caller: Caller, db: Database
 ) -> None:
     async with gateway.http(admin_key) as http:
@@ -82,7 +82,7 @@ async def test_every_route_refuses_them(
         assert await tx.fetchval(Query.compile("SELECT count(*) FROM nodes")) == 0
 
 
-async def test_all_that_is_wrong_with_a_body_is_told_with_its_path(gateway: RunningGateway, admin_key: str) -> None:
+async def test_all_errors_of_a_body_are_reported_with_their_paths(gateway: RunningGateway, admin_key: str) -> None:
     async with gateway.http(admin_key) as http:
         body = {"name": "", "kind": "king", "graphs": ["fine", 1], "sesame": True}
         response = await http.post("/v1/keys", json=body)

@@ -1,4 +1,4 @@
-"""Requests with an idempotency key, over real HTTP: done once, answered alike."""
+"""Requests with an idempotency key over real HTTP: done once, and answered the same."""
 
 import asyncio
 import json
@@ -63,7 +63,7 @@ def request_of(caller: Caller, key: str = "one", body: bytes = b"{}") -> Idempot
 
 
 class TestRepeats:
-    async def test_a_repeat_is_answered_as_the_first_and_does_nothing(
+    async def test_a_repeated_request_gets_the_first_answer_and_does_nothing(
         self, http: httpx2.AsyncClient, owner: asyncpg.Connection, caller: Caller
     ) -> None:
         before = await owner.fetchval(KEYS, caller.tenant_id)
@@ -75,30 +75,32 @@ class TestRepeats:
             assert each.headers["content-type"] == first.headers["content-type"]
         assert await owner.fetchval(KEYS, caller.tenant_id) == before + 1
 
-    async def test_it_is_an_act_once(self, http: httpx2.AsyncClient) -> None:
+    async def test_a_repeated_request_is_logged_once(self, http: httpx2.AsyncClient) -> None:
         for _ in range(3):
             await make_key(http)
         listed = (await http.get("/v1/audit", params={"action": Action.KEY_CREATED})).json()["items"]
-        assert len(listed) == 2  # The key of this client, and the one that was made.
+        assert len(listed) == 2  # The key of this client, and the new one.
 
-    async def test_without_the_header_each_is_done(
+    async def test_without_an_idempotency_key_each_request_is_done(
         self, http: httpx2.AsyncClient, owner: asyncpg.Connection, caller: Caller
     ) -> None:
         for _ in range(2):
             assert REPLAYED not in (await http.post("/v1/keys", json={"name": "laptop"})).headers
         assert await owner.fetchval(KEYS, caller.tenant_id) == 3
 
-    async def test_another_key_is_another_act(
+    async def test_another_idempotency_key_is_another_act(
         self, http: httpx2.AsyncClient, owner: asyncpg.Connection, caller: Caller
     ) -> None:
         assert (await make_key(http, "one")).json()["id"] != (await make_key(http, "two")).json()["id"]
 
     @pytest.mark.parametrize("quoted", ['"one"', "one"])
-    async def test_a_key_in_quotes_is_the_same(self, http: httpx2.AsyncClient, quoted: str) -> None:
+    async def test_a_quoted_idempotency_key_is_the_same_as_an_unquoted_one(
+        self, http: httpx2.AsyncClient, quoted: str
+    ) -> None:
         first = await make_key(http, "one")
         assert (await make_key(http, quoted)).content == first.content
 
-    async def test_acts_by_other_methods_are_done_once_too(self, http: httpx2.AsyncClient) -> None:
+    async def test_other_methods_are_done_once_too(self, http: httpx2.AsyncClient) -> None:
         made = (await make_key(http)).json()
         answers = [await http.delete(f"/v1/keys/{made['id']}", headers={"Idempotency-Key": "two"}) for _ in range(2)]
         assert answers[0].content == answers[1].content
@@ -111,7 +113,7 @@ class TestRepeats:
         answers = [await http.delete(f"/v1/members/{person.id}", headers={"Idempotency-Key": "one"}) for _ in range(2)]
         assert [(each.status_code, each.content) for each in answers] == [(204, b"")] * 2
 
-    async def test_memories_are_kept_once(self, http: httpx2.AsyncClient) -> None:
+    async def test_memories_are_stored_once(self, http: httpx2.AsyncClient) -> None:
         for _ in range(2):
             answer = await http.post(
                 "/v1/graphs/default/memories",
@@ -122,7 +124,7 @@ class TestRepeats:
         assert answer.headers[REPLAYED] == "true"
         assert (await http.get("/v1/graphs/default")).json()["revision"] == 1
 
-    async def test_what_only_reads_is_asked_again(self, http: httpx2.AsyncClient) -> None:
+    async def test_requests_that_only_read_are_repeated(self, http: httpx2.AsyncClient) -> None:
         for _ in range(2):
             answer = await http.post(
                 "/v1/graphs/default/recall", json={"query": "tea"}, headers={"Idempotency-Key": "one"}
@@ -132,14 +134,14 @@ class TestRepeats:
 
 
 class TestRefusals:
-    async def test_a_key_of_another_request_is_refused(self, http: httpx2.AsyncClient) -> None:
+    async def test_an_idempotency_key_of_another_request_is_refused(self, http: httpx2.AsyncClient) -> None:
         await make_key(http)
         refused(await make_key(http, name="another"), 422, "idempotency_mismatch")
         elsewhere = await http.post("/v1/invitations", json={"name": "laptop"}, headers={"Idempotency-Key": "one"})
         refused(elsewhere, 422, "idempotency_mismatch")
         refused(await http.request("DELETE", "/v1/keys/x", headers={"Idempotency-Key": "one"}), 404, "not_found")
 
-    async def test_what_failed_wrote_nothing_and_may_be_tried_again(self, http: httpx2.AsyncClient) -> None:
+    async def test_a_failed_request_can_be_repeated(self, http: httpx2.AsyncClient) -> None:
         for _ in range(2):
             answer = await http.post("/v1/graphs", json={"name": "default"}, headers={"Idempotency-Key": "one"})
             refused(answer, 409, "graph_exists")
@@ -147,27 +149,27 @@ class TestRefusals:
         assert made.status_code == 201
 
     @pytest.mark.parametrize("key", ["", '""', "x" * 256, "é"])
-    async def test_a_key_that_is_none_is_refused(self, http: httpx2.AsyncClient, key: str) -> None:
+    async def test_an_invalid_idempotency_key_is_refused(self, http: httpx2.AsyncClient, key: str) -> None:
         headers = [(b"idempotency-key", key.encode()), (b"content-type", b"application/json")]
         answer = await http.post("/v1/keys", content=b'{"name": "laptop"}', headers=headers)
         refused(answer, 400, "invalid_input")
         assert answer.json()["path"] == "Idempotency-Key"
 
-    async def test_several_keys_are_refused(self, http: httpx2.AsyncClient) -> None:
+    async def test_several_idempotency_keys_are_refused(self, http: httpx2.AsyncClient) -> None:
         headers = [("Idempotency-Key", "one"), ("Idempotency-Key", "two")]
         refused(await http.post("/v1/keys", json={"name": "laptop"}, headers=headers), 400, "invalid_input")
 
-    async def test_a_route_that_takes_any_length_takes_no_key(self, http: httpx2.AsyncClient) -> None:
+    async def test_a_route_for_bodies_of_any_length_accepts_no_idempotency_key(self, http: httpx2.AsyncClient) -> None:
         headers = {"Idempotency-Key": "one", "Content-Type": "application/x-ndjson"}
         answer = await http.post("/v1/graphs/default/imports", content=b"{}", headers=headers)
         refused(answer, 400, "invalid_input")
 
-    async def test_a_body_beyond_the_bound_is_refused(self, http: httpx2.AsyncClient, settings: Settings) -> None:
+    async def test_a_body_over_the_limit_is_refused(self, http: httpx2.AsyncClient, settings: Settings) -> None:
         body = b'{"name": "' + b"x" * settings.max_request_bytes + b'"}'
         headers = {"Idempotency-Key": "one", "Content-Type": "application/json"}
         refused(await http.post("/v1/keys", content=body, headers=headers), 413, "request_too_large")
 
-    async def test_who_may_less_than_then_gets_no_answer_and_nothing_is_done_again(
+    async def test_a_repeated_request_with_other_rights_is_refused_and_not_done_again(
         self, gateway: RunningGateway, db: Database, caller: Caller, settings: Settings, owner: asyncpg.Connection
     ) -> None:
         pepper = settings.key_secret.get_secret_value().encode()
@@ -185,7 +187,7 @@ class TestRefusals:
 
 
 class TestAtomicity:
-    async def test_of_requests_at_once_one_is_done(
+    async def test_one_of_concurrent_requests_is_done(
         self, http: httpx2.AsyncClient, owner: asyncpg.Connection, caller: Caller
     ) -> None:
         answers = await asyncio.gather(*(make_key(http) for _ in range(8)))
@@ -196,7 +198,7 @@ class TestAtomicity:
                 refused(each, 409, "idempotency_conflict")
         assert await owner.fetchval(KEYS, caller.tenant_id) == 2
 
-    async def test_while_the_first_is_under_way_a_repeat_is_told_so(self, db: Database, caller: Caller) -> None:
+    async def test_a_repeated_request_during_the_first_is_refused(self, db: Database, caller: Caller) -> None:
         first, second = (db.with_participant(Claim(request_of(caller), VAULT)) for _ in range(2))
         async with first.transaction(caller) as tx:
             await identity.create_key(tx, NewKey("laptop"), pepper=PEPPER)
@@ -205,10 +207,10 @@ class TestAtomicity:
                     pytest.fail("it began")
         assert error.value.code == "idempotency_conflict"
 
-    async def test_an_act_whose_process_died_before_its_answer_was_stored_is_never_done_again(
+    async def test_an_act_whose_answer_was_lost_is_not_done_again(
         self, http: httpx2.AsyncClient, owner: asyncpg.Connection, caller: Caller
     ) -> None:
-        """The row is the act's: what is there after the commit, and before the answer."""
+        """After the commit and before its answer is stored, there is a row without an answer."""
         await make_key(http)
         died = "UPDATE idempotency_keys SET answer = NULL, created_at = now() - $2::interval WHERE tenant_id = $1"
         await owner.execute(died, caller.tenant_id, timedelta(0))
@@ -217,7 +219,7 @@ class TestAtomicity:
         refused(await make_key(http), 409, "idempotency_done")
         assert await owner.fetchval(KEYS, caller.tenant_id) == 2
 
-    async def test_a_key_is_claimed_if_and_only_if_the_act_commits(self, db: Database, caller: Caller) -> None:
+    async def test_a_key_is_claimed_only_if_the_act_commits(self, db: Database, caller: Caller) -> None:
         claim = Claim(request_of(caller), VAULT)
         database = db.with_participant(claim)
         with pytest.raises(InvalidInput):
@@ -233,7 +235,9 @@ class TestAtomicity:
         with pytest.raises(Conflict):
             await idempotency.find_answer(db, caller, claim.request, VAULT)
 
-    async def test_an_act_of_several_transactions_claims_in_the_first(self, db: Database, caller: Caller) -> None:
+    async def test_an_act_of_several_transactions_claims_its_key_in_the_first(
+        self, db: Database, caller: Caller
+    ) -> None:
         claim = Claim(request_of(caller), VAULT)
         database = db.with_participant(claim)
         for _ in range(3):
@@ -243,8 +247,8 @@ class TestAtomicity:
             async with db.with_participant(Claim(request_of(caller), VAULT)).transaction(caller):
                 pytest.fail("it began")
 
-    async def test_an_act_that_is_undone_lets_go_of_its_key(self, db: Database, caller: Caller) -> None:
-        """In the transaction that undoes it: one that is rolled back leaves the key."""
+    async def test_an_undone_act_releases_its_key(self, db: Database, caller: Caller) -> None:
+        """In the transaction that undoes it: if that is rolled back, the key stays claimed."""
         claim = Claim(request_of(caller), VAULT)
         database = db.with_participant(claim)
         async with database.transaction(caller) as tx:
@@ -258,7 +262,7 @@ class TestAtomicity:
         assert not claim.is_committed
         assert await idempotency.find_answer(db, caller, claim.request, VAULT) is None
 
-    async def test_a_claim_that_finds_the_act_done_has_its_answer(self, db: Database, caller: Caller) -> None:
+    async def test_a_claim_that_finds_the_act_done_gets_its_answer(self, db: Database, caller: Caller) -> None:
         request, answer = request_of(caller), KeptAnswer(201, [("content-type", "application/json")], b"{}")
         async with db.with_participant(Claim(request, VAULT)).transaction(caller):
             pass
@@ -271,10 +275,10 @@ class TestAtomicity:
 
 
 class TestLeaving:
-    async def test_who_leaves_within_the_body_asked_for_nothing(
+    async def test_a_request_whose_client_leaves_during_the_body_is_not_done(
         self, db: Database, caller: Caller, settings: Settings
     ) -> None:
-        """Half of an import is one, too: it is not done, whatever stands around to notice who left."""
+        """Half of an import would be a valid import, too."""
         state = SimpleNamespace(db=db, settings=settings, pepper=PEPPER, answer_vault=VAULT)
         scope: Any = {
             "method": "POST",
@@ -303,7 +307,7 @@ class TestLeaving:
 
 
 class TestAnswers:
-    async def test_secrets_are_stored_encrypted(
+    async def test_secrets_in_answers_are_stored_encrypted(
         self, http: httpx2.AsyncClient, owner: asyncpg.Connection, caller: Caller
     ) -> None:
         made = (await make_key(http)).json()
@@ -320,7 +324,9 @@ class TestAnswers:
                 assert secret.encode() not in told
                 assert secret.encode().hex().encode() not in told
 
-    async def test_one_is_of_no_use_for_another_request(self, caller: Caller, new_tenant: NewTenant) -> None:
+    async def test_a_stored_answer_cannot_be_decrypted_for_another_request(
+        self, caller: Caller, new_tenant: NewTenant
+    ) -> None:
         other = operator_caller(await new_tenant())
         closed = VAULT.close(KeptAnswer(200, [], b"secret"), caller.tenant_id, request_of(caller))
         assert VAULT.open(closed, caller.tenant_id, request_of(caller)) == KeptAnswer(200, [], b"secret")
@@ -328,7 +334,7 @@ class TestAnswers:
         assert VAULT.open(closed, other.tenant_id, request_of(caller)) is None
         assert AnswerVault.of(b"another").open(closed, caller.tenant_id, request_of(caller)) is None
 
-    async def test_one_that_is_too_large_is_not_kept(
+    async def test_an_answer_that_is_too_large_is_not_stored(
         self, db: Database, caller: Caller, owner: asyncpg.Connection
     ) -> None:
         for size, kept in ((MAX_ANSWER_BYTES, True), (MAX_ANSWER_BYTES + 1, False)):
@@ -342,7 +348,7 @@ class TestAnswers:
                 with pytest.raises(Conflict, match="Its answer is not kept"):
                     await idempotency.find_answer(db, caller, request, VAULT)
 
-    async def test_what_is_erased_stays_in_none(
+    async def test_erased_data_does_not_stay_in_answers(
         self, http: httpx2.AsyncClient, owner: asyncpg.Connection, caller: Caller
     ) -> None:
         body = {"items": [{"text": "likes tea", "about": ["Ada"]}]}
@@ -362,8 +368,8 @@ class TestAnswers:
         refused(repeat, 409, "idempotency_done")
 
 
-class TestBounds:
-    async def test_a_tenant_has_so_many_keys(
+class TestLimits:
+    async def test_number_of_idempotency_keys_of_a_tenant_is_limited(
         self, http: httpx2.AsyncClient, owner: asyncpg.Connection, caller: Caller
     ) -> None:
         first = await make_key(http)
@@ -378,7 +384,7 @@ class TestBounds:
         assert (await make_key(http)).content == first.content
         assert (await http.post("/v1/keys", json={"name": "laptop"})).status_code == 201
 
-    async def test_one_that_has_expired_is_new_and_the_worker_deletes_it(
+    async def test_an_expired_key_is_new_and_the_worker_deletes_it(
         self,
         http: httpx2.AsyncClient,
         owner: asyncpg.Connection,
@@ -401,7 +407,7 @@ class TestBounds:
         assert await owner.fetchval(left, caller.tenant_id) == 0
 
 
-def test_what_may_be_a_key() -> None:
+def test_valid_idempotency_keys() -> None:
     assert idempotency_key("x" * 255) == "x" * 255
     assert idempotency_key('"a b"') == "a b"
     for given in ("", '""', '"', "x" * 256, "a\tb", "\x7f", "ü"):
@@ -412,7 +418,7 @@ def test_what_may_be_a_key() -> None:
                 idempotency_key(given)
 
 
-async def test_an_answer_of_any_kind_survives_its_vault(caller: Caller) -> None:
+async def test_any_answer_survives_encryption(caller: Caller) -> None:
     headers: list[tuple[str, Any]] = [("etag", '"x"'), ("content-type", "application/json")]
     answer = KeptAnswer(201, headers, json.dumps({"ä": "\x00"}).encode())
     assert (
@@ -421,7 +427,7 @@ async def test_an_answer_of_any_kind_survives_its_vault(caller: Caller) -> None:
     )
 
 
-async def test_each_route_that_does_something_says_that_it_takes_a_key(http: httpx2.AsyncClient) -> None:
+async def test_each_writing_route_documents_its_idempotency_key(http: httpx2.AsyncClient) -> None:
     document = (await http.get("/v1/openapi.json")).json()
     without = set()
     for path, methods in document["paths"].items():

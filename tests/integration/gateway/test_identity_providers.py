@@ -1,4 +1,4 @@
-"""/v1/identity-providers: who sets them up, what is told of them, and what is refused."""
+"""/v1/identity-providers: who may configure them, what is returned, and what is refused."""
 
 from collections.abc import AsyncIterator
 from uuid import uuid4
@@ -39,7 +39,7 @@ async def other(gateway: RunningGateway, issue: NewApiKey, new_tenant: NewTenant
         yield client
 
 
-async def test_one_is_set_up_changed_and_deleted(http: httpx2.AsyncClient, gateway: RunningGateway) -> None:
+async def test_a_provider_is_created_changed_and_deleted(http: httpx2.AsyncClient, gateway: RunningGateway) -> None:
     made = await done(http, "POST", PATH, **NEW)
     assert made["redirect_uri"] == f"{gateway.url}/sign-in/callback/{made['id']}"
     assert (made["algorithm"], made["disabled_at"]) == ("RS256", None)
@@ -52,7 +52,7 @@ async def test_one_is_set_up_changed_and_deleted(http: httpx2.AsyncClient, gatew
     assert (await done(http, "GET", PATH))["items"] == []
 
 
-async def test_the_secret_is_told_nowhere_and_stored_encrypted(
+async def test_the_client_secret_is_never_returned_and_stored_encrypted(
     http: httpx2.AsyncClient, owner: asyncpg.Connection
 ) -> None:
     made = await done(http, "POST", PATH, **NEW)
@@ -85,12 +85,12 @@ async def test_the_secret_is_told_nowhere_and_stored_encrypted(
         ("algorithm", ""),
     ],
 )
-async def test_what_cannot_be_one_is_refused_with_its_path(http: httpx2.AsyncClient, path: str, value: str) -> None:
+async def test_an_invalid_provider_is_refused_with_its_path(http: httpx2.AsyncClient, path: str, value: str) -> None:
     assert problem(await http.post(PATH, json={**NEW, path: value}), 400)["path"] == path
     assert (await done(http, "GET", PATH))["items"] == []
 
 
-async def test_there_are_few_and_one_of_each_issuer(http: httpx2.AsyncClient) -> None:
+async def test_providers_are_limited_in_number_and_unique_by_issuer(http: httpx2.AsyncClient) -> None:
     await done(http, "POST", PATH, **NEW)
     problem(await http.post(PATH, json=NEW), 409, "provider_exists")
     for number in range(4):
@@ -98,7 +98,7 @@ async def test_there_are_few_and_one_of_each_issuer(http: httpx2.AsyncClient) ->
     problem(await http.post(PATH, json={**NEW, "issuer": "https://more.example.com"}), 409, "too_many_providers")
 
 
-async def test_another_tenant_finds_none_of_it(http: httpx2.AsyncClient, other: httpx2.AsyncClient) -> None:
+async def test_another_tenant_cannot_reach_a_provider(http: httpx2.AsyncClient, other: httpx2.AsyncClient) -> None:
     made = await done(http, "POST", PATH, **NEW)
     for method, body in (("PATCH", {"enabled": False}), ("DELETE", None)):
         strange = await other.request(method, f"{PATH}/{made['id']}", json=body)
@@ -112,7 +112,7 @@ async def test_another_tenant_finds_none_of_it(http: httpx2.AsyncClient, other: 
 @pytest.mark.parametrize(
     ("role", "status"), [(Role.READER, 403), (Role.MEMBER, 403), (Role.ADMIN, 200), (Role.OWNER, 200)]
 )
-async def test_admins_and_owners_alone_manage_them(
+async def test_only_admins_and_owners_manage_providers(
     gateway: RunningGateway, db: Database, caller: Caller, settings: Settings, role: Role, status: int
 ) -> None:
     pepper = settings.key_secret.get_secret_value().encode()
@@ -124,7 +124,7 @@ async def test_admins_and_owners_alone_manage_them(
         assert (await client.post(PATH, json=NEW)).status_code == (201 if status == 200 else 403)
 
 
-async def test_a_key_without_the_scope_manages_none(gateway: RunningGateway, key: str) -> None:
+async def test_a_key_without_the_scope_cannot_manage_providers(gateway: RunningGateway, key: str) -> None:
     async with gateway.http(key) as client:
         assert (await client.get(PATH)).status_code == 403
         assert (await client.post(PATH, json=NEW)).status_code == 403

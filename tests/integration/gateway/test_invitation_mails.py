@@ -1,4 +1,4 @@
-"""Invitations by mail: sent where a server is set and else refused; without one, a link for who invites."""
+"""Invitations by mail: refused if they cannot be sent; without a mail server, the inviter gets the link."""
 
 import asyncio
 import re
@@ -49,13 +49,13 @@ async def admin(mailing: RunningGateway, admin_key: str) -> AsyncIterator[httpx2
         yield http
 
 
-async def holding(admin: httpx2.AsyncClient) -> list[dict[str, Any]]:
-    """The invitations that are not void."""
+async def valid_invitations(admin: httpx2.AsyncClient) -> list[dict[str, Any]]:
+    """Invitations that are not void."""
     listed = (await done(admin, "GET", "/v1/invitations"))["items"]
     return [each for each in listed if each["revoked_at"] is None]
 
 
-async def test_who_is_invited_gets_the_link_and_nobody_else(
+async def test_the_link_is_sent_to_the_invited_address_and_not_returned(
     mailing: RunningGateway, admin: httpx2.AsyncClient, mail: MailServer, caller: Caller
 ) -> None:
     email = new_email()
@@ -70,10 +70,10 @@ async def test_who_is_invited_gets_the_link_and_nobody_else(
         assert caller.tenant in (await theirs.get("/account")).text
 
 
-async def test_one_that_cannot_be_sent_is_void_and_its_link_is_not_shown(
+async def test_an_invitation_that_cannot_be_sent_is_void_and_its_link_is_not_returned(
     admin: httpx2.AsyncClient, mail: MailServer
 ) -> None:
-    """Whoever saw it could make the account of somebody whose mail they do not read."""
+    """Whoever saw it could create the account of somebody whose mail they cannot read."""
     mail.refusal, email = "451 not now", new_email()
     for _ in range(PER_DAY):
         refused = await admin.post("/v1/invitations", json={"email": email})
@@ -82,32 +82,32 @@ async def test_one_that_cannot_be_sent_is_void_and_its_link_is_not_shown(
     left = (await done(admin, "GET", "/v1/invitations"))["items"]
     assert all(each["revoked_at"] for each in left)
     mail.refusal = None
-    assert (await done(admin, "POST", "/v1/invitations", email=email))["sent"] is True  # It counts none of them.
+    assert (await done(admin, "POST", "/v1/invitations", email=email))["sent"] is True  # The refused ones do not count.
 
 
-async def test_where_one_cannot_be_sent_the_one_before_stands_and_where_it_can_it_is_void(
+async def test_an_earlier_invitation_is_void_only_once_the_new_one_is_sent(
     mailing: RunningGateway, admin: httpx2.AsyncClient, mail: MailServer
 ) -> None:
     email = new_email()
     first = await done(admin, "POST", "/v1/invitations", email=email, role="reader")
     mail.refusal = "451 not now"
     problem(await admin.post("/v1/invitations", json={"email": email, "role": "admin"}), 503, "mail_not_sent")
-    assert [each["id"] for each in await holding(admin)] == [first["id"]]
+    assert [each["id"] for each in await valid_invitations(admin)] == [first["id"]]
     mail.refusal = None
     second = await done(admin, "POST", "/v1/invitations", email=email, role="admin")
-    assert [each["id"] for each in await holding(admin)] == [second["id"]]
+    assert [each["id"] for each in await valid_invitations(admin)] == [second["id"]]
     links = [re.findall(r"/join/\S+", each.get_content())[0] for each in mail.messages]
     async with browser(mailing) as theirs:
         assert [(await theirs.get(link)).status_code for link in links] == [404, 200]
 
 
-async def test_an_address_to_which_no_mail_is_sent_is_refused_for_good(admin: httpx2.AsyncClient) -> None:
+async def test_an_undeliverable_address_is_refused(admin: httpx2.AsyncClient) -> None:
     refused = await admin.post("/v1/invitations", json={"email": "jürgen@example.com"})
     assert problem(refused, 400)["path"] == "email"
     assert (await done(admin, "GET", "/v1/invitations"))["items"] == []
 
 
-async def test_one_that_could_not_be_sent_is_sent_under_the_same_idempotency_key_later(
+async def test_an_invitation_that_failed_can_be_sent_later_under_the_same_idempotency_key(
     admin: httpx2.AsyncClient, mail: MailServer
 ) -> None:
     body, headers = {"email": new_email()}, {"Idempotency-Key": "one"}
@@ -121,7 +121,7 @@ async def test_one_that_could_not_be_sent_is_sent_under_the_same_idempotency_key
     assert (sent.status_code, replayed.content, len(mail.messages)) == (201, sent.content, 1)
 
 
-async def test_of_invitations_of_one_address_at_once_one_stands(
+async def test_of_concurrent_invitations_to_one_address_one_is_valid(
     gateway: RunningGateway, admin_key: str, admin: httpx2.AsyncClient
 ) -> None:
     """With mail, and without."""
@@ -130,13 +130,13 @@ async def test_of_invitations_of_one_address_at_once_one_stands(
             body = {"email": new_email()}
             made = await asyncio.gather(*(client.post("/v1/invitations", json=body) for _ in range(count)))
             assert [each.status_code for each in made] == [201] * count
-            assert [each["email"] for each in await holding(client)].count(body["email"]) == 1
+            assert [each["email"] for each in await valid_invitations(client)].count(body["email"]) == 1
 
 
-async def test_a_tenant_sends_only_so_many_in_a_day(
+async def test_invitation_mails_of_a_tenant_are_limited_by_the_day(
     mailing: RunningGateway, admin: httpx2.AsyncClient, mail: MailServer, issue: NewApiKey, new_tenant: NewTenant
 ) -> None:
-    """Those of another tenant are its own."""
+    """Those of another tenant are counted separately."""
     for _ in range(PER_DAY):
         assert (await done(admin, "POST", "/v1/invitations", email=new_email()))["sent"] is True
     refused = await admin.post("/v1/invitations", json={"email": new_email()})
@@ -150,7 +150,7 @@ async def test_a_tenant_sends_only_so_many_in_a_day(
     assert len(mail.messages) == PER_DAY + 1
 
 
-async def test_operators_see_the_link_of_one_that_is_not_sent(
+async def test_an_operator_gets_the_link_if_it_cannot_be_sent(
     settings: Settings, db: Database, caller: Caller, mail: MailServer
 ) -> None:
     sending = settings.model_copy(
@@ -163,7 +163,7 @@ async def test_operators_see_the_link_of_one_that_is_not_sent(
     assert "/join/" in told.link
 
 
-async def test_without_a_server_the_link_is_shown(gateway: RunningGateway, admin_key: str) -> None:
+async def test_without_a_mail_server_the_link_is_returned(gateway: RunningGateway, admin_key: str) -> None:
     async with gateway.http(admin_key) as http:
         invited = await done(http, "POST", "/v1/invitations", email=new_email())
     assert (invited["sent"], "/join/" in invited["link"]) == (False, True)

@@ -1,4 +1,4 @@
-"""What jobs leave: made by who may only read, fetched, and deleted so that others have room."""
+"""Outputs of jobs: exports by callers who may only read, downloading, and deleting to make room."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -51,12 +51,12 @@ async def started(http: httpx2.AsyncClient, format: str = "json") -> dict[str, A
 
 
 async def stored(owner: asyncpg.Connection, caller: Caller) -> int:
-    """Bytes of output that the tenant's jobs keep."""
+    """The number of bytes of output that the tenant's jobs store."""
     query = "SELECT coalesce(sum(octet_length(chunk)), 0) FROM job_outputs WHERE tenant_id = $1"
     return int(await owner.fetchval(query, caller.tenant_id))
 
 
-async def test_who_may_only_read_exports_by_a_job_and_tidies_up(
+async def test_a_reader_can_export_by_a_job_and_delete_the_output(
     writer: httpx2.AsyncClient,
     reader: httpx2.AsyncClient,
     worker: WorkerContext,
@@ -76,7 +76,7 @@ async def test_who_may_only_read_exports_by_a_job_and_tidies_up(
     assert writer is not reader
 
 
-async def test_an_empty_file_that_was_deleted_is_gone_too(reader: httpx2.AsyncClient, worker: WorkerContext) -> None:
+async def test_a_deleted_empty_output_is_gone_too(reader: httpx2.AsyncClient, worker: WorkerContext) -> None:
     path = f"/v1/jobs/{(await started(reader, 'jsonl'))['id']}/output"
     await runner.sweep(worker)
     assert (await reader.get(path)).content == b""
@@ -84,7 +84,7 @@ async def test_an_empty_file_that_was_deleted_is_gone_too(reader: httpx2.AsyncCl
     problem(await reader.get(path), 404, "job_has_no_output")
 
 
-async def test_who_may_only_read_has_few_at_once(
+async def test_number_of_exports_of_a_reader_is_limited(
     writer: httpx2.AsyncClient, reader: httpx2.AsyncClient, worker: WorkerContext
 ) -> None:
     first = await started(reader, "json")
@@ -98,7 +98,7 @@ async def test_who_may_only_read_has_few_at_once(
         await started(writer, format)
 
 
-async def test_also_where_many_are_asked_for_at_the_same_moment(
+async def test_the_limit_on_exports_of_a_reader_applies_to_concurrent_requests(
     writer: httpx2.AsyncClient, reader: httpx2.AsyncClient
 ) -> None:
     formats = ("json", "csv", "dot", "gexf", "graphml", "mermaid")
@@ -110,7 +110,7 @@ async def test_also_where_many_are_asked_for_at_the_same_moment(
     )
 
 
-async def test_who_may_only_read_cancels_an_export_of_their_own(
+async def test_a_reader_can_cancel_their_own_export(
     gateway: RunningGateway,
     issue: NewApiKey,
     caller: Caller,
@@ -128,7 +128,7 @@ async def test_who_may_only_read_cancels_an_export_of_their_own(
     assert (await writer.post(f"/v1/jobs/{theirs['id']}/cancel")).json()["status"] == "cancelled"
 
 
-async def test_it_is_for_whoever_started_it_and_for_who_may_write(
+async def test_outputs_are_for_their_requester_and_for_writers(
     gateway: RunningGateway,
     issue: NewApiKey,
     new_tenant: NewTenant,

@@ -1,4 +1,4 @@
-"""Keys that are rotated or reported, over real HTTP."""
+"""Rotation and reporting of keys over real HTTP."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -31,7 +31,7 @@ async def made(admin: httpx2.AsyncClient, **fields: Any) -> Any:
 
 
 class TestRotation:
-    async def test_the_new_key_does_what_the_old_one_does_and_both_hold_for_a_while(
+    async def test_the_new_key_has_the_rights_of_the_old_one_and_both_are_valid_for_a_while(
         self, gateway: RunningGateway, admin: httpx2.AsyncClient
     ) -> None:
         old = await made(
@@ -46,7 +46,7 @@ class TestRotation:
         (listed,) = [each for each in (await done(admin, "GET", "/v1/keys"))["items"] if each["id"] == old["id"]]
         assert listed["expires_at"] is not None
 
-    async def test_without_an_overlap_the_old_key_ends_at_once(
+    async def test_without_an_overlap_the_old_key_is_void_at_once(
         self, gateway: RunningGateway, admin: httpx2.AsyncClient
     ) -> None:
         old = await made(admin)
@@ -54,7 +54,9 @@ class TestRotation:
         assert (await holds(gateway, new["secret"]), await holds(gateway, old["secret"])) == (True, False)
         problem(await admin.post(f"/v1/keys/{old['id']}/rotate", json={}), 409, "key_void")
 
-    async def test_it_never_makes_a_key_end_later(self, admin: httpx2.AsyncClient, owner: asyncpg.Connection) -> None:
+    async def test_rotation_never_postpones_an_expiry(
+        self, admin: httpx2.AsyncClient, owner: asyncpg.Connection
+    ) -> None:
         old = await made(admin, expires_at="2100-01-01T00:00:00Z")
         await owner.execute("UPDATE api_keys SET expires_at = now() + interval '1 hour' WHERE hint = $1", old["hint"])
         new = await done(admin, "POST", f"/v1/keys/{old['id']}/rotate", overlap_hours=720)
@@ -62,11 +64,11 @@ class TestRotation:
         assert await owner.fetchval(soon, [old["id"], new["id"]])
 
     @pytest.mark.parametrize("hours", [-1, 721, "x", None])
-    async def test_the_overlap_is_bounded(self, admin: httpx2.AsyncClient, hours: Any) -> None:
+    async def test_the_overlap_is_limited(self, admin: httpx2.AsyncClient, hours: Any) -> None:
         old = await made(admin)
         problem(await admin.post(f"/v1/keys/{old['id']}/rotate", json={"overlap_hours": hours}), 400)
 
-    async def test_nobody_rotates_a_key_that_reaches_further(
+    async def test_a_key_with_more_rights_cannot_be_rotated(
         self, gateway: RunningGateway, admin: httpx2.AsyncClient
     ) -> None:
         far = await made(admin)
@@ -75,7 +77,7 @@ class TestRotation:
             problem(await http.post(f"/v1/keys/{far['id']}/rotate", json={}), 403, "toolset_not_allowed")
         assert await holds(gateway, far["secret"])
 
-    async def test_another_tenant_s_key_is_not_there(
+    async def test_another_tenants_key_is_not_found(
         self, gateway: RunningGateway, admin: httpx2.AsyncClient, issue: NewApiKey, new_tenant: NewTenant
     ) -> None:
         other = await issue(operator_caller(await new_tenant()), kind="agent")
@@ -87,13 +89,13 @@ class TestRotation:
 
 
 class TestReport:
-    async def test_a_key_that_is_reported_is_void(self, gateway: RunningGateway, admin: httpx2.AsyncClient) -> None:
+    async def test_a_reported_key_is_void(self, gateway: RunningGateway, admin: httpx2.AsyncClient) -> None:
         leaked, kept = await made(admin), await made(admin)
         async with gateway.http() as http:
             assert (await http.post("/v1/keys/report", json={"key": leaked["secret"]})).status_code == 204
         assert (await holds(gateway, leaked["secret"]), await holds(gateway, kept["secret"])) == (False, True)
 
-    async def test_nobody_is_told_whether_it_was_a_key(
+    async def test_the_answer_to_a_report_does_not_tell_whether_the_key_existed(
         self, gateway: RunningGateway, admin: httpx2.AsyncClient
     ) -> None:
         real = await made(admin)

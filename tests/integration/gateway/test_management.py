@@ -1,4 +1,4 @@
-"""The management API over real HTTP: graphs, keys, and every refusal as problem details (RFC 9457)."""
+"""The management API over real HTTP: graphs, keys, and refusals as problem details (RFC 9457)."""
 
 import json
 import re
@@ -66,7 +66,7 @@ async def graph_names(http: httpx2.AsyncClient) -> list[str]:
 
 
 def problem(response: httpx2.Response, status: int, code: str | None = None) -> dict[str, Any]:
-    """The problem that a response must be."""
+    """The problem details of a response."""
     assert response.status_code == status, response.text
     assert response.headers["Content-Type"].startswith("application/problem+json")
     said: dict[str, Any] = response.json()
@@ -83,7 +83,7 @@ class TestGraphs:
         await done(admin, "POST", "/v1/graphs/open/memories", items=[{"text": "tea is hot"}])
         assert (await done(admin, "GET", "/v1/graphs/open"))["facts"] == 1
 
-    async def test_a_new_one_is_empty(self, admin: httpx2.AsyncClient) -> None:
+    async def test_a_new_graph_is_empty(self, admin: httpx2.AsyncClient) -> None:
         wanted = {"name": "team", "conflict_policy": "manual", "kind_whitelist": ["person"], "metadata": {"a": [1]}}
         response = await admin.post("/v1/graphs", json=wanted)
         assert response.status_code == 201
@@ -94,11 +94,11 @@ class TestGraphs:
         counts = {"revision": 0, "entities": 0, "facts": 0, "observations": 0, "relations": 0}
         assert read == made | counts | {"at": read["at"]}
 
-    async def test_defaults(self, admin: httpx2.AsyncClient) -> None:
+    async def test_a_graph_has_defaults(self, admin: httpx2.AsyncClient) -> None:
         made = await done(admin, "POST", "/v1/graphs", name="plain")
         assert (made["conflict_policy"], made["kind_whitelist"], made["metadata"]) == ("lww", None, {})
 
-    async def test_counts_follow_the_tools(
+    async def test_counts_follow_tool_calls(
         self, gateway: RunningGateway, admin: httpx2.AsyncClient, agent: httpx2.AsyncClient
     ) -> None:
         entities = [{"name": name, "entityType": "t", "observations": ["x", "y"]} for name in ("a", "b")]
@@ -111,30 +111,34 @@ class TestGraphs:
         assert counts == {"revision": 3, "entities": 1, "facts": 0, "observations": 2, "relations": 1}
 
     @pytest.mark.parametrize("limit", [1, 2, 3, 200])
-    async def test_pages_are_by_name_and_whole(self, admin: httpx2.AsyncClient, limit: int) -> None:
+    async def test_pages_of_graphs_are_ordered_by_name_and_complete(
+        self, admin: httpx2.AsyncClient, limit: int
+    ) -> None:
         names = ["A", "a", "_b", "-c", "@d"]
         for name in names:
             await done(admin, "POST", "/v1/graphs", name=name)
         found = [graph["name"] for graph in await everything(admin, "/v1/graphs", limit)]
         assert sorted(found) == sorted([*names, "default"])
 
-    async def test_metadata_that_asks_for_what_cannot_be_is_refused(self, admin: httpx2.AsyncClient) -> None:
+    async def test_invalid_deduplication_metadata_is_refused(self, admin: httpx2.AsyncClient) -> None:
         wanted = {"name": "team", "metadata": {"dedup": {"mode": "merge", "threshold": 7}}}
         said = problem(await admin.post("/v1/graphs", json=wanted), 400, "invalid_input")
         assert (said["path"], said["detail"]) == ("metadata.dedup.threshold", "Expected `float` <= 1.0")
         assert await graph_names(admin) == ["default"]
         await done(admin, "POST", "/v1/graphs", name="team", metadata={"dedup": {"mode": "merge", "threshold": 0.7}})
 
-    async def test_a_name_is_taken_once(self, admin: httpx2.AsyncClient, other: httpx2.AsyncClient) -> None:
+    async def test_a_name_can_be_used_once_in_a_tenant(
+        self, admin: httpx2.AsyncClient, other: httpx2.AsyncClient
+    ) -> None:
         await done(admin, "POST", "/v1/graphs", name="team")
         problem(await admin.post("/v1/graphs", json={"name": "team"}), 409, "graph_exists")
         await done(other, "POST", "/v1/graphs", name="team")
 
-    async def test_agents_read_but_do_not_make(self, agent: httpx2.AsyncClient) -> None:
+    async def test_agents_can_list_and_not_create_graphs(self, agent: httpx2.AsyncClient) -> None:
         problem(await agent.post("/v1/graphs", json={"name": "team"}), 403, "scope_required")
         assert await graph_names(agent) == ["default"]
 
-    async def test_admins_without_memory_scopes_do_not_read(
+    async def test_admins_without_memory_scopes_cannot_read_graphs(
         self, gateway: RunningGateway, issue: NewApiKey, caller: Caller
     ) -> None:
         only_admin = await issue(caller, kind="admin", scopes=frozenset({Scope.TENANT_ADMIN}))
@@ -142,7 +146,7 @@ class TestGraphs:
             problem(await http.get("/v1/graphs"), 403, "scope_required")
             problem(await http.get("/v1/graphs/default"), 403, "scope_required")
 
-    async def test_an_allow_list_holds(
+    async def test_an_allow_list_limits_the_visible_graphs(
         self, gateway: RunningGateway, admin: httpx2.AsyncClient, issue: NewApiKey, caller: Caller
     ) -> None:
         made = {name: await done(admin, "POST", "/v1/graphs", name=name) for name in ("open", "closed")}
@@ -154,7 +158,7 @@ class TestGraphs:
             assert problem(await http.get("/v1/graphs/not-there"), 403, "graph_not_allowed") == closed
             problem(await http.post("/v1/graphs", json={"name": "more"}), 403, "graph_not_allowed")
 
-    async def test_another_tenant_s_graph_is_not_there(
+    async def test_another_tenants_graph_is_not_found(
         self, admin: httpx2.AsyncClient, other: httpx2.AsyncClient
     ) -> None:
         await done(admin, "POST", "/v1/graphs", name="ours")
@@ -164,7 +168,7 @@ class TestGraphs:
 
 
 class TestKeys:
-    async def test_the_life_of_a_key(self, gateway: RunningGateway, admin: httpx2.AsyncClient) -> None:
+    async def test_a_key_is_created_used_and_revoked(self, gateway: RunningGateway, admin: httpx2.AsyncClient) -> None:
         response = await admin.post("/v1/keys", json={"name": "bot"})
         assert response.status_code == 201
         issued = response.json()
@@ -181,7 +185,7 @@ class TestKeys:
             problem(await bot.get("/v1/graphs"), 401)
         assert await done(admin, "DELETE", f"/v1/keys/{issued['id']}") == revoked, "twice changes nothing"
 
-    async def test_only_the_hash_is_stored(self, admin: httpx2.AsyncClient, owner: asyncpg.Connection) -> None:
+    async def test_only_the_hash_of_a_key_is_stored(self, admin: httpx2.AsyncClient, owner: asyncpg.Connection) -> None:
         issued = await done(admin, "POST", "/v1/keys", name="bot")
         row = await owner.fetchrow("SELECT k::text FROM api_keys k WHERE id = $1", issued["id"])
         assert row is not None
@@ -189,7 +193,7 @@ class TestKeys:
         assert issued["secret"][10:-6] not in row[0]
         assert issued["hint"] == f"rcl_agent_…{issued['secret'][-4:]}"
 
-    async def test_what_is_asked_for_is_given(self, gateway: RunningGateway, admin: httpx2.AsyncClient) -> None:
+    async def test_a_key_has_the_requested_properties(self, gateway: RunningGateway, admin: httpx2.AsyncClient) -> None:
         graph = await done(admin, "POST", "/v1/graphs", name="team")
         expires = (datetime.now(UTC) + timedelta(days=1)).isoformat()
         wanted = {"name": "é 🧠", "scopes": ["memory:read"], "graphs": ["team"], "default_graph": "team"}
@@ -203,14 +207,14 @@ class TestKeys:
             assert [tool["name"] for tool in tools] == ["recall", "explore"]
 
     @pytest.mark.parametrize("over", [timedelta(seconds=1), timedelta(days=366)])
-    async def test_no_key_is_made_that_is_over_already(self, admin: httpx2.AsyncClient, over: timedelta) -> None:
+    async def test_an_already_expired_key_is_refused(self, admin: httpx2.AsyncClient, over: timedelta) -> None:
         body = {"name": "old", "expires_at": (datetime.now(UTC) - over).isoformat()}
         refused = await admin.post("/v1/keys", json=body)
         problem(refused, 400)
         assert refused.json()["path"] == "expires_at"
         assert [key["name"] for key in (await done(admin, "GET", "/v1/keys"))["items"]] == ["test"]
 
-    async def test_a_key_may_hold_to_the_end_of_the_calendar(
+    async def test_a_key_can_be_valid_until_the_end_of_the_calendar(
         self, gateway: RunningGateway, admin: httpx2.AsyncClient
     ) -> None:
         issued = await done(admin, "POST", "/v1/keys", name="for ever", expires_at="9999-12-31T23:59:59.999999Z")
@@ -218,17 +222,17 @@ class TestKeys:
             assert (await http.post("/mcp", json=LIST_TOOLS)).status_code == 200
 
     @pytest.mark.parametrize("limit", [1, 2, 200])
-    async def test_pages_are_oldest_first_and_whole(self, admin: httpx2.AsyncClient, limit: int) -> None:
+    async def test_pages_of_keys_are_ordered_by_age_and_complete(self, admin: httpx2.AsyncClient, limit: int) -> None:
         names = [f"bot {number}" for number in range(4)]
         for name in names:
             await done(admin, "POST", "/v1/keys", name=name)
         assert [key["name"] for key in await everything(admin, "/v1/keys", limit)] == ["test", *names]
 
-    async def test_agents_do_not_manage_keys(self, agent: httpx2.AsyncClient) -> None:
+    async def test_agents_cannot_manage_keys(self, agent: httpx2.AsyncClient) -> None:
         for method, path in (("GET", "/v1/keys"), ("POST", "/v1/keys"), ("DELETE", f"/v1/keys/{uuid4()}")):
             problem(await agent.request(method, path, json={"name": "x"}), 403, "scope_required")
 
-    async def test_another_tenant_s_key_is_not_there(
+    async def test_another_tenants_key_is_not_found(
         self, gateway: RunningGateway, admin: httpx2.AsyncClient, other: httpx2.AsyncClient
     ) -> None:
         ours = await done(admin, "POST", "/v1/keys", name="ours")
@@ -240,7 +244,7 @@ class TestKeys:
         async with gateway.http(ours["secret"], **rpc_headers()) as http:
             assert (await http.post("/mcp", json=LIST_TOOLS)).status_code == 200
 
-    async def test_nobody_gives_a_key_more_graphs_than_their_own(
+    async def test_a_key_cannot_be_given_more_graphs_than_its_creator_has(
         self, gateway: RunningGateway, admin: httpx2.AsyncClient
     ) -> None:
         for name in ("open", "closed"):
@@ -251,7 +255,7 @@ class TestKeys:
             for wider in ({}, {"graphs": ["closed"]}, {"graphs": ["open", "closed"]}):
                 problem(await http.post("/v1/keys", json={"name": "wider", **wider}), 403, "graph_not_allowed")
 
-    async def test_graphs_of_another_tenant_are_not_there(
+    async def test_a_key_cannot_be_given_another_tenants_graphs(
         self, admin: httpx2.AsyncClient, other: httpx2.AsyncClient
     ) -> None:
         await done(admin, "POST", "/v1/graphs", name="ours")
@@ -282,7 +286,9 @@ class TestRefusals:
             ("DELETE", "/v1/keys/not-a-uuid", 404),
         ],
     )
-    async def test_addresses(self, admin: httpx2.AsyncClient, method: str, path: str, status: int) -> None:
+    async def test_invalid_addresses_are_refused(
+        self, admin: httpx2.AsyncClient, method: str, path: str, status: int
+    ) -> None:
         response = await admin.request(method, path)
         code = CODES[status]
         problem(response, status, code)
@@ -316,7 +322,7 @@ class TestRefusals:
         ],
         ids=lambda body: ascii(body[:50]),
     )
-    async def test_graphs_that_cannot_be(self, admin: httpx2.AsyncClient, body: bytes) -> None:
+    async def test_invalid_graphs_are_refused(self, admin: httpx2.AsyncClient, body: bytes) -> None:
         response = await admin.post("/v1/graphs", content=body, headers={"Content-Type": "application/json"})
         problem(response, 400)
         assert await graph_names(admin) == ["default"]
@@ -340,19 +346,19 @@ class TestRefusals:
         ],
         ids=ascii,
     )
-    async def test_keys_that_cannot_be(self, admin: httpx2.AsyncClient, body: bytes) -> None:
+    async def test_invalid_keys_are_refused(self, admin: httpx2.AsyncClient, body: bytes) -> None:
         response = await admin.post("/v1/keys", content=body, headers={"Content-Type": "application/json"})
         assert response.status_code in (400, 404), response.text
         problem(response, response.status_code, response.json()["code"])
         assert [key["name"] for key in (await done(admin, "GET", "/v1/keys"))["items"]] == ["test"]
 
-    async def test_a_body_over_the_limit(self, admin: httpx2.AsyncClient) -> None:
+    async def test_a_body_over_the_limit_is_refused(self, admin: httpx2.AsyncClient) -> None:
         body = b'{"name":"' + b"x" * (4 * 1024 * 1024) + b'"}'
         response = await admin.post("/v1/graphs", content=body, headers={"Content-Type": "application/json"})
         problem(response, 413, "request_too_large")
 
     @pytest.mark.parametrize("content_type", ["text/plain", "application/xml", "application/x-www-form-urlencoded"])
-    async def test_other_content_types(self, admin: httpx2.AsyncClient, content_type: str) -> None:
+    async def test_other_content_types_do_not_fail(self, admin: httpx2.AsyncClient, content_type: str) -> None:
         body = json.dumps({"name": "team"}).encode()
         response = await admin.post("/v1/graphs", content=body, headers={"Content-Type": content_type})
         assert response.status_code in (201, 400, 415), response.text
@@ -367,14 +373,16 @@ class TestRefusals:
             ("POST", "/health/live", "GET, OPTIONS"),
         ],
     )
-    async def test_other_methods(self, admin: httpx2.AsyncClient, method: str, path: str, allowed: str) -> None:
+    async def test_other_methods_are_refused_with_the_allowed_ones(
+        self, admin: httpx2.AsyncClient, method: str, path: str, allowed: str
+    ) -> None:
         response = await admin.request(method, path)
         problem(response, 405)
         assert response.headers["Allow"] == allowed
         told = await admin.options(path)
         assert (told.status_code, told.headers["Allow"]) == (204, allowed)
 
-    async def test_the_methods_of_each_path_are_told(self, admin: httpx2.AsyncClient) -> None:
+    async def test_options_returns_the_methods_of_each_path(self, admin: httpx2.AsyncClient) -> None:
         document = (await admin.get("/v1/openapi.json")).json()
         for path, operations in document["paths"].items():
             address = re.sub(r"\{[a-z]+_id\}", str(uuid4()), path.replace("{name}", "default"))
@@ -382,7 +390,7 @@ class TestRefusals:
             told = await admin.options(address)
             assert (told.status_code, set(told.headers["Allow"].split(", "))) == (204, allowed), path
 
-    async def test_no_credential(self, gateway: RunningGateway) -> None:
+    async def test_a_request_without_a_credential_is_refused(self, gateway: RunningGateway) -> None:
         async with gateway.http() as http:
             for path in ("/v1/graphs", "/v1/graphs/default", "/v1/keys"):
                 for method in ("GET", "OPTIONS"):
@@ -392,14 +400,14 @@ class TestRefusals:
 
 
 class TestOpenAPI:
-    async def test_it_is_3_1_and_open_to_all(self, gateway: RunningGateway) -> None:
+    async def test_the_document_is_openapi_3_1_and_public(self, gateway: RunningGateway) -> None:
         async with gateway.http() as http:
             document = (await http.get("/v1/openapi.json")).json()
         assert document["openapi"].startswith("3.1")
         assert document["components"]["securitySchemes"]["apiKey"]["scheme"] == "bearer"
 
-    async def test_every_route_under_v1_asks_for_a_credential(self, gateway: RunningGateway) -> None:
-        """In the document, and in truth."""
+    async def test_every_route_under_v1_requires_a_credential(self, gateway: RunningGateway) -> None:
+        """Both in the document and in fact."""
         async with gateway.http() as http:
             document = (await http.get("/v1/openapi.json")).json()
             for path, operations in document["paths"].items():

@@ -1,4 +1,4 @@
-"""/v1/graphs/{name}/memories and /recall: what the tools remember and recall do, over plain HTTP."""
+"""/v1/graphs/{name}/memories and /recall: the tools remember and recall, over plain HTTP."""
 
 import json
 from collections.abc import AsyncIterator
@@ -38,7 +38,7 @@ async def texts(http: httpx2.AsyncClient, path: str = RECALL, **asked: Any) -> l
     return [memory["text"] for memory in (await done(http, "POST", path, **asked))["memories"]]
 
 
-async def test_what_is_remembered_is_recalled(agent: httpx2.AsyncClient) -> None:
+async def test_a_remembered_memory_is_recalled(agent: httpx2.AsyncClient) -> None:
     told = [{"text": "likes tea", "about": ["Ada"], "thread": "chat", "at": "2026-01-31T10:00:00+01:00"}]
     response = await agent.post(MEMORIES, json={"items": told})
     assert response.status_code == 200
@@ -54,8 +54,8 @@ async def test_what_is_remembered_is_recalled(agent: httpx2.AsyncClient) -> None
     assert 0 <= hit["why"]["coverage"] <= 1
 
 
-async def test_the_answer_is_the_tool_s(gateway: RunningGateway, agent: httpx2.AsyncClient) -> None:
-    """With every argument that the tool has, but for the graph, which the address names."""
+async def test_answers_equal_those_of_the_tools(gateway: RunningGateway, agent: httpx2.AsyncClient) -> None:
+    """With every argument of the tool, except for the graph, which the address names."""
     for tool, path in (("remember", MEMORIES), ("recall", RECALL)):
         arguments = EXAMPLES[tool]
         body = {name: value for name, value in arguments.items() if name != "graph"}
@@ -65,7 +65,9 @@ async def test_the_answer_is_the_tool_s(gateway: RunningGateway, agent: httpx2.A
         assert first.keys() == by_tool["structuredContent"].keys()
 
 
-async def test_the_past_and_what_stands_below(gateway: RunningGateway, agent: httpx2.AsyncClient) -> None:
+async def test_recall_is_limited_to_the_past_and_to_a_subtree(
+    gateway: RunningGateway, agent: httpx2.AsyncClient
+) -> None:
     told = [{"text": f"{name} is made of brass", "about": [name]} for name in ("Engine", "Wheel", "Bell")]
     await done(agent, "POST", MEMORIES, items=told)
     parent = {"entityName": "Wheel", "parentName": "Engine"}
@@ -116,7 +118,7 @@ async def test_one_request_is_one_revision_of_that_graph(
     ],
     ids=lambda value: ascii(value)[:60],
 )
-async def test_what_cannot_be_is_told_with_its_path(
+async def test_an_invalid_field_is_refused_with_its_path(
     agent: httpx2.AsyncClient, path: str, body: dict[str, Any], at: str
 ) -> None:
     assert problem(await agent.post(path, json=body), 400)["path"] == at
@@ -124,11 +126,11 @@ async def test_what_cannot_be_is_told_with_its_path(
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b'"x"', b'{"items":"\xff"}', b"[" * 100_000])
 @pytest.mark.parametrize("path", [MEMORIES, RECALL])
-async def test_bodies_that_are_no_objects(agent: httpx2.AsyncClient, path: str, body: bytes) -> None:
+async def test_an_invalid_body_is_refused(agent: httpx2.AsyncClient, path: str, body: bytes) -> None:
     problem(await agent.post(path, content=body, headers={"Content-Type": "application/json"}), 400)
 
 
-async def test_each_needs_its_scope(gateway: RunningGateway, issue: NewApiKey, caller: Caller) -> None:
+async def test_each_route_requires_its_scope(gateway: RunningGateway, issue: NewApiKey, caller: Caller) -> None:
     for scope, allowed, refused in (
         (Scope.MEMORY_READ, (RECALL, {"query": "honey"}), (MEMORIES, HONEY)),
         (Scope.MEMORY_WRITE, (MEMORIES, HONEY), (RECALL, {"query": "honey"})),
@@ -139,7 +141,9 @@ async def test_each_needs_its_scope(gateway: RunningGateway, issue: NewApiKey, c
             problem(await http.post(refused[0], json=refused[1]), 403, "scope_required")
 
 
-async def test_an_allow_list_holds(gateway: RunningGateway, admin_key: str, agent: httpx2.AsyncClient) -> None:
+async def test_an_allow_list_excludes_other_graphs(
+    gateway: RunningGateway, admin_key: str, agent: httpx2.AsyncClient
+) -> None:
     for name in ("open", "closed"):
         await done(agent, "POST", f"/v1/graphs/{name}/memories", **HONEY)
     async with gateway.http(admin_key) as admin:
@@ -151,7 +155,7 @@ async def test_an_allow_list_holds(gateway: RunningGateway, admin_key: str, agen
             problem(await http.post(f"/v1/graphs/{name}/memories", json=HONEY), 403, "graph_not_allowed")
 
 
-async def test_another_tenant_s_memories_are_not_there(
+async def test_another_tenants_memories_are_not_found(
     gateway: RunningGateway, agent: httpx2.AsyncClient, other: httpx2.AsyncClient, db: Database, caller: Caller
 ) -> None:
     told = [{"text": "Bees make honey"}, {"text": "likes honey", "about": ["Ada"]}]
@@ -169,7 +173,7 @@ async def test_another_tenant_s_memories_are_not_there(
     assert await revision_of(db, caller) == before
 
 
-async def test_no_credential(gateway: RunningGateway) -> None:
+async def test_a_request_without_a_credential_is_refused(gateway: RunningGateway) -> None:
     async with gateway.http(**rpc_headers()) as http:
         for path in (MEMORIES, RECALL):
             problem(await http.post(path, json={}), 401)

@@ -1,4 +1,4 @@
-"""Looking at a graph without MCP: nodes, their versions and relations, what a search finds, and what was written."""
+"""Browsing a graph without MCP: nodes, their versions and relations, search, and changes."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -84,10 +84,10 @@ async def names(http: httpx2.AsyncClient, **query: Any) -> list[str | None]:
 
 class TestNodes:
     @pytest.mark.parametrize("limit", [1, 2, 3, 50])
-    async def test_pages_are_by_age_and_whole(self, agent: httpx2.AsyncClient, limit: int) -> None:
+    async def test_pages_of_nodes_are_ordered_by_age_and_complete(self, agent: httpx2.AsyncClient, limit: int) -> None:
         assert await names(agent, limit=limit) == ["Ada", "Adam", "Babbage", "Engine"]
 
-    async def test_each_filter_narrows(self, gateway: RunningGateway, agent: httpx2.AsyncClient) -> None:
+    async def test_each_filter_narrows_the_list(self, gateway: RunningGateway, agent: httpx2.AsyncClient) -> None:
         await agent.post(f"{GRAPH}/memories", json={"items": [{"text": "tea is hot", "tags": ["Drinks"]}]})
         assert await names(agent, prefix="ad") == ["Ada", "Adam"]
         assert await names(agent, prefix="ad%") == []
@@ -100,7 +100,7 @@ class TestNodes:
         assert await names(agent, status="outdated") == [None]
         assert None not in await names(agent, status="active")
 
-    async def test_a_page_goes_on_where_it_was_though_what_stood_before_is_gone(
+    async def test_a_page_continues_even_if_earlier_nodes_were_deleted(
         self, gateway: RunningGateway, agent: httpx2.AsyncClient
     ) -> None:
         first = await read(agent, f"{GRAPH}/nodes", limit=2)
@@ -116,10 +116,10 @@ class TestNodes:
         assert (await refused(agent, f"{GRAPH}/nodes", as_of="99"))[0] == 400
 
     @pytest.mark.parametrize("cursor", ["", "x", "1.1", f"{ID}.", f"{ID}.x", f"{ID}.99999999999"])
-    async def test_a_made_up_cursor_is_refused(self, agent: httpx2.AsyncClient, cursor: str) -> None:
+    async def test_an_invalid_cursor_is_refused(self, agent: httpx2.AsyncClient, cursor: str) -> None:
         assert await refused(agent, f"{GRAPH}/nodes", cursor=cursor) == (400, "invalid_input")
 
-    async def test_long_contents_are_cut_in_lists_and_whole_by_themselves(self, agent: httpx2.AsyncClient) -> None:
+    async def test_long_contents_are_cut_in_lists_only(self, agent: httpx2.AsyncClient) -> None:
         text = ("tea " * 1_000).strip()
         await agent.post(f"{GRAPH}/memories", json={"items": [{"text": text}]})
         (fact,) = [node for node in await every(agent, f"{GRAPH}/nodes") if node["name"] is None]
@@ -128,25 +128,25 @@ class TestNodes:
 
 
 class TestOneNode:
-    async def test_it_is_read_by_name_and_by_id(self, agent: httpx2.AsyncClient) -> None:
+    async def test_a_node_is_read_by_name_and_by_id(self, agent: httpx2.AsyncClient) -> None:
         ada = await read(agent, f"{GRAPH}/nodes/Ada")
         assert (ada["name"], ada["kind"], ada["version"]) == ("Ada", "person", 1)
         assert ada["observations"] == ["writes programs", "likes tea"]
         assert await read(agent, f"{GRAPH}/nodes/{ada['id']}") == ada
 
-    async def test_what_is_not_there_is_not_found(self, agent: httpx2.AsyncClient) -> None:
+    async def test_an_unknown_node_is_not_found(self, agent: httpx2.AsyncClient) -> None:
         for path in ("", "/history", "/relations"):
             assert await refused(agent, f"{GRAPH}/nodes/Nobody{path}") == (404, "entity_not_found")
             assert await refused(agent, f"{GRAPH}/nodes/{uuid4()}{path}") == (404, "node_not_found")
 
-    async def test_a_placeholder_is_no_node(self, gateway: RunningGateway, agent: httpx2.AsyncClient) -> None:
+    async def test_a_placeholder_is_not_a_node(self, gateway: RunningGateway, agent: httpx2.AsyncClient) -> None:
         edge = {"from": "Ada", "to": "Byron", "relationType": "child of"}
         await gateway.call(agent, "create_relations", {"relations": [edge]})
         assert await refused(agent, f"{GRAPH}/nodes/Byron") == (404, "entity_not_found")
         relations = await every(agent, f"{GRAPH}/nodes/Ada/relations", type="child of")
         assert [relation["target"]["name"] for relation in relations] == ["Byron"]
 
-    async def test_its_history_is_told_newest_first_also_once_it_is_gone(
+    async def test_history_is_listed_newest_first_even_of_a_deleted_node(
         self, gateway: RunningGateway, agent: httpx2.AsyncClient
     ) -> None:
         ada = await read(agent, f"{GRAPH}/nodes/Ada")
@@ -163,7 +163,9 @@ class TestOneNode:
 
 class TestRelations:
     @pytest.mark.parametrize("limit", [1, 2, 50])
-    async def test_both_directions_page_by_page(self, agent: httpx2.AsyncClient, limit: int) -> None:
+    async def test_relations_of_both_directions_are_listed_in_pages(
+        self, agent: httpx2.AsyncClient, limit: int
+    ) -> None:
         found = await every(agent, f"{GRAPH}/nodes/Ada/relations", limit=limit)
         told = [(one["type"], one["direction"], one["source"]["name"], one["target"]["name"]) for one in found]
         assert told == [
@@ -172,7 +174,7 @@ class TestRelations:
             ("admires", "incoming", "Babbage", "Ada"),
         ]
 
-    async def test_ordinals_go_first_and_pages_keep_their_order(
+    async def test_relations_with_ordinals_come_first_and_pages_keep_their_order(
         self, gateway: RunningGateway, agent: httpx2.AsyncClient
     ) -> None:
         ids = {node["name"]: node["id"] for node in await every(agent, f"{GRAPH}/nodes")}
@@ -183,7 +185,7 @@ class TestRelations:
         assert whole == ["a", "b", "c", "knows", "programs", "admires"]
         assert [one["type"] for one in await every(agent, f"{GRAPH}/nodes/Ada/relations", limit=1)] == whole
 
-    async def test_one_direction_some_types_and_the_past(
+    async def test_relations_are_filtered_by_direction_type_and_revision(
         self, gateway: RunningGateway, agent: httpx2.AsyncClient
     ) -> None:
         path = f"{GRAPH}/nodes/Ada/relations"
@@ -196,7 +198,7 @@ class TestRelations:
 
 
 class TestSearch:
-    async def test_entities_and_facts_answer(self, agent: httpx2.AsyncClient) -> None:
+    async def test_search_finds_entities_and_facts(self, agent: httpx2.AsyncClient) -> None:
         await agent.post(f"{GRAPH}/memories", json={"items": [{"text": "The engine was never built"}]})
         found = await every(agent, f"{GRAPH}/search", q="Which engine was built?")
         told = [(one["node"]["name"], one["node"]["text"]) for one in found]
@@ -204,7 +206,7 @@ class TestSearch:
         assert told[0][0] == "Engine"
         assert ["builds engines"] in [one["matches"] for one in found]
 
-    async def test_pages_follow_one_ranking_and_filters_hold(self, agent: httpx2.AsyncClient) -> None:
+    async def test_pages_follow_one_ranking_and_filters_apply(self, agent: httpx2.AsyncClient) -> None:
         items = [{"text": f"tea number {number} is hot"} for number in range(8)]
         await agent.post(f"{GRAPH}/memories", json={"items": items})
         whole = [one["node"]["id"] for one in await every(agent, f"{GRAPH}/search", q="hot tea")]
@@ -215,15 +217,13 @@ class TestSearch:
         assert {one["node"]["name"] for one in machines} == {"Engine"}
         assert await every(agent, f"{GRAPH}/search", q="Ada", tag="of nobody") == []
 
-    async def test_nothing_to_look_for_is_refused(self, agent: httpx2.AsyncClient) -> None:
+    async def test_a_search_without_a_query_is_refused(self, agent: httpx2.AsyncClient) -> None:
         assert await refused(agent, f"{GRAPH}/search") == (400, "invalid_input")
         assert await refused(agent, f"{GRAPH}/search", q="") == (400, "invalid_input")
 
 
 class TestChanges:
-    async def test_whoever_polls_misses_nothing_and_gets_nothing_twice(
-        self, gateway: RunningGateway, agent: httpx2.AsyncClient
-    ) -> None:
+    async def test_polling_returns_each_change_once(self, gateway: RunningGateway, agent: httpx2.AsyncClient) -> None:
         first = await read(agent, f"{GRAPH}/changes", limit=1)
         assert ([one["revision"] for one in first["items"]], first["next_cursor"]) == ([1], "1")
         rest = await read(agent, f"{GRAPH}/changes", cursor=first["next_cursor"])
@@ -237,7 +237,7 @@ class TestChanges:
 
 
 class TestConfiguring:
-    async def test_what_is_given_changes_and_the_rest_stays(self, agent: httpx2.AsyncClient) -> None:
+    async def test_given_fields_change_and_others_stay(self, agent: httpx2.AsyncClient) -> None:
         before = await read(agent, GRAPH)
         changed = await agent.patch(
             GRAPH, json={"conflict_policy": "manual", "kind_whitelist": ["person"]}, headers=ANY
@@ -253,7 +253,7 @@ class TestConfiguring:
         assert (await agent.patch(GRAPH, json={})).json() == changed.json()
         assert (await read(agent, GRAPH))["revision"] == after["revision"]
 
-    async def test_a_renamed_graph_keeps_its_id_and_what_it_holds(self, agent: httpx2.AsyncClient) -> None:
+    async def test_a_renamed_graph_keeps_its_id_and_content(self, agent: httpx2.AsyncClient) -> None:
         before = await read(agent, GRAPH)
         renamed = (await agent.patch(GRAPH, json={"name": "people"})).json()
         assert (renamed["id"], renamed["name"]) == (before["id"], "people")
@@ -261,7 +261,7 @@ class TestConfiguring:
         assert await refused(agent, GRAPH) == (404, "graph_not_found")
         assert (await agent.patch(GRAPH, json={"name": "other"})).status_code == 404
 
-    async def test_what_cannot_be_is_refused_and_changes_nothing(
+    async def test_an_invalid_configuration_is_refused_and_changes_nothing(
         self, agent: httpx2.AsyncClient, caller: Caller, db: Database
     ) -> None:
         await agent.post("/v1/graphs/other/memories", json={"items": [{"text": "tea is hot"}]})
@@ -282,7 +282,7 @@ class TestConfiguring:
         async with db.transaction(caller, read_only=True) as tx:
             assert (await graphs.get_graph(tx, "other")).name == "other"
 
-    async def test_who_may_only_read_configures_nothing(
+    async def test_a_caller_who_may_only_read_cannot_configure(
         self, gateway: RunningGateway, agent: httpx2.AsyncClient, issue: NewApiKey, caller: Caller
     ) -> None:
         reader = await issue(caller, scopes=frozenset({Scope.MEMORY_READ}))
@@ -295,11 +295,11 @@ class TestConfiguring:
             assert [(await http.get(GRAPH + look)).status_code for look in LOOKS] == [403] * len(LOOKS)
 
 
-class TestWhoReachesWhat:
-    async def test_another_tenant_finds_nothing_of_it_and_no_difference(
+class TestAccess:
+    async def test_another_tenant_finds_nothing_and_cannot_tell_the_difference(
         self, gateway: RunningGateway, agent: httpx2.AsyncClient, issue: NewApiKey, new_tenant: NewTenant
     ) -> None:
-        """Ids, names and cursors of one tenant, brought by another whose graph has the same name."""
+        """Ids, names and cursors of one tenant, used by another whose graph has the same name."""
         ada = (await read(agent, f"{GRAPH}/nodes/Ada"))["id"]
         own_cursor = (await read(agent, f"{GRAPH}/nodes", limit=1))["next_cursor"]
         assert (await agent.patch(GRAPH, json={"metadata": {"team": "blue"}}, headers=ANY)).is_success
@@ -326,7 +326,7 @@ class TestWhoReachesWhat:
             assert [body.status_code for body in bodies] == [404, 404]
         assert (await read(agent, "/v1/graphs/private"))["id"] == private
 
-    async def test_a_confined_key_sees_its_graphs_and_no_difference_among_the_others(
+    async def test_a_confined_key_sees_its_graphs_only_and_cannot_tell_others_apart(
         self, gateway: RunningGateway, agent: httpx2.AsyncClient, issue: NewApiKey, caller: Caller
     ) -> None:
         await agent.post("/v1/graphs/open/memories", json={"items": [{"text": "coffee is hot"}]})
@@ -343,7 +343,7 @@ class TestWhoReachesWhat:
                 response = await http.patch(f"/v1/graphs/{name}", json={"metadata": {}}, headers=ANY)
                 assert (response.status_code, response.json()["code"]) == (403, "graph_not_allowed")
 
-    async def test_relations_into_graphs_that_a_key_does_not_reach_are_left_out(
+    async def test_relations_to_unreachable_graphs_are_left_out(
         self, gateway: RunningGateway, agent: httpx2.AsyncClient, issue: NewApiKey, caller: Caller
     ) -> None:
         await agent.post("/v1/graphs/open/memories", json={"items": [{"text": "hot", "about": ["Coffee"]}]})

@@ -1,4 +1,4 @@
-"""/v1/tenant and /v1/sessions: what an organisation has set, and where a person is signed in."""
+"""/v1/tenant and /v1/sessions: settings of an organisation, and a person's sessions."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -38,7 +38,7 @@ async def changed(http: httpx2.AsyncClient, **body: Any) -> httpx2.Response:
 
 
 class TestTenant:
-    async def test_every_credential_is_told_whose_it_is(
+    async def test_every_credential_can_read_its_tenant(
         self, agent: httpx2.AsyncClient, caller: Caller, settings: Settings
     ) -> None:
         told = await done(agent, "GET", "/v1/tenant")
@@ -46,7 +46,7 @@ class TestTenant:
         assert told["plan"] == "unlimited"
         assert told["settings"] == {"retention_days": None, "default_retention_days": settings.retention_days}
 
-    async def test_what_is_given_changes_and_the_rest_stays(self, admin: httpx2.AsyncClient, caller: Caller) -> None:
+    async def test_given_fields_change_and_others_stay(self, admin: httpx2.AsyncClient, caller: Caller) -> None:
         told = (await changed(admin, name="Analytical Engines")).json()
         assert (told["name"], told["slug"], told["settings"]["retention_days"]) == (
             "Analytical Engines",
@@ -75,14 +75,14 @@ class TestTenant:
             ({"slug": "mine"}, "slug"),
         ],
     )
-    async def test_what_cannot_be_is_refused_by_its_path(
+    async def test_an_invalid_field_is_refused_with_its_path(
         self, admin: httpx2.AsyncClient, body: dict[str, Any], path: str
     ) -> None:
         before = await done(admin, "GET", "/v1/tenant")
         assert problem(await changed(admin, **body), 400)["path"] == path
         assert await done(admin, "GET", "/v1/tenant") == before
 
-    async def test_it_is_for_admins_to_change(
+    async def test_only_admins_can_change_the_tenant(
         self, gateway: RunningGateway, agent: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
     ) -> None:
         problem(await changed(agent, name="mine"), 403, "scope_required")
@@ -94,7 +94,7 @@ class TestTenant:
                 assert (await changed(http, name=str(role))).status_code == status
                 assert (await http.get("/v1/tenant")).status_code == 200
 
-    async def test_another_tenant_stays_as_it_was(
+    async def test_another_tenant_is_not_changed(
         self, gateway: RunningGateway, admin: httpx2.AsyncClient, issue: NewApiKey, new_tenant: NewTenant
     ) -> None:
         other = await new_tenant()
@@ -104,12 +104,12 @@ class TestTenant:
             assert (await done(http, "GET", "/v1/tenant"))["id"] == str(other.id)
         assert await done(admin, "GET", "/v1/tenant") == before
 
-    async def test_a_name_is_kept_without_white_space_around_it(self, admin: httpx2.AsyncClient) -> None:
+    async def test_a_name_is_stored_without_surrounding_white_space(self, admin: httpx2.AsyncClient) -> None:
         assert (await changed(admin, name="  Acme Ltd ")).json()["name"] == "Acme Ltd"
 
 
 class TestSessions:
-    async def test_a_person_sees_and_ends_ones_own(
+    async def test_a_person_lists_and_ends_their_own_sessions(
         self, gateway: RunningGateway, db: Database, caller: Caller, pepper: bytes
     ) -> None:
         person = await joined(db, caller, Role.READER, pepper=pepper)
@@ -127,10 +127,10 @@ class TestSessions:
             problem(await there.get("/v1/sessions"), 401)
             assert [session["id"] for session in await everything(here, "/v1/sessions", 50)] == [listed[0]["id"]]
 
-    async def test_one_is_ended_whatever_idempotency_key_comes_with_it(
+    async def test_a_session_is_ended_whatever_the_idempotency_key(
         self, gateway: RunningGateway, db: Database, caller: Caller, pepper: bytes
     ) -> None:
-        """A key would be kept with a tenant, and a session is of none: the document offers no key either."""
+        """Keys are stored by tenant, and a session belongs to none. The document offers no key here, either."""
         person = await joined(db, caller, Role.READER, pepper=pepper)
         async with browser(gateway) as here, browser(gateway) as there, browser(gateway) as elsewhere:
             for http in (elsewhere, there, here):
@@ -145,7 +145,7 @@ class TestSessions:
         assert "Idempotency-Key" not in [parameter["name"] for parameter in told["parameters"]]
         assert "422" not in told["responses"]
 
-    async def test_nobody_elses_are_seen_or_ended_not_by_an_owner_of_the_same_tenant(
+    async def test_another_persons_sessions_are_not_found_even_by_an_owner(
         self, gateway: RunningGateway, db: Database, caller: Caller, pepper: bytes
     ) -> None:
         member = await joined(db, caller, Role.MEMBER, pepper=pepper)
@@ -159,7 +159,7 @@ class TestSessions:
             problem(await http.delete(f"/v1/sessions/{foreign['id']}"), 404, "session_not_found")
             assert (await theirs.get("/v1/sessions")).status_code == 200
 
-    async def test_a_key_has_none_whatever_cookie_comes_with_it(
+    async def test_a_key_has_no_sessions_whatever_the_cookie(
         self, gateway: RunningGateway, db: Database, caller: Caller, pepper: bytes, admin_key: str
     ) -> None:
         person = await joined(db, caller, Role.OWNER, pepper=pepper)

@@ -1,4 +1,4 @@
-"""The MCP endpoint over real HTTP: what is offered, who gets in, and what bad requests come to."""
+"""The MCP endpoint over real HTTP: offered tools, credentials, and bad requests."""
 
 import asyncio
 import json
@@ -78,23 +78,23 @@ INTERNALS = (
 
 @pytest.fixture
 async def http(gateway: RunningGateway, admin_key: str) -> AsyncIterator[httpx2.AsyncClient]:
-    """With every scope, so that it is offered every tool."""
+    """A client with every scope, to which every tool is offered."""
     async with gateway.http(admin_key, **rpc_headers()) as http:
         yield http
 
 
 @pytest.fixture
 async def other(new_tenant: NewTenant) -> Caller:
-    """Another tenant."""
+    """The operator of another tenant."""
     return operator_caller(await new_tenant())
 
 
-def keep_silence(text: str) -> None:
-    """Nothing of our insides may be told."""
+def assert_no_internals(text: str) -> None:
+    """An answer contains nothing of our internals."""
     assert not [word for word in INTERNALS if word in text.lower()], text
 
 
-class TestWhatIsOffered:
+class TestOfferedTools:
     @BOTH_REVISIONS
     @pytest.mark.parametrize(
         ("path", "headers", "offered"),
@@ -118,7 +118,7 @@ class TestWhatIsOffered:
             ("/mcp/x/all", {"X-MCP-Readonly": "Off"}, ALL),
         ],
     )
-    async def test_address_and_headers_choose(
+    async def test_the_address_and_headers_select_the_tools(
         self,
         gateway: RunningGateway,
         admin_key: str,
@@ -141,10 +141,10 @@ class TestWhatIsOffered:
         + [["false", "true"], ["true", "false"], ["0", "maybe"]],
         ids=repr,
     )
-    async def test_whatever_does_not_plainly_say_no_leaves_out_what_writes(
+    async def test_any_value_but_false_of_the_read_only_header_excludes_writing_tools(
         self, gateway: RunningGateway, key: str, said: list[str]
     ) -> None:
-        """As it is written on the wire: clients would mend some of it."""
+        """Sent as written here: HTTP clients would correct some of it."""
         call = {"name": "remember", "arguments": {"items": [{"text": "x"}]}}
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
         headers = [*rpc_headers().items(), *(("X-MCP-Readonly", word) for word in said)]
@@ -157,7 +157,7 @@ class TestWhatIsOffered:
         writer.close()
 
     @pytest.mark.parametrize("path", ["/mcp/x/memory", "/mcp/x/agent"])
-    async def test_only_what_is_listed_may_be_called(
+    async def test_only_listed_tools_can_be_called(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, path: str
     ) -> None:
         listed = {tool["name"] for tool in (await gateway.post(http, "tools/list", {}, path=path))["result"]["tools"]}
@@ -180,7 +180,7 @@ class TestWhatIsOffered:
         assert "there are: admin, agent, facts, lineage, memory, organize, all" in problem["detail"]
 
     @BOTH_REVISIONS
-    async def test_a_key_that_may_only_read(
+    async def test_a_key_that_may_only_read_is_offered_reading_tools(
         self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, revision: str, db: Database
     ) -> None:
         reader = await issue(caller, scopes=frozenset({Scope.MEMORY_READ}))
@@ -192,7 +192,7 @@ class TestWhatIsOffered:
         assert await revision_of(db, caller) == 0
 
     @BOTH_REVISIONS
-    async def test_a_key_without_any_memory_scope(
+    async def test_a_key_without_memory_scopes_is_offered_no_memory_tools(
         self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, revision: str
     ) -> None:
         admin = await issue(caller, kind="admin", scopes=frozenset({Scope.TENANT_ADMIN}))
@@ -240,7 +240,7 @@ class TestTenancy:
             assert kept["entities"][0]["observations"] == ["drinks vodka", "Alice likes tea too"]
             assert kept["relations"] == knows
 
-    async def test_the_tenant_comes_from_the_credential_never_from_an_argument(
+    async def test_the_tenant_comes_from_the_credential_and_never_from_an_argument(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, other: Caller
     ) -> None:
         for name in ("tenant", "tenantId", "tenant_id"):
@@ -248,7 +248,7 @@ class TestTenancy:
             assert result["_meta"][ERROR_META] == {"code": "invalid_input", "path": name}
 
     @BOTH_REVISIONS
-    async def test_an_allow_list_holds(
+    async def test_an_allow_list_excludes_other_graphs(
         self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, db: Database, revision: str
     ) -> None:
         everything = (await issue(caller)).secret
@@ -291,7 +291,7 @@ class TestCredentials:
         operator: Operator,
         owner: asyncpg.Connection,
     ) -> dict[str, str | None]:
-        """Authorization headers that must not be let in."""
+        """Authorization headers that must be refused."""
         good = (await issue(caller)).secret
         revoked = await issue(caller)
         async with db.transaction(caller) as tx:
@@ -321,7 +321,7 @@ class TestCredentials:
             "suspended": f"Bearer {suspended.secret}",
         }
 
-    async def test_all_are_refused_alike(
+    async def test_all_invalid_credentials_are_refused_the_same_way(
         self, gateway: RunningGateway, refused: dict[str, str | None], issue: NewApiKey, caller: Caller
     ) -> None:
         answers, challenges = {}, set()
@@ -342,13 +342,13 @@ class TestCredentials:
         assert all(challenge.startswith("Bearer") for *_, challenge in challenges)
         assert json.loads(body)["code"] == "unauthenticated"
 
-    async def test_the_tenant_of_the_address_must_be_the_key_s(
+    async def test_the_tenant_of_the_address_must_be_the_keys(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, tenant: Tenant, other: Caller
     ) -> None:
         for slug, status in ((tenant.slug, 200), (other.tenant, 401), ("nobody", 401), (tenant.slug.upper(), 401)):
             assert (await http.post(f"/t/{slug}/mcp", json=READ_GRAPH)).status_code == status
 
-    async def test_a_key_that_is_revoked_is_void_at_once(
+    async def test_a_revoked_key_is_invalid_at_once(
         self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, db: Database
     ) -> None:
         issued = await issue(caller)
@@ -358,7 +358,7 @@ class TestCredentials:
                 await identity.revoke_key(tx, issued.key.id)
             assert (await http.post("/mcp", json=READ_GRAPH)).status_code == 401
 
-    async def test_a_tenant_that_is_resumed_is_served_again(
+    async def test_a_resumed_tenant_is_served_again(
         self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, operator: Operator
     ) -> None:
         async with gateway.http((await issue(caller)).secret, **rpc_headers()) as http:
@@ -367,7 +367,7 @@ class TestCredentials:
             await tenants.resume_tenant(operator, caller.tenant)
             assert (await http.post("/mcp", json=READ_GRAPH)).status_code == 200
 
-    async def test_use_is_noted(
+    async def test_use_of_a_key_is_recorded(
         self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, owner: asyncpg.Connection
     ) -> None:
         issued = await issue(caller)
@@ -387,7 +387,7 @@ def deep(levels: int) -> str:
 
 
 def called(arguments: str) -> bytes:
-    """A call of `remember`, its arguments as they stand."""
+    """A call of `remember` with these arguments, unparsed."""
     head = '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"remember","arguments":'
     return f"{head}{arguments}}}}}".encode()
 
@@ -439,10 +439,12 @@ BAD_BODIES = {
 
 
 class TestBadRequests:
-    """4xx or an error that says so, nothing written, nothing told of our insides, and the gateway goes on."""
+    """Each gets a 4xx or an error that says so. Nothing is written, nothing of our internals is shown, and the
+    gateway continues.
+    """
 
     @pytest.fixture(autouse=True)
-    async def it_goes_on(self, http: httpx2.AsyncClient, db: Database, caller: Caller) -> AsyncIterator[None]:
+    async def serving_continues(self, http: httpx2.AsyncClient, db: Database, caller: Caller) -> AsyncIterator[None]:
         yield
         answer = await http.post("/mcp/x/memory", json=READ_GRAPH)
         assert rpc_answer(answer.text)["result"]["structuredContent"] == {"entities": [], "relations": []}
@@ -450,9 +452,9 @@ class TestBadRequests:
 
     @BOTH_REVISIONS
     @pytest.mark.parametrize("body", BAD_BODIES.values(), ids=BAD_BODIES)
-    async def test_bodies(self, http: httpx2.AsyncClient, body: bytes, revision: str) -> None:
+    async def test_invalid_bodies_are_refused(self, http: httpx2.AsyncClient, body: bytes, revision: str) -> None:
         response = await http.post("/mcp/x/all", content=body, headers=rpc_headers(revision))
-        keep_silence(response.text)
+        assert_no_internals(response.text)
         if response.status_code in (200, 202):
             refused: dict[str, Any] = rpc_answer(response.text) if response.text else {"error": None}
             assert "error" in refused or refused["result"]["isError"], refused
@@ -470,17 +472,17 @@ class TestBadRequests:
             *[("id null", -32600), ("method of another type", -32600), ("params of another type", -32600)],
         ],
     )
-    async def test_what_is_no_message_is_an_error_of_the_protocol(
+    async def test_an_invalid_message_is_a_protocol_error(
         self, http: httpx2.AsyncClient, name: str, code: int, revision: str
     ) -> None:
         response = await http.post("/mcp", content=BAD_BODIES[name], headers=rpc_headers(revision))
         answer = response.json()
         assert (response.status_code, answer["jsonrpc"], answer["id"]) == (400, "2.0", None)
         assert answer["error"]["code"] == code
-        keep_silence(response.text)
+        assert_no_internals(response.text)
 
     @pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-06-18"])
-    async def test_batches_are_refused_at_revisions_that_had_them_too(
+    async def test_batches_are_refused_even_in_revisions_that_had_them(
         self, http: httpx2.AsyncClient, revision: str
     ) -> None:
         response = await http.post("/mcp", content=BAD_BODIES["batch"], headers=rpc_headers(revision))
@@ -506,8 +508,8 @@ class TestBadRequests:
         assert (answer["id"], answer["error"]["code"]) == (7, -32601)
         assert response.status_code == (404 if revision == MODERN else 200)
 
-    async def test_what_is_a_message_is_taken(self, http: httpx2.AsyncClient) -> None:
-        """A notification and a client's answers, which nobody waits for."""
+    async def test_valid_notifications_and_responses_are_accepted(self, http: httpx2.AsyncClient) -> None:
+        """A notification and a client's responses, for which nobody waits."""
         head = '{"jsonrpc":"2.0","id":7,'
         for body in (
             '{"jsonrpc":"2.0","method":"notifications/initialized"}',
@@ -520,7 +522,7 @@ class TestBadRequests:
 
     @BOTH_REVISIONS
     @pytest.mark.parametrize("chunked", [False, True])
-    async def test_a_body_over_the_limit(
+    async def test_a_body_over_the_limit_is_refused(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, revision: str, chunked: bool
     ) -> None:
         body = b" " * (4 * 1024 * 1024) + json.dumps(READ_GRAPH).encode()
@@ -533,9 +535,9 @@ class TestBadRequests:
         response = await http.post("/mcp", content=content, headers=rpc_headers(revision))
         assert (response.status_code, response.json()["code"]) == (413, "request_too_large")
         assert "POST /v1/graphs/{graph}/imports" in response.json()["detail"]
-        keep_silence(response.text)
+        assert_no_internals(response.text)
 
-    async def test_a_body_just_under_the_limit(self, http: httpx2.AsyncClient) -> None:
+    async def test_a_body_just_under_the_limit_is_accepted(self, http: httpx2.AsyncClient) -> None:
         call = json.dumps(READ_GRAPH).encode()
         response = await http.post("/mcp/x/memory", content=b" " * (4 * 1024 * 1024 - len(call)) + call)
         assert response.status_code == 200
@@ -543,33 +545,37 @@ class TestBadRequests:
     @BOTH_REVISIONS
     @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "PATCH", "HEAD", "OPTIONS"])
     @pytest.mark.parametrize("path", ["/mcp", "/mcp/x/memory"])
-    async def test_other_methods(self, http: httpx2.AsyncClient, method: str, path: str, revision: str) -> None:
+    async def test_other_methods_are_refused(
+        self, http: httpx2.AsyncClient, method: str, path: str, revision: str
+    ) -> None:
         response = await http.request(method, path, headers=rpc_headers(revision))
         assert (response.status_code, response.headers["Allow"]) == (405, "POST")
 
     @BOTH_REVISIONS
     @pytest.mark.parametrize("content_type", ["text/plain", "application/xml", "", "application/jsonx", "multipart/x"])
-    async def test_other_content_types(self, http: httpx2.AsyncClient, content_type: str, revision: str) -> None:
+    async def test_other_content_types_are_refused(
+        self, http: httpx2.AsyncClient, content_type: str, revision: str
+    ) -> None:
         headers = rpc_headers(revision) | {"Content-Type": content_type}
         response = await http.post("/mcp", content=json.dumps(READ_GRAPH), headers=headers)
         assert response.status_code in (400, 415)
 
     @pytest.mark.parametrize("accept", ["text/html", "image/png", "application/xml;q=1"])
-    async def test_other_accepts(self, http: httpx2.AsyncClient, accept: str) -> None:
+    async def test_other_accept_headers_are_refused(self, http: httpx2.AsyncClient, accept: str) -> None:
         response = await http.post("/mcp", json=READ_GRAPH, headers={"Accept": accept})
         assert response.status_code == 406
 
     @pytest.mark.parametrize("revision", ["1999-01-01", "2099-01-01", "", "x", "2025-11-25, 2026-07-28", "é"])
-    async def test_unknown_revisions(self, http: httpx2.AsyncClient, revision: str) -> None:
+    async def test_unknown_revisions_are_refused(self, http: httpx2.AsyncClient, revision: str) -> None:
         headers = {b"MCP-Protocol-Version": revision.encode()}
         response = await http.post("/mcp", json=READ_GRAPH, headers=headers)
         assert response.status_code == 400
-        keep_silence(response.text)
+        assert_no_internals(response.text)
 
-    async def test_a_modern_request_whose_headers_and_body_disagree(self, http: httpx2.AsyncClient) -> None:
+    async def test_a_modern_request_whose_headers_and_body_disagree_is_refused(self, http: httpx2.AsyncClient) -> None:
         response = await http.post("/mcp", json=READ_GRAPH, headers=rpc_headers(MODERN))
         assert response.status_code == 400
-        keep_silence(response.text)
+        assert_no_internals(response.text)
 
     @pytest.mark.parametrize(
         "path",
@@ -604,8 +610,8 @@ class TestBadRequests:
             "/mcp/\xe9",
         ],
     )
-    async def test_paths(self, gateway: RunningGateway, key: str, tenant: Tenant, path: str) -> None:
-        """On a bare connection: clients would tidy the path up."""
+    async def test_odd_paths_are_refused(self, gateway: RunningGateway, key: str, tenant: Tenant, path: str) -> None:
+        """On a bare connection, since HTTP clients would normalize the path."""
         body = json.dumps(READ_GRAPH).encode()
         head = (
             f"POST {path.format(tenant=tenant.slug)} HTTP/1.1\r\nHost: 127.0.0.1:1\r\nAuthorization: Bearer {key}\r\n"
@@ -614,15 +620,15 @@ class TestBadRequests:
         request = f"{head}{kind}Content-Length: {len(body)}\r\n\r\n".encode("latin-1")
         reply = gateway.write(request + body).decode("latin-1")
         assert reply.split(" ", 2)[1] in ("400", "401", "404"), reply
-        keep_silence(reply.replace(gateway.url, ""))
+        assert_no_internals(reply.replace(gateway.url, ""))
 
     @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost@evil.example", ""])
-    async def test_other_hosts(self, http: httpx2.AsyncClient, host: str) -> None:
+    async def test_other_hosts_are_refused(self, http: httpx2.AsyncClient, host: str) -> None:
         """A page that was rebound to this address must not reach a local server."""
         response = await http.post("/mcp", json=READ_GRAPH, headers={"Host": host})
         assert response.status_code in (400, 421)
 
-    async def test_other_origins(self, http: httpx2.AsyncClient) -> None:
+    async def test_other_origins_are_refused(self, http: httpx2.AsyncClient) -> None:
         response = await http.post("/mcp", json=READ_GRAPH, headers={"Origin": "https://evil.example"})
         assert response.status_code == 403
 
@@ -637,11 +643,11 @@ class TestBadRequests:
         ],
         ids=ascii,
     )
-    async def test_no_http(self, gateway: RunningGateway, noise: bytes) -> None:
+    async def test_bytes_that_are_not_http_are_refused(self, gateway: RunningGateway, noise: bytes) -> None:
         reply = gateway.write(noise + b"X" * 70_000 + b"\r\n\r\n")
         assert reply.startswith(b"HTTP/1.1 400") or not reply
 
-    async def test_clients_that_leave_in_the_middle(self, gateway: RunningGateway, key: str) -> None:
+    async def test_clients_that_leave_in_the_middle_do_no_harm(self, gateway: RunningGateway, key: str) -> None:
         head = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:1\r\nAuthorization: Bearer {key}\r\n"
         half = f"{head}Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{{"
         for _ in range(20):
@@ -655,8 +661,10 @@ async def test_health_needs_no_credential(gateway: RunningGateway) -> None:
             assert (response.status_code, response.json()) == (200, {"status": "ok"})
 
 
-async def test_many_calls_at_once(gateway: RunningGateway, key: str, db: Database, caller: Caller) -> None:
-    """More calls than connections: all are answered, each in a revision of its own."""
+async def test_many_concurrent_calls_are_answered(
+    gateway: RunningGateway, key: str, db: Database, caller: Caller
+) -> None:
+    """There are more calls than connections. Each is answered, and writes its own revision."""
     async with gateway.http(key, **rpc_headers()) as http:
 
         async def add(number: int) -> Any:
@@ -672,7 +680,7 @@ async def test_many_calls_at_once(gateway: RunningGateway, key: str, db: Databas
 async def test_a_client_that_left_before_its_message_was_read_is_not_answered(
     db: Database, settings: Settings, key: str, sent: list[bytes], revision: str
 ) -> None:
-    """Nor is it an error of ours: its traceback would keep all others waiting while it is written down."""
+    """It is not an error, either: writing its traceback would delay all others."""
     admission = Admission(RateLimiter(connect_redis(settings), wait_seconds=1, local_share=1), settings)
     endpoint = McpEndpoint(
         Services(db, QuestionEncoder(embedder()), settings),

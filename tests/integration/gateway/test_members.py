@@ -1,4 +1,4 @@
-"""/v1/members and /v1/invitations, and a browser that calls /v1 as who is signed in in it."""
+"""/v1/members and /v1/invitations, and calls of /v1 by a signed-in browser."""
 
 from collections.abc import AsyncIterator
 from uuid import uuid4
@@ -40,7 +40,7 @@ async def other(gateway: RunningGateway, issue: NewApiKey, new_tenant: NewTenant
 
 
 async def signed_in_as(http: httpx2.AsyncClient, db: Database, caller: Caller, role: Role, pepper: bytes) -> Person:
-    """A new member, signed in in this browser, which calls as a member of the tenant."""
+    """A new member who is signed in in this browser, which calls as a member of the tenant."""
     person = await joined(db, caller, role, pepper=pepper)
     assert (await sign_in(http, person.email)).status_code == 303
     http.headers["X-Recollect-Tenant"] = caller.tenant
@@ -48,7 +48,7 @@ async def signed_in_as(http: httpx2.AsyncClient, db: Database, caller: Caller, r
 
 
 class TestMembers:
-    async def test_an_owner_invites_and_who_joins_is_listed(
+    async def test_an_owner_invites_and_whoever_joins_is_listed(
         self, http: httpx2.AsyncClient, gateway: RunningGateway, db: Database, caller: Caller, pepper: bytes
     ) -> None:
         owner = await signed_in_as(http, db, caller, Role.OWNER, pepper)
@@ -65,7 +65,7 @@ class TestMembers:
         assert accepted["accepted_at"] is not None
         assert "link" not in accepted
 
-    async def test_roles_change_and_members_go(
+    async def test_roles_are_changed_and_members_removed(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
     ) -> None:
         owner = await signed_in_as(http, db, caller, Role.OWNER, pepper)
@@ -78,7 +78,7 @@ class TestMembers:
         problem(await http.delete(f"/v1/members/{owner.id}"), 409, "last_owner")
         problem(await http.patch(f"/v1/members/{owner.id}", json={"role": "admin"}), 409, "last_owner")
 
-    async def test_a_revoked_invitation_leads_nowhere(
+    async def test_a_revoked_invitation_is_invalid(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
     ) -> None:
         await signed_in_as(http, db, caller, Role.OWNER, pepper)
@@ -88,13 +88,13 @@ class TestMembers:
         problem(await http.delete(f"/v1/invitations/{uuid4()}"), 404, "invitation_not_found")
 
     @pytest.mark.parametrize("email", ["", "nobody", "a@b@c", "x" * 300, "a\tb@example.com"])
-    async def test_only_addresses_are_invited(
+    async def test_only_valid_addresses_can_be_invited(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes, email: str
     ) -> None:
         await signed_in_as(http, db, caller, Role.OWNER, pepper)
         assert problem(await http.post("/v1/invitations", json={"email": email}), 400)["path"] == "email"
 
-    async def test_another_tenant_finds_none_of_it(
+    async def test_another_tenant_cannot_reach_members_and_invitations(
         self, http: httpx2.AsyncClient, other: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
     ) -> None:
         owner = await signed_in_as(http, db, caller, Role.OWNER, pepper)
@@ -116,7 +116,7 @@ ALL = ("memory:read", "memory:write", "tenant:admin")
 
 
 class TestConfinedKeys:
-    """Who joins reaches all that their role does, so a key that reaches less, or ends, lets nobody in."""
+    """A member has all rights of the role. So a key with fewer rights, or one that expires, cannot let anybody in."""
 
     @pytest.mark.parametrize(
         ("confined", "code"),
@@ -128,7 +128,7 @@ class TestConfinedKeys:
         ],
         ids=["graphs", "toolsets", "scopes", "end"],
     )
-    async def test_they_let_nobody_in(
+    async def test_a_confined_key_cannot_let_anybody_in(
         self,
         gateway: RunningGateway,
         db: Database,
@@ -163,7 +163,7 @@ class TestConfinedKeys:
             assert [each["email"] for each in invited] == [reader.email]
             assert len((await done(admin, "GET", "/v1/email-domains"))["items"]) == 1
 
-    async def test_they_take_roles_away(
+    async def test_a_confined_key_can_lower_roles_and_remove_members(
         self, gateway: RunningGateway, db: Database, caller: Caller, pepper: bytes, admin_key: str
     ) -> None:
         member = await joined(db, caller, Role.MEMBER, pepper=pepper)
@@ -173,7 +173,7 @@ class TestConfinedKeys:
             assert (await done(http, "PATCH", f"/v1/members/{member.id}", role="reader"))["role"] == "reader"
             assert (await http.delete(f"/v1/members/{member.id}")).status_code == 204
 
-    async def test_one_that_is_confined_to_graphs_changes_no_tenant(
+    async def test_a_key_confined_to_graphs_cannot_change_the_tenant(
         self, gateway: RunningGateway, admin_key: str
     ) -> None:
         async with gateway.http(admin_key) as admin:
@@ -197,7 +197,7 @@ class TestSignedIn:
             (Role.OWNER, 200, 200, 200),
         ],
     )
-    async def test_a_role_may_what_its_scopes_say(
+    async def test_a_role_has_the_rights_of_its_scopes(
         self,
         http: httpx2.AsyncClient,
         db: Database,
@@ -215,7 +215,7 @@ class TestSignedIn:
         for path in ("/v1/keys", "/v1/members", "/v1/invitations"):
             assert (await http.get(path)).status_code == manages
 
-    async def test_only_a_tenant_of_one_s_own_is_reached(
+    async def test_only_own_tenants_can_be_reached(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes, new_tenant: NewTenant
     ) -> None:
         await signed_in_as(http, db, caller, Role.OWNER, pepper)
@@ -227,7 +227,7 @@ class TestSignedIn:
             said.add(answer.content)
         assert len(said) == 1
 
-    async def test_who_is_removed_is_out_at_once(
+    async def test_a_removed_member_loses_access_at_once(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
     ) -> None:
         await joined(db, caller, Role.OWNER, pepper=pepper)
@@ -235,7 +235,7 @@ class TestSignedIn:
         assert (await http.delete(f"/v1/members/{admin.id}")).status_code == 204
         problem(await http.get("/v1/graphs"), 401)
 
-    async def test_another_site_s_page_calls_nothing(
+    async def test_a_page_of_another_site_cannot_call(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
     ) -> None:
         await signed_in_as(http, db, caller, Role.OWNER, pepper)
@@ -243,13 +243,13 @@ class TestSignedIn:
         del http.headers["X-Recollect-Tenant"]
         problem(await http.get("/v1/keys"), 401)
 
-    async def test_the_cookie_opens_no_mcp(
+    async def test_the_cookie_is_not_valid_for_mcp(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
     ) -> None:
         await signed_in_as(http, db, caller, Role.OWNER, pepper)
         assert (await http.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"})).status_code == 401
 
-    async def test_one_member_s_rate_refuses_no_other(
+    async def test_one_members_rate_limit_does_not_affect_others(
         self,
         http: httpx2.AsyncClient,
         gateway: RunningGateway,

@@ -1,4 +1,4 @@
-"""/oauth/authorize: who is asked, what the page says and lets choose, and where browsers are sent."""
+"""/oauth/authorize: who is asked, what the page shows and lets choose, and where browsers are sent."""
 
 import re
 from collections.abc import AsyncIterator
@@ -39,7 +39,7 @@ REFUSALS = [
     ({"resource": "/mcp"}, "invalid_target"),
     ({"prompt": "none"}, "consent_required"),
 ]
-"""What a request has wrong, and what its client is told."""
+"""Faults of a request, and the error for its client."""
 
 
 @pytest.fixture
@@ -70,20 +70,20 @@ async def client(gateway: RunningGateway, http: httpx2.AsyncClient) -> HandClien
     return await HandClient.register(gateway, http)
 
 
-def told(location: str) -> dict[str, str]:
-    """What a client is told by an address."""
+def parameters_of(location: str) -> dict[str, str]:
+    """The parameters for a client in an address."""
     return {name: values[0] for name, values in parse_qs(urlsplit(location).query).items()}
 
 
 def way_back(answer: httpx2.Response) -> str:
-    """The address of a client that a page offers to go back to; nobody is sent there."""
+    """The address of a client to which a page offers a link, without sending anybody there."""
     assert (answer.status_code, answer.headers.get("location")) == (400, None), answer.text
     (link,) = re.findall(r'<a href="([^"]*)" rel="noreferrer">', answer.text)
     return unescape(link)
 
 
 async def shown(http: httpx2.AsyncClient, address: str) -> str:
-    """A page that answers to this address, and nothing else."""
+    """The page at this address."""
     answer = await http.get(address)
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"].startswith("text/html")
@@ -95,8 +95,8 @@ async def granted(db: Database, caller: Caller) -> list[Grant]:
         return await grants.list_grants(tx)
 
 
-class TestWhoIsAsked:
-    async def test_whoever_is_not_signed_in_signs_in_first_and_comes_back(
+class TestBeforeConsent:
+    async def test_a_person_who_is_not_signed_in_signs_in_first_and_returns(
         self, gateway: RunningGateway, client: HandClient
     ) -> None:
         address = client.request()
@@ -105,15 +105,15 @@ class TestWhoIsAsked:
             assert answer.status_code == 303
             assert answer.headers["location"] == "/sign-in?next=" + quote(address.removeprefix(gateway.url), safe="")
 
-    async def test_a_client_that_wants_no_page_is_told_that_nobody_is_signed_in_if_who_is_there_wishes(
+    async def test_prompt_none_tells_the_client_that_nobody_is_signed_in_by_a_link(
         self, gateway: RunningGateway, visitor: Visitor, client: HandClient
     ) -> None:
         await client.code(visitor)
         async with browser(gateway) as stranger:
             answer = await stranger.get(client.request(prompt="none"))
-        assert told(way_back(answer))["error"] == "login_required"
+        assert parameters_of(way_back(answer))["error"] == "login_required"
 
-    async def test_of_several_organisations_one_is_chosen(
+    async def test_a_person_in_several_organisations_chooses_one(
         self,
         http: httpx2.AsyncClient,
         client: HandClient,
@@ -134,11 +134,11 @@ class TestWhoIsAsked:
         page = await shown(http, chosen.replace("&amp;", "&"))
         assert "memory:write, which your role does not hold" in page
         answer = await consent(http, page, {"decision": "allow"})
-        assert "code" in told(answer.headers["location"])
+        assert "code" in parameters_of(answer.headers["location"])
         assert [grant.scopes for grant in await granted(db, second)] == [("memory:read",)]
         assert await granted(db, caller) == []
 
-    async def test_a_tenants_own_address_fixes_the_organisation(
+    async def test_a_tenants_own_address_determines_the_organisation(
         self, gateway: RunningGateway, visitor: Visitor, client: HandClient, caller: Caller, db: Database
     ) -> None:
         resource = f"{gateway.url}/t/{caller.tenant}/mcp"
@@ -146,7 +146,7 @@ class TestWhoIsAsked:
         (grant,) = await granted(db, caller)
         assert grant.resource == resource
 
-    async def test_a_tenant_of_others_looks_like_one_that_is_not_there(
+    async def test_another_tenant_looks_like_one_that_does_not_exist(
         self,
         http: httpx2.AsyncClient,
         gateway: RunningGateway,
@@ -168,8 +168,8 @@ class TestWhoIsAsked:
         assert re.sub(r'value="\w+"', "", answer.text) == pages[0]
 
 
-class TestThePage:
-    async def test_it_says_who_asks_for_what_and_where_it_leads(
+class TestConsentPage:
+    async def test_the_page_shows_who_asks_for_what_and_where_it_leads(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, person: Person, caller: Caller
     ) -> None:
         client = await HandClient.register(
@@ -193,7 +193,9 @@ class TestThePage:
         assert "frame-ancestors 'none'" in policy
         assert answer.headers["cache-control"] == "no-store"
 
-    async def test_it_warns_of_the_own_machine(self, http: httpx2.AsyncClient, client: HandClient) -> None:
+    async def test_the_page_warns_of_clients_on_the_own_machine(
+        self, http: httpx2.AsyncClient, client: HandClient
+    ) -> None:
         answer = await http.get(client.request())
         assert "your own machine" in answer.text
         assert "127.0.0.1:3000" in answer.text
@@ -228,7 +230,7 @@ class TestThePage:
             ({"toolsets": "some", "toolset": "nothing"}, "Unknown toolset"),
         ],
     )
-    async def test_a_choice_that_cannot_be_is_asked_for_again(
+    async def test_an_invalid_choice_is_asked_for_again(
         self, http: httpx2.AsyncClient, client: HandClient, db: Database, caller: Caller, chosen: Any, said: str
     ) -> None:
         answer = await consent(http, await shown(http, client.request()), {"decision": "allow", **chosen})
@@ -236,7 +238,7 @@ class TestThePage:
         assert said in answer.text
         assert await granted(db, caller) == []
 
-    async def test_foreign_graphs_are_not_there_to_choose(
+    async def test_another_tenants_graphs_cannot_be_chosen(
         self, http: httpx2.AsyncClient, client: HandClient, db: Database, new_tenant: NewTenant
     ) -> None:
         async with db.transaction(operator_caller(await new_tenant()), read_only=True) as tx:
@@ -246,7 +248,7 @@ class TestThePage:
         answer = await consent(http, page, {"decision": "allow", "graphs": "some", "graph": str(foreign)})
         assert "Choose at least one graph" in answer.text
 
-    async def test_a_form_of_another_site_gives_nothing(
+    async def test_a_form_of_another_site_grants_nothing(
         self, http: httpx2.AsyncClient, client: HandClient, db: Database, caller: Caller
     ) -> None:
         address = client.request()
@@ -264,7 +266,7 @@ class TestThePage:
         assert [answer.status_code for answer in forged] == [403] * 3
         assert await granted(db, caller) == []
 
-    async def test_who_may_do_nothing_of_it_is_told_so(
+    async def test_a_person_whose_role_allows_nothing_of_it_is_told_so(
         self, gateway: RunningGateway, db: Database, caller: Caller, pepper: bytes, client: HandClient
     ) -> None:
         reader = await joined(db, caller, Role.READER, pepper=pepper)
@@ -275,55 +277,55 @@ class TestThePage:
         assert "it may do nothing of what the client asks for" in answer.text
 
 
-class TestTheWayBack:
-    async def test_a_yes_brings_a_code_the_state_and_the_issuer(
+class TestRedirect:
+    async def test_consent_returns_a_code_the_state_and_the_issuer(
         self, visitor: Visitor, client: HandClient, gateway: RunningGateway
     ) -> None:
         location = await visitor.visit(client.request())
         assert location.startswith(f"{CALLBACK}?")
-        said = told(location)
+        said = parameters_of(location)
         assert said.pop("code").startswith("rcl_code_")
         assert said == {"state": "the state", "iss": gateway.url}
 
-    async def test_a_no_brings_an_error_and_grants_nothing(
+    async def test_refusal_returns_an_error_and_grants_nothing(
         self, visitor: Visitor, client: HandClient, gateway: RunningGateway, db: Database, caller: Caller
     ) -> None:
         visitor.chosen = {"decision": "deny"}
-        said = told(await visitor.visit(client.request()))
+        said = parameters_of(await visitor.visit(client.request()))
         assert (said["error"], said["state"], said["iss"]) == ("access_denied", "the state", gateway.url)
         assert await granted(db, caller) == []
 
     @pytest.mark.parametrize(("changed", "error"), REFUSALS)
-    async def test_a_client_that_acts_for_the_person_is_told_what_was_wrong_with_its_request(
+    async def test_a_client_with_a_grant_of_the_person_gets_the_error_of_its_request(
         self, visitor: Visitor, client: HandClient, gateway: RunningGateway, changed: Any, error: str
     ) -> None:
         await client.code(visitor)
         answer = await visitor.http.get(client.request(**changed))
         assert answer.status_code == 303, answer.text
         assert answer.headers["location"].startswith(f"{CALLBACK}?")
-        said = told(answer.headers["location"])
+        said = parameters_of(answer.headers["location"])
         assert (said["error"], said["state"], said["iss"]) == (error, "the state", gateway.url)
 
     @pytest.mark.parametrize(("changed", "error"), REFUSALS)
-    async def test_of_another_the_person_is_asked_whether_to_go_there(
+    async def test_for_another_client_the_person_decides_whether_to_go_there(
         self, http: httpx2.AsyncClient, client: HandClient, gateway: RunningGateway, changed: Any, error: str
     ) -> None:
-        """Whoever registers a client would else send browsers anywhere by a link to this server."""
+        """Otherwise, whoever registers a client could send browsers anywhere by a link to this server."""
         answer = await http.get(client.request(**changed))
         location = way_back(answer)
         assert "127.0.0.1:3000" in re.sub(r'href="[^"]*"', "", answer.text)
         assert location.startswith(f"{CALLBACK}?")
-        said = told(location)
+        said = parameters_of(location)
         assert (said["error"], said["state"], said["iss"]) == (error, "the state", gateway.url)
 
-    async def test_nor_is_anybody_sent_to_a_client_that_acts_for_others(
+    async def test_a_client_with_a_grant_of_another_person_only_gets_no_redirect(
         self, gateway: RunningGateway, visitor: Visitor, client: HandClient, db: Database, caller: Caller, pepper: bytes
     ) -> None:
         await client.code(visitor)
         other = await joined(db, caller, Role.MEMBER, pepper=pepper)
         async with browser(gateway) as http:
             await sign_in(http, other.email)
-            assert told(way_back(await http.get(client.request(prompt="none"))))["error"] == "consent_required"
+            assert parameters_of(way_back(await http.get(client.request(prompt="none"))))["error"] == "consent_required"
 
     @pytest.mark.parametrize(
         "changed",
@@ -349,7 +351,7 @@ class TestTheWayBack:
         assert answer.headers["content-type"].startswith("text/html")
         assert "evil.example" not in answer.text
 
-    async def test_a_parameter_twice_or_unreadable_is_refused(
+    async def test_a_repeated_or_unreadable_parameter_is_refused(
         self, http: httpx2.AsyncClient, client: HandClient
     ) -> None:
         address = client.request()
@@ -358,7 +360,7 @@ class TestTheWayBack:
             assert (answer.status_code, answer.headers.get("location")) == (400, None), more[:20]
 
     @pytest.mark.parametrize("port", ["", ":1", ":54321"])
-    async def test_a_program_of_the_own_machine_may_listen_on_any_port(
+    async def test_a_program_on_the_own_machine_may_listen_on_any_port(
         self, visitor: Visitor, client: HandClient, port: str
     ) -> None:
         client.redirect_uri = f"http://127.0.0.1{port}/callback"
@@ -366,11 +368,13 @@ class TestTheWayBack:
         assert issued["access_token"]
         assert visitor.landed.startswith(f"{client.redirect_uri}?")
 
-    async def test_the_one_address_of_a_client_need_not_be_named(self, visitor: Visitor, client: HandClient) -> None:
-        assert "code" in told(await visitor.visit(client.request(redirect_uri=None)))
+    async def test_the_only_redirect_address_of_a_client_need_not_be_given(
+        self, visitor: Visitor, client: HandClient
+    ) -> None:
+        assert "code" in parameters_of(await visitor.visit(client.request(redirect_uri=None)))
 
-    async def test_the_issuer_is_left_out_where_that_is_set(self, settings: Settings, person: Person) -> None:
+    async def test_the_issuer_parameter_can_be_disabled(self, settings: Settings, person: Person) -> None:
         with serving(settings.model_copy(update={"oauth_issuer_parameter": False})) as gateway:
             async with browser(gateway) as http:
                 client = await HandClient.register(gateway, http)
-                assert "iss" not in told(await Visitor(http, person.email).visit(client.request()))
+                assert "iss" not in parameters_of(await Visitor(http, person.email).visit(client.request()))

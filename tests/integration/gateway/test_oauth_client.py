@@ -1,4 +1,4 @@
-"""The SDK's own OAuth client against the gateway: it finds its way from a 401 to a tool's answer by itself."""
+"""The SDK's own OAuth client against the gateway: it gets from a 401 to a tool's answer by itself."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -39,7 +39,9 @@ async def visitor(gateway: RunningGateway, person: Person) -> AsyncIterator[Visi
 
 
 @pytest.mark.parametrize("revision", [LEGACY, MODERN])
-async def test_it_registers_asks_and_calls(gateway: RunningGateway, visitor: Visitor, revision: str) -> None:
+async def test_a_client_registers_gets_consent_and_calls(
+    gateway: RunningGateway, visitor: Visitor, revision: str
+) -> None:
     wallet = Wallet()
     async with oauth_client(gateway, visitor, wallet, revision=revision) as client:
         assert (await answer(client, "read_graph"))["entities"] == []
@@ -50,7 +52,9 @@ async def test_it_registers_asks_and_calls(gateway: RunningGateway, visitor: Vis
     assert visitor.visits == 1, "nobody is asked again"
 
 
-async def test_it_reaches_a_tenants_own_address(gateway: RunningGateway, visitor: Visitor, caller: Caller) -> None:
+async def test_a_client_can_use_a_tenants_own_address(
+    gateway: RunningGateway, visitor: Visitor, caller: Caller
+) -> None:
     wallet = Wallet()
     async with oauth_client(gateway, visitor, wallet, path=f"/t/{caller.tenant}/mcp/x/memory") as client:
         assert (await answer(client, "read_graph"))["entities"] == []
@@ -60,7 +64,7 @@ async def test_it_reaches_a_tenants_own_address(gateway: RunningGateway, visitor
 
 @pytest.fixture
 def authority(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> CertificateAuthority:
-    """An authority that a gateway trusts which starts from now on."""
+    """An authority that is trusted by gateways that start from now on."""
     return trusted_authority(tmp_path_factory.mktemp("authority"), monkeypatch)
 
 
@@ -72,7 +76,7 @@ def near_gateway(settings: Settings, authority: CertificateAuthority) -> Iterato
         yield gateway
 
 
-async def test_it_describes_itself_in_a_document(
+async def test_a_client_can_describe_itself_in_a_document(
     near_gateway: RunningGateway, person: Person, authority: CertificateAuthority, db: Database, caller: Caller
 ) -> None:
     async with (
@@ -107,7 +111,7 @@ BAD_DOCUMENTS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("fault", BAD_DOCUMENTS)
-async def test_a_document_that_is_none_lets_nobody_in(
+async def test_a_client_with_an_invalid_document_is_refused(
     near_gateway: RunningGateway, person: Person, authority: CertificateAuthority, owner: asyncpg.Connection, fault: str
 ) -> None:
     path = f"/oauth/{fault.replace(' ', '-').replace(chr(39), '')}.json"
@@ -125,8 +129,8 @@ async def test_a_document_that_is_none_lets_nobody_in(
     assert await owner.fetchval("SELECT count(*) FROM oauth_clients WHERE id = $1", client_id) == 0
 
 
-async def test_a_document_that_cannot_be_read_is_told_alike(gateway: RunningGateway, visitor: Visitor) -> None:
-    """The gateway of the run reaches nothing of this machine."""
+async def test_unreadable_documents_are_refused_the_same_way(gateway: RunningGateway, visitor: Visitor) -> None:
+    """The gateway of the test run cannot reach anything on this machine."""
     for client_id in ("https://127.0.0.1/x.json", "https://localhost:1/x.json", "https://nobody.invalid/x.json"):
         client = HandClient(gateway, visitor.http, client_id, redirect_uri=CALLBACK)
         with pytest.raises(AssertionError, match="cannot be read at the address"):
@@ -153,7 +157,7 @@ async def test_parallel_sessions_of_one_client_stay_signed_in(gateway: RunningGa
     assert len({session.held.refresh_token for session in sessions}) == 4
 
 
-async def test_a_stolen_refresh_token_ends_what_was_granted(
+async def test_a_stolen_refresh_token_ends_the_grant(
     gateway: RunningGateway, visitor: Visitor, owner: asyncpg.Connection, pepper: bytes
 ) -> None:
     wallet = Wallet()
@@ -178,7 +182,7 @@ async def test_a_stolen_refresh_token_ends_what_was_granted(
     assert visitor.visits == 2, "the person is asked again"
 
 
-async def test_a_revoked_grant_has_the_person_asked_again(
+async def test_after_a_revoked_grant_the_person_is_asked_again(
     gateway: RunningGateway, visitor: Visitor, admin_key: str
 ) -> None:
     wallet = Wallet()
@@ -202,7 +206,7 @@ async def test_a_revoked_grant_has_the_person_asked_again(
 
 
 @pytest.mark.parametrize("revision", [LEGACY, MODERN])
-async def test_a_call_beyond_what_was_granted_is_a_step_up(
+async def test_a_call_beyond_the_granted_scopes_causes_a_step_up(
     gateway: RunningGateway, visitor: Visitor, revision: str
 ) -> None:
     visitor.chosen = {"decision": "allow", "scope": "memory:read"}

@@ -1,4 +1,4 @@
-"""What a client learns before it has a token: challenges, metadata documents, registration."""
+"""Discovery before a client has a token: challenges, metadata documents, registration."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -15,7 +15,7 @@ from tests.support.oauth import METADATA
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 KEPT = {"content-type", "cache-control", "access-control-allow-origin", "ratelimit-policy"}
-"""Headers of a document that do not tell of the time or of how often it was asked for."""
+"""Headers of a document that depend neither on the time nor on the number of requests."""
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ class TestChallenges:
         ("path", "described"),
         [("/mcp", "/mcp"), ("/mcp/x/memory", "/mcp"), ("/t/{}/mcp", "/t/{}/mcp"), ("/t/{}/mcp/x/all", "/t/{}/mcp")],
     )
-    async def test_a_401_says_where_to_look_and_what_to_ask_for(
+    async def test_a_401_names_the_metadata_and_the_scopes(
         self, web: httpx2.AsyncClient, gateway: RunningGateway, caller: Caller, path: str, described: str
     ) -> None:
         for tenant in (caller.tenant, f"nobody-{uuid4()}"):
@@ -41,16 +41,16 @@ class TestChallenges:
             )
             assert (await web.get(metadata)).json()["resource"] == gateway.url + described.format(tenant)
 
-    async def test_a_token_that_does_not_hold_is_told_as_one(self, web: httpx2.AsyncClient) -> None:
+    async def test_an_invalid_token_is_reported_as_such(self, web: httpx2.AsyncClient) -> None:
         for secret in ("x", "rcl_access_" + "0" * 38, "rcl_refresh_" + "0" * 38):
             answer = await web.post("/mcp", json={}, headers={"Authorization": f"Bearer {secret}"})
             assert answer.status_code == 401
             assert 'error="invalid_token"' in answer.headers["www-authenticate"]
 
-    async def test_a_token_in_the_address_is_none(self, web: httpx2.AsyncClient, key: str) -> None:
+    async def test_a_token_in_the_address_is_ignored(self, web: httpx2.AsyncClient, key: str) -> None:
         assert (await web.post(f"/mcp?access_token={key}", json={})).status_code == 401
 
-    async def test_what_cannot_name_a_tenant_is_not_repeated(self, web: httpx2.AsyncClient) -> None:
+    async def test_an_invalid_tenant_name_is_not_repeated(self, web: httpx2.AsyncClient) -> None:
         for hostile in ("%22", "A", "-", "x" * 64):
             answer = await web.post(f"/t/{hostile}/mcp", json={}, headers=rpc_headers())
             assert answer.status_code == 401
@@ -71,7 +71,7 @@ class TestMetadata:
         assert documents[0]["bearer_methods_supported"] == ["header"]
         assert "offline_access" not in documents[0]["scopes_supported"]
 
-    async def test_no_document_tells_whether_there_is_a_tenant(self, web: httpx2.AsyncClient, caller: Caller) -> None:
+    async def test_no_document_tells_whether_a_tenant_exists(self, web: httpx2.AsyncClient, caller: Caller) -> None:
         told = []
         for tenant in (caller.tenant, "nobody-has-this-one"):
             answer = await web.get(f"/.well-known/oauth-protected-resource/t/{tenant}/mcp")
@@ -81,7 +81,7 @@ class TestMetadata:
         for hostile in ("A", "-", "x" * 64, "%22"):
             assert (await web.get(f"/.well-known/oauth-protected-resource/t/{hostile}/mcp")).status_code == 404
 
-    async def test_the_authorization_server_says_what_it_can_do(
+    async def test_the_authorization_server_describes_its_capabilities(
         self, web: httpx2.AsyncClient, gateway: RunningGateway
     ) -> None:
         names = ("oauth-authorization-server", "openid-configuration")
@@ -98,7 +98,7 @@ class TestMetadata:
                 answer = await web.request("OPTIONS", address)
                 assert answer.status_code != 404, name
 
-    async def test_it_is_at_the_address_that_is_set(self, settings: Settings) -> None:
+    async def test_documents_use_the_configured_public_address(self, settings: Settings) -> None:
         changed = {"public_url": "https://memory.example.com", "oauth_issuer_parameter": False}
         with serving(settings.model_copy(update=changed)) as gateway:
             async with gateway.http() as http:
@@ -108,12 +108,12 @@ class TestMetadata:
         assert document["authorization_response_iss_parameter_supported"] is False
         assert resource["resource"] == "https://memory.example.com/t/acme/mcp"
 
-    async def test_pages_of_other_origins_may_read_what_is_public(self, web: httpx2.AsyncClient) -> None:
+    async def test_pages_of_other_origins_can_read_public_documents(self, web: httpx2.AsyncClient) -> None:
         for path in ("/.well-known/oauth-protected-resource", "/.well-known/openid-configuration", "/oauth/jwks.json"):
             answer = await web.get(path, headers={"Origin": "https://inspector.example"})
             assert answer.headers.get_list("access-control-allow-origin") == ["*"]
 
-    async def test_pages_of_other_origins_may_register_and_ask_for_tokens(self, web: httpx2.AsyncClient) -> None:
+    async def test_pages_of_other_origins_can_register_and_request_tokens(self, web: httpx2.AsyncClient) -> None:
         origin = {"Origin": "https://inspector.example"}
         for path in ("/oauth/register", "/oauth/token", "/oauth/revoke"):
             asked = {
@@ -128,7 +128,7 @@ class TestMetadata:
 
 
 class TestRegistration:
-    async def test_a_client_gets_an_id_and_no_secret(self, web: httpx2.AsyncClient) -> None:
+    async def test_a_registered_client_gets_an_id_and_no_secret(self, web: httpx2.AsyncClient) -> None:
         asked = METADATA | {
             "client_uri": "https://client.example.com",
             "token_endpoint_auth_method": "client_secret_post",
@@ -171,9 +171,7 @@ class TestRegistration:
             [f"https://ok.example/{n}" for n in range(11)],
         ],
     )
-    async def test_addresses_that_no_browser_may_be_sent_to_are_refused(
-        self, web: httpx2.AsyncClient, uris: Any
-    ) -> None:
+    async def test_unsafe_redirect_addresses_are_refused(self, web: httpx2.AsyncClient, uris: Any) -> None:
         answer = await web.post("/oauth/register", json=METADATA | {"redirect_uris": uris})
         assert answer.status_code == 400
         assert answer.json()["error"] == "invalid_redirect_uri"
@@ -192,23 +190,23 @@ class TestRegistration:
             {"response_types": ["token"]},
         ],
     )
-    async def test_other_metadata_is_checked(self, web: httpx2.AsyncClient, changed: dict[str, Any]) -> None:
+    async def test_other_invalid_metadata_is_refused(self, web: httpx2.AsyncClient, changed: dict[str, Any]) -> None:
         answer = await web.post("/oauth/register", json=METADATA | changed)
         assert (answer.status_code, answer.json()["error"]) == (400, "invalid_client_metadata")
         assert next(iter(changed)) in answer.json()["error_description"]
 
     @pytest.mark.parametrize("body", [b"", b"[]", b"null", b"\xff", b"{" * 30_000, b'{"a": NaN}'])
-    async def test_a_body_that_is_no_object_is_refused(self, web: httpx2.AsyncClient, body: bytes) -> None:
+    async def test_an_invalid_body_is_refused(self, web: httpx2.AsyncClient, body: bytes) -> None:
         answer = await web.post("/oauth/register", content=body, headers={"Content-Type": "application/json"})
         assert (answer.status_code, answer.json()["error"]) == (400, "invalid_client_metadata")
 
-    async def test_one_address_registers_so_many(self, settings: Settings) -> None:
+    async def test_registrations_of_one_address_are_limited(self, settings: Settings) -> None:
         bounds = {
             "oauth_registrations_per_minute": 3,
             "oauth_requests_per_minute": 9,
             "rate_limit_wait_seconds": MAX_WAIT_SECONDS,
         }
-        own_counts = {"key_secret": SecretStr(str(uuid4()))}  # Other tests ask from this address, too.
+        own_counts = {"key_secret": SecretStr(str(uuid4()))}  # Other tests use this address, too.
         with serving(settings.model_copy(update=bounds | own_counts)) as gateway:
             async with gateway.http() as http:
                 answers = [await http.post("/oauth/register", json=METADATA) for _ in range(5)]

@@ -1,4 +1,4 @@
-"""/oauth/token, /oauth/revoke and /oauth/introspect by hand, and what the tokens open."""
+"""/oauth/token, /oauth/revoke and /oauth/introspect, called by hand, and the use of tokens."""
 
 import asyncio
 import json
@@ -53,7 +53,7 @@ async def client(gateway: RunningGateway, web: httpx2.AsyncClient) -> HandClient
     return await HandClient.register(gateway, web)
 
 
-async def called(
+async def call_tool(
     http: httpx2.AsyncClient, token: str, tool: tuple[str, Any], path: str = "/mcp/x/memory"
 ) -> httpx2.Response:
     """The HTTP answer to one tool call."""
@@ -63,10 +63,10 @@ async def called(
 
 
 class TestUse:
-    async def test_a_client_is_used_once_it_has_tokens(
+    async def test_a_client_counts_as_used_once_it_has_tokens(
         self, visitor: Visitor, client: HandClient, owner: asyncpg.Connection
     ) -> None:
-        """A code that is never changed for tokens keeps no client."""
+        """A client is not kept for a code that was never redeemed."""
         is_used = "SELECT last_used_at IS NOT NULL FROM oauth_clients WHERE id = $1"
         code = await client.code(visitor)
         assert await owner.fetchval(is_used, client.id) is False
@@ -75,7 +75,7 @@ class TestUse:
 
 
 class TestToken:
-    async def test_a_code_brings_tokens_for_the_resource(
+    async def test_a_code_is_redeemed_for_tokens(
         self, visitor: Visitor, client: HandClient, web: httpx2.AsyncClient, gateway: RunningGateway
     ) -> None:
         answer = await client.redeem(await client.code(visitor), resource=f"{gateway.url}/mcp")
@@ -106,7 +106,7 @@ class TestToken:
             ({"resource": "tenant"}, "invalid_target"),
         ],
     )
-    async def test_what_does_not_fit_brings_none_and_spends_nothing(
+    async def test_a_request_that_does_not_match_the_code_is_refused_and_does_not_use_it_up(
         self,
         visitor: Visitor,
         client: HandClient,
@@ -135,21 +135,21 @@ class TestToken:
         ("asked_with", "redeemed_with"),
         [({}, {"redirect_uri": None}), ({"redirect_uri": None}, {"redirect_uri": None}), ({"redirect_uri": None}, {})],
     )
-    async def test_the_address_to_go_back_to_may_be_left_out(
+    async def test_the_redirect_address_may_be_left_out(
         self,
         visitor: Visitor,
         client: HandClient,
         asked_with: dict[str, str | None],
         redeemed_with: dict[str, str | None],
     ) -> None:
-        """PKCE tells whose the code is: an address that is told has to be the one of the code all the same."""
+        """PKCE proves who may redeem the code. A redirect address that is given must still be that of the code."""
         code = await client.code(visitor, **asked_with)
         wrong = await client.redeem(code, redirect_uri="http://127.0.0.1:1/callback")
         assert (wrong.status_code, wrong.json()["error"]) == (400, "invalid_grant")
         assert (await client.redeem(code, **redeemed_with)).status_code == 200
 
-    async def test_a_secret_of_a_client_is_refused(self, visitor: Visitor, client: HandClient) -> None:
-        """There are none: whoever sends one means another server."""
+    async def test_a_client_secret_is_refused(self, visitor: Visitor, client: HandClient) -> None:
+        """Clients have no secrets: one that sends a secret was meant for another server."""
         code = await client.code(visitor)
         refused = await client.redeem(code, client_secret="x")
         assert (refused.status_code, refused.json()["error"]) == (400, "invalid_client")
@@ -165,7 +165,7 @@ class TestToken:
             (b"x=" + b"y" * 5_000, "application/x-www-form-urlencoded"),
         ],
     )
-    async def test_what_cannot_be_read_is_an_invalid_request(
+    async def test_an_unreadable_body_is_an_invalid_request(
         self, web: httpx2.AsyncClient, body: bytes, kind: str
     ) -> None:
         for path in ("/oauth/token", "/oauth/revoke", "/oauth/introspect"):
@@ -175,18 +175,18 @@ class TestToken:
     async def test_a_long_body_is_not_read(self, web: httpx2.AsyncClient) -> None:
         assert (await web.post("/oauth/token", data={"x": "y" * 40_000})).status_code == 413
 
-    async def test_a_code_that_comes_again_ends_its_grant(
+    async def test_a_code_used_again_ends_its_grant(
         self, visitor: Visitor, client: HandClient, web: httpx2.AsyncClient
     ) -> None:
         code = await client.code(visitor)
         issued = (await client.redeem(code)).json()
-        assert (await called(web, issued["access_token"], READ)).status_code == 200
+        assert (await call_tool(web, issued["access_token"], READ)).status_code == 200
         again = await client.redeem(code)
         assert (again.status_code, again.json()["error"]) == (400, "invalid_grant")
-        assert (await called(web, issued["access_token"], READ)).status_code == 401
+        assert (await call_tool(web, issued["access_token"], READ)).status_code == 401
         assert (await client.refresh(issued["refresh_token"])).status_code == 400
 
-    async def test_a_client_that_asks_for_no_refresh_tokens_gets_none(
+    async def test_a_client_without_the_refresh_grant_gets_no_refresh_token(
         self, visitor: Visitor, gateway: RunningGateway, web: httpx2.AsyncClient
     ) -> None:
         client = await HandClient.register(gateway, web, grant_types=["authorization_code"])
@@ -198,13 +198,13 @@ class TestToken:
         assert [answer.status_code for answer in answers] == [200] * 4
         assert len({answer.json()["refresh_token"] for answer in answers}) == 4
 
-    async def test_a_refresh_may_ask_for_less_and_never_for_more(self, visitor: Visitor, client: HandClient) -> None:
+    async def test_a_refresh_may_narrow_and_not_widen_scopes(self, visitor: Visitor, client: HandClient) -> None:
         issued = await client.tokens(visitor, scope="memory:read")
         assert (await client.refresh(issued["refresh_token"], scope="memory:read")).json()["scope"] == "memory:read"
         more = await client.refresh(issued["refresh_token"], scope="memory:read memory:write")
         assert (more.status_code, more.json()["error"]) == (400, "invalid_scope")
 
-    async def test_an_id_token_says_who_and_for_whom(
+    async def test_an_id_token_names_the_person_and_the_client(
         self, visitor: Visitor, client: HandClient, gateway: RunningGateway, web: httpx2.AsyncClient, person: Person
     ) -> None:
         issued = await client.tokens(visitor, scope="openid memory:read", nonce="the nonce")
@@ -216,8 +216,8 @@ class TestToken:
         assert "id_token" not in await client.tokens(visitor)
 
 
-class TestTokensAtWork:
-    async def test_a_token_holds_at_its_resource_alone(
+class TestTokensInUse:
+    async def test_a_token_is_valid_for_its_resource_only(
         self, visitor: Visitor, client: HandClient, web: httpx2.AsyncClient, gateway: RunningGateway, caller: Caller
     ) -> None:
         own = f"/t/{caller.tenant}/mcp"
@@ -237,30 +237,30 @@ class TestTokensAtWork:
             answer = await web.post(path, content=json.dumps(body), headers=headers)
             assert answer.status_code == status, (path, answer.text)
 
-    async def test_it_does_not_hold_at_another_gateways_address_or_beside_mcp(
+    async def test_a_token_is_not_valid_at_another_gateways_address_or_outside_of_mcp(
         self, visitor: Visitor, client: HandClient, web: httpx2.AsyncClient, settings: Settings
     ) -> None:
         token = (await client.tokens(visitor))["access_token"]
         with serving(settings) as other:
             async with other.http() as http:
-                assert (await called(http, token, READ)).status_code == 401
+                assert (await call_tool(http, token, READ)).status_code == 401
         for path in ("/v1/graphs", "/v1/grants", "/v1/usage"):
             assert (await web.get(path, headers={"Authorization": f"Bearer {token}"})).status_code == 401
-        assert (await called(web, token, READ)).status_code == 200
+        assert (await call_tool(web, token, READ)).status_code == 200
 
-    async def test_a_refresh_token_or_a_code_opens_nothing(
+    async def test_refresh_tokens_and_codes_are_not_valid_for_calls(
         self, visitor: Visitor, client: HandClient, web: httpx2.AsyncClient
     ) -> None:
         issued = await client.tokens(visitor)
         for secret in (issued["refresh_token"], await client.code(visitor)):
-            assert (await called(web, secret, READ)).status_code == 401
+            assert (await call_tool(web, secret, READ)).status_code == 401
 
-    async def test_a_tool_beyond_its_scope_is_challenged(
+    async def test_a_tool_beyond_the_scopes_gets_a_challenge(
         self, visitor: Visitor, client: HandClient, web: httpx2.AsyncClient, gateway: RunningGateway
     ) -> None:
         token = (await client.tokens(visitor, scope="memory:read"))["access_token"]
         for tool in (WRITE, ("create_entities", {"entities": [{"name": "x" * 100_000}]})):
-            answer = await called(web, token, tool)
+            answer = await call_tool(web, token, tool)
             assert answer.status_code == 403
             assert answer.json()["code"] == "scope_required"
             metadata = f"{gateway.url}/.well-known/oauth-protected-resource/mcp"
@@ -269,7 +269,7 @@ class TestTokensAtWork:
                 f'resource_metadata="{metadata}"'
             )
 
-    async def test_the_deletion_of_a_graph_asks_for_what_its_route_asks_for(
+    async def test_delete_graph_requires_the_scope_of_its_route(
         self,
         visitor: Visitor,
         client: HandClient,
@@ -279,18 +279,18 @@ class TestTokensAtWork:
         caller: Caller,
         person: Person,
     ) -> None:
-        """An admin's client is challenged; a member's, and a key that may write, are told what they lack."""
+        """An admin's client gets a challenge. A member's, and a key that may write, are told what they lack."""
         delete, path = ("delete_graph", {"graph": "notes"}), "/mcp/x/lineage"
         lacking = "Unknown tool: delete_graph. It is for credentials that have the scope tenant:admin"
         key, token = (await issue(caller)).secret, (await client.tokens(visitor))["access_token"]
         for secret in (key, token):
-            assert rpc_answer((await called(web, secret, delete, path)).text)["error"]["message"] == lacking
+            assert rpc_answer((await call_tool(web, secret, delete, path)).text)["error"]["message"] == lacking
         async with db.transaction(caller) as tx:
             await members.change_role(tx, person.id, Role.ADMIN)
-        answer = await called(web, token, delete, path)
+        answer = await call_tool(web, token, delete, path)
         assert (answer.status_code, 'scope="tenant:admin"' in answer.headers["www-authenticate"]) == (403, True)
         token = (await client.tokens(visitor, scope="tenant:admin"))["access_token"]
-        done = rpc_answer((await called(web, token, delete, path)).text)["result"]["structuredContent"]
+        done = rpc_answer((await call_tool(web, token, delete, path)).text)["result"]["structuredContent"]
         assert done == {"graph": "notes", "deleted": False}
 
     @pytest.mark.parametrize(
@@ -302,16 +302,16 @@ class TestTokensAtWork:
         ],
         ids=["no tool", "not chosen", "not granted"],
     )
-    async def test_what_no_step_up_would_bring_stays_unknown(
+    async def test_a_tool_that_no_step_up_would_allow_is_unknown(
         self, visitor: Visitor, client: HandClient, web: httpx2.AsyncClient, tool: Any, path: str, chosen: Any
     ) -> None:
         visitor.chosen = {"decision": "allow", **chosen}
         token = (await client.tokens(visitor, scope="memory:read"))["access_token"]
-        answer = await called(web, token, tool, path)
+        answer = await call_tool(web, token, tool, path)
         assert answer.status_code != 403
         assert f"Unknown tool: {tool[0]}" in rpc_answer(answer.text)["error"]["message"]
 
-    async def test_what_the_persons_role_does_not_hold_stays_unknown(
+    async def test_a_tool_beyond_the_persons_role_is_unknown(
         self,
         gateway: RunningGateway,
         web: httpx2.AsyncClient,
@@ -321,23 +321,23 @@ class TestTokensAtWork:
         caller: Caller,
         person: Person,
     ) -> None:
-        """Else a client would ask its person again and again, in vain."""
+        """Otherwise, a client would ask its person again and again in vain."""
         token = (await client.tokens(visitor))["access_token"]
         barely = (await client.tokens(visitor, scope="openid"))["access_token"]
         async with db.transaction(caller) as tx:
             await members.change_role(tx, person.id, Role.READER)
-        assert "Unknown tool" in (await called(web, token, WRITE)).text
-        assert "Unknown tool" in (await called(web, barely, WRITE)).text
-        assert (await called(web, barely, READ)).status_code == 403
-        assert (await called(web, token, READ)).status_code == 200
+        assert "Unknown tool" in (await call_tool(web, token, WRITE)).text
+        assert "Unknown tool" in (await call_tool(web, barely, WRITE)).text
+        assert (await call_tool(web, barely, READ)).status_code == 403
+        assert (await call_tool(web, token, READ)).status_code == 200
 
-    async def test_to_keys_nothing_changes(self, web: httpx2.AsyncClient, issue: NewApiKey, caller: Caller) -> None:
+    async def test_keys_get_no_challenge(self, web: httpx2.AsyncClient, issue: NewApiKey, caller: Caller) -> None:
         key = (await issue(caller, scopes=frozenset({"memory:read"}))).secret
-        answer = await called(web, key, WRITE)
+        answer = await call_tool(web, key, WRITE)
         assert "Unknown tool" in answer.text
         assert "www-authenticate" not in answer.headers
 
-    async def test_who_leaves_the_tenant_is_out_at_once(
+    async def test_tokens_of_a_removed_member_are_invalid_at_once(
         self,
         visitor: Visitor,
         client: HandClient,
@@ -347,34 +347,34 @@ class TestTokensAtWork:
         person: Person,
     ) -> None:
         issued = await client.tokens(visitor)
-        assert (await called(web, issued["access_token"], READ)).status_code == 200
+        assert (await call_tool(web, issued["access_token"], READ)).status_code == 200
         async with db.transaction(caller) as tx:
             await members.remove_member(tx, person.id)
-        assert (await called(web, issued["access_token"], READ)).status_code == 401
+        assert (await call_tool(web, issued["access_token"], READ)).status_code == 401
         assert (await client.refresh(issued["refresh_token"])).json()["error"] == "invalid_grant"
 
 
-class TestGivingBack:
-    async def test_a_refresh_token_takes_all_with_it(
+class TestRevocation:
+    async def test_revoking_a_refresh_token_ends_the_grant(
         self, visitor: Visitor, client: HandClient, web: httpx2.AsyncClient
     ) -> None:
         issued = await client.tokens(visitor)
         given = {"token": issued["refresh_token"], "client_id": client.id, "token_type_hint": "access_token"}
         for _ in range(2):
             assert (await web.post("/oauth/revoke", data=given)).status_code == 200
-        assert (await called(web, issued["access_token"], READ)).status_code == 401
+        assert (await call_tool(web, issued["access_token"], READ)).status_code == 401
         assert (await client.refresh(issued["refresh_token"])).status_code == 400
 
-    async def test_an_access_token_goes_alone(
+    async def test_revoking_an_access_token_leaves_the_grant(
         self, visitor: Visitor, client: HandClient, web: httpx2.AsyncClient
     ) -> None:
         issued = await client.tokens(visitor)
         given = {"token": issued["access_token"], "client_id": client.id}
         assert (await web.post("/oauth/revoke", data=given)).status_code == 200
-        assert (await called(web, issued["access_token"], READ)).status_code == 401
+        assert (await call_tool(web, issued["access_token"], READ)).status_code == 401
         assert (await client.refresh(issued["refresh_token"])).status_code == 200
 
-    async def test_others_give_nothing_back_and_learn_nothing(
+    async def test_other_clients_can_neither_revoke_nor_inspect_a_token(
         self, visitor: Visitor, client: HandClient, web: httpx2.AsyncClient, gateway: RunningGateway
     ) -> None:
         issued = await client.tokens(visitor)
@@ -383,14 +383,14 @@ class TestGivingBack:
             given = {"token": token, "client_id": stranger}
             assert (await web.post("/oauth/revoke", data=given)).text == "{}"
             assert (await web.post("/oauth/introspect", data=given)).json() == {"active": False}
-        assert (await called(web, issued["access_token"], READ)).status_code == 200
+        assert (await call_tool(web, issued["access_token"], READ)).status_code == 200
         for path in ("/oauth/revoke", "/oauth/introspect"):
             nobody = await web.post(path, data={"token": issued["access_token"]})
             assert (nobody.status_code, nobody.json()["error"]) == (400, "invalid_client")
             nothing = await web.post(path, data={"client_id": client.id})
             assert (nothing.status_code, nothing.json()["error"]) == (400, "invalid_request")
 
-    async def test_a_client_is_told_of_its_own_tokens(
+    async def test_a_client_can_inspect_its_own_tokens(
         self, visitor: Visitor, client: HandClient, web: httpx2.AsyncClient, gateway: RunningGateway, person: Person
     ) -> None:
         issued = await client.tokens(visitor)
@@ -413,7 +413,7 @@ class TestGivingBack:
 
 
 class TestGrants:
-    async def test_an_admin_of_the_tenant_sees_and_ends_them(
+    async def test_an_admin_lists_and_ends_grants_of_the_tenant(
         self,
         visitor: Visitor,
         client: HandClient,
@@ -434,9 +434,9 @@ class TestGrants:
             ended = (await admin.delete(f"/v1/grants/{grant['id']}")).json()
             assert ended["revoked_by"].startswith("key:")
             assert (await admin.delete(f"/v1/grants/{grant['id']}")).json() == ended
-        assert (await called(web, issued["access_token"], READ)).status_code == 401
+        assert (await call_tool(web, issued["access_token"], READ)).status_code == 401
 
-    async def test_another_tenants_look_like_none(
+    async def test_another_tenants_grants_are_not_found(
         self,
         visitor: Visitor,
         client: HandClient,

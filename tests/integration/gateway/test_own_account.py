@@ -1,4 +1,4 @@
-"""What people end on their own account page: what they let clients do, and their memberships."""
+"""The account page: ending grants, leaving organisations, and deleting the account."""
 
 import re
 from collections.abc import AsyncIterator
@@ -34,7 +34,7 @@ def pepper(settings: Settings) -> bytes:
 
 @pytest.fixture
 async def other_caller(new_tenant: NewTenant) -> Caller:
-    """Of another tenant."""
+    """The operator of another tenant."""
     return operator_caller(await new_tenant())
 
 
@@ -52,10 +52,10 @@ async def http(gateway: RunningGateway, person: Person) -> AsyncIterator[httpx2.
         yield client
 
 
-async def granted(
+async def give_grant(
     db: Database, caller: Caller, person: Person, pepper: bytes, *, name: str = "Claude", graph: str | None = None
 ) -> str:
-    """An access token of a grant that the person gave a client in the caller's tenant."""
+    """An access token of a grant that the person gave to a client in the caller's tenant."""
     [membership] = [
         each for each in await people.list_memberships(db, person.id, within=None) if each.tenant_id == caller.tenant_id
     ]
@@ -94,12 +94,12 @@ def ends(page: str) -> list[str]:
 
 
 class TestGrants:
-    async def test_they_are_listed_and_ended(
+    async def test_grants_are_listed_and_ended(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, person: Person, pepper: bytes
     ) -> None:
         async with db.transaction(caller) as tx:
             await graphs.create_graph(tx, NewGraph("notebook"))
-        token = await granted(db, caller, person, pepper, name="<Claude>", graph="notebook")
+        token = await give_grant(db, caller, person, pepper, name="<Claude>", graph="notebook")
         shown = (await http.get("/account")).text
         for told in ("&lt;Claude&gt;", "memory:read", "notebook"):
             assert told in shown
@@ -113,7 +113,7 @@ class TestGrants:
             [grant] = await grants.list_grants(tx, person_id=person.id)
         assert grant.revoked_by == f"person:{person.id}"
 
-    async def test_those_of_every_tenant_are_there_and_nobody_elses(
+    async def test_grants_in_every_tenant_are_listed_and_nobody_elses(
         self,
         http: httpx2.AsyncClient,
         db: Database,
@@ -125,10 +125,10 @@ class TestGrants:
         neighbour = await joined(db, caller, Role.MEMBER, pepper=pepper)
         stranger = await joined(db, other_caller, Role.OWNER, pepper=pepper)
         theirs = [
-            await granted(db, caller, neighbour, pepper, name="Neighbours client"),
-            await granted(db, other_caller, stranger, pepper, name="Strangers client"),
+            await give_grant(db, caller, neighbour, pepper, name="Neighbours client"),
+            await give_grant(db, other_caller, stranger, pepper, name="Strangers client"),
         ]
-        mine = await granted(db, caller, person, pepper)
+        mine = await give_grant(db, caller, person, pepper)
         shown = (await http.get("/account")).text
         assert "Neighbours" not in shown
         assert "Strangers" not in shown
@@ -144,10 +144,10 @@ class TestGrants:
 
 
 class TestLeaving:
-    async def test_who_leaves_is_no_member_and_their_clients_are_out(
+    async def test_a_person_who_leaves_loses_membership_and_grants(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, person: Person, pepper: bytes
     ) -> None:
-        token = await granted(db, caller, person, pepper)
+        token = await give_grant(db, caller, person, pepper)
         action = f"/account/organisations/{caller.tenant}/leave"
         assert action in (await http.get("/account")).text
         assert (await post(http, action, "0" * 64)).status_code == 403
@@ -156,7 +156,7 @@ class TestLeaving:
         assert f"/t/{caller.tenant}/mcp" not in shown
         assert not await holds(db, token, pepper)
 
-    async def test_the_last_owner_stays(
+    async def test_the_last_owner_cannot_leave(
         self, gateway: RunningGateway, db: Database, caller: Caller, pepper: bytes
     ) -> None:
         owner = await joined(db, caller, Role.OWNER, pepper=pepper)
@@ -166,14 +166,16 @@ class TestLeaving:
             assert (answer.status_code, "last owner" in answer.text) == (409, True)
             assert f"/t/{caller.tenant}/mcp" in (await http.get("/account")).text
 
-    async def test_another_tenant_looks_like_none(self, http: httpx2.AsyncClient, other_caller: Caller) -> None:
+    async def test_another_tenant_looks_like_one_that_does_not_exist(
+        self, http: httpx2.AsyncClient, other_caller: Caller
+    ) -> None:
         foreign = await post(http, f"/account/organisations/{other_caller.tenant}/leave")
         unknown = await post(http, "/account/organisations/nowhere/leave")
         assert (foreign.status_code, foreign.text) == (404, unknown.text)
 
 
 class TestDeleting:
-    async def test_who_is_a_member_nowhere_deletes_their_account_by_their_password(
+    async def test_a_person_without_memberships_deletes_their_account_with_their_password(
         self, http: httpx2.AsyncClient, gateway: RunningGateway, db: Database, caller: Caller, person: Person
     ) -> None:
         async with browser(gateway) as elsewhere:
@@ -191,7 +193,7 @@ class TestDeleting:
         assert (await sign_in(http, person.email)).status_code == 303
         assert again.id != person.id
 
-    async def test_a_member_is_told_to_leave_first(
+    async def test_a_member_must_leave_before_deleting_the_account(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, person: Person
     ) -> None:
         shown = (await http.get("/account")).text
@@ -211,13 +213,13 @@ class TestDeleting:
 
 
 async def test_no_table_has_an_empty_heading(http: httpx2.AsyncClient) -> None:
-    """Screen readers tell headings with each cell."""
+    """Screen readers read the heading with each cell."""
     headings = re.findall(r"<th>(.*?)</th>", (await http.get("/account")).text)
     assert "Client" in headings
     assert all(headings)
 
 
-async def test_who_is_not_signed_in_ends_nothing(gateway: RunningGateway) -> None:
+async def test_a_person_who_is_not_signed_in_cannot_end_anything(gateway: RunningGateway) -> None:
     async with browser(gateway) as http:
         shown = (await http.get("/sign-in")).text
         token = re.findall(r'name="form_token" value="(\w+)"', shown)[0]

@@ -1,4 +1,4 @@
-"""Calls at work in a gateway go round by tenant, whatever one of them sends at once."""
+"""Slots of a gateway go round by tenant, however many calls one tenant sends at once."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -21,16 +21,16 @@ from tests.support.gateway import NewApiKey, RunningGateway, eventually, rpc_hea
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 FLOOD = 16
-"""Calls of one tenant at once."""
+"""Concurrent calls of one tenant."""
 
 ASKED = 20
-"""Calls of the other, one after the other."""
+"""Calls of the other tenant, one after the other."""
 
 AT_WORK = 3
-"""Slots of a gateway whose calls are counted."""
+"""The number of slots of a gateway, where it matters."""
 
 PATIENT = {"lock_timeout_seconds": MAX_WAIT_SECONDS, "statement_timeout_seconds": MAX_WAIT_SECONDS}
-"""Settings of a gateway whose writers wait for as long as a test needs."""
+"""Settings of a gateway whose writers wait as long as a test needs."""
 
 LOCK = "SELECT 1 FROM graph_heads WHERE tenant_id = $1 FOR UPDATE"
 
@@ -43,7 +43,7 @@ async def neighbours(new_tenant: NewTenant) -> tuple[Caller, Caller]:
 
 @dataclass(slots=True)
 class Flood:
-    """Reads of one tenant. `answered`: how many were."""
+    """Reads of one tenant. `answered`: how many were answered."""
 
     answered: int = 0
 
@@ -70,7 +70,7 @@ async def flooded(gateway: RunningGateway, key: str) -> AsyncIterator[Flood]:
         await asyncio.gather(*sending, return_exceptions=True)
 
 
-async def test_beside_a_flood_a_tenant_gets_its_share(
+async def test_a_tenant_gets_its_share_beside_a_flood(
     settings: Settings, issue: NewApiKey, neighbours: tuple[Caller, Caller]
 ) -> None:
     flooding, other = [(await issue(caller)).secret for caller in neighbours]
@@ -87,12 +87,12 @@ async def test_beside_a_flood_a_tenant_gets_its_share(
 
 @pytest.fixture
 def long_slots(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A slot is held until its call ends: nothing here depends on how fast the machine is."""
+    """A slot is held until its call ends, so that nothing depends on how fast the machine is."""
     monkeypatch.setattr(slots, "SLOT_SECONDS", MAX_WAIT_SECONDS)
 
 
 @pytest.mark.usefixtures("long_slots")
-async def test_a_flood_stands_still_while_another_s_call_is_at_work(
+async def test_a_flood_pauses_while_another_tenants_call_is_at_work(
     settings: Settings,
     issue: NewApiKey,
     neighbours: tuple[Caller, Caller],
@@ -123,7 +123,7 @@ async def test_a_flood_stands_still_while_another_s_call_is_at_work(
 
 @pytest.mark.usefixtures("long_slots")
 class TestWaiting:
-    async def test_who_waits_for_too_long_is_told_to_come_again(
+    async def test_a_call_that_waits_too_long_gets_a_retryable_error(
         self, settings: Settings, issue: NewApiKey, caller: Caller, owner: asyncpg.Connection
     ) -> None:
         key = (await issue(caller)).secret
@@ -143,23 +143,23 @@ class TestWaiting:
             assert refused.json()["code"] == ErrorCode.BUSY
             assert refused.json()["detail"].startswith("This call's turn did not come within 0.1 seconds.")
 
-    async def test_who_waits_for_a_graph_lets_others_of_its_tenant_work(
+    async def test_a_call_that_waits_for_a_graph_lets_others_of_its_tenant_work(
         self, settings: Settings, issue: NewApiKey, caller: Caller, owner: asyncpg.Connection
     ) -> None:
         key = (await issue(caller)).secret
-        places = MAX_WRITERS + 1  # Those who have a connection keep theirs.
+        places = MAX_WRITERS + 1  # Writers that have a connection keep their slots.
         with _gateway(settings, calls_at_work=places, call_wait_seconds=MAX_WAIT_SECONDS, **PATIENT) as gateway:
             async with gateway.http(key, **rpc_headers()) as http:
                 await _write(gateway, http)
                 async with owner.transaction():
                     await owner.execute(LOCK, caller.tenant_id)
                     writers = [asyncio.create_task(_write(gateway, http)) for _ in range(FLOOD)]
-                    for _ in range(FLOOD):  # As many as write are heard meanwhile.
+                    for _ in range(FLOOD):  # As many reads as there are writers are answered meanwhile.
                         assert (await http.get("/v1/graphs")).status_code == 200
                     assert not any(writer.done() for writer in writers)
                 await asyncio.gather(*writers)
 
-    async def test_who_waits_for_a_job_lets_others_work(
+    async def test_a_call_that_waits_for_a_job_lets_others_work(
         self, settings: Settings, issue: NewApiKey, neighbours: tuple[Caller, Caller]
     ) -> None:
         waiting, other = [(await issue(caller)).secret for caller in neighbours]

@@ -1,4 +1,4 @@
-"""Every page that takes a password asks the service that knows breached ones."""
+"""Every page with a new password looks it up among breached ones."""
 
 import hashlib
 
@@ -14,7 +14,7 @@ from tests.support.web_server import plain, web_server
 BREACHED = "ochre kettle beneath the pier"
 
 
-async def test_every_page_that_takes_a_password_looks_it_up(db: Database, caller: Caller, settings: Settings) -> None:
+async def test_every_page_with_a_new_password_looks_it_up(db: Database, caller: Caller, settings: Settings) -> None:
     suffix = hashlib.sha1(BREACHED.encode()).hexdigest()[5:].upper()
     pepper = settings.key_secret.get_secret_value().encode()
     person = await joined(db, caller, Role.READER, pepper=pepper)

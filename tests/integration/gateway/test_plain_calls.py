@@ -1,4 +1,4 @@
-"""Calls of clients of 2025-11-25 and older: what is answered by one body of JSON, and what by the SDK's transport."""
+"""Calls of clients of 2025-11-25 and older: which get one JSON body, and which are left to the SDK's transport."""
 
 import asyncio
 import json
@@ -32,21 +32,21 @@ STREAM = "text/event-stream"
 
 
 class Nothing(Struct, frozen=True):
-    """No argument."""
+    """No arguments."""
 
 
 class Moments(Struct, frozen=True):
-    """How many silent moments a call takes. `ballast`: what makes it large."""
+    """For how many silent moments a call takes; `ballast` makes it large."""
 
     moments: int
     ballast: str = ""
 
 
 BEGUN: list[int] = []
-"""Of how many moments calls were that began."""
+"""The `moments` of each call that began."""
 
 ENDED: list[int] = []
-"""Of how many moments calls were that ended before their time."""
+"""The `moments` of each call that was cancelled."""
 
 LOOPS: set[asyncio.AbstractEventLoop] = set()
 """The event loop of the gateway, once a call has begun."""
@@ -87,7 +87,7 @@ def _offer() -> Offer:
 
 @pytest.fixture(scope="module")
 def offering(settings: Settings) -> Iterator[RunningGateway]:
-    """A gateway with these tools, whose answers are silent for a moment at most."""
+    """A gateway with these tools, whose answers may be silent for a moment at most."""
     impatient = settings.model_copy(update={"stream_keep_alive_seconds": SILENT_SECONDS})
     with serving(impatient, create_app(impatient, offer=_offer())) as gateway:
         yield gateway
@@ -114,22 +114,24 @@ async def call(client: httpx2.AsyncClient, said: dict[str, Any], **headers: str)
 async def sent_in_one_piece(
     client: httpx2.AsyncClient, loop: asyncio.AbstractEventLoop, body: bytes
 ) -> AsyncIterator[None]:
-    """Send a body that the gateway reads at once: its event loop is blocked until all of it has come."""
+    """Send a body that the gateway reads at once: its event loop is blocked until all of it has arrived."""
     headers = {**client.headers, "Host": client.base_url.netloc.decode(), "Content-Length": str(len(body))}
     head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     address, arrived = (str(client.base_url.host), client.base_url.port), threading.Event()
     with await asyncio.to_thread(socket.create_connection, address, MAX_WAIT_SECONDS) as connection:
         connection.sendall(f"POST /mcp HTTP/1.1\r\n{head}\r\n".encode())
-        await asyncio.sleep(0.2)  # Until the body is waited for. Where that takes longer, it is no harder to read.
+        await asyncio.sleep(
+            0.2
+        )  # By then, the gateway waits for the body. If that takes longer, the body is no harder to read.
         loop.call_soon_threadsafe(arrived.wait, MAX_WAIT_SECONDS)
         await asyncio.to_thread(connection.sendall, body)
         arrived.set()
         yield
 
 
-class TestWhatIsAnsweredPlainly:
+class TestPlainAnswers:
     @pytest.mark.parametrize("revision", [LEGACY, "2025-06-18", "2025-03-26"])
-    async def test_one_body_answers_a_call(self, client: httpx2.AsyncClient, revision: str) -> None:
+    async def test_a_call_is_answered_by_one_body(self, client: httpx2.AsyncClient, revision: str) -> None:
         answer = await call(client, message("take", moments=0), **{"MCP-Protocol-Version": revision})
         assert answer.headers["content-type"] == "application/json"
         assert answer.json() == {
@@ -138,18 +140,20 @@ class TestWhatIsAnsweredPlainly:
             "result": {"content": [{"type": "text", "text": "done"}], "isError": False},
         }
 
-    async def test_also_one_that_says_how_its_characters_are_encoded(self, client: httpx2.AsyncClient) -> None:
+    async def test_a_call_with_a_charset_is_answered_by_one_body(self, client: httpx2.AsyncClient) -> None:
         answer = await call(client, message("take", moments=0), **{"Content-Type": "application/json; charset=utf-8"})
         assert answer.headers["content-type"] == "application/json"
 
-    async def test_also_one_that_names_no_revision(self, offering: RunningGateway, admin_key: str) -> None:
+    async def test_a_call_without_a_revision_is_answered_by_one_body(
+        self, offering: RunningGateway, admin_key: str
+    ) -> None:
         headers = {name: value for name, value in rpc_headers().items() if name != "MCP-Protocol-Version"}
         async with offering.http(admin_key, **headers) as client:
             answer = await call(client, message("take", moments=0))
         assert (answer.headers["content-type"], answer.json()["id"]) == ("application/json", 7)
 
     @pytest.mark.parametrize("request_id", ["seven", "7", 0, -1, ""])
-    async def test_the_answer_has_the_id_as_it_was_sent(self, client: httpx2.AsyncClient, request_id: Any) -> None:
+    async def test_the_answer_has_the_id_as_sent(self, client: httpx2.AsyncClient, request_id: Any) -> None:
         answer = await call(client, message("take", request_id=request_id, moments=0))
         assert answer.json()["id"] == request_id
 
@@ -161,7 +165,7 @@ class TestWhatIsAnsweredPlainly:
             ({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "take", "arguments": []}}, -32602),
         ],
     )
-    async def test_errors_of_the_protocol_are_those_of_the_sdk(
+    async def test_protocol_errors_equal_those_of_the_sdk(
         self, client: httpx2.AsyncClient, said: dict[str, Any], code: int
     ) -> None:
         plain = await call(client, said)
@@ -169,7 +173,7 @@ class TestWhatIsAnsweredPlainly:
         assert (plain.headers["content-type"], plain.json()["error"]["code"]) == ("application/json", code)
         assert rpc_answer(streamed.text) == plain.json()
 
-    async def test_what_fails_outside_of_a_tool_tells_nothing_of_it(
+    async def test_an_error_outside_of_a_tool_does_not_show_its_message(
         self, client: httpx2.AsyncClient, caplog: pytest.LogCaptureFixture
     ) -> None:
         answer = await call(client, message("fail"))
@@ -179,8 +183,8 @@ class TestWhatIsAnsweredPlainly:
         assert (await call(client, message("take", moments=0))).json()["result"]
 
 
-class TestWhatTakesLong:
-    async def test_events_begin_that_say_nothing_and_the_answer_is_one(self, client: httpx2.AsyncClient) -> None:
+class TestLongCalls:
+    async def test_a_long_call_gets_keep_alive_comments_and_one_answer(self, client: httpx2.AsyncClient) -> None:
         answer = await call(client, message("take", moments=4))
         assert answer.headers["content-type"].startswith(STREAM)
         silence, _, told = answer.text.rpartition("event: message\n")
@@ -188,7 +192,7 @@ class TestWhatTakesLong:
         assert not silence.replace(":\n\n", "")
         assert json.loads(told.removeprefix("data: "))["result"]["content"] == [{"type": "text", "text": "done"}]
 
-    async def test_it_ends_with_its_client(self, client: httpx2.AsyncClient) -> None:
+    async def test_a_long_call_ends_when_its_client_leaves(self, client: httpx2.AsyncClient) -> None:
         endless = 10**6
         async with client.stream("POST", "/mcp", content=json.dumps(message("take", moments=endless))) as answer:
             parts = answer.aiter_bytes()
@@ -197,12 +201,12 @@ class TestWhatTakesLong:
         await until(lambda: endless in ENDED)
         assert (await call(client, message("take", moments=0))).json()["result"]
 
-    async def test_nothing_begins_for_a_client_that_left_while_its_call_was_parsed(
+    async def test_no_call_begins_for_a_client_that_left_during_parsing(
         self, client: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A large body is parsed beside the event loop, where nobody hears of it.
+        """A large body is parsed in a thread, which does not notice a disconnect.
 
-        It comes in one piece here, after which uvicorn reads no more of the connection by itself.
+        The body arrives in one piece, after which uvicorn by itself reads no more of the connection.
         """
         await call(client, message("take", moments=0))
         parsing, left, said_goodbye = threading.Event(), threading.Event(), Departure.note_lost
@@ -229,16 +233,16 @@ class TestWhatTakesLong:
         assert BEGUN == [1]
 
 
-class TestWhatTheTransportAnswers:
+class TestCallsLeftToTheTransport:
     @pytest.mark.parametrize("token", ["mine", 0])
-    async def test_who_asks_for_progress_is_told_of_it(self, client: httpx2.AsyncClient, token: Any) -> None:
+    async def test_a_call_with_a_progress_token_gets_progress(self, client: httpx2.AsyncClient, token: Any) -> None:
         answer = await call(client, message("tell", token=token))
         assert answer.headers["content-type"].startswith(STREAM)
         events = [json.loads(line.removeprefix("data: ")) for line in answer.text.splitlines() if "data: {" in line]
         assert events[0]["params"] == {"progressToken": token, "progress": 1, "total": 2}
         assert events[-1]["result"]["content"] == [{"type": "text", "text": "done"}]
 
-    async def test_who_asks_for_none_is_told_of_none(self, client: httpx2.AsyncClient) -> None:
+    async def test_a_call_without_a_progress_token_gets_no_progress(self, client: httpx2.AsyncClient) -> None:
         assert (await call(client, message("tell"))).headers["content-type"] == "application/json"
 
     @pytest.mark.parametrize(
@@ -250,12 +254,12 @@ class TestWhatTheTransportAnswers:
             ({"MCP-Protocol-Version": "1999-01-01"}, 400),
         ],
     )
-    async def test_what_it_refuses_is_refused(
+    async def test_requests_that_the_transport_refuses_are_refused(
         self, client: httpx2.AsyncClient, headers: dict[str, str], status: int
     ) -> None:
         assert (await call(client, message("take", moments=0), **headers)).status_code == status
 
-    async def test_newer_revisions_are_its_own(self, client: httpx2.AsyncClient) -> None:
+    async def test_newer_revisions_are_left_to_the_transport(self, client: httpx2.AsyncClient) -> None:
         headers = {"MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": "take"}
         said = message("take", moments=0)
         said["params"]["_meta"] = {

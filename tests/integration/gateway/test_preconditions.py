@@ -1,4 +1,4 @@
-"""Entity tags over real HTTP: what has not changed is not told again, and what has is not overwritten."""
+"""Entity tags over real HTTP: unchanged resources are not sent again, and changed ones are not overwritten."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -27,7 +27,7 @@ async def http(gateway: RunningGateway, admin_key: str) -> AsyncIterator[httpx2.
 
 
 async def place_of(thing: str, http: httpx2.AsyncClient, db: Database, caller: Caller) -> str:
-    """The address of one of these, which is made."""
+    """The address of a new resource of this kind."""
     match thing:
         case "key":
             return f"/v1/keys/{(await http.post('/v1/keys', json={'name': 'laptop'})).json()['id']}"
@@ -54,7 +54,7 @@ def refused(response: httpx2.Response, status: int, code: str) -> None:
 
 class TestReading:
     @pytest.mark.parametrize("thing", THINGS)
-    async def test_what_has_not_changed_is_not_told_again(
+    async def test_an_unchanged_resource_is_not_sent_again(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, thing: str
     ) -> None:
         place = await place_of(thing, http, db, caller)
@@ -66,7 +66,7 @@ class TestReading:
         for unknown in ('"other"', '"*"'):
             assert (await http.get(place, headers={"If-None-Match": unknown})).status_code == 200
 
-    async def test_what_has_changed_is_told_also_where_nobody_changed_it(
+    async def test_a_graph_changes_its_tag_with_every_write(
         self, http: httpx2.AsyncClient, owner: asyncpg.Connection, caller: Caller
     ) -> None:
         tag = await tag_of(http, "/v1/graphs/default")
@@ -76,7 +76,7 @@ class TestReading:
         assert again.headers["etag"] != tag
 
     @pytest.mark.parametrize("header", ["x", '"x', '"x" "y"', ",".join(f'"{n}"' for n in range(51))])
-    async def test_a_header_that_holds_no_tags_is_refused(self, http: httpx2.AsyncClient, header: str) -> None:
+    async def test_an_invalid_header_is_refused(self, http: httpx2.AsyncClient, header: str) -> None:
         refused(await http.get("/v1/plan", headers={"If-None-Match": header}), 400, "invalid_input")
 
 
@@ -89,7 +89,7 @@ class TestChanging:
         return await http.delete(place, headers=headers)
 
     @pytest.mark.parametrize("thing", CHANGED)
-    async def test_one_that_nobody_changed_is_changed(
+    async def test_an_unchanged_resource_can_be_changed(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, thing: str
     ) -> None:
         place = await place_of(thing, http, db, caller)
@@ -99,7 +99,7 @@ class TestChanging:
 
     @pytest.mark.parametrize("thing", CHANGED)
     @pytest.mark.parametrize("known", ['"other"', "W/{tag}", '"*"'])
-    async def test_another_is_refused_and_nothing_is_written(
+    async def test_a_change_with_another_tag_is_refused_and_writes_nothing(
         self,
         http: httpx2.AsyncClient,
         db: Database,
@@ -115,7 +115,7 @@ class TestChanging:
         assert await tag_of(http, place) == tag
         assert (await self.change(thing, http, place, **{"If-Match": "*"})).is_success
 
-    async def test_a_member_whose_role_was_changed_is_not_changed_again(
+    async def test_a_member_whose_role_was_changed_cannot_be_changed_with_the_old_tag(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller
     ) -> None:
         place = await place_of("member", http, db, caller)
@@ -126,7 +126,7 @@ class TestChanging:
         assert (await http.get(place)).json()["role"] == "admin"
 
     @pytest.mark.parametrize("body", [{"metadata": {"team": "blue"}}, {"kind_whitelist": ["person"]}])
-    async def test_what_takes_the_place_of_a_graphs_configuration_says_of_which(
+    async def test_replacing_a_graphs_configuration_requires_a_tag(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, body: dict[str, Any]
     ) -> None:
         place = await place_of("graph", http, db, caller)
@@ -141,7 +141,7 @@ class TestChanging:
         assert told["metadata"] != other["metadata"]
         assert (await http.patch(place, json={"conflict_policy": "manual"})).is_success
 
-    async def test_a_key_that_was_used_and_a_graph_that_was_written_are_the_same_still(
+    async def test_use_of_a_key_and_writes_to_a_graph_do_not_fail_a_precondition(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, owner: asyncpg.Connection
     ) -> None:
         place = await place_of("key", http, db, caller)
@@ -150,13 +150,13 @@ class TestChanging:
         assert await tag_of(http, place) != tag
         rotated = await http.post(f"{place}/rotate", json={}, headers={"If-Match": tag})
         assert rotated.is_success, rotated.text
-        refused(await http.delete(place, headers={"If-Match": tag}), 412, "precondition_failed")  # It ends now.
+        refused(await http.delete(place, headers={"If-Match": tag}), 412, "precondition_failed")  # It expires now.
         graph = await place_of("graph", http, db, caller)
         tag = await tag_of(http, graph)
         assert (await http.post(f"{graph}/memories", json={"items": [{"text": "tea"}]})).is_success
         assert (await http.delete(graph, headers={"If-Match": tag})).is_success
 
-    async def test_of_changes_at_once_on_the_same_tag_one_is_made(
+    async def test_of_concurrent_changes_with_the_same_tag_one_is_made(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller
     ) -> None:
         place = await place_of("member", http, db, caller)
@@ -167,7 +167,7 @@ class TestChanging:
         )
         assert sorted(answer.status_code for answer in answers) == [200, 412, 412, 412]
 
-    async def test_a_repeat_is_answered_before_the_condition_is_looked_at(
+    async def test_a_repeated_request_is_answered_before_its_precondition_is_checked(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller
     ) -> None:
         place = await place_of("member", http, db, caller)
@@ -177,7 +177,7 @@ class TestChanging:
 
 
 class TestTenants:
-    async def test_tags_say_nothing_of_another_tenants_things(
+    async def test_tags_reveal_nothing_of_another_tenants_resources(
         self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, db: Database, new_tenant: NewTenant
     ) -> None:
         other = operator_caller(await new_tenant())

@@ -1,4 +1,4 @@
-"""Signing in by a tenant's identity provider, over real HTTP to a provider on loopback that may lie."""
+"""Signing in by a tenant's identity provider, over real HTTP, with a provider on loopback that may lie."""
 
 import asyncio
 import re
@@ -41,7 +41,7 @@ LOOPBACK = ["127.0.0.0/8"]
 
 @pytest.fixture(scope="module")
 def reaching(settings: Settings) -> Settings:
-    """Settings with which addresses that tenants name may lead to this machine."""
+    """Settings that allow addresses on this machine."""
     return settings.model_copy(update={"outbound_networks": LOOPBACK})
 
 
@@ -80,7 +80,7 @@ class Organization:
 
     @property
     def page(self) -> str:
-        """Where its provider is offered."""
+        """The page that offers its provider."""
         return f"/sign-in?organization={self.caller.tenant}"
 
     async def invite(self, email: str, role: Role = Role.MEMBER) -> str:
@@ -89,7 +89,7 @@ class Organization:
             return f"/join/{(await members.invite(tx, email, role, pepper=self.pepper)).secret}"
 
     async def join(self, http: httpx2.AsyncClient, **account: object) -> Account:
-        """Somebody who is at the provider joins by an invitation; who that is."""
+        """A person with an account at the provider joins by an invitation. Returns the account."""
         self.idp.account = Account(email=new_email(), **account)  # type: ignore[arg-type]
         answer = await sign_in_by(http, self.idp, await self.invite(self.idp.account.email))
         assert (answer.status_code, answer.headers.get("location")) == (303, "/account"), answer.text
@@ -114,7 +114,7 @@ async def acme(db: Database, caller: Caller, idp: IdentityProviderServer, pepper
 
 @pytest.fixture
 async def other_caller(new_tenant: NewTenant) -> Caller:
-    """Of another tenant."""
+    """The operator of another tenant."""
     return operator_caller(await new_tenant())
 
 
@@ -123,12 +123,12 @@ async def is_signed_in(http: httpx2.AsyncClient) -> bool:
 
 
 async def is_member(http: httpx2.AsyncClient, tenant: str) -> bool:
-    """Whether the browser acts for that tenant over `/v1`."""
+    """Whether the browser can call `/v1` for that tenant."""
     return (await http.get("/v1/plan", headers={"X-Recollect-Tenant": tenant})).status_code == 200
 
 
 class TestSignIn:
-    async def test_somebody_joins_by_an_invitation_and_comes_again(
+    async def test_a_person_joins_by_an_invitation_and_signs_in_again(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, acme: Organization
     ) -> None:
         account = await acme.join(http)
@@ -141,7 +141,7 @@ class TestSignIn:
         async with acme.db.transaction(acme.caller, read_only=True) as tx:
             assert [(each.email, each.name) for each in await members.list_members(tx)] == [(account.email, "Grace")]
 
-    async def test_it_leads_to_where_one_wanted_to_go(self, http: httpx2.AsyncClient, acme: Organization) -> None:
+    async def test_a_sign_in_leads_to_the_requested_page(self, http: httpx2.AsyncClient, acme: Organization) -> None:
         await acme.join(http)
         http.cookies.clear()
         answer = await sign_in_by(http, acme.idp, f"{acme.page}&next=/account?here=1")
@@ -149,29 +149,29 @@ class TestSignIn:
         http.cookies.clear()
         assert (await sign_in_by(http, acme.idp, f"{acme.page}&next=//evil.example")).headers["location"] == "/account"
 
-    async def test_a_client_that_asks_for_a_tenants_endpoint_is_offered_its_provider(
+    async def test_the_provider_is_offered_to_clients_of_the_tenants_endpoint(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, acme: Organization
     ) -> None:
         asked = httpx2.QueryParams({"resource": f"{gateway.url}/t/{acme.caller.tenant}/mcp", "client_id": "x"})
         shown = await http.get((await http.get(f"/oauth/authorize?{asked}")).headers["location"])
         assert "Sign in by Acme Login" in shown.text
 
-    async def test_no_page_tells_whether_there_is_an_organisation_without_a_provider(
+    async def test_no_page_tells_whether_an_organisation_without_a_provider_exists(
         self, http: httpx2.AsyncClient, other_caller: Caller
     ) -> None:
         there = await http.get(f"/sign-in?organization={other_caller.tenant}")
         nowhere = await http.get("/sign-in?organization=nowhere-at-all")
         assert there.text.replace(other_caller.tenant, "X") == nowhere.text.replace("nowhere-at-all", "X")
 
-    async def test_who_is_not_invited_is_not_let_in(self, http: httpx2.AsyncClient, acme: Organization) -> None:
+    async def test_a_person_who_is_not_invited_is_refused(self, http: httpx2.AsyncClient, acme: Organization) -> None:
         answer = await sign_in_by(http, acme.idp, acme.page)
         assert (answer.status_code, "does not know you" in answer.text) == (403, True)
         assert not await is_signed_in(http)
 
-    async def test_an_address_alone_is_nobody(
+    async def test_an_address_alone_identifies_nobody(
         self, http: httpx2.AsyncClient, acme: Organization, db: Database, pepper: bytes
     ) -> None:
-        """A provider that says the address of a member with a password: not that member."""
+        """A provider that gives the address of a member with a password does not sign in that member."""
         person = await joined(db, acme.caller, Role.OWNER, pepper=pepper)
         acme.idp.account = Account(email=person.email)
         assert (await sign_in_by(http, acme.idp, acme.page)).status_code == 403
@@ -181,7 +181,7 @@ class TestSignIn:
         assert (await sign_in_by(http, acme.idp, acme.page)).status_code == 403
         assert not await is_signed_in(http)
 
-    async def test_an_invitation_is_for_the_address_that_was_invited(
+    async def test_an_invitation_is_valid_for_the_invited_address_only(
         self, http: httpx2.AsyncClient, acme: Organization
     ) -> None:
         link = await acme.invite(new_email())
@@ -190,20 +190,20 @@ class TestSignIn:
         assert (await http.get(link)).status_code == 200, "it was not used up"
 
     @pytest.mark.parametrize("verified", [False, None, "true", 1])
-    async def test_an_address_that_is_not_verified_does_not_count(
+    async def test_an_unverified_address_does_not_count(
         self, http: httpx2.AsyncClient, acme: Organization, verified: object
     ) -> None:
         acme.idp.account = Account(email=new_email(), email_verified=verified)
         answer = await sign_in_by(http, acme.idp, await acme.invite(acme.idp.account.email))
         assert (answer.status_code, "verified" in answer.text) == (403, True)
 
-    async def test_who_says_no_at_the_provider_is_told_so(self, http: httpx2.AsyncClient, acme: Organization) -> None:
+    async def test_a_refusal_at_the_provider_is_reported(self, http: httpx2.AsyncClient, acme: Organization) -> None:
         asked = parse_qs(urlsplit(await to_provider(http, acme.page)).query)
         back = f"{asked['redirect_uri'][0]}?error=access_denied&state={asked['state'][0]}"
         answer = await http.get(back)
         assert (answer.status_code, "did not sign you in" in answer.text) == (403, True)
 
-    async def test_a_disabled_provider_lets_nobody_in_and_ends_its_sessions(
+    async def test_a_disabled_provider_signs_nobody_in_and_its_sessions_end(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, acme: Organization
     ) -> None:
         await acme.join(http)
@@ -215,13 +215,13 @@ class TestSignIn:
         assert not await is_signed_in(http)
         assert not await is_member(http, acme.caller.tenant)
 
-    async def test_with_its_provider_all_its_sessions_go(self, http: httpx2.AsyncClient, acme: Organization) -> None:
+    async def test_deleting_a_provider_ends_its_sessions(self, http: httpx2.AsyncClient, acme: Organization) -> None:
         await acme.join(http)
         async with acme.db.transaction(acme.caller) as tx:
             await providers.delete_provider(tx, acme.provider.id)
         assert not await is_signed_in(http)
 
-    async def test_who_is_removed_is_nobody_by_the_provider_either(
+    async def test_a_removed_member_cannot_sign_in_by_the_provider(
         self, http: httpx2.AsyncClient, acme: Organization
     ) -> None:
         await acme.join(http)
@@ -232,10 +232,10 @@ class TestSignIn:
         http.cookies.clear()
         assert (await sign_in_by(http, acme.idp, acme.page)).status_code == 403
 
-    async def test_nothing_stays_of_who_leaves_whom_it_brought(
+    async def test_a_person_known_only_by_the_provider_is_erased_when_they_leave(
         self, http: httpx2.AsyncClient, acme: Organization, owner: asyncpg.Connection
     ) -> None:
-        """They have no account of their own to delete. Who has one, and connected the provider, keeps it."""
+        """They have no account of their own to delete. A person who has one, and connected the provider, keeps it."""
         ada = await joined(acme.db, acme.caller, Role.MEMBER, pepper=acme.pepper)
         grace = await acme.join(http)
         stored = "SELECT p.id FROM people p WHERE p.email = $1"
@@ -253,13 +253,13 @@ class TestSignIn:
 
 
 class TestUserInfo:
-    """A provider whose ID tokens say no address is asked for it at its userinfo endpoint, as OpenID Connect has it."""
+    """If a provider's ID tokens contain no address, its userinfo endpoint is asked, as in OpenID Connect."""
 
     async def answered(self, http: httpx2.AsyncClient, acme: Organization, **userinfo: object) -> httpx2.Response:
         acme.idp.account, acme.idp.userinfo = Account(email=new_email()), userinfo
         return await sign_in_by(http, acme.idp, await acme.invite(acme.idp.account.email))
 
-    async def test_says_who_somebody_is(self, http: httpx2.AsyncClient, acme: Organization) -> None:
+    async def test_userinfo_identifies_a_person(self, http: httpx2.AsyncClient, acme: Organization) -> None:
         answer = await self.answered(http, acme)
         assert answer.status_code == 303, answer.text
         async with acme.db.transaction(acme.caller, read_only=True) as tx:
@@ -267,25 +267,27 @@ class TestUserInfo:
         assert (member.email, member.name) == (acme.idp.account.email, "Grace")
 
     @pytest.mark.parametrize("told", [{"sub": "another"}, {"sub": None}, {"email_verified": None}, {"email": None}])
-    async def test_of_somebody_else_or_nobody(
+    async def test_userinfo_of_another_subject_or_without_an_address_is_ignored(
         self, http: httpx2.AsyncClient, acme: Organization, told: dict[str, Any]
     ) -> None:
-        """What it says of another subject counts for nobody (OpenID Connect Core, 5.3.2)."""
+        """Userinfo of another subject must not be used (OpenID Connect Core, 5.3.2)."""
         assert (await self.answered(http, acme, **told)).status_code == 403
         assert not await is_signed_in(http)
 
-    async def test_that_does_not_answer(self, http: httpx2.AsyncClient, acme: Organization) -> None:
+    async def test_failing_userinfo_refuses_the_sign_in(self, http: httpx2.AsyncClient, acme: Organization) -> None:
         acme.idp.answers["/userinfo"] = plain(b"{}", "Content-Type: application/json", status="500 Broken")
         assert (await self.answered(http, acme)).status_code == 403
         assert not await is_signed_in(http)
 
-    async def test_is_not_asked_for_what_the_token_says(self, http: httpx2.AsyncClient, acme: Organization) -> None:
+    async def test_userinfo_is_not_requested_if_the_token_has_the_address(
+        self, http: httpx2.AsyncClient, acme: Organization
+    ) -> None:
         await acme.join(http)
         assert acme.idp.asked("/userinfo") == 0
 
 
 class TestTokens:
-    """Each token but the right one is refused, and nobody is told why."""
+    """Each token but the right one is refused, without a reason."""
 
     async def refused(self, http: httpx2.AsyncClient, acme: Organization) -> None:
         acme.idp.account = Account(email=new_email())
@@ -314,17 +316,17 @@ class TestTokens:
         ],
         ids=str,
     )
-    async def test_with_wrong_claims(
+    async def test_a_token_with_wrong_claims_is_refused(
         self, http: httpx2.AsyncClient, acme: Organization, claims: dict[str, object]
     ) -> None:
         acme.idp.claims = claims
         await self.refused(http, acme)
 
     @pytest.mark.parametrize("forge", [unsigned, signed_by_public_key, signed_by_stranger])
-    async def test_with_a_signature_that_is_not_the_providers(
+    async def test_a_token_with_a_forged_signature_is_refused(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, acme: Organization, forge: Forge
     ) -> None:
-        """The claims are right, the nonce included: the signature alone is forged."""
+        """The claims are right, including the nonce; only the signature is forged."""
         acme.idp.account = Account(email=new_email())
         landed = acme.idp.authorize(await to_provider(http, await acme.invite(acme.idp.account.email)))
         (asked,) = acme.idp.codes.values()
@@ -333,7 +335,7 @@ class TestTokens:
         answer = await http.get(landed)
         assert (answer.status_code, "did not prove who you are" in answer.text) == (403, True), answer.text
 
-    async def test_by_another_algorithm_than_the_one_configured(
+    async def test_a_token_with_another_algorithm_is_refused(
         self, http: httpx2.AsyncClient, acme: Organization
     ) -> None:
         key = elliptic_key()
@@ -342,12 +344,12 @@ class TestTokens:
         await acme.change(algorithm="ES256")
         await acme.join(http)
 
-    async def test_that_is_none(self, http: httpx2.AsyncClient, acme: Organization) -> None:
+    async def test_an_invalid_token_is_refused(self, http: httpx2.AsyncClient, acme: Organization) -> None:
         for token in ("x", "a.b.c", "e30.e30.e30", "é.b.c", "a" * 20_000):
             acme.idp.token = token
             await self.refused(http, acme)
 
-    async def test_where_the_secret_is_wrong(self, http: httpx2.AsyncClient, acme: Organization) -> None:
+    async def test_a_wrong_client_secret_fails_the_sign_in(self, http: httpx2.AsyncClient, acme: Organization) -> None:
         acme.idp.secret = "another"
         await self.refused(http, acme)
         await acme.change(client_secret="another")
@@ -355,7 +357,7 @@ class TestTokens:
 
 
 class TestState:
-    async def test_it_works_once(self, http: httpx2.AsyncClient, acme: Organization) -> None:
+    async def test_a_state_is_valid_once(self, http: httpx2.AsyncClient, acme: Organization) -> None:
         await acme.join(http)
         http.cookies.clear()
         landed = acme.idp.authorize(await to_provider(http, acme.page))
@@ -363,10 +365,10 @@ class TestState:
         again = await http.get(landed)
         assert (again.status_code, "This sign-in is over" in again.text) == (403, True)
 
-    async def test_it_works_in_its_own_browser(
+    async def test_a_state_is_valid_in_its_own_browser_only(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, acme: Organization
     ) -> None:
-        """Whoever is sent another's address to come back to does not become that one."""
+        """Whoever opens another person's return address does not become that person."""
         await acme.join(http)
         http.cookies.clear()
         landed = acme.idp.authorize(await to_provider(http, acme.page))
@@ -376,7 +378,7 @@ class TestState:
             assert (answer.status_code, await is_signed_in(victim)) == (403, False)
         assert (await http.get(landed)).status_code == 303, "and nothing is used up by that"
 
-    async def test_it_works_in_time(
+    async def test_a_state_expires(
         self, http: httpx2.AsyncClient, acme: Organization, owner: asyncpg.Connection
     ) -> None:
         await acme.join(http)
@@ -390,14 +392,16 @@ class TestState:
     @pytest.mark.parametrize(
         "change", ["state=x", "state=", "iss=https://evil.example", "state=a&state=b", "x=y" * 2000]
     )
-    async def test_nothing_else_comes_back(self, http: httpx2.AsyncClient, acme: Organization, change: str) -> None:
+    async def test_a_changed_return_address_is_refused(
+        self, http: httpx2.AsyncClient, acme: Organization, change: str
+    ) -> None:
         await acme.join(http)
         http.cookies.clear()
         landed = acme.idp.authorize(await to_provider(http, acme.page))
         kept = re.sub(r"&state=[^&]*", "", landed) if change.startswith("state") else landed
         assert (await http.get(f"{kept}&{change}")).status_code == 403
 
-    async def test_nothing_of_it_is_stored(
+    async def test_secrets_of_a_sign_in_are_not_stored(
         self, http: httpx2.AsyncClient, acme: Organization, owner: asyncpg.Connection
     ) -> None:
         asked = parse_qs(urlsplit(await to_provider(http, acme.page)).query)
@@ -406,7 +410,7 @@ class TestState:
         for secret in (asked["state"][0], asked["nonce"][0], http.cookies["recollect_provider"]):
             assert secret not in stored
 
-    async def test_another_site_begins_nothing(self, http: httpx2.AsyncClient, acme: Organization) -> None:
+    async def test_another_site_cannot_begin_a_sign_in(self, http: httpx2.AsyncClient, acme: Organization) -> None:
         fields = {"organization": acme.caller.tenant, "provider": str(acme.provider.id)}
         assert (await http.post("/sign-in/provider", data=fields)).status_code == 403
         answer = await http.post("/sign-in/provider", data=fields, headers={"Origin": "https://evil.example"})
@@ -414,7 +418,7 @@ class TestState:
 
 
 class TestProviders:
-    """What a provider answers may be hostile, too."""
+    """Answers of a provider may be hostile, too."""
 
     @pytest.mark.parametrize(
         "metadata",
@@ -429,7 +433,7 @@ class TestProviders:
         ],
         ids=str,
     )
-    async def test_metadata_that_lies(
+    async def test_invalid_metadata_is_refused(
         self, http: httpx2.AsyncClient, acme: Organization, metadata: dict[str, object]
     ) -> None:
         acme.idp.metadata = metadata
@@ -438,13 +442,15 @@ class TestProviders:
         assert (answer.status_code, "cannot be asked now" in answer.text) == (403, True), answer.text
 
     @pytest.mark.parametrize("path", ["/.well-known/openid-configuration", "/jwks"])
-    async def test_answers_that_are_too_long(self, http: httpx2.AsyncClient, acme: Organization, path: str) -> None:
+    async def test_answers_that_are_too_long_are_refused(
+        self, http: httpx2.AsyncClient, acme: Organization, path: str
+    ) -> None:
         acme.idp.answers[path] = plain(b"{" + b" " * 100_000 + b"}")
         shown = await http.get(acme.page)
         answer = await send_form(http, shown.text[shown.text.index("/sign-in/provider") :], "/sign-in/provider")
         assert answer.status_code == 403
 
-    async def test_answers_that_do_not_come(self, reaching: Settings, acme: Organization) -> None:
+    async def test_answers_that_do_not_arrive_time_out(self, reaching: Settings, acme: Organization) -> None:
         hang = asyncio.Event()
 
         async def never(_: bytes, __: asyncio.StreamWriter) -> None:
@@ -457,8 +463,8 @@ class TestProviders:
                 assert (answer.status_code, "cannot be asked now" in answer.text) == (403, True)
         hang.set()
 
-    async def test_a_provider_inside_is_not_asked(self, settings: Settings, acme: Organization) -> None:
-        """Where loopback is not named, as anywhere but in tests."""
+    async def test_a_provider_at_an_internal_address_is_not_asked(self, settings: Settings, acme: Organization) -> None:
+        """Loopback is not allowed, except in tests."""
         with serving(settings) as guarded:
             async with browser(guarded) as http:
                 shown = await http.get(acme.page)
@@ -466,7 +472,7 @@ class TestProviders:
                 assert answer.status_code == 403
         assert acme.idp.server.connections == 0
 
-    async def test_its_documents_are_kept(
+    async def test_a_providers_documents_are_cached(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, acme: Organization
     ) -> None:
         await acme.join(http)
@@ -476,10 +482,10 @@ class TestProviders:
 
 
 class TestConfinement:
-    """A session that a provider began is good for its tenant, and for nothing else of the person."""
+    """A session that a provider began is valid for its tenant, and for nothing else of the person."""
 
     async def connected(self, http: httpx2.AsyncClient, acme: Organization, other: Caller, email: str) -> None:
-        """Somebody with a password, in two tenants, connects the provider and comes back by it."""
+        """A person with a password, in two tenants, connects the provider and signs in by it."""
         await sign_in(http, email)
         acme.idp.account = Account(email=email)
         assert (await sign_in_by(http, acme.idp, "/account")).headers["location"] == "/account"
@@ -489,14 +495,14 @@ class TestConfinement:
 
     @pytest.fixture
     async def email(self, db: Database, acme: Organization, other_caller: Caller, pepper: bytes) -> str:
-        """Of somebody who is an owner of both tenants."""
+        """The address of an owner of both tenants."""
         person = await joined(db, acme.caller, Role.OWNER, pepper=pepper)
         async with db.transaction(other_caller) as tx:
             issued = await members.invite(tx, person.email, Role.OWNER, pepper=pepper)
         await members.join(db, await members.open_invitation(db, issued.secret, pepper=pepper), person)
         return person.email
 
-    async def test_it_reaches_its_own_tenant_only(
+    async def test_a_confined_session_reaches_its_own_tenant_only(
         self, http: httpx2.AsyncClient, acme: Organization, other_caller: Caller, email: str
     ) -> None:
         await self.connected(http, acme, other_caller, email)
@@ -505,7 +511,7 @@ class TestConfinement:
         account = (await http.get("/account")).text
         assert (acme.caller.tenant in account, f"/t/{other_caller.tenant}/mcp" in account) == (True, False)
 
-    async def test_it_neither_sees_nor_ends_other_sessions_nor_takes_a_password(
+    async def test_a_confined_session_cannot_reach_other_sessions_or_the_password(
         self,
         gateway: RunningGateway,
         http: httpx2.AsyncClient,
@@ -532,7 +538,7 @@ class TestConfinement:
             assert changed.status_code == 403
             assert await is_signed_in(own)
 
-    async def test_it_lets_no_client_in_elsewhere(
+    async def test_a_confined_session_gives_no_grant_in_another_tenant(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, acme: Organization, other_caller: Caller, email: str
     ) -> None:
         await self.connected(http, acme, other_caller, email)
@@ -549,10 +555,10 @@ class TestConfinement:
             }
             assert (await http.get("/oauth/authorize", params=asked)).status_code == expected
 
-    async def test_it_joins_nothing(
+    async def test_a_confined_session_accepts_no_invitation(
         self, http: httpx2.AsyncClient, acme: Organization, new_tenant: NewTenant, db: Database, pepper: bytes
     ) -> None:
-        """Who acts by tenant A's provider takes no invitation of tenant C for the same address."""
+        """A session by tenant A's provider cannot use an invitation of tenant C to the same address."""
         account = await acme.join(http)
         third = operator_caller(await new_tenant())
         async with db.transaction(third) as tx:
@@ -560,7 +566,7 @@ class TestConfinement:
         assert (await submit(http, f"/join/{secret}")).status_code == 403
         assert not await is_member(http, third.tenant)
 
-    async def test_a_providers_people_take_nobodys_address(
+    async def test_a_person_known_by_a_provider_does_not_occupy_their_address(
         self,
         gateway: RunningGateway,
         http: httpx2.AsyncClient,
@@ -569,7 +575,7 @@ class TestConfinement:
         db: Database,
         pepper: bytes,
     ) -> None:
-        """Tenant A's provider says an address; whose it is still makes an account with it, and signs in by that."""
+        """Tenant A's provider gave an address. Its owner can still create an account with it, and sign in to that."""
         account = await acme.join(http)
         person = await joined(db, other_caller, Role.OWNER, pepper=pepper, email=account.email)
         async with browser(gateway) as own:
@@ -578,7 +584,7 @@ class TestConfinement:
             assert not await is_member(own, acme.caller.tenant)
         assert not await is_member(http, other_caller.tenant)
 
-    async def test_connecting_needs_a_session_of_ones_own(
+    async def test_connecting_a_provider_requires_a_session_of_ones_own(
         self, http: httpx2.AsyncClient, acme: Organization, other_caller: Caller, email: str
     ) -> None:
         await self.connected(http, acme, other_caller, email)
@@ -586,7 +592,7 @@ class TestConfinement:
         fields = {"organization": acme.caller.tenant, "provider": str(acme.provider.id), "connect": "yes"}
         assert (await send_form(http, shown.text, "/sign-in/provider", **fields)).status_code == 403
 
-    async def test_who_signed_out_meanwhile_connects_nothing(
+    async def test_connecting_requires_to_be_still_signed_in(
         self, http: httpx2.AsyncClient, acme: Organization, email: str
     ) -> None:
         await sign_in(http, email)
@@ -596,7 +602,7 @@ class TestConfinement:
         assert (await http.get(landed)).status_code == 403
         assert (await sign_in_by(http, acme.idp, acme.page)).status_code == 403
 
-    async def test_an_identity_is_one_persons(
+    async def test_an_identity_belongs_to_one_person(
         self,
         http: httpx2.AsyncClient,
         acme: Organization,
@@ -627,7 +633,7 @@ class TestTwoTenants:
     async def test_a_provider_signs_nobody_in_to_another_tenant(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, acme: Organization, globex: Organization
     ) -> None:
-        """The same subject and address at another tenant's provider: nobody there."""
+        """The same subject and address at another tenant's provider is unknown there."""
         acme.idp.account = globex.idp.account = Account(email=new_email())
         await sign_in_by(http, acme.idp, await acme.invite(acme.idp.account.email))
         assert await is_member(http, acme.caller.tenant)
@@ -638,14 +644,14 @@ class TestTwoTenants:
     async def test_one_provider_does_not_answer_for_another(
         self, http: httpx2.AsyncClient, acme: Organization, globex: Organization
     ) -> None:
-        """A sign-in that was begun with one comes back to the other's address (mix-up)."""
+        """A sign-in with one provider returns to the other's address (mix-up)."""
         await acme.join(http)
         http.cookies.clear()
         landed = acme.idp.authorize(await to_provider(http, acme.page))
         assert (await http.get(landed.replace(str(acme.provider.id), str(globex.provider.id)))).status_code == 403
         assert globex.idp.server.connections == 0
 
-    async def test_one_tenants_page_offers_no_other_ones_provider(
+    async def test_a_tenants_page_offers_no_other_tenants_provider(
         self, http: httpx2.AsyncClient, acme: Organization, globex: Organization
     ) -> None:
         shown = await http.get(acme.page)
@@ -658,7 +664,7 @@ class TestTwoTenants:
         ):
             assert (await send_form(http, form, "/sign-in/provider", **fields)).status_code == 404
 
-    async def test_the_same_issuer_may_serve_both_and_each_knows_its_own(
+    async def test_two_tenants_with_the_same_issuer_have_separate_people(
         self, http: httpx2.AsyncClient, acme: Organization, other_caller: Caller, db: Database, pepper: bytes
     ) -> None:
         twin = await set_up(db, other_caller, acme.idp, pepper)
@@ -670,7 +676,7 @@ class TestTwoTenants:
 
 
 class TestDisconnecting:
-    async def test_who_has_a_password_disconnects_a_provider_and_its_sessions_end(
+    async def test_disconnecting_a_provider_ends_its_sessions(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, acme: Organization, owner: asyncpg.Connection
     ) -> None:
         person = await joined(acme.db, acme.caller, Role.MEMBER, pepper=acme.pepper)
@@ -697,7 +703,7 @@ class TestDisconnecting:
             (f"person:{person.id}", [f"person:{person.id}", f"identity_provider:{acme.provider.id}"])
         ]
 
-    async def test_the_last_way_to_sign_in_stays(
+    async def test_the_last_way_to_sign_in_cannot_be_disconnected(
         self, http: httpx2.AsyncClient, acme: Organization, owner: asyncpg.Connection
     ) -> None:
         person = await joined(acme.db, acme.caller, Role.MEMBER, pepper=acme.pepper)
@@ -715,7 +721,7 @@ class TestDisconnecting:
 
 
 async def connected(http: httpx2.AsyncClient, acme: Organization, email: str) -> None:
-    """Somebody signs in with their password and connects the provider."""
+    """Sign in with the password and connect the provider."""
     await sign_in(http, email)
     acme.idp.account = Account(email=email)
     answer = await sign_in_by(http, acme.idp, "/account")

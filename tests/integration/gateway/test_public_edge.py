@@ -1,4 +1,4 @@
-"""What holds for every request and every answer of a gateway on the internet, whatever route they are for."""
+"""Rules for every request and every answer of a gateway on the internet, whatever the route."""
 
 import json
 import re
@@ -21,7 +21,7 @@ EVIL = "https://evil.example"
 
 @pytest.fixture(scope="module")
 def public(settings: Settings) -> Iterator[RunningGateway]:
-    """A gateway as a proxy with TLS brings it to the internet, with one page elsewhere that may ask."""
+    """A gateway behind a proxy with TLS, with one page elsewhere that may call."""
     told: dict[str, Any] = {
         "public_url": "https://memory.example.com",
         "allowed_hosts": ["127.0.0.1:*", "memory.internal"],
@@ -41,14 +41,14 @@ def open_to_pages(settings: Settings) -> Iterator[RunningGateway]:
 async def ask(
     gateway: RunningGateway, method: str, path: str, *, key: str | None = None, **headers: str
 ) -> httpx2.Response:
-    """`access_control_…` stands for the header Access-Control-…"""
+    """`access_control_…` stands for the header Access-Control-…."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     async with gateway.http(key) as http:
         return await http.request(method, path, headers=named)
 
 
 def raw(gateway: RunningGateway, request: str, *headers: str) -> tuple[int, str]:
-    """Status and whole text of an answer to a request as it is written here."""
+    """Status and whole text of the answer to a request that is sent as written."""
     lines = "".join(f"{line}\r\n" for line in (f"{request} HTTP/1.1", *headers, "Connection: close"))
     said = gateway.write(f"{lines}\r\n".encode("latin-1")).decode("latin-1")
     return int(said.split(" ", 2)[1]), said
@@ -60,32 +60,32 @@ class TestHosts:
         "host",
         ["evil.example", "127.0.0.1.evil.example", "127.0.0.1:80@evil.example", "127.0.0.1:", "127.0.0.1:8x", ""],
     )
-    def test_another_is_served_nowhere(self, gateway: RunningGateway, path: str, host: str) -> None:
+    def test_another_host_is_refused_everywhere(self, gateway: RunningGateway, path: str, host: str) -> None:
         status, said = raw(gateway, f"GET {path}", f"Host: {host}")
         assert status == 421
         assert '"host_not_allowed"' in said
 
-    def test_there_is_exactly_one(self, gateway: RunningGateway) -> None:
+    def test_exactly_one_host_is_required(self, gateway: RunningGateway) -> None:
         assert raw(gateway, "GET /v1/graphs")[0] == 400
         assert raw(gateway, "GET /v1/graphs", "Host: 127.0.0.1:1", "Host: evil.example")[0] == 400
 
     @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:1", "LOCALHOST:8787", "[::1]:8787"])
-    def test_this_machine_is(self, gateway: RunningGateway, host: str) -> None:
+    def test_this_machine_is_an_allowed_host(self, gateway: RunningGateway, host: str) -> None:
         assert raw(gateway, "GET /v1/graphs", f"Host: {host}")[0] == 401
 
     @pytest.mark.parametrize(
         "host", ["memory.example.com", "Memory.Example.Com", "memory.example.com:443", "memory.internal"]
     )
-    def test_the_public_one_is(self, public: RunningGateway, host: str) -> None:
+    def test_the_public_host_is_allowed(self, public: RunningGateway, host: str) -> None:
         assert raw(public, "GET /v1/graphs", f"Host: {host}")[0] == 401
 
-    def test_another_port_of_it_is_not(self, public: RunningGateway) -> None:
+    def test_another_port_of_the_public_host_is_refused(self, public: RunningGateway) -> None:
         assert raw(public, "GET /v1/graphs", "Host: memory.example.com:8443")[0] == 421
 
-    def test_what_a_proxy_says_of_it_is_not_believed(self, public: RunningGateway) -> None:
+    def test_a_forwarded_host_is_ignored(self, public: RunningGateway) -> None:
         assert raw(public, "GET /v1/graphs", "Host: evil.example", "X-Forwarded-Host: memory.example.com")[0] == 421
 
-    def test_probes_need_no_name(self, gateway: RunningGateway) -> None:
+    def test_health_checks_need_no_host_name(self, gateway: RunningGateway) -> None:
         assert raw(gateway, "GET /health/live", "Host: 10.1.2.3:8787")[0] == 200
 
 
@@ -94,7 +94,7 @@ class TestOrigins:
     @pytest.mark.parametrize(
         "origin", [EVIL, "null", "", "http://127.0.0.1.evil.example", "file://", "http://localhost:3000"]
     )
-    async def test_another_page_may_not_ask(
+    async def test_other_pages_are_refused(
         self, gateway: RunningGateway, admin_key: str, path: str, origin: str
     ) -> None:
         for method in ("GET", "POST", "DELETE"):
@@ -102,20 +102,20 @@ class TestOrigins:
             assert (response.status_code, response.json()["code"]) == (403, "origin_not_allowed")
             assert "access-control-allow-origin" not in response.headers
 
-    async def test_our_own_pages_may(self, gateway: RunningGateway, admin_key: str) -> None:
+    async def test_our_own_pages_are_allowed(self, gateway: RunningGateway, admin_key: str) -> None:
         response = await ask(gateway, "GET", "/v1/graphs", key=admin_key, origin=gateway.url)
         assert response.status_code == 200
         assert "access-control-allow-origin" not in response.headers
 
-    async def test_our_own_pages_come_by_tls_where_we_have_it(self, public: RunningGateway, admin_key: str) -> None:
+    async def test_our_own_pages_must_use_tls_if_we_do(self, public: RunningGateway, admin_key: str) -> None:
         for origin, status in [("https://memory.example.com", 200), ("http://memory.example.com", 403)]:
             response = await ask(public, "GET", "/v1/graphs", key=admin_key, origin=origin, host="memory.example.com")
             assert response.status_code == status
 
-    def test_there_is_one_at_most(self, public: RunningGateway) -> None:
+    def test_several_origins_are_refused(self, public: RunningGateway) -> None:
         assert raw(public, "GET /v1/graphs", "Host: 127.0.0.1", f"Origin: {PAGE}", f"Origin: {PAGE}")[0] == 403
 
-    async def test_a_named_page_may(self, public: RunningGateway, admin_key: str) -> None:
+    async def test_an_allowed_page_can_call(self, public: RunningGateway, admin_key: str) -> None:
         response = await ask(public, "GET", "/v1/graphs", key=admin_key, origin=PAGE)
         assert response.status_code == 200
         assert response.headers["access-control-allow-origin"] == PAGE
@@ -125,7 +125,7 @@ class TestOrigins:
         unnamed = await ask(public, "GET", "/v1/graphs", key=admin_key)
         assert "origin" in unnamed.headers["vary"].lower()
 
-    async def test_a_named_page_reads_why_it_was_refused(self, public: RunningGateway) -> None:
+    async def test_an_allowed_page_can_read_refusals(self, public: RunningGateway) -> None:
         """A browser's MCP client finds the way to sign in in `WWW-Authenticate`."""
         async with public.http() as http:
             response = await http.post("/mcp", json=READ, headers={**rpc_headers(), "Origin": PAGE})
@@ -151,16 +151,16 @@ class TestOrigins:
         assert {"POST", "DELETE"} <= set(response.headers["access-control-allow-methods"].split(", "))
         assert "access-control-allow-credentials" not in response.headers
 
-    async def test_preflight_of_another_page(self, public: RunningGateway) -> None:
+    async def test_preflight_of_another_page_is_refused(self, public: RunningGateway) -> None:
         response = await ask(public, "OPTIONS", "/mcp", origin=EVIL, access_control_request_method="POST")
         assert response.status_code == 403
         assert not any(name.startswith("access-control") for name in response.headers)
 
-    async def test_options_without_an_origin_is_no_preflight(self, public: RunningGateway) -> None:
+    async def test_options_without_an_origin_is_not_a_preflight(self, public: RunningGateway) -> None:
         response = await ask(public, "OPTIONS", "/v1/graphs", access_control_request_method="POST")
         assert response.status_code == 401
 
-    async def test_public_documents_are_for_every_page(self, gateway: RunningGateway) -> None:
+    async def test_public_documents_are_allowed_for_every_page(self, gateway: RunningGateway) -> None:
         path = "/.well-known/oauth-protected-resource"
         for response in [
             await ask(gateway, "GET", path, origin=EVIL),
@@ -169,14 +169,12 @@ class TestOrigins:
             assert response.status_code != 403
             assert response.headers["access-control-allow-origin"] == "*"
 
-    async def test_every_page_may_where_the_operator_says_so(
-        self, open_to_pages: RunningGateway, admin_key: str
-    ) -> None:
+    async def test_every_page_is_allowed_if_configured(self, open_to_pages: RunningGateway, admin_key: str) -> None:
         response = await ask(open_to_pages, "GET", "/v1/graphs", key=admin_key, origin=EVIL)
         assert (response.status_code, response.headers["access-control-allow-origin"]) == (200, "*")
         assert "access-control-allow-credentials" not in response.headers
 
-    async def test_cookies_are_taken_from_our_own_pages_alone(
+    async def test_cookies_are_accepted_from_our_own_pages_only(
         self, public: RunningGateway, open_to_pages: RunningGateway, admin_key: str
     ) -> None:
         for gateway, origin in [(public, PAGE), (open_to_pages, EVIL)]:
@@ -188,14 +186,14 @@ class TestOrigins:
         assert response.status_code == 200
 
     @pytest.mark.parametrize("origin", ["null", "app.example.com", "https://app.example.com/", "https://", "https://*"])
-    def test_a_setting_that_is_no_origin(self, origin: str) -> None:
+    def test_an_invalid_origin_setting_is_refused(self, origin: str) -> None:
         with pytest.raises(ValidationError, match="allowed_origins"):
             Settings(allowed_origins=[origin])
 
 
 class TestHeaders:
     @pytest.mark.parametrize("path", [*EVERYWHERE, "/health/live"])
-    async def test_every_answer_has_them(self, gateway: RunningGateway, admin_key: str, path: str) -> None:
+    async def test_every_answer_has_security_headers(self, gateway: RunningGateway, admin_key: str, path: str) -> None:
         for key in (None, admin_key):
             headers = (await ask(gateway, "GET", path, key=key)).headers
             assert headers["x-content-type-options"] == "nosniff"
@@ -206,7 +204,7 @@ class TestHeaders:
             assert headers["cache-control"] == "no-store"
             assert "strict-transport-security" not in headers
 
-    async def test_those_of_tools_have_them(self, gateway: RunningGateway, key: str) -> None:
+    async def test_answers_of_tools_have_security_headers(self, gateway: RunningGateway, key: str) -> None:
         async with gateway.http(key) as http:
             response = await http.post("/mcp", json=READ, headers=rpc_headers())
         assert response.status_code == 200
@@ -216,18 +214,18 @@ class TestHeaders:
     @pytest.mark.parametrize(
         "request_line", ["GET /v1/graphs?a=%00 HTTP/9.9", "GET /v1 HTTP/1.1\r\nA: " + "a" * 40_000]
     )
-    def test_those_of_the_server_itself_have_them(self, gateway: RunningGateway, request_line: str) -> None:
+    def test_answers_of_the_http_server_have_security_headers(self, gateway: RunningGateway, request_line: str) -> None:
         said = gateway.write(f"{request_line}\r\nHost: 127.0.0.1\r\n\r\n".encode()).decode()
         assert said.split(" ", 2)[1] in ("400", "431")
         assert "x-content-type-options: nosniff\r\n" in said
         assert "cache-control: no-store\r\n" in said
 
-    async def test_tls_is_kept_where_the_public_address_has_it(self, public: RunningGateway) -> None:
+    async def test_hsts_is_sent_if_the_public_address_uses_tls(self, public: RunningGateway) -> None:
         for path in EVERYWHERE:
             headers = (await ask(public, "GET", path)).headers
             assert headers["strict-transport-security"] == "max-age=31536000"
 
-    async def test_none_tells_who_serves(self, gateway: RunningGateway, admin_key: str) -> None:
+    async def test_no_header_names_the_server(self, gateway: RunningGateway, admin_key: str) -> None:
         for path in [*EVERYWHERE, "/health/live"]:
             headers = (await ask(gateway, "GET", path, key=admin_key)).headers
             assert "server" not in headers
@@ -235,7 +233,9 @@ class TestHeaders:
 
 
 async def echo(scope: Any, receive: Any, send: Any) -> None:
-    """An application that tells what it was asked, as a page where its path says so, and may say headers itself."""
+    """An application that returns what it received, as a page if its path contains `page`, with headers of its own
+    if it contains `own`.
+    """
     if scope["type"] != "http":
         return
     headers = [(b"content-type", b"text/html; charset=utf-8" if "page" in scope["path"] else b"application/json")]
@@ -261,12 +261,12 @@ class TestPages:
         assert rules["script-src"] == rules["style-src"] == rules["form-action"] == "'self'"
         assert "unsafe" not in policy
 
-    def test_a_form_may_lead_on(self) -> None:
+    def test_a_policy_may_allow_form_targets(self) -> None:
         assert "form-action 'self' https://client.example cursor:;" in page_policy(
             form_targets=["https://client.example", "cursor:"]
         )
 
-    async def test_what_a_route_says_itself_stands_alone(self, echoing: RunningGateway) -> None:
+    async def test_headers_of_a_route_replace_the_defaults(self, echoing: RunningGateway) -> None:
         headers = (await ask(echoing, "GET", "/own/page")).headers
         assert headers.get_list("content-security-policy") == ["sandbox"]
         assert headers.get_list("cache-control") == ["max-age=60"]
@@ -274,7 +274,7 @@ class TestPages:
 
 
 class TestProxies:
-    async def test_only_a_trusted_one_tells_scheme_and_client(
+    async def test_forwarded_scheme_and_client_are_accepted_from_a_trusted_proxy_only(
         self, echoing: RunningGateway, settings: Settings
     ) -> None:
         claimed = {"x_forwarded_proto": "https", "x_forwarded_for": "192.0.2.7"}
@@ -290,14 +290,14 @@ class TestProxies:
 class TestMethods:
     @pytest.mark.parametrize("method", ["TRACE", "CONNECT", "PROPFIND", "QUERY", "LINK", "PURGE"])
     @pytest.mark.parametrize("path", ["/v1/graphs", "/mcp", "/health/live"])
-    def test_an_odd_one_is_served_nowhere(self, gateway: RunningGateway, method: str, path: str) -> None:
+    def test_an_odd_method_is_refused_everywhere(self, gateway: RunningGateway, method: str, path: str) -> None:
         target = "127.0.0.1:80" if method == "CONNECT" else path
         status, said = raw(gateway, f"{method} {target}", "Host: 127.0.0.1", "Secret: a-secret")
         assert status in (400, 405)
         assert "a-secret" not in said
         assert status == 400 or f"allow: {', '.join(METHODS)}\r\n" in said
 
-    async def test_no_header_makes_another_of_one(self, echoing: RunningGateway) -> None:
+    async def test_no_header_overrides_the_method(self, echoing: RunningGateway) -> None:
         response = await ask(echoing, "POST", "/", x_http_method_override="DELETE", x_method_override="DELETE")
         assert response.json()["method"] == "POST"
 
@@ -309,7 +309,7 @@ class TestMethods:
             for name in ("content-type", "content-length", "x-content-type-options"):
                 assert head.headers.get(name) == whole.headers.get(name), name
 
-    async def test_head_of_a_stream_is_its_headers_and_holds_nothing(
+    async def test_head_of_a_stream_returns_headers_and_takes_no_place(
         self, gateway: RunningGateway, settings: Settings, admin_key: str
     ) -> None:
         async with gateway.http(admin_key) as http:
@@ -348,9 +348,7 @@ class TestPaths:
             "*",
         ],
     )
-    def test_one_that_a_proxy_may_read_otherwise_is_refused(
-        self, gateway: RunningGateway, admin_key: str, path: str
-    ) -> None:
+    def test_an_ambiguous_path_is_refused(self, gateway: RunningGateway, admin_key: str, path: str) -> None:
         for method in ("GET", "POST"):
             credential = f"Authorization: Bearer {admin_key}"
             status, said = raw(gateway, f"{method} {path}", "Host: 127.0.0.1", credential, "Content-Length: 0")
@@ -360,5 +358,5 @@ class TestPaths:
     @pytest.mark.parametrize(
         "path", ["/v1/graphs", "/v1/graphs/", "/v1/graphs/a%40b", "/v1/graphs/%C3%A4", "/v1/graphs?a=/../%00"]
     )
-    def test_one_of_one_meaning_is_served(self, gateway: RunningGateway, path: str) -> None:
+    def test_an_unambiguous_path_is_served(self, gateway: RunningGateway, path: str) -> None:
         assert raw(gateway, f"GET {path}", "Host: 127.0.0.1")[0] == 401

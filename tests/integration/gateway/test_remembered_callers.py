@@ -1,4 +1,4 @@
-"""Gateways that remember callers: what changes is told to all of them, and time ends what nobody told."""
+"""Remembered callers: gateways are told of changes, and forget callers after a time in any case."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -18,10 +18,10 @@ from tests.support.gateway import NewApiKey, RunningGateway, eventually, rpc_hea
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 LONG = 10 * MAX_WAIT_SECONDS
-"""Seconds for which they are remembered where time is not what has them forgotten; more than the setting takes."""
+"""Seconds for which callers are remembered if a test is not about time; more than the setting allows."""
 
 REVOKE = "UPDATE api_keys SET revoked_at = clock_timestamp() WHERE id = $1"
-"""Behind everybody's back: no audit entry, and no word."""
+"""Without an audit entry and without a message to gateways."""
 
 
 @pytest.fixture(scope="module")
@@ -52,29 +52,31 @@ async def opened(gateway: RunningGateway, secret: str) -> AsyncIterator[httpx2.A
         yield http
 
 
-async def told_who(gateway: RunningGateway, http: httpx2.AsyncClient) -> int:
-    """The status of a call of a tool."""
+async def status_of_call(gateway: RunningGateway, http: httpx2.AsyncClient) -> int:
+    """The status of an MCP request."""
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     return (await http.post("/mcp/x/memory", json=body)).status_code
 
 
-async def remembered(
+async def wait_until_remembered(
     gateway: RunningGateway, http: httpx2.AsyncClient, owner: asyncpg.Connection, key: IssuedKey
 ) -> None:
-    """A key that was revoked behind everybody's back is served: it is not looked up."""
+    """Wait until the caller is remembered: a key that was revoked silently is still served, since it is not looked
+    up.
+    """
 
     async def is_remembered() -> bool:
         await owner.execute("UPDATE api_keys SET revoked_at = NULL WHERE id = $1", key.key.id)
-        if await told_who(gateway, http) != 200:  # It was refused a moment ago.
+        if await status_of_call(gateway, http) != 200:  # It was just refused.
             return False
         await owner.execute(REVOKE, key.key.id)
-        return await told_who(gateway, http) == 200
+        return await status_of_call(gateway, http) == 200
 
-    await eventually(is_remembered)  # Until the bus is heard, nobody is.
+    await eventually(is_remembered)  # Nobody is remembered before the bus is connected.
     await owner.execute("UPDATE api_keys SET revoked_at = NULL WHERE id = $1", key.key.id)
 
 
-async def test_a_key_that_is_revoked_is_refused_at_once_and_by_another_gateway_when_it_hears_of_it(
+async def test_a_revoked_key_is_refused_at_once_and_soon_by_other_gateways(
     gateway: RunningGateway,
     other_gateway: RunningGateway,
     agents: IssuedKey,
@@ -86,13 +88,13 @@ async def test_a_key_that_is_revoked_is_refused_at_once_and_by_another_gateway_w
         opened(other_gateway, agents.secret) as there,
         gateway.http(admin_key) as admin,
     ):
-        await remembered(gateway, here, owner, agents)
-        await remembered(other_gateway, there, owner, agents)
+        await wait_until_remembered(gateway, here, owner, agents)
+        await wait_until_remembered(other_gateway, there, owner, agents)
         assert (await admin.delete(f"/v1/keys/{agents.key.id}")).status_code in (200, 204)
-        assert await told_who(gateway, here) == 401
+        assert await status_of_call(gateway, here) == 401
 
         async def is_refused() -> bool:
-            return await told_who(other_gateway, there) == 401
+            return await status_of_call(other_gateway, there) == 401
 
         await eventually(is_refused)
 
@@ -106,7 +108,7 @@ ACTS: dict[str, tuple[Act, int]] = {
 
 
 @pytest.mark.parametrize("act", ACTS)
-async def test_what_operators_do_is_told(
+async def test_acts_of_operators_are_announced(
     gateway: RunningGateway,
     agents: IssuedKey,
     caller: Caller,
@@ -116,17 +118,17 @@ async def test_what_operators_do_is_told(
 ) -> None:
     do, status = ACTS[act]
     async with opened(gateway, agents.secret) as http:
-        await remembered(gateway, http, owner, agents)
+        await wait_until_remembered(gateway, http, owner, agents)
         async with Operator.connect(settings.migration_url, settings) as operator:
             await do(operator, caller)
 
         async def is_refused() -> bool:
-            return await told_who(gateway, http) == status
+            return await status_of_call(gateway, http) == status
 
         await eventually(is_refused)
 
 
-async def test_another_plan_and_other_limits_of_it_are_told(
+async def test_changes_of_plans_are_announced(
     gateway: RunningGateway, agents: IssuedKey, caller: Caller, owner: asyncpg.Connection, settings: Settings
 ) -> None:
     name = f"plan-{caller.tenant_id}"
@@ -137,7 +139,7 @@ async def test_another_plan_and_other_limits_of_it_are_told(
             return (await http.post("/mcp/x/memory", json=body)).headers.get("RateLimit-Policy")
 
         for number in (50_000, 60_000):
-            await remembered(gateway, http, owner, agents)
+            await wait_until_remembered(gateway, http, owner, agents)
             async with Operator.connect(settings.migration_url, settings) as operator:
                 await plans.set_plan(operator, name, {"requests_per_minute": number})
                 if number == 50_000:
@@ -149,7 +151,7 @@ async def test_another_plan_and_other_limits_of_it_are_told(
             await eventually(is_told)
 
 
-async def test_what_only_admins_may_is_never_done_for_one_who_is_remembered(
+async def test_administrative_acts_never_use_a_remembered_caller(
     gateway: RunningGateway, issue: NewApiKey, caller: Caller, owner: asyncpg.Connection
 ) -> None:
     call = {
@@ -165,33 +167,33 @@ async def test_what_only_admins_may_is_never_done_for_one_who_is_remembered(
     ):
         admins = await issue(caller, kind="admin")
         async with opened(gateway, admins.secret) as http:
-            await remembered(gateway, http, owner, admins)
+            await wait_until_remembered(gateway, http, owner, admins)
             await owner.execute(REVOKE, admins.key.id)
             assert (await http.request(method, address, json=body)).status_code == 401
-            assert await told_who(gateway, http) == 401  # It is remembered no more.
+            assert await status_of_call(gateway, http) == 401  # It is no longer remembered.
 
 
-async def test_time_ends_what_nobody_told(
+async def test_a_remembered_caller_is_forgotten_after_a_time(
     settings: Settings, issue: NewApiKey, caller: Caller, owner: asyncpg.Connection
 ) -> None:
     agents = await issue(caller)
     with serving(settings.model_copy(update={"remember_callers_seconds": 1.0})) as gateway:
         async with opened(gateway, agents.secret) as http:
-            await remembered(gateway, http, owner, agents)
-            await told_who(gateway, http)
+            await wait_until_remembered(gateway, http, owner, agents)
+            await status_of_call(gateway, http)
             await owner.execute(REVOKE, agents.key.id)
 
             async def is_refused() -> bool:
-                return await told_who(gateway, http) == 401
+                return await status_of_call(gateway, http) == 401
 
             await eventually(is_refused)
 
 
-async def test_while_redis_is_away_every_request_is_looked_up(
+async def test_every_request_is_looked_up_while_redis_is_away(
     lasting: Settings, agents: IssuedKey, owner: asyncpg.Connection
 ) -> None:
     with serving(lasting.model_copy(update={"redis_url": "redis://127.0.0.1:1"})) as gateway:
         async with opened(gateway, agents.secret) as http:
-            assert await told_who(gateway, http) == 200
+            assert await status_of_call(gateway, http) == 200
             await owner.execute(REVOKE, agents.key.id)
-            assert await told_who(gateway, http) == 401
+            assert await status_of_call(gateway, http) == 401

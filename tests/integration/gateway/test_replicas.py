@@ -1,4 +1,4 @@
-"""Two gateways of one primary and its replica, over HTTP: what one acknowledged the other tells, and reads go on."""
+"""Two gateways with a replica, over HTTP: reads include what the other gateway acknowledged, and never fail."""
 
 import asyncio
 import random
@@ -20,19 +20,19 @@ from tests.support.measured import Measured
 from tests.support.replicas import NewTenantOfPair, Pair, outcomes
 
 ROUNDS = 24
-"""Of what is tried at random: tests/integration/graph/test_replicas.py tries more, below the transports."""
+"""Random rounds; tests/integration/graph/test_replicas.py has more, without a transport."""
 
 
 @pytest.fixture(scope="module")
 def gateways(pair: Pair) -> Iterator[list[RunningGateway]]:
     with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(replicas, "PAUSE_SECONDS", 0.1)  # The replica comes back within a test.
+        patch.setattr(replicas, "PAUSE_SECONDS", 0.1)  # The replica is used again within a test.
         yield [stack.enter_context(serving(pair.settings)) for _ in range(2)]
 
 
 @pytest.fixture
 async def key(pair: Pair, new_tenant_of_pair: NewTenantOfPair) -> str:
-    """Of an administrator of a tenant of the test's own."""
+    """The key of an administrator of a tenant that the test has to itself."""
     caller: Caller = await new_tenant_of_pair()
     async with pair.opened() as reader:
         return (await issue_key(reader.db, pair.settings, caller, kind="admin")).secret
@@ -40,33 +40,33 @@ async def key(pair: Pair, new_tenant_of_pair: NewTenantOfPair) -> str:
 
 @pytest.fixture
 async def clients(gateways: list[RunningGateway], key: str, pair: Pair) -> AsyncIterator[list[httpx2.AsyncClient]]:
-    """One of each gateway; the replica replays again after the test."""
+    """A client of each gateway. The replica replays again after the test."""
     async with gateways[0].http(key) as one, gateways[1].http(key) as other:
         yield [one, other]
     await pair.resume()
 
 
-async def remembered(http: httpx2.AsyncClient, text: str) -> str:
-    """Keep a fact; its id."""
+async def remember(http: httpx2.AsyncClient, text: str) -> str:
+    """Store a fact; return its id."""
     kept = await http.post("/v1/graphs/default/memories", json={"items": [{"text": text}]})
     assert kept.status_code == 200, kept.text
     return str(kept.json()["memories"][0]["node"])
 
 
-async def recalled(http: httpx2.AsyncClient, query: str) -> list[str]:
+async def recall(http: httpx2.AsyncClient, query: str) -> list[str]:
     found = await http.post("/v1/graphs/default/recall", json={"query": query})
     assert found.status_code == 200, found.text
     return [hit["text"] for hit in found.json()["memories"]]
 
 
-async def test_what_one_gateway_acknowledged_the_other_reads_at_once_however_far_the_replica_is(
+async def test_a_write_acknowledged_by_one_gateway_is_read_by_the_other_at_any_replica_lag(
     pair: Pair, clients: list[httpx2.AsyncClient], measured: Measured
 ) -> None:
     choice = random.Random(15)
     for turn in range(ROUNDS):
         await pair.disturb(choice)
         writer, reader = choice.sample(clients, 2)
-        kept = await remembered(writer, f"The word of turn {turn} is w{choice.randrange(10**9)}.")
+        kept = await remember(writer, f"The word of turn {turn} is w{choice.randrange(10**9)}.")
         if choice.random() < 0.5:
             assert (await reader.get(f"/v1/graphs/default/nodes/{kept}")).status_code == 200
         else:
@@ -77,10 +77,10 @@ async def test_what_one_gateway_acknowledged_the_other_reads_at_once_however_far
     assert sum(told.values()) == ROUNDS
 
 
-async def test_heavy_reads_of_all_kinds_are_done_by_the_replica(
+async def test_all_kinds_of_heavy_reads_use_the_replica(
     pair: Pair, gateways: list[RunningGateway], clients: list[httpx2.AsyncClient], key: str, measured: Measured
 ) -> None:
-    kept = await remembered(clients[0], "Ada closes the depot at four.")
+    kept = await remember(clients[0], "Ada closes the depot at four.")
     await pair.catch_up()
 
     async def by_replica(asked: Any) -> int:
@@ -90,8 +90,8 @@ async def test_heavy_reads_of_all_kinds_are_done_by_the_replica(
 
     http = clients[1]
     graph = "/v1/graphs/default"
-    await recalled(http, "depot")  # A gateway that has not read yet asks the replica for more.
-    assert await by_replica(recalled(http, "depot")) == 1
+    await recall(http, "depot")  # A gateway that has not read yet sends the replica additional queries.
+    assert await by_replica(recall(http, "depot")) == 1
     paths = ("/nodes", f"/nodes/{kept}", f"/nodes/{kept}/history", f"/nodes/{kept}/relations", "/search?q=depot")
     for path in paths:
         assert await by_replica(http.get(graph + path)) == 1, path
@@ -105,7 +105,7 @@ async def test_heavy_reads_of_all_kinds_are_done_by_the_replica(
     assert await by_replica(http.get("/v1/keys")) == 0
 
 
-async def test_files_and_completion_are_read_from_the_replica_too(
+async def test_files_and_completions_are_read_from_the_replica(
     pair: Pair, gateways: list[RunningGateway], clients: list[httpx2.AsyncClient], key: str, measured: Measured
 ) -> None:
     numbers = range(PAGE_ITEMS + 1)
@@ -113,7 +113,7 @@ async def test_files_and_completion_are_read_from_the_replica_too(
     async with gateways[1].client(key, "/mcp/x/memory") as client:
         await answer(client, "create_entities", entities=entities)
         await pair.catch_up()
-        await recalled(clients[1], "depot")  # A gateway that has not read yet asks the replica for more.
+        await recall(clients[1], "depot")  # A gateway that has not read yet sends the replica additional queries.
         before = outcomes(measured)["replica"]
         node = ResourceTemplateReference(uri=NODE_TEMPLATE)
         named = await client.complete(node, {"name": "name_or_id", "value": "Depot 17"})
@@ -124,10 +124,10 @@ async def test_files_and_completion_are_read_from_the_replica_too(
     assert outcomes(measured)["replica"] >= before + 5, "two pages of entities, the facts, the relations"
 
 
-async def test_jobs_that_export_are_read_from_the_replica(
+async def test_export_jobs_read_from_the_replica(
     pair: Pair, clients: list[httpx2.AsyncClient], measured: Measured
 ) -> None:
-    await remembered(clients[0], "Ada closes the depot at four.")
+    await remember(clients[0], "Ada closes the depot at four.")
     await pair.catch_up()
     job = (await clients[0].post("/v1/graphs/default/exports", json={})).json()["id"]
     before = outcomes(measured).get("replica", 0)
@@ -146,17 +146,17 @@ async def test_jobs_that_export_are_read_from_the_replica(
     assert outcomes(measured)["replica"] > before
 
 
-async def test_no_call_fails_where_the_replica_is_killed_under_load(
+async def test_no_call_fails_if_the_replica_is_killed_under_load(
     pair: Pair, clients: list[httpx2.AsyncClient], measured: Measured
 ) -> None:
-    await remembered(clients[0], "Ada closes the depot at four.")
+    await remember(clients[0], "Ada closes the depot at four.")
     await pair.catch_up()
     done, is_over = 0, False
 
     async def ask(http: httpx2.AsyncClient) -> None:
         nonlocal done
         while not is_over:
-            assert await recalled(http, "depot")
+            assert await recall(http, "depot")
             done += 1
 
     async def many() -> bool:

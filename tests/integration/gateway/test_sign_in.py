@@ -1,4 +1,4 @@
-"""The pages for people over real HTTP: sign-in, joining, the account, and forms that others forge."""
+"""Pages for people over real HTTP: sign-in, joining, the account, and forged forms."""
 
 import re
 from collections.abc import AsyncIterator, Iterator
@@ -30,7 +30,7 @@ def pepper(settings: Settings) -> bytes:
 
 @pytest.fixture
 async def other_caller(new_tenant: NewTenant) -> Caller:
-    """Of another tenant."""
+    """The operator of another tenant."""
     return operator_caller(await new_tenant())
 
 
@@ -40,7 +40,7 @@ async def invitation_link(db: Database, caller: Caller, email: str, pepper: byte
 
 
 class TestSignIn:
-    async def test_it_leads_to_where_one_wanted_to_go(
+    async def test_a_sign_in_leads_to_the_requested_page(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
     ) -> None:
         person = await joined(db, caller, Role.READER, pepper=pepper)
@@ -64,7 +64,7 @@ class TestSignIn:
             "a" * 9999,
         ],
     )
-    async def test_it_leads_nowhere_else(
+    async def test_a_sign_in_does_not_lead_to_another_site(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes, place: str
     ) -> None:
         person = await joined(db, caller, Role.READER, pepper=pepper)
@@ -84,7 +84,7 @@ class TestSignIn:
         assert wrong.text.replace(person.email, "") == unknown.text.replace("nobody@example.com", "")
         assert "recollect_session" not in http.cookies
 
-    async def test_the_cookie_is_kept_from_scripts_and_other_sites(
+    async def test_the_cookie_is_hidden_from_scripts_and_other_sites(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
     ) -> None:
         person = await joined(db, caller, Role.READER, pepper=pepper)
@@ -103,14 +103,14 @@ class TestSignIn:
         http.cookies.set("recollect_session", stolen)
         assert (await http.get("/account")).status_code == 303
 
-    async def test_a_name_is_text(self, http: httpx2.AsyncClient) -> None:
+    async def test_input_is_escaped(self, http: httpx2.AsyncClient) -> None:
         answer = await submit(http, "/sign-in", email='"><script>alert(1)</script>', password="x")
         assert "<script>" not in answer.text
 
 
 class TestForms:
     @pytest.mark.parametrize("origin", ["https://evil.example", "null"])
-    async def test_another_site_cannot_send_them(self, http: httpx2.AsyncClient, origin: str) -> None:
+    async def test_another_site_cannot_send_forms(self, http: httpx2.AsyncClient, origin: str) -> None:
         shown = await http.get("/sign-in")
         token = re.findall(r'name="form_token" value="(\w+)"', shown.text)[0]
         answer = await http.post(
@@ -118,7 +118,7 @@ class TestForms:
         )
         assert answer.status_code == 403
 
-    async def test_a_token_belongs_to_its_browser(self, http: httpx2.AsyncClient, gateway: RunningGateway) -> None:
+    async def test_a_form_token_belongs_to_its_browser(self, http: httpx2.AsyncClient, gateway: RunningGateway) -> None:
         async with browser(gateway) as other:
             foreign = await other.get("/sign-in")
         await http.get("/sign-in")
@@ -126,21 +126,21 @@ class TestForms:
         assert (await http.post("/sign-in", data={"email": "a@b.example"})).status_code == 403
 
     @pytest.mark.parametrize("value", ["%ff", "%ED%A0%80", "a%0Ab", "a b", "x" * 101, ""])
-    async def test_a_cookie_that_is_none_of_ours_gives_way_to_one(self, http: httpx2.AsyncClient, value: str) -> None:
-        """It came back with the page, which failed where no header can hold it."""
+    async def test_an_invalid_form_cookie_is_replaced(self, http: httpx2.AsyncClient, value: str) -> None:
+        """It was repeated in the page's answer, which failed if no header can contain it."""
         shown = await http.get("/sign-in", headers={"Cookie": f"recollect_form={value}"})
         assert shown.status_code == 200
         assert re.fullmatch(r"[\w-]{43}", http.cookies["recollect_form"])
 
-    async def test_only_forms_of_a_bounded_size_are_read(self, http: httpx2.AsyncClient) -> None:
+    async def test_only_forms_of_limited_size_are_read(self, http: httpx2.AsyncClient) -> None:
         await http.get("/sign-in")
         assert (await http.post("/sign-in", json={"email": "a"})).status_code == 400
         long = await http.post("/sign-in", data={"email": "a" * 40_000})
         many = await http.post("/sign-in", data={f"f{i}": "" for i in range(1_000)})
         assert (long.status_code, many.status_code) == (400, 400)
 
-    async def test_what_a_page_names_is_there(self, http: httpx2.AsyncClient) -> None:
-        """An icon, too: a browser that is told of none asks for another address, and complains."""
+    async def test_assets_of_a_page_exist(self, http: httpx2.AsyncClient) -> None:
+        """So does an icon: a browser without one requests another address, and complains."""
         named = re.findall(r'(?:src|href)="(/assets/[^"]+)"', (await http.get("/sign-in")).text)
         types = {path: (await http.get(path)).headers["content-type"].partition(";")[0] for path in named}
         assert types == {
@@ -149,7 +149,7 @@ class TestForms:
             "/assets/passkeys.js": "text/javascript",
         }
 
-    async def test_pages_are_neither_framed_nor_scripted_nor_cached(self, http: httpx2.AsyncClient) -> None:
+    async def test_pages_cannot_be_framed_scripted_or_cached(self, http: httpx2.AsyncClient) -> None:
         headers = (await http.get("/sign-in")).headers
         policy = headers["content-security-policy"]
         assert "default-src 'none'" in policy
@@ -172,7 +172,7 @@ class TestJoining:
         assert caller.tenant in (await http.get("/account")).text
         assert (await http.get(link)).status_code == 404
 
-    async def test_who_is_known_signs_in_first(
+    async def test_a_known_person_signs_in_before_joining(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, other_caller: Caller, pepper: bytes
     ) -> None:
         person = await joined(db, other_caller, Role.READER, pepper=pepper)
@@ -185,7 +185,7 @@ class TestJoining:
         assert f"/t/{caller.tenant}/mcp" in account
         assert f"/t/{other_caller.tenant}/mcp" in account
 
-    async def test_somebody_else_does_not(
+    async def test_another_person_cannot_join(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, other_caller: Caller, pepper: bytes
     ) -> None:
         person = await joined(db, other_caller, Role.READER, pepper=pepper)
@@ -196,8 +196,8 @@ class TestJoining:
         assert f"/t/{caller.tenant}/mcp" not in (await http.get("/account")).text
 
 
-class TestTries:
-    """With a limit that a test can reach, on a gateway of its own, by clients of addresses of their own."""
+class TestAttempts:
+    """With a limit that a test can reach, on a gateway and from addresses of their own."""
 
     @pytest.fixture
     def few(self, settings: Settings) -> Iterator[RunningGateway]:
@@ -209,14 +209,14 @@ class TestTries:
         with serving(settings.model_copy(update=update)) as gateway:
             yield gateway
 
-    async def test_an_address_tries_only_so_often(self, few: RunningGateway) -> None:
+    async def test_attempts_of_an_address_are_limited(self, few: RunningGateway) -> None:
         async with few.http(**{"X-Forwarded-For": "198.51.100.7"}) as http:
             statuses = [(await sign_in(http, new_email())).status_code for _ in range(5)]
             assert statuses == [401, 401, 401, 429, 429]
             reports = [(await http.post("/v1/keys/report", json={"key": "x"})).status_code for _ in range(4)]
             assert reports == [204, 204, 204, 429]
 
-    async def test_an_account_is_tried_only_so_often_from_anywhere(
+    async def test_attempts_on_an_account_are_limited_from_all_addresses_together(
         self, few: RunningGateway, db: Database, caller: Caller, pepper: bytes
     ) -> None:
         person = await joined(db, caller, Role.READER, pepper=pepper)
@@ -226,10 +226,10 @@ class TestTries:
                 statuses.append((await sign_in(http, person.email.upper(), "wrong")).status_code)
         assert statuses == [401, 401, 401, 429, 429]
 
-    async def test_whoever_tries_an_account_keeps_nobody_out_who_signed_in_before(
+    async def test_attempts_of_others_do_not_lock_out_a_known_browser(
         self, few: RunningGateway, db: Database, caller: Caller, pepper: bytes
     ) -> None:
-        """In a browser in which they did, or in which they are signed in: these have tries of their own."""
+        """A browser in which the person signed in before, or is signed in, has attempts of its own."""
         person = await joined(db, caller, Role.READER, pepper=pepper)
         async with few.http(**{"X-Forwarded-For": "198.51.100.31"}) as known:
             assert (await sign_in(known, person.email)).status_code == 303
@@ -241,10 +241,10 @@ class TestTries:
             await submit(known, "/account", "/sign-out")
             assert (await sign_in(known, f" {person.email.upper()}")).status_code == 303
 
-    async def test_a_browser_that_is_known_has_so_many_tries_of_that_account(
+    async def test_attempts_of_a_known_browser_are_limited_to_its_account(
         self, few: RunningGateway, db: Database, caller: Caller, pepper: bytes
     ) -> None:
-        """And none more of another one."""
+        """It has no additional attempts for another account."""
         own, others = [await joined(db, caller, Role.READER, pepper=pepper) for _ in range(2)]
         async with few.http(**{"X-Forwarded-For": "203.0.113.100"}) as http:
 
@@ -259,10 +259,10 @@ class TestTries:
             async with few.http(**{"X-Forwarded-For": "198.51.100.41"}) as unknown:
                 assert (await sign_in(unknown, others.email)).status_code == 429
 
-    async def test_a_browser_is_known_to_no_account_that_is_called_alike(
+    async def test_a_known_browser_is_not_known_to_an_account_with_a_similar_address(
         self, few: RunningGateway, db: Database, caller: Caller, pepper: bytes
     ) -> None:
-        """Whoever may choose an address puts parts of another one into the cookie."""
+        """Whoever may choose an address could put parts of another one into the cookie."""
         victim = await joined(db, caller, Role.READER, pepper=pepper)
         other = await joined(db, caller, Role.READER, pepper=pepper, email=f"x:{victim.email}")
         async with few.http(**{"X-Forwarded-For": "203.0.113.61"}) as http:
@@ -276,7 +276,7 @@ class TestTries:
                 http.cookies.set("recollect_known", known)
                 assert (await sign_in(http, victim.email, "wrong")).status_code == 429
 
-    async def test_who_is_signed_in_tells_a_password_only_so_often(
+    async def test_password_attempts_of_a_signed_in_person_are_limited(
         self, few: RunningGateway, db: Database, caller: Caller, pepper: bytes
     ) -> None:
         person = await joined(db, caller, Role.READER, pepper=pepper)
@@ -286,7 +286,7 @@ class TestTries:
             answers = [await submit(http, "/account", "/account/password", **told) for _ in range(4)]
             assert [answer.status_code for answer in answers] == [400, 400, 400, 429]
 
-    async def test_nor_one_by_which_to_delete_the_account(
+    async def test_password_attempts_for_deleting_the_account_are_limited(
         self, few: RunningGateway, db: Database, caller: Caller, pepper: bytes
     ) -> None:
         person = await joined(db, caller, Role.READER, pepper=pepper)
@@ -295,8 +295,8 @@ class TestTries:
             tried = [await submit(http, "/account", "/account/delete", password="wrong") for _ in range(4)]
         assert [answer.status_code for answer in tried] == [400, 400, 400, 429]
 
-    async def test_sessions_are_not_made_up_for_long(self, settings: Settings) -> None:
-        """Without asking the database for each, as keys are."""
+    async def test_invented_sessions_are_throttled(self, settings: Settings) -> None:
+        """Without a database lookup for each, as with keys."""
         update = {
             "failed_keys_per_minute": 3,
             "trusted_proxies": ["127.0.0.0/8"],

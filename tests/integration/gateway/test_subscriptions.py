@@ -1,4 +1,4 @@
-"""`subscriptions/listen` by the official client: what was written is heard, by whom may read it."""
+"""`subscriptions/listen` by the official client: writes are reported to those who may read them."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ WORK = "recollect://graphs/work"
 
 @pytest.fixture(scope="module")
 def hasty(settings: Settings) -> Iterator[RunningGateway]:
-    """A gateway whose streams look again soon: the tests write past it, and tell nobody."""
+    """A gateway whose streams look again soon, since the tests write past it and tell nobody."""
     often = {"stream_check_seconds": 0.1, "streams_per_key": 3}
     with serving(settings.model_copy(update=often)) as gateway:
         yield gateway
@@ -63,8 +63,8 @@ def honored(subscription: Subscription) -> Sequence[str]:
     return subscription.honored.resource_subscriptions or ()
 
 
-class TestTelling:
-    async def test_a_write_through_one_gateway_is_heard_at_another(
+class TestReporting:
+    async def test_a_write_through_one_gateway_is_reported_by_another(
         self, gateway: RunningGateway, settings: Settings, key: str, work: Agent
     ) -> None:
         with serving(settings) as other:
@@ -80,7 +80,7 @@ class TestTelling:
     @pytest.mark.parametrize(
         "uri", [f"{WORK}/nodes/Ann", f"{WORK}?kind=person", f"{WORK}?tag=TEAM", f"{WORK}?kind=person&tag=team"]
     )
-    async def test_who_listens_to_a_part_hears_of_that_part(
+    async def test_a_subscription_to_a_part_reports_changes_of_that_part(
         self, hasty: RunningGateway, key: str, work: Agent, uri: str
     ) -> None:
         async with subscribed(hasty, key, uri, f"{WORK}/nodes/Oslo") as subscription:
@@ -89,7 +89,7 @@ class TestTelling:
             await work.observe("Ann", "Ann plays chess")
             assert await heard(subscription) == ResourceUpdated(uri)
 
-    async def test_a_node_is_heard_of_when_it_comes_and_when_it_goes(
+    async def test_creation_and_deletion_of_a_node_are_reported(
         self, hasty: RunningGateway, key: str, work: Agent
     ) -> None:
         async with subscribed(hasty, key, f"{WORK}/nodes/Ben%20Lee") as subscription:
@@ -98,7 +98,7 @@ class TestTelling:
             await work.delete("Ben Lee")
             await heard(subscription)
 
-    async def test_graphs_that_come_are_heard_of_and_so_is_their_list(
+    async def test_new_graphs_are_reported_and_so_is_their_list(
         self, hasty: RunningGateway, key: str, db: Database, caller: Caller
     ) -> None:
         uris = ("recollect://graphs", "recollect://graphs/later")
@@ -122,7 +122,7 @@ class TestTelling:
         async with subscribed(hasty, key, uri) as subscription:
             assert honored(subscription) == ()
 
-    async def test_every_frame_names_the_request_and_the_acknowledgement_is_the_first(
+    async def test_every_message_names_the_request_and_the_first_is_the_acknowledgement(
         self, hasty: RunningGateway, key: str, work: Agent
     ) -> None:
         asked = {"toolsListChanged": True, "promptsListChanged": True, "resourceSubscriptions": [WORK, "other://x"]}
@@ -137,8 +137,8 @@ class TestTelling:
                 assert frame["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "me"
 
 
-class TestWhoMayListen:
-    async def test_what_a_key_does_not_reach_looks_like_what_is_not_there(
+class TestPermissions:
+    async def test_an_unreachable_resource_looks_like_one_that_does_not_exist(
         self, hasty: RunningGateway, work: Agent, db: Database, caller: Caller, issue: NewApiKey
     ) -> None:
         await Agent(db, caller, "hidden").create("Ann")
@@ -153,7 +153,7 @@ class TestWhoMayListen:
             await work.create("Ben")
             assert await heard(subscription) == ResourceUpdated(WORK)
 
-    async def test_nobody_hears_of_another_tenant(
+    async def test_another_tenants_changes_are_not_reported(
         self, hasty: RunningGateway, key: str, work: Agent, db: Database, new_tenant: NewTenant
     ) -> None:
         stranger = operator_caller(await new_tenant())
@@ -170,7 +170,7 @@ class TestWhoMayListen:
             await work.create("Cleo")
             assert await heard(subscription) == ResourceUpdated(WORK)
 
-    async def test_the_stream_of_a_revoked_key_ends_and_tells_nothing_more(
+    async def test_the_stream_of_a_revoked_key_ends_without_further_changes(
         self, hasty: RunningGateway, work: Agent, db: Database, caller: Caller, issue: NewApiKey
     ) -> None:
         key = await issue(caller)
@@ -181,7 +181,7 @@ class TestWhoMayListen:
             async with asyncio.timeout(MAX_WAIT_SECONDS):
                 assert [event async for event in subscription] == []
 
-    async def test_who_may_not_read_listens_to_no_resource(
+    async def test_a_caller_who_may_not_read_cannot_subscribe_to_resources(
         self, hasty: RunningGateway, work: Agent, caller: Caller, issue: NewApiKey
     ) -> None:
         writer = (await issue(caller, scopes=frozenset({"memory:write"}))).secret
@@ -190,8 +190,8 @@ class TestWhoMayListen:
             assert subscription.honored.resources_list_changed is None
 
 
-class TestBounds:
-    async def test_a_key_has_so_many_streams(self, hasty: RunningGateway, key: str, work: Agent) -> None:
+class TestLimits:
+    async def test_number_of_streams_of_a_key_is_limited(self, hasty: RunningGateway, key: str, work: Agent) -> None:
         async with AsyncExitStack() as stack:
             streams = [await stack.enter_async_context(opened(hasty, key, {})) for _ in range(3)]
             for stream in streams:
@@ -201,13 +201,15 @@ class TestBounds:
             assert (response.status_code, response.json()["code"]) == (429, "too_many_streams")
 
     @pytest.mark.parametrize("uris", [[WORK + str(n) for n in range(MAX_URIS + 1)], ["x" * 9_000]])
-    async def test_a_stream_takes_so_many_resources(self, hasty: RunningGateway, key: str, uris: list[str]) -> None:
+    async def test_number_of_resources_of_a_stream_is_limited(
+        self, hasty: RunningGateway, key: str, uris: list[str]
+    ) -> None:
         async with hasty.client(key, "/mcp", revision=MODERN) as client:
             with pytest.raises(MCPError, match="One stream takes"):
                 async with client.listen(resource_subscriptions=uris):
                     pass
 
-    async def test_a_gateway_that_stops_ends_its_streams_in_order(
+    async def test_a_stopping_gateway_ends_its_streams_properly(
         self, settings: Settings, key: str, work: Agent
     ) -> None:
         with ExitStack() as running:
@@ -219,9 +221,7 @@ class TestBounds:
                 assert (last["id"], last["result"]["resultType"]) == ("me", "complete")
             await stopping
 
-    async def test_earlier_revisions_have_no_such_request_and_say_so(
-        self, hasty: RunningGateway, key: str, work: Agent
-    ) -> None:
+    async def test_older_revisions_do_not_have_the_method(self, hasty: RunningGateway, key: str, work: Agent) -> None:
         async with hasty.client(key, "/mcp", revision=LEGACY) as client:
             assert client.server_capabilities.resources is not None
             assert not client.server_capabilities.resources.subscribe
@@ -253,7 +253,7 @@ def listen_message(notifications: dict[str, Any], capabilities: Any = None) -> d
 async def opened(
     gateway: RunningGateway, key: str, notifications: dict[str, Any], capabilities: Any = None
 ) -> AsyncIterator[AsyncIterator[dict[str, Any]]]:
-    """A stream as it comes by HTTP, message by message."""
+    """A stream over HTTP, message by message."""
 
     async def messages(lines: AsyncIterator[str]) -> AsyncIterator[dict[str, Any]]:
         async for line in lines:
@@ -269,12 +269,12 @@ async def opened(
 
 
 async def acknowledged(gateway: RunningGateway, key: str, asked: dict[str, Any], capabilities: Any) -> Any:
-    """What of all that is asked for a stream tells of."""
+    """The part of the requested notifications that a stream acknowledges."""
     async with opened(gateway, key, asked, capabilities) as lines:
         return (await anext(lines))["params"]["notifications"]
 
 
-async def test_tools_that_a_key_is_offered_no_more_are_told(
+async def test_a_change_of_the_offered_tools_is_reported(
     hasty: RunningGateway, db: Database, caller: Caller, issue: NewApiKey, owner: Any
 ) -> None:
     key = await issue(caller)

@@ -1,4 +1,4 @@
-"""Long work as tasks, over the gateway: a tool whose work is a job is answered by a handle, by which it is followed."""
+"""Tasks over the gateway: a tool whose work is a job returns a handle, by which a client follows the work."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -49,13 +49,13 @@ async def client(http: httpx2.AsyncClient) -> TaskClient:
 
 @pytest.fixture(scope="module")
 def patient(settings: Settings) -> Iterator[RunningGateway]:
-    """A gateway whose streams look when they are told to, and not by themselves."""
+    """A gateway whose streams look only when they are woken."""
     with serving(settings.model_copy(update={"stream_check_seconds": 600})) as gateway:
         yield gateway
 
 
-class TestTheLifeOfATask:
-    async def test_a_handle_is_followed_to_the_result_that_the_tool_would_have_had(
+class TestLifecycle:
+    async def test_a_task_ends_with_the_result_of_the_tool(
         self, client: TaskClient, context: WorkerContext, settings: Settings
     ) -> None:
         handle = await client.call("reindex")
@@ -75,26 +75,26 @@ class TestTheLifeOfATask:
         assert (told["id"], told["status"], told["result"]) == (handle["taskId"], "succeeded", {"nodes": 1})
         assert done["createdAt"] <= done["lastUpdatedAt"] == told["finished_at"][:23] + "Z"
 
-    async def test_the_task_of_equal_work_is_the_one_that_is_under_way(self, client: TaskClient) -> None:
+    async def test_equal_work_returns_the_running_task(self, client: TaskClient) -> None:
         assert await client.begin("reindex") == await client.begin("reindex")
 
-    async def test_cancelling_ends_it_and_is_told_before_it_has(
+    async def test_cancelling_is_acknowledged_before_the_task_ends(
         self, client: TaskClient, context: WorkerContext, db: Database, caller: Caller
     ) -> None:
         task_id = await client.begin("start_export", format="json")
-        for _ in range(2):  # What has ended is left, and answered alike.
+        for _ in range(2):  # A task that has ended stays as it is, and the answer is the same.
             answer = (await client.ask("tasks/cancel", task_id))["result"]
             assert answer.keys() == {"resultType", "_meta"}
             ended = await client.get(task_id)
             assert ended["status"] == "cancelled"
             assert ended.keys().isdisjoint({"result", "error"})
         desk = Desk(db, caller)
-        job = await desk.start("count_steps", steps=3)  # Of a kind that is no task.
+        job = await desk.start("count_steps", steps=3)  # Its kind is not a task.
         await take_one_step(context, desk)
         assert (await client.refusal("tasks/cancel", str(job.id)))["data"] == {"code": "job_not_found"}
         assert not (await desk.look(job)).cancel_requested
 
-    async def test_work_that_fails_is_completed_by_the_tool_s_error(
+    async def test_failed_work_completes_with_the_tools_error(
         self, client: TaskClient, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(transfer, "MAX_ITEMS", 1)
@@ -117,9 +117,9 @@ class TestTheLifeOfATask:
 
 
 class TestEachTool:
-    """What each tool that starts a job answers in the end."""
+    """The result of each tool that starts a job."""
 
-    async def test_all_of_them_are_here(self) -> None:
+    async def test_all_tools_that_start_jobs_are_tested_here(self) -> None:
         assert {tool.name for tool in CATALOGUE if tool.work is not None} == {
             "compact",
             "compress_graph",
@@ -134,7 +134,7 @@ class TestEachTool:
         ("tool", "arguments"),
         [("start_export", {"format": "json"}), ("propose_duplicates", {}), ("reembed", {})],
     )
-    async def test_what_is_only_a_job_is_told_as_that(
+    async def test_tools_that_return_a_job_end_with_that_job(
         self, client: TaskClient, context: WorkerContext, tool: str, arguments: dict[str, Any]
     ) -> None:
         task_id = await client.begin(tool, **arguments)
@@ -145,7 +145,7 @@ class TestEachTool:
         assert done["status"] == "completed"
 
     @pytest.mark.parametrize("dry_run", [False, True])
-    async def test_an_import_tells_its_counts_and_what_was_not_imported(
+    async def test_an_import_returns_its_counts_and_problems(
         self, client: TaskClient, context: WorkerContext, monkeypatch: pytest.MonkeyPatch, dry_run: bool
     ) -> None:
         monkeypatch.setattr(transfer, "MAX_ITEMS", 1)
@@ -162,7 +162,7 @@ class TestEachTool:
         ]
         assert told.keys() == at_once["structuredContent"].keys()
 
-    async def test_a_compression_tells_what_was_merged(
+    async def test_a_compression_returns_what_was_merged(
         self, client: TaskClient, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(duplicates, "MAX_COMPARED", 1)
@@ -173,7 +173,7 @@ class TestEachTool:
         told = (await client.get(task_id))["result"]["structuredContent"]
         assert (told["entitiesMerged"], told["job"]["status"]) == (1, "succeeded")
 
-    async def test_a_compaction_is_confirmed_first_and_tells_all_that_was_freed(
+    async def test_a_compaction_asks_first_and_returns_everything_that_was_freed(
         self,
         client: TaskClient,
         context: WorkerContext,
@@ -199,19 +199,19 @@ class TestEachTool:
         assert done == {**told, "dry_run": False}
         assert done["freed"]["nodes"] == MAX_UNCONFIRMED
 
-    async def test_what_needs_no_job_is_answered_at_once(self, client: TaskClient) -> None:
+    async def test_work_that_needs_no_job_is_answered_at_once(self, client: TaskClient) -> None:
         for tool in ("compress_graph", "compact"):
             assert (await client.call(tool))["resultType"] == "complete"
 
 
-class TestWhoKnowsTasks:
-    async def test_the_server_says_that_it_does(self, client: TaskClient) -> None:
+class TestSupport:
+    async def test_the_server_announces_the_extension(self, client: TaskClient) -> None:
         told = rpc_answer((await client.send("server/discover", None)).text)["result"]["capabilities"]
         assert told["extensions"][EXTENSION] == {}
         assert "tasks" not in told
 
     @pytest.mark.parametrize("capabilities", [{}, {"extensions": {"io.modelcontextprotocol/ui": {}}}])
-    async def test_a_client_that_does_not_is_answered_as_ever(
+    async def test_a_client_without_the_extension_gets_the_job(
         self, client: TaskClient, capabilities: dict[str, Any]
     ) -> None:
         plain = replace(client, capabilities=capabilities)
@@ -222,7 +222,7 @@ class TestWhoKnowsTasks:
             assert error["code"] == -32021
             assert error["data"] == {"requiredCapabilities": KNOWS_TASKS}
 
-    async def test_a_revision_that_has_no_tasks_knows_none_of_it(
+    async def test_an_older_revision_has_no_tasks(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, client: TaskClient
     ) -> None:
         asked = {"protocolVersion": LEGACY, "capabilities": KNOWS_TASKS, "clientInfo": {"name": "t", "version": "1"}}
@@ -235,7 +235,7 @@ class TestWhoKnowsTasks:
             params = {"taskId": task_id} | ({"inputResponses": {}} if method == "tasks/update" else {})
             assert (await gateway.post(http, method, params))["error"]["code"] == -32601
 
-    async def test_what_the_extension_did_away_with_is_no_method(self, client: TaskClient) -> None:
+    async def test_methods_removed_from_the_extension_do_not_exist(self, client: TaskClient) -> None:
         for method in ("tasks/list", "tasks/result"):
             assert (await client.refusal(method, NOBODYS))["code"] == -32601
 
@@ -249,11 +249,11 @@ class TestWhoKnowsTasks:
 
 
 class TestListening:
-    """`subscriptions/listen` with `taskIds`: each is told as it is at first, and when that has changed."""
+    """`subscriptions/listen` with `taskIds`: each task is reported at first, and when it changes."""
 
     @pytest.fixture
     async def telling(self, settings: Settings, context: WorkerContext) -> AsyncIterator[WorkerContext]:
-        """A worker that tells what it writes."""
+        """A worker that announces what it writes."""
         async with connect_redis(settings) as redis:
             publisher = ChangePublisher(redis)
             async with Database.connect(
@@ -270,7 +270,7 @@ class TestListening:
         assert told.pop("_meta")["io.modelcontextprotocol/subscriptionId"] == "me"
         return told
 
-    async def test_the_end_of_a_task_is_heard_with_its_result(
+    async def test_the_end_of_a_task_is_reported_with_its_result(
         self, patient: RunningGateway, client: TaskClient, key: str, telling: WorkerContext
     ) -> None:
         task_id = await client.begin("start_export", format="json")
@@ -285,7 +285,7 @@ class TestListening:
         assert told.items() <= asked.items()
         assert asked.keys() - told.keys() == {"resultType", "_meta"}
 
-    async def test_what_has_ended_is_told_once_and_cancelling_is_heard(
+    async def test_an_ended_task_is_reported_once_and_a_cancellation_is_reported(
         self, patient: RunningGateway, client: TaskClient, key: str
     ) -> None:
         first, second = await client.begin("start_export", format="json"), await client.begin("reindex")
@@ -297,19 +297,21 @@ class TestListening:
             await client.ask("tasks/cancel", second)
             assert (await self.heard(lines))["taskId"] == second
 
-    async def test_who_does_not_know_tasks_is_refused(self, gateway: RunningGateway, key: str) -> None:
+    async def test_a_client_without_the_extension_cannot_listen_to_tasks(
+        self, gateway: RunningGateway, key: str
+    ) -> None:
         async with gateway.http(key, **modern_headers()) as http:
             answer = rpc_answer((await http.post("/mcp", json=listen_message({"taskIds": [NOBODYS]}))).text)
         assert (answer["error"]["code"], answer["error"]["data"]) == (-32021, {"requiredCapabilities": KNOWS_TASKS})
 
     @pytest.mark.parametrize("asked", ["x", [1], [NOBODYS] * (MAX_TASKS + 1)])
-    async def test_what_is_no_list_of_ids_is_refused(self, gateway: RunningGateway, key: str, asked: Any) -> None:
+    async def test_invalid_task_ids_are_refused(self, gateway: RunningGateway, key: str, asked: Any) -> None:
         async with gateway.http(key, **modern_headers()) as http:
             answer = rpc_answer((await http.post("/mcp", json=listen_message({"taskIds": asked}, KNOWS_TASKS))).text)
         assert answer["error"]["code"] == -32602
 
 
-async def test_a_revoked_key_looks_no_more_and_its_work_ends(
+async def test_a_revoked_key_cannot_follow_its_task_which_ends(
     client: TaskClient, context: WorkerContext, issue: NewApiKey, db: Database, caller: Caller, http: httpx2.AsyncClient
 ) -> None:
     revoked, own = await issue(caller), http.headers["Authorization"]
@@ -329,8 +331,8 @@ async def test_a_revoked_key_looks_no_more_and_its_work_ends(
 Confined = Callable[..., Awaitable[TaskClient]]
 
 
-class TestWhoMayLook:
-    """Whoever may read or end the job by any other way, and nobody else."""
+class TestPermissions:
+    """A task is for those who may read or cancel its job in any other way, and for nobody else."""
 
     @pytest.fixture
     async def other(
@@ -351,12 +353,12 @@ class TestWhoMayLook:
         ],
         ids=["toolset", "scope", "admin alone"],
     )
-    async def test_who_may_not_is_told_what_is_told_of_none(
+    async def test_a_task_is_hidden_from_keys_that_may_not_read_jobs(
         self, client: TaskClient, other: Confined, fields: dict[str, Any]
     ) -> None:
         await self.is_hidden(await client.begin("reindex"), await other(**fields))
 
-    async def test_a_key_of_other_graphs_neither(
+    async def test_a_task_is_hidden_from_keys_of_other_graphs(
         self, client: TaskClient, other: Confined, db: Database, caller: Caller
     ) -> None:
         await client.call("create_entities", graph="work", entities=[ENTITY])
@@ -372,11 +374,13 @@ class TestWhoMayLook:
             assert error["code"] == -32602
             assert error == await client.refusal(method, NOBODYS) == await client.refusal(method, "no id at all")
 
-    async def test_a_job_that_no_tool_starts_is_no_task(self, client: TaskClient, db: Database, caller: Caller) -> None:
+    async def test_a_job_that_no_tool_starts_is_not_a_task(
+        self, client: TaskClient, db: Database, caller: Caller
+    ) -> None:
         job = await Desk(db, caller).start(FORGET_STATISTICS)
         await self.is_hidden(str(job.id), client)
 
-    async def test_who_only_reads_looks_and_ends_nothing(self, client: TaskClient, other: Confined) -> None:
+    async def test_a_caller_who_may_only_read_cannot_cancel_a_task(self, client: TaskClient, other: Confined) -> None:
         task_id = await client.begin("start_export", format="json")
         reader = await other(scopes=frozenset({Scope.MEMORY_READ}))
         assert (await reader.get(task_id))["status"] == "working"
@@ -386,7 +390,7 @@ class TestWhoMayLook:
         assert (await writer.refusal("tasks/cancel", task_id))["data"] == {"code": "scope_required"}
         assert (await writer.get(task_id))["status"] == "working"
 
-    async def test_who_could_not_look_is_answered_as_ever(
+    async def test_a_key_that_could_not_follow_a_task_gets_the_result_directly(
         self,
         client: TaskClient,
         other: Confined,
@@ -394,7 +398,7 @@ class TestWhoMayLook:
         caller: Caller,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        """A key confined to `memory` may compact, and reads no jobs."""
+        """A key confined to `memory` may compact, and cannot read jobs."""
         names = [f"entity {n}" for n in range(9)]
         await client.call("create_entities", entities=[{**ENTITY, "name": name} for name in names])
         await client.call("delete_entities", entityNames=names)

@@ -1,4 +1,4 @@
-"""Access tokens of an issuer that a tenant trusts, at its endpoint, over real HTTP to an issuer on loopback."""
+"""Access tokens of an issuer that a tenant trusts, at its endpoint, over real HTTP, with an issuer on loopback."""
 
 import asyncio
 import time
@@ -63,7 +63,7 @@ async def other_caller(new_tenant: NewTenant) -> Caller:
 
 @dataclass
 class Trust:
-    """A tenant that trusts an issuer, and tokens of that."""
+    """A tenant that trusts an issuer, and tokens of that issuer."""
 
     gateway: RunningGateway
     tenant: str
@@ -89,7 +89,7 @@ class Trust:
         return self.idp.signed({name: value for name, value in said.items() if value is not None}, typ="at+jwt")
 
     async def status(self, token: str, path: str | None = None) -> int:
-        """Of a request with this token, by default to the tenant's endpoint."""
+        """The status of a request with this token, by default to the tenant's endpoint."""
         headers = {**rpc_headers(), "Authorization": f"Bearer {token}"}
         return (await self.web.post(path or self.path, json=LIST_TOOLS, headers=headers)).status_code
 
@@ -107,10 +107,10 @@ async def trust(
 
 
 class TestStreams:
-    async def test_one_ends_whose_token_may_read_no_more_and_tells_nothing(
+    async def test_a_stream_ends_once_its_token_may_no_longer_read(
         self, trust: Trust, admin: httpx2.AsyncClient
     ) -> None:
-        """The token holds, and would be refused what it listens to."""
+        """The token is still valid, and would not be allowed to subscribe."""
         await done(admin, "POST", "/v1/graphs", name="work")
         work, token = "recollect://graphs/work", trust.token()
         writing = [{"value": "memory:write", "scopes": ["memory:write"]}]
@@ -127,7 +127,7 @@ class TestStreams:
 
 
 class TestTokens:
-    async def test_an_agent_works_by_one(self, trust: Trust, admin: httpx2.AsyncClient) -> None:
+    async def test_an_agent_works_with_a_token(self, trust: Trust, admin: httpx2.AsyncClient) -> None:
         async with trust.gateway.client(trust.token(), trust.path + "/x/agent") as client:
             await answer(client, "remember", items=[{"text": "The depot in Hull closes at four."}])
             found = await answer(client, "recall", query="When does the depot close?")
@@ -156,23 +156,25 @@ class TestTokens:
         ],
         ids=str,
     )
-    async def test_with_wrong_claims(self, trust: Trust, claims: dict[str, Any]) -> None:
+    async def test_a_token_with_wrong_claims_is_refused(self, trust: Trust, claims: dict[str, Any]) -> None:
         assert await trust.status(trust.token()) == 200
         assert await trust.status(trust.token(**claims)) == 401
 
     @pytest.mark.parametrize("forge", [unsigned, signed_by_public_key, signed_by_stranger])
-    async def test_with_a_signature_that_is_not_the_issuers(self, trust: Trust, forge: Forge) -> None:
+    async def test_a_token_with_a_forged_signature_is_refused(self, trust: Trust, forge: Forge) -> None:
         right = trust.token()
         assert await trust.status(forge(trust.idp, right)) == 401
         assert await trust.status(right) == 200
 
     @pytest.mark.parametrize("token", ["a.b.c", "e30.e30.e30", "..", "x" * 9_000, "e30." + "A" * 9_000 + ".e30"])
-    async def test_what_is_none(self, trust: Trust, token: str) -> None:
+    async def test_an_invalid_token_is_refused_without_a_request(self, trust: Trust, token: str) -> None:
         assert await trust.status(token) == 401
         assert trust.idp.server.connections == 0
 
-    async def test_it_is_for_one_resource(self, trust: Trust, admin: httpx2.AsyncClient, other_caller: Caller) -> None:
-        """Not for the endpoint of all, nor beside MCP, nor by an audience of another tenant."""
+    async def test_a_token_is_valid_for_one_resource(
+        self, trust: Trust, admin: httpx2.AsyncClient, other_caller: Caller
+    ) -> None:
+        """Neither for the endpoint of all tenants, nor outside of MCP, nor with the audience of another tenant."""
         token = trust.token()
         assert await trust.status(token, "/mcp") == 401
         assert await trust.status(token, f"/t/{other_caller.tenant}/mcp") == 401
@@ -201,19 +203,19 @@ class TestTokens:
         assert told[-1] == 429
 
 
-class TestReach:
+class TestRules:
     async def tools(self, trust: Trust, token: str) -> set[str]:
         async with trust.gateway.client(token, trust.path + "/x/all") as client:
             return {tool.name for tool in (await client.list_tools()).tools}
 
-    async def test_scopes_are_those_of_the_rules_that_it_meets(self, trust: Trust) -> None:
+    async def test_a_token_has_the_scopes_of_matching_rules(self, trust: Trust) -> None:
         both, reads = await self.tools(trust, trust.token()), await self.tools(trust, trust.token(scope="memory:read"))
         assert {"remember", "recall"} <= both
         assert ("recall" in reads, "remember" in reads) == (True, False)
         for nothing in ("", "tenant:admin", None, ["memory:write:x"], 7, {"memory:read": 1}, "MEMORY:READ"):
             assert await self.tools(trust, trust.token(scope=nothing)) == set()
 
-    async def test_a_claim_of_ones_own_maps_to_scopes_and_graphs(self, trust: Trust, admin: httpx2.AsyncClient) -> None:
+    async def test_a_custom_claim_maps_to_scopes_and_graphs(self, trust: Trust, admin: httpx2.AsyncClient) -> None:
         await done(admin, "POST", "/v1/graphs", name="sales")
         rules = [
             {"value": "sales-agents", "scopes": ["memory:read", "memory:write"], "graphs": ["sales"]},
@@ -232,7 +234,7 @@ class TestReach:
         assert await graphs(["sales-agents", "auditors"]) == ["sales"], "to write nowhere that a rule does not say"
         assert await graphs(["sales-agents", "everything"]) == ["sales"]
 
-    async def test_it_ends_when_the_issuer_is_disabled_changed_or_dropped(
+    async def test_tokens_are_invalid_once_the_issuer_is_disabled_changed_or_deleted(
         self, trust: Trust, admin: httpx2.AsyncClient
     ) -> None:
         token, path = trust.token(), f"{PATH}/{trust.trusted['id']}"
@@ -248,7 +250,7 @@ class TestReach:
 
 
 class TestMetadata:
-    async def test_the_resource_of_the_tenant_names_it_and_no_other_does(
+    async def test_only_the_tenants_own_resource_names_the_issuer(
         self, trust: Trust, admin: httpx2.AsyncClient, other_caller: Caller
     ) -> None:
         own, others = trust.gateway.url, f"/.well-known/oauth-protected-resource/t/{other_caller.tenant}/mcp"
@@ -261,7 +263,7 @@ class TestMetadata:
 
 
 class TestManagement:
-    async def test_one_is_trusted_listed_and_dropped(self, trust: Trust, admin: httpx2.AsyncClient) -> None:
+    async def test_an_issuer_is_added_listed_and_deleted(self, trust: Trust, admin: httpx2.AsyncClient) -> None:
         (listed,) = (await done(admin, "GET", PATH))["items"]
         assert listed == trust.trusted
         assert listed["rules"] == [
@@ -289,14 +291,16 @@ class TestManagement:
             ("rules.0.value", [{"value": "", "scopes": ["memory:read"]}]),
         ],
     )
-    async def test_what_cannot_be_is_refused_with_its_path(
+    async def test_an_invalid_issuer_is_refused_with_its_path(
         self, admin: httpx2.AsyncClient, path: str, value: Any
     ) -> None:
         body = {"name": "x", "issuer": "https://login.example.com", path.partition(".")[0]: value}
         assert problem(await admin.post(PATH, json=body), 400)["path"] == path
         assert (await done(admin, "GET", PATH))["items"] == []
 
-    async def test_another_tenant_finds_none_of_it(self, trust: Trust, issue: NewApiKey, other_caller: Caller) -> None:
+    async def test_another_tenant_cannot_reach_an_issuer(
+        self, trust: Trust, issue: NewApiKey, other_caller: Caller
+    ) -> None:
         async with trust.gateway.http((await issue(other_caller, kind="admin")).secret) as other:
             for method, body in (("PATCH", {"enabled": False}), ("DELETE", None)):
                 strange = await other.request(method, f"{PATH}/{trust.trusted['id']}", json=body)
@@ -308,7 +312,7 @@ class TestManagement:
             await done(other, "PATCH", f"{PATH}/{theirs['id']}", enabled=False)
         assert await trust.status(trust.token()) == 200, "each tenant trusts for itself"
 
-    async def test_nobody_trusts_with_more_than_they_have(
+    async def test_rules_cannot_give_more_than_their_author_has(
         self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, key: str, admin: httpx2.AsyncClient
     ) -> None:
         body = {"name": "x", "issuer": "https://login.example.com"}

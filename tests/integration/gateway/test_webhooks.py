@@ -1,4 +1,4 @@
-"""/v1/webhooks: made, listed, changed, tested, replayed and deleted over HTTP, by whom they are for."""
+"""/v1/webhooks over HTTP: creating, listing, changing, testing, replaying and deleting, and who may."""
 
 import asyncio
 from collections import Counter
@@ -25,7 +25,7 @@ SINCE = {"since": "2026-01-01T00:00:00Z"}
 
 @pytest.fixture(scope="module")
 def gateway(settings: Settings) -> Iterator[RunningGateway]:
-    """One whose webhooks may lead to receivers on loopback."""
+    """A gateway whose webhooks may use receivers on loopback."""
     with serving(settings.model_copy(update={"outbound_networks": [LOOPBACK]})) as gateway:
         yield gateway
 
@@ -57,7 +57,7 @@ async def make(http: httpx2.AsyncClient, url: str = URL, **more: Any) -> dict[st
     return made
 
 
-async def test_from_making_one_to_replaying_what_it_was_sent(
+async def test_a_webhook_is_created_tested_and_its_deliveries_replayed(
     http: httpx2.AsyncClient, desk: WebhookDesk, receiver: Receiver
 ) -> None:
     made = await make(http, receiver.url, description="our mirror")
@@ -82,7 +82,7 @@ async def test_from_making_one_to_replaying_what_it_was_sent(
     assert (await http.post(f"{hook}/replay", json=SINCE)).json() == {"replayed": 0, "more": False}
 
 
-async def test_it_is_read_listed_changed_and_deleted(http: httpx2.AsyncClient) -> None:
+async def test_a_webhook_is_read_listed_changed_and_deleted(http: httpx2.AsyncClient) -> None:
     graph = (await http.post("/v1/graphs", json={"name": "chosen"})).json()["id"]
     made = await make(http, graphs=["chosen"], events=["graph.changed", "job.failed", "graph.changed"])
     hook = f"/v1/webhooks/{made['id']}"
@@ -109,7 +109,7 @@ async def test_it_is_read_listed_changed_and_deleted(http: httpx2.AsyncClient) -
     assert (await http.get(hook)).json()["code"] == "webhook_not_found"
 
 
-async def test_its_secret_is_rotated_with_an_overlap(http: httpx2.AsyncClient) -> None:
+async def test_a_secret_is_rotated_with_an_overlap(http: httpx2.AsyncClient) -> None:
     made = await make(http)
     rotated = (await http.post(f"/v1/webhooks/{made['id']}/secret", json={"overlap_hours": 2})).json()
     assert rotated["secret"] != made["secret"]
@@ -135,7 +135,7 @@ async def test_its_secret_is_rotated_with_an_overlap(http: httpx2.AsyncClient) -
         ({"url": "https://" + "a" * 3_000, "events": ["graph.changed"]}, "url"),
     ],
 )
-async def test_what_makes_no_webhook_is_refused_by_its_path(
+async def test_an_invalid_webhook_is_refused_with_its_path(
     http: httpx2.AsyncClient, body: dict[str, Any], path: str
 ) -> None:
     refused = await http.post("/v1/webhooks", json=body)
@@ -146,27 +146,27 @@ async def test_what_makes_no_webhook_is_refused_by_its_path(
 @pytest.mark.parametrize(
     "url", ["http://example.com/", "ftp://example.com/", "https://example.com:8443/", "http://127.0.0.1:9/"]
 )
-async def test_an_address_has_tls_and_a_usual_port(settings: Settings, admin_key: str, url: str) -> None:
+async def test_an_address_must_have_tls_and_the_usual_port(settings: Settings, admin_key: str, url: str) -> None:
     with serving(settings) as strict:
         async with strict.http(admin_key) as http:
             refused = await http.post("/v1/webhooks", json={"url": url, "events": ["graph.changed"]})
     assert (refused.status_code, refused.json()["path"]) == (400, "url")
 
 
-async def test_a_tenant_has_so_many_only(http: httpx2.AsyncClient) -> None:
+async def test_number_of_webhooks_of_a_tenant_is_limited(http: httpx2.AsyncClient) -> None:
     for _ in range(20):
         await make(http)
     refused = await http.post("/v1/webhooks", json={"url": URL, "events": ["graph.changed"]})
     assert (refused.status_code, refused.json()["code"]) == (409, "too_many_webhooks")
 
 
-async def test_requests_at_once_make_no_more(http: httpx2.AsyncClient) -> None:
+async def test_the_limit_on_webhooks_applies_to_concurrent_requests(http: httpx2.AsyncClient) -> None:
     body = {"url": URL, "events": ["graph.changed"]}
     answers = await asyncio.gather(*(http.post("/v1/webhooks", json=body) for _ in range(30)))
     assert Counter(answer.status_code for answer in answers) == {201: 20, 409: 10}
 
 
-async def test_one_that_is_disabled_is_neither_tested_nor_replayed(http: httpx2.AsyncClient) -> None:
+async def test_a_disabled_webhook_can_be_neither_tested_nor_replayed(http: httpx2.AsyncClient) -> None:
     hook = f"/v1/webhooks/{(await make(http))['id']}"
     await http.patch(hook, json={"enabled": False})
     for path, body in (("test", None), ("replay", SINCE), (f"deliveries/{uuid4()}/replay", None)):
@@ -177,7 +177,7 @@ async def test_one_that_is_disabled_is_neither_tested_nor_replayed(http: httpx2.
     assert (refused.status_code, refused.json()["code"]) == (404, "delivery_not_found")
 
 
-async def test_they_are_for_admins_whom_nothing_confines(
+async def test_webhooks_are_for_unconfined_admins_only(
     gateway: RunningGateway, issue: NewApiKey, caller: Caller, http: httpx2.AsyncClient
 ) -> None:
     graph = (await http.post("/v1/graphs", json={"name": "mine"})).json()["id"]
@@ -204,6 +204,6 @@ async def test_they_are_for_admins_whom_nothing_confines(
     assert (await http.get(hook)).json()["description"] == ""
 
 
-async def test_each_type_of_event_is_told_in_the_documentation() -> None:
+async def test_each_type_of_event_is_documented() -> None:
     page = (Path(__file__).parents[3] / "docs" / "webhooks.md").read_text()
     assert [each for each in EventType if f"`{each}`" not in page] == []

@@ -1,4 +1,4 @@
-"""Facts and entities by id, below the transports: links by name, changes, what lies around, and what is known."""
+"""Facts and entities by id, without a transport: links by name, changes, neighbourhoods, and similar facts."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -43,18 +43,20 @@ async def change(agent: Agent, node_id: UUID, **wanted: Any) -> Version:
         return await revising.change(tx, revision, node_id, NodePatch(**wanted))
 
 
-async def around(agent: Agent, node_id: UUID, depth: int = 1) -> list[tuple[str, str, str]]:
-    """The relations within `depth` of a node, by what their ends say."""
+async def relations_around(agent: Agent, node_id: UUID, depth: int = 1) -> list[tuple[str, str, str]]:
+    """The relations within `depth` of a node, as the names or contents of their ends."""
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         found = await exploring.neighbourhood(await graphs.view(tx, agent.graph), node_id, depth=depth, max_nodes=100)
     said = {node.node_id: node.name or node.content or "" for node in found.nodes}
     return sorted((said[edge.from_node], edge.type, said[edge.to_node]) for edge in found.edges)
 
 
-async def mentioned(agent: Agent, text: str) -> list[str]:
-    """The entities that a new fact of that text is related to."""
+async def linked_entities(agent: Agent, text: str) -> list[str]:
+    """The entities to which a new fact with that text is related."""
     return [
-        name for _, type_, name in await around(agent, (await fact(agent, text)).node_id) if type_.startswith("MENT")
+        name
+        for _, type_, name in await relations_around(agent, (await fact(agent, text)).node_id)
+        if type_.startswith("MENT")
     ]
 
 
@@ -89,43 +91,43 @@ class TestLinksByName:
         self, agent: Agent, text: str, named: list[str]
     ) -> None:
         await agent.create("Alice", "Ünal", "New York City", "C++", ".NET", "IT", "Acme Inc.", "東京")
-        assert sorted(await mentioned(agent, text)) == sorted(named)
+        assert sorted(await linked_entities(agent, text)) == sorted(named)
 
-    async def test_by_a_name_that_an_entity_had_before(self, agent: Agent) -> None:
+    async def test_a_fact_is_related_to_an_entity_by_its_former_name(self, agent: Agent) -> None:
         made = await entity(agent, "Robert")
         async with agent.writing() as (tx, revision):
             await aliases.keep_name(tx, revision, made.node_id)
             await revising.change(tx, revision, made.node_id, NodePatch(text="Bob Smith"))
-        assert await mentioned(agent, "robert keeps bees") == ["Bob Smith"]
+        assert await linked_entities(agent, "robert keeps bees") == ["Bob Smith"]
         assert await find(agent, "What does Robert keep?", named=True) == ["Bob Smith"]
 
-    async def test_not_to_what_is_no_longer_or_not_yet_there(self, agent: Agent) -> None:
+    async def test_a_fact_is_not_related_to_deleted_archived_or_placeholder_nodes(self, agent: Agent) -> None:
         gone, archived = await entity(agent, "Gone"), await entity(agent, "Archived")
         await agent.create("Bob")
         await agent.relate(("Bob", "Placeholder", "knows"))
         await change(agent, archived.node_id, status="archived")
         async with agent.writing() as (tx, revision):
             await revising.delete(tx, revision, gone.node_id)
-        assert await mentioned(agent, "Gone, Archived and Placeholder met Bob") == ["Bob"]
+        assert await linked_entities(agent, "Gone, Archived and Placeholder met Bob") == ["Bob"]
 
-    async def test_only_where_it_is_asked_for(self, agent: Agent) -> None:
+    async def test_no_link_is_made_without_auto_link(self, agent: Agent) -> None:
         await agent.create("Alice")
         made = await fact(agent, "Alice repairs clocks", auto_link=False)
-        assert await around(agent, made.node_id) == []
+        assert await relations_around(agent, made.node_id) == []
 
-    async def test_only_within_the_graph(self, agent: Agent) -> None:
+    async def test_entities_of_another_graph_are_not_linked(self, agent: Agent) -> None:
         await replace(agent, graph="other").create("Alice")
-        assert await mentioned(agent, "Alice repairs clocks") == []
+        assert await linked_entities(agent, "Alice repairs clocks") == []
 
-    def test_phrases_are_bounded_by_the_text(self) -> None:
+    def test_number_of_phrases_is_bounded(self) -> None:
         assert phrases("a b") == ["a", "a b", "b"]
         assert phrases(" \n ") == []
         assert len(phrases("word " * 2_000)) == 8
         assert "Acme Inc." in phrases("(Acme Inc.), paid")
 
 
-class TestMaking:
-    async def test_what_is_known_comes_back_as_it_is(self, agent: Agent) -> None:
+class TestCreating:
+    async def test_creating_a_known_fact_or_entity_returns_the_existing_one(self, agent: Agent) -> None:
         first = await fact(agent, "bees make honey", metadata={"page": 1})
         again = await fact(agent, "bees make honey", metadata={"page": 2})
         assert (again.node_id, again.version, again.metadata) == (first.node_id, 1, {"page": 1})
@@ -141,11 +143,11 @@ class TestMaking:
         await agent.create("Alice")
         await agent.relate(("Alice", "Bob", "knows"))
         bob = await entity(agent, "Bob", kind="person", metadata={"age": 7})
-        assert await around(agent, bob.node_id) == [("Alice", "knows", "Bob")]
+        assert await relations_around(agent, bob.node_id) == [("Alice", "knows", "Bob")]
         head = await agent.head()
         assert (head.entities, head.placeholders) == (2, 0)
 
-    async def test_links_are_made_with_it_or_nothing_is(self, agent: Agent) -> None:
+    async def test_a_fact_is_created_with_all_its_links_or_not_at_all(self, agent: Agent) -> None:
         first, alice = await fact(agent, "bees make honey"), await entity(agent, "Alice")
         before = await agent.head()
         for target, named in ((uuid4(), None), (first.node_id, True), (alice.node_id, False)):
@@ -159,12 +161,12 @@ class TestMaking:
             RequestedLink(first.node_id, "RELATED_TO", False),
             RequestedLink(alice.node_id, "DESCRIBES", True),
         )
-        assert await around(agent, linked.node_id) == [
+        assert await relations_around(agent, linked.node_id) == [
             ("honey is sweet", "DESCRIBES", "Alice"),
             ("honey is sweet", "RELATED_TO", "bees make honey"),
         ]
 
-    async def test_what_expires_in_no_time_is_made_and_gone(self, agent: Agent) -> None:
+    async def test_a_node_that_expires_immediately_is_created_and_gone(self, agent: Agent) -> None:
         made = await fact(agent, "gone at once", ttl_days=1e-300)
         assert made.expires_at == made.created_at
         with pytest.raises(NotFound):
@@ -190,7 +192,7 @@ class TestMaking:
 
 
 class TestChanging:
-    async def test_what_is_not_given_stays_and_the_same_makes_no_version(self, agent: Agent) -> None:
+    async def test_a_change_keeps_other_fields_and_a_change_without_effect_makes_no_version(self, agent: Agent) -> None:
         made = await fact(agent, "bees make honey", metadata={"page": 1}, source="book")
         changed = await change(agent, made.node_id, text="bees make wax", status="outdated")
         assert (changed.version, changed.content, changed.metadata, changed.source, changed.status) == (
@@ -210,7 +212,7 @@ class TestChanging:
         assert renewed.expires_at == renewed.created_at + timedelta(days=5)
         assert (await change(agent, made.node_id, text="bees rest")).expires_at == renewed.expires_at
 
-    async def test_an_entity_is_renamed_where_the_name_is_free(self, agent: Agent) -> None:
+    async def test_an_entity_can_only_be_renamed_to_a_free_name(self, agent: Agent) -> None:
         await agent.create("Alice")
         bob = await entity(agent, "Bob")
         with pytest.raises(Conflict):
@@ -227,20 +229,23 @@ async def traced(view: GraphView, start: UUID, end: UUID, *, max_paths: int) -> 
     return await exploring.traced(view.tx, searched, finish(searched.all_paths()))
 
 
-class TestLookingAround:
-    async def test_a_trace_leads_over_placeholders_and_a_context_leaves_them_out(self, agent: Agent) -> None:
+class TestExploring:
+    async def test_a_trace_includes_placeholders_and_a_neighbourhood_omits_them(self, agent: Agent) -> None:
         await agent.create("Alice", "Bob", "Carol")
         await agent.relate(("Alice", "Nobody", "knows"), ("Nobody", "Bob", "knows"), ("Alice", "Carol", "knows"))
         await agent.relate(("Bob", "Carol", "knows"))
         alice, bob = await entity(agent, "Alice"), await entity(agent, "Bob")
-        assert await around(agent, alice.node_id, 2) == [("Alice", "knows", "Carol"), ("Bob", "knows", "Carol")]
+        assert await relations_around(agent, alice.node_id, 2) == [
+            ("Alice", "knows", "Carol"),
+            ("Bob", "knows", "Carol"),
+        ]
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             found = await traced(await graphs.view(tx, None), alice.node_id, bob.node_id, max_paths=5)
         labels = {node.node_id: node.name for node in found.nodes}
         paths = [[labels[node] for node in path] for path in found.paths]
         assert paths == [["Alice", "Carol", "Bob"], ["Alice", "Nobody", "Bob"]]
 
-    async def test_a_trace_gives_so_many_paths_at_most(self, agent: Agent) -> None:
+    async def test_a_trace_returns_at_most_max_paths(self, agent: Agent) -> None:
         await agent.create("Alice", "Bob", "Carol", "Dora")
         await agent.relate(*((a, b, "knows") for a, b in (("Alice", "Carol"), ("Carol", "Bob"), ("Alice", "Dora"))))
         await agent.relate(("Dora", "Bob", "knows"))
@@ -264,14 +269,14 @@ class TestLookingAround:
                 )
                 assert len(found.edges) == edges
 
-    async def test_triplets_make_entities_and_are_found_in_the_past(self, agent: Agent) -> None:
+    async def test_a_triplet_creates_its_entities_and_is_found_in_the_past(self, agent: Agent) -> None:
         said = await fact(agent, "somebody repairs something")
         async with agent.writing() as (tx, revision):
             made, _ = await relating.create_triplet(
                 tx, revision, NewRelation("Alice", "Clock", "repairs", {"since": 1}), said.node_id
             )
             number = revision.number
-        assert await around(agent, said.node_id) == [
+        assert await relations_around(agent, said.node_id) == [
             ("Alice", "repairs", "Clock"),
             ("somebody repairs something", "MENTIONS_ENTITY", "Alice"),
             ("somebody repairs something", "MENTIONS_ENTITY", "Clock"),
@@ -291,7 +296,7 @@ class TestLookingAround:
 
 
 class TestFinding:
-    async def test_by_status_and_by_type(self, agent: Agent) -> None:
+    async def test_facts_are_found_by_status_and_by_type(self, agent: Agent) -> None:
         await agent.create("Honey")
         for status in ("active", "outdated", "archived"):
             await fact(agent, f"honey is {status}", status=status)
@@ -305,7 +310,7 @@ class TestFinding:
         assert await find(agent, "honey", named=True) == ["Honey"]
         assert await find(agent, "honey", named=True, status="outdated") == []
 
-    async def test_similar_facts_once_they_are_embedded(self, agent: Agent) -> None:
+    async def test_similar_facts_are_found_after_embedding(self, agent: Agent) -> None:
         first = await fact(agent, "the cat sleeps on the sofa")
         for text in ("the cat is sleeping on the couch", "interest rates rose in March"):
             await fact(agent, text)
@@ -322,7 +327,7 @@ class TestFinding:
         await agent.embed()
         assert await similar() == ["the cat is sleeping on the couch"]
 
-    async def test_what_is_said_later_and_not_embedded_yet_hides_nothing(self, agent: Agent) -> None:
+    async def test_observations_without_a_vector_hide_no_similar_fact(self, agent: Agent) -> None:
         cat = await entity(agent, "Cat")
         await agent.observe("Cat", "the cat sleeps on the sofa")
         await fact(agent, "the cat is sleeping on the couch", auto_link=False)
@@ -334,7 +339,7 @@ class TestFinding:
             assert len(found) == 1
             await agent.observe("Cat", *(f"interest rates rose in month {30 * said + n}" for n in range(30)))
 
-    async def test_similar_facts_tell_their_relations_where_asked(self, agent: Agent) -> None:
+    async def test_similar_facts_come_with_their_relations_on_request(self, agent: Agent) -> None:
         first = await fact(agent, "the cat sleeps on the sofa")
         second = await fact(agent, "the cat is sleeping on the couch")
         async with agent.writing() as (tx, revision):
@@ -347,7 +352,7 @@ class TestFinding:
                 )
                 assert [edge.type for edge in found.edges] == types
 
-    async def test_stats_count_what_is_there(self, agent: Agent) -> None:
+    async def test_statistics_count_the_content_of_a_graph(self, agent: Agent) -> None:
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             assert (await reading.graph_stats(await graphs.view(tx, "nowhere"))).head is None
         await agent.create("Alice")
@@ -359,14 +364,14 @@ class TestFinding:
         assert (stats.kinds, stats.types, stats.waiting) == ([("thing", 1)], [("MENTIONS_ENTITY", 1)], 2)
 
 
-async def test_another_tenant_s_entities_are_not_mentioned_and_its_facts_not_similar(
+async def test_another_tenants_entities_are_not_linked_and_its_facts_are_not_similar(
     agent: Agent, db: Database, new_tenant: NewTenant
 ) -> None:
     async with at_work(db, operator_caller(await new_tenant())) as other:
         await other.create("Alice")
         foreign = await fact(other, "Alice repairs clocks")
         await other.embed()
-        assert await mentioned(agent, "Alice repairs clocks") == []
+        assert await linked_entities(agent, "Alice repairs clocks") == []
         await agent.embed()
         own = await fact(agent, "Alice repairs clocks")
         async with agent.db.transaction(agent.caller, read_only=True) as tx:

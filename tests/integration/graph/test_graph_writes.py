@@ -1,4 +1,4 @@
-"""One call, one revision: batches, writers side by side, and calls that write nothing."""
+"""One call writes one revision: batches, concurrent writers, and calls that write nothing."""
 
 import asyncio
 import re
@@ -56,7 +56,7 @@ SMALLEST_WRITE = [
     "graphs.record_revision",
     "COMMIT",
 ]
-"""Each is a round trip, and for PostgreSQL a plan."""
+"""Each is a round trip, and PostgreSQL plans each."""
 
 
 async def test_the_smallest_write_makes_few_round_trips(agent: Agent) -> None:
@@ -111,24 +111,24 @@ async def statements_of(agent: Agent, write: Write, batch: list[str]) -> list[st
 
 
 async def test_a_larger_batch_sends_no_more_statements(agent: Agent, settings: Settings) -> None:
-    """All kinds of writes, in an order in which each finds something to do."""
+    """Every kind of write, in an order in which each finds something to do."""
     one_connection = settings.model_copy(update={"database_pool_size": 1})
-    sizes = {"first": 2, "small": 2, "large": BATCH}  # The first of all teaches the connection its types.
+    sizes = {"first": 2, "small": 2, "large": BATCH}  # The first graph teaches the connection its types.
     async with Database.connect(settings.database_url, settings=one_connection) as db:
         for write in (create, relate, observe, remember, unobserve, unrelate, delete):
             sent = {
                 graph: await statements_of(Agent(db, agent.caller, graph), write, [f"entity {n}" for n in range(size)])
                 for graph, size in sizes.items()
             }
-            # More rows than one statement takes are stored by several of them: of eight kinds at most.
+            # More rows than fit in one statement are stored by several statements, of at most eight kinds.
             large = [statement for statement, _ in groupby(sent["large"])]
             assert large == sent["small"], write.__name__
             assert 3 <= len(large) <= 22, write.__name__
             assert len(sent["large"]) - len(large) <= 8 * BATCH // MAX_INSERTED, write.__name__
 
 
-async def test_writers_of_one_graph_lose_nothing(agent: Agent, owner: asyncpg.Connection) -> None:
-    """In a graph that the first of them makes: entities, edges and statements, their own and shared ones."""
+async def test_concurrent_writers_of_one_graph_lose_nothing(agent: Agent, owner: asyncpg.Connection) -> None:
+    """The first writer creates the graph. All write entities, edges and observations, their own and shared ones."""
     agent = replace(agent, graph="shared")
 
     async def work(n: int) -> int:
@@ -153,13 +153,15 @@ async def test_writers_of_one_graph_lose_nothing(agent: Agent, owner: asyncpg.Co
     assert all(before["at"] < after["at"] for before, after in pairwise(changes))
 
 
-async def test_writers_of_one_name_make_it_once(agent: Agent) -> None:
+async def test_concurrent_writers_of_one_name_create_it_once(agent: Agent) -> None:
     made = await asyncio.gather(*(agent.create("contested") for _ in range(WRITERS)))
     assert sorted(made) == [[]] * (WRITERS - 1) + [["contested"]]
     assert (await agent.head()).revision == 1
 
 
-async def test_readers_do_not_wait_for_a_writer_and_writers_not_for_ever(settings: Settings, caller: Caller) -> None:
+async def test_readers_do_not_wait_for_a_writer_and_writers_wait_a_limited_time(
+    settings: Settings, caller: Caller
+) -> None:
     hasty = settings.model_copy(update={"lock_timeout_seconds": 0.1})
     async with Database.connect(settings.database_url, settings=hasty) as db:
         agent = Agent(db, caller)
@@ -174,7 +176,7 @@ async def test_readers_do_not_wait_for_a_writer_and_writers_not_for_ever(setting
         assert names(await agent.read()) == ["Ada", "Babbage"]
 
 
-async def test_graphs_of_one_tenant_keep_to_themselves(agent: Agent) -> None:
+async def test_graphs_of_one_tenant_are_isolated(agent: Agent) -> None:
     one, two = replace(agent, graph="one"), replace(agent, graph="two")
     for graph in (one, two):
         await graph.create(NewEntity("Ada", "person", (f"lives in {graph.graph}",)))
@@ -189,8 +191,8 @@ async def test_graphs_of_one_tenant_keep_to_themselves(agent: Agent) -> None:
     assert (await two.head()).revision == 3
 
 
-async def test_a_statement_is_looked_up_by_its_hash(agent: Agent, owner: asyncpg.Connection) -> None:
-    """Not by the trigrams of its text, nor among all that its entity has."""
+async def test_an_observation_is_looked_up_by_its_hash(agent: Agent, owner: asyncpg.Connection) -> None:
+    """It is not looked up by the trigrams of its text, or among all observations of its entity."""
     said = [f"statement {n} about something or other" for n in range(5 * BATCH)]
     await agent.create(NewEntity("busy", None, tuple(said)))
     await owner.execute("ANALYZE observations")
@@ -203,8 +205,8 @@ async def test_a_statement_is_looked_up_by_its_hash(agent: Agent, owner: asyncpg
     assert "(hashtextextended(" in plan.partition("Index Cond:")[2], plan
 
 
-async def test_time_never_runs_against_revisions(agent: Agent, owner: asyncpg.Connection) -> None:
-    """Even where the clock was set back, or another machine's is behind."""
+async def test_time_of_revisions_never_decreases(agent: Agent, owner: asyncpg.Connection) -> None:
+    """This holds even if the clock was set back, or if another machine's clock is behind."""
     await agent.create("first")
     tomorrow = await owner.fetchval(
         "UPDATE graph_heads SET at = at + interval '1 day' WHERE tenant_id = $1 RETURNING at", agent.caller.tenant_id
@@ -230,7 +232,7 @@ async def test_a_call_that_writes_nothing_makes_no_revision(agent: Agent) -> Non
     assert await agent.head() == head
 
 
-async def test_a_call_that_fails_halfway_leaves_nothing(agent: Agent) -> None:
+async def test_a_call_that_fails_halfway_writes_nothing(agent: Agent) -> None:
     async def halfway() -> None:
         async with agent.writing() as (tx, revision):
             await entities.create_entities(tx, revision, [NewEntity("Ada")])
@@ -241,7 +243,7 @@ async def test_a_call_that_fails_halfway_leaves_nothing(agent: Agent) -> None:
     assert (names(await agent.read()), (await agent.head()).revision) == ([], 0)
 
 
-async def test_what_a_batch_names_twice_is_meant_once_where_it_stands_first(agent: Agent) -> None:
+async def test_the_first_occurrence_of_a_duplicate_in_a_batch_counts(agent: Agent) -> None:
     batch = [NewEntity("B", "first", ("b", "a", "b")), NewEntity("A"), NewEntity("B", "second")]
     assert await agent.create(*batch) == ["B", "A"]
     opened = (await agent.open("B")).entities[0]
@@ -250,7 +252,7 @@ async def test_what_a_batch_names_twice_is_meant_once_where_it_stands_first(agen
     assert await agent.relate(*twice) == twice[:2]
 
 
-async def test_a_whitelist_holds_for_what_is_new_only(agent: Agent) -> None:
+async def test_a_whitelist_applies_to_new_nodes_only(agent: Agent) -> None:
     agent = replace(agent, graph="people")
     async with agent.db.transaction(agent.caller) as tx:
         await graphs.create_graph(tx, NewGraph("people", kind_whitelist=("person",)))
@@ -268,7 +270,7 @@ async def test_a_whitelist_holds_for_what_is_new_only(agent: Agent) -> None:
     assert (await agent.head()).revision == 3
 
 
-async def test_a_graph_is_made_by_its_first_write_and_reads_as_empty_until_then(agent: Agent) -> None:
+async def test_the_first_write_creates_a_graph_which_reads_as_empty_before(agent: Agent) -> None:
     agent = replace(agent, graph="notes")
     assert names(await agent.read()) == await agent.found("x") == await agent.recalled("x") == []
     with pytest.raises(NotFound):
@@ -281,12 +283,12 @@ async def test_a_graph_is_made_by_its_first_write_and_reads_as_empty_until_then(
 
 
 @pytest.mark.parametrize("name", ["a b", "ä", "a/b", "x" * 129, "a\n", "'; DROP TABLE nodes; --"])
-async def test_a_graph_has_a_plain_name(agent: Agent, name: str) -> None:
+async def test_an_invalid_graph_name_is_refused(agent: Agent, name: str) -> None:
     with pytest.raises(InvalidInput, match="A graph's name has 1 to 128"):
         await replace(agent, graph=name).create("Ada")
 
 
-async def test_an_allow_list_reaches_its_graphs_only(agent: Agent) -> None:
+async def test_an_allow_list_limits_a_caller_to_its_graphs(agent: Agent) -> None:
     await replace(agent, graph="open").create("Ada")
     await replace(agent, graph="closed").create("Babbage")
     async with agent.db.transaction(agent.caller) as tx:
@@ -322,7 +324,7 @@ async def test_a_graph_too_large_for_one_reply_is_read_in_pages(agent: Agent) ->
     assert await page(3, offset=6) == (["entity 6"], 1, None)
 
 
-async def test_relations_past_the_bound_are_told_of_rather_than_left_out(agent: Agent) -> None:
+async def test_too_many_relations_are_an_error_and_not_cut_off(agent: Agent) -> None:
     await agent.create("hub")
     for start in range(0, relations.MAX_RELATIONS, 2_000):
         await agent.relate(*(("hub", "knows", f"friend {n}") for n in range(start, start + 2_000)))

@@ -1,4 +1,4 @@
-"""Parents and children: random moves against a small model, cycles, bounds, and two movers at once."""
+"""Parents and children: random moves compared with a small model, cycles, limits, and concurrent moves."""
 
 import asyncio
 import itertools
@@ -43,7 +43,7 @@ async def agent(db: Database, caller: Caller) -> AsyncIterator[Agent]:
 
 @pytest.fixture(scope="module")
 async def moving(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]:
-    """An agent whose graphs the examples share out among themselves."""
+    """An agent whose graphs are shared out among the examples."""
     async with at_work(db, operator_caller(await new_tenant())) as agent:
         yield agent
 
@@ -55,7 +55,7 @@ async def move(agent: Agent, name: str, parent: str | None) -> None:
 
 
 class HierarchyReader:
-    """What the hierarchy tells of a name."""
+    """Names that the hierarchy returns for a name."""
 
     def __init__(self, tx: Transaction, graph: str | None) -> None:
         self.tx, self.graph = tx, graph
@@ -90,7 +90,7 @@ Moves = list[tuple[str, str | None]]
 
 @examples(30)
 @given(moves=st.lists(st.tuples(st.sampled_from(NAMES), st.one_of(st.none(), st.sampled_from(NAMES))), max_size=16))
-async def test_any_moves_leave_the_tree_that_the_model_says(moving: Agent, moves: Moves) -> None:
+async def test_any_moves_leave_the_tree_of_the_model(moving: Agent, moves: Moves) -> None:
     agent = replace(moving, graph=f"tree-{next(_graphs)}")
     await agent.create(*NAMES)
     parents: dict[str, str] = {}
@@ -103,12 +103,12 @@ async def test_any_moves_leave_the_tree_that_the_model_says(moving: Agent, moves
         parents = {child: above for child, above in parents.items() if child != name}
         parents |= {} if parent is None else {name: parent}
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        told = HierarchyReader(tx, agent.graph)
-        assert await told.roots() == [name for name in NAMES if name not in parents]
+        reader = HierarchyReader(tx, agent.graph)
+        assert await reader.roots() == [name for name in NAMES if name not in parents]
         for name in NAMES:
-            assert await told.above(name) == _line(parents, name)
-            assert await told.children(name) == [child for child in NAMES if parents.get(child) == name]
-            assert await told.below(name) == _below(parents, name)
+            assert await reader.above(name) == _line(parents, name)
+            assert await reader.children(name) == [child for child in NAMES if parents.get(child) == name]
+            assert await reader.below(name) == _below(parents, name)
     await assert_laws(agent)
 
 
@@ -125,7 +125,7 @@ def _below(parents: dict[str, str], name: str) -> list[str]:
     return [found for child in children for found in (child, *_below(parents, child))]
 
 
-async def test_two_movers_close_no_cycle_between_them(agent: Agent) -> None:
+async def test_concurrent_moves_create_no_cycle(agent: Agent) -> None:
     await agent.create(*NAMES)
     moves = [(name, parent) for name in NAMES for parent in NAMES if name != parent]
 
@@ -140,13 +140,15 @@ async def test_two_movers_close_no_cycle_between_them(agent: Agent) -> None:
     assert any(done)
     assert not all(done)
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        told = HierarchyReader(tx, None)
+        reader = HierarchyReader(tx, None)
         for name in NAMES:
-            assert name not in await told.above(name)
-        assert sorted([*await told.roots(), *[n for r in await told.roots() for n in await told.below(r)]]) == NAMES
+            assert name not in await reader.above(name)
+        assert (
+            sorted([*await reader.roots(), *[n for r in await reader.roots() for n in await reader.below(r)]]) == NAMES
+        )
 
 
-async def test_who_has_expired_or_gone_parts_the_tree_for_all_who_look(agent: Agent) -> None:
+async def test_an_expired_or_deleted_parent_separates_its_subtree(agent: Agent) -> None:
     await agent.create("top", "gone", "middle", "bottom", "left")
     for name, parent in (("middle", "top"), ("bottom", "middle"), ("gone", "top"), ("left", "gone")):
         await move(agent, name, parent)
@@ -157,9 +159,9 @@ async def test_who_has_expired_or_gone_parts_the_tree_for_all_who_look(agent: Ag
         fields = NodeFields(name="middle", kind="thing", parent_id=(await agent.open("top")).entities[0].id)
         await lineages.put_node(tx, revision, Draft(replace(fields, expires_at=past), head.id))
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        told = HierarchyReader(tx, None)
-        assert await told.roots() == ["top", "bottom", "left"]
-        assert await told.below("top") == await told.above("bottom") == await told.above("left") == []
+        reader = HierarchyReader(tx, None)
+        assert await reader.roots() == ["top", "bottom", "left"]
+        assert await reader.below("top") == await reader.above("bottom") == await reader.above("left") == []
         assert await hierarchy.get_parent(await graphs.view(tx, None), "bottom") is None
     assert [(e.name, e.parent) for e in (await agent.open("bottom", "left")).entities] == [
         ("bottom", None),
@@ -167,8 +169,8 @@ async def test_who_has_expired_or_gone_parts_the_tree_for_all_who_look(agent: Ag
     ]
 
 
-async def test_a_cycle_is_seen_however_long(agent: Agent) -> None:
-    """Longer than what any walk shows."""
+async def test_a_cycle_of_any_length_is_detected(agent: Agent) -> None:
+    """Even one that is longer than a walk may be."""
     line = [f"level {n}" for n in range(1_200)]
     await agent.create(*line)
     async with agent.writing() as (tx, revision):
@@ -183,7 +185,7 @@ async def test_a_cycle_is_seen_however_long(agent: Agent) -> None:
         assert ([e.name for e in above.entities], above.next_offset) == (line[-2:198:-1], 1_000)
 
 
-async def test_pages_of_a_subtree_join(agent: Agent) -> None:
+async def test_pages_of_a_subtree_are_complete(agent: Agent) -> None:
     await agent.create("top", *NAMES)
     for parent, name in pairwise(["top", *NAMES]):
         await move(agent, name, parent)
@@ -198,7 +200,7 @@ async def test_pages_of_a_subtree_join(agent: Agent) -> None:
     assert seen == ["top", *NAMES]
 
 
-async def test_a_walk_is_one_statement_whatever_its_depth(agent: Agent) -> None:
+async def test_a_walk_is_one_statement_at_any_depth(agent: Agent) -> None:
     await agent.create(*NAMES)
     for parent, name in pairwise(NAMES):
         await move(agent, name, parent)
@@ -212,8 +214,9 @@ async def test_a_walk_is_one_statement_whatever_its_depth(agent: Agent) -> None:
     assert sent[NAMES[0]] == sent[NAMES[4]]
 
 
-async def test_who_says_much_is_asked_for_what_stands_around_it_now_and_then(agent: Agent) -> None:
-    """What the entity itself says counts only where it is answered, as in its subtree."""
+async def test_an_entitys_own_size_counts_only_in_answers_that_contain_it(agent: Agent) -> None:
+    """Its observations count in an answer with its subtree, and not in one about its parent or children, now or in the
+    past."""
     await agent.create("top", "leaf", NewEntity("wordy", "thing", ("x" * 500,)))
     for name, parent in (("wordy", "top"), ("leaf", "wordy")):
         await move(agent, name, parent)
@@ -236,7 +239,7 @@ async def test_who_says_much_is_asked_for_what_stands_around_it_now_and_then(age
                     await hierarchy.get_children(view, name, page)
 
 
-async def test_a_parent_is_an_entity_of_the_graph(agent: Agent) -> None:
+async def test_a_parent_must_be_an_entity_of_the_same_graph(agent: Agent) -> None:
     await agent.create("Ada")
     await agent.relate(("Ada", "placeholder", "knows"))
     await replace(agent, graph="elsewhere").create("Babbage")

@@ -1,4 +1,4 @@
-"""Placeholders, counters and history: what holds after every write, whatever was written before."""
+"""Placeholders, counters and history: invariants that hold after every write."""
 
 import itertools
 from collections.abc import AsyncIterator, Sequence
@@ -27,7 +27,7 @@ from tests.support.memories import Agent, Triple, at_work, names, triples
 EDGE = ("Ada", "Babbage", "knows")
 
 
-async def test_a_relation_may_name_what_is_not_there_yet(agent: Agent) -> None:
+async def test_a_relation_may_name_an_entity_that_does_not_exist_yet(agent: Agent) -> None:
     await agent.create("Ada")
     assert await agent.relate(EDGE) == [EDGE]
     graph = await agent.read()
@@ -36,7 +36,7 @@ async def test_a_relation_may_name_what_is_not_there_yet(agent: Agent) -> None:
     assert (head.entities, head.placeholders, head.relations) == (1, 1, 1)
 
 
-async def test_a_placeholder_is_listed_and_found_nowhere(agent: Agent) -> None:
+async def test_a_placeholder_is_neither_listed_nor_found(agent: Agent) -> None:
     await agent.relate(EDGE)
     await agent.embed()
     assert names(await agent.read()) == []
@@ -74,7 +74,7 @@ async def test_a_placeholder_vanishes_with_its_last_relation(agent: Agent, name:
     assert (await agent.head()).placeholders == 0
 
 
-async def test_a_placeholder_vanishes_with_the_entity_that_named_it(agent: Agent) -> None:
+async def test_a_placeholder_vanishes_when_the_entity_that_named_it_is_deleted(agent: Agent) -> None:
     await agent.create("Ada")
     await agent.relate(EDGE, ("Ada", "Ada", "trusts"))
     await agent.delete("Ada")
@@ -82,7 +82,7 @@ async def test_a_placeholder_vanishes_with_the_entity_that_named_it(agent: Agent
     assert (head.entities, head.placeholders, head.relations) == (0, 0, 0)
 
 
-async def test_deleting_a_name_that_is_only_a_placeholder_removes_its_relations(agent: Agent) -> None:
+async def test_deleting_a_placeholder_by_name_removes_its_relations(agent: Agent) -> None:
     await agent.create("Ada", "Grace")
     await agent.relate(EDGE, ("Grace", "Babbage", "read"), ("Ada", "Grace", "inspired"))
     await agent.delete("Babbage")
@@ -90,7 +90,7 @@ async def test_deleting_a_name_that_is_only_a_placeholder_removes_its_relations(
     assert (await agent.head()).placeholders == 0
 
 
-async def test_a_deleted_name_made_anew_is_another_lineage(agent: Agent) -> None:
+async def test_a_recreated_name_is_a_new_lineage(agent: Agent) -> None:
     await agent.create(NewEntity("Ada", "person", ("writes programs",)))
     first = (await agent.open("Ada")).entities[0]
     await agent.delete("Ada")
@@ -100,13 +100,14 @@ async def test_a_deleted_name_made_anew_is_another_lineage(agent: Agent) -> None
     assert (second.kind, second.observations) == ("thing", ())
 
 
-# The law: whatever the operations, Recollect reads as the official memory server would, its counters are exact, every
-# change that did something has one revision, and every lineage's history is whole.
+# After any operations, Recollect returns what the official memory server would, its counters are exact, every
+# change that had an effect has one revision, and the history of every lineage is complete.
 
 
 @dataclass
 class OfficialServer:
-    """The official memory server's semantics (src/memory/index.ts), with names and relations once in a batch too.
+    """The semantics of the official memory server (src/memory/index.ts), where a batch also names an entity or relation
+    only once.
 
     Facts and threads are Recollect's own: an observation is (content, thread), a fact (text, thread).
     """
@@ -185,7 +186,7 @@ _graphs = itertools.count(1)
 
 @pytest.fixture(scope="module")
 async def replaying(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]:
-    """An agent whose graphs the examples share out among themselves."""
+    """An agent whose graphs are shared out among the examples."""
     async with at_work(db, operator_caller(await new_tenant())) as agent:
         yield agent
 
@@ -200,7 +201,7 @@ async def replaying(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]
         ("unobserve", ([("Ada", "likes tea"), ("Babbage", "likes tea")],)),
     ]
 )
-async def test_any_operations_leave_the_graph_as_the_official_server_would(
+async def test_any_operations_leave_the_graph_that_the_official_server_would(
     replaying: Agent, operations: list[tuple[str, tuple[Any, ...]]]
 ) -> None:
     agent, official, revision = replace(replaying, graph=f"replay-{next(_graphs)}"), OfficialServer(), 0
@@ -208,15 +209,15 @@ async def test_any_operations_leave_the_graph_as_the_official_server_would(
         await graphs.create_graph(tx, NewGraph(agent.graph or ""))
     for operation, arguments in operations:
         before = deepcopy(official)
-        refused = _applied(official, operation, arguments)
-        assert await _asked(agent, operation, arguments) == refused
+        refused = _refused_by_official_server(official, operation, arguments)
+        assert await _refused_by_recollect(agent, operation, arguments) == refused
         revision += official != before
         if not refused:
             await _assert_reads_alike(agent, official, revision)
     await assert_laws(agent)
 
 
-def _applied(official: OfficialServer, operation: str, arguments: tuple[Any, ...]) -> bool:
+def _refused_by_official_server(official: OfficialServer, operation: str, arguments: tuple[Any, ...]) -> bool:
     """Whether the official server refuses the operation."""
     try:
         getattr(official, operation)(*arguments)
@@ -225,8 +226,8 @@ def _applied(official: OfficialServer, operation: str, arguments: tuple[Any, ...
     return False
 
 
-async def _asked(agent: Agent, operation: str, arguments: tuple[Any, ...]) -> bool:
-    """Whether Recollect does."""
+async def _refused_by_recollect(agent: Agent, operation: str, arguments: tuple[Any, ...]) -> bool:
+    """Whether Recollect refuses it."""
     match operation, arguments:
         case "observe", (name, contents):
             arguments = (name, *contents)
@@ -253,10 +254,10 @@ async def _assert_reads_alike(agent: Agent, official: OfficialServer, revision: 
 
 @examples(30)
 @given(policy=st.sampled_from(["lww", "manual"]), history=HISTORIES)
-async def test_the_laws_hold_after_every_write_of_any_history(
+async def test_invariants_hold_after_every_write_of_any_history(
     replaying: Agent, policy: str, history: list[Any]
 ) -> None:
-    """Versions put, entities renamed, merged, moved, revised and forgotten: whatever the order."""
+    """Versions are put; entities are renamed, merged, moved, revised and forgotten, in any order."""
     agent = replace(replaying, graph=f"history-{next(_graphs)}")
     async with agent.db.transaction(agent.caller) as tx:
         await graphs.create_graph(tx, NewGraph(agent.graph or "", conflict_policy=policy))

@@ -1,4 +1,4 @@
-"""Lineages against a small model: versions, heads, conflicts, history, and what was the head when."""
+"""Lineages compared with a small model: versions, heads, conflicts, history, and the head at each moment."""
 
 import asyncio
 import itertools
@@ -43,13 +43,13 @@ async def agent(db: Database, caller: Caller) -> AsyncIterator[Agent]:
 
 @pytest.fixture(scope="module")
 async def replaying(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]:
-    """An agent whose graphs the examples share out among themselves."""
+    """An agent whose graphs are shared out among the examples."""
     async with at_work(db, operator_caller(await new_tenant())) as agent:
         yield agent
 
 
-async def made(agent: Agent, policy: str, **more: Any) -> Agent:
-    """A graph of that policy, and the agent in it."""
+async def in_new_graph(agent: Agent, policy: str, **more: Any) -> Agent:
+    """The agent in a new graph with that policy."""
     agent = replace(agent, graph=f"{policy}-{next(_graphs)}")
     async with agent.db.transaction(agent.caller) as tx:
         await graphs.create_graph(tx, NewGraph(agent.graph or "", conflict_policy=policy, **more))
@@ -68,12 +68,12 @@ async def put_one(agent: Agent, content: str, node_id: UUID | None = None, based
     return outcome
 
 
-async def got(agent: Agent, node_id: UUID) -> Version:
+async def get_node(agent: Agent, node_id: UUID) -> Version:
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         return await lineages.get_node(await graphs.view(tx, agent.graph or "default"), node_id)
 
 
-# The model: a lineage is its versions; each stands until a later one that was not written beside it.
+# In the model, a lineage is its versions; a version stays a head until a later one that does not conflict with it.
 
 
 NOT_YET = datetime.min.replace(tzinfo=UTC)
@@ -92,7 +92,7 @@ class Lineage:
     deleted: bool = False
 
     def put(self, policy: str, content: str, based_on: int | None) -> bool:
-        """Whether the new version stands beside others; raises where it was refused."""
+        """Whether the new version stands beside others. Raises an error if it is refused."""
         if self.deleted:
             raise NotFound("deleted")
         newest = len(self.versions)
@@ -104,7 +104,7 @@ class Lineage:
         return beside
 
     def says(self, content: str, *, beside: bool) -> bool:
-        """Whether a put need not be written: it settles nothing, and a head says so already."""
+        """Whether a put need not be written, because it resolves no conflict and a head has that content already."""
         heads = [version for version in self.versions if not version.ended_by]
         return (beside or len(heads) == 1) and content in [head.content for head in heads]
 
@@ -137,10 +137,10 @@ STEPS = st.one_of(
 
 @examples(25)
 @given(policy=st.sampled_from(["lww", "manual"]), steps=st.lists(STEPS, min_size=3, max_size=14))
-async def test_lineages_are_as_the_model_says(
+async def test_lineages_match_the_model(
     replaying: Agent, policy: str, steps: list[tuple[str, int | None, int | None]]
 ) -> None:
-    agent = await made(replaying, policy)
+    agent = await in_new_graph(replaying, policy)
     model = {(await put_one(agent, "first")).node_id: Lineage([Written("first")])}
     await _note_time(agent, model)
     for nth, (verb, place, based_on) in enumerate(steps):
@@ -233,17 +233,17 @@ async def _assert_as_modelled(agent: Agent, node_id: UUID, lineage: Lineage) -> 
         assert await lineages.get_nodes(GraphView(tx, graph), [node_id]) == current
 
 
-async def test_two_writers_of_what_both_had_read_lose_nothing(agent: Agent) -> None:
+async def test_concurrent_writers_of_one_version_lose_nothing(agent: Agent) -> None:
     for policy in ("lww", "manual"):
-        here = await made(agent, policy)
+        here = await in_new_graph(agent, policy)
         node_id = (await put_one(here, "read by all")).node_id
         puts = await asyncio.gather(*(put_one(here, f"from {n}", node_id, 1) for n in range(10)))
         assert sorted(p.version for p in puts) == list(range(2, 12))
         assert sum(p.conflict for p in puts) == (9 if policy == "manual" else 0)
-        head = await got(here, node_id)
+        head = await get_node(here, node_id)
         assert len(head.conflicts) == (9 if policy == "manual" else 0)
         await put_one(here, "settled", node_id, head.version)
-        assert (await got(here, node_id)).conflicts == ()
+        assert (await get_node(here, node_id)).conflicts == ()
         async with here.db.transaction(here.caller, read_only=True) as tx:
             graph = await graphs.get_graph(tx, here.graph or "")
             contents = {version.content for version in await lineages.history(tx, graph, node_id)}
@@ -251,7 +251,7 @@ async def test_two_writers_of_what_both_had_read_lose_nothing(agent: Agent) -> N
         await assert_laws(here)
 
 
-async def test_a_batch_is_best_effort_in_one_revision(agent: Agent) -> None:
+async def test_a_batch_with_failed_items_is_one_revision(agent: Agent) -> None:
     first = (await put_one(agent, "first")).node_id
     outcomes = await put(
         agent,
@@ -288,7 +288,7 @@ async def test_a_placeholder_becomes_the_node_that_is_put_under_its_name(agent: 
         assert [v.version for v in await lineages.history(tx, graph, outcome.node_id)] == [2]
 
 
-async def test_a_node_is_not_renamed_to_what_others_have_relations_to(agent: Agent) -> None:
+async def test_a_node_cannot_take_the_name_of_a_placeholder(agent: Agent) -> None:
     await agent.relate(("Ada", "Babbage", "knows"))
     node_id = (await put_one(agent, "designed an engine")).node_id
     (outcome,) = await put(agent, Draft(NodeFields(name="Babbage"), node_id))
@@ -309,8 +309,8 @@ async def test_a_placeholder_has_no_history(agent: Agent, owner: asyncpg.Connect
                 await reading
 
 
-async def test_a_name_is_free_once_its_node_has_expired(agent: Agent) -> None:
-    """Whoever writes it next: what was expired is seen by nobody, and stays in history."""
+async def test_the_name_of_an_expired_node_is_free(agent: Agent) -> None:
+    """For any kind of write. The expired node is found by nobody, and stays in history."""
     past = datetime.now(UTC) - timedelta(hours=1)
     ended = []
     for name in ("created", "put", "related", "renamed"):
@@ -330,20 +330,22 @@ async def test_a_name_is_free_once_its_node_has_expired(agent: Agent) -> None:
             await put_one(agent, "from the dead", node_id)
 
 
-async def test_a_whitelist_binds_what_is_put(agent: Agent) -> None:
-    here = await made(agent, "lww", kind_whitelist=("person",))
+async def test_a_whitelist_applies_to_put_nodes(agent: Agent) -> None:
+    here = await in_new_graph(agent, "lww", kind_whitelist=("person",))
     for fields in (NodeFields(content="no kind"), NodeFields(name="Tom", kind="cat")):
         (outcome,) = await put(here, Draft(fields))
         assert isinstance(outcome, InvalidInput)
     assert (await here.head()).revision == 0
 
 
-async def test_nobody_writes_or_reads_another_graphs_or_tenants_lineage(agent: Agent, new_tenant: NewTenant) -> None:
+async def test_a_lineage_of_another_graph_or_tenant_cannot_be_read_or_written(
+    agent: Agent, new_tenant: NewTenant
+) -> None:
     node_id = (await put_one(agent, "mine")).node_id
-    version_id = (await got(agent, node_id)).id
-    elsewhere = await made(agent, "lww")
+    version_id = (await get_node(agent, node_id)).id
+    elsewhere = await in_new_graph(agent, "lww")
     async with at_work(agent.db, operator_caller(await new_tenant())) as stranger:
-        for other in (elsewhere, await made(stranger, "lww")):
+        for other in (elsewhere, await in_new_graph(stranger, "lww")):
             with pytest.raises(NotFound):
                 await put_one(other, "yours", node_id)
             async with other.db.transaction(other.caller, read_only=True) as tx:
@@ -360,13 +362,13 @@ async def test_nobody_writes_or_reads_another_graphs_or_tenants_lineage(agent: A
 
 
 @pytest.mark.parametrize("policy", ["lww", "manual"])
-async def test_what_one_call_puts_twice_has_two_versions_in_order(agent: Agent, policy: str) -> None:
-    agent = await made(agent, policy)
+async def test_two_puts_of_one_node_in_one_call_make_two_versions_in_order(agent: Agent, policy: str) -> None:
+    agent = await in_new_graph(agent, policy)
     node_id = (await put_one(agent, "one")).node_id
     drafts = [Draft(NodeFields(content=said), node_id, based_on) for said, based_on in (("two", 1), ("three", 1))]
     second, third = await put(agent, *drafts)
     assert second == PutOutcome(node_id, 2, created=False, conflict=False)
     assert third == PutOutcome(node_id, 3, created=False, conflict=policy == "manual")
-    node = await got(agent, node_id)
+    node = await get_node(agent, node_id)
     assert (node.version, node.content, len(node.conflicts)) == (3, "three", int(policy == "manual"))
     await assert_laws(agent)

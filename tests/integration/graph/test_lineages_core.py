@@ -1,4 +1,4 @@
-"""Lineages, subgraphs and whole graphs below the transports: writers side by side, batches, what deletion leaves."""
+"""Lineages, subgraphs and whole graphs, without a transport: concurrent writers, batches, and deletion."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -39,7 +39,7 @@ TABLES = ("nodes", "node_versions", "aliases", "observations", "relations", "pas
 async def put(
     agent: Agent, content: str, node_id: UUID | None = None, *, based_on: int | None = None, kind: str = "note"
 ) -> PutOutcome:
-    """Write one version, as a call of its own."""
+    """Write one version, in a call of its own."""
     async with agent.writing() as (tx, revision):
         fields = NodeFields(kind=kind, content=content)
         return await lineages.put_node(tx, revision, Draft(fields, node_id, based_on, content_only=True))
@@ -51,7 +51,7 @@ async def history(agent: Agent, node_id: UUID) -> list[Version]:
 
 
 async def make(agent: Agent, new: NewGraph) -> Agent:
-    """The same agent on a graph of its own."""
+    """The same agent in a new graph."""
     async with agent.db.transaction(agent.caller) as tx:
         await graphs.create_graph(tx, new)
     return replace(agent, graph=new.name)
@@ -68,25 +68,25 @@ async def delete(agent: Agent, name: str) -> bool:
 
 
 async def contents(owner: asyncpg.Connection, graph_id: UUID) -> dict[str, int]:
-    """Rows of a graph, by table."""
+    """The number of rows of a graph in each table."""
     count = "SELECT count(*) FROM {} WHERE graph_id = $1"
     return {table: await owner.fetchval(count.format(table), graph_id) for table in (*TABLES, "graph_heads")}
 
 
 async def compressed(tx: Transaction, graph: str) -> None:
-    """As compress_graph does it."""
+    """Merge duplicates as compress_graph does."""
     searched = await duplicates.open_search(await graphs.view(tx, graph), threshold=0.5)
     await duplicates.merge_found(tx, searched, "test", finish(searched.groups()))
 
 
-async def waits(owner: asyncpg.Connection) -> bool:
+async def is_somebody_waiting(owner: asyncpg.Connection) -> bool:
     """Whether somebody waits for a lock."""
     waiting: bool = await owner.fetchval("SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted)")
     return waiting
 
 
 class TestWritersOfOneLineage:
-    async def test_under_lww_every_put_is_in_its_history(self, agent: Agent) -> None:
+    async def test_lww_keeps_every_concurrent_put_in_history(self, agent: Agent) -> None:
         node = (await put(agent, "first")).node_id
         based_on = [1 if n % 2 else None for n in range(WRITERS)]
         puts = await asyncio.gather(*(put(agent, f"of {n}", node, based_on=b) for n, b in enumerate(based_on)))
@@ -98,7 +98,7 @@ class TestWritersOfOneLineage:
         assert [version.is_current for version in versions] == [True] + [False] * WRITERS
         assert [version.superseded_by for version in versions[1:]] == [version.id for version in versions[:-1]]
 
-    async def test_under_manual_every_concurrent_put_is_a_head(self, agent: Agent) -> None:
+    async def test_manual_makes_every_concurrent_put_a_head(self, agent: Agent) -> None:
         agent = await make(agent, NewGraph("shared", "manual"))
         node = (await put(agent, "first")).node_id
         puts = await asyncio.gather(*(put(agent, f"of {n}", node, based_on=1) for n in range(WRITERS)))
@@ -114,7 +114,7 @@ class TestWritersOfOneLineage:
 
 
 class TestConfiguration:
-    async def test_it_is_one_revision_and_none_where_nothing_changes(
+    async def test_a_change_is_one_revision_and_no_change_is_none(
         self, agent: Agent, owner: asyncpg.Connection
     ) -> None:
         await agent.create("Ada")
@@ -130,13 +130,13 @@ class TestConfiguration:
         assert await configure(agent, GraphPatch(kind_whitelist=("note",))) == graph
         assert (await agent.head()).revision == after.revision
 
-    async def test_a_name_that_none_can_have_is_refused(self, agent: Agent) -> None:
+    async def test_an_invalid_name_is_refused(self, agent: Agent) -> None:
         await agent.create("Ada")
         with pytest.raises(InvalidInput):
             await configure(agent, GraphPatch(name="papers\n"))
 
     @pytest.mark.parametrize("renamed", [False, True])
-    async def test_a_name_that_another_takes_at_the_same_moment_is_taken(
+    async def test_a_name_that_is_being_taken_concurrently_is_refused(
         self, agent: Agent, owner: asyncpg.Connection, renamed: bool
     ) -> None:
         await agent.create("Ada")
@@ -147,35 +147,37 @@ class TestConfiguration:
             else:
                 await graphs.create_graph(tx, NewGraph("papers"))
             waiting = asyncio.create_task(configure(notes, GraphPatch(name="papers")))
-            await eventually(lambda: waits(owner))
+            await eventually(lambda: is_somebody_waiting(owner))
         with pytest.raises(Conflict) as refused:
             await waiting
         assert refused.value.code is ErrorCode.GRAPH_EXISTS
 
-    async def test_a_writer_that_waits_for_it_is_bound_by_it(self, agent: Agent, owner: asyncpg.Connection) -> None:
-        """Not by what the graph allowed when the writer came."""
+    async def test_a_waiting_writer_is_bound_by_the_new_whitelist(
+        self, agent: Agent, owner: asyncpg.Connection
+    ) -> None:
+        """And not by the whitelist at the time at which the writer started."""
         await agent.create("Ada")
         async with agent.db.transaction(agent.caller) as tx:
             await graphs.configure_graph(tx, "default", GraphPatch(kind_whitelist=("idea",)), "test")
             waiting = asyncio.create_task(put(agent, "x", kind="note"))
-            await eventually(lambda: waits(owner))
+            await eventually(lambda: is_somebody_waiting(owner))
         with pytest.raises(InvalidInput) as refused:
             await waiting
         assert refused.value.code is ErrorCode.KIND_NOT_ALLOWED
         assert (await put(agent, "x", kind="idea")).created
 
-    async def test_a_confined_writer_that_waits_goes_on(self, agent: Agent, owner: asyncpg.Connection) -> None:
+    async def test_a_waiting_writer_with_an_allow_list_can_write(self, agent: Agent, owner: asyncpg.Connection) -> None:
         await agent.create("Ada")
         async with agent.db.transaction(agent.caller) as tx:
             graph = await graphs.configure_graph(tx, "default", GraphPatch(conflict_policy="manual"), "test")
             confined = replace(agent, caller=replace(agent.caller, graphs=frozenset([graph.id])))
             waiting = asyncio.create_task(put(confined, "x"))
-            await eventually(lambda: waits(owner))
+            await eventually(lambda: is_somebody_waiting(owner))
         assert (await waiting).created
         with pytest.raises(Forbidden):
             await configure(confined, GraphPatch(conflict_policy="lww"))
 
-    async def test_a_name_is_changed_and_none_taken(self, agent: Agent) -> None:
+    async def test_a_graph_is_renamed_to_a_free_name_only(self, agent: Agent) -> None:
         notes = await make(agent, NewGraph("notes"))
         await notes.create("Ada")
         renamed = await configure(agent, GraphPatch(name="papers"), "notes")
@@ -192,7 +194,7 @@ class TestConfiguration:
 class TestDeletingAGraph:
     @pytest.fixture
     async def notes(self, agent: Agent) -> Agent:
-        """A graph with a row in every table, live and removed, and an edge from another graph."""
+        """A graph with a row in every table, both live and removed, and an edge from another graph."""
         notes = await make(agent, NewGraph("notes"))
         await notes.create(NewEntity("Ada", "person", ("writes programs", "likes tea")), "Grace", "Linus")
         await notes.relate(("Ada", "Grace", "knows"), ("Ada", "nobody yet", "awaits"))
@@ -203,7 +205,7 @@ class TestDeletingAGraph:
         return notes
 
     @pytest.mark.parametrize("at_once", [1, 2, 5_000])
-    async def test_nothing_of_it_is_left_and_nothing_else_goes(
+    async def test_all_rows_of_a_graph_are_deleted_and_no_others(
         self, agent: Agent, notes: Agent, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, at_once: int
     ) -> None:
         monkeypatch.setattr(graphs, "DELETED_AT_ONCE", at_once)
@@ -226,13 +228,13 @@ class TestDeletingAGraph:
         await notes.create("Ada")
         assert (await notes.head()).revision == 1
 
-    async def test_a_writer_that_waits_for_it_writes_a_new_graph(
+    async def test_a_waiting_writer_creates_a_new_graph(
         self, agent: Agent, notes: Agent, owner: asyncpg.Connection
     ) -> None:
         async with agent.db.transaction(agent.caller) as tx:
             assert await graphs.delete_graph(tx, "notes", "test")
             waiting = asyncio.create_task(notes.create("new"))
-            await eventually(lambda: waits(owner))
+            await eventually(lambda: is_somebody_waiting(owner))
         assert await waiting == ["new"]
         assert (names(await notes.read()), (await notes.head()).revision) == (["new"], 1)
 
@@ -246,7 +248,7 @@ class TestDeletingAGraph:
         ],
         ids=["compress", "archive", "undo"],
     )
-    async def test_what_curates_it_makes_no_other_in_its_place(
+    async def test_waiting_curation_creates_no_new_graph_of_that_name(
         self,
         agent: Agent,
         notes: Agent,
@@ -265,22 +267,22 @@ class TestDeletingAGraph:
             else:
                 await graphs.configure_graph(tx, "notes", GraphPatch(name="papers"), "test")
             waiting = asyncio.create_task(curate())
-            await eventually(lambda: waits(owner))
+            await eventually(lambda: is_somebody_waiting(owner))
         with pytest.raises(Unavailable):
             await waiting
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             assert "notes" not in [graph.name for graph in await graphs.list_graphs(tx)]
 
-    async def test_it_waits_for_a_writer(self, agent: Agent, notes: Agent, owner: asyncpg.Connection) -> None:
+    async def test_deletion_waits_for_a_writer(self, agent: Agent, notes: Agent, owner: asyncpg.Connection) -> None:
         async with notes.writing() as (tx, revision):
             waiting = asyncio.create_task(delete(agent, "notes"))
-            await eventually(lambda: waits(owner))
+            await eventually(lambda: is_somebody_waiting(owner))
             await lineages.put_node(tx, revision, Draft(NodeFields(kind="note", content="x")))
             graph_id = revision.graph.id
         assert await waiting
         assert set((await contents(owner, graph_id)).values()) == {0}
 
-    async def test_not_while_it_is_the_default_of_a_key_that_holds(
+    async def test_the_default_graph_of_a_valid_key_cannot_be_deleted(
         self, agent: Agent, notes: Agent, issue: NewApiKey
     ) -> None:
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
@@ -297,7 +299,7 @@ class TestDeletingAGraph:
             (kept,) = [one for one in await identity.list_keys(tx) if one.id == key.key.id]
         assert kept.default_graph_id is None
 
-    async def test_nobody_deletes_a_change_by_itself(self, agent: Agent, notes: Agent) -> None:
+    async def test_changes_cannot_be_deleted_on_their_own(self, agent: Agent, notes: Agent) -> None:
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
             async with agent.db.transaction(agent.caller) as tx:
                 await tx.execute(Query.compile("DELETE FROM changes"))
@@ -307,14 +309,14 @@ class TestSubgraphs:
     async def put(
         self, agent: Agent, nodes: Sequence[NodeSpec], edges: Sequence[EdgeSpec]
     ) -> tuple[WrittenSubgraph, int]:
-        """Write a subgraph; what became of it, and how many statements that took."""
+        """Write a subgraph; return the result, and how many statements that took."""
         sent: list[str] = []
         async with agent.db.transaction(agent.caller) as tx:
             with tx._connection.query_logger(lambda record: sent.append(record.query)):
                 async with graphs.write_graph(tx, agent.graph, "test") as revision:
                     return await writing.put_subgraph(tx, revision, nodes, edges), len(sent)
 
-    async def test_the_largest_sends_no_more_statements_than_a_small_one(
+    async def test_a_large_subgraph_sends_no_more_statements_than_a_small_one(
         self, agent: Agent, settings: Settings
     ) -> None:
         one_connection = settings.model_copy(update={"database_pool_size": 1})
@@ -336,7 +338,7 @@ class TestSubgraphs:
                 assert all(isinstance(one, EdgeUpsert) for one in written.edges)
         assert sent["large"] == sent["small"] <= 20
 
-    async def test_where_nothing_can_be_written_there_is_no_revision(self, agent: Agent) -> None:
+    async def test_a_subgraph_of_which_nothing_can_be_written_makes_no_revision(self, agent: Agent) -> None:
         await agent.create("Ada")
         lost = Draft(NodeFields(kind="note", content="x"), uuid4(), content_only=True)
         nowhere = EdgeSpec(Target(uuid4()), Target(uuid4()), "cites")
@@ -344,7 +346,9 @@ class TestSubgraphs:
         assert all(isinstance(one, RecollectError) for one in (*written.nodes, *written.edges))
         assert (await agent.head()).revision == 1
 
-    async def test_placeholders_and_the_expired_are_no_ends(self, agent: Agent, owner: asyncpg.Connection) -> None:
+    async def test_placeholders_and_expired_nodes_cannot_be_ends_of_an_edge(
+        self, agent: Agent, owner: asyncpg.Connection
+    ) -> None:
         await agent.create("Ada", "Old")
         await agent.relate(("Ada", "nobody yet", "awaits"))
         find = "SELECT id FROM nodes WHERE tenant_id = $1 AND name = $2"

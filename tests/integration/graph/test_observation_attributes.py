@@ -1,4 +1,4 @@
-"""What a statement says of itself is its own: kept, filtered by, versioned, carried along, undone and erased."""
+"""Attributes of an observation: stored, filtered by, versioned, moved along, undone and erased."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -45,8 +45,8 @@ async def agent(db: Database, caller: Caller) -> AsyncIterator[Agent]:
         await assert_laws(agent, whole=False)
 
 
-async def said(agent: Agent, *ids: UUID) -> list[Observation]:
-    """Live statements by id, in the order asked for."""
+async def observations_of(agent: Agent, *ids: UUID) -> list[Observation]:
+    """Live observations by id, in the given order."""
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         found = await observations.observations_by_id(tx, await _graph(agent, tx), ids)
     return [found[i] for i in ids]
@@ -62,8 +62,8 @@ async def forget(agent: Agent, *ids: UUID, reason: str | None = None, delete: bo
         return await revising.forget(tx, revision, [Target(id=i) for i in ids], reason=reason, delete=delete)
 
 
-async def kept(agent: Agent) -> list[tuple[str, str, str | None]]:
-    """All that is said of Ada, outdated or not: text, status and reason, oldest first."""
+async def all_observations(agent: Agent) -> list[tuple[str, str, str | None]]:
+    """All observations of Ada, outdated ones included: text, status and reason, oldest first."""
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         [ada] = (await agent.open("Ada")).entities
         return [(o.content, o.status, o.reason) for o in await observations.list_observations(tx, [ada.id])]
@@ -74,8 +74,8 @@ async def undo(agent: Agent, since: int, until: int | None = None) -> UndoPlan:
         return await undoing.undo_changes(tx, None, "undo_changes", ChangeRange(since, until), dry_run=False)
 
 
-async def then(agent: Agent, text: str, as_of: int, **only: Any) -> list[tuple[str, tuple[str, ...], bool]]:
-    """What recall found in the past: texts, their own tags, and whether each was outdated."""
+async def recalled_at(agent: Agent, text: str, as_of: int, **only: Any) -> list[tuple[str, tuple[str, ...], bool]]:
+    """What recall returned at a past revision: texts, their own tags, and whether each was outdated."""
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         found = await recall.recall(
             await graphs.view(tx, None, str(as_of)),
@@ -98,12 +98,12 @@ async def _graph(agent: Agent, tx: Any) -> Graph:
 
 
 class TestRemember:
-    async def test_what_an_item_says_of_itself_is_the_statement_s_and_no_entity_s(self, agent: Agent) -> None:
+    async def test_attributes_belong_to_the_observation_and_not_to_its_entity(self, agent: Agent) -> None:
         await agent.create(NewEntity("Ada", "person", ("walks to work",), ("known",), 3))
         tea, coffee = await agent.remember(
             TEA, NewMemory("drinks coffee", about=("Bob",), kind="person", tags=("Secret",))
         )
-        [told] = await said(agent, tea.id)
+        [told] = await observations_of(agent, tea.id)
         assert (told.kind, told.tags, told.importance, told.source, told.metadata) == (
             *("habit", ("Secret",), 8, "diary", {"p": 1}),
         )
@@ -112,11 +112,11 @@ class TestRemember:
         assert (bob.kind, bob.tags, bob.importance) == ("person", (), None)
         assert [tea.outcome, coffee.outcome] == [RememberOutcome.NEW, RememberOutcome.NEW]
 
-    async def test_a_tag_of_one_statement_answers_no_other(self, agent: Agent) -> None:
+    async def test_a_tag_of_one_observation_does_not_match_another(self, agent: Agent) -> None:
         await agent.remember(TEA, NewMemory("drinks water", about=("Ada",)))
         assert await agent.recalled("what does Ada drink?", tags=("secret",)) == ["drinks tea"]
 
-    async def test_filters_look_at_the_statement_and_where_it_is_silent_at_its_entity(self, agent: Agent) -> None:
+    async def test_filters_use_the_observations_attributes_and_else_the_entitys(self, agent: Agent) -> None:
         await agent.create(NewEntity("Ada", "person", (), ("known",), 5))
         await agent.remember(TEA, NewMemory("drinks water", about=("Ada",)))
         question = "what does Ada drink?"
@@ -126,7 +126,7 @@ class TestRemember:
             assert await agent.recalled(question, **only) == ["drinks water"], only
         assert set(await agent.recalled(question, min_importance=5)) == {"drinks tea", "drinks water"}
 
-    async def test_what_is_told_of_a_known_memory_is_not_dropped(self, agent: Agent) -> None:
+    async def test_new_attributes_of_a_known_memory_are_stored(self, agent: Agent) -> None:
         first, rain = await agent.remember(
             NewMemory("drinks tea", about=("Ada",), source="diary"), NewMemory("it rained")
         )
@@ -139,31 +139,31 @@ class TestRemember:
             rain.id,
             RememberOutcome.UPDATED,
         )
-        [told] = await said(agent, first.id)
+        [told] = await observations_of(agent, first.id)
         assert (told.tags, told.source) == (("Secret",), "diary")
         assert told.expires_at is not None
         assert await agent.recalled("rain", min_importance=4) == ["it rained"]
         same = await agent.remember(NewMemory("drinks tea", about=("Ada",), tags=("Secret",)), NewMemory("it rained"))
         assert [one.outcome for one in same] == [RememberOutcome.KNOWN, RememberOutcome.KNOWN]
         await agent.remember(NewMemory("drinks tea", about=("Ada",), ttl_days=0))
-        assert (await said(agent, first.id))[0].expires_at is None
+        assert (await observations_of(agent, first.id))[0].expires_at is None
         assert await observed(agent) == ("drinks tea",)
 
     @pytest.mark.parametrize(("before", "after"), [(1, True), (True, 1), ({"of": [0]}, {"of": [False]})])
-    async def test_a_truth_in_place_of_a_number_is_told(self, agent: Agent, before: Any, after: Any) -> None:
+    async def test_true_and_one_are_different_values(self, agent: Agent, before: Any, after: Any) -> None:
         for about in ((), ("Ada",)):
             await agent.remember(NewMemory("the door is open", about=about, metadata={"k": before}))
             (told,) = await agent.remember(NewMemory("the door is open", about=about, metadata={"k": after}))
             (again,) = await agent.remember(NewMemory("the door is open", about=about, metadata={"k": after}))
             assert (told.outcome, again.outcome) == (RememberOutcome.UPDATED, RememberOutcome.KNOWN)
 
-    async def test_one_call_that_tells_a_memory_twice_tells_it_together(self, agent: Agent) -> None:
+    async def test_a_memory_that_occurs_twice_in_a_call_gets_the_attributes_of_both(self, agent: Agent) -> None:
         memories = await agent.remember(TEA, NewMemory("drinks tea", about=("Ada",), importance=2))
         assert [one.outcome for one in memories] == [RememberOutcome.NEW, RememberOutcome.KNOWN]
-        [told] = await said(agent, memories[0].id)
+        [told] = await observations_of(agent, memories[0].id)
         assert (told.tags, told.importance) == (("Secret",), 2)
 
-    async def test_a_kind_that_is_not_allowed_is_refused_by_its_path(self, agent: Agent) -> None:
+    async def test_a_kind_that_is_not_allowed_is_refused_with_its_path(self, agent: Agent) -> None:
         await agent.create(NewEntity("Ada", "person"))
         async with agent.db.transaction(agent.caller) as tx:
             await tx.execute(Query.compile("UPDATE graphs SET kind_whitelist = '{person}'"))
@@ -174,66 +174,66 @@ class TestRemember:
 
 
 class TestHistory:
-    async def test_a_change_keeps_id_and_place_and_the_past(self, agent: Agent) -> None:
+    async def test_a_revision_keeps_id_order_and_history(self, agent: Agent) -> None:
         tea, _ = await agent.remember(TEA, NewMemory("drinks water", about=("Ada",)))
         before = (await agent.head()).revision
         revised = await revise(agent, tea.id, text="drinks green tea", tags=("open",), importance=1, ttl_days=9)
         assert revised.id == tea.id
         assert await observed(agent) == ("drinks green tea", "drinks water")
-        [told] = await said(agent, tea.id)
+        [told] = await observations_of(agent, tea.id)
         assert (told.content, told.kind, told.tags, told.importance) == ("drinks green tea", "habit", ("open",), 1)
         assert told.expires_at is not None
-        assert await then(agent, "tea", before, tags=("secret",)) == [("drinks tea", ("Secret",), False)]
-        assert await then(agent, "tea", before, tags=("open",)) == []
+        assert await recalled_at(agent, "tea", before, tags=("secret",)) == [("drinks tea", ("Secret",), False)]
+        assert await recalled_at(agent, "tea", before, tags=("open",)) == []
         assert await agent.recalled("tea", tags=("open",)) == ["drinks green tea"]
 
-    async def test_a_change_that_is_none_writes_nothing(self, agent: Agent) -> None:
+    async def test_a_revision_without_a_change_writes_nothing(self, agent: Agent) -> None:
         [tea] = await agent.remember(TEA)
         head = await agent.head()
         await revise(agent, tea.id, tags=("Secret",), status="active")
         assert await agent.head() == head
 
-    async def test_a_text_that_stays_keeps_its_vector(self, agent: Agent) -> None:
+    async def test_an_unchanged_text_keeps_its_vector(self, agent: Agent) -> None:
         [tea] = await agent.remember(TEA)
         await agent.embed()
         await revise(agent, tea.id, tags=("open",))
         assert (await agent.recall("what is drunk?", tags=("open",))).waiting == 0
         assert await agent.embed() == 0
 
-    async def test_who_comes_to_say_what_is_said_gives_way(self, agent: Agent) -> None:
+    async def test_a_revision_to_the_text_of_another_observation_merges_them(self, agent: Agent) -> None:
         tea, water = await agent.remember(TEA, NewMemory("drinks water", about=("Ada",), source="letter"))
         assert (await revise(agent, tea.id, text="drinks water", tags=("new",))).id == water.id
-        [told] = await said(agent, water.id)
+        [told] = await observations_of(agent, water.id)
         assert (told.tags, told.importance, told.source) == (("new",), 8, "diary")
         assert await observed(agent) == ("drinks water",)
 
-    async def test_undoing_brings_back_what_was(self, agent: Agent) -> None:
+    async def test_undo_restores_the_attributes(self, agent: Agent) -> None:
         [tea] = await agent.remember(TEA)
-        before, was = (await agent.head()).revision, await said(agent, tea.id)
+        before, was = (await agent.head()).revision, await observations_of(agent, tea.id)
         await revise(agent, tea.id, tags=("open",), text="drinks beer")
         await forget(agent, tea.id, reason="gave it up")
         await undo(agent, before)
-        assert await said(agent, tea.id) == was
+        assert await observations_of(agent, tea.id) == was
         assert await observed(agent) == ("drinks tea",)
         assert await agent.recalled("tea", tags=("secret",)) == ["drinks tea"]
 
-    async def test_what_somebody_changed_later_is_left_and_told(self, agent: Agent) -> None:
+    async def test_undo_skips_and_reports_later_changes_of_others(self, agent: Agent) -> None:
         [tea] = await agent.remember(TEA)
         first = (await agent.head()).revision
         await revise(agent, tea.id, importance=1)
         await revise(agent, tea.id, importance=2)
         undone = await undo(agent, first, first + 1)
         assert [(one.id, one.reason) for one in undone.skipped] == [(tea.id, Reason.CHANGED_LATER)]
-        assert [one.importance for one in await said(agent, tea.id)] == [2]
+        assert [one.importance for one in await observations_of(agent, tea.id)] == [2]
 
-    async def test_what_was_deleted_comes_back_under_its_id(self, agent: Agent) -> None:
+    async def test_undo_restores_a_deleted_observation_under_its_id(self, agent: Agent) -> None:
         [tea] = await agent.remember(TEA)
-        before, was = (await agent.head()).revision, await said(agent, tea.id)
+        before, was = (await agent.head()).revision, await observations_of(agent, tea.id)
         await forget(agent, tea.id, delete=True)
         await undo(agent, before)
-        assert await said(agent, tea.id) == was
+        assert await observations_of(agent, tea.id) == was
 
-    async def test_compaction_takes_old_versions_and_keeps_the_newest(
+    async def test_compaction_deletes_old_versions_and_keeps_the_newest(
         self, agent: Agent, owner: asyncpg.Connection
     ) -> None:
         [tea] = await agent.remember(TEA)
@@ -244,11 +244,13 @@ class TestHistory:
             done = await retention.compact(tx, (await _graph(agent, tx)).id, before=now)
         assert done.freed.observations == 2
         assert await owner.fetchval("SELECT count(*) FROM observations WHERE id = $1", tea.id) == 1
-        assert [one.importance for one in await said(agent, tea.id)] == [2]
+        assert [one.importance for one in await observations_of(agent, tea.id)] == [2]
 
 
 class TestOutdated:
-    async def test_it_is_kept_untold_found_when_asked_for_and_brought_back(self, agent: Agent) -> None:
+    async def test_an_outdated_observation_is_hidden_found_on_request_and_can_be_reactivated(
+        self, agent: Agent
+    ) -> None:
         tea, _ = await agent.remember(TEA, NewMemory("drinks water", about=("Ada",)))
         before = (await agent.head()).revision
         assert await forget(agent, tea.id, reason="gave it up") == [tea.id]
@@ -258,68 +260,70 @@ class TestOutdated:
         assert await agent.recalled("drinks tea") == ["drinks water"]
         found = (await agent.recall("drinks tea", include_outdated=True)).hits
         assert {(hit.text, hit.memory_id, hit.outdated) for hit in found} >= {("drinks tea", tea.id, True)}
-        [kept] = await said(agent, tea.id)
+        [kept] = await observations_of(agent, tea.id)
         assert (kept.status, kept.reason, kept.metadata) == ("outdated", "gave it up", {"p": 1})
-        assert ("drinks tea", ("Secret",), False) in await then(agent, "drinks tea", before)
+        assert ("drinks tea", ("Secret",), False) in await recalled_at(agent, "drinks tea", before)
         await revise(agent, tea.id, status="active")
         assert await observed(agent) == ("drinks tea", "drinks water")
-        assert [one.reason for one in await said(agent, tea.id)] == [None]
+        assert [one.reason for one in await observations_of(agent, tea.id)] == [None]
         assert set(await agent.recalled("drinks tea")) == {"drinks tea", "drinks water"}
 
-    async def test_an_entity_of_which_nothing_else_is_told_is_found_by_its_name(self, agent: Agent) -> None:
+    async def test_an_entity_with_only_outdated_observations_is_found_by_its_name(self, agent: Agent) -> None:
         [tea] = await agent.remember(TEA)
         await forget(agent, tea.id)
         assert await agent.recalled("Ada") == ["Ada"]
         await revise(agent, tea.id, status="active")
         assert await agent.recalled("Ada") == ["drinks tea"]
 
-    async def test_what_is_told_again_is_another_than_the_outdated_one(self, agent: Agent) -> None:
+    async def test_remembering_an_outdated_text_again_makes_a_new_observation(self, agent: Agent) -> None:
         [tea] = await agent.remember(TEA)
         await forget(agent, tea.id)
         [again] = await agent.remember(NewMemory("drinks tea", about=("Ada",)))
         assert (again.outcome, again.id != tea.id) == (RememberOutcome.NEW, True)
         assert (await revise(agent, tea.id, status="active")).id == again.id
         assert await observed(agent) == ("drinks tea",)
-        assert [one.tags for one in await said(agent, again.id)] == [("Secret",)]
+        assert [one.tags for one in await observations_of(agent, again.id)] == [("Secret",)]
 
-    async def test_what_is_outdated_again_takes_the_place_of_what_was_before(self, agent: Agent) -> None:
+    async def test_a_newly_outdated_observation_replaces_an_older_one_with_the_same_text(self, agent: Agent) -> None:
         [tea] = await agent.remember(TEA)
         await forget(agent, tea.id, reason="gave it up")
         [again] = await agent.remember(NewMemory("drinks tea", about=("Ada",)))
         since = (await agent.head()).revision
-        was = await said(agent, tea.id, again.id)
+        was = await observations_of(agent, tea.id, again.id)
         assert await forget(agent, tea.id, again.id, reason="gave it up again") == [tea.id, again.id]
         assert (await agent.head()).observations == 0
-        assert await kept(agent) == [("drinks tea", "outdated", "gave it up again")]
+        assert await all_observations(agent) == [("drinks tea", "outdated", "gave it up again")]
         assert (await revise(agent, again.id, status="active")).id == again.id
         await undo(agent, since)
-        assert await said(agent, tea.id, again.id) == was
+        assert await observations_of(agent, tea.id, again.id) == was
 
-    async def test_a_revision_to_what_is_outdated_takes_its_place(self, agent: Agent) -> None:
+    async def test_a_revision_to_the_text_of_an_outdated_observation_replaces_it(self, agent: Agent) -> None:
         tea, water = await agent.remember(TEA, NewMemory("drinks water", about=("Ada",)))
         elsewhere, _ = await agent.remember(NewMemory("drinks tea", about=("Ada",), thread="t"), "drinks tea")
         await forget(agent, tea.id, elsewhere.id)
         assert (await revise(agent, water.id, text="drinks tea")).id == water.id
-        assert await kept(agent) == [("drinks tea", status, None) for status in ("outdated", "active", "outdated")]
+        assert await all_observations(agent) == [
+            ("drinks tea", status, None) for status in ("outdated", "active", "outdated")
+        ]
         assert (await revise(agent, water.id, status="outdated")).id == water.id
-        assert [one.thread for one in await said(agent, water.id, elsewhere.id)] == [None, "t"]
-        assert await kept(agent) == [("drinks tea", "outdated", None)] * 2
+        assert [one.thread for one in await observations_of(agent, water.id, elsewhere.id)] == [None, "t"]
+        assert await all_observations(agent) == [("drinks tea", "outdated", None)] * 2
 
-    async def test_deleting_really_removes_it(self, agent: Agent) -> None:
+    async def test_deletion_removes_an_outdated_observation(self, agent: Agent) -> None:
         [tea] = await agent.remember(TEA)
         await forget(agent, tea.id)
         assert await forget(agent, tea.id, delete=True) == [tea.id]
         assert await agent.recalled("tea", include_outdated=True) == []
 
-    async def test_it_leaves_with_its_entity_and_counts_stay_exact(self, agent: Agent) -> None:
+    async def test_an_outdated_observation_goes_with_its_entity_and_counters_stay_exact(self, agent: Agent) -> None:
         tea, _ = await agent.remember(TEA, NewMemory("drinks water", about=("Ada",)))
         await forget(agent, tea.id)
         await agent.delete("Ada")
         assert (await agent.head()).observations == 0
 
 
-class TestCarriedAlong:
-    async def test_a_merge_keeps_and_adds_up_what_statements_say(self, agent: Agent) -> None:
+class TestPreservation:
+    async def test_a_merge_keeps_and_combines_attributes(self, agent: Agent) -> None:
         gone, _, _ = await agent.remember(
             NewMemory("drinks gin", about=("Bob",), tags=("old",)),
             NewMemory("drinks tea", about=("Bob",), tags=("Open",), importance=9),
@@ -336,7 +340,7 @@ class TestCarriedAlong:
             *(("old",), "outdated", "no more"),
         )
 
-    async def test_passages_made_anew_carry_it(self, agent: Agent) -> None:
+    async def test_rebuilt_passages_keep_attributes(self, agent: Agent) -> None:
         tea, _ = await agent.remember(TEA, NewMemory("drinks water", about=("Ada",)))
         await forget(agent, tea.id)
         [ada] = (await agent.open("Ada")).entities
@@ -348,7 +352,7 @@ class TestCarriedAlong:
         assert await agent.recalled("drinks tea", tags=("secret",)) == []
 
     @pytest.mark.parametrize("format_name", ["json", "csv", "graphml"])
-    async def test_a_round_trip_brings_all_of_it_back(self, agent: Agent, format_name: str) -> None:
+    async def test_export_and_import_preserve_all_attributes(self, agent: Agent, format_name: str) -> None:
         _, water = await agent.remember(TEA, NewMemory("drinks water", about=("Ada",)))
         await forget(agent, water.id, reason="had enough")
         was = await _told_of(agent, "Ada")
@@ -359,34 +363,34 @@ class TestCarriedAlong:
         assert await _export(agent, format_name) != ""
         assert await agent.recalled("tea", tags=("secret",)) == ["drinks tea"]
 
-    async def test_the_official_file_tells_what_is_told(self, agent: Agent) -> None:
+    async def test_a_jsonl_export_omits_outdated_observations(self, agent: Agent) -> None:
         tea, _ = await agent.remember(TEA, NewMemory("drinks water", about=("Ada",)))
         await forget(agent, tea.id)
         assert "tea" not in await _export(agent, "jsonl")
 
     @pytest.mark.parametrize(("strategy", "tags"), [("merge", ("mine", "Secret")), ("replace", ("Secret",))])
-    async def test_an_import_brings_it_to_what_is_there(
+    async def test_an_import_adds_attributes_to_an_existing_observation(
         self, agent: Agent, strategy: str, tags: tuple[str, ...]
     ) -> None:
         [tea] = await agent.remember(TEA)
         file = await _export(agent, "json")
         await revise(agent, tea.id, tags=("mine",))
         await _import(agent, "json", file, strategy)
-        assert [one.tags for one in await said(agent, tea.id)] == [tags]
+        assert [one.tags for one in await observations_of(agent, tea.id)] == [tags]
 
-    async def test_a_tag_that_is_told_twice_is_kept_once_and_merging_it_again_changes_nothing(
-        self, agent: Agent
-    ) -> None:
+    async def test_duplicate_tags_are_stored_once_and_importing_them_again_changes_nothing(self, agent: Agent) -> None:
         [tea] = await agent.remember(TEA)
         await revise(agent, tea.id, tags=("New", "new", "old", "New"))
-        assert [one.tags for one in await said(agent, tea.id)] == [("New", "old")]
+        assert [one.tags for one in await observations_of(agent, tea.id)] == [("New", "old")]
         head, file = await agent.head(), await _export(agent, "json")
         await _import(agent, "json", file, "merge")
         assert await agent.head() == head
 
 
 class TestErasure:
-    async def test_who_is_named_beside_a_text_is_erased_with_it(self, agent: Agent, owner: asyncpg.Connection) -> None:
+    async def test_erasing_a_person_erases_attributes_that_name_them(
+        self, agent: Agent, owner: asyncpg.Connection
+    ) -> None:
         await agent.create("Zebulon")
         _, once, free = await agent.remember(
             NewMemory("walks", about=("Ada",), tags=("with Zebulon",)),
@@ -400,7 +404,7 @@ class TestErasure:
         assert receipt.kept == {}
         assert receipt.erased["observations"] >= 4
         assert await observed(agent) == ("runs alone",)
-        assert [one.id for one in await said(agent, once.id)] == [once.id]
+        assert [one.id for one in await observations_of(agent, once.id)] == [once.id]
         for table in ("observations", "passages"):
             rows = f"SELECT count(*) FROM {table} t WHERE to_jsonb(t)::text LIKE '%Zebulon%' AND tenant_id = $1"
             assert await owner.fetchval(rows, agent.caller.tenant_id) == 0, table

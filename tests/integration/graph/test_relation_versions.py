@@ -1,4 +1,4 @@
-"""A relation that is put again is updated: its id stays, and what it was stays in history."""
+"""A relation that is put again is updated: it keeps its id, and its old properties stay in history."""
 
 import asyncio
 import json
@@ -40,7 +40,7 @@ def other(agent: Agent) -> Agent:
 
 
 async def put(agent: Agent, *metadata: dict[str, Any] | None, ordinal: int | None = None) -> list[EdgeUpsert]:
-    """Put the one relation, once for each metadata, in one call."""
+    """Put the one relation in one call, once for each given metadata."""
     async with agent.writing() as (tx, revision):
         ends = await nodes.ensure_named(tx, revision, ["Ada", "Babbage"])
         edge = NewEdge(ends["Ada"].id, ends["Babbage"].id, "knows", ordinal=ordinal)
@@ -48,7 +48,7 @@ async def put(agent: Agent, *metadata: dict[str, Any] | None, ordinal: int | Non
 
 
 async def edges(agent: Agent, as_of: int | None = None) -> list[Edge]:
-    """The relation as it is, or was; none where it is not there."""
+    """The relation now or at a past revision; an empty list if it does not exist."""
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         found, _ = await relating.search_triplets(
             await graphs.view(tx, None, None if as_of is None else str(as_of)), RelationFilter(), offset=0, limit=9
@@ -77,7 +77,7 @@ async def exported(agent: Agent, as_of: int | None = None) -> list[Any]:
     return [relation.get("metadata", {}) for relation in json.loads(b"".join(chunks))["relations"]]
 
 
-async def test_other_properties_are_a_new_version_under_the_same_id(agent: Agent) -> None:
+async def test_different_properties_make_a_new_version_under_the_same_id(agent: Agent) -> None:
     (made,) = await put(agent, {"since": 1833})
     first = await number(agent)
     (changed,) = await put(other(agent), {"since": 1834}, ordinal=7)
@@ -89,7 +89,7 @@ async def test_other_properties_are_a_new_version_under_the_same_id(agent: Agent
     assert await edges(agent, first) == [made.edge]
 
 
-async def test_what_is_not_given_stays(agent: Agent) -> None:
+async def test_properties_that_are_not_given_stay(agent: Agent) -> None:
     await put(agent, {"since": 1833}, ordinal=7)
     (changed,) = await put(agent, None, ordinal=8)
     assert (changed.edge.metadata, changed.edge.ordinal) == ({"since": 1833}, 8)
@@ -98,7 +98,7 @@ async def test_what_is_not_given_stays(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("again", [None, {"since": 1833}, {"since": 1833.0}])
-async def test_where_nothing_differs_nothing_is_written(agent: Agent, again: dict[str, Any] | None) -> None:
+async def test_the_same_properties_write_nothing(agent: Agent, again: dict[str, Any] | None) -> None:
     (made,) = await put(agent, {"since": 1833})
     before = await number(agent)
     (known,) = await put(agent, again)
@@ -106,14 +106,14 @@ async def test_where_nothing_differs_nothing_is_written(agent: Agent, again: dic
     assert (await number(agent), await metadata(agent)) == (before, [{"since": 1833}])
 
 
-async def test_true_is_not_one(agent: Agent) -> None:
+async def test_true_and_one_are_different_values(agent: Agent) -> None:
     await put(agent, {"close": 1})
     (changed,) = await put(agent, {"close": True})
     assert changed.updated
     assert [found["close"] is True for found in await metadata(agent)] == [True]
 
 
-async def test_what_one_call_puts_twice_is_put_in_order_and_is_one_version(agent: Agent) -> None:
+async def test_two_puts_in_one_call_apply_in_order_and_make_one_version(agent: Agent) -> None:
     first, second, third = await put(agent, {"n": 1}, {"n": 2}, {"n": 2})
     assert [(one.created, one.updated) for one in (first, second, third)] == [
         (True, False),
@@ -125,7 +125,7 @@ async def test_what_one_call_puts_twice_is_put_in_order_and_is_one_version(agent
     assert (await metadata(agent, 1), await metadata(agent, 2)) == ([{"n": 2}], [{"n": 4}])
 
 
-async def test_by_name_too(agent: Agent) -> None:
+async def test_a_relation_is_updated_by_the_names_of_its_ends(agent: Agent) -> None:
     async with agent.writing() as (tx, revision):
         wanted = [NewRelation(*KNOWS), NewRelation(*KNOWS, metadata={"since": 1833})]
         put = await relations.upsert_relations(tx, revision, wanted)
@@ -134,7 +134,7 @@ async def test_by_name_too(agent: Agent) -> None:
     assert await metadata(agent) == [{"since": 1833}]
 
 
-async def test_an_id_that_was_told_before_still_deletes(agent: Agent) -> None:
+async def test_the_id_from_before_an_update_still_deletes(agent: Agent) -> None:
     (made,) = await put(agent, {"since": 1833})
     await put(agent, {"since": 1834})
     async with agent.writing() as (tx, revision):
@@ -143,7 +143,7 @@ async def test_an_id_that_was_told_before_still_deletes(agent: Agent) -> None:
     assert await metadata(agent, 2) == [{"since": 1834}]
 
 
-async def test_an_export_of_the_past_has_the_former_properties(agent: Agent) -> None:
+async def test_an_export_of_the_past_has_the_old_properties(agent: Agent) -> None:
     for since in (1833, 1834, 1835):
         await put(agent, {"since": since})
     await agent.unrelate(KNOWS)
@@ -151,7 +151,7 @@ async def test_an_export_of_the_past_has_the_former_properties(agent: Agent) -> 
     assert await exported(agent) == []
 
 
-async def test_compaction_takes_the_former_versions_only(db: Database, caller: Caller) -> None:
+async def test_compaction_deletes_old_versions_only(db: Database, caller: Caller) -> None:
     async with at_work(db, caller) as agent:
         for since in (1833, 1834):
             (last,) = await put(agent, {"since": since})
@@ -166,7 +166,7 @@ async def test_compaction_takes_the_former_versions_only(db: Database, caller: C
 
 
 class TestUndo:
-    async def test_it_has_what_it_had_and_its_id(self, agent: Agent) -> None:
+    async def test_undo_restores_the_properties_under_the_same_id(self, agent: Agent) -> None:
         (made,) = await put(agent, {"since": 1833}, ordinal=None)
         since = await number(agent)
         await put(other(agent), {"since": 1834}, ordinal=3)
@@ -180,41 +180,41 @@ class TestUndo:
         assert (back.id, back.metadata, back.ordinal) == (made.edge.id, {"since": 1833}, None)
         assert (back.created_at, back.created_by) == (made.edge.created_at, made.edge.created_by)
 
-    async def test_one_that_was_made_and_changed_leaves(self, agent: Agent) -> None:
+    async def test_a_relation_that_was_made_and_changed_is_removed(self, agent: Agent) -> None:
         await put(other(agent), {"since": 1833})
         await put(other(agent), {"since": 1834})
         await undo(agent, 0, "other")
         assert await edges(agent) == []
 
-    async def test_what_others_put_later_stays_and_is_told(self, agent: Agent) -> None:
+    async def test_a_later_change_of_others_stays_and_is_reported(self, agent: Agent) -> None:
         (made,) = await put(other(agent), {"since": 1833})
         await put(agent, {"since": 1834})
         done = await undo(agent, 0, "other")
         assert [(one.id, one.reason) for one in done.skipped] == [(made.edge.id, Reason.CHANGED_LATER)]
         assert await metadata(agent) == [{"since": 1834}]
 
-    async def test_what_others_put_in_between_comes_back(self, agent: Agent) -> None:
+    async def test_a_change_of_others_in_between_is_restored(self, agent: Agent) -> None:
         await put(other(agent), {"n": 1})
         await put(agent, {"n": 2})
         await put(other(agent), {"n": 3})
         await undo(agent, 0, "other")
         assert await metadata(agent) == [{"n": 2}]
 
-    async def test_a_deleted_one_comes_back_as_others_left_it(self, agent: Agent) -> None:
+    async def test_a_deleted_relation_is_restored_as_others_left_it(self, agent: Agent) -> None:
         await put(agent, {"n": 1})
         await put(other(agent), {"n": 2})
         await other(agent).unrelate(KNOWS)
         await undo(agent, 0, "other")
         assert await metadata(agent) == [{"n": 1}]
 
-    async def test_what_others_deleted_since_stays_gone(self, agent: Agent) -> None:
+    async def test_a_relation_that_others_deleted_since_stays_deleted(self, agent: Agent) -> None:
         await put(agent, {"n": 1})
         await put(other(agent), {"n": 2})
         await agent.unrelate(KNOWS)
         await undo(agent, 0, "other")
         assert await edges(agent) == []
 
-    async def test_a_node_stays_while_a_relation_of_others_comes_back_to_it(self, agent: Agent) -> None:
+    async def test_a_node_stays_if_a_restored_relation_of_others_needs_it(self, agent: Agent) -> None:
         await other(agent).create("Ada", "Babbage")
         await put(agent, {"n": 1})
         await put(other(agent), {"n": 2})
@@ -222,7 +222,7 @@ class TestUndo:
         assert await metadata(agent) == [{"n": 1}]
 
 
-async def test_writers_at_once_leave_one_relation_with_all_its_versions(agent: Agent) -> None:
+async def test_concurrent_writers_leave_one_relation_with_all_versions(agent: Agent) -> None:
     await asyncio.gather(*(put(agent, {"n": n}) for n in range(12)))
     (left,) = await edges(agent)
     told = [(await metadata(agent, n))[0]["n"] for n in range(1, 13)]
@@ -231,7 +231,7 @@ async def test_writers_at_once_leave_one_relation_with_all_its_versions(agent: A
     assert (await agent.head()).relations == 1
 
 
-async def test_edges_of_a_node_are_told_as_they_were(agent: Agent) -> None:
+async def test_edges_of_a_node_are_read_as_they_were(agent: Agent) -> None:
     (made,) = await put(agent, {"since": 1833}, ordinal=1)
     await put(agent, {"since": 1834}, ordinal=2)
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
@@ -240,6 +240,6 @@ async def test_edges_of_a_node_are_told_as_they_were(agent: Agent) -> None:
     assert found == [made.edge]
 
 
-def test_turns_name_a_key_once_each() -> None:
+def test_occurrences_split_into_rounds_without_repeated_keys() -> None:
     assert occurrences(str.lower, ["a", "b", "A", "c", "a"]) == [["a", "b", "c"], ["A"], ["a"]]
     assert occurrences(str, list[str]()) == []

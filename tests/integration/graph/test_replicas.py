@@ -1,4 +1,4 @@
-"""Reads of a graph from a streaming replica: never older than what was acknowledged, and never failed by it."""
+"""Reads of a graph from a streaming replica: never older than an acknowledged write, and none fails because of it."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -44,7 +44,7 @@ NAMES = Query.compile("SELECT array_agg(name) FROM nodes WHERE graph_id = :graph
 IS_REPLAYED = Query.compile("SELECT pg_is_in_recovery()")
 DATABASE = Query.compile("SELECT current_database()::text")
 WAIT_SECONDS = 2.0
-"""Of a call for a replica that answers, where something else takes longer."""
+"""How long a call waits for a replica that answers, where something else takes longer."""
 
 OWN_PID = Query.compile("SELECT pg_backend_pid()")
 
@@ -57,13 +57,13 @@ async def reader(pair: Pair) -> AsyncIterator[Reader]:
 
 @pytest.fixture
 async def resident(new_tenant_of_pair: NewTenantOfPair) -> Caller:
-    """The operator of a tenant of the test's own."""
+    """The operator of a tenant that the test has to itself."""
     return await new_tenant_of_pair()
 
 
 @pytest.fixture
 async def agent(pair: Pair, reader: Reader, resident: Caller) -> AsyncIterator[Agent]:
-    """One with a graph, of which the replica has all; it replays again after the test."""
+    """An agent with a graph that the replica has completely. The replica replays again after the test."""
     agent = reader.agent(resident)
     await agent.create("Ada")
     await pair.catch_up()
@@ -73,7 +73,7 @@ async def agent(pair: Pair, reader: Reader, resident: Caller) -> AsyncIterator[A
 
 
 async def where(call: Call, graph: str | None = None) -> str:
-    """By whom a read of a graph is answered."""
+    """Which server answers a read of a graph."""
 
     async def read(call: Call) -> str:
         async with call.reading(graph) as view:
@@ -82,7 +82,7 @@ async def where(call: Call, graph: str | None = None) -> str:
     return await read_by_replica(call, read)
 
 
-async def test_what_the_replica_has_is_read_there_and_what_it_lacks_on_the_primary(
+async def test_the_replica_is_read_unless_it_lacks_a_write_to_the_graph(
     pair: Pair, reader: Reader, resident: Caller, agent: Agent, measured: Measured
 ) -> None:
     call = reader.call(resident)
@@ -97,10 +97,10 @@ async def test_what_the_replica_has_is_read_there_and_what_it_lacks_on_the_prima
     assert outcomes(measured) == {"replica": 3, "behind": 1}
 
 
-async def test_what_was_acknowledged_by_one_process_is_read_by_another_however_far_the_replica_is(
+async def test_a_write_acknowledged_by_one_process_is_seen_by_another_at_any_replica_lag(
     pair: Pair, reader: Reader, resident: Caller, agent: Agent, measured: Measured
 ) -> None:
-    """What it has when it is read is neither known nor the same twice."""
+    """How far the replica is at each read is random."""
     choice, rounds = Random(15), 240
 
     async def names(call: Call) -> list[str]:
@@ -121,7 +121,7 @@ async def test_what_was_acknowledged_by_one_process_is_read_by_another_however_f
     assert told["behind"] > rounds / 20
 
 
-async def test_a_graph_that_is_new_or_not_there_any_more_is_what_the_primary_says(
+async def test_the_primary_decides_about_new_and_deleted_graphs(
     pair: Pair, reader: Reader, resident: Caller, agent: Agent
 ) -> None:
     await pair.pause()
@@ -134,14 +134,14 @@ async def test_a_graph_that_is_new_or_not_there_any_more_is_what_the_primary_say
         assert not view.is_there
 
 
-async def test_the_primary_is_asked_where_a_call_does_not_say_that_it_may_be_another(
+async def test_a_read_goes_to_the_primary_unless_the_call_allows_the_replica(
     reader: Reader, resident: Caller, agent: Agent
 ) -> None:
     async with reader.call(resident).reading(None) as view:
         assert not await view.tx.fetchval(IS_REPLAYED)
 
 
-async def test_a_write_to_a_graph_that_is_tied_to_another_counts_for_both(
+async def test_a_write_to_a_graph_with_a_symlink_to_another_counts_for_both(
     pair: Pair, reader: Reader, resident: Caller, agent: Agent
 ) -> None:
     tied = Agent(agent.db, resident, "tied")
@@ -160,7 +160,7 @@ async def test_a_write_to_a_graph_that_is_tied_to_another_counts_for_both(
 
 
 async def tie(agent: Agent, graph: str) -> None:
-    """Make a relation from Ada to Grace of another graph."""
+    """Make a relation from Ada to Grace, who is in another graph."""
     async with agent.writing() as (tx, revision):
         other = await graphs.view(tx, graph)
         source = await reading.node_called(GraphView(tx, revision.graph), "Ada")
@@ -168,7 +168,7 @@ async def tie(agent: Agent, graph: str) -> None:
         await relations.put_edges(tx, revision, [NewEdge(source, target, "knows", to_graph=other.graph.id)])
 
 
-async def test_one_that_lags_is_not_read_whatever_it_has_of_the_graph(
+async def test_a_lagging_replica_is_not_read_even_if_it_has_the_whole_graph(
     pair: Pair, resident: Caller, agent: Agent, new_tenant_of_pair: NewTenantOfPair, measured: Measured
 ) -> None:
     await pair.pause()
@@ -181,10 +181,10 @@ async def test_one_that_lags_is_not_read_whatever_it_has_of_the_graph(
     assert outcomes(measured) == {"replica": 2, "lagging": 1}
 
 
-async def test_a_server_that_follows_no_other_is_no_replica(
+async def test_a_server_that_does_not_follow_the_primary_is_not_used(
     pair: Pair, resident: Caller, agent: Agent, measured: Measured
 ) -> None:
-    """As one that was promoted."""
+    """Such as one that was promoted."""
     async with pair.opened(replica_database_url=pair.settings.database_url) as fresh:
         for _ in range(2):
             async with fresh.call(resident).reading(None) as view:
@@ -193,19 +193,19 @@ async def test_a_server_that_follows_no_other_is_no_replica(
     assert outcomes(measured) == {"promoted": 1, "paused": 1}
 
 
-async def test_one_that_refuses_the_login_is_away(
+async def test_a_replica_that_refuses_the_login_counts_as_away(
     pair: Pair, resident: Caller, agent: Agent, measured: Measured
 ) -> None:
-    """As where a password was changed there and not here."""
+    """Such as after a change of the password there and not here."""
     async with pair.opened(replica_database_url=pair.standby.url("nobody")) as fresh:
         assert [await where(fresh.call(resident)) for _ in range(2)] == ["primary"] * 2
     assert outcomes(measured) == {"away": 1, "paused": 1}
 
 
-async def test_a_past_that_is_compacted_away_meanwhile_is_read_where_it_still_is(
+async def test_a_past_compacted_meanwhile_is_read_from_the_primary(
     pair: Pair, reader: Reader, resident: Caller, agent: Agent, measured: Measured
 ) -> None:
-    """The primary's transaction began before; the replica's would begin after, at the same revision."""
+    """The primary's transaction began before the compaction; the replica's begins after it, at the same revision."""
     await agent.create("Grace")
     async with agent.db.transaction(resident, read_only=True) as tx, AsyncExitStack() as stack:
         view = await graphs.view(tx, None, "1")
@@ -218,10 +218,10 @@ async def test_a_past_that_is_compacted_away_meanwhile_is_read_where_it_still_is
     assert await where(reader.call(resident)) == "replica"
 
 
-async def test_a_call_that_gives_way_to_others_says_nothing_of_the_replica(
+async def test_a_call_that_gives_way_does_not_count_against_the_replica(
     pair: Pair, resident: Caller, agent: Agent, measured: Measured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A tenant that floods waits between its steps; that is no reason to have nobody read from the replica."""
+    """A tenant that floods waits between its steps, which is no reason to stop reading from the replica."""
     async with pair.opened(replica_wait_seconds=WAIT_SECONDS) as fresh:
         await eventually(lambda: is_read_by_replica(fresh, resident))
         noted = outcomes(measured)["replica"]
@@ -247,10 +247,10 @@ async def test_a_call_that_gives_way_to_others_says_nothing_of_the_replica(
 
 @asynccontextmanager
 async def flooding() -> AsyncIterator[FairQueue]:
-    """Be at work as one call of a tenant whose others wait."""
+    """Be at work as one call of a tenant whose other calls queue."""
     queue = FairQueue(4)
     async with held_slot(queue, "other", wait_seconds=MAX_WAIT_SECONDS):
-        """It asked lately: a flood has one slot beside it."""
+        """The other tenant called lately, so a flood gets one slot beside it."""
     async with held_slot(queue, "flood", wait_seconds=MAX_WAIT_SECONDS):
         waiting = asyncio.create_task(queue.take("flood"))
         await asyncio.sleep(0)
@@ -259,7 +259,7 @@ async def flooding() -> AsyncIterator[FairQueue]:
         await asyncio.gather(waiting, return_exceptions=True)
 
 
-async def test_each_cell_has_a_replica_of_its_own(pair: Pair, resident: Caller, agent: Agent) -> None:
+async def test_each_cell_has_its_own_replica(pair: Pair, resident: Caller, agent: Agent) -> None:
     urls = await make_cell(pair.primary, "recollect_b")
     replica_url = cell_url(pair.standby, "recollect_app", "recollect_b")
     cells = {OTHER: urls.model_copy(update={"replica_database_url": replica_url})}
@@ -291,7 +291,7 @@ async def test_each_cell_has_a_replica_of_its_own(pair: Pair, resident: Caller, 
         assert (await read_by_replica(call_of(db, resident, celled), database))[0] == "recollect"
 
 
-async def test_a_read_whose_replica_goes_away_is_done_again_on_the_primary(
+async def test_a_read_whose_replica_connection_is_lost_is_repeated_on_the_primary(
     pair: Pair, reader: Reader, resident: Caller, agent: Agent, measured: Measured
 ) -> None:
     places: list[bool] = []
@@ -309,10 +309,10 @@ async def test_a_read_whose_replica_goes_away_is_done_again_on_the_primary(
     assert outcomes(measured) == {"replica": 2, "lost": 1}
 
 
-async def test_steps_of_longer_work_are_done_again_on_the_primary_too(
+async def test_steps_of_longer_work_are_repeated_on_the_primary_too(
     pair: Pair, reader: Reader, resident: Caller, agent: Agent, measured: Measured
 ) -> None:
-    """As those of an export, which its reader or its job asks for one by one."""
+    """Such as those of an export, which its reader or its job requests one by one."""
     places: list[bool] = []
 
     async def read(tx: Transaction) -> bool:
@@ -332,10 +332,10 @@ async def test_steps_of_longer_work_are_done_again_on_the_primary_too(
     assert await read_graph(agent.db, resident, graph.id, read) is False, "what is gone is what the primary says"
 
 
-async def test_a_read_that_is_in_the_way_of_replaying_is_done_again_on_the_primary(
+async def test_a_read_that_conflicts_with_replay_is_repeated_on_the_primary(
     pair: Pair, reader: Reader, resident: Caller, agent: Agent, measured: Measured
 ) -> None:
-    """What it may read is vacuumed on the primary, and the replica waits for nobody."""
+    """The rows that it may read are vacuumed on the primary, and the replica does not wait for readers."""
     await pair.standby.execute("ALTER SYSTEM SET max_standby_streaming_delay = 0", "SELECT pg_reload_conf()")
     await pair.primary.execute("CREATE TABLE IF NOT EXISTS read AS SELECT 1 AS one", "SELECT 1")
     await pair.catch_up()
@@ -359,10 +359,10 @@ async def test_a_read_that_is_in_the_way_of_replaying_is_done_again_on_the_prima
     assert outcomes(measured) == {"replica": 1, "conflict": 1}
 
 
-async def test_one_that_does_not_answer_is_waited_for_as_long_as_is_said(
+async def test_a_replica_that_does_not_answer_is_waited_for_no_longer_than_configured(
     pair: Pair, resident: Caller, agent: Agent, measured: Measured
 ) -> None:
-    """Its processes are stopped, so that it takes connections and says nothing, on those that are open too."""
+    """Its processes are stopped: it accepts connections and does not answer, on open connections either."""
     assert pair.standby.pid is not None
     server = psutil.Process(pair.standby.pid)
     async with pair.opened(replica_wait_seconds=0.2) as fresh:
@@ -386,7 +386,7 @@ async def is_read_by_replica(reader: Reader, caller: Caller) -> bool:
     return await where(reader.call(caller)) == "replica"
 
 
-async def test_what_the_caller_is_told_is_no_reason_to_ask_the_primary(
+async def test_an_error_for_the_caller_is_not_repeated_on_the_primary(
     reader: Reader, resident: Caller, agent: Agent
 ) -> None:
     done: list[bool] = []
@@ -401,7 +401,7 @@ async def test_what_the_caller_is_told_is_no_reason_to_ask_the_primary(
     assert done == [True]
 
 
-async def test_without_a_replica_no_statement_is_added(
+async def test_a_read_without_a_replica_sends_no_additional_statement(
     db: Database, settings: Settings, caller: Caller, reader: Reader, resident: Caller, agent: Agent
 ) -> None:
     await Agent(db, caller).create("Ada")
@@ -419,7 +419,7 @@ async def test_without_a_replica_no_statement_is_added(
         async with replace(reader.call(resident), by_replica=True).reading(None):
             pass
     assert [as_ever[1] == statement or statement.split()[0] for statement in sent] == [
-        *("BEGIN", True, "/*"),  # the primary: the graph, and how far it is
-        *("BEGIN", "/*"),  # the replica: how far it is
+        *("BEGIN", True, "/*"),  # the primary: the graph, and its position
+        *("BEGIN", "/*"),  # the replica: its position
         *("COMMIT", "COMMIT"),
     ]

@@ -1,4 +1,4 @@
-"""Sibling heads are searched: what passages hold is what the heads of a lineage say, whatever happens to it."""
+"""Sibling heads are searchable: the passages of a lineage are those of its heads, after any change."""
 
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -48,7 +48,7 @@ def agent(db: Database, caller: Caller) -> Agent:
 async def put(
     agent: Agent, content: str, node_id: UUID | None = None, *, based_on: int | None = None, actor: str | None = None
 ) -> PutOutcome:
-    """Write a version; one based on a version that the node has not had yet is based on none."""
+    """Write a version. If it is based on a version that the node does not have, it is based on none."""
     async with agent.writing() as (tx, revision):
         heads = await nodes.read_heads(tx, revision.graph, [node_id] if node_id else [])
         if based_on is not None and not any(based_on <= head.version for head in heads.values()):
@@ -74,8 +74,8 @@ async def compact(agent: Agent) -> None:
         await retention.compact(tx, graph.id, before=datetime.now(UTC) - timedelta(microseconds=1))
 
 
-async def assert_found(owner: asyncpg.Connection, agent: Agent, node_id: UUID) -> None:
-    """Each head of the node has its passage, and no other version has one."""
+async def assert_passages_of_heads(owner: asyncpg.Connection, agent: Agent, node_id: UUID) -> None:
+    """Assert that each head of the node has its passage, and that no other version has one."""
     told, heads = [
         sorted(tuple(row.values()) for row in await owner.fetch(query, agent.caller.tenant_id, node_id))
         for query in (PASSAGES, HEADS)
@@ -83,8 +83,8 @@ async def assert_found(owner: asyncpg.Connection, agent: Agent, node_id: UUID) -
     assert told == heads
 
 
-async def do(agent: Agent, node_id: UUID, step: str, number: int | None) -> None:
-    """One of STEPS."""
+async def take_step(agent: Agent, node_id: UUID, step: str, number: int | None) -> None:
+    """Do one of STEPS."""
     match step:
         case "put":
             await put(agent, f"said {next(serial)}", node_id, based_on=number)
@@ -115,7 +115,7 @@ STEPS = st.lists(
 @example([("put", 1), ("put", 1), ("put", 2), ("reindex", None), ("undo", 2), ("put", None)], True)
 @example([("put", 1), ("put", 1), ("again", None)], False)
 @examples(12)
-async def test_whatever_becomes_of_it_passages_are_those_of_the_heads(
+async def test_passages_are_those_of_the_heads_after_any_steps(
     agent: Agent, owner: asyncpg.Connection, steps: list[tuple[str, int | None]], compacted: bool
 ) -> None:
     async with agent.db.transaction(agent.caller) as tx:
@@ -124,15 +124,15 @@ async def test_whatever_becomes_of_it_passages_are_those_of_the_heads(
     node_id = (await put(agent, f"said {next(serial)}")).node_id
     await put(agent, f"said {next(serial)}", node_id)
     for step, number in steps:
-        with suppress(NotFound):  # It was undone that there is such a node.
-            await do(agent, node_id, step, number)
-        await assert_found(owner, agent, node_id)
+        with suppress(NotFound):  # An undo may have removed the node.
+            await take_step(agent, node_id, step, number)
+        await assert_passages_of_heads(owner, agent, node_id)
     if compacted:
         await compact(agent)
-        await assert_found(owner, agent, node_id)
+        await assert_passages_of_heads(owner, agent, node_id)
 
 
-async def test_a_sibling_head_that_is_erased_is_found_no_more(agent: Agent, owner: asyncpg.Connection) -> None:
+async def test_an_erased_sibling_head_is_not_found(agent: Agent, owner: asyncpg.Connection) -> None:
     async with agent.db.transaction(agent.caller) as tx:
         await graphs.create_graph(tx, NewGraph("notes", conflict_policy="manual"))
     node_id = (await put(agent, "the anvil is heavy")).node_id
@@ -142,7 +142,7 @@ async def test_a_sibling_head_that_is_erased_is_found_no_more(agent: Agent, owne
     async with agent.db.transaction(agent.caller) as tx:
         await erasure.erase_person(tx, "notes", None, created_by="mallory")
     assert await agent.recalled("rusty anvil") == ["the anvil is sold"]
-    await assert_found(owner, agent, node_id)
+    await assert_passages_of_heads(owner, agent, node_id)
 
 
 async def test_a_deleted_node_is_found_by_none_of_its_heads(agent: Agent, owner: asyncpg.Connection) -> None:
@@ -154,4 +154,4 @@ async def test_a_deleted_node_is_found_by_none_of_its_heads(agent: Agent, owner:
     async with agent.writing() as (tx, revision):
         await revising.forget(tx, revision, [Target(id=node_id)], delete=True)
     assert await agent.recalled("anvil") == []
-    await assert_found(owner, agent, node_id)
+    await assert_passages_of_heads(owner, agent, node_id)

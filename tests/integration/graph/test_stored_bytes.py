@@ -21,7 +21,7 @@ async def agent(db: Database, caller: Caller) -> AsyncIterator[Agent]:
         yield agent
 
 
-async def test_text_is_counted_in_utf_8_with_its_metadata(agent: Agent, owner: asyncpg.Connection) -> None:
+async def test_text_and_metadata_are_counted_in_utf_8_bytes(agent: Agent, owner: asyncpg.Connection) -> None:
     await agent.create(NewEntity("Ada", "person"))
     before = await owner.fetchval(COUNT, agent.caller.tenant_id)
     await agent.observe("Ada", "grün")
@@ -31,9 +31,7 @@ async def test_text_is_counted_in_utf_8_with_its_metadata(agent: Agent, owner: a
     assert await owner.fetchval(COUNT, agent.caller.tenant_id) == before + len("grün".encode()) + len("{}{}")
 
 
-async def test_what_was_there_before_the_counter_is_counted_by_its_migration(
-    agent: Agent, owner: asyncpg.Connection
-) -> None:
+async def test_the_migration_counts_existing_text(agent: Agent, owner: asyncpg.Connection) -> None:
     await agent.create(NewEntity("Ada", "person", ("likes tea", "likes cake")), "Grace")
     await agent.relate(("Ada", "Grace", "knows"))
     await agent.unobserve(("Ada", "likes tea"))

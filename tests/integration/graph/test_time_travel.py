@@ -1,4 +1,4 @@
-"""Every past revision reads as it was seen when it was the newest."""
+"""A past revision reads as it did when it was the newest."""
 
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -42,7 +42,7 @@ _policies = st.sampled_from(["lww", "manual"])
 
 @pytest.fixture(scope="module")
 async def replaying(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]:
-    """An agent whose graphs the examples share out among themselves."""
+    """An agent whose graphs are shared out among the examples."""
     async with at_work(db, operator_caller(await new_tenant())) as agent:
         yield agent
 
@@ -62,7 +62,7 @@ async def _explore(view: GraphView, name: str, walk: Walk, to: str | None = None
 
 
 async def _versions(view: GraphView) -> Any:
-    """The heads, but for what a later write is known to have done to them."""
+    """The heads, without what a later write is known to change in them."""
     ids = await view.fetch(
         Query.compile("SELECT id FROM nodes WHERE tenant_id = :tenant_id AND graph_id = :graph_id ORDER BY id")
     )
@@ -93,7 +93,7 @@ READINGS: dict[str, Reading] = {
 }
 
 
-async def _seen(agent: Agent, as_of: str | None = None) -> dict[str, Any]:
+async def _read_all(agent: Agent, as_of: str | None = None) -> dict[str, Any]:
     assert agent.graph is not None
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         return {name: await read(await graphs.view(tx, agent.graph, as_of)) for name, read in READINGS.items()}
@@ -101,21 +101,21 @@ async def _seen(agent: Agent, as_of: str | None = None) -> dict[str, Any]:
 
 @examples(12)
 @given(policy=_policies, history=HISTORIES)
-async def test_every_past_revision_reads_as_it_was_seen(replaying: Agent, policy: str, history: list[Any]) -> None:
+async def test_every_past_revision_reads_as_it_did_then(replaying: Agent, policy: str, history: list[Any]) -> None:
     agent = replace(replaying, graph=f"past-{next(_graphs)}")
     await _make(agent, policy)
-    seen: dict[int, tuple[dict[str, Any], datetime | None]] = {0: (await _seen(agent), None)}
+    seen: dict[int, tuple[dict[str, Any], datetime | None]] = {0: (await _read_all(agent), None)}
     for step in history:
         await written(agent, step)
         head = await agent.head()
-        seen[head.revision] = await _seen(agent), head.at
+        seen[head.revision] = await _read_all(agent), head.at
     for nth, (revision, (then, at)) in enumerate(seen.items()):
-        _assert_same(await _seen(agent, at.isoformat() if at and nth % 2 else str(revision)), then)
+        _assert_same(await _read_all(agent, at.isoformat() if at and nth % 2 else str(revision)), then)
 
 
 def _assert_same(past: dict[str, Any], then: dict[str, Any]) -> None:
     for name in READINGS:
-        if name == "counts":  # The head's time is not its revision's before the first.
+        if name == "counts":  # Before the first revision, the head's time is not that of a revision.
             assert replace(past[name], at=then[name].at) == then[name]
         else:
             assert past[name] == then[name], name
@@ -126,8 +126,8 @@ async def _make(agent: Agent, policy: str) -> None:
         await graphs.create_graph(tx, NewGraph(agent.graph or "", conflict_policy=policy))
 
 
-async def test_an_expiry_is_judged_by_the_time_that_is_read(agent: Agent) -> None:
-    """Nodes, observations, relations and ways through nodes: each is there until it expires, and then no more."""
+async def test_expiry_is_judged_at_the_moment_that_is_read(agent: Agent) -> None:
+    """Nodes, observations, relations and paths exist until they expire."""
     agent = replace(agent, graph="notes")
     soon = datetime.now(UTC) + timedelta(hours=1)
     async with agent.writing() as (tx, revision):
@@ -152,7 +152,7 @@ async def test_an_expiry_is_judged_by_the_time_that_is_read(agent: Agent) -> Non
     assert await read(soon + timedelta(seconds=1)) == (["Ada", "Grace"], 0, 0, [], 1)
 
 
-async def test_a_merge_leaves_the_past_as_old_as_it_was(agent: Agent) -> None:
+async def test_a_merge_does_not_change_times_in_the_past(agent: Agent) -> None:
     await agent.create(NewEntity("Ada", "person"), NewEntity("Countess"))
     await agent.create("Babbage")
     before = await agent.read()
@@ -167,8 +167,8 @@ async def test_a_merge_leaves_the_past_as_old_as_it_was(agent: Agent) -> None:
         assert await reading.read_graph(await graphs.view(tx, None, "3"), max_items=99) == after
 
 
-async def test_explore_begins_where_it_did(agent: Agent) -> None:
-    """At an observation, a fact, or a name that was only a placeholder then."""
+async def test_explore_starts_at_nodes_as_they_were(agent: Agent) -> None:
+    """At an observation, a fact, or a name that was only a placeholder at that moment."""
     await agent.create("Ada")
     await agent.relate(("Ada", "Babbage", "knows"))
     (said,), (fact,) = [await agent.remember(item) for item in (NewMemory("likes tea", about=("Ada",)), "it rained")]
@@ -225,7 +225,7 @@ async def test_a_symlink_is_read_as_it_was_in_both_graphs(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("as_of", ["4", "x", "-1", "2027-01-31", "2027-13-31T12:00:00Z", "9" * 16, ""])
-async def test_a_moment_that_is_none_is_refused(agent: Agent, as_of: str) -> None:
+async def test_an_invalid_as_of_is_refused(agent: Agent, as_of: str) -> None:
     await agent.create("Ada")
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         with pytest.raises(InvalidInput) as refused:
@@ -233,14 +233,14 @@ async def test_a_moment_that_is_none_is_refused(agent: Agent, as_of: str) -> Non
     assert refused.value.path == "as_of"
 
 
-async def test_before_the_first_write_there_was_nothing(agent: Agent) -> None:
+async def test_a_graph_is_empty_before_its_first_write(agent: Agent) -> None:
     await agent.create("Ada")
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         for as_of in ("0", "1999-01-01T00:00:00Z"):
             assert names(await reading.read_graph(await graphs.view(tx, None, as_of), max_items=9)) == []
 
 
-async def test_a_placeholder_stands_where_it_became_an_entity(agent: Agent) -> None:
+async def test_a_placeholder_is_ordered_by_when_it_became_an_entity(agent: Agent) -> None:
     await agent.relate(("Ada", "Babbage", "knows"))
     await agent.create("Grace")
     await agent.create("Ada")
@@ -252,8 +252,8 @@ async def test_a_placeholder_stands_where_it_became_an_entity(agent: Agent) -> N
         assert names(found) == ["Grace", "Ada"]
 
 
-async def test_an_entity_was_last_changed_when_it_was(agent: Agent) -> None:
-    """Statements that come and go change it, as far as the moment reaches."""
+async def test_time_of_an_entitys_last_change_is_read_as_it_was(agent: Agent) -> None:
+    """Adding or removing an observation changes the entity, up to the moment that is read."""
     await agent.create(NewEntity("Ada", "person", ("likes tea",)), "Grace")
     seen = [await agent.read()]
     for write in (agent.observe("Ada", "likes coffee"), agent.unobserve(("Ada", "likes tea"), ("Grace", "is not so"))):

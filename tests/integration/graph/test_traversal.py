@@ -1,4 +1,4 @@
-"""Ways through a graph, against networkx."""
+"""Paths and neighbourhoods, compared with networkx."""
 
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -47,13 +47,13 @@ _graphs = itertools.count(1)
 
 @pytest.fixture(scope="module")
 async def walking(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]:
-    """An agent whose graphs the examples share out among themselves."""
+    """An agent whose graphs are shared out among the examples."""
     async with at_work(db, operator_caller(await new_tenant())) as agent:
         yield agent
 
 
 @dataclass(frozen=True)
-class Map:
+class StoredGraph:
     """A stored graph with the ids of its names."""
 
     agent: Agent
@@ -86,18 +86,20 @@ class Map:
         return finish(searched.all_paths())
 
 
-async def drawn(agent: Agent, triples: Iterable[tuple[str, str, str]]) -> Map:
-    """A map of these relations; half of the names are entities, the others placeholders where a relation needs one."""
+async def store_graph(agent: Agent, triples: Iterable[tuple[str, str, str]]) -> StoredGraph:
+    """A graph with these relations. Half of the names are entities; the others are placeholders that relations need."""
     await agent.create(*NAMES)
     await agent.relate(*triples)
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         graph = await graphs.get_graph(tx, agent.graph or "default")
         found = await nodes.find_named(GraphView(tx, graph), [*NAMES, *(end for s, t, _ in triples for end in (s, t))])
-    return Map(agent, {name: node.id for name, node in found.items()})
+    return StoredGraph(agent, {name: node.id for name, node in found.items()})
 
 
-def model(drawing: Map, triples: Iterable[tuple[str, str, str]], walk: Walk) -> "networkx.DiGraph[UUID]":
-    """The same for networkx: an edge wherever the walk may go."""
+def networkx_graph(
+    drawing: StoredGraph, triples: Iterable[tuple[str, str, str]], walk: Walk
+) -> "networkx.DiGraph[UUID]":
+    """The same graph for networkx: an edge wherever the walk may go."""
     graph: networkx.DiGraph[UUID] = networkx.DiGraph()
     graph.add_nodes_from(drawing.ids.values())
     for source, target, type_ in triples:
@@ -111,11 +113,11 @@ def model(drawing: Map, triples: Iterable[tuple[str, str, str]], walk: Walk) -> 
 
 @examples(30)
 @given(triples=TRIPLES, walk=WALKS, depth=st.integers(1, 5), ends=st.permutations(NAMES))
-async def test_ways_are_those_that_networkx_finds(
+async def test_paths_and_neighbourhoods_match_networkx(
     walking: Agent, triples: list[tuple[str, str, str]], walk: Walk, depth: int, ends: list[str]
 ) -> None:
-    drawing = await drawn(replace(walking, graph=f"map-{next(_graphs)}"), triples)
-    expected = model(drawing, triples, walk)
+    drawing = await store_graph(replace(walking, graph=f"map-{next(_graphs)}"), triples)
+    expected = networkx_graph(drawing, triples, walk)
     start, end = drawing.ids[ends[0]], drawing.ids[ends[1]]
 
     around = await drawing.around(ends[0], walk, depth)
@@ -140,8 +142,8 @@ async def test_ways_are_those_that_networkx_finds(
     assert shortest.paths == [] or shortest.paths[0] in found.paths
 
 
-async def test_a_way_from_a_node_to_itself_is_the_node(agent: Agent) -> None:
-    drawing = await drawn(agent, [("node 0", "node 0", "knows"), ("node 0", "node 1", "knows")])
+async def test_the_path_from_a_node_to_itself_is_the_node(agent: Agent) -> None:
+    drawing = await store_graph(agent, [("node 0", "node 0", "knows"), ("node 0", "node 1", "knows")])
     for found in (
         await drawing.shortest("node 0", "node 0", Walk(), 3),
         await drawing.paths("node 0", "node 0", Walk(), 3),
@@ -149,7 +151,7 @@ async def test_a_way_from_a_node_to_itself_is_the_node(agent: Agent) -> None:
         assert (found.paths, found.cut) == ([[drawing.ids["node 0"]]], None)
 
 
-async def test_each_level_is_one_query_whatever_its_width(agent: Agent, settings: Settings) -> None:
+async def test_each_level_of_a_walk_is_one_query_at_any_width(agent: Agent, settings: Settings) -> None:
     one_connection = settings.model_copy(update={"database_pool_size": 1})
     sent: dict[str, list[str]] = {}
     async with Database.connect(settings.database_url, settings=one_connection) as db:
@@ -157,14 +159,14 @@ async def test_each_level_is_one_query_whatever_its_width(agent: Agent, settings
             here = Agent(db, agent.caller, graph)
             triples = [("hub", f"spoke {n}", "to") for n in range(width)]
             triples += [(f"spoke {n}", f"rim {n}", "to") for n in range(width)]
-            drawing = await drawn(here, triples)
+            drawing = await store_graph(here, triples)
             sent[graph] = await statements_of(drawing)
     assert sent["wide"] == sent["narrow"]
     assert 3 <= len([query for query in sent["wide"] if "FROM relations" in query]) <= 4
 
 
-async def statements_of(drawing: Map) -> list[str]:
-    """What a neighbourhood of depth 2 sends."""
+async def statements_of(drawing: StoredGraph) -> list[str]:
+    """The statements that a neighbourhood of depth 2 sends."""
     sent: list[str] = []
 
     async def way(tx: Transaction, graph: Graph) -> ReachedNodes:
@@ -175,13 +177,13 @@ async def statements_of(drawing: Map) -> list[str]:
     return sent
 
 
-async def test_bounds_are_kept_and_told(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawing = await drawn(agent, [("hub", f"spoke {n}", "to") for n in range(9)])
+async def test_limits_apply_and_are_reported(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawing = await store_graph(agent, [("hub", f"spoke {n}", "to") for n in range(9)])
     whole = await drawing.around("hub", Walk(), 1, max_nodes=10)
     assert (len(whole.depths), whole.cut) == (10, None)
     part = await drawing.around("hub", Walk(), 1, max_nodes=5)
     assert (len(part.depths), len(part.edges), part.cut) == (5, 4, "nodes")
-    ways = await drawn(
+    ways = await store_graph(
         replace(agent, graph="ways"), [(a, b, "to") for n in range(4) for a, b in (("a", f"{n}"), (f"{n}", "b"))]
     )
     found = await ways.paths("a", "b", Walk(), 2, limit=3)
@@ -195,12 +197,12 @@ async def test_bounds_are_kept_and_told(agent: Agent, monkeypatch: pytest.Monkey
     assert (await ways.around("a", Walk(), 1)).cut == "time"
 
 
-async def test_nobody_goes_through_what_has_expired(agent: Agent) -> None:
+async def test_expired_nodes_are_not_traversed(agent: Agent) -> None:
     async with agent.writing() as (tx, revision):
         past = datetime.now(UTC) - timedelta(hours=1)
         await lineages.put_node(tx, revision, Draft(NodeFields(name="bridge")))
         await lineages.put_node(tx, revision, Draft(NodeFields(name="shore")))
-    drawing = await drawn(agent, [("node 0", "bridge", "to"), ("bridge", "node 1", "to")])
+    drawing = await store_graph(agent, [("node 0", "bridge", "to"), ("bridge", "node 1", "to")])
     assert len((await drawing.paths("node 0", "node 1", Walk(), 4)).paths) == 1
     async with agent.writing() as (tx, revision):
         await lineages.put_node(tx, revision, Draft(NodeFields(name="bridge", expires_at=past), drawing.ids["bridge"]))
@@ -209,9 +211,9 @@ async def test_nobody_goes_through_what_has_expired(agent: Agent) -> None:
     assert list((await drawing.around("node 0", Walk(), 3)).depths) == [drawing.ids["node 0"]]
 
 
-async def test_a_symlink_is_followed_when_asked_and_as_far_as_the_caller_may_go(agent: Agent) -> None:
+async def test_a_symlink_is_followed_on_request_within_the_callers_graphs(agent: Agent) -> None:
     here, there = (replace(agent, graph=graph) for graph in ("here", "there"))
-    one, two = await drawn(here, []), await drawn(there, [("node 1", "node 2", "to")])
+    one, two = await store_graph(here, []), await store_graph(there, [("node 1", "node 2", "to")])
     async with agent.db.transaction(agent.caller) as tx, graphs.write_graph(tx, "here", "test") as revision:
         target = (await graphs.get_graph(tx, "there")).id
         edge = NewEdge(one.ids["node 0"], two.ids["node 1"], "to", to_graph=target)
@@ -220,7 +222,7 @@ async def test_a_symlink_is_followed_when_asked_and_as_far_as_the_caller_may_go(
     assert len((await one.around("node 0", Walk(), 3)).depths) == 1
     followed = await one.around("node 0", Walk(symlinks=True), 3)
     assert set(followed.depths) == {one.ids["node 0"], two.ids["node 1"], two.ids["node 2"]}
-    narrow = Map(replace(here, caller=replace(agent.caller, graphs=frozenset([own]))), one.ids)
+    narrow = StoredGraph(replace(here, caller=replace(agent.caller, graphs=frozenset([own]))), one.ids)
     assert len((await narrow.around("node 0", Walk(symlinks=True), 3)).depths) == 1
     await there.delete("node 1")
     assert len((await one.around("node 0", Walk(symlinks=True), 3)).depths) == 1

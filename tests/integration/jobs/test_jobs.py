@@ -1,4 +1,4 @@
-"""Jobs on a real PostgreSQL: started once, done in steps, shared fairly, ended when asked, and bounded."""
+"""Jobs on a real PostgreSQL: started once, done in steps, scheduled fairly, cancellable, and limited."""
 
 import asyncio
 from dataclasses import replace
@@ -49,7 +49,7 @@ from tests.support.timeouts import MAX_WAIT_SECONDS
 TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 LONG = 10_000
-"""Seconds that no test takes."""
+"""Seconds; no test takes as long."""
 
 
 @pytest.fixture
@@ -68,18 +68,18 @@ async def step(context: WorkerContext, caller: Caller, job: Job) -> Job:
     return await runner.take_step(context, worker_caller(caller.tenant_id), job)
 
 
-async def lapse(owner: asyncpg.Connection, job: Job) -> None:
-    """As if the lease had run out."""
+async def end_lease(owner: asyncpg.Connection, job: Job) -> None:
+    """Act as if the lease had ended."""
     await owner.execute("UPDATE jobs SET claimed_until = now() - interval '1 second' WHERE id = $1", job.id)
 
 
-async def come_due(owner: asyncpg.Connection, job: Job) -> None:
-    """As if the wait before the next attempt were over."""
+async def end_wait(owner: asyncpg.Connection, job: Job) -> None:
+    """Act as if the wait before the next attempt were over."""
     await owner.execute("UPDATE jobs SET next_attempt_at = now() WHERE id = $1", job.id)
 
 
 class TestStarting:
-    async def test_a_job_tells_what_is_asked_and_by_whom(self, desk: Desk, caller: Caller) -> None:
+    async def test_a_job_has_the_requested_arguments_and_the_requester(self, desk: Desk, caller: Caller) -> None:
         job = await desk.start(COUNT, steps=3)
         assert (job.kind, job.status, job.graph, job.arguments) == (COUNT, "queued", "default", {"steps": 3})
         assert (job.created_by, job.done, job.total, job.result, job.started_at) == (
@@ -91,7 +91,7 @@ class TestStarting:
         )
         assert await desk.look(job) == job
 
-    async def test_an_equal_one_under_way_is_answered_instead_of_a_second(
+    async def test_an_equal_pending_job_is_returned_instead_of_a_second(
         self, desk: Desk, context: WorkerContext
     ) -> None:
         first = await desk.start(COUNT, unique=True, steps=1, why="x")
@@ -103,11 +103,11 @@ class TestStarting:
         await desk.cancel_all()
         assert (await desk.start(COUNT, unique=True, steps=1, why="x")).id != first.id
 
-    async def test_asked_for_at_once_it_is_made_once(self, desk: Desk) -> None:
+    async def test_concurrent_requests_for_an_equal_job_start_one(self, desk: Desk) -> None:
         started = await asyncio.gather(*[desk.start(COUNT, unique=True, steps=1) for _ in range(8)])
         assert len({job.id for job in started}) == len(await desk.list()) == 1
 
-    async def test_a_tenant_has_so_many_under_way_and_no_more(self, desk: Desk, context: WorkerContext) -> None:
+    async def test_number_of_pending_jobs_of_a_tenant_is_limited(self, desk: Desk, context: WorkerContext) -> None:
         async def start() -> None:
             async with desk.writing() as tx:
                 graph = await graphs.get_graph(tx, "default")
@@ -121,7 +121,7 @@ class TestStarting:
         await runner.sweep(context)
         await start()
 
-    async def test_an_allow_list_holds(self, desk: Desk) -> None:
+    async def test_an_allow_list_applies_to_jobs(self, desk: Desk) -> None:
         async with desk.writing() as tx:
             other = await graphs.create_graph(tx, NewGraph("other"))
         confined = Desk(desk.db, replace(desk.caller, graphs=frozenset({other.id})))
@@ -137,7 +137,7 @@ class TestStarting:
         assert await confined.list() == [seen]
         assert len(await desk.list()) == 3
 
-    async def test_they_are_listed_newest_first_in_pages_and_filtered(self, desk: Desk) -> None:
+    async def test_jobs_are_listed_in_pages_newest_first_and_filtered(self, desk: Desk) -> None:
         made = [await desk.start(kind, steps=1) for kind in (COUNT, REFUSE, COUNT)]
         await desk.cancel(made[0])
         async with desk.db.transaction(desk.caller, read_only=True) as tx:
@@ -148,7 +148,7 @@ class TestStarting:
             assert [job.id for job in await jobs.list_jobs(tx, JobFilter(status="cancelled"))] == [made[0].id]
             assert await jobs.list_jobs(tx, JobFilter(graph_id=uuid4())) == []
 
-    async def test_a_deleted_graph_takes_its_jobs_along(self, desk: Desk, context: WorkerContext) -> None:
+    async def test_jobs_of_a_deleted_graph_are_deleted(self, desk: Desk, context: WorkerContext) -> None:
         async with desk.writing() as tx:
             await graphs.create_graph(tx, NewGraph("doomed"))
         job = await desk.start(COUNT, graph="doomed", steps=2)
@@ -160,7 +160,9 @@ class TestStarting:
         with pytest.raises(RecollectError):
             await step(context, desk.caller, claimed)
 
-    async def test_a_renamed_graph_keeps_its_jobs(self, desk: Desk, context: WorkerContext, bounds: JobBounds) -> None:
+    async def test_jobs_of_a_renamed_graph_continue(
+        self, desk: Desk, context: WorkerContext, bounds: JobBounds
+    ) -> None:
         async with desk.writing() as tx:
             await graphs.create_graph(tx, NewGraph("old"))
         job = await desk.start(COUNT, graph="old", steps=2)
@@ -174,7 +176,7 @@ class TestStarting:
 
 
 class TestSteps:
-    async def test_a_job_is_done_step_by_step_in_the_name_of_who_asked(
+    async def test_a_job_is_done_in_steps_on_behalf_of_the_requester(
         self, desk: Desk, context: WorkerContext, owner: asyncpg.Connection
     ) -> None:
         job = await desk.start(COUNT, steps=5)
@@ -189,7 +191,9 @@ class TestSteps:
         actors = await owner.fetch("SELECT DISTINCT actor FROM changes WHERE tenant_id = $1", desk.caller.tenant_id)
         assert [row["actor"] for row in actors] == [desk.caller.subject]
 
-    async def test_progress_shows_after_each_step(self, desk: Desk, context: WorkerContext, bounds: JobBounds) -> None:
+    async def test_progress_is_visible_after_each_step(
+        self, desk: Desk, context: WorkerContext, bounds: JobBounds
+    ) -> None:
         job = await desk.start(COUNT, steps=3)
         claimed = await claim(context, desk.caller, bounds)
         for done in (1, 2, 3):
@@ -197,7 +201,7 @@ class TestSteps:
             shown = await desk.look(job)
             assert (shown.done, shown.total, shown.status) == (done, 3, "succeeded" if done == 3 else "running")
 
-    async def test_a_step_that_fails_leaves_nothing_and_is_tried_again_to_its_bound(
+    async def test_a_failed_step_is_rolled_back_and_retried_up_to_the_limit(
         self, desk: Desk, context: WorkerContext, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(model, "FIRST_WAIT_SECONDS", LONG)
@@ -207,11 +211,11 @@ class TestSteps:
             shown = await desk.look(job)
             assert shown.attempts == attempt
             assert shown.status == ("failed" if attempt == MAX_ATTEMPTS else "running")
-            await come_due(owner, job)
+            await end_wait(owner, job)
         assert (shown.error_code, shown.error_message) == ("internal_error", "Something went wrong on our side.")
         assert await effects(owner, desk.caller.tenant_id) == []
 
-    async def test_what_was_away_for_a_while_is_waited_for_longer_each_time(
+    async def test_retries_after_an_outage_wait_longer_each_time(
         self, desk: Desk, context: WorkerContext, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(model, "FIRST_WAIT_SECONDS", LONG)
@@ -226,14 +230,14 @@ class TestSteps:
             waits.append(await owner.fetchval("SELECT next_attempt_at - now() FROM jobs WHERE id = $1", job.id))
             await runner.sweep(context)
             assert (await desk.look(job)).attempts == shown.attempts, "it waits"
-            await come_due(owner, job)
+            await end_wait(owner, job)
         for factor, wait in zip((1, 2, 4, 4), waits, strict=True):
             assert factor * LONG / 2 - 60 < wait.total_seconds() <= factor * LONG
         await runner.sweep(context)
         shown = await desk.look(job)
         assert (shown.status, shown.error_code) == ("succeeded", None)
 
-    async def test_what_can_never_succeed_fails_at_once(self, desk: Desk, context: WorkerContext) -> None:
+    async def test_a_step_that_can_never_succeed_fails_at_once(self, desk: Desk, context: WorkerContext) -> None:
         job = await desk.start(REFUSE)
         await runner.sweep(context)
         shown = await desk.look(job)
@@ -246,7 +250,7 @@ class TestSteps:
         job = await desk.start(COUNT, steps=1)
         for attempt in range(1, MAX_ATTEMPTS + 1):
             assert (await claim(context, desk.caller, bounds)).attempts == attempt
-            await lapse(owner, job)
+            await end_lease(owner, job)
         await runner.sweep(context)
         shown = await desk.look(job)
         assert (shown.status, shown.error_code) == ("failed", "internal_error")
@@ -262,7 +266,7 @@ class TestSteps:
         assert (shown.status, shown.error_code, shown.attempts) == ("running", "busy", 1)
         assert await effects(owner, desk.caller.tenant_id) == []
 
-    async def test_its_steps_are_in_the_trace_of_the_call_that_asked(self, desk: Desk, context: WorkerContext) -> None:
+    async def test_steps_are_in_the_trace_of_the_request(self, desk: Desk, context: WorkerContext) -> None:
         traces: list[str] = []
 
         async def note(tx: Transaction, job: Job) -> StepResult:
@@ -277,14 +281,14 @@ class TestSteps:
         assert untraced.traceparent is None
         assert sorted(traces) == sorted([TRACEPARENT.split("-")[1]] * 2 + ["0" * 32])
 
-    async def test_a_kind_that_the_worker_does_not_know_waits_for_one_that_does(
+    async def test_a_job_of_an_unknown_kind_waits_for_a_worker_that_knows_it(
         self, desk: Desk, context: WorkerContext
     ) -> None:
         job = await desk.start("of_tomorrow")
         await runner.sweep(context)
         assert (await desk.look(job)).status == "queued"
 
-    async def test_a_worker_that_stops_gives_the_job_back_after_the_step_in_hand(
+    async def test_a_stopping_worker_releases_the_job_after_the_current_step(
         self, desk: Desk, context: WorkerContext, owner: asyncpg.Connection
     ) -> None:
         job = await desk.start(COUNT, steps=1_000, seconds=0.01)
@@ -296,7 +300,7 @@ class TestSteps:
         assert (shown.status, shown.attempts, shown.lease) == ("running", 0, None)
         assert await effects(owner, desk.caller.tenant_id) == list(range(shown.done))
 
-    async def test_a_sweep_that_is_cut_off_leaves_no_turn_behind(self, desk: Desk, context: WorkerContext) -> None:
+    async def test_a_cancelled_sweep_leaves_no_turn_running(self, desk: Desk, context: WorkerContext) -> None:
         job = await desk.start(COUNT, steps=1_000, seconds=0.01)
         sweeping = asyncio.create_task(runner.sweep(context))
         await eventually(lambda: has_begun(desk, job))
@@ -308,16 +312,16 @@ class TestSteps:
         assert (await desk.look(job)).done == done
 
 
-class TestStanding:
-    """A job does no more than whoever started it may."""
+class TestPermissions:
+    """A job may do no more than whoever started it."""
 
     @pytest.fixture
     async def of_key(self, desk: Desk, issue: NewApiKey) -> tuple[Desk, UUID]:
-        """Where a key starts jobs, and the key."""
+        """A desk where a key starts jobs, and the key."""
         key_id = (await issue(desk.caller)).key.id
         return Desk(desk.db, replace(desk.caller, subject=f"key:{key_id}")), key_id
 
-    async def test_a_revoked_key_gets_no_further_step(
+    async def test_a_job_of_a_revoked_key_fails_before_its_next_step(
         self, of_key: tuple[Desk, UUID], context: WorkerContext, bounds: JobBounds, owner: asyncpg.Connection
     ) -> None:
         desk, key_id = of_key
@@ -333,7 +337,7 @@ class TestStanding:
         assert await effects(owner, desk.caller.tenant_id) == [0], "what was done stays"
         assert shown.output_bytes == 0
 
-    async def test_nor_does_one_that_has_expired_and_nothing_is_prepared_for_it(
+    async def test_a_job_of_an_expired_key_fails_without_preparation(
         self, of_key: tuple[Desk, UUID], context: WorkerContext, owner: asyncpg.Connection
     ) -> None:
         desk, key_id = of_key
@@ -350,7 +354,7 @@ class TestStanding:
         assert prepared == []
         assert await effects(owner, desk.caller.tenant_id) == []
 
-    async def test_what_holds_and_what_the_service_starts_goes_on(
+    async def test_jobs_of_a_valid_key_and_of_the_service_continue(
         self, of_key: tuple[Desk, UUID], context: WorkerContext, owner: asyncpg.Connection
     ) -> None:
         desk, key_id = of_key
@@ -364,7 +368,7 @@ class TestStanding:
         assert {(await desk.look(job)).status for job in (held, finishing, own)} == {"succeeded"}
 
     @pytest.mark.parametrize("read_only", [True, False])
-    async def test_a_suspended_tenants_job_waits_until_it_is_resumed(
+    async def test_a_job_of_a_suspended_tenant_waits_until_it_is_resumed(
         self,
         desk: Desk,
         context: WorkerContext,
@@ -387,7 +391,7 @@ class TestStanding:
         assert (await desk.look(job)).status == "succeeded"
 
     @pytest.mark.parametrize("read_only", [True, False])
-    async def test_a_step_that_is_under_way_at_a_suspension_leaves_nothing_and_is_done_again(
+    async def test_a_step_during_a_suspension_is_rolled_back_and_repeated(
         self, desk: Desk, context: WorkerContext, operator: Operator, owner: asyncpg.Connection, read_only: bool
     ) -> None:
         job = await desk.start(COUNT, steps=1)
@@ -412,7 +416,7 @@ class TestLeases:
     ) -> None:
         job = await desk.start(COUNT, steps=2)
         stalled = await claim(context, desk.caller, bounds)
-        await lapse(owner, job)
+        await end_lease(owner, job)
         other = await claim(context, desk.caller, bounds)
         assert (other.id, other.attempts) == (stalled.id, 2)
         with pytest.raises(LeaseLost):
@@ -427,7 +431,7 @@ class TestLeases:
                     await end(tx, stalled, bounds)
         assert await effects(owner, desk.caller.tenant_id) == [0]
 
-    async def test_one_that_is_overtaken_in_the_middle_of_a_step_commits_nothing(
+    async def test_a_worker_overtaken_during_a_step_commits_nothing(
         self, desk: Desk, context: WorkerContext, bounds: JobBounds, owner: asyncpg.Connection
     ) -> None:
         begun, overtaken = asyncio.Event(), asyncio.Event()
@@ -443,7 +447,7 @@ class TestLeases:
         stalling = replace(context, kinds={COUNT: stall})
         stepping = asyncio.create_task(step(stalling, desk.caller, stalled))
         await begun.wait()
-        await lapse(owner, job)
+        await end_lease(owner, job)
         other = await claim(context, desk.caller, bounds)
         overtaken.set()
         with pytest.raises(LeaseLost):
@@ -451,16 +455,16 @@ class TestLeases:
         assert (await step(context, desk.caller, other)).is_finished
         assert await effects(owner, desk.caller.tenant_id) == [0]
 
-    async def test_one_that_is_late_but_not_overtaken_goes_on(
+    async def test_a_late_worker_that_was_not_overtaken_continues(
         self, desk: Desk, context: WorkerContext, bounds: JobBounds, owner: asyncpg.Connection
     ) -> None:
         job = await desk.start(COUNT, steps=1)
         late = await claim(context, desk.caller, bounds)
-        await lapse(owner, job)
+        await end_lease(owner, job)
         assert (await step(context, desk.caller, late)).is_finished
         assert (await desk.look(job)).status == "succeeded"
 
-    async def test_many_workers_do_each_step_once(
+    async def test_concurrent_workers_do_each_step_once(
         self, desk: Desk, context: WorkerContext, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(runner, "TURN_SECONDS", 0)
@@ -470,7 +474,7 @@ class TestLeases:
         assert [(await desk.look(job)).status for job in started] == ["succeeded"] * 4
         assert await effects(owner, desk.caller.tenant_id) == sorted([*range(6)] * 4)
 
-    async def test_of_one_tenant_so_many_run_at_once_and_no_more(
+    async def test_number_of_running_jobs_of_a_tenant_is_limited(
         self, desk: Desk, context: WorkerContext, bounds: JobBounds, owner: asyncpg.Connection
     ) -> None:
         for _ in range(10):
@@ -485,7 +489,7 @@ class TestLeases:
 
 
 class TestFairness:
-    async def test_one_job_waits_for_a_turn_and_not_for_five_hundred_jobs(
+    async def test_one_job_waits_for_a_turn_and_not_for_another_tenants_queue(
         self, context: WorkerContext, db: Database, new_tenant: NewTenant, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(runner, "TURN_SECONDS", 0)
@@ -503,11 +507,11 @@ class TestFairness:
         narrow = context.settings.model_copy(update={"max_jobs": 1})
         await runner.sweep(replace(context, settings=narrow, kinds={COUNT: note}))
         assert len(order) == 501
-        # It waits for two turns at most: the one in hand, and the one begun with it.
+        # It waits for two turns at most: the current one, and one that started with it.
         assert order.index(quiet.caller.tenant_id) <= 2
         assert {job.status for job in await busy.list()} == {"succeeded"}
 
-    async def test_those_begun_first_are_ended_first(
+    async def test_jobs_that_started_first_finish_first(
         self, desk: Desk, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(runner, "TURN_SECONDS", 0)
@@ -517,7 +521,7 @@ class TestFairness:
         ended = [(await desk.look(job)).finished_at for job in started]
         assert ended == sorted(filter(None, ended))
 
-    async def test_one_tenants_fault_keeps_no_other_from_its_turn(
+    async def test_a_failing_job_of_one_tenant_does_not_delay_others(
         self, context: WorkerContext, db: Database, new_tenant: NewTenant
     ) -> None:
         desks = [Desk(db, operator_caller(await new_tenant())) for _ in range(3)]
@@ -526,7 +530,7 @@ class TestFairness:
         statuses = [(await desk.look(job)).status for desk, job in zip(desks, started, strict=True)]
         assert statuses == ["succeeded", "running", "succeeded"]
 
-    async def test_a_worker_that_stalls_in_its_claim_holds_up_its_tenant_only(
+    async def test_a_worker_that_stalls_in_a_claim_blocks_its_tenant_only(
         self, context: WorkerContext, settings: Settings, new_tenant: NewTenant
     ) -> None:
         hasty = settings.model_copy(update={"lock_timeout_seconds": 0.2})
@@ -541,7 +545,7 @@ class TestFairness:
             await runner.sweep(replace(context, database=db))
             assert (await desks[1].look(started[1])).status == "succeeded"
 
-    async def test_a_suspended_tenants_jobs_wait(
+    async def test_queued_jobs_of_a_suspended_tenant_wait(
         self, desk: Desk, context: WorkerContext, owner: asyncpg.Connection
     ) -> None:
         job = await desk.start(COUNT, steps=1)
@@ -554,7 +558,7 @@ class TestFairness:
 
 
 class TestCancelling:
-    async def test_one_that_waits_ends_at_once(self, desk: Desk, context: WorkerContext) -> None:
+    async def test_a_queued_job_is_cancelled_at_once(self, desk: Desk, context: WorkerContext) -> None:
         job = await desk.start(COUNT, steps=1)
         cancelled = await desk.cancel(job)
         assert (cancelled.status, cancelled.cancel_requested) == ("cancelled", True)
@@ -563,7 +567,7 @@ class TestCancelling:
         await runner.sweep(context)
         assert await desk.look(job) == cancelled == await desk.cancel(job)
 
-    async def test_one_that_runs_ends_between_two_steps(
+    async def test_a_running_job_is_cancelled_between_two_steps(
         self, desk: Desk, context: WorkerContext, owner: asyncpg.Connection
     ) -> None:
         job = await desk.start(COUNT, steps=1_000, seconds=0.02)
@@ -576,17 +580,17 @@ class TestCancelling:
         assert 0 < shown.done < 1_000
         assert await effects(owner, desk.caller.tenant_id) == list(range(shown.done))
 
-    async def test_one_whose_worker_died_ends_at_once(
+    async def test_a_job_of_a_dead_worker_is_cancelled_at_once(
         self, desk: Desk, context: WorkerContext, bounds: JobBounds, owner: asyncpg.Connection
     ) -> None:
         job = await desk.start(COUNT, steps=2)
         lost = await claim(context, desk.caller, bounds)
-        await lapse(owner, job)
+        await end_lease(owner, job)
         assert (await desk.cancel(job)).status == "cancelled"
         with pytest.raises(LeaseLost):
             await step(context, desk.caller, lost)
 
-    async def test_one_that_its_last_step_ends_has_succeeded(
+    async def test_a_job_cancelled_during_its_last_step_succeeds(
         self, desk: Desk, context: WorkerContext, bounds: JobBounds
     ) -> None:
         job = await desk.start(COUNT, steps=1)
@@ -595,7 +599,7 @@ class TestCancelling:
         await step(context, desk.caller, claimed)
         assert (await desk.look(job)).status == "succeeded" == (await desk.cancel(job)).status
 
-    async def test_one_that_is_not_there(self, desk: Desk) -> None:
+    async def test_an_unknown_job_cannot_be_cancelled(self, desk: Desk) -> None:
         job = await desk.start(COUNT)
         with pytest.raises(NotFound) as refused:
             await desk.cancel(replace(job, id=uuid4()))
@@ -615,7 +619,7 @@ class TestInputAndOutput:
         async with desk.writing() as tx:
             await jobs.start(tx, job.id)
 
-    async def test_what_is_put_in_is_read_and_what_is_left_is_fetched(
+    async def test_input_is_read_and_output_can_be_fetched(
         self, desk: Desk, context: WorkerContext, bounds: JobBounds
     ) -> None:
         chunks = [b"one ", b"two ", b"\x00\xff" * (MAX_CHUNK // 2)]
@@ -632,7 +636,7 @@ class TestInputAndOutput:
         shown = await desk.look(job)
         assert (shown.input_bytes, shown.output_bytes) == (0, sum(map(len, chunks)))
 
-    async def test_a_job_that_began_takes_no_more(self, desk: Desk, bounds: JobBounds) -> None:
+    async def test_a_started_job_accepts_no_more_input(self, desk: Desk, bounds: JobBounds) -> None:
         job = await self.held(desk, [b"x"], bounds)
         for _ in range(2):
             await self.start(desk, job)
@@ -641,14 +645,14 @@ class TestInputAndOutput:
                 await jobs.append_input(tx, job.id, [b"y"], bounds)
         assert refused.value.code is ErrorCode.JOB_TAKES_NO_INPUT
 
-    async def test_a_job_that_left_nothing_says_so(self, desk: Desk, context: WorkerContext) -> None:
+    async def test_output_of_a_job_without_any_is_an_error(self, desk: Desk, context: WorkerContext) -> None:
         job = await desk.start(COUNT, steps=1)
         await runner.sweep(context)
         with pytest.raises(NotFound) as refused:
             await desk.output(job)
         assert refused.value.code is ErrorCode.JOB_HAS_NO_OUTPUT
 
-    async def test_all_that_a_tenant_stores_is_bounded(
+    async def test_storage_for_jobs_is_limited_by_tenant(
         self, desk: Desk, context: WorkerContext, bounds: JobBounds
     ) -> None:
         tight = replace(bounds, most_bytes=10)
@@ -669,11 +673,11 @@ class TestInputAndOutput:
         assert (shown.input_bytes, shown.output_bytes) == (0, 0)
 
     @pytest.mark.parametrize("chunk", [b"", b"x" * (MAX_CHUNK + 1)], ids=["empty", "too large"])
-    async def test_a_chunk_is_bounded(self, desk: Desk, bounds: JobBounds, chunk: bytes) -> None:
+    async def test_size_of_a_chunk_is_limited(self, desk: Desk, bounds: JobBounds, chunk: bytes) -> None:
         with pytest.raises(ValueError, match="a chunk has 1 to"):
             await self.held(desk, [b"x", chunk], bounds)
 
-    async def test_what_ended_early_stores_nothing(
+    async def test_a_cancelled_job_stores_nothing(
         self, desk: Desk, context: WorkerContext, bounds: JobBounds, owner: asyncpg.Connection
     ) -> None:
         waiting = await self.held(desk, [b"abc"], bounds)
@@ -687,7 +691,7 @@ class TestInputAndOutput:
         assert {job.status for job in await desk.list()} == {"cancelled"}
         assert await stored(owner, desk) == 0
 
-    async def test_all_of_it_goes_with_the_job_when_its_time_is_over(
+    async def test_input_and_output_are_deleted_when_the_job_expires(
         self, desk: Desk, context: WorkerContext, bounds: JobBounds, owner: asyncpg.Connection
     ) -> None:
         done, abandoned, kept = [await self.held(desk, [b"abc"], bounds) for _ in range(3)]
@@ -700,7 +704,7 @@ class TestInputAndOutput:
         assert [job.id for job in await desk.list()] == [kept.id]
         assert await stored(owner, desk) == 1
 
-    async def test_erasure_takes_what_is_stored_and_what_would_store_more(
+    async def test_erasure_deletes_stored_data_and_jobs_that_would_store_more(
         self, desk: Desk, context: WorkerContext, bounds: JobBounds, owner: asyncpg.Connection
     ) -> None:
         plain = await desk.start(COUNT, steps=1)
@@ -719,7 +723,7 @@ class TestInputAndOutput:
 
 
 class TestReindexing:
-    async def test_it_makes_the_passages_that_are_there(
+    async def test_reindexing_reproduces_the_existing_passages(
         self,
         desk: Desk,
         agent: Agent,
@@ -739,7 +743,7 @@ class TestReindexing:
         assert (await agent.head()).revision == revision
         assert await agent.recalled("Which beverage does Ada like?") != []
 
-    async def test_it_mends_what_is_damaged(
+    async def test_reindexing_repairs_damaged_passages(
         self, desk: Desk, agent: Agent, context: WorkerContext, owner: asyncpg.Connection
     ) -> None:
         await remember_much(agent)
@@ -760,7 +764,7 @@ class TestReindexing:
             await runner.sweep(context)
             assert await live(owner, desk) == before
 
-    async def test_the_past_is_found_as_it_was(
+    async def test_reindexing_keeps_the_past(
         self, desk: Desk, agent: Agent, context: WorkerContext, owner: asyncpg.Connection
     ) -> None:
         await observed(agent, "Ada", "likes tea")
@@ -771,7 +775,7 @@ class TestReindexing:
         await runner.sweep(context)
         assert [await as_of(owner, desk, revision) for revision in (past, past + 1)] == before
 
-    async def test_a_job_of_no_graph_is_refused(self, desk: Desk, context: WorkerContext) -> None:
+    async def test_a_job_without_a_graph_is_refused(self, desk: Desk, context: WorkerContext) -> None:
         job = await desk.start(REINDEX_PASSAGES, graph=None)
         await runner.sweep(context)
         assert (await desk.look(job)).error_message == "This job has no graph: one graph is reindexed at a time."
@@ -782,7 +786,7 @@ async def observed(agent: Agent, name: str, *observations: str) -> None:
 
 
 async def remember_much(agent: Agent) -> None:
-    """Three entities, one of them silent, and two facts, one of several passages."""
+    """Three entities, one of them without observations, and two facts, one of several passages."""
     await observed(agent, "Ada", "likes tea", "writes programs")
     await observed(agent, "Grace", "found a moth")
     await agent.create("Silent")
@@ -790,7 +794,7 @@ async def remember_much(agent: Agent) -> None:
 
 
 async def live(owner: asyncpg.Connection, desk: Desk) -> list[Any]:
-    """What search has of the tenant, but for the ids and revisions of the passages."""
+    """The tenant's search data, without the ids and revisions of passages."""
     return await owner.fetch(
         "SELECT node_id, memory_id, source, place, thread, said_at, expires_at, text, tsv::text, v.embedding::text, "
         "embedding_model FROM passages p "
@@ -801,7 +805,7 @@ async def live(owner: asyncpg.Connection, desk: Desk) -> list[Any]:
 
 
 async def as_of(owner: asyncpg.Connection, desk: Desk, revision: int) -> list[str]:
-    """The texts that search had at a revision."""
+    """The texts that could be found at a revision."""
     rows = await owner.fetch(
         "SELECT text FROM passages WHERE tenant_id = $1 AND added_revision <= $2 "
         "AND (removed_revision IS NULL OR removed_revision > $2) ORDER BY text",
@@ -812,7 +816,7 @@ async def as_of(owner: asyncpg.Connection, desk: Desk, revision: int) -> list[st
 
 
 async def stored(owner: asyncpg.Connection, desk: Desk) -> int:
-    """Chunks that the tenant's jobs keep."""
+    """The number of chunks that the tenant's jobs store."""
     count: int = await owner.fetchval(
         "SELECT (SELECT count(*) FROM job_inputs WHERE tenant_id = $1) "
         "+ (SELECT count(*) FROM job_outputs WHERE tenant_id = $1)",

@@ -1,4 +1,4 @@
-"""The servers of the one-machine stack as real processes: what they keep, whom they admit, how they end."""
+"""The servers of the one-machine stack as real processes: their data, who may connect, and how they end."""
 
 import asyncio
 import os
@@ -43,7 +43,7 @@ from recollect_local.supervisor import Supervisor
 from recollect_local.valkey import LocalValkey
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
-# "SIGKILL of the server" must lose nothing, which needs no fsync: the operating system goes on.
+# SIGKILL of the server must lose nothing, which needs no fsync: the operating system continues.
 QUICK = {"fsync": "off"}
 
 START_BOTH = """
@@ -125,7 +125,7 @@ def wait_until(holds: Callable[[], bool], seconds: float = MAX_WAIT_SECONDS) -> 
 
 
 def is_gone(pid: int) -> bool:
-    """Whether a process has ended; one that nobody has waited for yet has ended too."""
+    """Whether a process has ended, including one that nobody has waited for yet."""
     try:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -142,17 +142,17 @@ def mode_of(path: Path) -> int:
 
 
 def reading(path: Path) -> int:
-    """The bits of the mode with which everybody may read the file, and run or enter it where its owner may."""
+    """The bits of the mode that let everybody read the file, and run or enter it if its owner may."""
     return 0o555 if mode_of(path) & stat.S_IXUSR else 0o444
 
 
 def within(path: Path) -> list[Path]:
-    """The path, and all that is in it where it is a folder, but for what Python compiles and can do without."""
+    """The path, and everything in it if it is a folder, without compiled Python files."""
     return [path, *(one for one in path.rglob("*") if "__pycache__" not in one.parts)]
 
 
 def python_paths() -> set[Path]:
-    """The files and folders that a user must read to run this Python with what is installed in it."""
+    """The files and folders that a user must be able to read to run this Python with the installed packages."""
     library = Path(sysconfig.get_config_var("LIBDIR")) / str(sysconfig.get_config_var("INSTSONAME"))
     programs = [Path(sys.executable), Path(sys.executable).resolve(), Path(sys.prefix) / "pyvenv.cfg", library]
     packages = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
@@ -173,14 +173,14 @@ class TestPostgres:
         assert own_postgres.is_running()
         assert ask(own_postgres.url(), "SELECT word FROM kept") == "still here"
 
-    def test_folds_case_in_every_script_whatever_the_locale(
+    def test_folds_case_in_every_script_in_any_locale(
         self, own_postgres: LocalPostgres, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("LC_ALL", "C")
         own_postgres.start()
         assert ask(own_postgres.url(), "SELECT lower('É') = 'é' AND 'ΣΊΣΥΦΟΣ' ILIKE '%ίσυφο%' AND 'ЖУК' ILIKE 'жук'")
 
-    def test_heeds_no_settings_meant_for_other_servers(
+    def test_ignores_settings_for_other_servers(
         self, own_postgres: LocalPostgres, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for name, value in {"PGPORT": "1", "PGHOST": "192.0.2.1", "PGDATA": "/nowhere", "PGUSER": "nobody"}.items():
@@ -188,14 +188,14 @@ class TestPostgres:
         own_postgres.start()
         assert ask(own_postgres.url(), "SELECT current_user || '@' || current_database()") == "postgres@recollect"
 
-    def test_is_reached_by_its_owner_only(self, own_postgres: LocalPostgres, tmp_path: Path) -> None:
+    def test_accepts_connections_of_its_owner_only(self, own_postgres: LocalPostgres, tmp_path: Path) -> None:
         own_postgres.start()
         assert mode_of(tmp_path / "postgres") == 0o700
         assert mode_of(tmp_path / "postgres" / ".s.PGSQL.5432") == 0o700
         assert psutil.Process(pid_of(own_postgres)).net_connections("inet") == []
 
     @pytest.mark.parametrize("folder", ["x" * 120, "a b, c'é%2F"])
-    def test_serves_from_any_folder(self, tmp_path: Path, folder: str) -> None:
+    def test_runs_in_any_folder(self, tmp_path: Path, folder: str) -> None:
         postgres = LocalPostgres(tmp_path / folder, settings=QUICK)
         try:
             postgres.start()
@@ -206,7 +206,7 @@ class TestPostgres:
         finally:
             postgres.stop()
 
-    def test_comes_back_after_a_kill_with_sessions_open(self, own_postgres: LocalPostgres) -> None:
+    def test_recovers_after_a_kill_with_open_sessions(self, own_postgres: LocalPostgres) -> None:
         async def kill_under_a_session() -> None:
             connection = await asyncpg.connect(own_postgres.url())
             await connection.execute("CREATE TABLE kept AS SELECT 1 AS n")
@@ -221,7 +221,7 @@ class TestPostgres:
         own_postgres.start()
         assert ask(own_postgres.url(), "SELECT n FROM kept") == 1
 
-    def test_starts_though_its_pid_file_names_another_process(
+    def test_starts_even_if_its_pid_file_names_another_process(
         self, own_postgres: LocalPostgres, tmp_path: Path
     ) -> None:
         own_postgres.start()
@@ -235,7 +235,7 @@ class TestPostgres:
             bystander.kill()
             bystander.wait()
 
-    def test_starts_over_when_the_first_start_was_cut_off(self, own_postgres: LocalPostgres, tmp_path: Path) -> None:
+    def test_starts_again_after_an_interrupted_first_start(self, own_postgres: LocalPostgres, tmp_path: Path) -> None:
         unfinished = tmp_path / "postgres.unfinished"
         unfinished.mkdir()
         (unfinished / "PG_VERSION").write_text("18\n")
@@ -243,7 +243,7 @@ class TestPostgres:
         assert ask(own_postgres.url(), "SELECT 1") == 1
         assert not unfinished.exists()
 
-    def test_says_why_it_does_not_start(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_reports_why_it_does_not_start(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("recollect_local.postgres._LEFTOVER_SECONDS", 0.0)
         with pytest.raises(Unavailable, match='unrecognized configuration parameter "no_such_setting"'):
             LocalPostgres(tmp_path, settings={**QUICK, "no_such_setting": "1"}).start()
@@ -263,7 +263,7 @@ class TestValkey:
         own_valkey.start()
         assert asyncio.run(talk()) == (b"hello", True)
 
-    def test_is_reached_by_its_owner_only(self, own_valkey: LocalValkey, tmp_path: Path) -> None:
+    def test_accepts_connections_of_its_owner_only(self, own_valkey: LocalValkey, tmp_path: Path) -> None:
         own_valkey.start()
         assert mode_of(tmp_path / "valkey") == 0o700
         assert mode_of(tmp_path / "valkey" / "valkey.sock") == 0o700
@@ -283,7 +283,7 @@ class TestValkey:
         assert list((tmp_path / "valkey").glob("*.rdb")) == []
 
     @pytest.mark.parametrize("folder", ["x" * 120, "a b, c'é%2F"])
-    def test_serves_from_any_folder(self, tmp_path: Path, folder: str) -> None:
+    def test_runs_in_any_folder(self, tmp_path: Path, folder: str) -> None:
         async def ping(url: str) -> tuple[bool, bool]:
             pool = await arq.create_pool(RedisSettings.from_dsn(url))
             async with pool, Redis.from_url(url) as client:
@@ -300,7 +300,7 @@ class TestValkey:
 class TestKilledStarter:
     @pytest.fixture
     def kill_starter(self, tmp_path: Path) -> Iterator[Callable[[str], list[int]]]:
-        """Starts both servers in another process and kills that; answers the servers' process ids."""
+        """Starts both servers in another process and kills that process; returns the servers' process ids."""
         servers: list[int] = []
 
         def start_and_kill(how: str) -> list[int]:
@@ -317,12 +317,12 @@ class TestKilledStarter:
                 os.kill(pid, signal.SIGKILL)
 
     @pytest.mark.skipif(sys.platform != "linux", reason="only Linux can tie a process to its parent")
-    def test_takes_its_servers_with_it(self, tmp_path: Path, kill_starter: Callable[[str], list[int]]) -> None:
+    def test_servers_end_with_their_starter(self, tmp_path: Path, kill_starter: Callable[[str], list[int]]) -> None:
         postgres, valkey = kill_starter("tied")
         wait_until(lambda: is_gone(postgres) and is_gone(valkey))
         assert "database system is shut down" in (tmp_path / "logs" / "postgres.log").read_text()
 
-    def test_leaves_servers_that_the_next_start_replaces(
+    def test_remaining_servers_are_replaced_by_the_next_start(
         self, own_postgres: LocalPostgres, own_valkey: LocalValkey, kill_starter: Callable[[str], list[int]]
     ) -> None:
         old_postgres, old_valkey = kill_starter("untied")
@@ -337,7 +337,7 @@ class TestKilledStarter:
 
 
 class TestOrdinaryUser:
-    """As root too: the servers must not need root where they have it."""
+    """Even for root, the servers must not need root's rights."""
 
     @pytest.fixture
     def user(self) -> pwd.struct_passwd:
@@ -345,7 +345,7 @@ class TestOrdinaryUser:
 
     @pytest.fixture
     def folder(self, user: pwd.struct_passwd) -> Iterator[Path]:
-        """Not below tmp_path, which pytest closes to other users again and again."""
+        """Not below tmp_path, which pytest closes to other users repeatedly."""
         folder = Path(tempfile.mkdtemp(dir="/tmp"))
         os.chown(folder, user.pw_uid, user.pw_gid)
         yield folder
@@ -353,11 +353,13 @@ class TestOrdinaryUser:
 
     @pytest.fixture
     def way_to_python(self) -> Iterator[None]:
-        """For this test, let the user run our Python with our packages: they may have been installed for root alone."""
+        """For this test, let the user run our Python with our packages, which may have been installed for root
+        alone.
+        """
         if os.geteuid() != 0:
             yield
             return
-        for folder in _installed():  # Every start of PostgreSQL does so, for good: other tests need what is not undone.
+        for folder in _installed():  # Every start of PostgreSQL does so permanently, and other tests need that.
             let_read(folder)
         needed = python_paths()
         wanted = {folder: 0o111 for path in needed for folder in path.parents}
@@ -385,13 +387,13 @@ class TestOrdinaryUser:
 
 
 class TestDemo:
-    async def test_key_is_kept_as_long_as_it_holds(self, settings: Settings, db: Database) -> None:
+    async def test_a_valid_key_is_kept(self, settings: Settings, db: Database) -> None:
         key = await prepare_demo(settings, None)
         caller = await authenticate(db, key, pepper=settings.key_secret.get_secret_value().encode())
         assert (caller.tenant, caller.scopes) == ("demo", frozenset(Scope))
         assert await prepare_demo(settings, key) == key
 
-    async def test_key_that_does_not_hold_is_replaced(
+    async def test_an_invalid_key_is_replaced(
         self, settings: Settings, db: Database, owner: asyncpg.Connection, tenant: Tenant
     ) -> None:
         pepper = settings.key_secret.get_secret_value().encode()
@@ -406,7 +408,7 @@ class TestDemo:
 
 
 class TestSupervisor:
-    """With small commands in the place of gateway and worker."""
+    """With small commands instead of gateway and worker."""
 
     @pytest.fixture
     def said(self) -> list[str]:
@@ -423,7 +425,7 @@ class TestSupervisor:
             "Helper", [sys.executable, "-c", program], log=folder / "logs" / "helper.log", environment=os.environ
         )
 
-    def test_starts_a_killed_server_again(self, supervisor: Supervisor, said: list[str], tmp_path: Path) -> None:
+    def test_restarts_a_killed_server(self, supervisor: Supervisor, said: list[str], tmp_path: Path) -> None:
         server = self.server(tmp_path, "print('at work', flush=True); import time; time.sleep(600)")
         supervisor.start(server)
         wait_until(lambda: server.log.read_text() == "at work\n")
@@ -442,13 +444,13 @@ class TestSupervisor:
             supervisor.watch(lambda: False, timeout_seconds=MAX_WAIT_SECONDS)
         assert len((tmp_path / "logs" / "helper.log").read_text().splitlines()) == 4
 
-    def test_forgets_crashes_of_a_server_that_ran_well_since(self, said: list[str], tmp_path: Path) -> None:
+    def test_forgets_crashes_once_a_server_has_run_steadily(self, said: list[str], tmp_path: Path) -> None:
         server = self.server(tmp_path, "import time; time.sleep(0.3)")
         with Supervisor(said.append, most_crashes=1, first_delay_seconds=0.01, steady_seconds=0.2) as supervisor:
             supervisor.start(server)
             assert supervisor.watch(lambda: len(said) >= 6, timeout_seconds=MAX_WAIT_SECONDS)
 
-    def test_stops_with_sigterm_alone(self, tmp_path: Path) -> None:
+    def test_stops_servers_with_sigterm_alone(self, tmp_path: Path) -> None:
         program = (
             "import signal, sys, time\n"
             "def note(number, frame):\n"
@@ -463,11 +465,13 @@ class TestSupervisor:
             supervisor.start(server)
             wait_until(lambda: server.log.read_text() == "ready\n")
             pid = pid_of(server)
-            assert os.getsid(pid) == pid  # the terminal's Ctrl-C goes to our session only
+            assert os.getsid(pid) == pid  # The terminal's Ctrl-C goes to our session only.
         assert is_gone(pid)
         assert server.log.read_text() == "ready\n15\n"
 
-    def test_kills_what_ignores_sigterm_and_its_children(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_kills_a_server_that_ignores_sigterm_and_its_children(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         program = (
             "import signal, subprocess, sys, time\n"
             "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
@@ -483,8 +487,8 @@ class TestSupervisor:
         assert is_gone(pid)
         wait_until(lambda: is_gone(int(server.log.read_text())))
 
-    def test_is_not_fooled_by_the_thread_that_starts(self, tmp_path: Path) -> None:
-        """The kernel would end a process with its starting thread; one that is not the main thread must not count."""
+    def test_a_process_outlives_the_thread_that_started_it(self, tmp_path: Path) -> None:
+        """The kernel would end a process with the thread that started it, unless that was the main thread."""
         started: list[subprocess.Popen[bytes]] = []
         command = [sys.executable, "-c", "import time; time.sleep(600)"]
         thread = threading.Thread(target=lambda: started.append(start_process(command, log=tmp_path / "log")))

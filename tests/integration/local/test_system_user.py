@@ -1,4 +1,4 @@
-"""The system user that runs PostgreSQL where we are root, and what it may reach."""
+"""The system user that runs PostgreSQL for root, and what it may reach."""
 
 import multiprocessing
 import os
@@ -27,7 +27,7 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root makes system u
 
 @pytest.fixture
 def name() -> Iterator[str]:
-    """The name of a system user that is not there, and is gone afterwards."""
+    """The name of a system user that does not exist. It is removed afterwards."""
     name = f"recollect_test_{os.getpid()}"
     yield name
     if os.geteuid() == 0:
@@ -35,30 +35,30 @@ def name() -> Iterator[str]:
 
 
 def remove(name: str) -> None:
-    """Remove the user where it is there. Another program may have locked /etc/passwd for a moment."""
+    """Remove the user if it exists. Another program may have locked /etc/passwd for a moment."""
     give_up = time.monotonic() + 60
-    while subprocess.run(["userdel", name], capture_output=True).returncode not in (0, 6):  # 6: there is none
+    while subprocess.run(["userdel", name], capture_output=True).returncode not in (0, 6):  # 6: there is no such user
         assert time.monotonic() < give_up, f"{name} cannot be removed"
         time.sleep(0.1)
 
 
 def who_am_i(name: str) -> tuple[int, str]:
-    """Ask for the account, and at once run a program as it that looks itself up, as initdb does."""
+    """Request the account, and immediately run a program as it that looks itself up, as initdb does."""
     account = server_account(name)
     assert account is not None
     return account.pw_uid, name_of(account)
 
 
 def name_of(account: pwd.struct_passwd) -> str:
-    """What a program that runs as the account finds out, or its complaint."""
+    """The name that a program that runs as the account finds, or its complaint."""
     return subprocess.run(
         ["id", "-un"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd="/", **as_user(account)
     ).stdout.strip()
 
 
 @as_root
-def test_processes_that_ask_at_once_get_one_user(name: str) -> None:
-    """Each time on a machine that does not have the user."""
+def test_concurrent_processes_get_one_user(name: str) -> None:
+    """Each time on a machine without the user."""
     with multiprocessing.get_context("spawn").Pool(PROCESSES) as pool:
         for _ in range(ROUNDS):
             remove(name)
@@ -68,17 +68,17 @@ def test_processes_that_ask_at_once_get_one_user(name: str) -> None:
 
 
 @as_root
-def test_one_that_cannot_be_made_is_told(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_user_that_cannot_be_created_is_reported(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(Unavailable, match=f"{name} could not be made .*useradd"):
         server_account(name)
 
 
 @as_root
-def test_one_that_never_shows_up_is_told_in_bounded_time(
+def test_a_user_that_never_appears_is_reported_in_limited_time(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """`useradd` says that another program has locked the file, again and again."""
+    """`useradd` repeatedly says that another program has locked the file."""
     useradd = tmp_path / "useradd"
     useradd.write_text("#!/bin/sh\necho 'useradd: cannot lock /etc/passwd; try again later.' >&2\nexit 1\n")
     useradd.chmod(0o755)
@@ -109,16 +109,16 @@ def test_an_ordinary_user_runs_it_as_themselves(name: str, monkeypatch: pytest.M
 
 
 class TestPostgres:
-    """What it needs to run as that user; an ordinary user has all of this already."""
+    """What it needs to run as that user. An ordinary user has all of this already."""
 
     @pytest.fixture
     def folder(self) -> Iterator[Path]:
-        """Not below tmp_path, which pytest closes to other users again and again."""
+        """Not below tmp_path, which pytest closes to other users repeatedly."""
         with tempfile.TemporaryDirectory(prefix="recollect-") as folder:
             yield Path(folder)
 
-    def test_runs_though_it_was_installed_for_its_owner_only(self, folder: Path) -> None:
-        """As pip installs under the umask 077."""
+    def test_runs_even_if_installed_for_its_owner_only(self, folder: Path) -> None:
+        """As pip installs with the umask 077."""
         installed = folder / "installed"
         install_for_owner_only(installed)
         done = subprocess.run(
@@ -130,8 +130,8 @@ class TestPostgres:
         assert done.stdout.split() == [str(installed)], done.stderr
 
     @as_root
-    def test_takes_over_the_data_of_its_earlier_uid(self, folder: Path) -> None:
-        """Which it has where the data outlived the account: in a volume, or when the user was removed."""
+    def test_takes_over_data_of_its_former_uid(self, folder: Path) -> None:
+        """The data outlived the account: in a volume, or because the user was removed."""
         server = LocalPostgres(folder, settings={"fsync": "off"})
         try:
             server.start()

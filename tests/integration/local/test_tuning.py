@@ -1,4 +1,6 @@
-"""PostgreSQL as the one-machine stack starts it: with the settings of a machine, and warm after a restart."""
+"""PostgreSQL as the one-machine stack starts it: with settings for the machine, and with a warm cache after a
+restart.
+"""
 
 import asyncio
 import json
@@ -33,7 +35,7 @@ async def ask(server: LocalPostgres, *statements: str) -> str:
         await connection.close()
 
 
-def test_small_machine_serves_and_reads_its_cache_back(tuned: LocalPostgres) -> None:
+def test_a_small_machine_runs_and_reloads_its_cache(tuned: LocalPostgres) -> None:
     tuned.start()
     filling = "CREATE TABLE kept AS SELECT n, repeat('x', 500) AS text FROM generate_series(1, 20000) AS n"
     assert asyncio.run(ask(tuned, filling, "SHOW shared_buffers")) == "256MB"

@@ -1,4 +1,4 @@
-"""New facts are related to the entities that they are like once they are embedded; what waits is in PostgreSQL."""
+"""New facts are related to similar entities once they are embedded; pending links are in PostgreSQL."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -43,16 +43,16 @@ async def fact(agent: Agent, text: str = TEXT, threshold: float | None = None, *
         return kept.node
 
 
-async def known(agent: Agent) -> None:
-    """Entities of which one has something to say that is like the fact."""
+async def create_entities(agent: Agent) -> None:
+    """Entities, of which one has an observation that is similar to the fact."""
     await agent.create(
         NewEntity("Crane 4", "machine", ("the harbour crane was repaired in April", "is blue")),
         NewEntity("Bakery", "shop", ("sells rye bread",)),
     )
 
 
-async def mentioned(owner: asyncpg.Connection, fact_id: UUID) -> list[str]:
-    """Names of what a fact is related to."""
+async def linked_entities(owner: asyncpg.Connection, fact_id: UUID) -> list[str]:
+    """The names of the nodes to which a fact is related."""
     rows = await owner.fetch(
         "SELECT n.name FROM relations r JOIN nodes n ON n.id = r.to_node WHERE r.from_node = $1 AND r.type = $2 "
         "AND r.removed_revision IS NULL ORDER BY 1",
@@ -66,25 +66,25 @@ async def queued(owner: asyncpg.Connection, caller: Caller) -> int:
     return int(await owner.fetchval("SELECT count(*) FROM autolinks WHERE tenant_id = $1", caller.tenant_id))
 
 
-async def test_to_what_it_is_like_once_embedded_and_once_only(
+async def test_a_fact_is_related_to_a_similar_entity_once_after_it_is_embedded(
     agent: Agent, context: WorkerContext, owner: asyncpg.Connection
 ) -> None:
-    await known(agent)
+    await create_entities(agent)
     made = await fact(agent)
     await linking.sweep(context)
-    assert (await mentioned(owner, made.node_id), await queued(owner, agent.caller)) == ([], 1)
+    assert (await linked_entities(owner, made.node_id), await queued(owner, agent.caller)) == ([], 1)
     await agent.embed()
     await linking.sweep(context)
-    assert (await mentioned(owner, made.node_id), await queued(owner, agent.caller)) == (["Crane 4"], 0)
+    assert (await linked_entities(owner, made.node_id), await queued(owner, agent.caller)) == (["Crane 4"], 0)
     head = await agent.head()
     await fact(agent)
     await linking.sweep(context)
-    assert await mentioned(owner, made.node_id) == ["Crane 4"]
+    assert await linked_entities(owner, made.node_id) == ["Crane 4"]
     assert (await agent.head()).relations == head.relations
 
 
-async def test_the_change_tells_who_did_it(agent: Agent, context: WorkerContext, owner: asyncpg.Connection) -> None:
-    await known(agent)
+async def test_the_change_is_by_the_worker(agent: Agent, context: WorkerContext, owner: asyncpg.Connection) -> None:
+    await create_entities(agent)
     await fact(agent)
     await agent.embed()
     await linking.sweep(context)
@@ -96,10 +96,10 @@ async def test_the_change_tells_who_did_it(agent: Agent, context: WorkerContext,
     assert dict(row) == {"operation": "auto_link", "actor": "worker"}
 
 
-async def test_to_what_is_made_later_only_when_the_fact_is_made_again(
+async def test_an_entity_created_later_is_linked_only_when_the_fact_is_created_again(
     agent: Agent, context: WorkerContext, owner: asyncpg.Connection
 ) -> None:
-    """And then to what was taken away by hand, too: docs/embedding.md says so."""
+    """Then, relations that were deleted by hand are made again, too, as docs/embedding.md says."""
     await agent.create("Crane 4")
     made = await fact(agent, "Crane 4 stands beside Crane 5")
     await agent.embed()
@@ -110,60 +110,60 @@ async def test_to_what_is_made_later_only_when_the_fact_is_made_again(
     await agent.create("Crane 5")
     await agent.embed()
     await linking.sweep(context)
-    assert await mentioned(owner, made.node_id) == []
+    assert await linked_entities(owner, made.node_id) == []
     assert (await fact(agent, "Crane 4 stands beside Crane 5")).node_id == made.node_id
-    assert await mentioned(owner, made.node_id) == ["Crane 4", "Crane 5"]
+    assert await linked_entities(owner, made.node_id) == ["Crane 4", "Crane 5"]
 
 
 @pytest.mark.parametrize(("threshold", "named"), [(0.0, ["Bakery", "Crane 4"]), (1.0, []), (None, ["Crane 4"])])
-async def test_as_near_as_it_says(
+async def test_a_fact_is_related_to_entities_from_its_threshold(
     agent: Agent, context: WorkerContext, owner: asyncpg.Connection, threshold: float | None, named: list[str]
 ) -> None:
-    await known(agent)
+    await create_entities(agent)
     made = await fact(agent, threshold=threshold)
     await agent.embed()
     await linking.sweep(context)
-    assert await mentioned(owner, made.node_id) == named
+    assert await linked_entities(owner, made.node_id) == named
 
 
-async def test_only_where_it_is_asked_for(agent: Agent, context: WorkerContext, owner: asyncpg.Connection) -> None:
-    await known(agent)
+async def test_no_link_is_made_without_auto_link(
+    agent: Agent, context: WorkerContext, owner: asyncpg.Connection
+) -> None:
+    await create_entities(agent)
     made = await fact(agent, auto_link=False)
     assert await queued(owner, agent.caller) == 0
     await agent.embed()
     await linking.sweep(context)
-    assert await mentioned(owner, made.node_id) == []
+    assert await linked_entities(owner, made.node_id) == []
 
 
 @pytest.mark.parametrize("status", ["outdated", "archived"])
-async def test_one_that_holds_no_more_is_related_to_nothing(
+async def test_an_outdated_or_archived_fact_is_not_linked(
     agent: Agent, context: WorkerContext, owner: asyncpg.Connection, status: str
 ) -> None:
-    await known(agent)
+    await create_entities(agent)
     made = await fact(agent)
     async with agent.writing() as (tx, revision):
         await revising.change(tx, revision, made.node_id, NodePatch(status=status))
     await agent.embed()
     await linking.sweep(context)
-    assert (await mentioned(owner, made.node_id), await queued(owner, agent.caller)) == ([], 0)
+    assert (await linked_entities(owner, made.node_id), await queued(owner, agent.caller)) == ([], 0)
 
 
-async def test_one_that_was_deleted_and_a_graph_that_was_deleted_leave_nothing(
-    agent: Agent, context: WorkerContext, owner: asyncpg.Connection
-) -> None:
-    await known(agent)
+async def test_a_deleted_fact_is_not_linked(agent: Agent, context: WorkerContext, owner: asyncpg.Connection) -> None:
+    await create_entities(agent)
     made = await fact(agent)
     async with agent.writing() as (tx, revision):
         await revising.delete(tx, revision, made.node_id)
     await agent.embed()
     await linking.sweep(context)
-    assert (await mentioned(owner, made.node_id), await queued(owner, agent.caller)) == ([], 0)
+    assert (await linked_entities(owner, made.node_id), await queued(owner, agent.caller)) == ([], 0)
 
 
-async def test_many_at_once_and_what_fails_comes_back(
+async def test_many_facts_are_linked_and_a_failed_batch_is_repeated(
     agent: Agent, context: WorkerContext, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await known(agent)
+    await create_entities(agent)
     made = [await fact(agent, f"{TEXT}, the {number}th time", threshold=0.4) for number in range(45)]
     await agent.embed()
     recorded = store.record_revision
@@ -177,10 +177,10 @@ async def test_many_at_once_and_what_fails_comes_back(
     monkeypatch.setattr(store, "record_revision", recorded)
     await asyncio.gather(*[linking.sweep(context) for _ in range(2)])
     assert await queued(owner, agent.caller) == 0
-    assert [await mentioned(owner, one.node_id) for one in made] == [["Crane 4"]] * 45
+    assert [await linked_entities(owner, one.node_id) for one in made] == [["Crane 4"]] * 45
 
 
-async def test_each_tenants_facts_to_its_own_entities(
+async def test_facts_are_linked_to_entities_of_their_own_tenant(
     db: Database, context: WorkerContext, new_tenant: NewTenant, owner: asyncpg.Connection
 ) -> None:
     callers = [operator_caller(await new_tenant()) for _ in range(2)]
@@ -191,4 +191,4 @@ async def test_each_tenants_facts_to_its_own_entities(
             made.append(await fact(agent, threshold=0.0))
             await agent.embed()
         await linking.sweep(context)
-        assert [await mentioned(owner, one.node_id) for one in made] == [["mine"], ["theirs"]]
+        assert [await linked_entities(owner, one.node_id) for one in made] == [["mine"], ["theirs"]]

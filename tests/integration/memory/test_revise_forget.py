@@ -1,4 +1,4 @@
-"""What is revised or forgotten is so for every reader, and stays in history."""
+"""Revised and forgotten memories: every reader sees the change, and history keeps the old state."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -51,7 +51,7 @@ def _target(target: UUID | str) -> Target:
     return Target(name=target) if isinstance(target, str) else Target(id=target)
 
 
-async def test_a_statement_gives_way_to_another(agent: Agent) -> None:
+async def test_a_revision_replaces_an_observation(agent: Agent) -> None:
     (said,) = await agent.remember(NewMemory("likes tea", about=("Ada",), thread="monday"))
     revised = await revise(agent, said.id, text="likes coffee")
     assert (revised.node_id, revised.text, revised.version) == (said.node_id, "likes coffee", None)
@@ -62,14 +62,14 @@ async def test_a_statement_gives_way_to_another(agent: Agent) -> None:
     assert (await revise(agent, said.id, text="likes milk")).id == said.id
 
 
-async def test_a_statement_that_says_so_already_is_left_as_it_is(agent: Agent) -> None:
+async def test_a_revision_to_the_same_text_writes_nothing(agent: Agent) -> None:
     (said,) = await agent.remember(NewMemory("likes tea", about=("Ada",)))
     head = await agent.head()
     assert (await revise(agent, said.id, text="likes tea")).id == said.id
     assert await agent.head() == head
 
 
-async def test_a_statement_becomes_one_that_is_known(agent: Agent) -> None:
+async def test_a_revision_to_the_text_of_another_observation_returns_that_one(agent: Agent) -> None:
     tea, coffee = await agent.remember(
         NewMemory("likes tea", about=("Ada",)), NewMemory("likes coffee", about=("Ada",))
     )
@@ -91,7 +91,7 @@ async def test_a_statement_becomes_one_that_is_known(agent: Agent) -> None:
         (2.0, 3.0, 1.0, 1.0),
     ],
 )
-async def test_a_statement_that_becomes_one_that_is_known_lasts_as_is_told_or_else_as_the_longer(
+async def test_merged_observations_expire_at_the_requested_or_else_at_the_later_time(
     agent: Agent, coffee: float | None, tea: float | None, amended: float | None, left: float | None
 ) -> None:
     said = [
@@ -107,13 +107,13 @@ async def test_a_statement_that_becomes_one_that_is_known_lasts_as_is_told_or_el
 
 
 @pytest.mark.parametrize("amendment", [{"status": "archived"}, {"based_on": 1}])
-async def test_a_statement_has_no_archive_and_no_numbered_versions(agent: Agent, amendment: dict[str, Any]) -> None:
+async def test_an_observation_cannot_be_archived_or_revised_by_version(agent: Agent, amendment: dict[str, Any]) -> None:
     (said,) = await agent.remember(NewMemory("likes tea", about=("Ada",)))
     with pytest.raises(InvalidInput, match="statement about an entity"):
         await revise(agent, said.id, **amendment)
 
 
-async def test_a_fact_gets_a_version_for_each_revision(agent: Agent) -> None:
+async def test_each_revision_of_a_fact_makes_a_version(agent: Agent) -> None:
     (fact,) = await agent.remember("it rained")
     revised = await revise(agent, fact.id, text="it snowed", tags=("weather",), importance=3, reason="looked again")
     assert (revised.id, revised.version, revised.text) == (fact.id, 2, "it snowed")
@@ -126,14 +126,14 @@ async def test_a_fact_gets_a_version_for_each_revision(agent: Agent) -> None:
     assert (first.content, first.superseded_by, first.tags) == ("it rained", newest.id, ())
 
 
-async def test_an_entity_may_have_a_text_of_its_own(agent: Agent) -> None:
+async def test_an_entity_may_have_its_own_text(agent: Agent) -> None:
     await agent.create(NewEntity("Ada", "person"))
     await revise(agent, "Ada", text="wrote the first program")
     assert await agent.recalled("program") == ["wrote the first program"]
     assert names(await agent.read()) == ["Ada"]
 
 
-async def test_a_conflict_tells_both_texts(agent: Agent) -> None:
+async def test_a_conflict_returns_both_texts(agent: Agent) -> None:
     agent = replace(agent, graph="notes")
     async with agent.db.transaction(agent.caller) as tx:
         await graphs.create_graph(tx, NewGraph("notes", conflict_policy="manual"))
@@ -146,7 +146,7 @@ async def test_a_conflict_tells_both_texts(agent: Agent) -> None:
         await revise(agent, fact.id, text="it dripped", based_on=5)
 
 
-async def test_a_whitelist_lets_what_is_there_be_revised(agent: Agent, owner: asyncpg.Connection) -> None:
+async def test_an_existing_node_of_a_disallowed_kind_can_be_revised(agent: Agent, owner: asyncpg.Connection) -> None:
     agent = replace(agent, graph="people")
     await agent.create(NewEntity("Tom", "cat"))
     await owner.execute("UPDATE graphs SET kind_whitelist = '{person}' WHERE tenant_id = $1", agent.caller.tenant_id)
@@ -154,7 +154,7 @@ async def test_a_whitelist_lets_what_is_there_be_revised(agent: Agent, owner: as
     assert (await agent.open("Tom")).entities[0].importance == 9
 
 
-async def test_two_revisions_at_once_are_both_in_history(agent: Agent) -> None:
+async def test_two_concurrent_revisions_are_both_in_history(agent: Agent) -> None:
     (fact,) = await agent.remember("it rained")
     texts = [f"it rained {n} times" for n in range(8)]
     revised = await asyncio.gather(*(revise(agent, fact.id, text=text) for text in texts))
@@ -164,7 +164,7 @@ async def test_two_revisions_at_once_are_both_in_history(agent: Agent) -> None:
     assert {version.content for version in versions} == {"it rained", *texts}
 
 
-async def test_what_is_outdated_is_found_when_asked_for(agent: Agent) -> None:
+async def test_outdated_memories_are_found_on_request(agent: Agent) -> None:
     (fact,) = await agent.remember("it rained")
     (said,) = await agent.remember(NewMemory("likes rain", about=("Ada",)))
     assert set(await forget(agent, fact.id, said.id, "nobody", uuid4(), reason="long ago")) == {fact.id, said.id}
@@ -177,7 +177,7 @@ async def test_what_is_outdated_is_found_when_asked_for(agent: Agent) -> None:
     assert await agent.recalled("rain") == ["it rained"]
 
 
-async def test_what_is_deleted_leaves_with_all_that_belongs_to_it(agent: Agent) -> None:
+async def test_a_deleted_entity_goes_with_its_observations_and_relations(agent: Agent) -> None:
     await agent.create(NewEntity("Ada", "person", ("likes rain",)), "Grace")
     await agent.relate(("Ada", "Babbage", "knows"), ("Grace", "Ada", "read"), ("Grace", "Hopper", "is"))
     (fact,) = await agent.remember("it rained")
@@ -188,14 +188,14 @@ async def test_what_is_deleted_leaves_with_all_that_belongs_to_it(agent: Agent) 
     assert (head.entities, head.facts, head.placeholders, head.observations, head.relations) == (1, 0, 0, 0, 0)
 
 
-async def test_a_name_is_found_again_when_its_last_statement_is_forgotten(agent: Agent) -> None:
+async def test_an_entity_is_found_by_name_once_its_last_observation_is_forgotten(agent: Agent) -> None:
     (said,) = await agent.remember(NewMemory("likes tea", about=("Ada",)))
     await forget(agent, said.id)
     assert await agent.recalled("Ada") == ["Ada"]
 
 
 @pytest.mark.parametrize("status", ["outdated", "archived"])
-async def test_what_is_told_of_an_entity_that_was_let_go_is_current_and_nothing_else_of_it(
+async def test_remembering_about_an_inactive_entity_revives_it_without_its_old_observations(
     agent: Agent, status: str
 ) -> None:
     await agent.create(NewEntity("Ada", "person", ("writes programs",), content="tunes the engine"))
@@ -231,7 +231,9 @@ async def test_what_is_told_of_an_entity_that_was_let_go_is_current_and_nothing_
     assert await agent.recalled("green tea") == []
 
 
-async def test_an_entity_that_says_too_much_is_not_revived(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_inactive_entity_with_too_many_observations_is_not_revived(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(observations, "MAX_REVIVED", 2)
     await agent.create(NewEntity("Ada", "person", ("writes", "reads", "counts")))
     await agent.let_go("Ada")
@@ -246,7 +248,7 @@ async def test_an_entity_that_says_too_much_is_not_revived(agent: Agent, monkeyp
     assert await agent.recalled("tea") == ["likes tea"]
 
 
-async def test_an_entity_that_was_let_go_stays_so_where_nothing_is_told_of_it(agent: Agent) -> None:
+async def test_an_inactive_entity_stays_inactive_if_nothing_is_added_to_it(agent: Agent) -> None:
     await agent.create("Ada", "Bea")
     await agent.let_go("Ada")
     async with agent.writing() as (tx, revision):
@@ -255,14 +257,14 @@ async def test_an_entity_that_was_let_go_stays_so_where_nothing_is_told_of_it(ag
     assert [entity.status for entity in (await agent.read()).entities] == ["outdated", "active"]
 
 
-async def test_a_placeholder_is_not_outdated(agent: Agent) -> None:
+async def test_a_placeholder_cannot_be_outdated_or_revised(agent: Agent) -> None:
     await agent.relate(("Ada", "Babbage", "knows"))
     assert await forget(agent, "Babbage") == []
     with pytest.raises(NotFound):
         await revise(agent, "Babbage", importance=1)
 
 
-async def test_nobody_revises_or_forgets_another_tenants(agent: Agent, new_tenant: NewTenant) -> None:
+async def test_another_tenants_memories_cannot_be_revised_or_forgotten(agent: Agent, new_tenant: NewTenant) -> None:
     (fact,) = await agent.remember("it rained")
     (said,) = await agent.remember(NewMemory("likes tea", about=("Ada",)))
     async with at_work(agent.db, operator_caller(await new_tenant())) as stranger:

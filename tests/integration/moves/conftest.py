@@ -1,4 +1,4 @@
-"""What tests of moves share."""
+"""Fixtures for tests of moves."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -18,7 +18,7 @@ from tests.support.moves import AWAY, TwoCells
 
 @pytest.fixture
 async def agent(db: Database, caller: Caller) -> Agent:
-    """Of a tenant that has remembered something; one that a tenant may stop, and not an operator."""
+    """An agent of a tenant with memories. Suspensions and moves stop its caller, unlike an operator."""
     agent = Agent(db, replace(caller, of_service=False))
     await agent.create("Ada", "Grace")
     await agent.relate(("Ada", "Grace", "knows"))
@@ -35,6 +35,6 @@ def reaching(two_cells: TwoCells, postgres: LocalPostgres) -> Settings:
 
 @pytest.fixture
 async def gateway(reaching: Settings) -> AsyncIterator[Cells]:
-    """The cells as a gateway has them that knows where the tenant was before."""
+    """The cells as in a gateway that remembers where the tenant was before."""
     async with opened(reaching) as cells:
         yield cells

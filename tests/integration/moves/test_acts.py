@@ -1,4 +1,4 @@
-"""What people do who sign in holds up no move of their organisations, and their logs are equal in both cells."""
+"""Sign-ins do not delay a move of the person's organisations, and their audit logs are equal in both cells."""
 
 import asyncio
 from uuid import UUID
@@ -46,13 +46,13 @@ def email_of(person: UUID) -> str:
 
 
 async def sign_in(gateway: Cells, person: UUID) -> None:
-    """Somebody else tries to, and they do."""
+    """A refused sign-in, and then a successful one."""
     await note_refused_sign_in(gateway, email_of(person), BROWSER)
     await begin_session(gateway, person, BROWSER, pepper=b"pepper" * 6)
 
 
-async def noted(two_cells: TwoCells, cell: str, tenant_id: UUID) -> list[str]:
-    """The acts of people in the tenant's log in that cell."""
+async def logged_sign_ins(two_cells: TwoCells, cell: str, tenant_id: UUID) -> list[str]:
+    """Sign-ins in the tenant's log in that cell."""
     async with two_cells.bare(cell) as connection:
         rows = await connection.fetch(
             "SELECT action FROM audit_log WHERE tenant_id = $1 AND action LIKE 'session.%' ORDER BY id", tenant_id
@@ -61,7 +61,7 @@ async def noted(two_cells: TwoCells, cell: str, tenant_id: UUID) -> list[str]:
 
 
 @pytest.mark.parametrize("moment", [Step.CHECK, Step.SWITCH], ids=["before the check", "after the check"])
-async def test_who_signs_in_while_writes_are_held_ends_no_move_and_is_noted_where_nothing_moves(
+async def test_sign_ins_during_a_hold_do_not_end_it_and_are_logged_in_other_tenants(
     two_cells: TwoCells,
     gateway: Cells,
     agent: Agent,
@@ -80,19 +80,19 @@ async def test_who_signs_in_while_writes_are_held_ends_no_move_and_is_noted_wher
         await original(home, tenant_id, step)
         if step is moment:
             await sign_in(gateway, person)
-            assert await noted(two_cells, HOME, tenant.id) == ["session.refused", "session.started"]
+            assert await logged_sign_ins(two_cells, HOME, tenant.id) == ["session.refused", "session.started"]
 
     await sign_in(gateway, person)
     with monkeypatch.context() as patch:
         patch.setattr(store, "record_step", at_step)
         await two_cells.move(tenant.slug)
-    assert await noted(two_cells, AWAY, tenant.id) == ["session.refused", "session.started"]
-    assert await noted(two_cells, HOME, staying) == ["session.refused", "session.started"] * 2
+    assert await logged_sign_ins(two_cells, AWAY, tenant.id) == ["session.refused", "session.started"]
+    assert await logged_sign_ins(two_cells, HOME, staying) == ["session.refused", "session.started"] * 2
     await sign_in(gateway, person)
-    assert await noted(two_cells, AWAY, tenant.id) == ["session.refused", "session.started"] * 2
+    assert await logged_sign_ins(two_cells, AWAY, tenant.id) == ["session.refused", "session.started"] * 2
 
 
-async def test_who_holds_writes_waits_for_what_is_noted_and_about_to_commit(
+async def test_a_hold_waits_for_an_entry_that_is_about_to_commit(
     two_cells: TwoCells, gateway: Cells, tenant: Tenant, owner: asyncpg.Connection, person: UUID
 ) -> None:
     async with mover(two_cells) as source:
@@ -100,7 +100,7 @@ async def test_who_holds_writes_waits_for_what_is_noted_and_about_to_commit(
         async def hold() -> list[str]:
             async with source.transaction():
                 await store.lock_writes(source, tenant.id)
-                return await noted(two_cells, HOME, tenant.id)
+                return await logged_sign_ins(two_cells, HOME, tenant.id)
 
         async with gateway.personal(person) as session:
             await acts.record(session, person, acts.Act(Action.SESSION_STARTED, BROWSER.address))
@@ -109,20 +109,20 @@ async def test_who_holds_writes_waits_for_what_is_noted_and_about_to_commit(
         assert await holding == ["session.started"]
 
 
-async def test_it_is_noted_once_the_hold_is_over_which_it_ends(
+async def test_the_first_sign_in_after_a_hold_has_expired_ends_it_and_is_logged(
     two_cells: TwoCells, gateway: Cells, agent: Agent, tenant: Tenant, person: UUID
 ) -> None:
     async with mover(two_cells) as source:
         await store.hold(source, tenant.id, MINUTE)
         await sign_in(gateway, person)
-        assert await noted(two_cells, HOME, tenant.id) == []
+        assert await logged_sign_ins(two_cells, HOME, tenant.id) == []
         await let_time_pass(two_cells, tenant)
         await sign_in(gateway, person)
-    assert await noted(two_cells, HOME, tenant.id) == ["session.refused", "session.started"]
+    assert await logged_sign_ins(two_cells, HOME, tenant.id) == ["session.refused", "session.started"]
     assert await two_cells.place(HOME, tenant.slug) == "here"
 
 
-async def test_nobody_waits_for_long_for_who_keeps_writes_from_committing(
+async def test_a_sign_in_does_not_wait_long_for_a_lock_on_writes(
     two_cells: TwoCells, gateway: Cells, tenant: Tenant, person: UUID
 ) -> None:
     async with mover(two_cells) as source:
@@ -130,4 +130,4 @@ async def test_nobody_waits_for_long_for_who_keeps_writes_from_committing(
             await store.lock_writes(source, tenant.id)
             await sign_in(gateway, person)
         await sign_in(gateway, person)
-    assert await noted(two_cells, HOME, tenant.id) == ["session.refused", "session.started"]
+    assert await logged_sign_ins(two_cells, HOME, tenant.id) == ["session.refused", "session.started"]

@@ -1,4 +1,4 @@
-"""Tables of a tenant are copied while the log is still to come; what fails to copy goes on, or leaves nothing."""
+"""Initial copies of a tenant's tables: they may precede the log, and a failed copy continues or leaves nothing."""
 
 import asyncio
 import re
@@ -39,8 +39,8 @@ ALL_COPIED = "SELECT bool_and(srsubstate IN ('s', 'r')) FROM pg_subscription_rel
 
 
 @asynccontextmanager
-async def about_to_copy(cells: TwoCells, tenant: Tenant) -> AsyncIterator[asyncio.Task[None]]:
-    """A move that has prepared both cells, and goes on when the block ends: its slot waits for a transaction."""
+async def move_about_to_copy(cells: TwoCells, tenant: Tenant) -> AsyncIterator[asyncio.Task[None]]:
+    """A move that has prepared both cells, and continues when the block ends: its slot waits for a transaction."""
     async with cells.bare(HOME) as busy, cells.bare(HOME) as another, busy.transaction():
         await busy.execute("SELECT pg_current_xact_id()")
         moving = asyncio.create_task(cells.move(tenant.slug))
@@ -55,8 +55,8 @@ async def about_to_copy(cells: TwoCells, tenant: Tenant) -> AsyncIterator[asynci
 
 
 @asynccontextmanager
-async def origins_that_are_needed(cells: TwoCells, tenant: Tenant) -> AsyncIterator[None]:
-    """The target has as many free replication origins as a move asks for: with one less, it is refused."""
+async def exactly_enough_origins(cells: TwoCells, tenant: Tenant) -> AsyncIterator[None]:
+    """The target has exactly as many free replication origins as a move needs: with one less, the move is refused."""
 
     async def needed() -> int:
         with pytest.raises(Conflict, match=r"away has \d+ free replication origins") as refused:
@@ -78,19 +78,19 @@ async def origins_that_are_needed(cells: TwoCells, tenant: Tenant) -> AsyncItera
                 await connection.execute("SELECT pg_replication_origin_drop($1)", other)
 
 
-async def test_all_tables_may_be_copied_before_the_log_arrives(
+async def test_all_tables_can_be_copied_before_the_log_arrives(
     two_cells: TwoCells, agent: Agent, tenant: Tenant
 ) -> None:
-    """PostgreSQL 15 keeps an origin for each table until the target has followed the log to where it was copied."""
+    """PostgreSQL 15 keeps an origin for each table until the target has followed the log up to the time of its copy."""
     async with (
         relayed(two_cells.known[HOME], "recollect_move_") as relay,
         two_cells.bare(AWAY) as locking,
         two_cells.bare(AWAY) as connection,
-        origins_that_are_needed(two_cells, tenant),
+        exactly_enough_origins(two_cells, tenant),
     ):
         cells = replace(two_cells, known=two_cells.known | {HOME: relay.cell})
         locked = locking.transaction()
-        async with about_to_copy(cells, tenant) as moving:
+        async with move_about_to_copy(cells, tenant) as moving:
             await locked.start()
             tables = await locking.fetchval("SELECT tables_of_tenants()")
             await locking.execute(f"LOCK TABLE {', '.join(tables)} IN SHARE MODE")
@@ -109,8 +109,8 @@ async def test_all_tables_may_be_copied_before_the_log_arrives(
 
 
 @pytest.fixture
-async def tried_again_at_once(two_cells: TwoCells) -> AsyncIterator[None]:
-    """What failed to copy is begun anew by PostgreSQL without a pause of seconds."""
+async def retried_at_once(two_cells: TwoCells) -> AsyncIterator[None]:
+    """PostgreSQL retries a failed copy without a pause of seconds."""
     async with two_cells.bare(HOME) as connection:
         await connection.execute("ALTER SYSTEM SET wal_retrieve_retry_interval = '50ms'")
         await connection.execute("SELECT pg_reload_conf()")
@@ -120,24 +120,28 @@ async def tried_again_at_once(two_cells: TwoCells) -> AsyncIterator[None]:
 
 
 @pytest.fixture
-async def failed(two_cells: TwoCells, agent: Agent, tenant: Tenant, tried_again_at_once: None) -> None:
-    """A move was given up: a row was in the way of one of the tables."""
-    async with about_to_copy(two_cells, tenant) as moving, two_cells.bare(HOME) as home, two_cells.bare(AWAY) as away:
+async def failed(two_cells: TwoCells, agent: Agent, tenant: Tenant, retried_at_once: None) -> None:
+    """A move that failed because a row was in the way in one of the tables."""
+    async with (
+        move_about_to_copy(two_cells, tenant) as moving,
+        two_cells.bare(HOME) as home,
+        two_cells.bare(AWAY) as away,
+    ):
         row = await home.fetchval("SELECT to_jsonb(g) FROM graphs g WHERE tenant_id = $1", tenant.id)
         await away.execute("INSERT INTO graphs SELECT * FROM jsonb_populate_record(NULL::graphs, $1)", row)
     with pytest.raises(Unavailable, match="away fails to take rows"):
         await moving
 
 
-async def test_a_target_that_does_not_reach_the_source_is_given_up_and_mended(
-    two_cells: TwoCells, agent: Agent, tenant: Tenant, tried_again_at_once: None, monkeypatch: pytest.MonkeyPatch
+async def test_a_target_that_cannot_reach_the_source_fails_and_can_be_repaired(
+    two_cells: TwoCells, agent: Agent, tenant: Tenant, retried_at_once: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """PostgreSQL counts no error of a process that fails before it follows."""
     address, subscribe = "", store.subscribe
 
     async def subscribe_and_lose(target: Operator, tenant_id: UUID, source: str) -> None:
         nonlocal address
-        async with target.transaction():  # Nothing begins to follow before it commits.
+        async with target.transaction():  # Nothing is followed before it commits.
             await subscribe(target, tenant_id, address := source)
             nowhere = "host=127.0.0.1 port=1 dbname=recollect"
             await target.execute(Query.compile(f"ALTER SUBSCRIPTION {name_of(tenant_id)} CONNECTION '{nowhere}'"))
@@ -154,16 +158,16 @@ async def test_a_target_that_does_not_reach_the_source_is_given_up_and_mended(
     assert await two_cells.leftovers() == []
 
 
-async def test_what_failed_to_copy_is_mended_and_goes_on(two_cells: TwoCells, tenant: Tenant, failed: None) -> None:
+async def test_a_failed_copy_continues_after_repair(two_cells: TwoCells, tenant: Tenant, failed: None) -> None:
     async with two_cells.bare(AWAY) as away:
-        await away.execute("SET session_replication_role = replica")  # What refers to it has been copied.
+        await away.execute("SET session_replication_role = replica")  # Rows that refer to it have been copied.
         await away.execute("DELETE FROM graphs WHERE tenant_id = $1", tenant.id)
     await two_cells.go_on(tenant.slug)
     assert await two_cells.place(AWAY, tenant.slug) == "here"
     assert await two_cells.leftovers() == []
 
 
-async def test_no_slot_of_a_failed_copy_is_left_where_the_target_does_not_reach_the_source(
+async def test_no_slot_of_a_failed_copy_is_left_even_if_the_target_cannot_reach_the_source(
     two_cells: TwoCells, tenant: Tenant, failed: None
 ) -> None:
     async with two_cells.bare(AWAY) as away:
@@ -174,9 +178,7 @@ async def test_no_slot_of_a_failed_copy_is_left_where_the_target_does_not_reach_
     assert await two_cells.leftovers() == []
 
 
-async def test_a_move_is_undone_while_a_table_is_copied_that_takes_long(
-    two_cells: TwoCells, agent: Agent, tenant: Tenant
-) -> None:
+async def test_a_move_can_be_undone_during_a_long_copy(two_cells: TwoCells, agent: Agent, tenant: Tenant) -> None:
     async with two_cells.bare(AWAY) as away:
         await away.execute(LINGERING)
         try:

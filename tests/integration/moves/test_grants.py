@@ -1,4 +1,4 @@
-"""From PostgreSQL 16 on an owner who is no superuser moves tenants, by the rights that docs/cells.md names."""
+"""From PostgreSQL 16 on, an owner who is no superuser can move tenants with the rights that docs/cells.md names."""
 
 import re
 from collections.abc import AsyncIterator
@@ -34,13 +34,15 @@ UNDONE = (
 
 
 def change(rules: Path, before: str, after: str) -> None:
-    """How a file begins."""
+    """Replace the beginning of a file."""
     rules.write_text(after + rules.read_text().removeprefix(before))
 
 
 @pytest.fixture
 async def superuser(postgres: LocalPostgres, database_url: str) -> AsyncIterator[asyncpg.Connection]:
-    """Of the server on which both cells are, where the owner signs in with a password: PostgreSQL asks for that."""
+    """A superuser's connection to the server of both cells, where the owner signs in with a password, as PostgreSQL
+    requires.
+    """
     connection = await asyncpg.connect(postgres.url())
     rules = Path(await connection.fetchval("SHOW hba_file"))
     change(rules, "", RULE)
@@ -77,7 +79,7 @@ async def owned_cells(postgres: LocalPostgres, superuser: asyncpg.Connection, se
     return TwoCells({name: Cell(name, url, url) for name, url in urls.items()}, settings, [])
 
 
-async def test_an_owner_who_is_no_superuser_moves_a_tenant_by_the_documented_rights(
+async def test_an_owner_without_superuser_can_move_a_tenant_with_the_documented_rights(
     owned_cells: TwoCells, superuser: asyncpg.Connection
 ) -> None:
     async with Operator.connect(owned_cells.known[HOME].url, owned_cells.settings, role=None) as operator:

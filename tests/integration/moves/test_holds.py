@@ -1,4 +1,4 @@
-"""Writes that are held go on by themselves, whatever became of whoever moved the tenant, and none of them is lost."""
+"""Held writes continue by themselves, whatever happens to the mover, and none of them is lost."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -24,11 +24,11 @@ from tests.support.moves import AWAY, TwoCells, killed_after
 MINUTE = timedelta(minutes=1)
 
 HOLDING = [("mark_log", 1), ("digest_of_tenant", 1), ("record_step", 3)]
-"""After which statements a mover is killed while writes are held, the last when it has noted that it switches."""
+"""Statements after which a mover is killed while writes are held; the last is the note that it switches."""
 
 
 async def let_time_pass(two_cells: TwoCells, tenant: Tenant) -> None:
-    """The moment until which writes are held is over."""
+    """Let the hold expire."""
     async with two_cells.bare(HOME) as connection:
         held = await connection.execute(
             "UPDATE tenants SET held_until = clock_timestamp() WHERE id = $1 AND place = 'leaving'", tenant.id
@@ -50,18 +50,18 @@ async def mover(two_cells: TwoCells) -> AsyncIterator[Operator]:
 
 
 async def depart(source: Operator, tenant: Tenant, held_until: Any) -> bool:
-    """As a move does it."""
+    """Let the tenant depart, as a move does."""
     async with source.transaction():
         await store.lock_writes(source, tenant.id)
-        return await departs(source, tenant, held_until)
+        return await depart_locked(source, tenant, held_until)
 
 
-async def departs(source: Operator, tenant: Tenant, held_until: Any) -> bool:
-    """The same, in a transaction that has the lock already."""
+async def depart_locked(source: Operator, tenant: Tenant, held_until: Any) -> bool:
+    """The same in a transaction that already has the lock."""
     return await store.depart(source, tenant.id, held_until, target=AWAY, secret=uuid4(), most=MINUTE)
 
 
-async def test_once_the_hold_of_a_killed_mover_is_over_writes_go_on_and_another_mover_takes_them_along(
+async def test_writes_continue_after_an_expired_hold_and_another_mover_includes_them(
     two_cells: TwoCells, agent: Agent, tenant: Tenant
 ) -> None:
     act: Callable[[str], Awaitable[None]] = two_cells.move
@@ -80,10 +80,10 @@ async def test_once_the_hold_of_a_killed_mover_is_over_writes_go_on_and_another_
     assert await two_cells.leftovers() == []
 
 
-async def test_a_mover_that_comes_too_late_does_not_switch(
+async def test_a_mover_that_is_too_late_does_not_switch(
     two_cells: TwoCells, agent: Agent, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It has compared both cells when its hold ends, and somebody writes."""
+    """It has compared both cells when its hold expires, and somebody writes."""
     original = store.record_step
 
     async def held_up(home: Operator, tenant_id: Any, step: Step) -> None:
@@ -102,7 +102,7 @@ async def test_a_mover_that_comes_too_late_does_not_switch(
     assert await names_in(two_cells, AWAY, tenant) == {"Ada", "Grace", "Babbage"}
 
 
-async def test_a_mover_switches_by_its_own_hold_while_that_stands_and_by_no_other(
+async def test_a_mover_can_switch_only_with_its_own_valid_hold(
     two_cells: TwoCells, agent: Agent, tenant: Tenant
 ) -> None:
     async with mover(two_cells) as source:
@@ -118,10 +118,10 @@ async def test_a_mover_switches_by_its_own_hold_while_that_stands_and_by_no_othe
         await agent.create("Babbage")
 
 
-async def test_a_write_that_is_about_to_commit_when_the_hold_is_over_has_the_switch_refused(
+async def test_a_write_about_to_commit_at_the_end_of_a_hold_prevents_the_switch(
     two_cells: TwoCells, agent: Agent, tenant: Tenant, owner: asyncpg.Connection
 ) -> None:
-    """The switch waits for it, and then finds the hold ended: also by a clock that goes back meanwhile."""
+    """The switch waits for it and then finds the hold ended, even if the clock is set back meanwhile."""
     async with mover(two_cells) as source:
         held_until = await store.hold(source, tenant.id, MINUTE)
         await let_time_pass(two_cells, tenant)
@@ -136,7 +136,7 @@ async def test_a_write_that_is_about_to_commit_when_the_hold_is_over_has_the_swi
     assert await two_cells.place(HOME, tenant.slug) == "here"
 
 
-async def test_a_write_that_is_about_to_commit_when_the_tenant_departs_is_refused(
+async def test_a_write_about_to_commit_when_the_tenant_departs_is_refused(
     two_cells: TwoCells, agent: Agent, tenant: Tenant, owner: asyncpg.Connection
 ) -> None:
     async with mover(two_cells) as source:
@@ -146,7 +146,7 @@ async def test_a_write_that_is_about_to_commit_when_the_tenant_departs_is_refuse
             assert held_until is not None
             writing = asyncio.create_task(agent.create("Babbage"))
             await eventually(lambda: somebody_waits(owner))
-            assert await departs(source, tenant, held_until)
+            assert await depart_locked(source, tenant, held_until)
         with pytest.raises(TenantMoving):
             await writing
     assert await names_in(two_cells, HOME, tenant) == {"Ada", "Grace"}
@@ -157,7 +157,7 @@ async def somebody_waits(owner: asyncpg.Connection) -> bool:
     return bool(await owner.fetchval(waiting))
 
 
-async def test_once_a_hold_is_over_operators_change_the_tenant_and_workers_find_its_work(
+async def test_after_an_expired_hold_operators_can_change_the_tenant_and_workers_see_it(
     two_cells: TwoCells, agent: Agent, tenant: Tenant, operator: Operator, owner: asyncpg.Connection
 ) -> None:
     staying = "SELECT EXISTS (SELECT FROM tenants_staying WHERE id = $1)"
@@ -170,7 +170,7 @@ async def test_once_a_hold_is_over_operators_change_the_tenant_and_workers_find_
         assert await two_cells.place(HOME, tenant.slug) == "here"
 
 
-async def test_who_stops_writes_waits_for_a_mover_that_switches_and_not_the_mover_for_it(
+async def test_a_suspension_waits_for_a_switch_without_deadlock(
     two_cells: TwoCells, agent: Agent, tenant: Tenant, operator: Operator, owner: asyncpg.Connection
 ) -> None:
     async with mover(two_cells) as source:
@@ -180,12 +180,12 @@ async def test_who_stops_writes_waits_for_a_mover_that_switches_and_not_the_move
             await store.lock_writes(source, tenant.id)
             suspending = asyncio.create_task(tenants.suspend_tenant(operator, tenant.slug))
             await eventually(lambda: somebody_waits(owner))
-            assert await departs(source, tenant, held_until)
+            assert await depart_locked(source, tenant, held_until)
         with pytest.raises(NotFound):
             await suspending
 
 
-async def test_nor_does_a_write_that_ends_a_hold(
+async def test_a_write_that_ends_a_hold_does_not_deadlock_with_a_suspension(
     two_cells: TwoCells, agent: Agent, tenant: Tenant, operator: Operator, owner: asyncpg.Connection
 ) -> None:
     async with mover(two_cells) as source:
@@ -201,7 +201,7 @@ async def test_nor_does_a_write_that_ends_a_hold(
     assert (await suspending).status == "suspended"
 
 
-async def test_nor_does_a_tenant_that_changes_its_own_row(
+async def test_a_tenants_change_of_its_own_row_does_not_deadlock_with_a_suspension(
     agent: Agent, tenant: Tenant, operator: Operator, owner: asyncpg.Connection
 ) -> None:
     async with agent.db.transaction(agent.caller) as tx:
@@ -211,7 +211,7 @@ async def test_nor_does_a_tenant_that_changes_its_own_row(
     assert ((await suspending).status, (await suspending).name) == ("suspended", "Another")
 
 
-async def test_a_switch_that_fails_lets_writes_go_on(
+async def test_a_failed_switch_lets_writes_continue(
     two_cells: TwoCells, agent: Agent, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fails(*_: Any, **__: Any) -> bool:
@@ -228,10 +228,10 @@ async def test_a_switch_that_fails_lets_writes_go_on(
 
 
 @pytest.mark.parametrize("noted", ["copy", "hold", "check"])
-async def test_one_that_departed_arrives_whatever_was_noted(
+async def test_a_departed_tenant_arrives_whatever_step_was_noted(
     two_cells: TwoCells, agent: Agent, tenant: Tenant, noted: str
 ) -> None:
-    """As where home was restored to a moment before."""
+    """As after home was restored to an earlier state."""
     async with killed_after("depart", 1):
         await two_cells.move(tenant.slug)
     async with two_cells.bare(HOME) as connection:

@@ -1,4 +1,4 @@
-"""A tenant moves from one cell to another, whole; whoever moves it may be killed at any moment."""
+"""A tenant moves whole from one cell to another; the mover may be killed at any moment."""
 
 import asyncio
 import itertools
@@ -31,7 +31,7 @@ async def contents(cells: TwoCells, cell: str, tenant: Tenant) -> list[Contents]
         return [Contents(**row) for row in rows if row["total"]]
 
 
-async def test_a_tenant_moves_with_all_that_it_has_and_back(two_cells: TwoCells, agent: Agent, tenant: Tenant) -> None:
+async def test_a_tenant_moves_with_all_its_data_and_back(two_cells: TwoCells, agent: Agent, tenant: Tenant) -> None:
     before = await contents(two_cells, HOME, tenant)
     assert {"nodes", "passages", "searched_vectors", "relations", "tenants"} <= {each.name for each in before}
     for source, target in ((HOME, AWAY), (AWAY, HOME)):
@@ -45,8 +45,8 @@ async def test_a_tenant_moves_with_all_that_it_has_and_back(two_cells: TwoCells,
             assert await connection.fetchval("SELECT cell FROM tenant_cells WHERE id = $1", tenant.id) == target
 
 
-async def test_the_target_gets_the_plan_as_home_has_it(two_cells: TwoCells, agent: Agent, tenant: Tenant) -> None:
-    """Also where it knew one of that name, which was changed at home when the target could not be told."""
+async def test_the_target_gets_the_plan_of_home(two_cells: TwoCells, agent: Agent, tenant: Tenant) -> None:
+    """Even if it knew another version of the plan, which was changed at home while the target could not be reached."""
     async with two_cells.bare(HOME) as home, two_cells.bare(AWAY) as away:
         await home.execute("INSERT INTO plans (name, graphs, observations) VALUES ('of-moves', 2, 9)")
         await away.execute("INSERT INTO plans (name, graphs) VALUES ('of-moves', 3)")
@@ -56,10 +56,10 @@ async def test_the_target_gets_the_plan_as_home_has_it(two_cells: TwoCells, agen
         assert [tuple(row) for row in limits] == [(2, 9)]
 
 
-async def test_whoever_is_killed_at_any_moment_another_goes_on(
+async def test_a_move_can_be_continued_after_the_mover_was_killed_at_any_statement(
     two_cells: TwoCells, agent: Agent, tenant: Tenant
 ) -> None:
-    """One after the other, at every statement that changes something; at none do both cells serve the tenant."""
+    """One after the other, at every statement that writes. Never do both cells serve the tenant."""
     before = await contents(two_cells, HOME, tenant)
     act: Callable[[str], Awaitable[None]] = two_cells.move
     for function, times in PREPARED + COPIED + SWITCHED:
@@ -74,7 +74,7 @@ async def test_whoever_is_killed_at_any_moment_another_goes_on(
     assert await two_cells.leftovers() == []
 
 
-async def test_what_was_killed_before_the_switch_is_undone(two_cells: TwoCells, agent: Agent, tenant: Tenant) -> None:
+async def test_a_move_killed_before_the_switch_can_be_undone(two_cells: TwoCells, agent: Agent, tenant: Tenant) -> None:
     before = await contents(two_cells, HOME, tenant)
     for function, times in [*PREPARED, ("mark_log", 1), ("record_step", 4)]:
         async with killed_after(function, times):
@@ -90,7 +90,7 @@ async def test_what_was_killed_before_the_switch_is_undone(two_cells: TwoCells, 
     assert await agent.create("Babbage") == ["Babbage"]
 
 
-async def test_what_has_switched_is_not_undone(two_cells: TwoCells, agent: Agent, tenant: Tenant) -> None:
+async def test_a_move_cannot_be_undone_after_the_switch(two_cells: TwoCells, agent: Agent, tenant: Tenant) -> None:
     async with killed_after("find_subscription", 2):
         await two_cells.move(tenant.slug)
     assert [await two_cells.place(cell, tenant.slug) for cell in (HOME, AWAY)] == ["departed", "arriving"]
@@ -104,7 +104,7 @@ async def test_what_has_switched_is_not_undone(two_cells: TwoCells, agent: Agent
     assert [await two_cells.place(cell, tenant.slug) for cell in (HOME, AWAY)] == [None, "here"]
 
 
-async def test_what_cannot_be_moved_is_refused_and_nothing_is_left(
+async def test_an_impossible_move_is_refused_and_leaves_nothing(
     two_cells: TwoCells, agent: Agent, tenant: Tenant, operator: Operator
 ) -> None:
     with pytest.raises(NotFound, match="no cell 'nowhere'"):
@@ -122,7 +122,7 @@ async def test_what_cannot_be_moved_is_refused_and_nothing_is_left(
     assert await two_cells.place(AWAY, tenant.slug) is None
 
 
-async def test_one_of_which_two_cells_have_rows_is_not_deleted(
+async def test_a_tenant_with_rows_in_two_cells_cannot_be_deleted(
     two_cells: TwoCells, agent: Agent, tenant: Tenant, operator: Operator
 ) -> None:
     async with killed_after("subscribe"):
@@ -142,7 +142,7 @@ async def test_one_of_which_two_cells_have_rows_is_not_deleted(
     assert await two_cells.leftovers() == []
 
 
-async def test_one_that_is_undone_may_be_deleted_and_one_that_was_deleted_is_not_copied(
+async def test_after_undo_a_tenant_can_be_deleted_and_a_deleted_one_is_not_copied(
     two_cells: TwoCells, agent: Agent, tenant: Tenant, operator: Operator
 ) -> None:
     async with killed_after("lock_writes"):
@@ -159,7 +159,7 @@ async def test_one_that_is_undone_may_be_deleted_and_one_that_was_deleted_is_not
     assert await two_cells.leftovers() == []
 
 
-async def test_writes_that_are_held_are_told_to_come_again_and_reads_go_on(
+async def test_held_writes_get_a_retryable_error_and_reads_continue(
     two_cells: TwoCells, agent: Agent, tenant: Tenant, operator: Operator
 ) -> None:
     async with killed_after("mark_log"):
@@ -174,7 +174,7 @@ async def test_writes_that_are_held_are_told_to_come_again_and_reads_go_on(
     assert await agent.create("Babbage") == ["Babbage"]
 
 
-async def test_a_target_that_does_not_get_there_in_time_has_writes_go_on(
+async def test_writes_continue_if_the_target_is_not_ready_in_time(
     two_cells: TwoCells, agent: Agent, tenant: Tenant
 ) -> None:
     with pytest.raises(Unavailable, match="writes go on"):
@@ -190,7 +190,7 @@ async def test_a_target_that_does_not_get_there_in_time_has_writes_go_on(
     await two_cells.undo(tenant.slug)
 
 
-async def test_what_is_written_while_it_moves_is_there(two_cells: TwoCells, agent: Agent, tenant: Tenant) -> None:
+async def test_writes_during_a_move_are_included(two_cells: TwoCells, agent: Agent, tenant: Tenant) -> None:
     acknowledged = []
 
     async def write() -> None:
@@ -210,9 +210,7 @@ async def test_what_is_written_while_it_moves_is_there(two_cells: TwoCells, agen
     await two_cells.go_on(tenant.slug)
 
 
-async def test_a_graph_that_is_searched_by_an_index_has_it_before_the_switch(
-    two_cells: TwoCells, agent: Agent, tenant: Tenant
-) -> None:
+async def test_vector_indexes_are_built_before_the_switch(two_cells: TwoCells, agent: Agent, tenant: Tenant) -> None:
     async with two_cells.bare(HOME) as connection:
         graph = await connection.fetchval(
             """UPDATE graph_indexes i SET (vector_model, vector_dimensions) = (
@@ -233,7 +231,7 @@ async def test_a_graph_that_is_searched_by_an_index_has_it_before_the_switch(
     await two_cells.undo(tenant.slug)
 
 
-async def test_it_waits_for_transactions_that_are_under_way_for_as_long_as_they_take(
+async def test_a_move_waits_for_open_transactions_without_a_time_limit(
     two_cells: TwoCells, agent: Agent, tenant: Tenant
 ) -> None:
     hasty = replace(two_cells, settings=two_cells.settings.model_copy(update={"lock_timeout_seconds": 0.05}))
@@ -255,8 +253,8 @@ async def test_it_waits_for_transactions_that_are_under_way_for_as_long_as_they_
     await two_cells.undo(tenant.slug)
 
 
-async def test_what_copies_for_a_subscription_of_the_same_number_on_another_server_goes_on(two_cells: TwoCells) -> None:
-    """What makes a slot is at work with it while it waits for a transaction."""
+async def test_a_same_numbered_subscription_of_another_server_is_left_alone(two_cells: TwoCells) -> None:
+    """Its process is at work with its slot while it waits for a transaction."""
     number, system = 4_000_000_000, 7_000_000_000_000_000_000
     slots = "SELECT count(*) FROM pg_replication_slots WHERE slot_name = $1 AND active_pid IS NOT NULL"
     name = f"pg_{number}_sync_16400_{system}"
@@ -281,10 +279,10 @@ async def test_what_copies_for_a_subscription_of_the_same_number_on_another_serv
             await made
 
 
-async def test_no_log_of_the_target_is_told_the_password_of_the_source(
+async def test_the_targets_log_does_not_contain_the_sources_password(
     two_cells: TwoCells, postgres: LocalPostgres, agent: Agent, tenant: Tenant
 ) -> None:
-    """Where the subscription fails, PostgreSQL logs the statement that does."""
+    """If a subscription fails, PostgreSQL logs the statement."""
     home = two_cells.known[HOME]
     unreachable = replace(home, address_for_cells="postgresql://recollect_owner:of-the-source@127.0.0.1:9/recollect")
     with pytest.raises(Unavailable, match="away cannot follow home"):
@@ -295,10 +293,10 @@ async def test_no_log_of_the_target_is_told_the_password_of_the_source(
     await two_cells.undo(tenant.slug)
 
 
-async def test_it_moves_between_two_cells_that_are_not_home(
+async def test_a_tenant_moves_between_two_cells_other_than_home(
     two_cells: TwoCells, celled: Settings, postgres: LocalPostgres, agent: Agent, tenant: Tenant
 ) -> None:
-    """What home has, the people, the directory and the notes of the move, is then in a third cell."""
+    """The people, the directory and the notes of the move are then in a third cell, home."""
     url = cell_url(postgres, "postgres", "recollect_b")
     three_cells = replace(two_cells, known=two_cells.known | {OTHER: Cell(OTHER, url, url)})
     async with two_cells.bare(HOME) as connection:

@@ -1,4 +1,4 @@
-"""Sessions that a tenant's own identity providers began go with it, but for those that have ended."""
+"""Sessions that a tenant's own identity providers began move with it, unless they have ended."""
 
 from uuid import UUID
 
@@ -28,11 +28,11 @@ BEGIN_SESSION = """
     ), member AS (INSERT INTO members SELECT $1, id, 'owner' FROM person)
     INSERT INTO sessions (id, person_id, hash, expires_at, user_agent, address, confined_to, provider_id)
     SELECT id, id, sha256(id::text::bytea), now() + interval '1 hour', '', '', $1, $1 FROM person"""
-"""By its tenant's own provider, whose id is the tenant's."""
+"""A session by the tenant's own provider, whose id is the tenant's."""
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["while writes are held", "while no cell serves the tenant"])
-async def test_what_a_changed_password_ended_has_ended_in_the_new_cell(
+async def test_a_session_ended_by_a_changed_password_has_ended_in_the_new_cell(
     two_cells: TwoCells,
     agent: Agent,
     tenant: Tenant,
@@ -77,10 +77,10 @@ async def test_what_a_changed_password_ended_has_ended_in_the_new_cell(
 
 
 @pytest.mark.parametrize("skew", ["1 hour", "-1 hour"], ids=["ahead", "behind"])
-async def test_whether_a_session_began_before_a_password_was_changed_is_told_by_no_clock(
+async def test_clock_skew_does_not_decide_whether_a_session_began_before_a_password_change(
     two_cells: TwoCells, gateway: Cells, agent: Agent, tenant: Tenant, owner: asyncpg.Connection, skew: str
 ) -> None:
-    """That of the server where it began is an hour ahead of home's, or behind."""
+    """The clock of the server where it began is an hour ahead of home's, or behind it."""
     before, after = new_id(), new_id()
     await owner.execute(ADD_PROVIDER, tenant.id)
 

@@ -1,4 +1,4 @@
-"""A mover that is killed within the switch leaves a tenant that is served nowhere: gateways and workers end that."""
+"""A mover killed during the switch leaves a tenant that no cell serves: gateways and workers end the switch."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -35,15 +35,15 @@ from tests.support.memories import Agent, embedder, names
 from tests.support.moves import AWAY, TwoCells, killed_after
 
 DEPARTED = "find_subscription", 2
-"""After which statement a mover is killed when the source has said that the tenant departed."""
+"""The statement after which a mover is killed, when the source has noted that the tenant departed."""
 
 AT_ONCE = timedelta(0)
-"""How long nobody but the mover ends its switch."""
+"""The time in which nobody but the mover ends its switch."""
 
 
 @asynccontextmanager
 async def killed_between(two_cells: TwoCells, tenant: Tenant, switch: timedelta = AT_ONCE) -> AsyncIterator[None]:
-    """The tenant has departed and has not arrived, and nobody continues the move inside; somebody does in the end."""
+    """Inside, the tenant has departed and not arrived, and nobody continues the move. Somebody does in the end."""
     async with killed_after(*DEPARTED):
         await two_cells.move(tenant.slug, switch=switch)
     assert await places(two_cells, tenant) == ["departed", "arriving"]
@@ -57,7 +57,7 @@ async def places(two_cells: TwoCells, tenant: Tenant) -> list[str | None]:
     return [await two_cells.place(cell, tenant.slug) for cell in (HOME, AWAY)]
 
 
-async def test_the_next_call_ends_it_and_nothing_that_was_acknowledged_is_lost(
+async def test_the_next_call_ends_the_switch_and_no_acknowledged_write_is_lost(
     two_cells: TwoCells, gateway: Cells, agent: Agent, tenant: Tenant
 ) -> None:
     there = Agent(gateway, agent.caller)
@@ -67,10 +67,10 @@ async def test_the_next_call_ends_it_and_nothing_that_was_acknowledged_is_lost(
         assert await places(two_cells, tenant) == ["departed", "here"]
         assert set(names(await there.read())) == {"Ada", "Grace", "Hopper", "Lovelace"}
         with pytest.raises(TenantMoving):
-            await agent.create("Babbage")  # By a process that goes to the old place.
+            await agent.create("Babbage")  # By a process that uses the old cell.
 
 
-async def test_a_key_that_is_looked_up_ends_it_in_a_process_that_knew_of_nothing(
+async def test_a_key_lookup_ends_the_switch_in_a_process_that_did_not_know_of_it(
     two_cells: TwoCells, reaching: Settings, agent: Agent, tenant: Tenant
 ) -> None:
     key = await issue_key(agent.db, reaching, agent.caller)
@@ -81,7 +81,7 @@ async def test_a_key_that_is_looked_up_ends_it_in_a_process_that_knew_of_nothing
         assert await places(two_cells, tenant) == ["departed", "here"]
 
 
-async def test_nobody_else_ends_it_while_the_mover_may_do_so_itself(
+async def test_nobody_else_ends_the_switch_while_the_mover_may(
     two_cells: TwoCells, gateway: Cells, agent: Agent, tenant: Tenant
 ) -> None:
     async with killed_between(two_cells, tenant, timedelta(minutes=1)):
@@ -90,10 +90,10 @@ async def test_nobody_else_ends_it_while_the_mover_may_do_so_itself(
         assert await places(two_cells, tenant) == ["departed", "arriving"]
 
 
-async def test_a_tenant_arrives_by_its_secret_and_by_no_other(
+async def test_a_tenant_arrives_only_by_its_switch_secret(
     two_cells: TwoCells, gateway: Cells, agent: Agent, tenant: Tenant
 ) -> None:
-    """Not before the source has told it, whatever the target is asked."""
+    """And not before the source has revealed it, whatever the target is asked."""
 
     async def ends(secret: UUID) -> bool:
         async with gateway._short_session_at(AWAY) as session:
@@ -111,7 +111,7 @@ async def test_a_tenant_arrives_by_its_secret_and_by_no_other(
     assert not await ends(uuid4())
     async with two_cells.bare(HOME) as home:
         await home.execute("UPDATE tenants SET held_until = clock_timestamp() WHERE id = $1", tenant.id)
-    await agent.create("Hopper")  # The hold is over: the source serves on, and that secret lets nobody be anywhere.
+    await agent.create("Hopper")  # The hold has expired: the source continues to serve, and that secret is useless.
     async with killed_after("find_subscription"):
         await two_cells.go_on(tenant.slug, switch=AT_ONCE)
     assert await places(two_cells, tenant) == ["departed", "arriving"]
@@ -123,10 +123,10 @@ async def test_a_tenant_arrives_by_its_secret_and_by_no_other(
     assert await told() == []
 
 
-async def test_whoever_is_killed_while_ending_it_another_does(
+async def test_an_interrupted_end_of_the_switch_is_completed_by_another(
     two_cells: TwoCells, gateway: Cells, agent: Agent, tenant: Tenant
 ) -> None:
-    """After the target has it, and before the directory says so."""
+    """Interrupted after the target has the tenant, and before the directory says so."""
     async with killed_between(two_cells, tenant):
         [departure] = await departures(gateway, tenant)
         async with gateway._short_session_at(AWAY) as session:
@@ -139,10 +139,10 @@ async def departures(gateway: Cells, tenant: Tenant) -> list[Departure]:
         return await directory.find_departures(session, tenants=[tenant.id])
 
 
-async def test_what_its_providers_began_ends_with_it(
+async def test_sessions_by_the_tenants_providers_end_with_the_switch(
     two_cells: TwoCells, gateway: Cells, agent: Agent, tenant: Tenant, owner: asyncpg.Connection
 ) -> None:
-    """Only whoever moves it finds out whose password was changed meanwhile."""
+    """Only the mover finds out whose password was changed meanwhile."""
     await owner.execute(ADD_PROVIDER, tenant.id)
     await owner.execute(BEGIN_SESSION.replace("$2", f"'{new_id()}'::uuid"), tenant.id)
     async with killed_between(two_cells, tenant):
@@ -154,7 +154,7 @@ async def test_what_its_providers_began_ends_with_it(
 
 @pytest.fixture
 async def worker(reaching: Settings, db: Database) -> AsyncIterator[WorkerContext]:
-    """Of home."""
+    """A worker of home."""
     async with connect_redis(reaching) as redis:
         wakeups = Wakeups(redis)
         yield WorkerContext(reaching, db, embedder(), wakeups, asyncio.Event())
@@ -162,16 +162,16 @@ async def worker(reaching: Settings, db: Database) -> AsyncIterator[WorkerContex
 
 
 async def cell_of(two_cells: TwoCells, tenant: Tenant) -> str | None:
-    """Where the directory has it."""
+    """The tenant's cell in the directory."""
     async with two_cells.bare(HOME) as home:
         cell: str | None = await home.fetchval("SELECT cell FROM tenant_cells WHERE id = $1", tenant.id)
         return cell
 
 
-async def test_of_a_tenant_that_nobody_calls_a_worker_ends_it(
+async def test_a_worker_ends_the_switch_of_a_tenant_that_nobody_calls(
     two_cells: TwoCells, worker: WorkerContext, agent: Agent, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And has nothing to ask of any other cell from then on, though whoever moved it does not come back yet."""
+    """Afterwards, it has nothing to ask of any other cell, though the mover has not returned yet."""
     async with killed_between(two_cells, tenant):
         await switches.end(worker)
         assert await places(two_cells, tenant) == ["departed", "here"]
@@ -180,10 +180,10 @@ async def test_of_a_tenant_that_nobody_calls_a_worker_ends_it(
         await switches.end(worker)
 
 
-async def test_a_worker_goes_on_with_what_another_left_and_back_home_too(
+async def test_a_worker_completes_a_switch_in_either_direction(
     two_cells: TwoCells, worker: WorkerContext, agent: Agent, tenant: Tenant
 ) -> None:
-    """The target has it, and the directory does not say so; on the way back home is the target."""
+    """The target has the tenant, and the directory does not say so. On the way back, home is the target."""
     async with killed_after("set_place"):
         await two_cells.move(tenant.slug, switch=AT_ONCE)
     assert await places(two_cells, tenant) == ["departed", "here"]
@@ -198,10 +198,10 @@ async def test_a_worker_goes_on_with_what_another_left_and_back_home_too(
     await two_cells.go_on(tenant.slug)
 
 
-async def test_a_worker_leaves_it_to_the_mover_that_may_be_at_it_and_waits_for_a_cell_that_is_away(
+async def test_a_worker_leaves_the_switch_to_an_active_mover_and_waits_for_an_absent_cell(
     two_cells: TwoCells, worker: WorkerContext, agent: Agent, tenant: Tenant
 ) -> None:
-    async with killed_after("record_step", 4):  # Noted, and not done: the source holds the writes.
+    async with killed_after("record_step", 4):  # It is noted and not done: the source holds the writes.
         await two_cells.move(tenant.slug)
     await switches.end(worker)
     assert await places(two_cells, tenant) == ["leaving", "arriving"]
@@ -220,7 +220,7 @@ async def test_a_worker_leaves_it_to_the_mover_that_may_be_at_it_and_waits_for_a
     await two_cells.go_on(tenant.slug)
 
 
-async def test_workers_of_home_do_so_where_there_are_several_cells(worker: WorkerContext) -> None:
+async def test_only_workers_of_home_end_switches_and_only_with_several_cells(worker: WorkerContext) -> None:
     def does(settings: Settings) -> bool:
         return switches.end in [regular.job for regular in scheduled_jobs(replace(worker, settings=settings))]
 
@@ -229,8 +229,10 @@ async def test_workers_of_home_do_so_where_there_are_several_cells(worker: Worke
     assert not does(worker.settings.model_copy(update={"cells": {}}))
 
 
-async def test_what_was_noted_of_a_departure_goes_with_it(two_cells: TwoCells, agent: Agent, tenant: Tenant) -> None:
-    """Whoever has a cell serve a tenant again, as after a restore, leaves no word of where it went and by what."""
+async def test_notes_of_a_departure_are_deleted_when_a_cell_serves_the_tenant_again(
+    two_cells: TwoCells, agent: Agent, tenant: Tenant
+) -> None:
+    """As after a restore: no note of the target or its secret remains."""
     noted = "SELECT num_nonnulls(held_until, switch_secret, departed_to) FROM tenants WHERE id = $1"
     async with Operator.connect(two_cells.known[HOME].url, two_cells.settings, role=None) as source:
         held_until = await moves.hold(source, tenant.id, timedelta(minutes=1))

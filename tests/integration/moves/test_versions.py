@@ -1,4 +1,4 @@
-"""A command moves nobody over cells of another version than its own: not halfway either."""
+"""A command does not move a tenant between cells of another version than its own, not even halfway."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,7 +16,7 @@ from tests.support.moves import AWAY, TwoCells, killed_after
 
 @asynccontextmanager
 async def refused(two_cells: TwoCells, tenant: Tenant, told: str) -> AsyncIterator[None]:
-    """What is asked inside is refused, and nothing is done: no step, no place of the tenant is another."""
+    """The act inside is refused and changes nothing: neither the step nor the place of the tenant."""
 
     async def seen() -> tuple[object, ...]:
         places = [await two_cells.place(cell, tenant.slug) for cell in (HOME, AWAY)]
@@ -29,10 +29,10 @@ async def refused(two_cells: TwoCells, tenant: Tenant, told: str) -> AsyncIterat
     assert await seen() == before
 
 
-async def test_a_newer_command_holds_no_writes_of_older_cells(
+async def test_a_newer_command_does_not_move_tenants_of_older_cells(
     two_cells: TwoCells, agent: Agent, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither begun nor continued nor undone: both cells are alike, and lack what it would ask for at the end."""
+    """It neither begins, continues nor undoes a move, since both cells lack what it would need at the end."""
     lacks = "home lacks 9999_newer, .* Run `recollect migrate`"
     next_version = [*migrations(), Migration("9999_newer", "")]
     with monkeypatch.context() as patch:
@@ -51,7 +51,7 @@ async def test_a_newer_command_holds_no_writes_of_older_cells(
 
 
 @pytest.mark.parametrize("cell", [HOME, AWAY])
-async def test_an_older_command_moves_nobody_over_newer_cells(
+async def test_an_older_command_does_not_move_tenants_of_newer_cells(
     two_cells: TwoCells, agent: Agent, tenant: Tenant, cell: str
 ) -> None:
     async with two_cells.bare(cell) as connection:

@@ -1,4 +1,6 @@
-"""`GET /v1/graphs/{name}/changes` as server-sent events: nothing is missed, and nothing told that may not be seen."""
+"""`GET /v1/graphs/{name}/changes` as server-sent events: no change is missed, and none reported that may not be
+seen.
+"""
 
 import asyncio
 import itertools
@@ -30,7 +32,7 @@ _graphs = itertools.count(1)
 
 @pytest.fixture(scope="module")
 def hasty(settings: Settings) -> Iterator[RunningGateway]:
-    """A gateway whose streams look again at once: what Redis is not told of, they find."""
+    """A gateway whose streams look again at once, and find what Redis was not told."""
     often = {"stream_check_seconds": 0.2, "stream_keep_alive_seconds": 0.05, "streams_per_key": 3}
     with serving(settings.model_copy(update=often)) as gateway:
         yield gateway
@@ -41,8 +43,8 @@ def agent(db: Database, caller: Caller) -> Agent:
     return Agent(db, caller, None)
 
 
-class TestTelling:
-    async def test_what_is_written_through_one_gateway_is_heard_at_another(
+class TestReporting:
+    async def test_a_write_through_one_gateway_is_reported_by_another(
         self, gateway: RunningGateway, settings: Settings, key: str, agent: Agent
     ) -> None:
         await agent.create("first")
@@ -58,7 +60,7 @@ class TestTelling:
                     assert change.revision == page["last_revision"]
                     assert "a thing" not in str(change.data)
 
-    async def test_a_stream_begins_with_what_comes_then_and_says_where_that_is(
+    async def test_a_stream_starts_with_new_changes_and_gives_its_position(
         self, gateway: RunningGateway, key: str, agent: Agent
     ) -> None:
         for name in ("one", "two"):
@@ -68,18 +70,18 @@ class TestTelling:
         async with listening(gateway, key, query="?after_revision=0") as stream:
             assert await stream.changes(2) == [1, 2]
 
-    async def test_who_read_beyond_the_end_is_told_to_read_anew(
+    async def test_a_position_beyond_the_end_tells_the_client_to_refetch(
         self, gateway: RunningGateway, key: str, agent: Agent
     ) -> None:
-        """The graph was deleted and made again, or the database is one of before."""
+        """Either the graph was deleted and created again, or the database was restored from a backup."""
         await agent.create("one")
         async with listening(gateway, key, last=7) as stream:
             assert (stream.first.name, stream.first.revision, stream.first.data) == ("refetch", 1, {"revision": 1})
 
-    async def test_who_comes_back_to_another_graph_of_that_name_is_told_to_read_anew(
+    async def test_a_position_in_a_former_graph_of_that_name_tells_the_client_to_refetch(
         self, hasty: RunningGateway, key: str, db: Database, caller: Caller
     ) -> None:
-        """Which has more revisions than the first had: by their numbers alone some would be skipped."""
+        """The new graph has more revisions than the old one: by numbers alone, some would be skipped."""
         again = Agent(db, caller, "again")
         await again.create("one")
         async with listening(hasty, key, "again") as stream:
@@ -97,24 +99,28 @@ class TestTelling:
             assert (await stream.named()).revision == 3
 
     @pytest.mark.parametrize("last", ["x", "x-", "-1", "1" * 40, "1.5", "x-1.5"])
-    async def test_what_is_no_id_is_refused(self, gateway: RunningGateway, key: str, agent: Agent, last: str) -> None:
+    async def test_an_invalid_event_id_is_refused(
+        self, gateway: RunningGateway, key: str, agent: Agent, last: str
+    ) -> None:
         await agent.create("one")
         async with listening(gateway, key, last=last) as stream:
             assert stream.status == 400
 
-    async def test_a_revision_before_all_is_refused(self, gateway: RunningGateway, key: str, agent: Agent) -> None:
+    async def test_a_negative_revision_is_refused(self, gateway: RunningGateway, key: str, agent: Agent) -> None:
         await agent.create("one")
         async with listening(gateway, key, query="?after_revision=-1") as stream:
             assert stream.status == 400
 
-    async def test_a_silent_stream_is_kept_open(self, hasty: RunningGateway, key: str, agent: Agent) -> None:
+    async def test_an_idle_stream_is_kept_alive(self, hasty: RunningGateway, key: str, agent: Agent) -> None:
         await agent.create("one")
         async with listening(hasty, key) as stream:
             silences = [line async for line, _ in azip(stream.lines, range(6))]
             assert silences == [":", "", ":", "", ":", ""]
 
-    async def test_what_redis_was_not_told_of_is_found(self, hasty: RunningGateway, key: str, agent: Agent) -> None:
-        """The agent's database tells nobody."""
+    async def test_a_change_that_redis_was_not_told_is_found(
+        self, hasty: RunningGateway, key: str, agent: Agent
+    ) -> None:
+        """The agent's database tells Redis nothing."""
         await agent.create("one")
         async with listening(hasty, key) as stream:
             await agent.create("two")
@@ -144,7 +150,7 @@ class TestFilters:
             ("?kind=nothing", []),
         ],
     )
-    async def test_only_what_touches_such_nodes_is_told(
+    async def test_only_changes_of_matching_nodes_are_reported(
         self, gateway: RunningGateway, key: str, written: Agent, query: str, expected: list[int]
     ) -> None:
         async with listening(gateway, key, query=f"{query}&after_revision=0") as stream:
@@ -158,7 +164,7 @@ class TestFilters:
             assert (page["next_cursor"], page["last_revision"]) == (None, 7)
 
     @pytest.mark.parametrize(("query", "expected"), [("?tag=Drinks", [2, 4]), ("?kind=taste", [2, 4]), ("?tag=x", [])])
-    async def test_what_a_memory_says_of_itself_is_told_when_it_goes_with_its_entity(
+    async def test_a_deletion_is_matched_by_attributes_of_deleted_observations(
         self, gateway: RunningGateway, key: str, agent: Agent, query: str, expected: list[int]
     ) -> None:
         await agent.create(NewEntity("Ann", "person"), NewEntity("Bob", "person", ("Bob is tall",)))
@@ -169,7 +175,7 @@ class TestFilters:
             page = (await http.get(f"/v1/graphs/default/changes{query}")).json()
         assert [change["revision"] for change in page["items"]] == expected
 
-    async def test_where_much_went_with_an_entity_it_is_told_of_whatever_it_was(
+    async def test_a_deletion_of_too_many_observations_matches_every_filter(
         self, gateway: RunningGateway, key: str, agent: Agent, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(store, "MAX_JUDGED_IDS", 3)
@@ -181,7 +187,7 @@ class TestFilters:
             page = (await http.get("/v1/graphs/default/changes?tag=x")).json()
         assert [change["revision"] for change in page["items"]] == [1, 4]
 
-    async def test_a_place_that_tells_of_nothing_is_gone_on_after(
+    async def test_a_stream_resumes_after_a_position_without_a_reported_change(
         self, hasty: RunningGateway, key: str, written: Agent
     ) -> None:
         async with listening(hasty, key, query="?kind=person&after_revision=4") as stream:
@@ -199,10 +205,12 @@ class TestResuming:
         cuts=st.lists(st.integers(0, 6), max_size=4),
         batches=st.lists(st.integers(0, 5), min_size=1, max_size=5),
     )
-    async def test_who_comes_back_hears_of_every_change_once_and_in_order(
+    async def test_a_resumed_stream_reports_each_change_once_in_order(
         self, hasty: RunningGateway, key: str, db: Database, caller: Caller, cuts: list[int], batches: list[int]
     ) -> None:
-        """`batches`: how many are written before each connection; `cuts`: after how many events each is broken off."""
+        """`batches`: how many changes are written before each connection; `cuts`: after how many events each is
+        broken off.
+        """
         agent = Agent(db, caller, f"resumed-{next(_graphs)}")
         await agent.create("the first")
         told: list[int] = []
@@ -222,8 +230,8 @@ class TestResuming:
         assert told == list(range(1, newest + 1))
 
 
-class TestWhoMayListen:
-    async def test_nobody_hears_of_another_tenants_graph_of_the_same_name(
+class TestPermissions:
+    async def test_another_tenants_graph_of_the_same_name_is_not_reported(
         self, hasty: RunningGateway, key: str, agent: Agent, db: Database, new_tenant: NewTenant, issue: NewApiKey
     ) -> None:
         stranger = operator_caller(await new_tenant())
@@ -240,7 +248,7 @@ class TestWhoMayListen:
                 page = (await http.get("/v1/graphs/default/changes?after_revision=1")).json()
             assert [change.data] == page["items"]
 
-    async def test_graphs_that_are_not_there_look_like_those_that_a_key_does_not_reach(
+    async def test_an_unreachable_graph_looks_like_one_that_does_not_exist(
         self, gateway: RunningGateway, agent: Agent, db: Database, caller: Caller, issue: NewApiKey
     ) -> None:
         await agent.create("one")
@@ -256,7 +264,7 @@ class TestWhoMayListen:
         [(status, _)] = answers
         assert status == 403
 
-    async def test_the_stream_of_a_key_that_is_revoked_ends_and_tells_nothing_more(
+    async def test_the_stream_of_a_revoked_key_ends_without_further_changes(
         self, hasty: RunningGateway, agent: Agent, db: Database, caller: Caller, issue: NewApiKey
     ) -> None:
         await agent.create("one")
@@ -270,7 +278,7 @@ class TestWhoMayListen:
             assert (event.name, event.data) == ("end", {"reason": "unauthenticated"})
             assert await stream.next() is None
 
-    async def test_the_stream_of_a_graph_that_is_deleted_ends(
+    async def test_the_stream_of_a_deleted_graph_ends(
         self, hasty: RunningGateway, key: str, db: Database, caller: Caller
     ) -> None:
         await Agent(db, caller, "short-lived").create("one")
@@ -280,10 +288,8 @@ class TestWhoMayListen:
             assert (await stream.named("end")).data == {"reason": "graph_not_found"}
 
 
-class TestBounds:
-    async def test_a_key_has_so_many_streams_and_another_when_one_has_ended(
-        self, hasty: RunningGateway, key: str, agent: Agent
-    ) -> None:
+class TestLimits:
+    async def test_number_of_streams_of_a_key_is_limited(self, hasty: RunningGateway, key: str, agent: Agent) -> None:
         await agent.create("one")
         async with listening(hasty, key), listening(hasty, key):
             async with listening(hasty, key):
@@ -297,15 +303,13 @@ class TestBounds:
 
             await eventually(opens)
 
-    async def test_a_stream_that_waits_has_no_place_among_the_calls(
-        self, settings: Settings, key: str, agent: Agent
-    ) -> None:
+    async def test_a_stream_takes_no_slot(self, settings: Settings, key: str, agent: Agent) -> None:
         await agent.create("one")
         with serving(settings.model_copy(update={"concurrent_calls_per_tenant": 1, "calls_at_work": 1})) as narrow:
             async with listening(narrow, key), listening(narrow, key), narrow.http(key) as http:
                 assert (await http.get("/v1/graphs")).status_code == 200
 
-    async def test_a_gateway_that_stops_ends_its_streams(self, settings: Settings, key: str, agent: Agent) -> None:
+    async def test_a_stopping_gateway_ends_its_streams(self, settings: Settings, key: str, agent: Agent) -> None:
         await agent.create("one")
         with ExitStack() as running:
             gateway = running.enter_context(serving(settings))

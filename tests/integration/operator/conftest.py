@@ -1,4 +1,4 @@
-"""The operator API on a port of its own, as the role that it has, and a key for it."""
+"""The operator API on its own port, with its own role, and a key for it."""
 
 from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
@@ -17,7 +17,7 @@ from tests.support.gateway import RunningGateway, serving
 
 @pytest.fixture(scope="module")
 def operator_settings(settings: Settings, postgres: LocalPostgres) -> Settings:
-    """Those of the operator API alone, which has no other way into the database."""
+    """Settings of the operator API alone, which has no other access to the database."""
     nowhere = "postgresql://nobody@127.0.0.1:9/nowhere"
     return settings.model_copy(
         update={
@@ -30,7 +30,7 @@ def operator_settings(settings: Settings, postgres: LocalPostgres) -> Settings:
 
 @pytest.fixture(scope="module")
 def operator_api(operator_settings: Settings) -> Iterator[RunningGateway]:
-    """It, over HTTP."""
+    """The operator API, over HTTP."""
     with serving(operator_settings, create_app(operator_settings)) as api:
         yield api
 

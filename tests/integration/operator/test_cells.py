@@ -1,4 +1,4 @@
-"""Operators of several cells: tenants in whichever cell, plans in all."""
+"""Operators of several cells: each tenant is in one cell, and plans are in all."""
 
 from collections.abc import AsyncIterator
 
@@ -22,7 +22,7 @@ AWAY = CellUrls(database_url="postgresql://nobody@127.0.0.1:9/nowhere")
 
 @pytest.fixture
 async def operating(celled: Settings, operator_key: str) -> AsyncIterator[httpx2.AsyncClient]:
-    """A client of an operator API of both cells, which reaches them by its own role alone."""
+    """A client of an operator API of both cells, which uses only its own role."""
     nowhere = AWAY.database_url
     own = {name: urls.model_copy(update={"database_url": nowhere}) for name, urls in celled.cells.items()}
     settings = celled.model_copy(update={"cells": own, "database_url": nowhere, "owner_database_url": nowhere})
@@ -32,7 +32,7 @@ async def operating(celled: Settings, operator_key: str) -> AsyncIterator[httpx2
             yield http
 
 
-async def test_a_tenant_lives_and_ends_in_its_cell(
+async def test_a_tenant_is_created_and_erased_in_its_cell(
     operating: httpx2.AsyncClient, owner: asyncpg.Connection, owner_b: asyncpg.Connection
 ) -> None:
     slug = new_slug()
@@ -60,7 +60,7 @@ async def test_a_tenant_lives_and_ends_in_its_cell(
     assert (await done(operating, "GET", "/log", params={"subject": f"tenant:{slug}"}))["items"] == []
 
 
-async def test_a_slug_is_free_again_where_its_tenant_was_never_made_or_is_no_more(
+async def test_a_slug_is_free_if_its_tenant_was_never_created_or_is_erased(
     operating: httpx2.AsyncClient, owner: asyncpg.Connection
 ) -> None:
     slug = new_slug()
@@ -76,10 +76,10 @@ async def test_a_slug_is_free_again_where_its_tenant_was_never_made_or_is_no_mor
     assert await code_of(operating, "POST", "/tenants", {"slug": new_slug(), "cell": "c"}) == (400, "invalid_input")
 
 
-async def test_a_slug_stays_claimed_where_the_tenant_was_made_or_may_have_been(
+async def test_a_slug_stays_claimed_if_the_tenant_was_or_may_have_been_created(
     celled: Settings, owner: asyncpg.Connection, owner_b: asyncpg.Connection
 ) -> None:
-    """Its commit came through, and the answer did not; or the cell is away when that is asked."""
+    """The commit succeeded and its answer was lost, or the cell is away when that is checked."""
     made, unknown = new_slug(), new_slug()
     claimed = "SELECT count(*) FROM tenant_cells WHERE slug = $1"
     async with OperatorCells.connect(celled, OWNER_ROLE, lambda its: its.migration_url) as cells:
@@ -117,7 +117,7 @@ async def test_tenants_of_all_cells_are_listed_by_slug_in_pages(operating: httpx
     assert set(found) >= {(tenant["slug"], tenant["cell"]) for tenant in made}
 
 
-async def test_a_plan_is_in_every_cell_also_one_that_was_added_later(
+async def test_a_plan_is_in_every_cell_even_in_one_that_was_added_later(
     operating: httpx2.AsyncClient, owner: asyncpg.Connection, owner_b: asyncpg.Connection
 ) -> None:
     graphs = "SELECT graphs FROM plans WHERE name = $1"
@@ -134,7 +134,7 @@ async def test_a_plan_is_in_every_cell_also_one_that_was_added_later(
     assert [tuple(row) for row in await owner_b.fetch(limits)] == [(7, 9)]
 
 
-async def test_the_cells_are_told_and_one_that_is_away_is(
+async def test_cells_are_listed_even_if_one_is_away(
     operating: httpx2.AsyncClient, celled: Settings, operator_key: str
 ) -> None:
     [home, other] = (await done(operating, "GET", "/cells"))["items"]

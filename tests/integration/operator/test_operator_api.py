@@ -1,4 +1,4 @@
-"""The operator API over HTTP: what operators do with tenants and plans, and who may not."""
+"""The operator API over HTTP: managing tenants and plans, and who may not use it."""
 
 import hashlib
 import itertools
@@ -47,7 +47,7 @@ async def code_of(http: httpx2.AsyncClient, method: str, path: str, body: Any = 
 
 
 class TestTenants:
-    async def test_one_is_created_with_its_first_credentials_which_hold(
+    async def test_a_tenant_is_created_with_valid_first_credentials(
         self, operating: httpx2.AsyncClient, gateway: RunningGateway
     ) -> None:
         slug = new_slug()
@@ -64,13 +64,13 @@ class TestTenants:
         assert told == [("key.created", "operator"), ("member.invited", "operator"), ("tenant.created", "operator")]
         assert await code_of(operating, "POST", "/tenants", asked) == (409, "tenant_exists")
 
-    async def test_what_fails_leaves_nothing(self, operating: httpx2.AsyncClient) -> None:
+    async def test_a_failed_creation_leaves_nothing(self, operating: httpx2.AsyncClient) -> None:
         slug = new_slug()
         asked = {"slug": slug, "admin_key": "a\tkey", "owner_email": "ada@example.com"}
         assert await code_of(operating, "POST", "/tenants", asked) == (400, "invalid_input")
         assert await code_of(operating, "GET", f"/tenants/{slug}") == (404, "tenant_not_found")
 
-    async def test_they_are_listed_in_pages(self, operating: httpx2.AsyncClient, new_tenant: NewTenant) -> None:
+    async def test_tenants_are_listed_in_pages(self, operating: httpx2.AsyncClient, new_tenant: NewTenant) -> None:
         slugs, cursor, found = {(await new_tenant()).slug for _ in range(3)}, None, []
         while True:
             page = await done(
@@ -84,7 +84,7 @@ class TestTenants:
         assert slugs <= set(found)
         assert found == sorted(set(found))
 
-    async def test_each_kind_of_suspension_is_what_the_gateway_tells(
+    async def test_the_gateway_applies_each_kind_of_suspension(
         self, operating: httpx2.AsyncClient, tenant: Tenant, gateway: RunningGateway, admin_key: str
     ) -> None:
         path = f"/tenants/{tenant.slug}/suspension"
@@ -99,7 +99,7 @@ class TestTenants:
             assert (await done(operating, "DELETE", path))["status"] == "active"
             assert (await http.post("/v1/graphs", json={"name": "new"})).status_code == 201
 
-    async def test_a_change_holds_only_while_the_tenant_is_as_it_was_read(
+    async def test_a_conditional_change_requires_the_tenant_to_be_unchanged(
         self, operating: httpx2.AsyncClient, tenant: Tenant
     ) -> None:
         path = f"/tenants/{tenant.slug}"
@@ -115,7 +115,7 @@ class TestTenants:
         for method, more, body in changing:
             assert await code_of(operating, method, path + more, body, **as_read) == (412, "precondition_failed")
 
-    async def test_one_is_deleted_with_grace_and_restored(
+    async def test_a_tenant_is_deleted_with_grace_and_restored(
         self, operating: httpx2.AsyncClient, tenant: Tenant, gateway: RunningGateway, admin_key: str
     ) -> None:
         path = f"/tenants/{tenant.slug}"
@@ -129,7 +129,7 @@ class TestTenants:
             assert (await http.get("/v1/graphs")).status_code == 200
         assert await code_of(operating, "DELETE", path, params={"grace_days": 366}) == (400, "invalid_input")
 
-    async def test_one_is_erased_at_once_by_who_says_so_twice(
+    async def test_erasure_without_grace_requires_a_confirmation(
         self, operating: httpx2.AsyncClient, tenant: Tenant, owner: asyncpg.Connection
     ) -> None:
         path, now = f"/tenants/{tenant.slug}", {"grace_days": 0}
@@ -153,7 +153,7 @@ class TestTenants:
         assert told[1]["address"] == "127.0.0.1"
 
 
-async def test_plans_are_made_and_changed(operating: httpx2.AsyncClient) -> None:
+async def test_plans_are_created_and_changed(operating: httpx2.AsyncClient) -> None:
     made = await done(operating, "PUT", "/plans/of-the-api", {"graphs": 2, "stored_bytes": 1000})
     assert (made["graphs"], made["observations"]) == (2, None)
     changed = await done(operating, "PUT", "/plans/of-the-api", {"graphs": None})
@@ -165,7 +165,7 @@ async def test_plans_are_made_and_changed(operating: httpx2.AsyncClient) -> None
     assert (entry["action"], entry["details"]) == ("plan.set", {"limits": {"graphs": None}})
 
 
-async def test_no_name_is_blank(operating: httpx2.AsyncClient, operator: Operator) -> None:
+async def test_blank_names_are_refused(operating: httpx2.AsyncClient, operator: Operator) -> None:
     for blank in ("name", "admin_key"):
         slug = new_slug()
         refused = await operating.post("/tenants", json={"slug": slug, blank: "  "})
@@ -175,12 +175,12 @@ async def test_no_name_is_blank(operating: httpx2.AsyncClient, operator: Operato
         await operator_keys.create_key(operator, " ", lifetime=timedelta(hours=1), pepper=b"pepper")
 
 
-async def test_the_methods_of_each_path_are_told(operating: httpx2.AsyncClient) -> None:
+async def test_options_returns_the_methods_of_each_path(operating: httpx2.AsyncClient) -> None:
     document = await done(operating, "GET", "/openapi.json")
     for path, operations in document["paths"].items():
         filled = path.format(slug="nobody", name="free", tenant_id=UUID(int=1), receipt_id=UUID(int=1))
         told = await operating.options(filled.removeprefix("/operator/v1"))
-        assert told.status_code in (204, 404), path  # Where it is about a tenant, it is looked up first.
+        assert told.status_code in (204, 404), path  # If it is about a tenant, the tenant is looked up first.
         if told.is_success:
             assert set(told.headers["Allow"].split(", ")) == {method.upper() for method in operations} | {"OPTIONS"}
 
@@ -195,7 +195,7 @@ class TestCredentials:
         admin_key: str,
         operator_settings: Settings,
     ) -> None:
-        """A tenant's key, an unknown one, one that is over and one that was revoked look alike."""
+        """A tenant's key and unknown, expired and revoked keys look alike."""
         pepper = settings.key_secret.get_secret_value().encode()
         key, revoked = await operator_keys.create_key(operator, "revoked", lifetime=timedelta(days=1), pepper=pepper)
         await operator_keys.revoke_key(operator, key.id)
@@ -218,10 +218,10 @@ class TestCredentials:
                 told.add((answer.text, answer.headers["www-authenticate"]))
         assert len(told) == 1
 
-    async def test_an_operators_key_is_nothing_at_the_gateway(
+    async def test_an_operators_key_is_not_valid_at_the_gateway(
         self, gateway: RunningGateway, operator_key: str, tenant: Tenant
     ) -> None:
-        """And looks like one that nobody has."""
+        """It looks like an unknown key."""
         unknown = generate_secret(KIND)
         for path in ("/v1/graphs", "/v1/tenant", f"/t/{tenant.slug}/mcp", "/mcp", "/operator/v1/tenants"):
             told = set()
@@ -232,10 +232,10 @@ class TestCredentials:
             assert len(told) == 1, told
             assert told.pop()[0] in (401, 404, 405)
 
-    async def test_whoever_makes_keys_up_is_throttled_and_a_key_that_holds_is_not(
+    async def test_invented_keys_are_throttled_and_valid_keys_are_not(
         self, operator_settings: Settings, operator: Operator
     ) -> None:
-        """With a secret of its own, so that what other tests made up counts elsewhere."""
+        """With a secret of its own, so that invented keys of other tests are counted separately."""
         secret = SecretStr(token_hex())
         few = {"failed_keys_per_minute": 3, "key_secret": secret, "rate_limit_wait_seconds": MAX_WAIT_SECONDS}
         narrow, pepper = operator_settings.model_copy(update=few), secret.get_secret_value().encode()
@@ -252,7 +252,7 @@ class TestCredentials:
                 assert (await http.get("/operator/v1/plans")).status_code == 200
 
 
-async def test_what_is_not_taken_is_refused_with_its_place(operating: httpx2.AsyncClient, issue: NewApiKey) -> None:
+async def test_invalid_input_is_refused_with_its_path(operating: httpx2.AsyncClient, issue: NewApiKey) -> None:
     for body, path in (({"slug": "UPPER"}, "slug"), ({"slug": 1}, "slug"), ({"slug": "a", "more": 1}, "more")):
         answer = await operating.post("/tenants", json=body)
         assert (answer.status_code, answer.json()["path"]) == (400, path), answer.text
@@ -261,7 +261,7 @@ async def test_what_is_not_taken_is_refused_with_its_place(operating: httpx2.Asy
     assert (await operating.post("/tenants", content="{" * 70_000)).status_code == 413
 
 
-def test_it_listens_where_the_internet_does_not_reach_unless_it_is_told(settings: Settings) -> None:
+def test_the_api_listens_on_loopback_by_default(settings: Settings) -> None:
     public = settings.model_copy(update={"host": "0.0.0.0", "public_url": "https://memory.example.com"})
     listening = served_settings(public)
     assert (listening.host, listening.port, listening.base_url) == ("127.0.0.1", 8788, "http://127.0.0.1:8788")

@@ -1,4 +1,4 @@
-"""Each tenant's work goes to its own cell, and each credential is found wherever it is."""
+"""Each tenant's transactions run in its cell, and credentials are found in any cell."""
 
 import asyncio
 from dataclasses import replace
@@ -51,7 +51,7 @@ async def put(owner: asyncpg.Connection, caller: Caller, place: str) -> None:
 
 
 async def copy_rows(caller: Caller, source: asyncpg.Connection, target: asyncpg.Connection) -> None:
-    """Copy a tenant's row as one that is arriving, and who and what opens it."""
+    """Copy the row of a tenant that arrives, and its credentials."""
     row = await source.fetchrow("SELECT id, slug, name FROM tenants WHERE id = $1", caller.tenant_id)
     assert row is not None
     await target.execute("INSERT INTO tenants (id, slug, name, place) VALUES ($1, $2, $3, 'arriving')", *row)
@@ -69,7 +69,7 @@ async def copy_rows(caller: Caller, source: asyncpg.Connection, target: asyncpg.
 
 @pytest.fixture
 async def confined(cells: Cells, resident: Caller, owner_b: asyncpg.Connection) -> IssuedSession:
-    """A session that a provider of the tenant in the other cell began, of a member there."""
+    """A session of a member of the tenant in the other cell, begun by a provider there."""
     provider_id = uuid4()
     made = (
         "INSERT INTO identity_providers (tenant_id, id, name, issuer, client_id, client_secret, algorithm, "
@@ -81,7 +81,7 @@ async def confined(cells: Cells, resident: Caller, owner_b: asyncpg.Connection) 
     return await people.begin_session(cells, person.id, BROWSER, pepper=PEPPER, confinement=confinement)
 
 
-async def test_a_tenants_transaction_is_in_its_cell(cells: Cells, native: Caller, resident: Caller) -> None:
+async def test_a_tenants_transaction_runs_in_its_cell(cells: Cells, native: Caller, resident: Caller) -> None:
     assert await where(cells, native) == "recollect"
     assert await where(cells, resident) == "recollect_b"
     with sent_statements() as sent:
@@ -91,14 +91,14 @@ async def test_a_tenants_transaction_is_in_its_cell(cells: Cells, native: Caller
         assert await session.fetchval(DATABASE) == "recollect", "what is no tenant's is at home"
 
 
-async def test_a_tenant_that_is_nowhere_has_no_transaction(cells: Cells) -> None:
+async def test_a_tenant_in_no_cell_has_no_transaction(cells: Cells) -> None:
     for read_only in (True, False):
         with pytest.raises(TenantMoving):
             async with cells.transaction(worker_caller(uuid4()), read_only=read_only):
                 raise AssertionError("it has begun")
 
 
-async def test_a_credential_is_found_in_any_cell_and_looked_up_there_from_then_on(
+async def test_a_credential_is_found_in_any_cell_and_its_cell_is_remembered(
     cells: Cells, native: Caller, resident: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
@@ -118,7 +118,7 @@ async def test_a_credential_is_found_in_any_cell_and_looked_up_there_from_then_o
 
 
 @pytest.mark.parametrize("known", [True, False])
-async def test_who_moved_is_served_at_the_new_place_at_once_whatever_is_remembered(
+async def test_a_moved_tenant_is_served_in_its_new_cell_at_once(
     celled: Settings,
     cells: Cells,
     resident: Caller,
@@ -126,7 +126,7 @@ async def test_who_moved_is_served_at_the_new_place_at_once_whatever_is_remember
     owner_b: asyncpg.Connection,
     known: bool,
 ) -> None:
-    """As a move ends: its rows are in both cells, and one of them says that the tenant is there."""
+    """At the end of a move, its rows are in both cells, and one of them has the place `here`."""
     secret = await key_of(cells, resident)
     await copy_rows(resident, owner_b, owner)
     async with opened(celled) as gateway:
@@ -143,7 +143,7 @@ async def test_who_moved_is_served_at_the_new_place_at_once_whatever_is_remember
         assert await where(gateway, resident) == "recollect"
 
 
-async def test_a_credential_is_not_refused_since_each_cell_was_asked_when_it_was_not_its_turn(
+async def test_a_credential_is_not_refused_because_of_a_switch_during_the_search(
     celled: Settings,
     cells: Cells,
     resident: Caller,
@@ -151,7 +151,7 @@ async def test_a_credential_is_not_refused_since_each_cell_was_asked_when_it_was
     owner_b: asyncpg.Connection,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The target before the switch, the source after it."""
+    """The target was asked before the switch, and the source after it."""
     secret = await key_of(cells, resident)
     await copy_rows(resident, owner_b, owner)
     await put(owner_b, resident, "departed")
@@ -167,10 +167,10 @@ async def test_a_credential_is_not_refused_since_each_cell_was_asked_when_it_was
         assert (await identity.authenticate(gateway, secret, pepper=PEPPER)).tenant_id == resident.tenant_id
 
 
-async def test_what_is_of_a_tenant_between_two_cells_is_asked_for_again_and_never_refused(
+async def test_a_tenant_between_two_cells_gets_a_retryable_error(
     celled: Settings, cells: Cells, resident: Caller, owner: asyncpg.Connection, owner_b: asyncpg.Connection
 ) -> None:
-    """A key that is stored under an older secret; a person who is named a member; and what is nobody's is refused."""
+    """For a key stored under an older secret and for a member; unknown credentials are refused."""
     secret = await key_of(cells, resident)
     person = await joined(cells, resident, Role.OWNER, pepper=PEPPER)
     await copy_rows(resident, owner_b, owner)
@@ -188,10 +188,10 @@ async def test_what_is_of_a_tenant_between_two_cells_is_asked_for_again_and_neve
         assert await people.find_membership(gateway, person.id, "nobodys-name", within=None) is None
 
 
-async def test_a_confined_session_is_where_its_tenant_is_whatever_is_remembered(
+async def test_a_confined_session_is_looked_up_in_its_tenants_cell(
     cells: Cells, resident: Caller, confined: IssuedSession, owner: asyncpg.Connection, owner_b: asyncpg.Connection
 ) -> None:
-    """What is left of it in the cell that was left is neither asked nor changed."""
+    """Its row in the cell that the tenant left is neither read nor changed."""
     tenant_id, person_id = resident.tenant_id, confined.person_id
     await copy_rows(resident, owner_b, owner)
     await put(owner_b, resident, "departed")
@@ -211,7 +211,7 @@ async def test_a_confined_session_is_where_its_tenant_is_whatever_is_remembered(
     assert [await each.fetchval(revoked, confined.id) for each in (owner, owner_b)] == [True, False]
 
 
-async def test_while_writes_are_held_no_session_is_ended_and_who_reads_goes_on(
+async def test_held_writes_keep_sessions_from_ending_and_let_reads_continue(
     cells: Cells, resident: Caller, confined: IssuedSession, owner_b: asyncpg.Connection
 ) -> None:
     await put(owner_b, resident, "leaving")
@@ -229,7 +229,7 @@ async def test_while_writes_are_held_no_session_is_ended_and_who_reads_goes_on(
 
 
 @pytest.mark.parametrize("by_session", [True, False], ids=["a session", "a call"])
-async def test_once_a_hold_is_over_what_is_written_first_ends_it(
+async def test_the_first_write_after_a_hold_has_expired_ends_it(
     cells: Cells, resident: Caller, confined: IssuedSession, owner_b: asyncpg.Connection, by_session: bool
 ) -> None:
     held = "UPDATE tenants SET place = 'leaving', held_until = clock_timestamp() + $2::interval WHERE id = $1"
@@ -252,10 +252,10 @@ async def test_once_a_hold_is_over_what_is_written_first_ends_it(
     assert await owner_b.fetchval(place, resident.tenant_id) == "here"
 
 
-async def test_no_write_commits_once_its_tenant_has_departed(
+async def test_no_write_commits_after_its_tenant_has_departed(
     cells: Cells, resident: Caller, owner_b: asyncpg.Connection
 ) -> None:
-    """Of a member and of the service alike; what only reads goes on until then."""
+    """Whether by a member or by the service; reads continue until then."""
     for caller in (replace(resident, subject="key:0", of_service=False), worker_caller(resident.tenant_id)):
 
         async def write(caller: Caller = caller) -> None:
@@ -274,7 +274,7 @@ async def test_no_write_commits_once_its_tenant_has_departed(
     assert await owner_b.fetchval(count, resident.tenant_id) == 0
 
 
-async def test_a_cell_that_is_away_takes_down_its_own_tenants_alone(
+async def test_a_cell_that_is_away_affects_only_its_own_tenants(
     celled: Settings, cells: Cells, native: Caller, resident: Caller, owner: asyncpg.Connection
 ) -> None:
     secrets = {caller.tenant_id: await key_of(cells, caller) for caller in (native, resident)}
@@ -290,7 +290,7 @@ async def test_a_cell_that_is_away_takes_down_its_own_tenants_alone(
         await identity.authenticate(cells, secrets[native.tenant_id][:-8] + "00000000", pepper=PEPPER)
 
 
-async def test_counts_of_an_erased_tenant_are_dropped_and_of_one_that_moves_are_kept(
+async def test_usage_of_an_erased_tenant_is_dropped_and_of_a_moving_one_kept(
     celled: Settings, cells: Cells, resident: Caller, owner_b: asyncpg.Connection
 ) -> None:
     erased, tally = uuid4(), UsageTally()
@@ -305,7 +305,7 @@ async def test_counts_of_an_erased_tenant_are_dropped_and_of_one_that_moves_are_
     assert tally.tenants() == [resident.tenant_id]
 
 
-async def test_an_ask_that_hangs_ends_before_its_pool_closes(cells: Cells) -> None:
+async def test_a_hanging_lookup_ends_before_its_pool_closes(cells: Cells) -> None:
     """The pool waits for its connections."""
     asked = asyncio.Event()
 
@@ -319,7 +319,7 @@ async def test_an_ask_that_hangs_ends_before_its_pool_closes(cells: Cells) -> No
     assert cells._asking == set()
 
 
-async def test_an_ask_ends_when_nobody_waits_for_it_any_more(celled: Settings) -> None:
+async def test_a_lookup_ends_when_nobody_waits_for_it(celled: Settings) -> None:
     async with opened(celled.model_copy(update={"database_acquire_seconds": 0.5})) as cells:
 
         async def hang(session: Session) -> None:

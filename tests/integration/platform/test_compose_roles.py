@@ -1,4 +1,4 @@
-"""infra/compose/make_roles.sh: what PostgreSQL's image runs when it makes the cluster, before the first migration."""
+"""infra/compose/make_roles.sh, which PostgreSQL's image runs when it makes the cluster, before the first migration."""
 
 import asyncio
 import os
@@ -18,19 +18,19 @@ ROLES = {"recollect_app": "app", "recollect_maintenance": "maintenance", "recoll
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> LocalPostgres:
-    """A new cluster, in which no role of ours is."""
+    """A new cluster, without our roles."""
     return LocalPostgres(tmp_path, settings={"fsync": "off"})
 
 
 def make_roles(cluster: LocalPostgres, secrets: Path) -> None:
-    psql = local._program("psql").parent  # The wheel's, which lies on no PATH.
+    psql = local._program("psql").parent  # The wheel's program, which is not on PATH.
     where = cluster.url().split("host=")[1].split("&")[0]
     variables = {"PGHOST": where, "PGPORT": "5432", "POSTGRES_USER": "postgres", "POSTGRES_DB": "recollect"}
     path = {"PATH": f"{psql}:{os.environ['PATH']}", "SECRETS": str(secrets)}
     subprocess.run(["sh", SCRIPT], env=path | variables, check=True)
 
 
-async def test_roles_have_their_passwords_and_migrations_go_on_from_there(
+async def test_the_script_makes_roles_with_passwords_on_which_migrations_build(
     cluster: LocalPostgres, tmp_path: Path
 ) -> None:
     secrets = tmp_path / "secrets"

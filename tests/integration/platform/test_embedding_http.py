@@ -1,4 +1,4 @@
-"""The OpenAI-compatible embedder against a real HTTP server that behaves and misbehaves."""
+"""The OpenAI-compatible embedder against a real HTTP server, which answers well or badly."""
 
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -42,7 +42,7 @@ async def embedder(server: EmbeddingServer) -> AsyncIterator[OpenAIEmbedder]:
 
 
 async def refusal(embedder: OpenAIEmbedder, *texts: str) -> str:
-    """The message of the Unavailable that embedding ends in."""
+    """The message of the Unavailable error that embedding raises."""
     with pytest.raises(Unavailable) as raised:
         await embedder.embed(texts or ("one",))
     assert raised.value.code is ErrorCode.EMBEDDER_UNAVAILABLE
@@ -50,7 +50,7 @@ async def refusal(embedder: OpenAIEmbedder, *texts: str) -> str:
     return raised.value.message
 
 
-async def test_vectors_come_back_normalised(server: EmbeddingServer, embedder: OpenAIEmbedder) -> None:
+async def test_vectors_are_normalised(server: EmbeddingServer, embedder: OpenAIEmbedder) -> None:
     server.answers = [embeddings((0, [3, 4]), (1, [0, 2]))]
     vectors = await embedder.embed(["one", "two"])
     assert vectors.dtype == np.float32
@@ -61,7 +61,7 @@ async def test_vectors_come_back_normalised(server: EmbeddingServer, embedder: O
     assert embedder.model == "openai/small_2"
 
 
-async def test_rows_are_put_in_order_by_their_index(server: EmbeddingServer, embedder: OpenAIEmbedder) -> None:
+async def test_rows_are_ordered_by_their_index(server: EmbeddingServer, embedder: OpenAIEmbedder) -> None:
     server.answers = [embeddings((1, [0, 1]), (0, [1, 0]))]
     assert (await embedder.embed(["one", "two"])).tolist() == [[1, 0], [0, 1]]
 
@@ -94,21 +94,23 @@ async def test_lone_surrogates_are_sent_as_replacements(server: EmbeddingServer,
         (EmbeddingAnswer(b"not gzip", headers={"Content-Encoding": "gzip"}), "DecodingError"),
     ],
 )
-async def test_an_answer_that_makes_no_sense_is_told_as_such(
+async def test_an_invalid_answer_is_reported(
     server: EmbeddingServer, embedder: OpenAIEmbedder, answer: EmbeddingAnswer, said: str
 ) -> None:
     server.answers = [answer]
     assert said in await refusal(embedder)
 
 
-async def test_a_busy_server_is_asked_again_when_it_says(server: EmbeddingServer, embedder: OpenAIEmbedder) -> None:
+async def test_a_busy_server_is_asked_again_after_its_retry_after(
+    server: EmbeddingServer, embedder: OpenAIEmbedder
+) -> None:
     server.answers = [EmbeddingAnswer(b"", 429, {"Retry-After": "1"}), embeddings((0, [1, 0]))]
     started = time.monotonic()
     assert (await embedder.embed(["one"])).tolist() == [[1, 0]]
     assert time.monotonic() - started >= 1
 
 
-async def test_a_server_that_asks_for_a_long_pause_gets_it(server: EmbeddingServer, embedder: OpenAIEmbedder) -> None:
+async def test_a_long_retry_after_ends_the_attempt(server: EmbeddingServer, embedder: OpenAIEmbedder) -> None:
     server.answers = [EmbeddingAnswer(b"", 429, {"Retry-After": "3600"})]
     assert "HTTP 429" in await refusal(embedder)
     assert len(server.requests) == 1
@@ -127,7 +129,7 @@ async def test_a_server_that_asks_for_a_long_pause_gets_it(server: EmbeddingServ
         (EmbeddingAnswer(b"garbage"), FailureCause.UNSURE),
     ],
 )
-async def test_whose_fault_a_failure_is(
+async def test_the_cause_of_a_failure_is_classified(
     server: EmbeddingServer, embedder: OpenAIEmbedder, answer: EmbeddingAnswer, cause: FailureCause
 ) -> None:
     server.answers = [answer]
@@ -149,10 +151,10 @@ async def test_whose_fault_a_failure_is(
     ],
     ids=["seconds", "in an hour", "long ago", "negative", "nan", "a word", "nothing"],
 )
-async def test_the_pause_that_a_server_asks_for_is_passed_on(
+async def test_the_requested_pause_is_passed_on(
     server: EmbeddingServer, embedder: OpenAIEmbedder, asked: str | timedelta, seconds: tuple[float, float] | None
 ) -> None:
-    """A time is told as from now on, not from when the tests were collected."""
+    """A time is relative to the test, and not to its collection."""
     header = asked if isinstance(asked, str) else format_datetime(datetime.now(UTC) + asked, usegmt=True)
     server.answers = [EmbeddingAnswer(b"", 429, {"Retry-After": header})]
     with pytest.raises(EmbeddingFailed) as raised:
@@ -167,13 +169,13 @@ async def test_a_failing_server_is_asked_three_times(server: EmbeddingServer, em
     assert len(server.requests) == 3
 
 
-async def test_a_refused_key_is_not_tried_again(server: EmbeddingServer, embedder: OpenAIEmbedder) -> None:
+async def test_a_refused_key_is_not_retried(server: EmbeddingServer, embedder: OpenAIEmbedder) -> None:
     server.answers = [EmbeddingAnswer(b"", 401)]
     assert "check RECOLLECT_EMBEDDING_API_KEY" in await refusal(embedder)
     assert len(server.requests) == 1
 
 
-async def test_a_silent_server_is_given_up_in_time(server: EmbeddingServer) -> None:
+async def test_a_silent_server_times_out(server: EmbeddingServer) -> None:
     server.seconds = 600
     embedder = OpenAIEmbedder(settings_for(server.url, seconds=0.3))
     said = await refusal(embedder)
@@ -181,7 +183,7 @@ async def test_a_silent_server_is_given_up_in_time(server: EmbeddingServer) -> N
     await embedder.close()
 
 
-async def test_a_server_that_is_away_is_told_as_such(server: EmbeddingServer) -> None:
+async def test_a_server_that_is_away_is_reported(server: EmbeddingServer) -> None:
     url = server.url
     server.server_close()
     embedder = OpenAIEmbedder(settings_for(url))

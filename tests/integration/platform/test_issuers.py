@@ -1,4 +1,4 @@
-"""What issuers publish, as it is kept and asked for anew, against an issuer on loopback that may lie."""
+"""Metadata and keys of issuers: cached and fetched again, from an issuer on loopback that may lie."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -25,7 +25,7 @@ TENANT = uuid4()
 
 
 class Clock:
-    """A clock that goes when it is told to."""
+    """A clock that the test advances."""
 
     def __init__(self) -> None:
         self.now = 1_000.0
@@ -55,7 +55,7 @@ async def claims(issuers: Issuers, idp: IdentityProviderServer, token: str, algo
 
 
 class TestKeys:
-    async def test_they_are_asked_for_once_and_anew_after_a_while(
+    async def test_keys_are_cached_and_fetched_again_after_a_while(
         self, issuers: Issuers, idp: IdentityProviderServer, clock: Clock
     ) -> None:
         token = idp.signed({"sub": "ada"})
@@ -65,7 +65,7 @@ class TestKeys:
         await claims(issuers, idp, token)
         assert idp.asked("/jwks") == 2
 
-    async def test_one_that_is_unknown_is_looked_for_and_the_old_one_is_gone(
+    async def test_an_unknown_key_is_fetched_and_a_withdrawn_one_is_refused(
         self, issuers: Issuers, idp: IdentityProviderServer, clock: Clock
     ) -> None:
         old = idp.signed({"sub": "ada"})
@@ -77,7 +77,7 @@ class TestKeys:
         with pytest.raises(TokenRefused):
             await claims(issuers, idp, old)
 
-    async def test_made_up_ones_have_the_issuer_asked_only_so_often(
+    async def test_tokens_with_invented_keys_cause_few_requests(
         self, issuers: Issuers, idp: IdentityProviderServer, clock: Clock
     ) -> None:
         token = idp.signed({"sub": "ada"})
@@ -89,7 +89,7 @@ class TestKeys:
         assert idp.asked("/jwks") == 2
         assert await claims(issuers, idp, token) == {"sub": "ada"}, "those that are known go on"
 
-    async def test_an_issuer_that_is_away_is_not_asked_at_once_again(
+    async def test_an_issuer_that_is_away_is_not_asked_again_at_once(
         self, issuers: Issuers, idp: IdentityProviderServer, clock: Clock
     ) -> None:
         idp.metadata = {"issuer": "https://issuer.example"}
@@ -101,7 +101,7 @@ class TestKeys:
         clock.now += PAUSE_SECONDS
         assert (await issuers.issuer(TENANT, idp.issuer)).metadata.issuer == idp.issuer
 
-    async def test_a_token_that_names_none_is_verified_by_the_only_one(
+    async def test_a_token_without_a_key_id_is_verified_by_the_only_key(
         self, issuers: Issuers, idp: IdentityProviderServer, clock: Clock
     ) -> None:
         token = idp.signed({"sub": "ada"}, kid=None)
@@ -117,11 +117,11 @@ class TestKeys:
 
 class TestSignatures:
     @pytest.mark.parametrize("forge", [unsigned, signed_by_public_key, signed_by_stranger])
-    async def test_a_forged_one_is_refused(self, issuers: Issuers, idp: IdentityProviderServer, forge: Forge) -> None:
+    async def test_a_forged_token_is_refused(self, issuers: Issuers, idp: IdentityProviderServer, forge: Forge) -> None:
         with pytest.raises(TokenRefused):
             await claims(issuers, idp, forge(idp, idp.signed({"sub": "ada"})))
 
-    async def test_the_algorithm_is_the_one_that_is_configured(
+    async def test_only_the_configured_algorithm_is_accepted(
         self, issuers: Issuers, idp: IdentityProviderServer
     ) -> None:
         key = elliptic_key()
@@ -132,8 +132,8 @@ class TestSignatures:
             with pytest.raises(TokenRefused):
                 await claims(issuers, idp, token, other)
 
-    async def test_a_key_for_other_things_verifies_nothing(self, issuers: Issuers, idp: IdentityProviderServer) -> None:
-        """A secret that is published, a key that is not whole, one for encryption: as if they were not there."""
+    async def test_unsuitable_keys_verify_nothing(self, issuers: Issuers, idp: IdentityProviderServer) -> None:
+        """A published secret, an incomplete key or one for encryption is ignored."""
 
         class Published:
             def __init__(self, key: dict[str, str]) -> None:
@@ -152,7 +152,7 @@ class TestSignatures:
                 await claims(Issuers(Outbound(Settings(outbound_networks=["127.0.0.0/8"]))), idp, token)
 
     @pytest.mark.parametrize("token", ["", ".", "..", "a.b.c", "e30.e30.e30", "é.e30.", "a" * 20_000])
-    async def test_what_is_no_token_is_refused_without_asking(
+    async def test_an_invalid_token_is_refused_without_a_request(
         self, issuers: Issuers, idp: IdentityProviderServer, token: str
     ) -> None:
         with pytest.raises(TokenRefused):
@@ -164,6 +164,6 @@ class TestSignatures:
     "address",
     ["ftp://x.example", "https://", "//x", "javascript:alert(1)", "https://x.example/\n", "https://é.example"],
 )
-def test_what_can_be_no_address_of_an_issuer(issuers: Issuers, address: str) -> None:
+def test_an_invalid_issuer_address_is_refused(issuers: Issuers, address: str) -> None:
     with pytest.raises(InvalidInput):
         issuers.require_address(address, path="issuer")

@@ -1,4 +1,4 @@
-"""Mail to a real SMTP server: how it is reached, what is sent, and what is not."""
+"""Mail over a real SMTP server: how it is reached, what is sent, and what is not."""
 
 import asyncio
 
@@ -29,7 +29,7 @@ def mailer(url: str, authority: CertificateAuthority | None = None, seconds: flo
 
 
 async def refused(sender: Mailer, letter: Letter = LETTER) -> dict[str, object]:
-    """What the log tells of a letter that is not sent."""
+    """The log line of a letter that is not sent."""
     with capture_logs() as told, pytest.raises(MailFailed):
         await sender.send(letter)
     (line,) = told
@@ -37,12 +37,12 @@ async def refused(sender: Mailer, letter: Letter = LETTER) -> dict[str, object]:
     return dict(line)
 
 
-def test_without_a_server_there_is_no_mail() -> None:
+def test_without_a_server_there_is_no_mailer() -> None:
     assert Mailer.of(Settings()) is None
 
 
 class TestSending:
-    async def test_a_letter_arrives_as_it_was_written(self) -> None:
+    async def test_a_letter_arrives_as_written(self) -> None:
         async with mail_server() as server:
             await mailer(f"smtp://127.0.0.1:{server.port}").send(LETTER)
         (message,), (envelope,) = server.messages, server.envelopes
@@ -54,7 +54,7 @@ class TestSending:
         assert message["Message-ID"].endswith("@example.com>")
 
     @pytest.mark.parametrize("scheme", ["smtps", "smtp+starttls"])
-    async def test_a_password_is_told_by_tls_alone(self, authority: CertificateAuthority, scheme: str) -> None:
+    async def test_a_password_is_sent_over_tls(self, authority: CertificateAuthority, scheme: str) -> None:
         context = authority.serving("127.0.0.1")
         way = {"smtps": {"tls": context}, "smtp+starttls": {"starttls": context}}[scheme]
         async with mail_server(**way) as server:
@@ -63,7 +63,7 @@ class TestSending:
         assert len(server.messages) == 1
 
     @pytest.mark.parametrize("scheme", ["smtps", "smtp+starttls"])
-    async def test_nothing_is_said_to_a_server_of_another_name(
+    async def test_nothing_is_sent_to_a_server_with_another_name(
         self, authority: CertificateAuthority, scheme: str
     ) -> None:
         context = authority.serving("mail.example.com")
@@ -72,7 +72,7 @@ class TestSending:
             await refused(mailer(f"{scheme}://ada:secret@127.0.0.1:{server.port}", authority))
         assert (server.logins, server.envelopes) == ([], [])
 
-    async def test_starttls_is_never_left_out(self, authority: CertificateAuthority) -> None:
+    async def test_starttls_is_required(self, authority: CertificateAuthority) -> None:
         async with mail_server() as server:
             await refused(mailer(f"smtp+starttls://127.0.0.1:{server.port}", authority))
         assert server.envelopes == []
@@ -96,7 +96,7 @@ class TestHostileLetters:
             f"{'a' * 65}@example.com",
         ],
     )
-    async def test_one_address_and_nothing_else_is_written_to(self, to: str) -> None:
+    async def test_a_letter_has_exactly_one_valid_address(self, to: str) -> None:
         async with mail_server() as server:
             sender = mailer(f"smtp://127.0.0.1:{server.port}")
             with pytest.raises(MailFailed):
@@ -104,12 +104,12 @@ class TestHostileLetters:
         assert server.envelopes == []
 
     @pytest.mark.parametrize("subject", ["x\r\nBcc: eve@example.com", "x\nX-Other: y", "x\u2028y", "x" * 201])
-    async def test_a_subject_begins_no_header(self, subject: str) -> None:
+    async def test_a_subject_cannot_inject_a_header(self, subject: str) -> None:
         async with mail_server() as server:
             await refused(mailer(f"smtp://127.0.0.1:{server.port}"), Letter(LETTER.to, subject, "y"))
         assert server.envelopes == []
 
-    async def test_a_text_ends_no_message(self) -> None:
+    async def test_a_text_cannot_end_the_message(self) -> None:
         text = "one\r\n.\r\nMAIL FROM:<eve@example.com>\r\n"
         async with mail_server() as server:
             await mailer(f"smtp://127.0.0.1:{server.port}").send(Letter(LETTER.to, "x", text))
@@ -117,32 +117,32 @@ class TestHostileLetters:
         assert message.get_content() == text
 
 
-class TestBounds:
-    async def test_a_server_that_refuses_is_told_in_the_log(self) -> None:
+class TestLimits:
+    async def test_a_refusal_by_the_server_is_logged(self) -> None:
         async with mail_server() as server:
             server.refusal = "550 no such mailbox as ada@example.com"
             line = await refused(mailer(f"smtp://127.0.0.1:{server.port}"))
         assert (line["server"], line["code"]) == ("127.0.0.1", 550)
 
-    async def test_a_server_that_is_away(self) -> None:
+    async def test_a_server_that_is_away_fails_the_letter(self) -> None:
         async with mail_server() as server:
             pass
         await refused(mailer(f"smtp://127.0.0.1:{server.port}"))
 
-    async def test_a_server_that_does_not_answer_keeps_nobody_for_long(self) -> None:
+    async def test_a_server_that_does_not_answer_times_out(self) -> None:
         async with mail_server() as server:
             server.silent = True
             line = await refused(mailer(f"smtp://127.0.0.1:{server.port}", seconds=0.2))
         assert line["reason"] in ("TimeoutError", "SMTPReadTimeoutError", "SMTPTimeoutError")
 
-    async def test_so_many_are_sent_at_once_and_so_many_wait(self) -> None:
+    async def test_numbers_of_sending_and_waiting_letters_are_limited(self) -> None:
         async with mail_server() as server:
             server.silent = True
             sender = mailer(f"smtp://127.0.0.1:{server.port}")
             sending = [asyncio.create_task(sender.send(LETTER)) for _ in range(MAX_WAITING)]
-            await eventually(lambda: _had(server, AT_ONCE))  # So each has its place by now, or waits for one.
+            await eventually(lambda: _had(server, AT_ONCE))  # By now, each has its place or waits for one.
             await refused(sender)
-            assert not any(task.done() for task in sending)  # At once: none of them has waited for too long.
+            assert not any(task.done() for task in sending)  # At once: none has waited for too long.
             for task in sending:
                 task.cancel()
             await asyncio.gather(*sending, return_exceptions=True)
@@ -153,7 +153,7 @@ async def _had(server: MailServer, connections: int) -> bool:
     return server.most >= connections
 
 
-def test_no_setting_sends_a_password_in_the_clear() -> None:
+def test_settings_that_would_send_a_password_in_clear_are_refused() -> None:
     for url in (
         "smtp://ada:secret@mail.example.com",
         "http://mail.example.com",

@@ -1,4 +1,4 @@
-"""Migrations from nothing, again, at once, and with logins that may do less."""
+"""Migrations of an empty database, repeated, concurrent, and by logins with fewer rights."""
 
 import asyncio
 import itertools
@@ -23,7 +23,7 @@ _serial = itertools.count(1)
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[LocalPostgres]:
-    """A server of this file's own, since roles belong to the whole server."""
+    """A server for this file alone, since roles belong to the whole server."""
     with tempfile.TemporaryDirectory(prefix="recollect-") as folder:
         server = LocalPostgres(Path(folder), settings={"fsync": "off", "synchronous_commit": "off"})
         server.start()
@@ -45,7 +45,7 @@ NewDatabase = Callable[..., Awaitable[str]]
 
 @pytest.fixture
 async def new_database(cluster: LocalPostgres) -> NewDatabase:
-    """Makes empty databases; their names."""
+    """Makes empty databases; returns their names."""
 
     async def make(owner: str = "postgres", encoding: str = "ENCODING UTF8") -> str:
         name = f"database_{next(_serial)}"
@@ -67,7 +67,7 @@ async def empty(cluster: LocalPostgres, new_database: NewDatabase) -> str:
 
 
 async def without_roles(cluster: LocalPostgres) -> None:
-    """Bring the server back to where nobody has heard of Recollect."""
+    """Remove our roles and databases from the server."""
     async with connected(cluster.url()) as connection:
         databases = await connection.fetch("SELECT datname FROM pg_database WHERE datname LIKE 'database\\_%'")
         for row in databases:
@@ -83,7 +83,7 @@ async def roles_of(url: str) -> set[str]:
 
 
 async def works(url: str) -> bool:
-    """Whether the application's role reads the tables and the owner owns them."""
+    """Whether the application's role can read the tables, and the owner owns them."""
     async with connected(url) as connection:
         await connection.execute("SET ROLE recollect_app")
         assert await connection.fetchval("SELECT count(*) FROM recollect.nodes") == 0
@@ -91,7 +91,7 @@ async def works(url: str) -> bool:
         return [row["tableowner"] for row in owners] == ["recollect_owner"]
 
 
-async def test_an_empty_server_becomes_ours_and_stays_so(cluster: LocalPostgres, new_database: NewDatabase) -> None:
+async def test_an_empty_server_is_migrated_once(cluster: LocalPostgres, new_database: NewDatabase) -> None:
     await without_roles(cluster)
     url = url_of(cluster, await new_database())
     assert await migrate(url) == NAMES
@@ -100,23 +100,23 @@ async def test_an_empty_server_becomes_ours_and_stays_so(cluster: LocalPostgres,
     assert await migrate(url) == []
 
 
-async def test_a_second_database_of_the_server_works_beside_the_first(
-    cluster: LocalPostgres, new_database: NewDatabase
-) -> None:
+async def test_a_second_database_of_a_server_is_migrated(cluster: LocalPostgres, new_database: NewDatabase) -> None:
     for _ in range(2):
         url = url_of(cluster, await new_database())
         assert await migrate(url) == NAMES
         assert await works(url)
 
 
-async def test_several_at_once_migrate_once(empty: str) -> None:
+async def test_concurrent_migrations_run_once(empty: str) -> None:
     done = await asyncio.gather(*(migrate(empty) for _ in range(5)))
     assert sorted(done) == [[]] * 4 + [NAMES]
     assert await works(empty)
 
 
-async def test_databases_of_an_empty_server_migrate_at_once(cluster: LocalPostgres, new_database: NewDatabase) -> None:
-    """Their advisory locks differ, their roles are the same."""
+async def test_databases_of_an_empty_server_are_migrated_concurrently(
+    cluster: LocalPostgres, new_database: NewDatabase
+) -> None:
+    """They have different advisory locks and the same roles."""
     await without_roles(cluster)
     urls = [url_of(cluster, await new_database()) for _ in range(3)]
     assert await asyncio.gather(*(migrate(url) for url in urls)) == [NAMES] * 3
@@ -124,7 +124,7 @@ async def test_databases_of_an_empty_server_migrate_at_once(cluster: LocalPostgr
         assert await works(url)
 
 
-async def test_a_role_that_is_missing_is_made(empty: str) -> None:
+async def test_a_missing_role_is_created(empty: str) -> None:
     await migrate(empty)
     async with connected(empty) as connection:
         await connection.execute("DROP ROLE recollect_maintenance")
@@ -134,9 +134,7 @@ async def test_a_role_that_is_missing_is_made(empty: str) -> None:
         assert await connection.fetchval("SELECT pg_has_role('recollect_maintenance', 'recollect_owner', 'MEMBER')")
 
 
-async def test_the_owner_migrates_a_database_that_was_prepared(
-    cluster: LocalPostgres, new_database: NewDatabase
-) -> None:
+async def test_the_owner_can_migrate_a_prepared_database(cluster: LocalPostgres, new_database: NewDatabase) -> None:
     database = await new_database()
     await migrate(url_of(cluster, database))
     async with connected(url_of(cluster, database)) as connection:
@@ -145,7 +143,7 @@ async def test_the_owner_migrates_a_database_that_was_prepared(
     assert await works(url_of(cluster, database))
 
 
-async def test_the_owner_is_told_which_role_an_administrator_has_to_make(
+async def test_the_owner_is_told_to_have_a_missing_role_created(
     cluster: LocalPostgres, new_database: NewDatabase
 ) -> None:
     """As after 0.1.0, which had no operator API."""
@@ -161,8 +159,10 @@ async def test_the_owner_is_told_which_role_an_administrator_has_to_make(
     assert await migrate(url_of(cluster, database, "recollect_owner")) == []
 
 
-async def test_a_managed_servers_administrator_may_do_it_all(cluster: LocalPostgres, new_database: NewDatabase) -> None:
-    """No superuser: one that makes roles and owns the database, where the server brings pgvector along."""
+async def test_an_administrator_of_a_managed_server_can_migrate(
+    cluster: LocalPostgres, new_database: NewDatabase
+) -> None:
+    """The administrator is no superuser, creates roles and owns the database; the server has pgvector."""
     await without_roles(cluster)
     async with connected(cluster.url()) as connection:
         await connection.execute("CREATE ROLE administrator LOGIN CREATEROLE")
@@ -176,10 +176,12 @@ async def test_a_managed_servers_administrator_may_do_it_all(cluster: LocalPostg
 
 
 @pytest.mark.parametrize("login", ["postgres", "administrator"])
-async def test_the_application_may_make_no_temporary_objects_from_then_on(
+async def test_the_application_may_not_create_temporary_objects(
     cluster: LocalPostgres, new_database: NewDatabase, login: str
 ) -> None:
-    """Also in a database that an earlier version migrated; its owner takes it away, others leave it as it is."""
+    """Nor in a database that an earlier version migrated. The owner of the database revokes that right; others leave
+    it.
+    """
     await without_roles(cluster)
     async with connected(cluster.url()) as connection:
         if login != "postgres":
@@ -200,7 +202,7 @@ async def test_the_application_may_make_no_temporary_objects_from_then_on(
 
 @pytest.mark.parametrize("prepared", [False, True], ids=["new", "prepared"])
 @pytest.mark.parametrize("old", ["0.7.4", "0.4.10"])
-async def test_an_old_pgvector_is_told_with_what_to_do(empty: str, old: str, prepared: bool) -> None:
+async def test_an_old_pgvector_is_refused_with_a_remedy(empty: str, old: str, prepared: bool) -> None:
     if prepared:
         await migrate(empty)
     async with connected(empty) as connection:
@@ -216,7 +218,7 @@ async def test_an_old_pgvector_is_told_with_what_to_do(empty: str, old: str, pre
 
 
 @pytest.mark.parametrize("login", ["stranger", "recollect_app"])
-async def test_a_login_without_rights_is_told_what_to_do(
+async def test_a_login_without_rights_is_refused_with_a_remedy(
     cluster: LocalPostgres, new_database: NewDatabase, login: str
 ) -> None:
     database = await new_database()
@@ -230,21 +232,23 @@ async def test_a_login_without_rights_is_told_what_to_do(
         await migrate(url_of(cluster, database, login))
 
 
-async def test_a_new_database_that_cannot_hold_every_script_is_refused(
+async def test_a_database_in_another_encoding_than_utf8_is_refused(
     cluster: LocalPostgres, new_database: NewDatabase
 ) -> None:
-    """As one of a cluster that was made where no locale was set: it takes bytes, and folds the letters of ASCII."""
+    """As in a cluster that was made without a locale: it stores bytes, and folds only letters of ASCII."""
     narrow = url_of(cluster, await new_database(encoding="ENCODING SQL_ASCII LOCALE_PROVIDER libc LOCALE 'C'"))
     with pytest.raises(MigrationFailed, match=r"encoding SQL_ASCII.*ENCODING 'UTF8' TEMPLATE template0"):
         await migrate(narrow)
     async with connected(narrow) as connection:
         assert await connection.fetchval("SELECT to_regnamespace('recollect') IS NULL")
-        await connection.execute("CREATE SCHEMA recollect")  # As where an older version has begun: that goes on.
+        await connection.execute(
+            "CREATE SCHEMA recollect"
+        )  # As in a database of an older version, which is still migrated.
     with pytest.raises(MigrationFailed, match="pgvector"):
         await migrate(narrow)
 
 
-async def test_a_migration_that_was_changed_is_refused(empty: str) -> None:
+async def test_a_changed_migration_is_refused(empty: str) -> None:
     await migrate(empty)
     async with connected(empty) as connection:
         await connection.execute(
@@ -254,7 +258,7 @@ async def test_a_migration_that_was_changed_is_refused(empty: str) -> None:
         await migrate(empty)
 
 
-async def test_a_database_that_is_newer_is_left_alone(empty: str) -> None:
+async def test_a_newer_database_is_left_unchanged(empty: str) -> None:
     await migrate(empty)
     async with connected(empty) as connection:
         await connection.execute(
@@ -264,7 +268,7 @@ async def test_a_database_that_is_newer_is_left_alone(empty: str) -> None:
         await migrate(empty)
 
 
-async def test_a_migration_that_fails_leaves_nothing_and_may_be_repeated(empty: str) -> None:
+async def test_a_failed_migration_is_rolled_back_and_can_be_repeated(empty: str) -> None:
     await migrate(empty)
     async with connected(empty) as connection:
         await connection.execute("DROP SCHEMA recollect CASCADE; CREATE SCHEMA recollect AUTHORIZATION recollect_owner")
@@ -277,7 +281,7 @@ async def test_a_migration_that_fails_leaves_nothing_and_may_be_repeated(empty: 
     assert await migrate(empty) == NAMES
 
 
-async def test_who_waits_too_long_for_another_migration_is_told(empty: str) -> None:
+async def test_waiting_for_another_migration_times_out(empty: str) -> None:
     async with connected(empty) as connection:
         await connection.execute("SELECT pg_advisory_lock($1)", LOCK_KEY)
         with pytest.raises(Unavailable, match="Another migration is under way") as refused:
@@ -288,7 +292,7 @@ async def test_who_waits_too_long_for_another_migration_is_told(empty: str) -> N
 
 @pytest.fixture
 async def pending(empty: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A database that lacks one migration: of a table, and then of another one."""
+    """A database that lacks one migration, which locks one table and then another."""
     await migrate(empty)
     one_more = Migration("9999_both", "ALTER TABLE tenants ADD COLUMN odd int; ALTER TABLE nodes ADD COLUMN odd int")
     every = [*migrations(), one_more]
@@ -296,7 +300,7 @@ async def pending(empty: str, monkeypatch: pytest.MonkeyPatch) -> str:
     return empty
 
 
-async def test_where_a_migration_and_a_call_wait_for_each_other_it_is_the_migration_that_gives_up(pending: str) -> None:
+async def test_a_deadlock_with_a_call_fails_the_migration_attempt_and_not_the_call(pending: str) -> None:
     async with connected(pending) as call:
         async with call.transaction():
             await call.execute("LOCK TABLE recollect.nodes IN ACCESS SHARE MODE")
@@ -307,7 +311,7 @@ async def test_where_a_migration_and_a_call_wait_for_each_other_it_is_the_migrat
         assert await migrating == ["9999_both"]
 
 
-async def test_a_migration_whose_tables_stay_in_use_leaves_nothing(
+async def test_a_migration_whose_tables_stay_in_use_is_rolled_back(
     pending: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("recollect.platform.migrate.ATTEMPTS", 2)
@@ -319,19 +323,19 @@ async def test_a_migration_whose_tables_stay_in_use_leaves_nothing(
     assert await migrate(pending) == ["9999_both"]
 
 
-async def test_a_server_that_is_away_is_told_without_its_address(tmp_path: Path) -> None:
+async def test_an_unreachable_server_is_reported_without_its_address(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="Cannot reach the database for migrations") as refused:
         await migrate(f"postgresql://somebody:secret@/recollect?host={tmp_path}")
     assert "secret" not in str(refused.value)
 
 
-async def test_what_the_server_says_is_told(cluster: LocalPostgres) -> None:
+async def test_the_servers_refusal_is_reported(cluster: LocalPostgres) -> None:
     with pytest.raises(Unavailable, match=r'\(database "of_nobody" does not exist\): check RECOLLECT_OWNER'):
         await migrate(url_of(cluster, "of_nobody"))
 
 
 @pytest.mark.parametrize("url", ["7hunder", "postgresql://recollect_owner:7hun/der@127.0.0.1/recollect"])
-async def test_an_address_that_cannot_be_read_is_told_without_any_of_it(url: str) -> None:
+async def test_an_unreadable_address_is_not_shown(url: str) -> None:
     with pytest.raises(InvalidInput, match=r"^RECOLLECT_OWNER_DATABASE_URL: It is no address") as refused:
         await migrate(url)
     assert "7hun" not in "".join(traceback.format_exception(refused.value))

@@ -1,4 +1,4 @@
-"""Requests to addresses that somebody else chose, against servers that mean ill."""
+"""Requests to addresses that somebody else chose, against malicious servers."""
 
 import asyncio
 import gzip
@@ -34,7 +34,7 @@ from tests.support.web_server import CertificateAuthority, WebServer, plain, web
 
 NAME = "client.example"
 HERE, THERE = "127.0.0.1", "127.0.0.2"
-"""Two addresses of this machine. Most tests allow the first one and let the second be our own network."""
+"""Two addresses of this machine. Most tests allow the first one, and treat the second as our own network."""
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,9 @@ def outbound(authority: CertificateAuthority, *allowed: str, **settings: Any) ->
 
 
 class Resolver:
-    """Tells the addresses of names, the next ones each time, the last ones again and again; numbers are read."""
+    """Resolves names: each lookup returns the next addresses, and the last ones repeatedly. Literal addresses are
+    parsed.
+    """
 
     def __init__(self, **names: list[list[str]]) -> None:
         self.names = {name.replace("_", "."): answers for name, answers in names.items()}
@@ -86,7 +88,7 @@ async def get(
 
 
 async def failed(outbound: Outbound, url: str) -> str:
-    """What the error says of an address of which no answer can be had."""
+    """The error of an address from which no answer can be had."""
     with pytest.raises(OutboundFailed) as error:
         async with asyncio.timeout(MAX_WAIT_SECONDS):
             await outbound.get(url, on_behalf_of="a")
@@ -96,12 +98,12 @@ async def failed(outbound: Outbound, url: str) -> str:
 
 @contextmanager
 def reason() -> Iterator[Callable[[], str]]:
-    """What the log says of the failure inside."""
+    """The failure's reason in the log."""
     with capture_logs() as logs:
         yield lambda: str(logs[-1]["reason"])
 
 
-async def test_answer_is_told_whole(
+async def test_an_answer_is_returned_whole(
     authority: CertificateAuthority, serving: ssl.SSLContext, resolver: Resolver
 ) -> None:
     headers = ["Content-Type: Application/JSON; charset=utf-8", 'Cache-Control: public, max-age="60"', 'ETag: "1"']
@@ -126,14 +128,14 @@ async def test_answer_is_told_whole(
         ("max-age=x", None),
     ],
 )
-async def test_how_long_it_may_be_kept(
+async def test_max_age_of_an_answer(
     authority: CertificateAuthority, serving: ssl.SSLContext, resolver: Resolver, told: str, seconds: int | None
 ) -> None:
     async with web_server(plain(b"", f"Cache-Control: {told}"), tls=serving) as server:
         assert (await get(outbound(authority, HERE), server)).max_age == seconds
 
 
-async def test_body_is_posted(authority: CertificateAuthority, serving: ssl.SSLContext, resolver: Resolver) -> None:
+async def test_a_body_is_posted(authority: CertificateAuthority, serving: ssl.SSLContext, resolver: Resolver) -> None:
     async with web_server(plain(b"", status="204 No Content"), tls=serving) as server:
         answer = await outbound(authority, HERE).post(
             f"https://{NAME}:{server.port}/hook",
@@ -172,7 +174,7 @@ async def test_body_is_posted(authority: CertificateAuthority, serving: ssl.SSLC
         "[2002:7f00:1::1]",
     ],
 )
-async def test_no_way_of_writing_an_address_reaches_this_machine(authority: CertificateAuthority, host: str) -> None:
+async def test_no_spelling_of_an_address_reaches_this_machine(authority: CertificateAuthority, host: str) -> None:
     tls = authority.serving("127.0.0.1", "localhost", "::1")
     async with (
         web_server(plain(b"secret"), tls=tls) as server,
@@ -185,7 +187,7 @@ async def test_no_way_of_writing_an_address_reaches_this_machine(authority: Cert
     assert server.connections == six.connections == 0
 
 
-async def test_a_name_is_looked_up_once(
+async def test_a_name_is_resolved_once_for_each_request(
     authority: CertificateAuthority, serving: ssl.SSLContext, resolver: Resolver
 ) -> None:
     resolver.names[NAME] = [[HERE], [THERE]]
@@ -200,7 +202,7 @@ async def test_a_name_is_looked_up_once(
     assert inside.connections == 0
 
 
-async def test_one_inner_address_is_one_too_many(
+async def test_a_name_with_one_internal_address_is_refused(
     authority: CertificateAuthority, serving: ssl.SSLContext, resolver: Resolver
 ) -> None:
     async with web_server(plain(b""), tls=serving) as server:
@@ -210,7 +212,7 @@ async def test_one_inner_address_is_one_too_many(
     assert server.connections == 0
 
 
-async def test_the_next_address_is_tried_where_nothing_listens(
+async def test_the_next_address_is_tried_if_the_first_does_not_listen(
     authority: CertificateAuthority, serving: ssl.SSLContext, resolver: Resolver
 ) -> None:
     resolver.names[NAME] = [[THERE, HERE]]
@@ -218,7 +220,7 @@ async def test_the_next_address_is_tried_where_nothing_listens(
         assert (await get(outbound(authority, HERE, THERE), server)).body == b"here"
 
 
-async def test_redirect_is_an_answer(
+async def test_a_redirect_is_not_followed(
     authority: CertificateAuthority, serving: ssl.SSLContext, resolver: Resolver
 ) -> None:
     async with web_server(plain(b"inside"), host=THERE, tls=serving) as inside:
@@ -230,7 +232,7 @@ async def test_redirect_is_an_answer(
 
 
 @pytest.mark.parametrize("names", [["other.example"], ["127.0.0.1"], ["*.client.example"]])
-async def test_certificate_is_for_the_name(
+async def test_a_certificate_must_match_the_name(
     authority: CertificateAuthority, resolver: Resolver, names: list[str]
 ) -> None:
     async with web_server(plain(b""), tls=authority.serving(*names)) as server:
@@ -238,7 +240,7 @@ async def test_certificate_is_for_the_name(
     assert not server.requests
 
 
-async def test_certificate_is_of_a_trusted_authority(
+async def test_a_certificate_must_be_from_a_trusted_authority(
     authority: CertificateAuthority, resolver: Resolver, tmp_path: Path
 ) -> None:
     async with web_server(plain(b""), tls=CertificateAuthority(tmp_path).serving(NAME)) as server:
@@ -246,14 +248,16 @@ async def test_certificate_is_of_a_trusted_authority(
     assert not server.requests
 
 
-async def test_certificate_of_an_address(authority: CertificateAuthority) -> None:
+async def test_a_certificate_for_an_ip_address_is_accepted(authority: CertificateAuthority) -> None:
     async with web_server(plain(b"here"), tls=authority.serving(HERE)) as server:
         assert (await get(outbound(authority, HERE), server, host=HERE)).body == b"here"
     async with web_server(plain(b"here"), host="::1", tls=authority.serving("::1")) as server:
         assert (await get(outbound(authority, "::1"), server, host="[::1]")).body == b"here"
 
 
-async def test_without_tls_and_on_odd_ports_loopback_alone(authority: CertificateAuthority, resolver: Resolver) -> None:
+async def test_plain_http_and_other_ports_are_allowed_for_loopback_only(
+    authority: CertificateAuthority, resolver: Resolver
+) -> None:
     async with web_server(plain(b"here")) as server:
         url = f"http://{NAME}:{server.port}/"
         assert (await outbound(authority, HERE).get(url, on_behalf_of="a")).body == b"here"
@@ -284,7 +288,7 @@ async def test_without_tls_and_on_odd_ports_loopback_alone(authority: Certificat
         "",
     ],
 )
-async def test_form_of_an_address(authority: CertificateAuthority, resolver: Resolver, url: str) -> None:
+async def test_a_malformed_address_is_refused(authority: CertificateAuthority, resolver: Resolver, url: str) -> None:
     guarded = outbound(authority)
     with pytest.raises(InvalidInput) as error:
         guarded.require_address(url, path="webhook.url")
@@ -295,7 +299,7 @@ async def test_form_of_an_address(authority: CertificateAuthority, resolver: Res
 
 
 @pytest.mark.parametrize("scheme", ["ftp", "ws", "file", "h2", ""])
-async def test_no_scheme_is_another_also_on_this_machine(authority: CertificateAuthority, scheme: str) -> None:
+async def test_other_schemes_are_refused_even_for_this_machine(authority: CertificateAuthority, scheme: str) -> None:
     guarded, url = outbound(authority, HERE), f"{scheme}://{HERE}/"
     with pytest.raises(InvalidInput, match="https://") as error:
         guarded.require_address(url, path="webhook.url")
@@ -304,8 +308,8 @@ async def test_no_scheme_is_another_also_on_this_machine(authority: CertificateA
 
 
 @pytest.mark.parametrize("port", [0, 65_536, 99_999])
-async def test_no_port_is_one_that_is_none(authority: CertificateAuthority, port: int) -> None:
-    """Also where addresses of this machine may be asked, whatever their ports."""
+async def test_an_invalid_port_is_refused(authority: CertificateAuthority, port: int) -> None:
+    """Even for addresses of this machine, if they are allowed with any port."""
     guarded, url = outbound(authority, HERE), f"http://{HERE}:{port}/"
     with pytest.raises(InvalidInput, match="from 1 to 65535") as error:
         guarded.require_address(url, path="webhook.url")
@@ -313,17 +317,17 @@ async def test_no_port_is_one_that_is_none(authority: CertificateAuthority, port
     await failed(guarded, url)
 
 
-async def test_what_nobody_foresaw_of_a_connection_is_a_failure(
+async def test_an_unexpected_connection_error_is_a_failure(
     authority: CertificateAuthority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It comes as a group of errors, as that of a port does which is not looked at before."""
+    """It is an exception group, as an invalid port would raise if it were not checked before."""
     monkeypatch.setattr(Outbound, "_parse", lambda _self, url, _path: httpx2.URL(url))
     with reason() as why:
         await failed(outbound(authority, HERE), f"http://{HERE}:65536/")
     assert "port must be 0-65535" in why()
 
 
-async def test_every_failure_says_the_same(
+async def test_every_failure_has_the_same_message(
     authority: CertificateAuthority, serving: ssl.SSLContext, resolver: Resolver
 ) -> None:
     resolver.names["inside.example"] = [[THERE]]
@@ -343,7 +347,7 @@ async def test_every_failure_says_the_same(
     assert said == {"No answer could be had from this address"}
 
 
-async def test_body_is_read_as_far_as_it_may_be_long(
+async def test_a_body_is_read_up_to_the_limit(
     authority: CertificateAuthority, serving: ssl.SSLContext, resolver: Resolver
 ) -> None:
     async with web_server(plain(b"a" * MAX_BODY_BYTES), tls=serving) as server:
@@ -352,7 +356,7 @@ async def test_body_is_read_as_far_as_it_may_be_long(
             await outbound(authority, HERE).get(f"https://{NAME}:{server.port}/", on_behalf_of="a", max_bytes=5_000)
 
 
-async def test_body_without_an_end(
+async def test_an_endless_body_is_cut_off(
     authority: CertificateAuthority, serving: ssl.SSLContext, resolver: Resolver
 ) -> None:
     async def endless(_: bytes, writer: asyncio.StreamWriter) -> None:
@@ -367,7 +371,7 @@ async def test_body_without_an_end(
     assert "longer than" in why()
 
 
-async def test_bomb_is_not_unfolded(
+async def test_a_compressed_body_is_refused(
     authority: CertificateAuthority, serving: ssl.SSLContext, resolver: Resolver
 ) -> None:
     bomb = gzip.compress(bytes(10_000_000))
@@ -382,7 +386,7 @@ async def test_bomb_is_not_unfolded(
 @pytest.mark.parametrize(
     "drip", [b"a", b"HTTP/1.1 100 Continue\r\n\r\n", b"X-Header: a\r\n"], ids=["body", "1xx", "headers"]
 )
-async def test_answer_that_drips(
+async def test_a_dripping_answer_times_out(
     authority: CertificateAuthority, serving: ssl.SSLContext, resolver: Resolver, drip: bytes
 ) -> None:
     async def dripping(_: bytes, writer: asyncio.StreamWriter) -> None:
@@ -398,7 +402,7 @@ async def test_answer_that_drips(
     assert "Timeout" in why()
 
 
-async def test_headers_without_an_end(
+async def test_endless_headers_are_refused(
     authority: CertificateAuthority, serving: ssl.SSLContext, resolver: Resolver
 ) -> None:
     async def endless(_: bytes, writer: asyncio.StreamWriter) -> None:
@@ -413,7 +417,7 @@ async def test_headers_without_an_end(
     assert "RemoteProtocolError" in why()
 
 
-async def test_nothing_of_the_environment_is_used(
+async def test_proxy_variables_of_the_environment_are_ignored(
     authority: CertificateAuthority, serving: ssl.SSLContext, resolver: Resolver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with web_server(plain(b"proxy")) as proxy, web_server(plain(b"direct"), tls=serving) as server:
@@ -423,7 +427,7 @@ async def test_nothing_of_the_environment_is_used(
     assert proxy.connections == 0
 
 
-async def test_nothing_is_kept_between_requests(
+async def test_no_cookies_or_connections_are_kept(
     authority: CertificateAuthority, serving: ssl.SSLContext, resolver: Resolver
 ) -> None:
     async with web_server(plain(b"", "Set-Cookie: a=b; Path=/", "Connection: keep-alive"), tls=serving) as server:
@@ -434,7 +438,7 @@ async def test_nothing_is_kept_between_requests(
     assert not any("cookie:" in head or "authorization:" in head for head in server.heads())
 
 
-async def test_no_caller_holds_many(
+async def test_requests_of_one_caller_are_limited(
     authority: CertificateAuthority, serving: ssl.SSLContext, resolver: Resolver
 ) -> None:
     release = asyncio.Event()
@@ -455,11 +459,12 @@ async def test_no_caller_holds_many(
         await asyncio.gather(*slow)
 
 
-async def test_no_crowd_of_callers_holds_all(
+async def test_requests_of_a_crowd_of_callers_are_limited(
     authority: CertificateAuthority, serving: ssl.SSLContext, resolver: Resolver
 ) -> None:
-    """A tenant has as many people as it likes: by the documents of their clients they keep no organisation's provider
-    from being asked."""
+    """A tenant may have any number of people. Fetching the documents of their clients does not block requests to a
+    tenant's identity provider.
+    """
     release = asyncio.Event()
 
     async def answer(head: bytes, writer: asyncio.StreamWriter) -> None:
@@ -480,7 +485,7 @@ async def test_no_crowd_of_callers_holds_all(
         await asyncio.gather(*slow)
 
 
-async def test_no_crowd_of_callers_has_all_names_looked_up(
+async def test_lookups_of_a_crowd_of_callers_are_limited(
     authority: CertificateAuthority, serving: ssl.SSLContext, resolver: Resolver
 ) -> None:
     resolver.slow["slow.example"] = release = threading.Event()
@@ -498,7 +503,7 @@ async def test_no_crowd_of_callers_has_all_names_looked_up(
         await guarded.close()
 
 
-async def test_look_up_that_nobody_waits_for_counts_on(
+async def test_a_lookup_that_nobody_waits_for_still_counts(
     authority: CertificateAuthority, serving: ssl.SSLContext, resolver: Resolver
 ) -> None:
     resolver.slow["slow.example"] = release = threading.Event()

@@ -1,4 +1,6 @@
-"""Every query of every queries.sql against the migrated schema, and against the values that its store makes of rows."""
+"""Every query of every queries.sql, compared with the migrated schema and with the values that its store makes of
+rows.
+"""
 
 import ast
 import importlib
@@ -25,9 +27,9 @@ CORE = Path(recollect.__file__).parent
 CAPABILITIES = sorted(".".join(file.parent.relative_to(CORE).parts) for file in CORE.rglob("queries.sql"))
 QUERIES = [(capability, name) for capability in CAPABILITIES for name in Queries(f"recollect.{capability}").by_name]
 VIEW_PARAMETERS = {"graph_id", "reachable_graphs", "as_of_revision", "as_of_time"}
-"""What a view tells its queries, and a store does not."""
+"""Parameters that a view adds to its queries, and a store does not."""
 NOT_READ: Mapping[type, set[str]] = {Candidate: {"win", "date"}, VectorIndex: {"thoroughness"}}
-"""Fields that no query fills: the second stage of recall does, and what decides how an index is built."""
+"""Fields that no query fills, but the second stage of recall, or the rule for building an index."""
 OPERATORS_CAPABILITIES = {
     "accounts.deletions",
     "accounts.operator_keys",
@@ -38,7 +40,7 @@ OPERATORS_CAPABILITIES = {
     "platform.directory",
     "retrieval.vector_indexes",
 }
-"""Their queries run as the owner; those of the operator API as its own role, too: tests/integration/operator."""
+"""Their queries run as the owner. Those of the operator API also run as its role, in tests/integration/operator."""
 
 
 async def _connected(settings: Settings, url: str, role: str) -> asyncpg.Connection:
@@ -47,7 +49,7 @@ async def _connected(settings: Settings, url: str, role: str) -> asyncpg.Connect
 
 @pytest.fixture(params=QUERIES, ids=lambda query: ".".join(query))
 async def prepared(request: pytest.FixtureRequest, settings: Settings) -> Any:
-    """The query's capability, name and text, on a connection as the role that runs it."""
+    """The query's capability, name and text, and a connection of the role that runs it."""
     capability, name = request.param
     operators = capability in OPERATORS_CAPABILITIES
     url = settings.migration_url if operators else settings.database_url
@@ -61,7 +63,7 @@ async def prepared(request: pytest.FixtureRequest, settings: Settings) -> Any:
     await connection.close()
 
 
-async def test_its_role_may_run_the_query_and_the_store_knows_its_columns(prepared: Any) -> None:
+async def test_each_query_can_be_run_by_its_role_and_fits_its_store(prepared: Any) -> None:
     capability, name, query, connection = prepared
     await _plan(connection, query)
     columns = [column.name for column in (await connection.prepare(query)).get_attributes()]
@@ -77,12 +79,12 @@ def _is_value(value: type) -> bool:
 
 
 def _names(value: Any) -> list[str]:
-    """Of the fields of a dataclass or a Struct."""
+    """The names of the fields of a dataclass or a Struct."""
     return list(value.__struct_fields__) if issubclass(value, Struct) else [field.name for field in fields(value)]
 
 
 async def _plan(connection: asyncpg.Connection, query: str) -> None:
-    """Have a query planned, which unlike PREPARE asks for the rights, too."""
+    """Have a query planned, which checks the rights, too, unlike PREPARE."""
     if connection.get_server_version().major >= 16:
         await connection.execute(f"EXPLAIN (GENERIC_PLAN) {query}")
         return
@@ -92,7 +94,7 @@ async def _plan(connection: asyncpg.Connection, query: str) -> None:
 
 
 @pytest.mark.parametrize("capability", CAPABILITIES)
-def test_each_query_has_a_sentence_and_one_function_of_its_store(capability: str) -> None:
+def test_each_query_is_described_and_used_by_one_store_function(capability: str) -> None:
     text = CORE.joinpath(*capability.split("."), "queries.sql").read_text(encoding="utf-8")
     described = re.findall(r"^-- name: ([a-z_]+)\n-- \S", text, re.MULTILINE)
     assert sorted(described) == sorted(Queries(f"recollect.{capability}").by_name)
@@ -100,8 +102,8 @@ def test_each_query_has_a_sentence_and_one_function_of_its_store(capability: str
 
 
 @pytest.mark.parametrize("capability", CAPABILITIES)
-def test_each_query_is_asked_with_the_parameters_that_it_has(capability: str) -> None:
-    """Where a call says all of them; what it takes from a dictionary, `**`, is found wanting when it runs."""
+def test_each_query_gets_the_parameters_that_it_has(capability: str) -> None:
+    """If a call names all of them. A parameter missing from a dictionary (`**`) is found when the call runs."""
     asked = list(_asked(capability))
     assert asked
     for query, given, known, is_all in asked:
@@ -111,15 +113,15 @@ def test_each_query_is_asked_with_the_parameters_that_it_has(capability: str) ->
 
 
 @pytest.mark.parametrize("capability", CAPABILITIES)
-def test_each_fragment_has_a_sentence_and_says_what_several_queries_do(capability: str) -> None:
+def test_each_fragment_is_described_and_used_by_several_queries(capability: str) -> None:
     text = CORE.joinpath(*capability.split("."), "queries.sql").read_text(encoding="utf-8")
     fragments = re.findall(r"^-- fragment: (.*)$", text, re.MULTILINE)
     assert re.findall(r"^-- fragment: ([a-z_]+)\n-- \S", text, re.MULTILINE) == fragments
     assert [name for name in fragments if text.count(f"-- include: {name}\n") < 2] == []
 
 
-def test_the_fillings_are_found() -> None:
-    """Guards the reading of the stores: as many as there are, however they are written."""
+def test_fillings_are_found_in_the_stores() -> None:
+    """This guards the reading of the stores: it finds as many as there are, however they are written."""
     sources = [inspect.getsource(_store(capability)) for capability in CAPABILITIES]
     filled = sum(source.count("(**row") + source.count("(*row") for source in sources)
     assert filled > 10
@@ -128,7 +130,9 @@ def test_the_fillings_are_found() -> None:
 
 @dataclass(frozen=True)
 class Filling:
-    """A store's function that makes `value` of each row of `query`; `whole`: of every column; `in_order`: by place."""
+    """A store's function that makes `value` of each row of `query`; `whole`: of every column; `in_order`: by
+    position.
+    """
 
     query: str
     value: type
@@ -148,7 +152,7 @@ def _functions(capability: str) -> Iterator[ast.FunctionDef | ast.AsyncFunctionD
 
 
 def _uses(capability: str) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, str]]:
-    """(function, query) wherever a store says `queries.<name>`; a view asks its twin of the past, too."""
+    """(function, query) for each `queries.<name>` in a store. A view also runs the query's twin of the past."""
     queries = Queries(f"recollect.{capability}").by_name
     for function in _functions(capability):
         for node in ast.walk(function):
@@ -159,11 +163,11 @@ def _uses(capability: str) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunction
 
 
 OF_THE_SESSION = {"prefetch"}
-"""What a session is told beside a query's parameters."""
+"""Parameters for the session, beside those of a query."""
 
 
 def _asked(capability: str) -> Iterator[tuple[str, set[str], set[str], bool]]:
-    """(query, names given, names known without, whether these are all) for each call that names its query."""
+    """(query, given names, names known without, whether these are all) for each call that names its query."""
     for function in _functions(capability):
         for call in [node for node in ast.walk(function) if isinstance(node, ast.Call) and node.args]:
             query = call.args[0]
@@ -174,7 +178,7 @@ def _asked(capability: str) -> Iterator[tuple[str, set[str], set[str], bool]]:
 
 
 def _fillings(capability: str) -> Iterator[Filling]:
-    """`X(**row)` and `X(*row)` fill an X; `_helper(row)` what the helper returns."""
+    """`X(**row)` and `X(*row)` fill an X; `_helper(row)` fills what the helper returns."""
     store = _store(capability)
     for function, query in _uses(capability):
         for call in [node for node in ast.walk(function) if isinstance(node, ast.Call)]:
@@ -185,5 +189,7 @@ def _fillings(capability: str) -> Iterator[Filling]:
             elif [ast.unparse(argument) for argument in call.args] == ["row"] and isinstance(call.func, ast.Name):
                 helper = getattr(store, call.func.id)
                 value = inspect.get_annotations(helper)["return"]
-                if isinstance(value, type) and _is_value(value):  # else it prepares what another is filled with
+                if isinstance(value, type) and _is_value(
+                    value
+                ):  # Otherwise, it prepares what another call is filled with.
                     yield Filling(query, value, "**row" in inspect.getsource(helper))

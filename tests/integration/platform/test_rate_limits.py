@@ -1,4 +1,4 @@
-"""Rate limits on a real Valkey: exact for all who count there, and kept without it."""
+"""Rate limits on a real Valkey: exact for all gateways together, and enforced without it."""
 
 import asyncio
 import itertools
@@ -38,7 +38,7 @@ def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalValkey]:
 
 @pytest.fixture
 def running(valkey: LocalValkey) -> LocalValkey:
-    """The same, running whatever a test before did with it."""
+    """The same Valkey, running whatever the previous test did with it."""
     valkey.start()
     return valkey
 
@@ -53,7 +53,7 @@ async def redis(settings: Settings, running: LocalValkey) -> AsyncIterator[Redis
 
 @pytest.fixture
 async def two(settings: Settings, running: LocalValkey) -> AsyncIterator[list[RateLimiter]]:
-    """Two that count together, as two gateways do."""
+    """Two limiters that share counts, as two gateways do."""
     patient = {"redis_url": running.url, "redis_timeout_seconds": MAX_WAIT_SECONDS}
     async with AsyncExitStack() as stack:
         limiters = []
@@ -67,7 +67,7 @@ async def two(settings: Settings, running: LocalValkey) -> AsyncIterator[list[Ra
 
 @pytest.fixture
 def limit() -> RateLimit:
-    """One that nobody else has."""
+    """A limit that no other test uses."""
     return RateLimit("tenant", next(_subjects), QUOTA)
 
 
@@ -80,13 +80,13 @@ async def passed(limiter: RateLimiter, *limits: RateLimit) -> bool:
 
 
 async def flood(limiters: list[RateLimiter], count: int, *limits: RateLimit) -> int:
-    """How many of so many requests at once, sent to each in turn, are let through."""
+    """The number of requests that are let through of so many at once, sent to each limiter in turn."""
     asked = itertools.islice(itertools.cycle(limiters), count)
     return sum(await asyncio.gather(*(passed(limiter, *limits) for limiter in asked)))
 
 
 class TestWithRedis:
-    async def test_exactly_as_many_pass_as_may_at_all_gateways_together(
+    async def test_all_gateways_together_let_exactly_the_quota_pass(
         self, two: list[RateLimiter], limit: RateLimit
     ) -> None:
         assert await flood(two, QUOTA - 1, limit) == QUOTA - 1
@@ -97,7 +97,7 @@ class TestWithRedis:
                 await limiter.take(limit)
             assert 1 <= refused.value.seconds <= limit.seconds + 1
 
-    async def test_a_request_counts_for_all_of_its_limits_or_for_none(
+    async def test_a_request_counts_towards_all_of_its_limits_or_none(
         self, two: list[RateLimiter], limit: RateLimit
     ) -> None:
         narrow = RateLimit("key", f"{limit.subject}:key", quota=5)
@@ -107,8 +107,8 @@ class TestWithRedis:
         assert await flood(two, 3 * QUOTA, other, limit) == QUOTA - narrow.quota
         assert (await two[0].look(other)).standings[0].remaining == other.quota - (QUOTA - narrow.quota)
 
-    async def test_a_minute_passes(self, two: list[RateLimiter], limit: RateLimit) -> None:
-        """Of one second: some come back when it is over, and never more than the quota in its own time."""
+    async def test_requests_pass_again_after_a_window(self, two: list[RateLimiter], limit: RateLimit) -> None:
+        """With a window of one second: some pass when it is over, and never more than the quota in one window."""
         short = RateLimit("tenant", limit.subject, quota=3, seconds=1)
         assert await flood(two, 9, short) <= 2 * short.quota
 
@@ -117,8 +117,8 @@ class TestWithRedis:
 
         await eventually(come_back)
 
-    async def test_counts_as_the_library_does(self, two: list[RateLimiter], redis: Redis) -> None:
-        """So that what its scripts are run inside of changes nothing."""
+    async def test_counts_equal_those_of_the_library(self, two: list[RateLimiter], redis: Redis) -> None:
+        """So our wrapper around its scripts changes nothing."""
         storage = RedisStorage(
             "async+redis://localhost:6379",
             implementation="redispy",
@@ -133,7 +133,9 @@ class TestWithRedis:
             assert await library.hit(item, "both")
         assert not await library.hit(item, "both")
 
-    async def test_what_is_kept_is_small_and_ends(self, two: list[RateLimiter], redis: Redis, limit: RateLimit) -> None:
+    async def test_stored_counts_are_small_and_expire(
+        self, two: list[RateLimiter], redis: Redis, limit: RateLimit
+    ) -> None:
         for _ in range(3):
             await flood(two, 4 * QUOTA, limit)
         keys = [key async for key in redis.scan_iter(f"{limit.subject}*")]
@@ -142,7 +144,7 @@ class TestWithRedis:
             assert 0 < await redis.ttl(key) <= 2 * limit.seconds
             assert await redis.memory_usage(key) < 200
 
-    async def test_scripts_are_loaded_again_and_a_flush_begins_anew(
+    async def test_scripts_are_reloaded_and_a_flush_starts_a_new_window(
         self, two: list[RateLimiter], redis: Redis, limit: RateLimit
     ) -> None:
         assert await flood(two, 3 * QUOTA, limit) == QUOTA
@@ -152,11 +154,11 @@ class TestWithRedis:
         async def begun() -> bool:
             return await passed(two[0], limit)
 
-        await eventually(begun)  # Who was refused a moment ago is not asked for at once.
+        await eventually(begun)  # A subject that was just refused is not looked up at once.
         await eventually(lambda: passed(two[1], limit))
         assert await flood(two, 3 * QUOTA, limit) == QUOTA - 2
 
-    async def test_whoever_has_nothing_left_costs_nothing(self, redis: Redis, limit: RateLimit) -> None:
+    async def test_a_subject_without_quota_costs_no_request_to_redis(self, redis: Redis, limit: RateLimit) -> None:
         now = 0.0
         limiter = RateLimiter(redis, wait_seconds=MAX_WAIT_SECONDS, local_share=1.0, clock=lambda: now)
         assert await flood([limiter], QUOTA, limit) == QUOTA
@@ -171,7 +173,7 @@ class TestWithRedis:
 
 
 async def counted_key(limiter: RateLimiter, redis: Redis) -> str:
-    """The key of a window that holds three requests."""
+    """The key of a window with three requests."""
     limit = RateLimit("tenant", next(_subjects), QUOTA)
     assert await flood([limiter], 3, limit) == 3
     [key] = [key async for key in redis.scan_iter(f"{limit.subject.replace('{', '?').replace('}', '?')}*")]
@@ -192,7 +194,7 @@ class TestWithoutRedis:
         await limiter.aclose()
         await client.aclose()
 
-    async def test_each_gateway_grants_a_share_and_counts_there_again_when_redis_is_back(
+    async def test_each_gateway_grants_a_share_until_redis_is_back(
         self, limiter: RateLimiter, running: LocalValkey, limit: RateLimit
     ) -> None:
         await limiter.take(limit)
@@ -208,9 +210,9 @@ class TestWithoutRedis:
             "requests are counted without Redis, by this gateway alone",
             "requests are counted in Redis again",
         ]
-        assert await flood([limiter], 3 * QUOTA, limit) == QUOTA  # Valkey was killed: the window is a fresh one.
+        assert await flood([limiter], 3 * QUOTA, limit) == QUOTA  # Valkey was killed, so the window is new.
 
-    async def test_metrics_tell_of_it_until_redis_is_back_though_nobody_asks(
+    async def test_metrics_report_the_absence_until_redis_is_back(
         self, measured: Measured, settings: Settings, running: LocalValkey, limit: RateLimit
     ) -> None:
         def told() -> tuple[int, int]:
@@ -234,7 +236,7 @@ class TestWithoutRedis:
             await limiter.aclose()
             await client.aclose()
 
-    async def test_nothing_is_left_of_a_gateway_that_ends_while_redis_is_away(
+    async def test_a_gateway_that_ends_without_redis_leaves_no_task(
         self, limiter: RateLimiter, running: LocalValkey, limit: RateLimit
     ) -> None:
         running.stop()
@@ -244,7 +246,9 @@ class TestWithoutRedis:
         await limiter.aclose()
         assert asyncio.all_tasks() - before == set()
 
-    async def test_one_that_hangs_is_away(self, limiter: RateLimiter, running: LocalValkey, limit: RateLimit) -> None:
+    async def test_a_hanging_redis_counts_as_away(
+        self, limiter: RateLimiter, running: LocalValkey, limit: RateLimit
+    ) -> None:
         await limiter.take(limit)
         assert running.pid is not None
         os.kill(running.pid, signal.SIGSTOP)
@@ -254,7 +258,7 @@ class TestWithoutRedis:
             os.kill(running.pid, signal.SIGCONT)
         await eventually(lambda: shared_again(limiter))
 
-    async def test_one_that_takes_nothing_is_away(
+    async def test_a_full_redis_counts_as_away(
         self, limiter: RateLimiter, redis: Redis, running: LocalValkey, limit: RateLimit
     ) -> None:
         await limiter.take(limit)

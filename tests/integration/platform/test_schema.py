@@ -1,4 +1,4 @@
-"""A process serves once the database is as new as it is; newer is fine."""
+"""A process serves only if the database is as new as it is, or newer."""
 
 import asyncio
 import socket
@@ -29,11 +29,11 @@ from tests.support.workers import working
 NAMES = [migration.name for migration in migrations()]
 
 
-async def test_a_database_that_is_newer_will_do(db: Database) -> None:
+async def test_a_newer_database_is_accepted(db: Database) -> None:
     await SchemaCheck(db, NAMES[:-1]).require_current()
 
 
-async def test_one_that_is_older_will_not_and_the_log_says_what_it_lacks(db: Database) -> None:
+async def test_an_older_database_is_refused_and_missing_migrations_are_logged(db: Database) -> None:
     with capture_logs() as logged, pytest.raises(Unavailable, match="runs `recollect migrate`") as refused:
         await SchemaCheck(db, [*NAMES, "9998_of_tomorrow", "9999_after"]).require_current()
     assert refused.value.code is ErrorCode.SCHEMA_OUTDATED
@@ -41,10 +41,8 @@ async def test_one_that_is_older_will_not_and_the_log_says_what_it_lacks(db: Dat
     assert "9998" not in refused.value.message
 
 
-async def test_of_several_cells_one_that_is_usable_will_do_but_home_may_not_be_older(
-    db: Database, settings: Settings
-) -> None:
-    """One that is away, or takes packets and says nothing, or is older, is its own tenants' trouble."""
+async def test_one_usable_cell_suffices_unless_home_is_older(db: Database, settings: Settings) -> None:
+    """A cell that is away, silent or older affects only its own tenants."""
     with socket.create_server(("127.0.0.1", 0)) as mute:
         silent_url = f"postgresql://nobody@127.0.0.1:{mute.getsockname()[1]}/nowhere"
         await _require_of_several(db, settings, silent_url)
@@ -65,7 +63,7 @@ async def _require_of_several(db: Database, settings: Settings, silent_url: str)
             assert (refused.value.code is ErrorCode.SCHEMA_OUTDATED) is (home is older)
 
 
-async def test_one_that_was_never_migrated_will_not(postgres: LocalPostgres, settings: Settings) -> None:
+async def test_a_database_that_was_never_migrated_is_refused(postgres: LocalPostgres, settings: Settings) -> None:
     administrator = await asyncpg.connect(postgres.url())
     await administrator.execute("CREATE DATABASE never_migrated TEMPLATE template0")
     url = postgres.url().replace("/recollect?", "/never_migrated?")
@@ -82,10 +80,8 @@ async def test_one_that_was_never_migrated_will_not(postgres: LocalPostgres, set
     await administrator.close()
 
 
-async def test_operators_are_told_so_by_what_they_ask(
-    postgres: LocalPostgres, settings: Settings, operator: Operator
-) -> None:
-    """Commands and the operator API check nothing before: what is not there tells them."""
+async def test_operators_are_told_to_migrate(postgres: LocalPostgres, settings: Settings, operator: Operator) -> None:
+    """Commands and the operator API do not check the schema first; a missing table tells them."""
     administrator = await asyncpg.connect(postgres.url())
     await administrator.execute("CREATE DATABASE never_asked TEMPLATE template0")
     url = postgres.url().replace("/recollect?", "/never_asked?")
@@ -98,12 +94,14 @@ async def test_operators_are_told_so_by_what_they_ask(
     assert of_command.value.code is of_api.value.code is ErrorCode.SCHEMA_OUTDATED
     await administrator.execute("DROP DATABASE never_asked WITH (FORCE)")
     await administrator.close()
-    with pytest.raises(asyncpg.UndefinedTableError):  # Of a database that has all, it is a fault of ours.
+    with pytest.raises(asyncpg.UndefinedTableError):  # If the database is complete, that is our fault.
         async with service.translated_schema_errors(operator):
             await operator.fetch(Query.compile("SELECT 1 FROM of_no_migration"))
 
 
-async def test_a_gateway_is_not_ready_before(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_gateway_is_not_ready_with_an_older_database(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(service, "migrations", lambda: [*migrations(), Migration("9999_of_tomorrow", "")])
     with serving(settings) as gateway:
         async with gateway.http() as http:
@@ -112,7 +110,7 @@ async def test_a_gateway_is_not_ready_before(settings: Settings, monkeypatch: py
             assert (await http.get("/health/live")).status_code == 200
 
 
-async def test_metrics_tell_whether_a_gateway_is_ready_though_nobody_asks(
+async def test_metrics_report_readiness_without_requests(
     db: Database, measured: Measured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def told() -> list[int]:
@@ -132,7 +130,7 @@ async def test_metrics_tell_whether_a_gateway_is_ready_though_nobody_asks(
         await eventually(lambda: is_told(0))
 
 
-async def test_a_worker_waits_until_the_database_was_migrated(
+async def test_a_worker_waits_until_the_database_is_migrated(
     settings: Settings, postgres: LocalPostgres, tmp_path: Path
 ) -> None:
     empty = settings.model_copy(update={"database_url": postgres.url().replace("/recollect?", "/postgres?")})

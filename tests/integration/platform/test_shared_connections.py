@@ -1,4 +1,4 @@
-"""Connections that others share between transactions: what holds within one, and that nothing stays behind."""
+"""Connections that a pooler shares between transactions: settings apply within a transaction, and none remain."""
 
 from collections.abc import AsyncIterator
 
@@ -19,13 +19,15 @@ STATEMENTS = "SELECT count(*) FROM pg_prepared_statements"
 
 @pytest.fixture
 async def shared(postgres: LocalPostgres, settings: Settings) -> AsyncIterator[Database]:
-    """A pool of one, whose login may do everything: only what is set with each transaction makes it less."""
+    """A pool with one connection, whose login may do everything, so that only settings of each transaction restrict
+    it.
+    """
     pooled = settings.model_copy(update={"database_pooled": True, "database_pool_size": 1})
     async with Database.connect(postgres.url(), settings=pooled) as db:
         yield db
 
 
-async def test_a_transaction_has_the_role_and_every_setting_of_a_session(
+async def test_a_transaction_has_the_role_and_settings_of_a_session(
     shared: Database, caller: Caller, settings: Settings
 ) -> None:
     expected = session_settings(APP_ROLE, settings)
@@ -38,14 +40,14 @@ async def test_a_transaction_has_the_role_and_every_setting_of_a_session(
     assert told["role"] == APP_ROLE
 
 
-async def test_so_has_what_is_of_no_tenant_and_what_is_of_a_person(shared: Database, caller: Caller) -> None:
+async def test_system_and_personal_sessions_have_the_role_too(shared: Database, caller: Caller) -> None:
     async with shared.system() as session:
         assert await session.fetchval(WHO) == APP_ROLE
     async with shared.personal(caller.tenant_id) as session:
         assert await session.fetchval(WHO) == APP_ROLE
 
 
-async def test_nothing_stays_in_the_session(shared: Database, caller: Caller) -> None:
+async def test_nothing_remains_in_the_session(shared: Database, caller: Caller) -> None:
     async with shared.transaction(caller, read_only=True) as tx:
         assert [row["number"] async for row in tx.stream(ROWS)] == list(range(1, 121))
     async with shared._pool.acquire() as connection:
@@ -55,7 +57,7 @@ async def test_nothing_stays_in_the_session(shared: Database, caller: Caller) ->
         assert await connection.fetchval(STATEMENTS) == 0
 
 
-async def test_a_stream_that_is_left_halfway_is_closed_by_the_next(shared: Database, caller: Caller) -> None:
+async def test_an_unfinished_stream_is_closed_by_the_next(shared: Database, caller: Caller) -> None:
     for _ in range(2):
         async with shared.transaction(caller, read_only=True) as tx:
             async for row in tx.stream(ROWS):

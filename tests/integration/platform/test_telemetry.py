@@ -1,4 +1,4 @@
-"""What the SQL and Redis instrumentations really export."""
+"""What the SQL and Redis instrumentations export."""
 
 import os
 import subprocess
@@ -43,8 +43,8 @@ shutdown()
 """
 
 
-def test_statements_are_exported_without_what_they_carry(settings: Settings, postgres: LocalPostgres) -> None:
-    """By a login that may make a table of its own, which the application's may not."""
+def test_exported_statements_contain_no_values(settings: Settings, postgres: LocalPostgres) -> None:
+    """By a login that may create a table, which the application's may not."""
     with collecting() as collector:
         traced = settings.model_copy(update={"otlp_endpoint": collector.endpoint, "database_url": postgres.url()})
         command = [sys.executable, "-W", "error", "-c", FAILING_STATEMENTS]

@@ -1,4 +1,6 @@
-"""PostgreSQL and Redis by TLS, at addresses as the Helm chart makes them: whoever is not who was named gets nothing."""
+"""PostgreSQL and Redis over TLS, with addresses as the Helm chart makes them: a server with another identity is
+refused.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -27,7 +29,7 @@ def others(tmp_path: Path) -> CertificateAuthority:
 
 
 def authority(folder: Path, name: str) -> CertificateAuthority:
-    """One whose own certificate is a file, as a pod has it of a Secret."""
+    """An authority whose own certificate is a file, as a pod has it from a Secret."""
     (folder / name).mkdir()
     made = CertificateAuthority(folder / name)
     (folder / name / "ca.crt").write_bytes(made.pem)
@@ -36,7 +38,7 @@ def authority(folder: Path, name: str) -> CertificateAuthority:
 
 @asynccontextmanager
 async def redis_is_up(settings: Settings, by: CertificateAuthority, name: str, trusted: Path) -> AsyncIterator[bool]:
-    """Whether a Redis with a certificate for that name answers at `localhost` whoever trusts that file."""
+    """Whether a Redis with a certificate for that name answers at `localhost`, for a client that trusts that file."""
     socket = Path(urlsplit(settings.redis_url).path)
     async with tls_front(socket, by.serving(name)) as port:
         url = f"rediss://localhost:{port}/0?ssl_ca_certs={trusted}"
@@ -49,7 +51,7 @@ async def redis_is_up(settings: Settings, by: CertificateAuthority, name: str, t
             await redis.aclose()
 
 
-async def test_redis_is_who_its_certificate_says(
+async def test_redis_must_have_a_trusted_certificate_for_its_name(
     settings: Settings, ours: CertificateAuthority, others: CertificateAuthority, tmp_path: Path
 ) -> None:
     trusted = tmp_path / "ours" / "ca.crt"
@@ -60,7 +62,7 @@ async def test_redis_is_who_its_certificate_says(
     assert found == {(True, "localhost"): True, (True, "cache.example.com"): False, (False, "localhost"): False}
 
 
-async def test_postgresql_is_who_its_certificate_says(
+async def test_postgresql_must_have_a_trusted_certificate_for_its_name(
     settings: Settings, ours: CertificateAuthority, others: CertificateAuthority, tmp_path: Path
 ) -> None:
     [folder] = parse_qs(urlsplit(settings.database_url).query)["host"]
@@ -75,7 +77,7 @@ async def test_postgresql_is_who_its_certificate_says(
 
 
 async def refusal(settings: Settings) -> str | None:
-    """Why the database does not answer; None where it does."""
+    """Why the database does not answer, or None if it does."""
     try:
         async with Database.connect(settings.database_url, settings=settings) as db:
             await db.ping()

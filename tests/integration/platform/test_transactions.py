@@ -1,4 +1,4 @@
-"""Transactions whose caller leaves at a bad moment."""
+"""Transactions that are cancelled, suspended or fail at a bad moment, and how their statements are planned."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -23,21 +23,21 @@ from recollect.settings import Settings
 from tests.support.gateway import eventually
 
 LOCK = 471_108
-"""An advisory lock of this test's own."""
+"""An advisory lock for this test alone."""
 
 
 @pytest.fixture
 async def one_connection(settings: Settings) -> AsyncIterator[Database]:
-    """A pool of one: whatever a transaction leaves behind the next one meets."""
+    """A pool with one connection, so that the next transaction meets whatever one leaves behind."""
     narrow = settings.model_copy(update={"database_pool_size": 1})
     async with Database.connect(settings.database_url, settings=narrow) as db:
         yield db
 
 
-async def test_one_that_is_cancelled_while_it_begins_leaves_none_open(
+async def test_a_transaction_cancelled_while_it_begins_is_closed(
     one_connection: Database, caller: Caller, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server has begun, its answer is not there yet: asyncpg raises an alarm where that goes back to the pool."""
+    """The server has begun it and has not answered yet. asyncpg raises an alarm if that returns to the pool."""
     alarms: list[str] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: alarms.append(context["message"]))
     waiting = f"; SELECT pg_advisory_lock({LOCK})"
@@ -68,7 +68,7 @@ async def test_one_that_is_cancelled_while_it_begins_leaves_none_open(
 
 
 class TestPlans:
-    """How statements are planned that are asked again."""
+    """How repeated statements are planned."""
 
     ASKED = Query.compile("SELECT id FROM nodes WHERE tenant_id = :tenant_id AND id = :id")
     PLANS = Query.compile(
@@ -76,26 +76,30 @@ class TestPlans:
         "WHERE starts_with(statement, 'SELECT id FROM nodes')"
     )
 
-    async def test_with_their_values(self, one_connection: Database, caller: Caller) -> None:
+    async def test_statements_are_planned_with_their_values(self, one_connection: Database, caller: Caller) -> None:
         for _ in range(3):
             async with one_connection.transaction(caller, read_only=True) as tx:
                 await tx.fetch(self.ASKED, id=caller.tenant_id)
         assert await self._planned(one_connection, caller) == (0, 3)
 
-    async def test_once_in_what_is_keyed(self, one_connection: Database, caller: Caller) -> None:
+    async def test_statements_of_a_keyed_transaction_are_planned_once(
+        self, one_connection: Database, caller: Caller
+    ) -> None:
         for _ in range(3):
             async with one_connection.transaction(caller, read_only=True, keyed=True) as tx:
                 await tx.fetch(self.ASKED, id=caller.tenant_id)
         assert await self._planned(one_connection, caller) == (3, 0)
 
-    async def test_once_from_where_all_is_looked_up(self, one_connection: Database, caller: Caller) -> None:
+    async def test_statements_after_look_up_are_planned_once(self, one_connection: Database, caller: Caller) -> None:
         async with one_connection.transaction(caller, read_only=True) as tx:
             await tx.fetch(self.ASKED, id=caller.tenant_id)
             await tx.look_up()
             await tx.fetch(self.ASKED, id=caller.tenant_id)
         assert await self._planned(one_connection, caller) == (1, 1)
 
-    async def test_with_their_values_from_where_it_searches(self, one_connection: Database, caller: Caller) -> None:
+    async def test_statements_after_search_are_planned_with_their_values(
+        self, one_connection: Database, caller: Caller
+    ) -> None:
         async with one_connection.transaction(caller, read_only=True, keyed=True) as tx:
             await tx.fetch(self.ASKED, id=caller.tenant_id)
             await tx.search()
@@ -105,7 +109,7 @@ class TestPlans:
         assert await self._planned(one_connection, caller) == (2, 1)
 
     async def _planned(self, db: Database, caller: Caller) -> tuple[int, int]:
-        """How often the connection's statement was run by a plan for any values, and by one for its own."""
+        """How often the connection's statement ran by a generic plan, and by a custom one."""
         async with db.transaction(caller, read_only=True) as tx:
             found = await tx.fetchrow(self.PLANS)
             assert found is not None
@@ -113,13 +117,13 @@ class TestPlans:
 
 
 def as_agent(caller: Caller) -> Caller:
-    """Whom a suspension stops."""
+    """A caller whom a suspension stops."""
     return replace(caller, subject="key:0", of_service=False)
 
 
 class TestSuspensions:
     @pytest.mark.parametrize(("read_only", "error"), [(True, TenantReadOnly), (False, TenantSuspended)])
-    async def test_what_is_under_way_does_not_commit_after_one(
+    async def test_an_open_transaction_cannot_commit_after_a_suspension(
         self, db: Database, caller: Caller, operator: Operator, owner: asyncpg.Connection, read_only: bool, error: Any
     ) -> None:
         async def write() -> None:
@@ -132,10 +136,10 @@ class TestSuspensions:
         count = "SELECT count(*) FROM audit_log WHERE tenant_id = $1 AND actor = 'key:0'"
         assert await owner.fetchval(count, caller.tenant_id) == 0
 
-    async def test_one_waits_for_what_is_about_to_commit(
+    async def test_a_suspension_waits_for_a_transaction_that_is_about_to_commit(
         self, db: Database, caller: Caller, operator: Operator, owner: asyncpg.Connection
     ) -> None:
-        """Between the last question and COMMIT there is a lock, so that none commits after it has."""
+        """A lock is held between the last check and COMMIT, so that none commits after the suspension has."""
         async with owner.transaction():
             await owner.execute("SELECT lock_writes($1, false)", caller.tenant_id)
             suspending = asyncio.create_task(tenants.suspend_tenant(operator, caller.tenant, read_only=True))
@@ -148,7 +152,7 @@ class TestSuspensions:
             assert not suspending.done()
         assert (await suspending).status == "read_only"
 
-    async def test_a_caller_reads_on_and_the_service_and_operators_write_on(
+    async def test_in_a_read_only_tenant_callers_read_and_service_and_operators_write(
         self, settings: Settings, caller: Caller, operator: Operator
     ) -> None:
         await tenants.suspend_tenant(operator, caller.tenant, read_only=True)
@@ -168,7 +172,7 @@ class TestSuspensions:
 
 
 @pytest.mark.parametrize("place", ["leaving", "arriving", "departed"])
-async def test_what_is_under_way_does_not_commit_once_its_tenant_moves(
+async def test_an_open_transaction_cannot_commit_once_its_tenant_moves(
     db: Database, caller: Caller, owner: asyncpg.Connection, place: str
 ) -> None:
     move = "UPDATE tenants SET place = $2 WHERE id = $1"
@@ -193,10 +197,10 @@ NOWHERE = Query.compile(
     "INSERT INTO changes (tenant_id, graph_id, revision, at, actor, operation, ids, counts) "
     "VALUES (:tenant_id, gen_random_uuid(), 1, now(), 'nobody', 'nothing', '{}', '{}')"
 )
-"""A change of a graph that is not there."""
+"""A change of a graph that does not exist."""
 
 
-async def test_what_refers_to_nothing_is_found_before_the_commit(one_connection: Database, caller: Caller) -> None:
+async def test_a_broken_reference_is_found_before_the_commit(one_connection: Database, caller: Caller) -> None:
     transaction = one_connection.transaction(caller)
     tx = await transaction.__aenter__()
     await tx.execute(NOWHERE)
@@ -208,7 +212,7 @@ async def test_what_refers_to_nothing_is_found_before_the_commit(one_connection:
         assert await tx.fetchval(count) == 0
 
 
-async def test_what_deletes_much_finds_it_at_once(one_connection: Database, caller: Caller) -> None:
+async def test_foreign_keys_can_be_checked_at_once(one_connection: Database, caller: Caller) -> None:
     async with one_connection.transaction(caller, commit=False) as tx:
         await tx.check_foreign_keys_at_once()
         with pytest.raises(asyncpg.ForeignKeyViolationError):
@@ -225,10 +229,10 @@ async def test_what_deletes_much_finds_it_at_once(one_connection: Database, call
         ),
     ],
 )
-async def test_a_server_without_room_is_no_fault_of_ours(
+async def test_a_server_without_disk_or_memory_is_reported_as_unavailable(
     db: Database, caller: Caller, sqlstate: str, told: str
 ) -> None:
-    """What it said is logged once, for whoever runs it."""
+    """The server's message is logged once, for operators."""
     failing = f"DO $$ BEGIN RAISE EXCEPTION 'No space left on device' USING ERRCODE = '{sqlstate}'; END $$"
     with capture_logs() as logs, pytest.raises(Unavailable) as raised:
         async with db.transaction(caller) as tx:

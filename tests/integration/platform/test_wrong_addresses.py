@@ -1,4 +1,4 @@
-"""Addresses of a database that is not there, or whose login may not what it has to: each is told by its setting."""
+"""Wrong database addresses, and logins without the necessary rights: each error names its setting."""
 
 import asyncio
 import struct
@@ -46,7 +46,7 @@ def of_nobody(postgres: LocalPostgres) -> str:
 
 @pytest.fixture
 async def stranger(postgres: LocalPostgres) -> AsyncIterator[None]:
-    """A login that may connect, and become nobody."""
+    """A login that may connect, and may not change its role."""
     administrator = await asyncpg.connect(postgres.url())
     await administrator.execute(f"CREATE ROLE {STRANGER} LOGIN")
     yield
@@ -67,7 +67,7 @@ WRONG: list[tuple[Wrong, str]] = [
 
 @pytest.mark.usefixtures("stranger")
 @pytest.mark.parametrize(("wrong", "told"), WRONG)
-async def test_a_gateway_is_not_ready_and_says_which_setting_is_wrong(
+async def test_a_gateway_is_not_ready_and_names_the_wrong_setting(
     settings: Settings, postgres: LocalPostgres, wrong: Wrong, told: str
 ) -> None:
     with serving(settings.model_copy(update={"database_url": wrong(postgres)})) as gateway:
@@ -79,7 +79,7 @@ async def test_a_gateway_is_not_ready_and_says_which_setting_is_wrong(
 
 @pytest.mark.usefixtures("stranger")
 @pytest.mark.parametrize(("wrong", "told"), WRONG)
-async def test_a_worker_waits_and_logs_which_setting_is_wrong(
+async def test_a_worker_waits_and_logs_the_wrong_setting(
     settings: Settings, postgres: LocalPostgres, tmp_path: Path, wrong: Wrong, told: str
 ) -> None:
     with working(settings.model_copy(update={"database_url": wrong(postgres)}), tmp_path) as worker:
@@ -89,7 +89,7 @@ async def test_a_worker_waits_and_logs_which_setting_is_wrong(
 
 
 @pytest.mark.usefixtures("stranger")
-async def test_a_process_goes_on_once_the_server_lets_its_login_in(settings: Settings, postgres: LocalPostgres) -> None:
+async def test_a_process_continues_once_its_login_gets_access(settings: Settings, postgres: LocalPostgres) -> None:
     async with Database.connect(postgres.url(STRANGER), settings=settings) as db:
         with pytest.raises(Unavailable, match="may not connect"):
             await SchemaCheck(db).require_current()
@@ -99,7 +99,7 @@ async def test_a_process_goes_on_once_the_server_lets_its_login_in(settings: Set
         await SchemaCheck(db).require_current()
 
 
-async def test_a_command_without_the_owners_address_is_told_to_set_it(
+async def test_a_command_without_the_owners_address_names_the_missing_setting(
     settings: Settings, postgres: LocalPostgres
 ) -> None:
     alone = settings.model_copy(update={"owner_database_url": None})
@@ -114,7 +114,7 @@ async def test_a_command_without_the_owners_address_is_told_to_set_it(
 
 
 @pytest.mark.parametrize("field", ["owner_database_url", "maintenance_database_url"])
-async def test_an_operators_session_names_the_setting_that_has_its_address(
+async def test_an_operators_session_names_the_setting_of_its_address(
     settings: Settings, postgres: LocalPostgres, field: str
 ) -> None:
     own = settings.model_copy(update={field: nowhere(postgres)})
@@ -131,7 +131,7 @@ async def test_the_operator_api_names_its_own_setting(settings: Settings, postgr
 
 
 @pytest.mark.parametrize("url", [SLASH_IN_PASSWORD, NO_NUMBER, NO_QUERY])
-async def test_an_address_that_cannot_be_read_is_told_without_any_of_it(settings: Settings, url: str) -> None:
+async def test_an_unreadable_address_is_not_shown(settings: Settings, url: str) -> None:
     own = settings.model_copy(update={"database_url": url})
     with pytest.raises(Unavailable, match=r"^RECOLLECT_DATABASE_URL: It is no address of a Postgre") as refused:
         async with Database.connect(url, settings=own) as db:
@@ -160,22 +160,22 @@ async def test_an_address_that_cannot_be_read_is_told_without_any_of_it(settings
         ),
     ],
 )
-async def test_what_an_address_asks_in_vain_is_told(
+async def test_unusable_options_of_an_address_are_reported(
     settings: Settings, postgres: LocalPostgres, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, option: str, told: str
 ) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))  # Where the driver looks for an authority that nobody names.
+    monkeypatch.setenv("HOME", str(tmp_path))  # The driver looks there for an authority that nobody names.
     url = f"{postgres.url('recollect_app')}&{option}"
     assert await refusal(settings.model_copy(update={"database_url": url})) == told
 
 
-async def test_a_host_that_is_not_found_is_told(settings: Settings) -> None:
+async def test_an_unknown_host_is_reported(settings: Settings) -> None:
     url = "postgresql://recollect_app@nowhere.invalid/recollect"
     assert await refusal(settings.model_copy(update={"database_url": url})) == (
         "The host of RECOLLECT_DATABASE_URL is not found."
     )
 
 
-async def test_a_server_without_tls_is_told(settings: Settings) -> None:
+async def test_a_server_without_tls_is_reported(settings: Settings) -> None:
     async with answering(b"N") as port:
         url = f"postgresql://recollect_app@127.0.0.1:{port}/recollect?sslmode=require"
         assert await refusal(settings.model_copy(update={"database_url": url})) == (
@@ -183,8 +183,8 @@ async def test_a_server_without_tls_is_told(settings: Settings) -> None:
         )
 
 
-async def test_a_pooler_that_takes_no_settings_is_told(settings: Settings) -> None:
-    """As PgBouncer answers where `RECOLLECT_DATABASE_POOLED` is not set."""
+async def test_a_pooler_that_accepts_no_settings_is_reported(settings: Settings) -> None:
+    """As PgBouncer answers if `RECOLLECT_DATABASE_POOLED` is not set."""
     async with answering(error_response("08P01", "unsupported startup parameter: role")) as port:
         url = f"postgresql://recollect_app@127.0.0.1:{port}/recollect?sslmode=disable"
         assert await refusal(settings.model_copy(update={"database_url": url})) == (
@@ -194,10 +194,8 @@ async def test_a_pooler_that_takes_no_settings_is_told(settings: Settings) -> No
 
 
 @pytest.mark.usefixtures("stranger")
-async def test_a_login_behind_a_pooler_is_told_as_one_that_connects(
-    settings: Settings, postgres: LocalPostgres
-) -> None:
-    """Its role is chosen by each transaction, and tried where it connects."""
+async def test_a_login_without_rights_behind_a_pooler_is_reported(settings: Settings, postgres: LocalPostgres) -> None:
+    """Each transaction sets its role, which is also tried when connecting."""
     told = next(told for wrong, told in WRONG if wrong is of_stranger)
     pooled = settings.model_copy(update={"database_url": of_stranger(postgres), "database_pooled": True})
     assert await refusal(pooled) == told
@@ -218,8 +216,8 @@ async def test_a_server_without_our_roles_was_never_migrated(
     assert refused.value.code is ErrorCode.SCHEMA_OUTDATED
 
 
-async def test_why_there_is_no_connection_is_logged_once(settings: Settings, postgres: LocalPostgres) -> None:
-    """Callers are told by each call, and whoever runs it by the log: also what the server said."""
+async def test_a_connection_error_is_logged_once(settings: Settings, postgres: LocalPostgres) -> None:
+    """Each caller gets the error; the log has it once for operators, with the server's answer."""
     own = settings.model_copy(update={"database_url": of_nobody(postgres)})
     with capture_logs() as logs:
         async with Database.connect(own.database_url, settings=own) as db:
@@ -252,10 +250,8 @@ async def test_why_there_is_no_connection_is_logged_once(settings: Settings, pos
         ),
     ],
 )
-async def test_an_address_of_redis_that_cannot_be_used_is_refused_at_start(
-    settings: Settings, url: str, told: str
-) -> None:
-    """Not by each call: the client reads its options where it connects first."""
+async def test_an_unusable_redis_address_is_refused_at_start(settings: Settings, url: str, told: str) -> None:
+    """And not at each call, although the client reads its options when it first connects."""
     with pytest.raises(InvalidInput) as refused:
         connect_redis(settings.model_copy(update={"redis_url": url}))
     assert str(refused.value) == f"RECOLLECT_REDIS_URL: {told}"
@@ -263,7 +259,7 @@ async def test_an_address_of_redis_that_cannot_be_used_is_refused_at_start(
 
 
 async def refusal(settings: Settings) -> str:
-    """What whoever asks the database of these settings is told."""
+    """The message that somebody gets who uses the database of these settings."""
     async with Database.connect(settings.database_url, settings=settings) as db:
         with pytest.raises(Unavailable) as refused:
             await db.ping()
@@ -272,7 +268,7 @@ async def refusal(settings: Settings) -> str:
 
 
 def error_response(sqlstate: str, message: str) -> bytes:
-    """As a server of PostgreSQL's protocol refuses a connection."""
+    """A refusal of a connection in PostgreSQL's protocol."""
     said = ((b"S", "FATAL"), (b"C", sqlstate), (b"M", message))
     fields = b"".join(code + text.encode() + b"\0" for code, text in said)
     return b"E" + struct.pack("!i", len(fields) + 5) + fields + b"\0"
@@ -280,7 +276,7 @@ def error_response(sqlstate: str, message: str) -> bytes:
 
 @asynccontextmanager
 async def answering(answer: bytes) -> AsyncIterator[int]:
-    """The port of a server that answers the first words of whoever connects so, and hangs up."""
+    """The port of a server that answers the first bytes of a connection with this, and hangs up."""
 
     async def answer_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1000)

@@ -1,4 +1,6 @@
-"""What is beyond the retention is gone from every table, and all that can be read is told as before."""
+"""Compaction deletes everything beyond the retention from every table, and everything that can still be read stays
+the same.
+"""
 
 import itertools
 from collections.abc import AsyncIterator
@@ -47,7 +49,7 @@ BEYOND = {
 
 @pytest.fixture(scope="module")
 async def replaying(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]:
-    """An agent whose graphs the examples share out among themselves."""
+    """An agent whose graphs are shared out among the examples."""
     async with at_work(db, operator_caller(await new_tenant())) as agent:
         yield agent
 
@@ -58,7 +60,7 @@ async def graph_of(agent: Agent) -> Graph:
 
 
 async def compacted(agent: Agent, before: datetime, limit: int = 1_000) -> tuple[Compaction, FreedRows]:
-    """Compact until nothing is left to do: the last step, and what all of them freed."""
+    """Compact until nothing is left to do. Returns the last step, and what all steps freed."""
     graph, freed = await graph_of(agent), FreedRows()
     while True:
         async with agent.db.transaction(agent.caller) as tx:
@@ -75,7 +77,7 @@ async def seen(agent: Agent, as_of: str | None = None) -> dict[str, Any]:
 
 @examples(10)
 @given(history=HISTORIES, policy=st.sampled_from(["lww", "manual"]), place=st.integers(0, 20), limit=st.integers(1, 9))
-async def test_what_can_be_read_reads_as_before(
+async def test_everything_within_the_retention_reads_as_before(
     replaying: Agent, owner_url: str, history: list[Any], policy: str, place: int, limit: int
 ) -> None:
     agent = replace(replaying, graph=f"compacted-{next(_graphs)}")
@@ -139,7 +141,7 @@ async def test_the_past_beyond_the_horizon_is_refused_by_revision_and_by_time(ag
             assert names(await reading.read_graph(await graphs.view(tx, None, as_of), max_items=9)) == ["Grace"]
 
 
-async def test_within_the_retention_nothing_goes(agent: Agent) -> None:
+async def test_nothing_within_the_retention_is_deleted(agent: Agent) -> None:
     await agent.create("Ada", "Grace")
     await agent.delete("Ada")
     step, freed = await compacted(agent, datetime.now(UTC) - timedelta(days=30))
@@ -158,7 +160,7 @@ async def test_the_horizon_never_moves_back(agent: Agent) -> None:
     assert (again.horizon, freed.rows) == (step.horizon, 0)
 
 
-async def test_a_merge_within_the_retention_is_still_undone(agent: Agent) -> None:
+async def test_a_merge_within_the_retention_can_still_be_undone(agent: Agent) -> None:
     await agent.create(NewEntity("Ada", "person", ("likes tea",)), NewEntity("Countess", "person", ("writes",)))
     await agent.relate(("Countess", "Ada", "is"), ("Countess", "Babbage", "knows"))
     await agent.unobserve(("Ada", "likes tea"))

@@ -1,4 +1,4 @@
-"""A name is found in each of its forms, as PostgreSQL looks and as Python does."""
+"""A name is found in each of its forms, both by PostgreSQL and by Python."""
 
 import json
 import re
@@ -42,7 +42,7 @@ def finds(pattern: str, text: str) -> bool:
 
 
 @pytest.mark.parametrize("found", [True, False])
-async def test_forms_of_a_name(owner: asyncpg.Connection, found: bool) -> None:
+async def test_a_name_is_found_in_its_forms_and_not_within_other_words(owner: asyncpg.Connection, found: bool) -> None:
     for name, text in FOUND if found else MISSED:
         pattern = pattern_of([name])
         assert finds(pattern, text) is found, (name, text)
@@ -51,13 +51,13 @@ async def test_forms_of_a_name(owner: asyncpg.Connection, found: bool) -> None:
         assert (taken.content is None, taken.metadata == {}) == (found, found)
 
 
-async def test_no_name_is_found_nowhere(owner: asyncpg.Connection) -> None:
+async def test_an_empty_name_is_found_nowhere(owner: asyncpg.Connection) -> None:
     for pattern in (pattern_of([]), pattern_of(["", " "]), whole_pattern_of([]), whole_pattern_of([""])):
         assert not any(finds(pattern, text) for text in ("", " ", "a"))
         assert await owner.fetchval("SELECT '' ~ $1 OR ' ' ~ $1 OR 'a' ~ $1", pattern) is False
 
 
-async def test_many_long_names_are_one_pattern(owner: asyncpg.Connection) -> None:
+async def test_many_long_names_make_one_pattern(owner: asyncpg.Connection) -> None:
     names = [f"{'ffiss' * 40}{number} 李" for number in range(100)]
     assert await owner.fetchval("SELECT $1 ~ $2", f"so {names[-1].upper()}", pattern_of(names)) is True
 

@@ -1,4 +1,4 @@
-"""A receipt is true: after an erasure the word that was written everywhere is in no column of any table."""
+"""After an erasure, the erased word is in no column of any table, as the receipt says."""
 
 import asyncio
 import unicodedata
@@ -53,7 +53,7 @@ from tests.support.memories import Agent, at_work, count_words, embedded_passage
 
 MARK = "qzxmarkqz"
 SECRET = "vqkelderberryvq"
-"""A word of the person's memories that is no name: neighbours and word counts held it, too."""
+"""A word of the person's memories that is not a name. Windows of neighbours and word counts contained it, too."""
 
 
 STORED = {
@@ -71,13 +71,13 @@ STORED = {
     "Γιώργος": ("Ο ΓΙΏΡΓΟΣ ΉΡΘΕ",),
     "Anne\u00a0Marie": ("Anne Marie left",),
 }
-"""Names, and what is said with them in other forms, or in scripts without spaces."""
+"""Names, and texts that contain them in other forms, or in scripts without spaces."""
 
 LIVE_NAMES = Query.compile("SELECT name FROM nodes WHERE tenant_id = :tenant_id AND removed_revision IS NULL")
 
 
-async def holding(owner: asyncpg.Connection, agent: Agent, word: str) -> dict[str, int]:
-    """How many of the tenant's rows hold a word in any column, by table; bytes are looked through, too."""
+async def rows_with(owner: asyncpg.Connection, agent: Agent, word: str) -> dict[str, int]:
+    """The number of the tenant's rows with a word in any column, by table. Bytes are searched, too."""
     tables = await owner.fetch(
         """SELECT t.table_name FROM information_schema.tables t
         JOIN information_schema.columns c USING (table_schema, table_name)
@@ -102,7 +102,7 @@ async def erase(agent: Agent, name: str | None, created_by: str | None = None) -
 
 
 async def write_everywhere(agent: Agent, mark: str) -> None:
-    """Use a name wherever a text can go."""
+    """Use a name wherever text can be stored."""
     await agent.create(
         NewEntity(mark, "person", (f"likes {SECRET}", "drinks tea"), tags=(f"{mark}-tag",)),
         NewEntity(f"{mark} the elder", "person", (f"ate {SECRET}",)),
@@ -164,7 +164,7 @@ async def test_nothing_of_a_person_is_left_in_any_table(
 ) -> None:
     monkeypatch.setattr(erasure, "IDS_PER_STATEMENT", at_once)
     await write_everywhere(agent, MARK)
-    before = await holding(owner, agent, MARK)
+    before = await rows_with(owner, agent, MARK)
     assert before.keys() >= {
         "nodes", "node_versions", "observations", "relations", "aliases", "passages", "job_inputs", "terms",
     }  # fmt: skip
@@ -172,11 +172,11 @@ async def test_nothing_of_a_person_is_left_in_any_table(
     assert set(receipt.names) == {"countess", "Countess", MARK, f"{MARK} the elder"}
     assert receipt.kept == {}
     for word in (MARK, SECRET, "countess"):
-        assert await holding(owner, agent, word) == {}, word
+        assert await rows_with(owner, agent, word) == {}, word
     await assert_laws(agent, whole=False)
     await agent.embed()
     for word in (MARK, SECRET):
-        assert await holding(owner, agent, word) == {}, "the worker brings nothing back"
+        assert await rows_with(owner, agent, word) == {}, "the worker brings nothing back"
     left = await agent.read()
     assert names(left) == ["Grace", "Bystander"]
     assert [entity.observations for entity in left.entities] == [("writes programs",), ("was there",)]
@@ -185,9 +185,7 @@ async def test_nothing_of_a_person_is_left_in_any_table(
 
 
 @pytest.mark.parametrize("name", STORED, ids=range(len(STORED)))
-async def test_nothing_is_left_of_a_name_in_any_of_its_forms(
-    agent: Agent, owner: asyncpg.Connection, name: str
-) -> None:
+async def test_no_form_of_a_name_is_left(agent: Agent, owner: asyncpg.Connection, name: str) -> None:
     said = STORED[name]
     for form in said:
         await agent.create(NewEntity(f"knows {said.index(form)}", "person", ("was there", form), tags=("kept", form)))
@@ -203,7 +201,7 @@ async def test_nothing_is_left_of_a_name_in_any_of_its_forms(
     receipt = await erase(agent, "Countess")
     assert (receipt.kept, name in receipt.names) == ({}, True)
     for word in (name, SECRET, *said):
-        assert await holding(owner, agent, word) == {}, word
+        assert await rows_with(owner, agent, word) == {}, word
     left = await agent.read()
     assert names(left) == [*(f"knows {place}" for place in range(len(said))), "Grace", "Bystander"]
     assert [entity.tags for entity in left.entities[: len(said)]] == [("kept",)] * len(said)
@@ -212,8 +210,8 @@ async def test_nothing_is_left_of_a_name_in_any_of_its_forms(
 
 
 @pytest.mark.parametrize("name", STORED, ids=range(len(STORED)))
-async def test_a_name_is_known_by_any_of_its_forms(agent: Agent, name: str) -> None:
-    """In a trial run: an erasure that is kept reads many tables for new statistics."""
+async def test_a_person_can_be_named_by_any_form_of_the_name(agent: Agent, name: str) -> None:
+    """As dry runs, since each real erasure makes PostgreSQL analyse many tables."""
     forms = {name, name.upper(), name.lower(), *(unicodedata.normalize(form, name) for form in ("NFC", "NFD"))}
     await agent.create("Grace", name)
     for form in sorted(forms):
@@ -224,8 +222,8 @@ async def test_a_name_is_known_by_any_of_its_forms(agent: Agent, name: str) -> N
         assert [row["name"] for row in left] == ["Grace"]
 
 
-async def test_no_reader_finds_half_of_it_done(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many statements it takes: everything until it is committed, nothing from then on."""
+async def test_readers_see_an_erasure_whole_or_not_at_all(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With any number of statements: readers find everything before the commit, and nothing after it."""
     monkeypatch.setattr(erasure, "IDS_PER_STATEMENT", 1)
     async with agent.writing() as (tx, revision):
         made = [NewEntity(f"e{number}", "thing", ("likes tea",)) for number in range(9)]
@@ -236,7 +234,7 @@ async def test_no_reader_finds_half_of_it_done(agent: Agent, monkeypatch: pytest
     assert (names(await agent.read()), await agent.recalled("likes tea")) == ([], [])
 
 
-async def test_the_log_tells_an_erasure_by_ids(agent: Agent) -> None:
+async def test_an_erasure_is_logged_by_ids(agent: Agent) -> None:
     await agent.create(NewEntity("Ada", "person", ("likes tea",)))
     receipt = await erase(agent, "Ada")
     assert receipt.revision == 2
@@ -254,17 +252,17 @@ async def test_the_log_tells_an_erasure_by_ids(agent: Agent) -> None:
     assert await agent.create("Ada") == ["Ada"], "the name is free"
 
 
-async def test_a_dry_run_tells_the_same_and_leaves_everything(agent: Agent, owner: asyncpg.Connection) -> None:
+async def test_a_dry_run_reports_the_same_and_erases_nothing(agent: Agent, owner: asyncpg.Connection) -> None:
     await write_everywhere(agent, MARK)
-    before = await holding(owner, agent, MARK)
+    before = await rows_with(owner, agent, MARK)
     async with agent.db.transaction(agent.caller, commit=False) as tx:
         told = await erasure.erase_person(tx, "default", "Countess")
-    assert await holding(owner, agent, MARK) == before
+    assert await rows_with(owner, agent, MARK) == before
     assert await erase(agent, "Countess") == told
     assert told.erased["observations"] > 3
 
 
-async def test_what_a_subject_made_goes_too(agent: Agent, owner: asyncpg.Connection) -> None:
+async def test_everything_a_subject_created_is_erased(agent: Agent, owner: asyncpg.Connection) -> None:
     other = replace(agent, caller=replace(agent.caller, subject="key:other"))
     await agent.create("Ada")
     await agent.observe("Ada", "likes tea")
@@ -279,13 +277,15 @@ async def test_what_a_subject_made_goes_too(agent: Agent, owner: asyncpg.Connect
     left = await agent.read()
     assert (names(left), left.relations) == (["Ada"], [])
     assert left.entities[0].observations == ("likes tea",)
-    kept = await holding(owner, agent, "key:other")
+    kept = await rows_with(owner, agent, "key:other")
     assert kept.keys() == {"changes"}, "who wrote what, by ids"
     assert receipt.kept == {}
     await assert_laws(agent, whole=False)
 
 
-async def test_what_a_subject_said_goes_whoever_attached_it_again(agent: Agent, owner: asyncpg.Connection) -> None:
+async def test_observations_of_a_subject_are_erased_even_if_others_reattached_them(
+    agent: Agent, owner: asyncpg.Connection
+) -> None:
     other = replace(agent, caller=replace(agent.caller, subject="key:other"))
     await agent.create("Ship", "Raft")
     for name in ("Ship", "Raft"):
@@ -301,12 +301,12 @@ async def test_what_a_subject_said_goes_whoever_attached_it_again(agent: Agent, 
     said = {text for entity in (await agent.read()).entities for text in entity.observations}
     assert said == {f"{MARK} wrote {what}" for what in ("of the Ship", "of the Raft", "an ark")}
     receipt = await erase(agent, None, "key:other")
-    assert await holding(owner, agent, MARK) == {}
+    assert await rows_with(owner, agent, MARK) == {}
     assert (sorted(names(await agent.read())), receipt.kept) == (["Boat", "Raft"], {})
     await assert_laws(agent, whole=False)
 
 
-async def test_what_another_said_instead_is_the_others(agent: Agent) -> None:
+async def test_an_observation_revised_by_another_subject_is_that_subjects(agent: Agent) -> None:
     other = replace(agent, caller=replace(agent.caller, subject="key:other"))
     (said,) = await other.remember(NewMemory("floats", about=("Boat",)))
     async with agent.writing() as (tx, revision):
@@ -315,8 +315,8 @@ async def test_what_another_said_instead_is_the_others(agent: Agent) -> None:
     assert await agent.recalled("sank") == []
 
 
-async def test_jobs_that_ended_with_an_error_go_and_others_stay(agent: Agent, owner: asyncpg.Connection) -> None:
-    """Older versions repeated there what stood in the file of an import, whose input was gone by then."""
+async def test_failed_jobs_are_erased_and_others_kept(agent: Agent, owner: asyncpg.Connection) -> None:
+    """Older versions repeated content of an import file in the error, after the input had been deleted."""
     await agent.create(MARK, "Ada")
     async with agent.db.transaction(agent.caller) as tx:
         graph = await graphs.get_graph(tx, "default")
@@ -330,10 +330,10 @@ async def test_jobs_that_ended_with_an_error_go_and_others_stay(agent: Agent, ow
     assert receipt.erased["jobs"] == 1
     left = await owner.fetch("SELECT id FROM jobs WHERE tenant_id = $1", agent.caller.tenant_id)
     assert {row["id"] for row in left} == {finished, waiting}
-    assert await holding(owner, agent, MARK) == {}
+    assert await rows_with(owner, agent, MARK) == {}
 
 
-async def test_a_subject_that_made_nothing_costs_a_graph_nothing(agent: Agent, owner: asyncpg.Connection) -> None:
+async def test_an_unknown_subject_is_refused_and_changes_nothing(agent: Agent, owner: asyncpg.Connection) -> None:
     await agent.create("Ada")
     async with agent.db.transaction(agent.caller) as tx:
         graph = await graphs.get_graph(tx, "default")
@@ -344,7 +344,7 @@ async def test_a_subject_that_made_nothing_costs_a_graph_nothing(agent: Agent, o
     assert await owner.fetchval("SELECT count(*) FROM jobs WHERE tenant_id = $1", agent.caller.tenant_id) == 1
 
 
-async def test_what_a_subject_changed_in_others_entities_is_told(agent: Agent) -> None:
+async def test_changes_of_a_subject_to_entities_of_others_are_reported(agent: Agent) -> None:
     other = replace(agent, caller=replace(agent.caller, subject="key:other"))
     await agent.create("Ada")
     async with other.writing() as (tx, revision):
@@ -353,7 +353,7 @@ async def test_what_a_subject_changed_in_others_entities_is_told(agent: Agent) -
     assert (await erase(agent, None, "key:other")).kept == {"versions_by_subject": 1}
 
 
-async def test_who_has_the_name_in_ones_own_name_stays_and_is_told(agent: Agent) -> None:
+async def test_an_entity_whose_longer_name_contains_the_name_is_kept_and_reported(agent: Agent) -> None:
     await agent.create("Ada", NewEntity("Ada Memorial Library", "place", ("is quiet",)), "Adamant")
     receipt = await erase(agent, "Ada")
     assert names(await agent.read()) == ["Ada Memorial Library", "Adamant"]
@@ -361,10 +361,10 @@ async def test_who_has_the_name_in_ones_own_name_stays_and_is_told(agent: Agent)
 
 
 @pytest.mark.parametrize("archived", [False, True])
-async def test_what_has_expired_of_others_holds_nothing_of_a_person(
+async def test_expired_nodes_of_others_no_longer_name_the_person(
     agent: Agent, owner: asyncpg.Connection, archived: bool
 ) -> None:
-    """It stands in the tables until it is purged, and as long as a relation ties it to what lives."""
+    """They are in the tables until they are purged, and as long as a relation ties them to live nodes."""
     await agent.create(MARK)
     async with agent.writing() as (tx, revision):
         ended = revision.at - timedelta(seconds=1)
@@ -375,11 +375,11 @@ async def test_what_has_expired_of_others_holds_nothing_of_a_person(
             graph = await graphs.get_graph(tx, "default")
             assert (await expiry.archive_expired(tx, graph.id)).nodes == 1
     assert (await erase(agent, MARK)).kept == {}
-    assert await holding(owner, agent, MARK) == {}
+    assert await rows_with(owner, agent, MARK) == {}
     await assert_laws(agent, whole=False)
 
 
-async def test_another_who_took_a_name_that_was_given_up_stays(agent: Agent) -> None:
+async def test_another_entity_that_took_a_former_name_is_kept(agent: Agent) -> None:
     await agent.create("Ada", "Countess")
     await agent.merge(["Countess", "Ada"])
     await agent.create(NewEntity("Lovelace", "person"))
@@ -391,9 +391,7 @@ async def test_another_who_took_a_name_that_was_given_up_stays(agent: Agent) -> 
     assert names(await agent.read()) == ["Grace"]
 
 
-async def test_a_worker_that_was_embedding_meanwhile_brings_nothing_back(
-    agent: Agent, owner: asyncpg.Connection
-) -> None:
+async def test_a_worker_that_was_embedding_restores_nothing(agent: Agent, owner: asyncpg.Connection) -> None:
     await agent.create("Grace")
     await agent.remember(NewMemory("a harmless neighbour", thread="monday"), NewMemory(f"{MARK} left", thread="monday"))
     await agent.create(NewEntity(MARK, "person", (f"likes {SECRET}",)))
@@ -406,11 +404,11 @@ async def test_a_worker_that_was_embedding_meanwhile_brings_nothing_back(
         assert await passages.settle(tx, claimed, model=model, **made) == 2
     await agent.embed()
     for word in (MARK, SECRET):
-        assert await holding(owner, agent, word) == {}
+        assert await rows_with(owner, agent, word) == {}
     assert await agent.recalled("harmless neighbour") == ["a harmless neighbour"]
 
 
-async def test_children_of_whom_is_gone_stand_as_after_a_deletion(agent: Agent) -> None:
+async def test_children_of_an_erased_entity_become_roots_as_after_a_deletion(agent: Agent) -> None:
     read = []
     for graph, goes in (("erased", erase), ("deleted", lambda agent, name: agent.delete(name))):
         one = replace(agent, graph=graph)
@@ -425,7 +423,7 @@ async def test_children_of_whom_is_gone_stand_as_after_a_deletion(agent: Agent) 
     assert read[0] == read[1]
 
 
-async def test_refusals(agent: Agent) -> None:
+async def test_invalid_erasures_are_refused(agent: Agent) -> None:
     await agent.create("Ada")
     async with agent.db.transaction(agent.caller) as tx:
         with pytest.raises(InvalidInput):
@@ -436,40 +434,44 @@ async def test_refusals(agent: Agent) -> None:
                 await erasure.erase_person(tx, graph, name)
 
 
-async def test_a_graph_goes_whole(agent: Agent, owner: asyncpg.Connection) -> None:
+async def test_a_graph_is_erased_whole(agent: Agent, owner: asyncpg.Connection) -> None:
     async with agent.db.transaction(agent.caller) as tx:
         graph = await graphs.create_graph(tx, NewGraph("diary", metadata={"of": MARK}))
     await write_everywhere(replace(agent, graph="diary"), MARK)
     async with agent.db.transaction(agent.caller) as tx:
         told = await erasure.erase_graph(tx, "diary", dry_run=True)
-    assert (await holding(owner, agent, MARK)) != {}
+    assert (await rows_with(owner, agent, MARK)) != {}
     async with agent.db.transaction(agent.caller) as tx:
         receipt = await erasure.erase_graph(tx, "diary")
     assert receipt == told
     assert min(receipt.erased[table] for table in ("nodes", "vectors", "terms", "changes", "jobs", "graphs")) > 0
     for word in (MARK, SECRET):
-        assert await holding(owner, agent, word) == {}
-    # That a graph was made and erased stays told, by its id.
-    assert await holding(owner, agent, str(graph.id)) == {"audit_log": 2}
+        assert await rows_with(owner, agent, word) == {}
+    # The log still says, by its id, that a graph was created and erased.
+    assert await rows_with(owner, agent, str(graph.id)) == {"audit_log": 2}
     with pytest.raises(NotFound):
         async with agent.db.transaction(agent.caller) as tx:
             await erasure.erase_graph(tx, "diary")
 
 
-async def test_another_tenants_equal_names_stay(
+async def test_equal_names_in_another_tenant_are_kept(
     agent: Agent, owner: asyncpg.Connection, db: Database, new_tenant: NewTenant
 ) -> None:
     async with at_work(db, operator_caller(await new_tenant())) as other:
         for one in (agent, other):
             await write_everywhere(one, MARK)
-        before = await holding(owner, other, MARK), await holding(owner, other, SECRET), await other.read()
+        before = await rows_with(owner, other, MARK), await rows_with(owner, other, SECRET), await other.read()
         await erase(agent, "Countess")
         async with agent.db.transaction(agent.caller) as tx:
             await erasure.erase_graph(tx, "default")
-        assert (await holding(owner, other, MARK), await holding(owner, other, SECRET), await other.read()) == before
+        assert (
+            await rows_with(owner, other, MARK),
+            await rows_with(owner, other, SECRET),
+            await other.read(),
+        ) == before
 
 
-def test_names_are_found_as_whole_words_and_taken_from_texts() -> None:
+def test_names_are_matched_as_whole_words_and_removed_from_texts() -> None:
     pattern = pattern_of(["Ada", "C++ (x)"])
     fields = NodeFields(
         name="Ada", content="ADA's engine", summary="Adamant", source="of c++ (x)!", tags=("ada", "b"),
@@ -492,7 +494,7 @@ def test_names_are_found_as_whole_words_and_taken_from_texts() -> None:
         ("123456789012345678901234567890", 123456789012345678901234567890),
     ],
 )
-async def test_who_is_named_by_a_number_is_taken_from_numbers(agent: Agent, name: str, number: float) -> None:
+async def test_a_name_that_is_a_number_is_removed_from_numbers(agent: Agent, name: str, number: float) -> None:
     metadata = {"phone": number, "phones": [{"home": number}], "other": 1234, "on": True}
     async with agent.writing() as (tx, revision):
         await nodes.create_nodes(tx, revision, [NodeFields(name, "person"), NodeFields("Shop", metadata=metadata)])
@@ -507,7 +509,7 @@ async def test_who_is_named_by_a_number_is_taken_from_numbers(agent: Agent, name
 
 
 @pytest.mark.parametrize(("bound", "inside"), [(0.5, "10min"), (3600.0, "1h")])
-async def test_its_statements_may_run_for_long_and_no_others(
+async def test_only_statements_of_an_erasure_have_a_longer_timeout(
     settings: Settings, caller: Caller, bound: float, inside: str
 ) -> None:
     narrow = settings.model_copy(update={"statement_timeout_seconds": bound, "database_pool_size": 1})
@@ -526,7 +528,7 @@ async def test_its_statements_may_run_for_long_and_no_others(
             assert await tx.fetchval(Query.compile("SHOW statement_timeout")) == outside
 
 
-async def test_words_do_not_come_back_by_who_counts_them_meanwhile(
+async def test_a_concurrent_word_count_does_not_restore_erased_words(
     db: Database, caller: Caller, owner: asyncpg.Connection
 ) -> None:
     async with at_work(db, caller) as agent:
@@ -542,7 +544,7 @@ async def test_words_do_not_come_back_by_who_counts_them_meanwhile(
         async with db.transaction(caller) as tx:
             receipt = await erasure.erase_person(tx, "default", MARK)
             counting = asyncio.create_task(count())
-            await counting  # It leaves a graph alone that somebody else counts; else it would end with BUSY.
+            await counting  # It skips a graph that somebody else counts; otherwise, it would end with BUSY.
         left = await owner.fetch("SELECT lexeme FROM terms WHERE tenant_id = $1", caller.tenant_id)
         assert receipt.kept == {}
         assert {MARK, SECRET}.isdisjoint(row["lexeme"] for row in left)
@@ -550,14 +552,14 @@ async def test_words_do_not_come_back_by_who_counts_them_meanwhile(
 
 @pytest.fixture
 async def superuser(postgres: LocalPostgres) -> AsyncIterator[asyncpg.Connection]:
-    """Whom alone PostgreSQL shows what the planner knows of rows; of many rows."""
+    """A superuser's connection, since PostgreSQL shows statistics of all rows to no one else; with a large sample."""
     connection = await asyncpg.connect(postgres.url(), server_settings={"default_statistics_target": "10000"})
     yield connection
     await connection.close()
 
 
-async def in_statistics(superuser: asyncpg.Connection, word: str) -> list[str]:
-    """The tables and indexes of whose rows the planner keeps a piece that holds this word."""
+async def statistics_with(superuser: asyncpg.Connection, word: str) -> list[str]:
+    """The tables and indexes whose statistics contain this word."""
     rows = await superuser.fetch(
         "SELECT DISTINCT starelid::regclass::text AS held FROM pg_statistic s WHERE s::text ILIKE $1 ORDER BY 1",
         f"%{word}%",
@@ -566,16 +568,16 @@ async def in_statistics(superuser: asyncpg.Connection, word: str) -> list[str]:
 
 
 @pytest.mark.parametrize("whole", [False, True])
-async def test_the_planners_statistics_hold_nothing_of_it(
+async def test_planner_statistics_contain_nothing_of_an_erased_person_or_graph(
     agent: Agent, superuser: asyncpg.Connection, whole: bool
 ) -> None:
-    mark = f"qzx{uuid4().hex}"  # No other test wrote this word: statistics tell what other tenants wrote, too.
+    mark = f"qzx{uuid4().hex}"  # No other test wrote this word: statistics contain other tenants' rows, too.
     diary = replace(agent, graph="diary")
     await write_everywhere(diary, mark)
     many = [NewEntity(f"{mark} {n % 3}/{n}", f"{mark} kind", (f"{mark} says {n % 3}",)) for n in range(300)]
     await diary.create(*many)
     await superuser.execute("ANALYZE")
-    held = await in_statistics(superuser, mark)
+    held = await statistics_with(superuser, mark)
     assert {"recollect.nodes", "recollect.node_versions", "recollect.observations", "recollect.passages"} <= set(held)
     async with agent.db.transaction(agent.caller) as tx:
         if whole:
@@ -584,10 +586,10 @@ async def test_the_planners_statistics_hold_nothing_of_it(
             receipt = await erasure.erase_person(tx, "diary", None, created_by=agent.caller.subject)
     assert receipt.statistics == ()
     assert receipt.remains.keys() == REMAINS.keys()
-    assert await in_statistics(superuser, mark) == []
+    assert await statistics_with(superuser, mark) == []
 
 
-async def test_a_dry_run_takes_no_statistics(agent: Agent, superuser: asyncpg.Connection) -> None:
+async def test_a_dry_run_does_not_analyse_tables(agent: Agent, superuser: asyncpg.Connection) -> None:
     await agent.create(NewEntity(MARK, "person", ("likes tea",)))
     asked = "SELECT max(last_analyze) FROM pg_stat_user_tables WHERE relname = 'nodes'"
     before = await superuser.fetchval(asked)
@@ -597,7 +599,7 @@ async def test_a_dry_run_takes_no_statistics(agent: Agent, superuser: asyncpg.Co
     assert await superuser.fetchval(asked) == before
 
 
-async def test_a_table_that_others_have_in_hand_is_told_and_left_to_a_job(
+async def test_statistics_of_a_locked_table_are_reported_and_left_to_a_job(
     settings: Settings, agent: Agent, superuser: asyncpg.Connection
 ) -> None:
     diary = replace(agent, graph="diary")
@@ -611,39 +613,39 @@ async def test_a_table_that_others_have_in_hand_is_told_and_left_to_a_job(
             assert receipt.statistics == ("nodes",)
             assert receipt.remains["statistics"].startswith("of nodes: until the job forget_statistics has ended")
             await runner.sweep(worker)
-            [job] = await listed(agent)
+            [job] = await statistics_jobs(agent)
             assert (job.is_finished, job.done, job.total, job.attempts) == (False, 0, 1, 0)
-            assert await in_statistics(superuser, f"{MARK} kind") != []
+            assert await statistics_with(superuser, f"{MARK} kind") != []
         await superuser.execute("UPDATE recollect.jobs SET next_attempt_at = now() WHERE id = $1", job.id)
         await runner.sweep(worker)
-    [job] = await listed(agent)
+    [job] = await statistics_jobs(agent)
     assert (job.status, job.done, job.total, job.result) == ("succeeded", 1, 1, {"left_out": []})
-    assert await in_statistics(superuser, f"{MARK} kind") == []
+    assert await statistics_with(superuser, f"{MARK} kind") == []
 
 
-async def listed(agent: Agent) -> list[Job]:
-    """Its jobs that take new statistics."""
+async def statistics_jobs(agent: Agent) -> list[Job]:
+    """The jobs that renew statistics."""
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         return await jobs.list_jobs(tx, JobFilter(kind="forget_statistics"))
 
 
-async def test_what_is_known_of_a_table_that_is_empty_now_goes_too(agent: Agent, superuser: asyncpg.Connection) -> None:
-    """ANALYZE passes an empty table over, and leaves what it knew."""
+async def test_statistics_of_a_table_that_is_now_empty_are_cleared(agent: Agent, superuser: asyncpg.Connection) -> None:
+    """ANALYZE skips an empty table, and leaves its old statistics."""
     await agent.create("Ada", *(f"{MARK} {n}" for n in range(9)))
     await agent.merge(["Ada", *(f"{MARK} {n}" for n in range(9))])
     await superuser.execute("ANALYZE recollect.aliases")
-    assert "recollect.aliases" in await in_statistics(superuser, MARK)
+    assert "recollect.aliases" in await statistics_with(superuser, MARK)
     transaction = superuser.transaction()
     await transaction.start()
     await superuser.execute("DELETE FROM recollect.aliases; ANALYZE recollect.aliases")
-    assert "recollect.aliases" in await in_statistics(superuser, MARK)
+    assert "recollect.aliases" in await statistics_with(superuser, MARK)
     assert await superuser.fetchval("SELECT recollect.forget_statistics('{aliases}')") == []
-    assert "recollect.aliases" not in await in_statistics(superuser, MARK)
+    assert "recollect.aliases" not in await statistics_with(superuser, MARK)
     await transaction.rollback()
 
 
-async def test_an_empty_table_of_which_nothing_is_known_is_not_told(superuser: asyncpg.Connection) -> None:
-    """A server before 18 cannot clear what it knows, and need not where that is nothing."""
+async def test_an_empty_table_without_statistics_is_not_reported(superuser: asyncpg.Connection) -> None:
+    """A server before 18 cannot clear statistics, and need not if there are none."""
     transaction = superuser.transaction()
     await transaction.start()
     await superuser.execute(

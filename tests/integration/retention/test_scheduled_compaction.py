@@ -1,4 +1,4 @@
-"""Graphs of which something is beyond the retention are compacted by the worker, without anybody asking."""
+"""The worker compacts graphs with something beyond the retention, without being asked."""
 
 import asyncio
 from datetime import timedelta
@@ -34,24 +34,24 @@ DAYS = 30.0
 
 
 @pytest.fixture(autouse=True)
-async def nobody_elses(owner: asyncpg.Connection) -> None:
-    """A sweep looks at every tenant's graphs: those of other tests have had their turn."""
+async def no_other_graphs_due(owner: asyncpg.Connection) -> None:
+    """A sweep looks at every tenant's graphs. Those of other tests are not due."""
     await owner.execute("UPDATE graphs SET compaction_check_at = now() + interval '1 day'")
 
 
 async def age(owner: asyncpg.Connection, agent: Agent, days: int = 31) -> None:
-    """Let all that the tenant wrote be so many days old, and let its graphs have their turn."""
+    """Let everything that the tenant wrote be so many days old, and let its graphs be due for a check."""
     tenant_id, past = agent.caller.tenant_id, timedelta(days=days)
     await owner.execute("UPDATE changes SET at = at - $2::interval WHERE tenant_id = $1", tenant_id, past)
     await owner.execute("UPDATE graph_heads SET at = at - $2::interval WHERE tenant_id = $1", tenant_id, past)
     await owner.execute(
         "UPDATE graph_indexes SET others_since = others_since - $2::interval WHERE tenant_id = $1", tenant_id, past
     )
-    await come_round(owner, agent)
+    await make_due(owner, agent)
 
 
-async def come_round(owner: asyncpg.Connection, agent: Agent) -> None:
-    """Let a day pass: the tenant's graphs are looked at again."""
+async def make_due(owner: asyncpg.Connection, agent: Agent) -> None:
+    """Let a day pass, so that the tenant's graphs are due for a check again."""
     await owner.execute(
         "UPDATE graphs SET compaction_check_at = now() - interval '1 second' WHERE tenant_id = $1",
         agent.caller.tenant_id,
@@ -67,8 +67,8 @@ async def jobs_of(agent: Agent) -> list[Job]:
     return await Desk(agent.db, agent.caller).list()
 
 
-async def gone(owner: asyncpg.Connection, agent: Agent) -> int:
-    """How many lineages the tenant still has that were deleted."""
+async def deleted_lineages(owner: asyncpg.Connection, agent: Agent) -> int:
+    """The number of the tenant's deleted lineages that are still stored."""
     query = "SELECT count(*) FROM nodes WHERE tenant_id = $1 AND removed_revision IS NOT NULL"
     return int(await owner.fetchval(query, agent.caller.tenant_id))
 
@@ -78,7 +78,7 @@ async def write_and_delete(agent: Agent) -> None:
     await agent.delete("Ada")
 
 
-async def test_what_is_over_goes_without_anybody_asking(
+async def test_a_due_graph_is_compacted_without_being_asked(
     context: WorkerContext, agent: Agent, owner: asyncpg.Connection
 ) -> None:
     await write_and_delete(agent)
@@ -89,20 +89,20 @@ async def test_what_is_over_goes_without_anybody_asking(
     (job,) = await jobs_of(agent)
     assert (job.kind, job.status, job.created_by) == (COMPACT_GRAPH, "succeeded", "worker")
     assert (job.result or {})["nodes"] == 1
-    assert await gone(owner, agent) == 0
+    assert await deleted_lineages(owner, agent) == 0
     assert names(await agent.read()) == ["Grace"]
     await schedule(context)
-    await come_round(owner, agent)
+    await make_due(owner, agent)
     await schedule(context)
     assert len(await jobs_of(agent)) == 1, "all of it has gone"
 
 
-async def test_it_is_done_regularly(context: WorkerContext) -> None:
+async def test_graphs_are_checked_regularly(context: WorkerContext) -> None:
     assert schedule in [regular.job for regular in scheduled_jobs(context)]
 
 
 @pytest.mark.parametrize("written", [False, True])
-async def test_where_nothing_is_over_no_job_is_started(
+async def test_no_job_is_started_if_nothing_is_beyond_the_retention(
     context: WorkerContext, agent: Agent, owner: asyncpg.Connection, written: bool
 ) -> None:
     if written:
@@ -110,14 +110,14 @@ async def test_where_nothing_is_over_no_job_is_started(
         await age(owner, agent)
         await agent.observe("Ada", "likes tea")
         await agent.delete("Grace")  # A moment ago.
-    await come_round(owner, agent)
+    await make_due(owner, agent)
     await schedule(context)
     assert await jobs_of(agent) == []
-    assert await waiting(owner, agent) == 0
+    assert await due_graphs(owner, agent) == 0
 
 
-async def waiting(owner: asyncpg.Connection, agent: Agent) -> int:
-    """Graphs of the tenant that wait to be looked at."""
+async def due_graphs(owner: asyncpg.Connection, agent: Agent) -> int:
+    """The number of the tenant's graphs that are due for a check."""
     query = "SELECT count(*) FROM graphs WHERE tenant_id = $1 AND compaction_check_at <= now()"
     return int(await owner.fetchval(query, agent.caller.tenant_id))
 
@@ -140,7 +140,7 @@ async def version(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("write", [observation, relation, version])
-async def test_whatever_is_over_is_seen(agent: Agent, owner: asyncpg.Connection, write: Any) -> None:
+async def test_any_kind_of_old_data_starts_a_compaction(agent: Agent, owner: asyncpg.Connection, write: Any) -> None:
     await write(agent)
     await age(owner, agent, days=29)
     assert (await check(agent)).started == 0
@@ -148,33 +148,31 @@ async def test_whatever_is_over_is_seen(agent: Agent, owner: asyncpg.Connection,
     assert (await check(agent)).started == 1
 
 
-async def test_a_state_that_is_kept_is_not_looked_at_for_ever(
+async def test_a_state_that_must_be_kept_does_not_start_compactions_for_ever(
     context: WorkerContext, agent: Agent, owner: asyncpg.Connection
 ) -> None:
-    """What lives at the horizon stays, superseded or not."""
+    """The state at the horizon is kept, even if it was superseded since."""
     await version(agent)
     await agent.create("Grace")
     await agent.merge(["Ada", "Grace"])
     await age(owner, agent)
     assert (await check(agent)).started == 1
     await runner.sweep(context)
-    await come_round(owner, agent)
+    await make_due(owner, agent)
     assert (await check(agent)).started == 0
 
 
-async def test_of_two_workers_sweeps_one_starts_a_job(
-    context: WorkerContext, agent: Agent, owner: asyncpg.Connection
-) -> None:
+async def test_concurrent_sweeps_start_one_job(context: WorkerContext, agent: Agent, owner: asyncpg.Connection) -> None:
     await write_and_delete(agent)
     await age(owner, agent)
     await asyncio.gather(*(schedule(context) for _ in range(4)))
     assert len(await jobs_of(agent)) == 1
-    await come_round(owner, agent)
+    await make_due(owner, agent)
     await asyncio.gather(*(schedule(context) for _ in range(4)))
     assert len(await jobs_of(agent)) == 1, "that one is under way"
 
 
-async def test_a_graph_that_another_worker_looks_at_is_left_to_it(agent: Agent, owner: asyncpg.Connection) -> None:
+async def test_a_graph_that_another_worker_checks_is_skipped(agent: Agent, owner: asyncpg.Connection) -> None:
     await write_and_delete(agent)
     await age(owner, agent)
     async with agent.db.transaction(agent.caller) as tx:
@@ -182,31 +180,33 @@ async def test_a_graph_that_another_worker_looks_at_is_left_to_it(agent: Agent, 
         assert await check(agent) == CompactionCheck(0, more=False)
 
 
-async def test_another_tenants_graph_is_untouched(
+async def test_another_tenants_graph_is_not_touched(
     context: WorkerContext, agent: Agent, other: Agent, owner: asyncpg.Connection
 ) -> None:
     for one in (agent, other):
         await write_and_delete(one)
     await age(owner, agent)
-    await come_round(owner, other)
+    await make_due(owner, other)
     await schedule(context)
     await runner.sweep(context)
     assert (len(await jobs_of(agent)), await jobs_of(other)) == (1, [])
-    assert (await gone(owner, agent), await gone(owner, other)) == (0, 1)
+    assert (await deleted_lineages(owner, agent), await deleted_lineages(owner, other)) == (0, 1)
     await age(owner, other)
     assert (await check(agent)).started == 0
-    assert await waiting(owner, other) == 1, "a tenant's transaction looks at its own graphs"
+    assert await due_graphs(owner, other) == 1, "a tenant's transaction looks at its own graphs"
 
 
-async def test_a_suspended_tenants_graphs_wait(context: WorkerContext, agent: Agent, owner: asyncpg.Connection) -> None:
+async def test_graphs_of_a_suspended_tenant_wait(
+    context: WorkerContext, agent: Agent, owner: asyncpg.Connection
+) -> None:
     await write_and_delete(agent)
     await age(owner, agent)
     await owner.execute("UPDATE tenants SET status = 'suspended' WHERE id = $1", agent.caller.tenant_id)
     await schedule(context)
-    assert (await jobs_of(agent), await waiting(owner, agent)) == ([], 1)
+    assert (await jobs_of(agent), await due_graphs(owner, agent)) == ([], 1)
 
 
-async def test_it_can_be_switched_off(
+async def test_scheduled_compaction_can_be_disabled(
     settings: Settings, db: Database, agent: Agent, owner: asyncpg.Connection
 ) -> None:
     await write_and_delete(agent)
@@ -214,10 +214,10 @@ async def test_it_can_be_switched_off(
     off = settings.model_copy(update={"compaction_enabled": False})
     async with employed(off, db) as context:
         await schedule(context)
-    assert (await jobs_of(agent), await waiting(owner, agent)) == ([], 1)
+    assert (await jobs_of(agent), await due_graphs(owner, agent)) == ([], 1)
 
 
-async def test_many_graphs_are_looked_at_a_few_at_a_time(
+async def test_many_graphs_are_checked_a_few_at_a_time(
     context: WorkerContext, agent: Agent, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(5):
@@ -226,12 +226,12 @@ async def test_many_graphs_are_looked_at_a_few_at_a_time(
     await age(owner, agent)
     lower(monkeypatch, compaction.check_graphs, limit=2)
     assert (await check(agent, limit=2)).more
-    assert await waiting(owner, agent) == 4, "of five, and the default graph"
+    assert await due_graphs(owner, agent) == 4, "of five, and the default graph"
     await schedule(context)
     assert {job.graph for job in await jobs_of(agent)} == {f"graph-{number}" for number in range(5)}
 
 
-async def test_where_many_jobs_wait_others_wait_for_them(
+async def test_no_more_jobs_are_started_while_many_wait(
     agent: Agent, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compaction, "MAX_PENDING_FOR_SWEEPS", 1)
@@ -239,13 +239,13 @@ async def test_where_many_jobs_wait_others_wait_for_them(
         await write_and_delete(Agent(agent.db, agent.caller, name))
     await age(owner, agent)
     assert await check(agent) == CompactionCheck(1, more=False)
-    assert await waiting(owner, agent) >= 1
+    assert await due_graphs(owner, agent) >= 1
     await owner.execute("DELETE FROM jobs")
     assert (await check(agent)).started == 1
 
 
-async def test_a_look_reads_indexes_only(agent: Agent, owner: asyncpg.Connection) -> None:
-    """However many live, or are gone, and whatever the planner knows: one row of each index a graph."""
+async def test_a_check_reads_indexes_only(agent: Agent, owner: asyncpg.Connection) -> None:
+    """With any number of live and removed rows and any statistics: one row of each index for each graph."""
     await write_and_delete(agent)
     await owner.execute("ANALYZE")
     async with agent.db.transaction(agent.caller) as tx:
@@ -259,25 +259,25 @@ async def test_a_look_reads_indexes_only(agent: Agent, owner: asyncpg.Connection
     async with agent.db.transaction(agent.caller) as tx:
         await tx.execute(
             Query.compile("SET LOCAL enable_seqscan = off")
-        )  # A table of a few rows is read from end to end, rightly.
+        )  # A table with a few rows is scanned, and rightly so.
         await tx.execute(queries.sort_by_indexes)
         told = await tx.fetchval(query, retention=timedelta(days=DAYS), limit=100)
     assert looked_at(msgspec.json.decode(told)[0]["Plan"]) <= 100
 
 
-async def test_a_tenants_own_retention_goes_before_the_deployments(agent: Agent, owner: asyncpg.Connection) -> None:
+async def test_a_tenants_own_retention_takes_precedence(agent: Agent, owner: asyncpg.Connection) -> None:
     await write_and_delete(agent)
     await age(owner, agent, days=10)
     assert (await check(agent)).started == 0
     async with agent.db.transaction(agent.caller) as tx:
         await tenants.change_own_tenant(tx, TenantPatch(sets_retention=True, retention_days=7))
-    await come_round(owner, agent)
+    await make_due(owner, agent)
     assert (await check(agent)).started == 1
     (job,) = await jobs_of(agent)
     assert job.arguments == {"retention_days": 7}
 
 
-async def test_a_tenant_that_keeps_longer_keeps(agent: Agent, owner: asyncpg.Connection) -> None:
+async def test_a_longer_retention_of_a_tenant_is_kept(agent: Agent, owner: asyncpg.Connection) -> None:
     await write_and_delete(agent)
     await age(owner, agent, days=40)
     async with agent.db.transaction(agent.caller) as tx:
@@ -285,5 +285,5 @@ async def test_a_tenant_that_keeps_longer_keeps(agent: Agent, owner: asyncpg.Con
     assert (await check(agent)).started == 0
     async with agent.db.transaction(agent.caller) as tx:
         await tenants.change_own_tenant(tx, TenantPatch(sets_retention=True, retention_days=None))
-    await come_round(owner, agent)
+    await make_due(owner, agent)
     assert (await check(agent)).started == 1

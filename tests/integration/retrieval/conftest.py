@@ -1,4 +1,4 @@
-"""Fixtures of searches."""
+"""Fixtures for tests of searches."""
 
 from tests.support.statistics import work
 

@@ -1,4 +1,4 @@
-"""The classic searches find what their plain definitions find, now and in the past, and nothing that is not there."""
+"""The classic searches find what their plain definitions find, now and in the past, and nothing else."""
 
 import itertools
 import math
@@ -68,18 +68,18 @@ FILTERS = st.fixed_dictionaries(
 )
 PROPERTY = examples(30)
 COMMON_FROM = [(0, 1), (0, 3), (1, 100)]
-"""Matches from which on a substring counts as common, and how many entities are then looked at first."""
+"""The number of matches from which a substring counts as common, and how many entities are then looked at first."""
 
 
 @pytest.fixture(scope="module")
 async def searching(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]:
-    """An agent whose graphs the examples share out among themselves."""
+    """An agent whose graphs are shared out among the examples."""
     async with at_work(db, operator_caller(await new_tenant())) as agent:
         yield agent
 
 
-async def filled(agent: Agent, entities: Sequence[NewEntity]) -> Agent:
-    """The agent on a graph of its own with these entities, and others that are gone, expired or never were."""
+async def graph_with(agent: Agent, entities: Sequence[NewEntity]) -> Agent:
+    """The agent in a new graph with these entities, and with others that are deleted, expired or placeholders."""
     agent = replace(agent, graph=f"graph-{next(_graphs)}")
     await agent.create(*entities, NewEntity("deleted tea", "tea", ("tea",), tags=("new",), importance=5))
     await agent.relate(*[(entity.name, "placeholder tea", "of") for entity in entities[:1]])
@@ -91,7 +91,7 @@ async def filled(agent: Agent, entities: Sequence[NewEntity]) -> Agent:
 
 
 async def entities_of(agent: Agent, only: dict[str, Any]) -> list[Entity]:
-    """What read_graph shows, filtered in Python."""
+    """The entities that read_graph returns, filtered in Python."""
     return [entity for entity in (await agent.read()).entities if passes(entity, **only)]
 
 
@@ -121,8 +121,8 @@ async def searched(agent: Agent, use_case: Callable[..., Awaitable[Any]], query:
         return await use_case(await graphs.view(tx, agent.graph, as_of), query)
 
 
-async def now_and_then(agent: Agent, use_case: Callable[..., Awaitable[Any]], query: Any) -> Any:
-    """What is found now; it is found again, as it was, after all was deleted."""
+async def found_now_and_in_the_past(agent: Agent, use_case: Callable[..., Awaitable[Any]], query: Any) -> Any:
+    """The result now. The same is found as of now after everything was deleted."""
     now = await searched(agent, use_case, query)
     head = await agent.head()
     await agent.delete(*names(await agent.read()))
@@ -135,10 +135,10 @@ async def now_and_then(agent: Agent, use_case: Callable[..., Awaitable[Any]], qu
 
 @PROPERTY
 @given(entities=ENTITIES, text=TEXTS, only=FILTERS)
-async def test_a_substring_is_found_where_it_stands(
+async def test_a_substring_search_finds_every_occurrence(
     searching: Agent, entities: list[NewEntity], text: str, only: dict[str, Any]
 ) -> None:
-    agent = await filled(searching, entities)
+    agent = await graph_with(searching, entities)
     wanted = {
         e.name for e in await entities_of(agent, only) if any(text.lower() in field.lower() for field in fields(e))
     }
@@ -150,7 +150,7 @@ async def test_a_substring_is_found_where_it_stands(
             page = replace(query, offset=offset, limit=limit)
             part = await store.search_substring(view, page, gathered=gathered, walked=walked)
             assert part == ordered[offset : offset + limit + 1]
-    found = await now_and_then(agent, search.search_nodes, query)
+    found = await found_now_and_in_the_past(agent, search.search_nodes, query)
     assert [entity.id for entity in found.entities] == ordered
     assert set(names(found)) == wanted
 
@@ -159,7 +159,7 @@ async def test_a_substring_is_found_where_it_stands(
 
 
 def tf_idf(entities: Sequence[Entity], query: str) -> dict[str, float]:
-    """As the enhanced memory server writes it: names and scores of the entities that hold a word of the query."""
+    """Names and scores of the entities that contain a word of the query, by the enhanced memory server's formula."""
     documents = {entity.name: re.findall(WORD, " ".join(fields(entity)).lower()) for entity in entities}
     scores: dict[str, float] = {}
     for word in re.findall(WORD, query.lower()):
@@ -172,26 +172,27 @@ def tf_idf(entities: Sequence[Entity], query: str) -> dict[str, float]:
 
 @PROPERTY
 @given(entities=ENTITIES, query=PHRASES, only=FILTERS)
-async def test_ranked_scores_are_those_of_the_formula(
+async def test_scores_of_a_ranked_search_are_those_of_the_formula(
     searching: Agent, entities: list[NewEntity], query: str, only: dict[str, Any]
 ) -> None:
-    agent = await filled(searching, entities)
+    agent = await graph_with(searching, entities)
     wanted = tf_idf(await entities_of(agent, only), query)
-    found = await now_and_then(agent, search.search_ranked, RankedQuery(query, **only))
+    found = await found_now_and_in_the_past(agent, search.search_ranked, RankedQuery(query, **only))
     assert {hit.entity.name: hit.score for hit in found.hits} == pytest.approx(wanted)
     scores = [hit.score for hit in found.hits]
     assert scores == sorted(scores, reverse=True)
 
 
 async def test_an_expired_entity_does_not_count_as_a_document(agent: Agent) -> None:
-    agent = await filled(agent, [NewEntity("rare"), NewEntity("common"), NewEntity("other common")])
+    agent = await graph_with(agent, [NewEntity("rare"), NewEntity("common"), NewEntity("other common")])
     [hit] = (await searched(agent, search.search_ranked, RankedQuery("rare"))).hits
     assert hit.score == pytest.approx(math.log(3 / 1))
 
 
 @pytest.mark.parametrize("gone", [0, 1, 3, 4, 5])
-async def test_what_expired_and_was_archived_is_left_out_once(agent: Agent, gone: int) -> None:
-    """Two of five live entities hold the word, one more is archived: however many expired, it weighs ln(4 / 2)."""
+async def test_expired_and_archived_entities_are_excluded_once(agent: Agent, gone: int) -> None:
+    """Two of five live entities contain the word, and one more is archived. It weighs ln(4 / 2), however many have
+    expired."""
     await agent.create(*[NewEntity(f"tea {n}") for n in range(2)], *[NewEntity(f"milk {n}") for n in range(2)])
     async with agent.writing() as (tx, revision):
         past = datetime.now(UTC) - timedelta(hours=1)
@@ -208,7 +209,7 @@ async def test_what_expired_and_was_archived_is_left_out_once(agent: Agent, gone
     assert await searched(agent, search.search_ranked, query, str((await agent.head()).revision)) == before
 
 
-async def test_pages_of_a_ranked_search(agent: Agent) -> None:
+async def test_a_ranked_search_is_paged(agent: Agent) -> None:
     await agent.create(*[NewEntity(f"tea {n}", None, ("x " * n,)) for n in range(5)], NewEntity("none"))
     whole = await searched(agent, search.search_ranked, RankedQuery("tea"))
     pages = [await searched(agent, search.search_ranked, RankedQuery("tea", offset=n, limit=2)) for n in (0, 2, 4)]
@@ -238,23 +239,23 @@ def matches(entity: Entity, term: SubstringTerm) -> bool:
     expression=expressions(st.one_of(TEXTS, st.sampled_from(["tea", "e", "new", "ld%", "a\nb"])), FIELDS),
     only=FILTERS,
 )
-async def test_a_boolean_query_finds_what_it_holds_of(
+async def test_a_boolean_search_finds_the_entities_that_satisfy_it(
     searching: Agent, entities: list[NewEntity], expression: Expression, only: dict[str, Any]
 ) -> None:
-    agent = await filled(searching, entities)
+    agent = await graph_with(searching, entities)
     everything = await entities_of(agent, only)
     wanted = [entity.name for entity in everything if holds(expression, partial(matches, entity))]
-    found = await now_and_then(agent, search.search_boolean, BooleanQuery(written(expression), **only))
+    found = await found_now_and_in_the_past(agent, search.search_boolean, BooleanQuery(written(expression), **only))
     assert names(found) == wanted
 
 
-async def test_a_tag_that_is_found_across_two_is_none(agent: Agent) -> None:
-    """Tags are searched by one index over all of them, one after the other."""
+async def test_a_tag_search_does_not_match_across_two_tags(agent: Agent) -> None:
+    """All tags of an entity are indexed as one text, one after the other."""
     await agent.create(NewEntity("Ada", tags=("red", "blue")), NewEntity("Bob", tags=("red\nblue",)))
     assert names(await searched(agent, search.search_boolean, BooleanQuery('tag:"d\nb"'))) == ["Bob"]
 
 
-async def test_a_fault_is_told_even_where_there_is_no_graph(agent: Agent) -> None:
+async def test_a_syntax_error_is_reported_even_if_the_graph_does_not_exist(agent: Agent) -> None:
     with pytest.raises(InvalidInput, match="character 1"):
         await searched(replace(agent, graph="nowhere"), search.search_boolean, BooleanQuery(")"))
 
@@ -265,7 +266,7 @@ WORDS = st.text(alphabet="abcé 東-", min_size=1, max_size=14)
 
 
 def typos(query: str) -> st.SearchStrategy[str]:
-    """Texts at a few edits from a query."""
+    """Texts that are a few edits away from a query."""
     edit = st.tuples(st.integers(0, len(query)), st.sampled_from(["", "x", "a", " "]), st.integers(0, 1))
 
     def edited(edits: list[tuple[int, str, int]]) -> str:
@@ -279,7 +280,7 @@ def typos(query: str) -> st.SearchStrategy[str]:
 
 @st.composite
 def near_corpora(draw: st.DrawFn) -> tuple[str, list[NewEntity]]:
-    """A query, and entities of which some hold nearly it."""
+    """A query, and entities of which some nearly contain it."""
     query = draw(WORDS)
     texts = st.one_of(typos(query), WORDS)
     entity = st.builds(
@@ -289,7 +290,7 @@ def near_corpora(draw: st.DrawFn) -> tuple[str, list[NewEntity]]:
 
 
 def nearness(entity: Entity, query: str) -> float:
-    """As the enhanced memory server writes it, whatever the case: of the nearest of its fields."""
+    """The similarity to the nearest field by the formula of the enhanced memory server, ignoring case."""
     distances = [(Levenshtein.distance(query.lower(), field.lower()), len(field)) for field in fields(entity)]
     return max(1 - distance / max(len(query), length) for distance, length in distances)
 
@@ -300,10 +301,10 @@ async def test_a_fuzzy_search_finds_what_a_full_scan_finds(
     searching: Agent, corpus: tuple[str, list[NewEntity]], threshold: float
 ) -> None:
     query, entities = corpus
-    agent = await filled(searching, entities)
+    agent = await graph_with(searching, entities)
     scanned = {entity.name: nearness(entity, query) for entity in await entities_of(agent, {})}
     wanted = {name for name, similarity in scanned.items() if similarity >= threshold}
-    found = await now_and_then(agent, search.search_fuzzy, FuzzyQuery(query, threshold))
+    found = await found_now_and_in_the_past(agent, search.search_fuzzy, FuzzyQuery(query, threshold))
     assert set(names(found)) == wanted
     similarities = [scanned[name] for name in names(found)]
     assert similarities == sorted(similarities, reverse=True)
@@ -314,10 +315,10 @@ async def test_a_fuzzy_search_finds_what_a_full_scan_finds(
     pair=WORDS.flatmap(lambda query: st.tuples(st.just(query), typos(query))),
     threshold=st.one_of(st.just(0.7), st.floats(0.5, 1)),
 )
-async def test_a_near_text_is_as_similar_by_trigrams_as_the_bound_says(
+async def test_trigram_similarity_of_a_near_text_is_within_the_bound(
     db: Database, caller: Caller, pair: tuple[str, str], threshold: float
 ) -> None:
-    """The bound itself, beside what pg_trgm makes of both texts."""
+    """The bound itself, compared with what pg_trgm computes for both texts."""
     query, text = pair
     if 1 - Levenshtein.distance(query, text) / max(len(query), len(text)) < threshold:
         return
@@ -328,7 +329,9 @@ async def test_a_near_text_is_as_similar_by_trigrams_as_the_bound_says(
     assert within.similarity is None or similarity >= within.similarity
 
 
-async def test_fuzzy_candidates_come_in_pages_and_none_is_lost(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_fuzzy_candidates_are_fetched_in_pages_without_loss(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
     wanted = [f"tea {n}" for n in range(7)]
     await agent.create(*[NewEntity(name, "tee", (f"taa {name[-1]}", "tea of it")) for name in wanted])
     monkeypatch.setattr(store, "STREAMED", 2)
@@ -339,7 +342,7 @@ async def test_fuzzy_candidates_come_in_pages_and_none_is_lost(agent: Agent, mon
     assert (names(some), some.next_offset) == (wanted[2:5], 5)
 
 
-async def test_a_fuzzy_search_that_would_compare_too_much_is_refused(
+async def test_a_fuzzy_search_with_too_many_comparisons_is_refused(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await agent.create(*(NewEntity(f"tea {n}", "tee") for n in range(7)))
@@ -350,7 +353,7 @@ async def test_a_fuzzy_search_that_would_compare_too_much_is_refused(
     assert names(await searched(agent, search.search_fuzzy, FuzzyQuery("teq 3", 0.9, tags=("none",)))) == []
 
 
-async def test_what_is_read_to_be_answered_is_bounded_before_it_is_read(agent: Agent, db: Database) -> None:
+async def test_size_of_an_answer_is_limited_before_it_is_read(agent: Agent, db: Database) -> None:
     await agent.create(NewEntity("Ada", "person", ("writes notes", "häkelt"), ()))
     said = len("writes notes") + len("häkelt".encode())
     before = Moment((await agent.head()).revision, datetime.now(UTC))
@@ -369,7 +372,7 @@ async def test_what_is_read_to_be_answered_is_bounded_before_it_is_read(agent: A
                     assert await entities.open_entities(view, ["nobody"]) == []
 
 
-async def test_the_similarity_that_a_search_sets_ends_with_it(agent: Agent, db: Database) -> None:
+async def test_the_similarity_setting_ends_with_its_search(agent: Agent, db: Database) -> None:
     await agent.create("lighthouse")
     await searched(agent, search.search_fuzzy, FuzzyQuery("lihgthouse"))
     async with db.transaction(agent.caller, read_only=True) as tx:
@@ -383,7 +386,7 @@ async def test_the_similarity_that_a_search_sets_ends_with_it(agent: Agent, db: 
 # Dates
 
 
-async def test_a_date_range_finds_what_was_made_or_last_changed_in_it(agent: Agent) -> None:
+async def test_a_date_range_finds_entities_created_or_changed_in_it(agent: Agent) -> None:
     await agent.create("old")
     made = (await agent.open("old")).entities[0].created_at
     await agent.create("new")
@@ -412,12 +415,12 @@ async def test_a_date_range_finds_what_was_made_or_last_changed_in_it(agent: Age
 async def test_a_date_range_without_ends_finds_every_entity(
     searching: Agent, entities: list[NewEntity], only: dict[str, Any]
 ) -> None:
-    agent = await filled(searching, entities)
+    agent = await graph_with(searching, entities)
     wanted = [entity.name for entity in await entities_of(agent, only)]
     assert names(await searched(agent, search.search_dates, DateQuery(**only))) == wanted
 
 
-# All of them
+# All searches
 
 USE_CASES: dict[str, tuple[Callable[..., Awaitable[Any]], Any]] = {
     "substring": (search.search_nodes, SubstringQuery("tea")),
@@ -429,7 +432,7 @@ USE_CASES: dict[str, tuple[Callable[..., Awaitable[Any]], Any]] = {
 
 
 @pytest.mark.parametrize("kind", USE_CASES)
-async def test_a_graph_that_is_not_there_is_empty(agent: Agent, kind: str) -> None:
+async def test_a_graph_that_does_not_exist_is_empty(agent: Agent, kind: str) -> None:
     use_case, query = USE_CASES[kind]
     found = await searched(replace(agent, graph="nowhere"), use_case, query)
     assert found in (await searched(replace(agent, graph="nobody"), use_case, query),)
@@ -437,12 +440,14 @@ async def test_a_graph_that_is_not_there_is_empty(agent: Agent, kind: str) -> No
 
 
 @pytest.mark.parametrize("kind", USE_CASES)
-async def test_what_is_not_there_is_not_found(agent: Agent, db: Database, new_tenant: NewTenant, kind: str) -> None:
+async def test_deleted_expired_and_foreign_content_is_not_found(
+    agent: Agent, db: Database, new_tenant: NewTenant, kind: str
+) -> None:
     """Deleted, expired, placeholders, facts, expired and deleted observations, other graphs and other tenants."""
     async with at_work(db, operator_caller(await new_tenant())) as stranger:
         await stranger.create(NewEntity("foreign tea", "tea", ("tea",)))
         await replace(agent, graph="other").create(NewEntity("elsewhere tea", "tea", ("tea",)))
-        agent = await filled(agent, [NewEntity("tea", "tea", ("tea",))])
+        agent = await graph_with(agent, [NewEntity("tea", "tea", ("tea",))])
         await agent.remember("a fact about tea")
         await agent.create(NewEntity("silent", None, ("tea",)))
         await agent.unobserve(("silent", "tea"))

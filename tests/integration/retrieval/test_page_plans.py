@@ -1,6 +1,6 @@
-"""A page reads what it answers, not the whole graph, whatever PostgreSQL knows of that.
+"""A page reads the rows that it returns and not the whole graph, whatever statistics PostgreSQL has.
 
-What is asserted is how many rows are looked at, never how long that takes.
+The tests assert how many rows are looked at, and never how long that takes.
 """
 
 import pytest

@@ -1,4 +1,4 @@
-"""Remember, recall and search_nodes: what is kept, what is found, and what never comes back."""
+"""Remember, recall and search_nodes: what is stored, what is found, and what is never returned."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -41,11 +41,11 @@ WEIRD = [
     ],
     *["http://x.y/a b&c?d=e", "foo-bar/baz.com?x=1&y=2", "word " * 5_000, "x" * 100_000],
 ]
-"""Texts that are hard on parsers of full-text queries, patterns and vectors."""
+"""Texts that are difficult for parsers of full-text queries, for patterns and for vectors."""
 
 
 async def expire(owner: asyncpg.Connection, agent: Agent, content: str) -> None:
-    """Let the time run out of a memory, this very moment."""
+    """Let a memory expire now."""
     for statement in (
         "UPDATE nodes SET expires_at = statement_timestamp() WHERE tenant_id = $1 AND content = $2",
         "UPDATE observations SET expires_at = statement_timestamp() WHERE tenant_id = $1 AND content = $2",
@@ -71,14 +71,14 @@ async def merge(agent: Agent) -> None:
     await agent.merge(["Ship", "Boat"])
 
 
-async def bring_back(agent: Agent) -> None:
+async def delete_and_undo(agent: Agent) -> None:
     since = (await agent.head()).revision
     await agent.delete("Boat")
     async with agent.db.transaction(agent.caller) as tx:
         await undoing.undo_changes(tx, None, "undo", ChangeRange(since), dry_run=False)
 
 
-async def make_anew(agent: Agent) -> None:
+async def rebuild_passages(agent: Agent) -> None:
     async with agent.db.transaction(agent.caller) as tx:
         revision = await graphs.hold_graph(tx, (await graphs.get_graph(tx, "default")).id)
         await nodes.reindex_page(tx, revision, after=UUID(int=0), limit=10)
@@ -87,7 +87,7 @@ async def make_anew(agent: Agent) -> None:
 # Remember
 
 
-async def test_what_was_remembered_before_is_known(agent: Agent) -> None:
+async def test_a_memory_that_exists_already_is_known(agent: Agent) -> None:
     items = [NewMemory("the engine was never built"), NewMemory("likes tea", about=("Ada",))]
     first, second = await agent.remember(*items), await agent.remember(*items)
     assert [one.known for one in first] == [False, False]
@@ -97,7 +97,7 @@ async def test_what_was_remembered_before_is_known(agent: Agent) -> None:
     assert first[1].node_id == (await agent.open("Ada")).entities[0].id
 
 
-async def test_a_thread_remembers_for_itself(agent: Agent) -> None:
+async def test_each_thread_has_its_own_memories(agent: Agent) -> None:
     threads = (None, "monday", "tuesday")
     facts = await agent.remember(*(NewMemory("it rained", thread=thread) for thread in threads))
     statements = await agent.remember(*(NewMemory("likes tea", about=("Ada",), thread=thread) for thread in threads))
@@ -110,7 +110,7 @@ async def test_a_thread_remembers_for_itself(agent: Agent) -> None:
     assert [(one.known, one.id) for one in again] == [(True, facts[1].id), (True, statements[1].id)]
 
 
-async def test_the_same_thing_twice_in_a_batch_is_one_memory(agent: Agent) -> None:
+async def test_a_duplicate_in_a_batch_is_one_memory(agent: Agent) -> None:
     fact, told, of_both = (
         NewMemory("it rained"),
         NewMemory("likes tea", about=("Ada",)),
@@ -125,7 +125,7 @@ async def test_the_same_thing_twice_in_a_batch_is_one_memory(agent: Agent) -> No
     assert (head.facts, head.observations, head.entities) == (1, 2, 2)
 
 
-async def test_a_memory_about_several_is_told_of_each(agent: Agent) -> None:
+async def test_a_memory_about_several_entities_is_stored_for_each(agent: Agent) -> None:
     (remembered,) = await agent.remember(NewMemory("met in London", about=("Ada", "Babbage", "Ada"), kind="person"))
     opened = (await agent.open("Ada", "Babbage")).entities
     assert [(entity.kind, entity.observations) for entity in opened] == [("person", ("met in London",))] * 2
@@ -134,7 +134,7 @@ async def test_a_memory_about_several_is_told_of_each(agent: Agent) -> None:
     assert await agent.recalled("met in London") == ["met in London"] * 2
 
 
-async def test_what_is_close_is_told(agent: Agent) -> None:
+async def test_near_duplicates_are_reported(agent: Agent) -> None:
     await agent.remember("Ada prefers strong black tea", NewMemory("prefers strong black tea", about=("Grace",)))
     await agent.embed()
     fact, observation, unlike = await agent.remember(
@@ -148,7 +148,7 @@ async def test_what_is_close_is_told(agent: Agent) -> None:
     assert unlike.close == []
 
 
-async def test_what_is_close_is_sought_by_rare_words_and_among_what_is_known_of_the_entity(
+async def test_near_duplicates_are_found_by_rare_words_and_among_the_entitys_memories(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store, "MAX_COMPARED_WITH_NEW", 1)
@@ -166,9 +166,7 @@ async def test_what_is_close_is_sought_by_rare_words_and_among_what_is_known_of_
     assert [close.text for close in observation.close] == [of_grace.text]
 
 
-async def test_what_is_archived_or_expired_is_not_told_as_close_and_what_is_outdated_or_expires_later_is(
-    agent: Agent, owner: asyncpg.Connection
-) -> None:
+async def test_near_duplicates_exclude_archived_and_expired_memories(agent: Agent, owner: asyncpg.Connection) -> None:
     said = ("is archived", "has expired", "is outdated", "expires tomorrow", "stays")
     first = await agent.remember(*(f"the harbour crane lifts timber, which {what}" for what in said))
     await agent.embed()
@@ -177,7 +175,7 @@ async def test_what_is_archived_or_expired_is_not_told_as_close_and_what_is_outd
     await owner.execute("UPDATE nodes SET expires_at = now() - interval '1 hour' WHERE id = $1", expired)
     await owner.execute("UPDATE nodes SET status = 'outdated' WHERE id = $1", outdated)
     await owner.execute("UPDATE nodes SET expires_at = now() + interval '1 day' WHERE id = $1", later)
-    for most in (50, 3):  # The second: no more are looked at than are told, after what is left out.
+    for most in (50, 3):  # With 3, no more are looked at than are returned, after exclusions.
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(store, "APPROXIMATE_CANDIDATES", most)
             (new,) = await agent.remember(f"the harbour crane lifts timber, which is new {most}")
@@ -196,7 +194,7 @@ async def test_an_expired_memory_is_new_again(agent: Agent, owner: asyncpg.Conne
     assert (await agent.open("Ada")).entities[0].observations == ("likes tea",)
 
 
-async def test_a_memory_may_end_as_it_begins(agent: Agent) -> None:
+async def test_a_memory_may_expire_immediately(agent: Agent) -> None:
     moment = 1e-13  # days: less than a microsecond
     remembered = await agent.remember(
         NewMemory("it rained", ttl_days=moment), NewMemory("likes tea", about=("Ada",), ttl_days=moment)
@@ -208,7 +206,7 @@ async def test_a_memory_may_end_as_it_begins(agent: Agent) -> None:
 # Recall
 
 
-async def test_meaning_is_found_without_a_shared_word(agent: Agent) -> None:
+async def test_recall_finds_by_meaning_without_a_common_word(agent: Agent) -> None:
     await agent.remember(
         "The kitten is sleeping on the sofa",
         "Quarterly revenue exceeded the forecast",
@@ -221,7 +219,7 @@ async def test_meaning_is_found_without_a_shared_word(agent: Agent) -> None:
     assert (await agent.recalled("Were sales better than predicted?"))[0] == "Quarterly revenue exceeded the forecast"
 
 
-async def test_words_are_found_at_once_and_while_the_embedder_is_away(agent: Agent, db: Database) -> None:
+async def test_recall_finds_by_words_at_once_and_without_an_embedder(agent: Agent, db: Database) -> None:
     await agent.remember("The engines were never built", NewMemory("likes tea", about=("Ada",)))
     assert await agent.recalled("building an engine") == ["The engines were never built"]
     assert await agent.recalled("What does Ada like?") == ["likes tea"]
@@ -232,7 +230,7 @@ async def test_words_are_found_at_once_and_while_the_embedder_is_away(agent: Age
     assert [(hit.text, hit.meaning) for hit in found.hits] == [("The engines were never built", 0.0)]
 
 
-async def test_what_waits_for_its_vector_is_counted(agent: Agent) -> None:
+async def test_passages_that_wait_for_a_vector_are_counted(agent: Agent) -> None:
     await agent.remember("it rained", NewMemory("likes tea", about=("Ada",)))
     assert (await agent.recall("rain")).waiting == 2
     assert await agent.embed() == 2
@@ -240,7 +238,7 @@ async def test_what_waits_for_its_vector_is_counted(agent: Agent) -> None:
     assert await agent.embed() == 0
 
 
-async def test_a_name_answers_where_there_is_nothing_else_to_say(agent: Agent, owner: asyncpg.Connection) -> None:
+async def test_an_entity_without_observations_is_recalled_by_its_name(agent: Agent, owner: asyncpg.Connection) -> None:
     await agent.create("Ferdinand the platypus")
     assert await agent.recalled("platypus") == ["Ferdinand the platypus"]
     await agent.remember(NewMemory("lays eggs", about=("Ferdinand the platypus",), ttl_days=1))
@@ -249,7 +247,7 @@ async def test_a_name_answers_where_there_is_nothing_else_to_say(agent: Agent, o
     assert await agent.recalled("platypus") == ["Ferdinand the platypus"]
 
 
-async def test_the_best_passage_of_a_long_memory_answers_for_it(agent: Agent) -> None:
+async def test_a_long_memory_is_returned_as_its_best_passage(agent: Agent) -> None:
     filler = " ".join(f"Clause {n} binds the parties to nothing in particular." for n in range(60))
     (remembered,) = await agent.remember(f"{filler} The platypus is called Ferdinand. {filler}")
     (hit,) = (await agent.recall("platypus Ferdinand")).hits
@@ -258,15 +256,15 @@ async def test_the_best_passage_of_a_long_memory_answers_for_it(agent: Agent) ->
     assert len(hit.text.split()) <= 80
 
 
-async def test_several_questions_are_answered_as_one(agent: Agent) -> None:
+async def test_several_questions_get_one_fused_answer(agent: Agent) -> None:
     await agent.remember("tea is served at four", "the engine was never built", "tea fuels the engine")
     best, *others = await agent.recalled("tea", "engine")
     assert best == "tea fuels the engine"
     assert sorted(others) == ["tea is served at four", "the engine was never built"]
 
 
-@pytest.mark.parametrize("change", [rename, revise, merge, bring_back, make_anew])
-async def test_what_one_said_is_ones_own_whoever_changes_what_it_is_about(
+@pytest.mark.parametrize("change", [rename, revise, merge, delete_and_undo, rebuild_passages])
+async def test_authorship_of_an_observation_survives_changes_of_its_entity(
     agent: Agent, change: Callable[[Agent], Awaitable[None]]
 ) -> None:
     ada, bob = (replace(agent, caller=replace(agent.caller, subject=f"key:{name}")) for name in ("ada", "bob"))
@@ -285,7 +283,7 @@ async def test_what_one_said_is_ones_own_whoever_changes_what_it_is_about(
     assert credited == {"key:ada": [True], "key:bob": [False]}
 
 
-async def test_limit_and_budget_bound_the_answer(agent: Agent) -> None:
+async def test_limit_and_token_budget_apply_to_the_answer(agent: Agent) -> None:
     await agent.remember(*(f"tea number {n}" for n in range(9)))
     few, frugal, all_ = (
         await agent.recall("tea", limit=3),
@@ -296,7 +294,7 @@ async def test_limit_and_budget_bound_the_answer(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("content", ["it rained in London", "likes rain"])
-async def test_what_expired_never_comes_back(agent: Agent, owner: asyncpg.Connection, content: str) -> None:
+async def test_an_expired_memory_is_never_returned(agent: Agent, owner: asyncpg.Connection, content: str) -> None:
     await agent.remember(
         NewMemory("it rained in London", ttl_days=1), NewMemory("likes rain", about=("Ada",), ttl_days=1)
     )
@@ -312,7 +310,7 @@ async def test_what_expired_never_comes_back(agent: Agent, owner: asyncpg.Connec
     assert content not in [close.text for close in again.close]
 
 
-async def test_an_expired_entity_is_found_nowhere(agent: Agent, owner: asyncpg.Connection) -> None:
+async def test_an_expired_entity_is_not_found(agent: Agent, owner: asyncpg.Connection) -> None:
     await agent.create(NewEntity("Ada", "person", ("writes programs",)))
     await agent.embed()
     await owner.execute(
@@ -342,7 +340,7 @@ async def test_an_expired_entity_is_found_nowhere(agent: Agent, owner: asyncpg.C
     ],
     ids=repr,
 )
-async def test_filters_apply(agent: Agent, only: dict[str, object], expected: list[str]) -> None:
+async def test_filters_select_memories(agent: Agent, only: dict[str, object], expected: list[str]) -> None:
     await agent.remember(
         NewMemory("tea: old", kind="note", tags=("Drink", "food"), importance=1, at=MONDAY - timedelta(days=1)),
         NewMemory("tea: new", kind="note", tags=("ÉCLAIR",), importance=5, at=MONDAY),
@@ -353,7 +351,9 @@ async def test_filters_apply(agent: Agent, only: dict[str, object], expected: li
     assert sorted(await agent.recalled("tea", **only)) == sorted(f"tea: {text}" for text in expected)
 
 
-async def test_what_is_outdated_or_stale_comes_back_when_asked_for(agent: Agent, owner: asyncpg.Connection) -> None:
+async def test_outdated_memories_are_returned_on_request_and_stale_ones_by_default(
+    agent: Agent, owner: asyncpg.Connection
+) -> None:
     await agent.remember("tea: outdated", "tea: archived", "tea: stale", "tea: good")
     states = (
         "UPDATE nodes SET status = substring(content FROM 6) WHERE tenant_id = $1 AND content ~ 'outdated|archived'"
@@ -367,7 +367,7 @@ async def test_what_is_outdated_or_stale_comes_back_when_asked_for(agent: Agent,
 
 
 @pytest.mark.parametrize("text", WEIRD, ids=lambda text: repr(text[:16]))
-async def test_no_text_is_too_weird(agent: Agent, text: str) -> None:
+async def test_any_text_can_be_remembered_and_searched(agent: Agent, text: str) -> None:
     await agent.create(NewEntity("Ada", "person", ("writes programs",)))
     await agent.remember("the engine was never built")
     await agent.embed()
@@ -383,7 +383,7 @@ async def test_no_text_is_too_weird(agent: Agent, text: str) -> None:
     assert await agent.found(text) == ["Ada"]
 
 
-async def test_a_turn_is_found_by_the_words_around_it_in_its_thread_and_graph(agent: Agent) -> None:
+async def test_a_turn_is_found_by_the_words_around_it_in_its_thread(agent: Agent) -> None:
     said = ["Which instrument did you get?", "A red cello.", "How was the weather?", "Grey all day."]
     turns = [NewMemory(text, thread="monday", at=MONDAY + timedelta(minutes=n)) for n, text in enumerate(said)]
     elsewhere = replace(agent, graph="elsewhere")
@@ -396,7 +396,7 @@ async def test_a_turn_is_found_by_the_words_around_it_in_its_thread_and_graph(ag
     assert "A red cello." in await elsewhere.recalled("zeppelin")
 
 
-async def test_what_was_around_a_turn_and_is_gone_finds_it_no_longer(agent: Agent) -> None:
+async def test_a_deleted_turn_no_longer_makes_its_neighbours_found(agent: Agent) -> None:
     turns = [
         NewMemory(text, thread="monday", at=MONDAY) for text in ("A red cello.", "Which zeppelin?", "Grey all day.")
     ]
@@ -411,14 +411,14 @@ async def test_what_was_around_a_turn_and_is_gone_finds_it_no_longer(agent: Agen
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t "])
 async def test_a_blank_question_has_no_answer(agent: Agent, text: str) -> None:
-    """It has no direction: its cosine with anything is not a number."""
+    """Its vector has no direction, so that its cosine with any other is not a number."""
     await agent.remember("it rained")
     await agent.embed()
     assert await agent.recalled(text) == []
 
 
 @pytest.mark.parametrize("asked_with", [{"model": "another"}, {"vector": None}])
-async def test_common_words_find_where_no_vector_can(
+async def test_common_words_find_memories_if_no_vector_can(
     agent: Agent, asked_with: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store, "MAX_MATCHED", 20)
@@ -430,7 +430,7 @@ async def test_common_words_find_where_no_vector_can(
     assert len(found.hits) == 10
 
 
-async def test_a_long_memory_is_close_once_and_leaves_room_for_others(agent: Agent) -> None:
+async def test_a_long_near_duplicate_is_reported_once_beside_others(agent: Agent) -> None:
     said = " ".join(["the harbour master counts every boat that comes in before the storm and writes it down"] * 4)
     long = " ".join(f"{said} number {number}." for number in range(5))
     others = [f"{said}, as {who} told us long ago in a garden." for who in ("Ada", "Bob")]
@@ -441,7 +441,7 @@ async def test_a_long_memory_is_close_once_and_leaves_room_for_others(agent: Age
     assert [close.score for close in new.close] == sorted((close.score for close in new.close), reverse=True)
 
 
-async def test_common_words_find_what_is_not_embedded_yet(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_common_words_find_memories_without_vectors(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "MAX_MATCHED", 20)
     await agent.remember(*(f"The boat sails, entry {number}" for number in range(30)))
     async with agent.db.transaction(agent.caller) as tx:
@@ -449,8 +449,8 @@ async def test_common_words_find_what_is_not_embedded_yet(agent: Agent, monkeypa
     assert await agent.recalled("Where is the boat?")
 
 
-async def test_nul_is_refused_in_words(agent: Agent) -> None:
-    """PostgreSQL holds any character but this one."""
+async def test_the_nul_character_is_refused(agent: Agent) -> None:
+    """PostgreSQL can store any character but this one."""
     for call in (agent.remember, agent.recall, agent.found, agent.create):
         with pytest.raises(InvalidInput, match=r"U\+0000"):
             await call("a\x00b")
@@ -486,7 +486,7 @@ async def test_nul_is_refused_in_words(agent: Agent) -> None:
         ("", ["Ada", "Élan Ωmega", '100%_\\ "it\'s"', "東京"]),
     ],
 )
-async def test_a_substring_is_found_whatever_its_characters(agent: Agent, text: str, expected: list[str]) -> None:
+async def test_a_substring_of_any_characters_is_found(agent: Agent, text: str, expected: list[str]) -> None:
     await agent.create(
         NewEntity("Ada", "Person", ("likes tea, but not coffee",)),
         NewEntity("Élan Ωmega", "person"),
@@ -496,7 +496,7 @@ async def test_a_substring_is_found_whatever_its_characters(agent: Agent, text: 
     assert sorted(await agent.found(text)) == sorted(expected)
 
 
-async def test_an_exact_name_comes_before_a_name_before_a_kind_before_an_observation(agent: Agent) -> None:
+async def test_results_are_ordered_by_exact_name_name_kind_and_observation(agent: Agent) -> None:
     await agent.create(
         NewEntity("D", "thing", ("has a cat",)), NewEntity("C", "cat"), NewEntity("Catherine"), NewEntity("CAT")
     )
@@ -508,7 +508,7 @@ async def test_an_exact_name_comes_before_a_name_before_a_kind_before_an_observa
     ]
 
 
-async def test_a_substring_may_cross_a_passages_edge(agent: Agent) -> None:
+async def test_a_substring_may_cross_the_edge_of_a_passage(agent: Agent) -> None:
     words = [f"word{n}" for n in range(200)]
     await agent.create(NewEntity("Ada", "person", (" ".join(words),)))
     assert await agent.found(" ".join(words[75:85])) == ["Ada"]
@@ -527,7 +527,9 @@ async def test_a_substring_may_cross_a_passages_edge(agent: Agent) -> None:
     ],
     ids=repr,
 )
-async def test_search_nodes_filters(agent: Agent, only: dict[str, object], expected: list[str]) -> None:
+async def test_search_nodes_filters_by_kind_tags_and_importance(
+    agent: Agent, only: dict[str, object], expected: list[str]
+) -> None:
     await agent.create(
         NewEntity("teapot", "tool", tags=("Kitchen",), importance=2),
         NewEntity("tearoom", "place", tags=("ΟΔΟΣ",), importance=7),

@@ -1,4 +1,4 @@
-"""The search cache: what it answers is what a search of the same snapshot answers, whatever happens meanwhile."""
+"""The search cache: its answers are those of a search of the same snapshot, whatever is written meanwhile."""
 
 import asyncio
 import os
@@ -49,7 +49,7 @@ EPOCH = "SELECT index_epoch FROM graph_indexes WHERE tenant_id = $1"
 
 @pytest.fixture(scope="module")
 def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalValkey]:
-    """One of this file's own: it is flushed, filled and stopped."""
+    """A Valkey for this file alone: it is flushed, filled and stopped."""
     server = LocalValkey(tmp_path_factory.mktemp("valkey"))
     server.start()
     yield server
@@ -63,15 +63,15 @@ def own(settings: Settings, valkey: LocalValkey) -> Settings:
 
 @pytest.fixture
 async def stacks(own: Settings) -> AsyncIterator[list[RecallStack]]:
-    """Two gateways, as far as recalling goes."""
+    """The part of two gateways that recalls."""
     async with AsyncExitStack() as both:
         yield [await both.enter_async_context(stack(own)) for _ in range(2)]
 
 
-class TestEqualsTheSearch:
+class TestEqualityWithSearch:
     @given(history=HISTORIES, embed=st.lists(st.booleans(), min_size=13, max_size=13))
     @examples(6)
-    async def test_after_each_write_of_any_history_on_two_gateways(
+    async def test_cached_and_searched_answers_are_equal_after_each_write(
         self, stacks: list[RecallStack], db: Database, new_tenant: NewTenant, history: Any, embed: list[bool]
     ) -> None:
         async with at_work(db, operator_caller(await new_tenant())) as agent:
@@ -85,7 +85,9 @@ class TestEqualsTheSearch:
                         assert answer.cached == answer.searched
                 assert answer.hits == 1, "nothing was written since this gateway last asked"
 
-    async def test_while_others_write(self, stacks: list[RecallStack], agent: Agent) -> None:
+    async def test_cached_and_searched_answers_are_equal_during_writes(
+        self, stacks: list[RecallStack], agent: Agent
+    ) -> None:
         dice = random.Random(7)
         await agent.remember(*FORESTS)
         writing = asyncio.create_task(_write(agent, dice))
@@ -102,10 +104,10 @@ class TestEqualsTheSearch:
         "blind_to",
         [{"revision": 1, "at": datetime(2000, 1, 1, tzinfo=UTC)}, {"index_epoch": 0, "model": embedder().model}],
     )
-    async def test_a_state_that_leaves_something_out_is_found_out(
+    async def test_a_cache_state_without_revision_or_epoch_serves_stale_answers(
         self, stacks: list[RecallStack], agent: Agent, monkeypatch: pytest.MonkeyPatch, blind_to: dict[str, Any]
     ) -> None:
-        """That the two tests above can fail: without the revision, and without the epoch, stale answers are served."""
+        """This shows that the two tests above can fail."""
         find_basis = store.find_basis
 
         async def blinded(tx: Transaction, graph: Graph, texts: Sequence[str]) -> Basis:
@@ -123,7 +125,7 @@ class TestEqualsTheSearch:
         assert answer.hits == 1
         assert answer.cached.hits != answer.searched.hits
 
-    async def test_what_one_gateway_searched_the_other_need_not(self, stacks: list[RecallStack], agent: Agent) -> None:
+    async def test_one_gateway_uses_the_searches_of_another(self, stacks: list[RecallStack], agent: Agent) -> None:
         first, second = stacks
         await agent.remember(*FORESTS)
         await first.recall(agent.caller, "alder")
@@ -133,10 +135,8 @@ class TestEqualsTheSearch:
         await first.recall(agent.caller, "fox")
         assert (await second.recall(agent.caller, "fox", "alder", "nothing of the kind")).hits == 2
 
-    async def test_what_was_kept_before_a_write_stays_out_of_reach(
-        self, stacks: list[RecallStack], agent: Agent
-    ) -> None:
-        """Also for a gateway that has learned the new state by another question."""
+    async def test_entries_from_before_a_write_are_not_used(self, stacks: list[RecallStack], agent: Agent) -> None:
+        """Even by a gateway that learned the new state from another question."""
         await agent.remember(*FORESTS)
         await stacks[0].cached(agent.caller, "alder")
         await agent.remember("a wren sings in the alder")
@@ -146,9 +146,7 @@ class TestEqualsTheSearch:
             assert answer.cached == answer.searched
             assert "a wren sings in the alder" in answer.texts
 
-    async def test_every_filter_and_the_way_of_asking_is_told_apart(
-        self, stacks: list[RecallStack], agent: Agent
-    ) -> None:
+    async def test_each_filter_and_option_has_its_own_entry(self, stacks: list[RecallStack], agent: Agent) -> None:
         at = datetime(2026, 1, 1, tzinfo=UTC)
         await agent.remember(
             NewMemory("likes green tea", about=("Ada",), kind="person", tags=("drinks",), importance=5, at=at),
@@ -179,17 +177,20 @@ class TestEqualsTheSearch:
                 assert answer.cached == answer.searched, only
                 assert answer.hits == hits, only
 
-    async def test_what_depends_on_the_clock_is_not_kept(self, stacks: list[RecallStack], agent: Agent) -> None:
+    async def test_answers_that_depend_on_the_clock_are_not_cached(
+        self, stacks: list[RecallStack], agent: Agent
+    ) -> None:
         await agent.remember(*FORESTS)
         for _ in range(3):
             answer = await stacks[0].recall(agent.caller, "alder", fresh_only=True)
             assert answer.lookup is None
         assert await stacks[0].redis.keys(f"recollect:recall:*{agent.caller.tenant_id}*") == []
 
-    async def test_an_answer_holds_until_the_next_expiry(
+    async def test_an_answer_is_valid_until_the_next_expiry(
         self, stacks: list[RecallStack], agent: Agent, owner: asyncpg.Connection
     ) -> None:
-        """Of what was found and of what was not: with its last observation gone, an entity answers by its name."""
+        """The expiry of a found or of another memory: once its last observation has expired, an entity is found by its
+        name."""
         alders = [f"an alder, an alder, the alder of number {number}" for number in range(60)]
         unlike = "drinks black tea on Mondays with the neighbours of an aunt from Yorkshire, who talks of nothing else"
         await agent.remember(*alders, NewMemory(unlike, about=("alder",), ttl_days=1))
@@ -197,7 +198,7 @@ class TestEqualsTheSearch:
         began = time.monotonic()
         for question in ("oak", "who drinks coffee"):
             await stacks[0].cached(agent.caller, question)
-        soon = timedelta(seconds=2 + 5 * (time.monotonic() - began))  # A busy machine, too, has asked twice by then.
+        soon = timedelta(seconds=2 + 5 * (time.monotonic() - began))  # Even a busy machine has asked twice by then.
         for table in ("observations", "passages"):
             expire = f"UPDATE {table} SET expires_at = now() + $2 WHERE tenant_id = $1 AND expires_at > now()"
             assert await owner.execute(expire, agent.caller.tenant_id, soon) == "UPDATE 1"
@@ -246,13 +247,13 @@ async def note_index(tx: Transaction, operator: Operator, graph_id: UUID) -> Non
 
 
 @pytest.mark.parametrize("raised_by", [lock_indexes, raise_index_epoch, recount_graph, set_serving_model, note_index])
-async def test_an_epoch_that_a_crash_took_back_is_not_given_again(
+async def test_an_epoch_lost_in_a_crash_is_not_assigned_again(
     agent: Agent,
     settings: Settings,
     owner: asyncpg.Connection,
     raised_by: Callable[[Transaction, Operator, UUID], Awaitable[None]],
 ) -> None:
-    """Commits of workers wait for no disk: a crash may set the row back to what it was before them."""
+    """Commits of workers do not wait for the disk, so a crash may restore an older state of the row."""
     await agent.remember(*FORESTS)
     before = await owner.fetchrow("SELECT * FROM graph_indexes WHERE tenant_id = $1", agent.caller.tenant_id)
     assert before is not None
@@ -268,7 +269,7 @@ async def test_an_epoch_that_a_crash_took_back_is_not_given_again(
     assert given == sorted(set(given))
 
 
-async def test_epochs_rise_where_the_clock_does_not(agent: Agent, owner: asyncpg.Connection) -> None:
+async def test_epochs_increase_even_if_the_clock_does_not(agent: Agent, owner: asyncpg.Connection) -> None:
     await agent.remember(*FORESTS)
     ahead = int((datetime.now(UTC) + timedelta(days=1)).timestamp() * 1_000_000)
     graph_id = await owner.fetchval(
@@ -282,14 +283,14 @@ async def test_epochs_rise_where_the_clock_does_not(agent: Agent, owner: asyncpg
 
 
 class TestRedis:
-    """Away, slow, full or full of lies: slower at most."""
+    """If it is away, slow, full or corrupted, recall is only slower."""
 
     @pytest.mark.parametrize(
         "garbage",
         [b"", b"\x01", b"\x00" * 40, b"\x01" + b"\x00" * 40, b"\x80\x04K*.", b"\x01" * (MAX_BYTES + 10), None],
         ids=["empty", "a version", "zeros", "sealed with zeros", "a pickle", "too long", "a list"],
     )
-    async def test_what_is_not_a_value_of_ours(
+    async def test_an_invalid_value_is_ignored_and_replaced(
         self, stacks: list[RecallStack], agent: Agent, garbage: bytes | None
     ) -> None:
         one = stacks[0]
@@ -306,7 +307,7 @@ class TestRedis:
         assert (answer.hits, answer.texts) == (0, expected)
         assert await one.cached(agent.caller, "alder") == expected, "a good value takes its place"
 
-    async def test_every_bit_counts(self, stacks: list[RecallStack], agent: Agent) -> None:
+    async def test_a_value_with_a_flipped_bit_is_ignored(self, stacks: list[RecallStack], agent: Agent) -> None:
         one = stacks[0]
         await agent.remember(*FORESTS)
         await one.cached(agent.caller, "alder")
@@ -316,7 +317,7 @@ class TestRedis:
             await one.redis.set(key, value[:place] + bytes([value[place] ^ 1]) + value[place + 1 :])
             assert (await one.recall(agent.caller, "alder")).hits == 0
 
-    async def test_it_holds_no_text(self, stacks: list[RecallStack], agent: Agent) -> None:
+    async def test_keys_and_values_contain_no_text(self, stacks: list[RecallStack], agent: Agent) -> None:
         one = stacks[0]
         await agent.remember(NewMemory("nests in the alder", about=("Heron",)))
         await one.cached(agent.caller, "Heron alder")
@@ -325,7 +326,7 @@ class TestRedis:
         for word in (b"alder", b"Heron", b"nests", b"default"):
             assert not any(word in value for value in held)
 
-    async def test_entries_end_and_are_bounded(self, own: Settings, agent: Agent) -> None:
+    async def test_entries_expire_and_their_number_is_limited(self, own: Settings, agent: Agent) -> None:
         await agent.remember(*FORESTS)
         async with stack(own, max_entries=3, ttl_seconds=30) as one:
             for number in range(6):
@@ -340,7 +341,7 @@ class TestRedis:
             await one.cache.shared.settle()
             assert await one.cache.shared.get(agent.caller.tenant_id, [b"long"]) == [None]
 
-    async def test_flushed_full_stopped_and_back(
+    async def test_recall_works_while_redis_is_empty_full_or_stopped(
         self, stacks: list[RecallStack], agent: Agent, valkey: LocalValkey, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(shared_cache, "REST_SECONDS", 0.0)
@@ -369,7 +370,7 @@ class TestRedis:
             await asyncio.to_thread(valkey.start)
         assert await one.cached(agent.caller, "alder") == expected
 
-    async def test_one_that_hangs_is_asked_once_in_a_while(
+    async def test_a_hanging_redis_is_asked_only_now_and_then(
         self, stacks: list[RecallStack], agent: Agent, valkey: LocalValkey, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(shared_cache, "REST_SECONDS", 3600.0)
@@ -399,18 +400,18 @@ RANKED = st.builds(
 
 
 @given(st.lists(RANKED, max_size=100))
-def test_a_ranking_comes_back_as_it_was(ranking: list[RankedPassage]) -> None:
+def test_a_ranking_survives_encoding(ranking: list[RankedPassage]) -> None:
     assert decode(encode(ranking)) == ranking
     assert len(encode(ranking)) < MAX_BYTES
 
 
 @given(st.binary(max_size=200))
-def test_bytes_that_are_no_ranking_are_none(value: bytes) -> None:
+def test_invalid_bytes_decode_to_none(value: bytes) -> None:
     ranking = decode(value)
     assert ranking is None or decode(encode(ranking)) is not None
 
 
-def test_what_is_told_from_today_is_another_question_tomorrow() -> None:
+def test_a_relative_date_makes_a_different_key_each_day() -> None:
     state = GraphState(UUID(int=1), 1, datetime(2026, 5, 1, tzinfo=UTC), 1, 0, None, None, None)
     question = Question("What did Ada do yesterday?", None, "model")
     keys = {

@@ -1,4 +1,4 @@
-"""What recall may answer, and what it must: whatever was written, filtered for and embedded so far."""
+"""Recall returns exactly the memories that it should, after any writes, with any filter, embedded or not."""
 
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
@@ -29,7 +29,7 @@ from tests.support.memories import Agent, asked, at_work
 EXAMPLES = 30
 
 ALL_WORDS = ("likes", "writes", *NAMED, "so")
-"""Questions of one word each: every memory of a history holds one of them, so that all is evidence."""
+"""Questions of one word each. Every memory of a history contains one of the words, so that all are evidence."""
 
 _graphs = itertools.count(1)
 
@@ -56,12 +56,12 @@ LIVE = """
     FROM memories m JOIN living n ON n.id = m.node_id
     WHERE (m.expires_at IS NULL OR m.expires_at > clock_timestamp())
         AND (n.expires_at IS NULL OR n.expires_at > clock_timestamp())"""
-"""Every live memory of a graph ($1), from what is remembered and not from what is derived of it."""
+"""Every live memory of a graph ($1), from the stored memories and not from anything derived from them."""
 
 
 @dataclass(frozen=True)
-class Living:
-    """A memory that may come back, and what filters ask of it."""
+class LiveMemory:
+    """A live memory, with the values that filters compare."""
 
     id: UUID
     node_id: UUID
@@ -78,21 +78,21 @@ class Living:
 
     @property
     def key(self) -> tuple[str | None, str]:
-        """What is told once."""
+        """Memories with the same key are returned once."""
         return self.name, plain(self.text)
 
 
-async def living(agent: Agent, owner: asyncpg.Connection) -> list[Living]:
+async def live_memories(agent: Agent, owner: asyncpg.Connection) -> list[LiveMemory]:
     query = "SELECT id FROM graphs WHERE tenant_id = $1 AND name = $2"
     graph_id = await owner.fetchval(query, agent.caller.tenant_id, agent.graph or "default")
-    return [Living(**row) for row in await owner.fetch(LIVE, graph_id)]
+    return [LiveMemory(**row) for row in await owner.fetch(LIVE, graph_id)]
 
 
-def eligible(memories: Sequence[Living], only: RecallFilter) -> list[Living]:
-    """Those that a filter leaves, one condition after the other."""
+def eligible(memories: Sequence[LiveMemory], only: RecallFilter) -> list[LiveMemory]:
+    """The memories that satisfy a filter, one condition after the other."""
     wanted = {tag.lower() for tag in only.tags}
     below = subtree(memories, only.under) if only.under else set()
-    conditions: list[Callable[[Living], bool]] = [
+    conditions: list[Callable[[LiveMemory], bool]] = [
         lambda m: m.status != "archived" or only.status == "archived",
         lambda m: m.status != "outdated" or only.include_outdated or only.status == "outdated",
         lambda m: not only.status or m.status == only.status,
@@ -109,8 +109,8 @@ def eligible(memories: Sequence[Living], only: RecallFilter) -> list[Living]:
     return [memory for memory in memories if all(holds(memory) for holds in conditions)]
 
 
-def subtree(memories: Sequence[Living], name: str) -> set[UUID]:
-    """The nodes of memories at and below the entity of that name."""
+def subtree(memories: Sequence[LiveMemory], name: str) -> set[UUID]:
+    """The nodes of memories of the entity with that name and of its descendants."""
     parents = {memory.node_id: memory.parent_id for memory in memories}
     found = {memory.node_id for memory in memories if memory.name == name}
     while more := {node for node, parent in parents.items() if parent in found} - found:
@@ -119,7 +119,7 @@ def subtree(memories: Sequence[Living], name: str) -> set[UUID]:
 
 
 async def recalled(agent: Agent, only: RecallFilter, *, as_of: str | None = None, words: bool = True) -> Recalled:
-    """All that recall answers to all words."""
+    """Everything that recall returns for all words."""
     questions = [Question(word, None, "none") for word in ALL_WORDS] if words else await asked(*ALL_WORDS)
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         return await recall.recall(
@@ -127,11 +127,11 @@ async def recalled(agent: Agent, only: RecallFilter, *, as_of: str | None = None
         )
 
 
-def keys(found: Recalled) -> list[tuple[str | None, str]]:
+def returned_keys(found: Recalled) -> list[tuple[str | None, str]]:
     return sorted(((hit.name, plain(hit.text)) for hit in found.hits), key=repr)
 
 
-def once(memories: Iterable[Living]) -> list[tuple[str | None, str]]:
+def unique_keys(memories: Iterable[LiveMemory]) -> list[tuple[str | None, str]]:
     return sorted({memory.key for memory in memories}, key=repr)
 
 
@@ -155,8 +155,8 @@ async def replaying(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]
         yield agent
 
 
-def bounded(only: RecallFilter, memories: Sequence[Living], bounds: tuple[int | None, int | None]) -> RecallFilter:
-    """With times as bounds at which something was said, to the microsecond; maybe the wrong way round."""
+def bounded(only: RecallFilter, memories: Sequence[LiveMemory], bounds: tuple[int | None, int | None]) -> RecallFilter:
+    """The filter with times of memories as its bounds, to the microsecond; they may be reversed."""
     times = sorted({memory.heard_at for memory in memories if memory.heard_at})
     since, until = (times[bound % len(times)] if times and bound is not None else None for bound in bounds)
     return replace(only, since=since, until=until)
@@ -169,7 +169,7 @@ def bounded(only: RecallFilter, memories: Sequence[Living], bounds: tuple[int | 
     embedded=st.integers(0, 12),
     freshness=st.lists(HOURS, max_size=3),
 )
-async def test_what_comes_back_is_all_that_may_through_any_filter_and_as_it_was(
+async def test_recall_returns_all_live_memories_now_and_in_the_past_with_any_filter(
     replaying: Agent,
     owner: asyncpg.Connection,
     history: list[Any],
@@ -177,44 +177,47 @@ async def test_what_comes_back_is_all_that_may_through_any_filter_and_as_it_was(
     embedded: int,
     freshness: list[int | None],
 ) -> None:
-    """Neither deleted, expired, archived nor a placeholder: and nothing else is missing."""
+    """None that is deleted, expired, archived or a placeholder, and all others."""
     agent = replace(replaying, graph=f"recalled-{next(_graphs)}")
-    seen: dict[int, list[Living]] = {}
+    seen: dict[int, list[LiveMemory]] = {}
     for place, step in enumerate(history):
         await written(agent, step)
         if place == embedded:
             await agent.embed()
         found = await recalled(agent, RecallFilter(), words=place % 2 == 0)
-        memories = await living(agent, owner)
-        assert keys(found) == once(eligible(memories, RecallFilter()))
+        memories = await live_memories(agent, owner)
+        assert returned_keys(found) == unique_keys(eligible(memories, RecallFilter()))
         seen[(await agent.head()).revision] = memories
     for (revision, memories), (only, bounds, under) in zip(seen.items(), itertools.cycle(filters), strict=False):
-        assert keys(await recalled(agent, RecallFilter(), as_of=str(revision))) == once(
+        assert returned_keys(await recalled(agent, RecallFilter(), as_of=str(revision))) == unique_keys(
             eligible(memories, RecallFilter())
         ), revision
-        await _finds_all_that_may(agent, memories, replace(bounded(only, memories, bounds), under=under), str(revision))
-    await _grow_stale(agent, owner, freshness)
-    memories = await living(agent, owner)
+        await _assert_returns_all_that_pass(
+            agent, memories, replace(bounded(only, memories, bounds), under=under), str(revision)
+        )
+    await _make_stale(agent, owner, freshness)
+    memories = await live_memories(agent, owner)
     for only, bounds, under in filters:
-        await _finds_all_that_may(agent, memories, replace(bounded(only, memories, bounds), under=under))
+        await _assert_returns_all_that_pass(agent, memories, replace(bounded(only, memories, bounds), under=under))
 
 
-async def _finds_all_that_may(
-    agent: Agent, memories: Sequence[Living], only: RecallFilter, as_of: str | None = None
+async def _assert_returns_all_that_pass(
+    agent: Agent, memories: Sequence[LiveMemory], only: RecallFilter, as_of: str | None = None
 ) -> None:
-    """A filter leaves of what lives, or lived then (`memories`), what it leaves in Python, best first."""
+    """Recall returns, best first, the `memories` that the filter selects in Python; they are those of now or of
+    `as_of`."""
     try:
         found = await recalled(agent, only, as_of=as_of)
     except NotFound:
         assert only.under is not None
         return
-    assert keys(found) == once(eligible(memories, only)), as_of
+    assert returned_keys(found) == unique_keys(eligible(memories, only)), as_of
     scores = [hit.score for hit in found.hits]
     assert scores == sorted(scores, reverse=True)
 
 
-async def _grow_stale(agent: Agent, owner: asyncpg.Connection, hours: Sequence[int | None]) -> None:
-    """Let some nodes have been fresh until a while ago, or be so for a while yet."""
+async def _make_stale(agent: Agent, owner: asyncpg.Connection, hours: Sequence[int | None]) -> None:
+    """Let some nodes be stale since a while ago, or from a while ahead."""
     for place, hour in enumerate(hours):
         if hour is not None:
             await owner.execute(
@@ -230,10 +233,12 @@ async def _grow_stale(agent: Agent, owner: asyncpg.Connection, hours: Sequence[i
 
 
 @pytest.mark.parametrize("only", [{"tags": ("vip",)}, {"kinds": ("person",)}, {"min_importance": 5.0}, {}])
-async def test_a_name_of_which_more_is_told_hides_through_any_filter(agent: Agent, only: dict[str, Any]) -> None:
-    """What is told of it has tags, a kind and an importance of its own, which the filter leaves out.
+async def test_an_entity_with_observations_is_not_returned_by_its_name_with_any_filter(
+    agent: Agent, only: dict[str, Any]
+) -> None:
+    """Its observation has its own tags, kind and importance, so the filter excludes the observation.
 
-    It expires some day: only then is the passage of the name kept beside it.
+    The observation expires some day; only then is a passage of the name kept beside it.
     """
     await agent.create(NewEntity("Ada Tea", "person", tags=("vip",), importance=9), NewEntity("Eve Tea", "person"))
     bare = (await agent.head()).revision
@@ -247,7 +252,7 @@ async def test_a_name_of_which_more_is_told_hides_through_any_filter(agent: Agen
 
 
 async def _names_found(agent: Agent, only: dict[str, Any], revision: int | None = None) -> set[str]:
-    """Names of entities that come back as memories."""
+    """The names of entities that are returned as memories."""
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         view = await graphs.view(tx, None, None if revision is None else str(revision))
         question = Question("Tea", None, "none")
@@ -255,8 +260,8 @@ async def _names_found(agent: Agent, only: dict[str, Any], revision: int | None 
     return {hit.text for hit in found.hits if hit.text == hit.name}
 
 
-async def test_a_moment_is_told_in_the_words_of_then(agent: Agent) -> None:
-    """What was called otherwise, and was not outdated yet, is told and ranked so."""
+async def test_the_past_is_recalled_with_its_texts_and_states(agent: Agent) -> None:
+    """Memories that were not outdated at that moment are returned and ranked as such."""
     await agent.create(NewEntity("Ada", "person", ("likes tea",)))
     told = await agent.remember("likes tea and cake", "tea is served at four")
     then = (await agent.head()).revision
@@ -302,8 +307,8 @@ NASTY = [
 
 @pytest.mark.parametrize("many", [1, 8])
 @pytest.mark.parametrize("text", NASTY, ids=range(len(NASTY)))
-async def test_no_question_is_too_much(agent: Agent, text: str, many: int) -> None:
-    """It finds what it finds, whether the embedder is there or not; or it is refused, since no text holds such."""
+async def test_any_question_is_answered_or_refused_as_invalid(agent: Agent, text: str, many: int) -> None:
+    """It is answered with or without the embedder, or refused if it contains a character that no text can contain."""
     await agent.remember("tea and cake", NewMemory("likes čaj", about=("Ada",)))
     for questions in (await asked(*[text] * many), [Question(text, None, "none")] * many):
         try:
@@ -313,7 +318,7 @@ async def test_no_question_is_too_much(agent: Agent, text: str, many: int) -> No
             assert "\x00" in text
 
 
-async def test_time_bounds_hold_to_the_microsecond_and_reversed_leave_nothing(agent: Agent) -> None:
+async def test_time_bounds_are_exact_to_the_microsecond_and_reversed_bounds_match_nothing(agent: Agent) -> None:
     noon = datetime(2026, 3, 2, 12, tzinfo=UTC)
     tick = timedelta(microseconds=1)
     await agent.remember(NewMemory("likes tea", at=noon))
@@ -323,8 +328,8 @@ async def test_time_bounds_hold_to_the_microsecond_and_reversed_leave_nothing(ag
     assert await agent.recalled("tea", since=noon + tick, until=noon - tick) == []
 
 
-async def test_words_are_counted_as_they_stand_in_live_memories(agent: Agent, owner: asyncpg.Connection) -> None:
-    """Those of one memory alone have no row; what is forgotten counts no more."""
+async def test_word_counts_are_those_of_live_memories(agent: Agent, owner: asyncpg.Connection) -> None:
+    """Words of only one memory have no row; words of deleted memories are not counted."""
     told = await agent.remember(*(f"tea number {n}" for n in range(30)), "tea and cake", "cake again", "porcelain")
     await agent.embed()
     async with agent.writing() as (tx, revision):

@@ -1,4 +1,4 @@
-"""Memories that were there before recall looked at what surrounds them: found meanwhile, and settled by the worker."""
+"""Memories from before recall used windows are found after the migration, and the worker settles them."""
 
 import tempfile
 from collections.abc import AsyncIterator
@@ -50,7 +50,7 @@ async def cluster() -> AsyncIterator[LocalPostgres]:
         server.stop()
 
 
-async def test_what_was_there_before_is_found_and_settled(
+async def test_memories_from_before_the_migration_are_found_and_settled(
     cluster: LocalPostgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     released = migrating.migrations()

@@ -1,6 +1,6 @@
-"""The plans of the classic searches on a large table: by index, and by nothing that grows with the square of a graph.
+"""Plans of the classic searches on a large table: they use indexes, and none looks at the square of a graph's rows.
 
-What is asserted is which index serves and how many rows are looked at, never how long that takes.
+The tests assert which index is used and how many rows are looked at, and never how long that takes.
 """
 
 from collections.abc import AsyncIterator
@@ -31,7 +31,7 @@ from tests.support.plans import AS_JSON, explained, looked_at, steps
 SIZE = 10_000
 BATCH = 1_000
 NEEDLE = "zyxwvut"
-"""Stands in one entity's observation, and its letters next to each other nowhere else."""
+"""It occurs in one entity's observation, and its letters are adjacent nowhere else."""
 
 queries = Queries("recollect.retrieval.search")
 NO_FILTER: dict[str, Any] = {"kind": None, "tags": [], "importance": None, "archived": None}
@@ -48,7 +48,7 @@ def entity(number: int) -> NewEntity:
 
 @pytest.fixture(scope="module")
 async def crowd(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]:
-    """An agent whose graph has 10,000 entities, in tables that others are in, too."""
+    """An agent whose graph has 10,000 entities, in tables that contain others', too."""
     async with at_work(db, operator_caller(await new_tenant())) as agent:
         for first in range(0, SIZE, BATCH):
             await agent.create(*[entity(number) for number in range(first, first + BATCH)])
@@ -57,8 +57,8 @@ async def crowd(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]:
 
 @pytest.fixture(scope="module", params=[True, False], ids=["with statistics", "without"])
 async def known(crowd: Agent, postgres: LocalPostgres, request: pytest.FixtureRequest) -> bool:
-    """Whether PostgreSQL knows what is in the tables that are searched, or nothing of it, as after a large import."""
-    del crowd  # It is there.
+    """Whether PostgreSQL has statistics of the searched tables, or none, as after a large import."""
+    del crowd  # It is only needed before this.
     is_known: bool = request.param
     superuser = await asyncpg.connect(postgres.url(), server_settings={"search_path": "recollect, public"})
     try:
@@ -78,11 +78,11 @@ with_statistics = pytest.mark.parametrize("known", [True], ids=["with statistics
 
 
 Search = tuple[str, dict[str, Any]]
-"""The name of a query, and what it is asked with."""
+"""The name of a query, and its arguments."""
 
 
 async def plan(agent: Agent, query: str, arguments: dict[str, Any], similarity: float = 0.3) -> dict[str, Any]:
-    """What PostgreSQL did for a query on what is now, as recollect_app."""
+    """What PostgreSQL did as recollect_app for a query of the present."""
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         graph = await graphs.get_graph(tx, "default")
         await tx.execute(queries.set_similarity, similarity=str(similarity))
@@ -94,7 +94,7 @@ async def plan(agent: Agent, query: str, arguments: dict[str, Any], similarity: 
 
 
 def indexes(plan: dict[str, Any]) -> set[str]:
-    """Those that were read."""
+    """The indexes that were read."""
     return {step["Index Name"] for step in steps(plan) if "Index Name" in step and step["Actual Loops"]}
 
 
@@ -147,7 +147,7 @@ RARE = {
     "boolean on anything": (expression(f"{NEEDLE} OR tag4300"), "nodes_tag_trigrams"),
     "fuzzy on observations": (fuzzy("statements", "entity 1 likes tee with"), "observations_length"),
 }
-"""Searches that find little, and the index that finds it."""
+"""Searches that find little, and the index that they should use."""
 
 COMMON = {
     "substring of one character": substring("a"),
@@ -165,7 +165,7 @@ COMMON = {
 @with_statistics
 @pytest.mark.parametrize("search", RARE)
 @pytest.mark.usefixtures("known")
-async def test_what_is_rare_is_found_by_its_index(crowd: Agent, search: str) -> None:
+async def test_rare_matches_are_found_by_an_index(crowd: Agent, search: str) -> None:
     (query, arguments), index = RARE[search]
     done = await plan(crowd, query, arguments)
     assert index in indexes(done)
@@ -174,10 +174,11 @@ async def test_what_is_rare_is_found_by_its_index(crowd: Agent, search: str) -> 
 
 @pytest.mark.parametrize("search", [*RARE, *COMMON])
 @pytest.mark.usefixtures("known")
-async def test_no_search_compares_everything_with_everything(crowd: Agent, search: str) -> None:
-    """Each row is looked at some times: the dearest takes about 40 passes over the graph, the square would be 10,000.
+async def test_no_search_compares_all_rows_with_each_other(crowd: Agent, search: str) -> None:
+    """Each row is looked at a few times: the most expensive search takes about 40 passes over the graph, the square
+    would be 10,000.
 
-    How many passes exactly depends on the plan, of which several are as good: 100 is far from both.
+    The number of passes depends on the plan, of which several are equally good. 100 is far from both.
     """
     query, arguments = COMMON[search] if search in COMMON else RARE[search][0]
     assert looked_at(await plan(crowd, query, arguments)) < 100 * SIZE
@@ -185,8 +186,8 @@ async def test_no_search_compares_everything_with_everything(crowd: Agent, searc
 
 @with_statistics
 @pytest.mark.usefixtures("known")
-async def test_what_is_common_is_found_without_a_look_at_each(crowd: Agent) -> None:
-    """Half of what looking up each match would take, which every entity has."""
+async def test_a_common_substring_is_found_without_looking_at_each_match(crowd: Agent) -> None:
+    """Looking up each match, which every entity is, would take twice as many rows."""
     few = looked_at(await plan(crowd, *common_substring("likes tea")))
     query, arguments = substring("likes tea")
     each = looked_at(await plan(crowd, query, {**arguments, "gathered": SIZE}))
@@ -195,8 +196,8 @@ async def test_what_is_common_is_found_without_a_look_at_each(crowd: Agent) -> N
 
 @with_statistics
 @pytest.mark.usefixtures("known")
-async def test_few_names_are_compared_with_a_fuzzy_query(crowd: Agent) -> None:
-    """Whether an index or a scan of the graph finds them is for the planner to say; most names are about as long."""
+async def test_a_fuzzy_query_is_compared_with_few_names(crowd: Agent) -> None:
+    """The planner decides between an index and a scan of the graph; most names are about as long as the query."""
     query, arguments = fuzzy("entities", "name of 58420")
     similarity = bounds(len("name of 58420"), 14, 0.9).similarity
     assert similarity is not None

@@ -1,4 +1,4 @@
-"""The vectors that passages are searched by: written only where they are others, and dealt out to parts."""
+"""Searched vectors: they are written only if they change, and are partitioned by tenant."""
 
 import re
 from urllib.parse import urlsplit, urlunsplit
@@ -35,7 +35,7 @@ ROWS = """
     SELECT p.text, p.xmin::text || p.ctid::text AS passage, v.xmin::text || v.ctid::text AS vector
     FROM passages p JOIN searched_vectors v ON v.tenant_id = p.tenant_id AND v.passage_id = p.id
     WHERE p.tenant_id = $1"""
-"""Where each passage's row and its vector's are: an update moves a row."""
+"""Where each passage's row and its vector's row are stored: an update moves a row."""
 
 ASKED = (
     ("graph.passages", "settle renew_passages rebuild_passages remove_passages_of_nodes"),
@@ -47,7 +47,7 @@ ASKED = (
     ("retention.erasure", "clear_windows"),
     ("accounts.usage", "list_stored"),
 )
-"""The statements of the application on the vectors, but for those that are written alike."""
+"""The application's statements on the vectors, without those that are written like one of these."""
 
 
 async def rows_of(owner: asyncpg.Connection, agent: Agent) -> dict[str, tuple[str, str]]:
@@ -59,7 +59,7 @@ def said(*texts: str) -> list[NewMemory]:
     return [NewMemory(text, thread="talk") for text in texts]
 
 
-async def test_words_and_claims_of_a_passage_write_nothing_where_vectors_are_indexed(
+async def test_claiming_and_new_windows_do_not_rewrite_vectors(
     db: Database, new_tenant: NewTenant, owner: asyncpg.Connection
 ) -> None:
     async with at_work(db, operator_caller(await new_tenant())) as agent:
@@ -69,7 +69,7 @@ async def test_words_and_claims_of_a_passage_write_nothing_where_vectors_are_ind
         await agent.remember(*said("the island was empty"))
         await agent.embed()
         after = await rows_of(owner, agent)
-        # The words around reach all four, the vector that neighbours share in the last one.
+        # The windows of all four change; the vector, which neighbours share in, only in the last one.
         assert {text for text, (passage, _) in before.items() if after[text][0] != passage} == set(before)
         assert {text for text, (_, vector) in before.items() if after[text][1] != vector} == {"Mira steered"}
         await owner.execute("UPDATE passages SET settled = false WHERE tenant_id = $1", agent.caller.tenant_id)
@@ -79,7 +79,7 @@ async def test_words_and_claims_of_a_passage_write_nothing_where_vectors_are_ind
         assert {text: vector for text, (_, vector) in again.items()} == {t: vector for t, (_, vector) in after.items()}
 
 
-async def test_what_is_removed_leaves_the_indexes_and_serves_the_past(
+async def test_vectors_of_deleted_memories_leave_the_indexes_and_serve_the_past(
     db: Database, new_tenant: NewTenant, owner: asyncpg.Connection
 ) -> None:
     async with at_work(db, operator_caller(await new_tenant())) as agent:
@@ -94,15 +94,13 @@ async def test_what_is_removed_leaves_the_indexes_and_serves_the_past(
 
 
 @pytest.mark.parametrize(("capability", "name"), [(of, name) for of, names in ASKED for name in names.split()])
-async def test_a_statement_is_planned_on_the_part_of_its_tenant_alone(
-    settings: Settings, capability: str, name: str
-) -> None:
+async def test_a_statement_is_planned_on_its_tenants_part_only(settings: Settings, capability: str, name: str) -> None:
     query = Queries(f"recollect.{capability}").by_name[name].with_types(vector="halfvec")
     tenant_id = uuid4()
     place = query.parameters.index("tenant_id") + 1
 
     def known(parameter: re.Match[str]) -> str:
-        """A session plans with what it is asked with: here with the tenant alone."""
+        """The planner knows the tenant's value, and no other."""
         number = int(parameter[1])
         return f"'{tenant_id}'::uuid" if number == place else f"${number - (number > place)}"
 
@@ -110,7 +108,7 @@ async def test_a_statement_is_planned_on_the_part_of_its_tenant_alone(
     app = await asyncpg.connect(settings.database_url, server_settings=session_settings(APP_ROLE, settings))
     told: list[str] = []
     app.add_log_listener(lambda _, notice: told.append(notice.message))
-    try:  # Values would be planned with, and take branches out of the plan: a statement without any is explained by DO.
+    try:  # With values, EXPLAIN would prune the plan: DO explains it without any.
         await app.execute(
             "DO $do$ DECLARE line text; BEGIN "
             f"FOR line IN EXECUTE $explained$EXPLAIN (GENERIC_PLAN) {statement}$explained$ "
@@ -124,7 +122,7 @@ async def test_a_statement_is_planned_on_the_part_of_its_tenant_alone(
     assert set(re.findall(r"searched_vectors_\d\d\b", plan)) == {partition_name(part)}
 
 
-async def test_nobody_reads_a_part_by_its_own_name_and_the_policy_holds_there_too(
+async def test_parts_cannot_be_read_directly_and_have_the_tenant_policy(
     db: Database, new_tenant: NewTenant, owner: asyncpg.Connection, postgres: LocalPostgres
 ) -> None:
     caller = operator_caller(await new_tenant())
@@ -152,7 +150,7 @@ async def test_nobody_reads_a_part_by_its_own_name_and_the_policy_holds_there_to
             await superuser.close()
 
 
-async def test_the_part_that_is_named_is_the_one_that_holds_a_tenants_vectors(
+async def test_the_computed_part_is_the_one_with_the_tenants_vectors(
     db: Database, new_tenant: NewTenant, owner: asyncpg.Connection, settings: Settings
 ) -> None:
     callers = [operator_caller(await new_tenant()) for _ in range(3)]
@@ -169,15 +167,15 @@ async def test_the_part_that_is_named_is_the_one_that_holds_a_tenants_vectors(
         assert await owner.fetchval(part, caller.tenant_id) == partition_name(large[caller.tenant_id])
 
 
-def test_each_part_has_so_many_indexes_at_most_whatever_the_others_have() -> None:
+def test_number_of_indexes_is_limited_for_each_part() -> None:
     crowded = [LargeGraph(uuid4(), uuid4(), 3) for _ in range(MAX_INDEXES + 5)]
     other = LargeGraph(uuid4(), uuid4(), 4)
     assert first_of_each_partition([*crowded, other]) == [*crowded[:MAX_INDEXES], other]
 
 
 @pytest.fixture
-async def of_before(postgres: LocalPostgres, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The address of a database of the version before, in which three passages are searched by their vectors."""
+async def previous_version(postgres: LocalPostgres, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of a database of the previous version, with three passages that have vectors."""
     released = migrating.migrations()
     monkeypatch.setattr(migrating, "migrations", lambda: [m for m in released if m.name < "0047"])
     name = f"vectors_of_before_{uuid4().hex[:8]}"
@@ -192,8 +190,8 @@ async def of_before(postgres: LocalPostgres, monkeypatch: pytest.MonkeyPatch) ->
     return url
 
 
-async def test_vectors_of_before_are_copied_and_those_that_the_version_before_writes_are_taken_over(
-    of_before: str,
+async def test_old_vectors_are_copied_and_vectors_written_by_the_previous_version_are_moved(
+    previous_version: str,
 ) -> None:
     async def searched() -> dict[str, tuple[str, list[float], bool]]:
         rows = await owner.fetch(
@@ -201,7 +199,7 @@ async def test_vectors_of_before_are_copied_and_those_that_the_version_before_wr
         )
         return {row["text"]: (row["model"], row["embedding"].to_list(), row["live"]) for row in rows}
 
-    owner = await asyncpg.connect(of_before, server_settings={"search_path": "recollect, public"})
+    owner = await asyncpg.connect(previous_version, server_settings={"search_path": "recollect, public"})
     try:
         await register_vector(owner)
         await owner.execute(OLD_TENANT)
@@ -214,17 +212,17 @@ async def test_vectors_of_before_are_copied_and_those_that_the_version_before_wr
         for place, text in enumerate(("boat", "rain", "tea")):
             await owner.execute(old_settle, text, np.eye(3, dtype=np.float16)[place])
         await owner.execute("UPDATE passages SET removed_revision = 2 WHERE text = 'tea'")
-        await migrating.migrate(of_before)
+        await migrating.migrate(previous_version)
         copied = {"boat": ("m", [1, 0, 0], True), "rain": ("m", [0, 1, 0], True), "tea": ("m", [0, 0, 1], False)}
         assert await searched() == copied
-        # A worker and a gateway of the version before are still at work.
+        # A worker and a gateway of the previous version are still running.
         await owner.execute(old_settle, "boat", np.array([0, 1, 1], np.float16))
         await owner.execute(old_settle, "bare", np.array([1, 1, 1], np.float16))
         assert await searched() == copied | {"boat": ("m", [0, 1, 1], True), "bare": ("m", [1, 1, 1], True)}
         await owner.execute("UPDATE passages SET embedding = NULL, embedding_model = NULL WHERE text = 'boat'")
         await owner.execute("DELETE FROM passages WHERE text = 'rain'")
         assert set(await searched()) == {"tea", "bare"}
-        # What the worker of this version empties goes nowhere.
+        # Vectors that the worker of this version clears are copied nowhere.
         await owner.execute("UPDATE passages SET embedding = NULL WHERE text = 'bare'")
         assert set(await searched()) == {"tea", "bare"}
     finally:

@@ -1,4 +1,4 @@
-"""The second stage of recall: what the worker keeps for it, and what it is worth to a question."""
+"""The second stage of recall: the evidence that the worker stores for it, and how it ranks."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, date, datetime, timedelta
@@ -19,7 +19,7 @@ from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.retrieval.recall.ranking import Hit
 from recollect.retrieval.recall.weights import WEIGHTS, WEIGHTS_WITHOUT_TOKENS
 from tests.conftest import NewTenant
-from tests.integration.retrieval.test_recall import make_anew
+from tests.integration.retrieval.test_recall import rebuild_passages
 from tests.support.memories import Agent, at_work, embedder
 
 QUESTION = "Who steered the vessel?"
@@ -34,7 +34,7 @@ TALK = [
 
 @cache
 def with_tokens() -> Embedder:
-    """An embedder that tells what tokens mean, loaded once a run."""
+    """An embedder that returns token bits. It is loaded once in a run."""
     return MiniLMEmbedder()
 
 
@@ -46,7 +46,7 @@ async def agent(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]:
 
 @pytest.fixture
 async def talk(agent: Agent) -> Agent:
-    """One whose talk was embedded with its tokens."""
+    """An agent whose talk was embedded with token bits."""
     await agent.remember(
         *(NewMemory(text, thread="boat", at=datetime(2026, 5, day, 12, tzinfo=UTC)) for text, day in TALK)
     )
@@ -55,16 +55,14 @@ async def talk(agent: Agent) -> Agent:
 
 
 async def hits(agent: Agent, text: str, by: Embedder, as_of: datetime | None = None) -> list[Hit]:
-    """What a question finds, embedded by that embedder, best first."""
+    """What a question finds if it is embedded by that embedder, best first."""
     questions = await QuestionEncoder(by).questions(agent.caller, [text])
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         view = await graphs.view(tx, None, as_of)
         return (await recall.recall(view, questions, RecallFilter(), limit=10, token_budget=1_000)).hits
 
 
-async def test_the_worker_keeps_the_bits_of_tokens_and_the_days_that_are_told(
-    talk: Agent, owner: asyncpg.Connection
-) -> None:
+async def test_the_worker_stores_token_bits_and_mentioned_days(talk: Agent, owner: asyncpg.Connection) -> None:
     rows = await owner.fetch(
         "SELECT p.text, e.model, e.tokens, e.dates FROM passage_evidence e JOIN passages p ON p.id = e.passage_id "
         "WHERE e.tenant_id = $1 ORDER BY p.said_at",
@@ -77,7 +75,7 @@ async def test_the_worker_keeps_the_bits_of_tokens_and_the_days_that_are_told(
     assert days == [[], [(date(2026, 5, 2), date(2026, 5, 3))], [], [(date(2026, 5, 17), date(2026, 5, 24))]]
 
 
-async def test_a_question_is_met_token_by_token_here_and_beside(talk: Agent) -> None:
+async def test_a_question_is_compared_token_by_token_with_a_passage_and_its_neighbours(talk: Agent) -> None:
     found = await hits(talk, QUESTION, with_tokens())
     assert [hit.text for hit in found[:2]] == [TALK[0][0], TALK[1][0]]
     assert all(hit.terms.keys() == WEIGHTS.keys() for hit in found)
@@ -85,54 +83,54 @@ async def test_a_question_is_met_token_by_token_here_and_beside(talk: Agent) -> 
 
 
 @pytest.mark.parametrize("gone", ["DELETE FROM passage_evidence", "UPDATE passage_evidence SET generation = 0"])
-async def test_without_tokens_recall_ranks_by_words(talk: Agent, owner: asyncpg.Connection, gone: str) -> None:
-    """While the worker has not made them, and while what is there was made by other rules."""
+async def test_recall_ranks_by_words_if_there_are_no_token_bits(
+    talk: Agent, owner: asyncpg.Connection, gone: str
+) -> None:
+    """Until the worker has made them, and while those that exist were made by other rules."""
     await owner.execute(f"{gone} WHERE tenant_id = $1", talk.caller.tenant_id)
     found = await hits(talk, "Who was at the helm of the boat?", with_tokens())
     assert {hit.text for hit in found} >= {TALK[0][0], TALK[1][0]}
     assert all(hit.terms.keys() == WEIGHTS_WITHOUT_TOKENS.keys() for hit in found)
 
 
-async def test_what_is_just_told_is_found_beside_what_has_tokens(talk: Agent) -> None:
+async def test_a_new_memory_without_token_bits_is_found_beside_others(talk: Agent) -> None:
     await talk.remember(NewMemory("The harbour master steered the vessel", thread="harbour"))
     found = await hits(talk, QUESTION, with_tokens())
     assert found[0].text == "The harbour master steered the vessel"
     assert found[0].terms["win"] == 1, "its words stand in for its tokens"
 
 
-async def test_passages_made_anew_keep_their_evidence(talk: Agent, owner: asyncpg.Connection) -> None:
-    await make_anew(talk)
+async def test_rebuilt_passages_keep_their_evidence(talk: Agent, owner: asyncpg.Connection) -> None:
+    await rebuild_passages(talk)
     async with talk.db.transaction(talk.caller) as tx:
         claimed = await passages.claim_pending(tx, model=with_tokens().model, limit=100, lease_seconds=60)
     assert len(claimed) == len(TALK)
     assert all(passage.text is None for passage in claimed), "nothing is embedded again"
 
 
-async def test_of_what_was_embedded_before_there_were_tokens_the_worker_makes_them(
-    talk: Agent, owner: asyncpg.Connection
-) -> None:
-    """When it comes to it: here after what stands beside was taken away. A vector that is there is counted once."""
+async def test_the_worker_makes_token_bits_of_older_passages(talk: Agent, owner: asyncpg.Connection) -> None:
+    """When it comes to them; here after the evidence was deleted. A vector that exists already is not counted again."""
     await owner.execute("DELETE FROM passage_evidence WHERE tenant_id = $1", talk.caller.tenant_id)
-    await make_anew(talk)
+    await rebuild_passages(talk)
     assert await talk.embed(with_tokens()) == 0
     assert all("win" in hit.terms for hit in await hits(talk, QUESTION, with_tokens()))
 
 
-async def test_what_is_said_on_the_last_day_there_is_is_found(agent: Agent) -> None:
-    """The end of a range, as PostgreSQL tells it, is in no calendar of Python's."""
+async def test_a_memory_of_the_last_representable_day_is_found(agent: Agent) -> None:
+    """The end of its range, as PostgreSQL returns it, is later than Python's calendar can represent."""
     await agent.remember(NewMemory("Ada goes to the lake today", at=datetime(9999, 12, 31, 23, tzinfo=UTC)))
     await agent.embed()
     assert [hit.text for hit in await hits(agent, "Who went to the lake on 28 December?", embedder())]
 
 
-async def test_letters_that_look_like_those_of_a_time_hold_up_nobody(agent: Agent) -> None:
+async def test_letters_that_resemble_a_weekday_do_not_break_the_worker(agent: Agent) -> None:
     await agent.remember("We meet on Fr\u0131day at the lake")
     assert await agent.embed() == 1
     assert [hit.text for hit in await hits(agent, "Who is at the lake on Fr\u0131day?", embedder())]
 
 
-async def test_a_question_that_names_a_day_finds_what_was_said_or_tells_of_it(agent: Agent) -> None:
-    """With an embedder that has no tokens, too."""
+async def test_a_question_with_a_date_prefers_memories_of_or_about_it(agent: Agent) -> None:
+    """With an embedder without tokens, too."""
     said = [datetime(2026, month, 3, 12, tzinfo=UTC) for month in (3, 5, 6)]
     await agent.remember(
         NewMemory("Ada went to the lake to swim", thread="a", at=said[0]),
@@ -150,7 +148,7 @@ async def test_a_question_that_names_a_day_finds_what_was_said_or_tells_of_it(ag
     assert first.text == "Ada went to the lake to swim"
 
 
-async def test_times_are_told_from_the_day_of_the_question_or_from_as_of(agent: Agent) -> None:
+async def test_relative_dates_are_relative_to_now_or_to_as_of(agent: Agent) -> None:
     now = datetime.now(UTC)
     await agent.remember(
         NewMemory("Ada went to the lake to swim", thread="a", at=now - timedelta(days=2)),

@@ -1,4 +1,4 @@
-"""What was similar at a revision is what `as_of` that revision finds, whatever was written since."""
+"""`find_similar` with `as_of` finds what was similar at that revision, whatever was written since."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -44,8 +44,8 @@ async def similar(agent: Agent, node_id: UUID, as_of: str | None = None, thresho
         )
 
 
-def told(found: list[SimilarFact]) -> list[Any]:
-    """What is told of them, whichever revision superseded it since."""
+def compared(found: list[SimilarFact]) -> list[Any]:
+    """The properties to compare, without those that a later revision changes."""
     return [
         (one.node.node_id, one.node.content, one.node.version, round(one.score, 6), [edge.type for edge in one.edges])
         for one in found
@@ -57,7 +57,7 @@ async def test_each_past_revision_finds_what_was_similar_then(agent: Agent, db: 
     sofa = await fact(agent, SOFA)
 
     async def look() -> None:
-        seen[str(await revision_of(db, caller))] = told(await similar(agent, sofa))
+        seen[str(await revision_of(db, caller))] = compared(await similar(agent, sofa))
 
     await look()
     couch = await fact(agent, COUCH)
@@ -81,11 +81,13 @@ async def test_each_past_revision_finds_what_was_similar_then(agent: Agent, db: 
     await look()
     assert len({str(found) for found in seen.values()}) >= 6, "the states differ"
     assert {len(found) for found in seen.values()} == {0, 1, 2}
-    assert {then: told(await similar(agent, sofa, as_of=then)) for then in seen} == seen
-    assert told(await similar(agent, sofa, as_of=datetime.now(UTC).isoformat())) == told(await similar(agent, sofa))
+    assert {then: compared(await similar(agent, sofa, as_of=then)) for then in seen} == seen
+    assert compared(await similar(agent, sofa, as_of=datetime.now(UTC).isoformat())) == compared(
+        await similar(agent, sofa)
+    )
 
 
-async def test_what_had_expired_then_is_left_out_and_what_expired_since_is_not(agent: Agent) -> None:
+async def test_expiry_is_judged_at_the_moment_that_is_read(agent: Agent) -> None:
     now = datetime.now(UTC)
     sofa = await fact(agent, SOFA)
     await fact(agent, COUCH, expires_at=now + timedelta(days=1))
@@ -95,7 +97,7 @@ async def test_what_had_expired_then_is_left_out_and_what_expired_since_is_not(a
     assert await similar(agent, sofa, as_of=later) == []
 
 
-async def test_the_threshold_and_the_limit_hold_in_the_past(agent: Agent) -> None:
+async def test_threshold_and_limit_apply_in_the_past(agent: Agent) -> None:
     sofa = await fact(agent, SOFA)
     for text in (COUCH, RUG, "interest rates rose in March"):
         await fact(agent, text)
@@ -111,7 +113,7 @@ async def test_the_threshold_and_the_limit_hold_in_the_past(agent: Agent) -> Non
     assert first.node == best.node
 
 
-async def test_before_it_was_a_fact_is_not_found(agent: Agent) -> None:
+async def test_a_fact_is_not_found_before_its_creation(agent: Agent) -> None:
     await fact(agent, COUCH)
     sofa = await fact(agent, SOFA)
     with pytest.raises(NotFound):
@@ -120,7 +122,9 @@ async def test_before_it_was_a_fact_is_not_found(agent: Agent) -> None:
         await similar(agent, sofa, as_of="99")
 
 
-async def test_another_tenants_past_is_not_similar(agent: Agent, db: Database, new_tenant: NewTenant) -> None:
+async def test_another_tenants_facts_are_not_similar_in_the_past(
+    agent: Agent, db: Database, new_tenant: NewTenant
+) -> None:
     async with at_work(db, operator_caller(await new_tenant())) as other:
         foreign = await fact(other, COUCH)
         sofa = await fact(agent, SOFA)

@@ -1,8 +1,10 @@
-"""No call compares everything with everything, whatever PostgreSQL knows of the tables when it plans.
+"""No call compares all rows with each other, whatever statistics PostgreSQL has when it plans.
 
-Where it has no statistics, or only such in which a tenant does not occur yet, it takes a tenant to have next to nothing
-and every index to be as good as another: the first minute of an installation, of a new tenant, of an import. What is
-asserted is how many rows each statement looks at, never how long that takes.
+Without statistics, or with statistics in which a tenant does not occur yet, the planner assumes that a tenant has next
+to nothing and that all indexes are equally good. This is so in the first minute of an installation, of a new tenant or
+of an import.
+
+The tests assert how many rows each statement looks at, and never how long that takes.
 """
 
 from collections.abc import Awaitable, Callable
@@ -58,16 +60,17 @@ from tests.support.memories import asked, embedded_passages, embedder, found_dup
 from tests.support.statistics import BATCH, Work, entities_of, turn
 
 FEW = 50
-"""Items that are embedded beside two thousand others."""
+"""Items that are embedded while there are two thousand others."""
 
 CLAIMED = 8
-"""Passages that a claim takes of three thousand that wait."""
+"""Passages that are claimed of three thousand that wait."""
 
 PER_ITEM = 400
-"""Of what is compared, sixty in one test, the vector is looked up apart."""
+"""Rows per item: the vector of each compared passage, sixty in one test, is looked up separately."""
 
 PER_LOOKED_UP = 40
-"""What is looked up by its id, without neighbours: with any index that holds all of the tenant's it would be sixty."""
+"""Rows per item that is looked up by its id, without neighbours. An index of all rows of the tenant would give sixty.
+"""
 
 EMBEDDING = {
     "passages.claim_pending",
@@ -78,19 +81,19 @@ EMBEDDING = {
     "passages.settle",
     "passages.release_claimed_passages",
 }
-"""The statements that a batch is embedded by."""
+"""The statements that embed a batch."""
 
 PER_EMBEDDED = 1_500
 """A thousand passages are settled at once, each with up to thirty of its neighbours, in a dozen steps."""
 
 PER_COMPACTED = 2_000
-"""What is taken away at once is compared with the entities that it was taken from, two thousand at most."""
+"""The rows that are deleted at once are compared with their entities, two thousand at most."""
 
 PER_LINKED = 2_000
 """A tenth as many facts are each compared with every vector, of up to eight thousand: so small a graph has no index."""
 
 
-async def test_a_few_are_embedded_beside_many(work: Work) -> None:
+async def test_embedding_a_few_beside_many_looks_at_few_rows(work: Work) -> None:
     for first in range(0, 4 * BATCH, BATCH):
         await work.agent.remember(*(turn(number) for number in range(first, first + BATCH)))
     await work.agent.embed()
@@ -100,8 +103,9 @@ async def test_a_few_are_embedded_beside_many(work: Work) -> None:
     assert {name: rows / FEW for name, rows in work.watch.rows.items() if rows / FEW > PER_ITEM} == {}
 
 
-async def test_a_claim_looks_at_few_of_very_many(work: Work) -> None:
-    """Both ways of claiming read as much as they take, not what waits; also once the tenant's rows are analysed."""
+async def test_a_claim_looks_at_few_rows_of_a_long_queue(work: Work) -> None:
+    """Both ways of claiming read as much as they claim and not the whole queue, even after the tenant's rows were
+    analysed."""
     for first in range(0, 6 * BATCH, BATCH):
         await work.agent.remember(*(turn(number, thread=str(number)) for number in range(first, first + BATCH)))
     await work.agent.remember(*(NewMemory(f"said {number}", thread="talk") for number in range(3)))
@@ -116,8 +120,8 @@ async def test_a_claim_looks_at_few_of_very_many(work: Work) -> None:
             assert 0 < work.watch.rows["passages.claim_pending"] < 100 * CLAIMED, (statement, small_only)
 
 
-async def test_a_batch_of_very_many_is_embedded_by_what_it_is(work: Work) -> None:
-    """What is claimed, stored, set aside and given back is looked up by its id, whatever else of the tenant waits."""
+async def test_a_batch_of_a_long_queue_is_embedded_by_ids(work: Work) -> None:
+    """Passages that are claimed, stored, set aside or released are looked up by id, whatever else waits."""
     for first in range(0, 6 * BATCH, BATCH):
         await work.agent.remember(*(turn(number, thread=str(number)) for number in range(first, first + BATCH)))
     model = embedder().model
@@ -136,8 +140,8 @@ async def test_a_batch_of_very_many_is_embedded_by_what_it_is(work: Work) -> Non
     assert {name: rows for name, rows in work.watch.rows.items() if rows > PER_LOOKED_UP * FEW} == {}
 
 
-async def test_names_are_hidden_by_what_they_are(work: Work) -> None:
-    """Of many entities that nothing is said of, and of one of them."""
+async def test_names_are_hidden_by_their_ids(work: Work) -> None:
+    """Of many entities without observations, and of one of them."""
     for first in (0, BATCH):
         await work.agent.create(*(f"entity {n}" for n in range(first, first + BATCH)))
     found = [entity.id for entity in (await work.agent.open(*(f"entity {n}" for n in range(BATCH)))).entities]
@@ -150,10 +154,12 @@ async def test_names_are_hidden_by_what_they_are(work: Work) -> None:
 
 @pytest.mark.parametrize("work", ["none"], indirect=True)
 @pytest.mark.parametrize("about", [(), ("entity",)], ids=["nothing", "an entity"])
-async def test_few_of_many_are_compared_with_what_is_remembered(
+async def test_a_new_memory_is_compared_with_few_others(
     work: Work, about: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many passages share a word with it, or are of the same entity, once PostgreSQL knows of them."""
+    """Although many passages share a word with it or belong to the same entity, and PostgreSQL has statistics of
+    them.
+    """
     monkeypatch.setattr(store, "MAX_COMPARED_WITH_NEW", 10)
     for first in range(0, 6 * BATCH, BATCH):
         items = (replace(turn(number), about=about) for number in range(first, first + BATCH))
@@ -167,8 +173,8 @@ async def test_few_of_many_are_compared_with_what_is_remembered(
     assert {name: rows / FEW for name, rows in work.watch.rows.items() if rows / FEW > PER_ITEM} == {}
 
 
-async def test_what_waits_is_counted_in_its_own_graph(work: Work) -> None:
-    """Neither in what waits in the tenant's others, nor in what is embedded of its own."""
+async def test_waiting_passages_are_counted_in_their_own_graph_only(work: Work) -> None:
+    """The count looks neither at the queues of the tenant's other graphs nor at the graph's embedded passages."""
     small = replace(work.agent, graph="small")
     await work.agent.remember(*(turn(number) for number in range(2 * BATCH)))
     await work.agent.embed()
@@ -180,8 +186,8 @@ async def test_what_waits_is_counted_in_its_own_graph(work: Work) -> None:
         assert work.watch.rows["passages.count_waiting"] <= 4 * FEW
 
 
-async def test_what_lacks_a_vector_is_looked_for_page_by_page(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where nothing does, as in a change of model that is taken back."""
+async def test_passages_without_a_vector_are_listed_page_by_page(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if there are none, as after a change of model that is taken back."""
     monkeypatch.setattr(reembedding, "LOOKED_AT_ONCE", FEW)
     for first in range(0, 4 * BATCH, BATCH):
         await work.agent.remember(*(turn(number) for number in range(first, first + BATCH)))
@@ -199,8 +205,8 @@ async def test_what_lacks_a_vector_is_looked_for_page_by_page(work: Work, monkey
     assert work.watch.rows["passages.list_without_vectors"] <= 20 * FEW
 
 
-async def test_what_only_a_hub_named_is_looked_up_by_its_edges(work: Work) -> None:
-    """When the hub goes: by the edges of each name, however many others the tenant has."""
+async def test_placeholders_of_a_deleted_hub_are_looked_up_by_their_edges(work: Work) -> None:
+    """The edges of each name are read, and not all that the tenant has."""
     names = [f"name {n}" for n in range(BATCH)]
     await work.agent.create(NewEntity("hub", "thing"), NewEntity("other", "thing"))
     await work.agent.relate(*(("hub", name, "to") for name in names))
@@ -257,7 +263,7 @@ class Calls:
             "create facts": self.create_facts,
             "embed": agent.embed,
             "link facts": self.link_facts,
-            "count words again": self.count_again,
+            "count words again": self.recount,
         }
 
     def reads(self) -> dict[str, Callable[[], Awaitable[object]]]:
@@ -278,7 +284,7 @@ class Calls:
         }
 
     def reads_of_the_past(self) -> dict[str, Callable[[], Awaitable[object]]]:
-        """Of when all that was created was there, and embedded."""
+        """At a moment at which everything existed and was embedded."""
         asking, page = partial(self.asking, as_of=str(PAST)), PageRequest(limit=BATCH)
         return {
             "read the past": lambda: asking(reading.read_graph, max_items=10_000),
@@ -388,26 +394,26 @@ class Calls:
             graph = await graphs.get_graph(tx, "default")
             await retention.compact(tx, graph.id, before=datetime.now(UTC))
 
-    async def count_again(self) -> None:
+    async def recount(self) -> None:
         await self.work.owner.execute("UPDATE graph_indexes SET passages_counted = 0, memories_counted = 0")
         await self.work.agent.embed()
 
 
-async def test_nothing_is_compared_with_everything(work: Work) -> None:
+async def test_no_call_compares_all_rows_with_each_other(work: Work) -> None:
     assert await _looked_at_by_item(work) == {}
 
 
 @pytest.mark.parametrize("work", ["beside less"], indirect=True)
-async def test_rows_are_looked_up_though_the_primary_key_has_fewer_levels(work: Work) -> None:
-    """Where PostgreSQL expects one row, these two are not: they are planned with their values."""
+async def test_rows_are_looked_up_even_if_the_primary_key_has_fewer_levels(work: Work) -> None:
+    """If PostgreSQL expects one row, these two statements are exceptions: they are planned with their values."""
     much = await _looked_at_by_item(work)
     assert much.keys() <= {"search the past by rank: search.search_ranked", "compact: compaction.compact_nodes"}
 
 
 async def _looked_at_by_item(work: Work) -> dict[str, float]:
-    """Rows that statements of these calls look at for each of a batch, where those are more than PER_ITEM.
+    """Rows that statements of these calls look at for each item of a batch, if they are more than PER_ITEM.
 
-    The three that look at more everywhere are within bounds of their own.
+    The three statements that look at more everywhere have limits of their own.
     """
     found: dict[str, float] = {}
     for name, call in Calls(work).in_order().items():
@@ -423,7 +429,7 @@ async def _looked_at_by_item(work: Work) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("work", ["others"], indirect=True)
-async def test_a_recall_goes_through_no_more_of_what_expires_than_it_gives(work: Work) -> None:
+async def test_a_recall_looks_at_no_more_expiring_rows_than_it_returns(work: Work) -> None:
     agent, looked_at = work.agent, work.watch.rows
     await agent.create(*entities_of("new", BATCH))
     await agent.embed()
@@ -438,7 +444,7 @@ async def test_a_recall_goes_through_no_more_of_what_expires_than_it_gives(work:
 
 
 @pytest.mark.parametrize("work", ["others"], indirect=True)
-async def test_what_is_remembered_goes_through_no_more_of_what_expires_than_it_is_compared_with(
+async def test_remembering_looks_at_no_more_expiring_rows_than_it_compares(
     work: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store, "MAX_COMPARED_WITH_NEW", 10)

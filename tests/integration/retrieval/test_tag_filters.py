@@ -1,4 +1,4 @@
-"""A filter finds a tag whatever its case, however PostgreSQL and Python write it in small letters."""
+"""Filters match tags regardless of case, even if PostgreSQL and Python lowercase them differently."""
 
 import pytest
 
@@ -20,7 +20,7 @@ TAGS = ("İstanbul", "ΟΔΟΣ", "Οδος", "İΣ", "Tea")
 
 
 async def found(agent: Agent, tag: str) -> dict[str, list[str | None]]:
-    """The entities that each of the filters finds, by name."""
+    """The names of the entities that each of the filters finds."""
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         graph = await graphs.get_graph(tx, "default")
         only = VersionFilter(tags=(tag,))

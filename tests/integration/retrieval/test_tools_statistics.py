@@ -1,6 +1,6 @@
-"""No tool compares everything with everything, whatever PostgreSQL knows of the tables when it plans.
+"""No tool compares all rows with each other, whatever statistics PostgreSQL has when it plans.
 
-Each is called with its example, about an entity of which much is known, in a graph that has much of all else as well.
+Each is called with its example, about an entity with many observations and relations, in a graph with many others.
 """
 
 from collections.abc import AsyncIterator
@@ -28,7 +28,8 @@ from tests.support.worst_calls import on_graph
 HUB = "hub"
 
 MAX_ROWS = 300_000
-"""That a statement looks at; comparing entities, statements or vectors with each other takes millions."""
+"""The most rows that a statement may look at. Comparing entities, observations or vectors with each other takes
+millions."""
 
 NAME, ID, SILENT = "late 7", "the id of late 7", "silent"
 KEYED: dict[str, dict[str, Any]] = {
@@ -54,12 +55,11 @@ KEYED: dict[str, dict[str, Any]] = {
         "observations": [{"entityName": name, "contents": ["said later"]} for name in (NAME, SILENT)],
     },
 }
-"""Tools whose statements are planned once a session, for whichever tenant asks (`keyed` of Call.reading), and how each
-is called."""
+"""Tools whose statements are planned once a session for all tenants (`keyed` of Call.reading), with their arguments."""
 
 MAX_KEYED_ROWS = 120
-"""That such a statement looks at, of an entity that says three things, is an end of two relations, and of which one
-neighbour has as many: a plan that goes through a graph looks at a thousand."""
+"""The most rows that such a statement may look at, for an entity that has three observations, is an end of two
+relations, and has a neighbour with as many. A plan that goes through a graph looks at a thousand."""
 
 SEARCHING: dict[str, tuple[dict[str, Any], set[str]]] = {
     "recall": ({"query": "What is said of late 7?"}, {"recall.find_candidates", "recall.find_by_words"}),
@@ -67,20 +67,22 @@ SEARCHING: dict[str, tuple[dict[str, Any], set[str]]] = {
     "search_nodes": ({"query": "ate 7"}, {"search.search_substring"}),
     "search_nodes_ranked": ({"query": NAME}, {"search.search_ranked", "graphs.find_live_head"}),
 }
-"""Tools that search first, how each is called, and the statements that search; others are planned once a session."""
+"""Tools that search first, with their arguments and the statements that search. Others are planned once a session."""
 
 MAX_ROWS_BESIDE = 3_000
-"""That such a statement looks at: ten of each of 300 candidates. Going through the graph for each takes a million."""
+"""The most rows that such a statement may look at: ten for each of 300 candidates. Going through the graph for each
+takes a million."""
 
 MAX_ROWS_OF_THE_PAST = 150_000
-"""That a statement looks at which goes through a graph as it was: thirty of each of its five thousand passages."""
+"""The most rows that a statement may look at that goes through a past graph: thirty for each of its five thousand
+passages."""
 
 READING_FIRST = sorted(CATALOGUE, key=lambda tool: not tool.read_only)
-"""What changes the graph comes last: deletions leave little to look at."""
+"""Tools that write come last: deletions leave little to look at."""
 
 
 async def fill(work: Work) -> None:
-    """Write a thousand entities, five hundred relations of one, as many memories of it and others."""
+    """Write a thousand entities, five hundred relations of one of them, as many memories of it, and other memories."""
     agent = work.agent
     for part in ("early", "late"):
         await agent.create(*entities_of(part, BATCH))
@@ -94,13 +96,13 @@ async def fill(work: Work) -> None:
 
 @pytest.fixture
 async def work(request: pytest.FixtureRequest, postgres: LocalPostgres, settings: Settings) -> AsyncIterator[Work]:
-    """Work in a graph that has all of this."""
+    """Work in a graph with all of this."""
     async with work_after(fill, request.param, postgres.url(), settings) as work:
         yield work
 
 
 async def call_tool(work: Work, services: Services, tool: ToolSpec, hub: UUID) -> None:
-    """Call a tool as the gateway does; what the example names besides may not be there."""
+    """Call a tool as the gateway does. Other names in its example may not exist."""
     arguments = on_graph(EXAMPLES[tool.name], tool, "default", HUB, str(hub))
     call = Call(work.agent.caller, services, tool.name, tool.read_only)
     with suppress(RecollectError):
@@ -108,7 +110,7 @@ async def call_tool(work: Work, services: Services, tool: ToolSpec, hub: UUID) -
 
 
 @pytest.mark.parametrize("work", ["unread", "among", "beside"], indirect=True)
-async def test_no_tool_compares_everything_with_everything(work: Work, settings: Settings) -> None:
+async def test_no_tool_compares_all_rows_with_each_other(work: Work, settings: Settings) -> None:
     [hub] = (await work.agent.open(HUB)).entities
     services = Services(work.agent.db, QuestionEncoder(embedder()), settings)
     found: dict[str, float] = {}
@@ -121,7 +123,7 @@ async def test_no_tool_compares_everything_with_everything(work: Work, settings:
 
 
 @pytest.mark.parametrize("work", ["unread", "among", "beside"], indirect=True)
-async def test_what_is_looked_up_by_keys_looks_at_little_beside(work: Work, settings: Settings) -> None:
+async def test_lookups_by_key_look_at_few_other_rows(work: Work, settings: Settings) -> None:
     await work.agent.create(SILENT)
     [entity] = (await work.agent.open(NAME)).entities
     services = Services(work.agent.db, QuestionEncoder(embedder()), settings)
@@ -137,8 +139,8 @@ async def test_what_is_looked_up_by_keys_looks_at_little_beside(work: Work, sett
 
 
 @pytest.mark.parametrize("work", ["among", "beside less"], indirect=True)
-async def test_the_past_is_read_with_as_little(work: Work, settings: Settings) -> None:
-    """By whichever tool tells it: what it is asked by keys is looked up, and nothing is gone through for each of it."""
+async def test_reading_the_past_looks_at_few_rows(work: Work, settings: Settings) -> None:
+    """In every tool with `as_of`: lookups by key stay lookups, and none goes through the graph for each result."""
     [entity] = (await work.agent.open(NAME)).entities
     async with work.agent.db.transaction(work.agent.caller, read_only=True) as tx:
         then = (await graphs.head_of(await graphs.view(tx, None))).revision
@@ -150,7 +152,7 @@ async def test_the_past_is_read_with_as_little(work: Work, settings: Settings) -
         example = KEYED.get(tool.name) or on_graph(EXAMPLES[tool.name], tool, "default", NAME, str(entity.id))
         arguments = {name: str(entity.id) if value == ID else value for name, value in example.items()}
         call = Call(work.agent.caller, services, tool.name, tool.read_only)
-        with suppress(NotFound):  # Whom an example names besides.
+        with suppress(NotFound):  # Other names in an example.
             await tool.handler(call, msgspec.convert({**arguments, "as_of": str(then)}, tool.arguments))
         found |= {f"{tool.name}: {query}": rows for query, rows in work.watch.rows.items()}
     keyed = {name: rows for name, rows in found.items() if name.partition(":")[0] in KEYED}
@@ -160,7 +162,7 @@ async def test_the_past_is_read_with_as_little(work: Work, settings: Settings) -
 
 
 @pytest.mark.parametrize("work", ["unread", "among", "beside"], indirect=True)
-async def test_what_is_looked_up_beside_a_search_looks_at_little(work: Work, settings: Settings) -> None:
+async def test_lookups_beside_a_search_look_at_few_rows(work: Work, settings: Settings) -> None:
     services = Services(work.agent.db, QuestionEncoder(embedder()), settings)
     found: dict[str, float] = {}
     for tool in [tool for tool in CATALOGUE if tool.name in SEARCHING]:

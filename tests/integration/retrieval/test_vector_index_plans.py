@@ -1,6 +1,6 @@
-"""A large graph beside many small ones is searched by its indexes, of vectors and of words: PostgreSQL prefers them.
+"""A large graph beside many small ones is searched by its vector and word indexes, as PostgreSQL's planner prefers.
 
-What is asserted is how many rows are looked at, never how long that takes.
+The tests assert how many rows are looked at, and never how long that takes.
 """
 
 import pytest
@@ -14,7 +14,7 @@ from recollect.retrieval.vector_indexes import service as vector_indexes
 from tests.support.statistics import Work
 
 SIZE = 12_000
-"""Passages: a few more than the memories from which on a graph gets an index by default."""
+"""The number of passages: a few more than the number of memories from which a graph gets an index by default."""
 
 COPY_PASSAGES = f"""
 CREATE TEMPORARY TABLE copies AS
@@ -40,7 +40,8 @@ FACT = "SELECT n.id FROM nodes n JOIN tenants t ON t.id = n.tenant_id AND t.slug
 
 @pytest.fixture
 async def large(work: Work) -> Work:
-    """One whose graph has SIZE passages and a vector index. What PostgreSQL knows of the vectors, building it told."""
+    """Work in a graph with SIZE passages and a vector index. PostgreSQL's statistics of the vectors come from building
+    the index."""
     await work.agent.create(*(NewEntity(f"place {n}", "place", (f"a harbour crane stands at {n}",)) for n in range(40)))
     await work.agent.remember(*(f"the crane {n} was repaired in March" for n in range(10)))
     await work.agent.embed()
@@ -51,7 +52,7 @@ async def large(work: Work) -> Work:
 
 
 @pytest.mark.parametrize("work", ["others"], indirect=True)
-async def test_the_nearest_are_read_from_the_index(large: Work) -> None:
+async def test_nearest_vectors_are_read_from_the_index(large: Work) -> None:
     agent, looked_at = large.agent, large.watch.rows
     fact = await large.owner.fetchval(FACT)
     assert (await agent.recall("when was the crane repaired")).hits

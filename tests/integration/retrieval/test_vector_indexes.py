@@ -1,4 +1,4 @@
-"""Vector indexes: built for graphs that outgrew an exact scan, used by recall, dropped when they are not needed."""
+"""Vector indexes: built for graphs that outgrow an exact scan, used by recall, dropped when they are not needed."""
 
 import asyncio
 import re
@@ -37,12 +37,12 @@ MEMORIES = 120
 RUNBOOK = Path(__file__).parents[3] / "docs" / "runbook" / "recall-misses.md"
 
 PART = "SELECT DISTINCT tableoid::regclass::text FROM searched_vectors WHERE tenant_id = $1"
-"""The table that holds a tenant's vectors."""
+"""The table with a tenant's vectors."""
 
 
 @pytest.fixture
 async def agent(db: Database, new_tenant: NewTenant) -> Agent:
-    """One whose graph holds MEMORIES facts, embedded."""
+    """An agent whose graph contains MEMORIES embedded facts."""
     agent = Agent(db, operator_caller(await new_tenant()))
     chance = np.random.default_rng(7)
     words = ["tea", "coffee", "engine", "garden", "violin", "harbour", "winter", "letter", "bridge", "market"]
@@ -62,11 +62,11 @@ _, THOROUGH, VERY_THOROUGH = THOROUGHNESS.values()
 
 
 def thorough_from(memories: int) -> dict[int, Thoroughness]:
-    """As indexes are built, where so many passages ask for a thorough one."""
+    """Options for building indexes, with a number of passages from which an index is thorough."""
     return {0: ORDINARY, memories: THOROUGH}
 
 
-async def tend(
+async def maintain(
     settings: Settings, memories: int = 100, thoroughness: Mapping[int, Thoroughness] = THOROUGHNESS
 ) -> list[str]:
     async with operator(settings) as connection:
@@ -82,18 +82,18 @@ async def graph_of(owner: asyncpg.Connection, caller: Caller) -> asyncpg.Record:
 
 
 def index_of(graph: asyncpg.Record, model: str | None = None) -> VectorIndex:
-    """The index of a graph's vectors of a model, of the embedder at hand unless told."""
+    """The index of a graph's vectors of a model, by default of the current embedder."""
     return VectorIndex(graph["tenant_id"], graph["graph_id"], model or embedder().model, embedder().dimensions)
 
 
 async def statement_of(owner: asyncpg.Connection, index: VectorIndex) -> Query:
-    """What builds an index, in the part of the tenant's vectors."""
+    """The statement that builds an index, in the tenant's part of the vectors."""
     part = await owner.fetchval(PART, index.tenant_id)
     return create_statement(index, int(part.removeprefix("searched_vectors_")))
 
 
-async def answers(agent: Agent, text: str, *, exact: bool) -> list[str]:
-    """What a recall finds, asked as a gateway asks."""
+async def recalled_texts(agent: Agent, text: str, *, exact: bool) -> list[str]:
+    """What a recall finds, sent as a gateway sends it."""
     questions = await asked(text)
     async with agent.db.transaction(agent.caller, read_only=True, keyed=True) as tx:
         found = await recall.recall(
@@ -109,7 +109,7 @@ async def answers(agent: Agent, text: str, *, exact: bool) -> list[str]:
 
 
 async def nearest(agent: Agent, *, exact: bool) -> set[UUID]:
-    """What a question finds of which no passage holds a word."""
+    """What a question finds that shares no word with any passage."""
     [question] = await asked("oboes")
     async with agent.db.transaction(agent.caller, read_only=True, keyed=True) as tx:
         view = await graphs.view(tx, None)
@@ -123,12 +123,12 @@ async def nearest(agent: Agent, *, exact: bool) -> set[UUID]:
 
 @pytest.fixture
 async def no_index(settings: Settings) -> AsyncIterator[None]:
-    """Leaves none behind: other tests look at plans."""
+    """Drop all indexes after the test, since other tests look at plans."""
     yield
-    await tend(settings, memories=1_000_000)
+    await maintain(settings, memories=1_000_000)
 
 
-def test_an_index_is_built_in_as_much_memory_as_it_takes_and_may_have() -> None:
+def test_memory_for_building_an_index_follows_its_size_up_to_the_maximum() -> None:
     index = VectorIndex(UUID(int=1), UUID(int=2), "a model", 256)
     assert [index.memory_mb(passages, 512) for passages in (0, 10_000, 100_000, 1_000_000)] == [64, 64, 164, 512]
     assert index.memory_mb(1_000_000, 2_000) == 1_640
@@ -139,80 +139,81 @@ def test_an_index_is_built_in_as_much_memory_as_it_takes_and_may_have() -> None:
 
 @pytest.mark.usefixtures("no_index")
 class TestIndexes:
-    async def test_a_graph_that_grew_is_searched_by_its_index_and_one_that_shrank_is_not(
+    async def test_a_grown_graph_is_searched_by_its_index_and_a_shrunk_one_is_not(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection
     ) -> None:
         before = await graph_of(owner, agent.caller)
         name = index_of(before).name
-        assert f"built {name}" in await tend(settings)
+        assert f"built {name}" in await maintain(settings)
         noted = await graph_of(owner, agent.caller)
         assert (noted["vector_model"], noted["vector_dimensions"]) == (embedder().model, embedder().dimensions)
         assert noted["index_epoch"] > before["index_epoch"]
         assert await self.plan_uses(agent, name)
-        exact, by_index = [await answers(agent, "violin in the garden", exact=exact) for exact in (True, False)]
+        exact, by_index = [await recalled_texts(agent, "violin in the garden", exact=exact) for exact in (True, False)]
         assert exact
         assert by_index == exact
-        assert await tend(settings) == []
-        assert f"dropped {name}" in await tend(settings, memories=1_000)
+        assert await maintain(settings) == []
+        assert f"dropped {name}" in await maintain(settings, memories=1_000)
         assert (await graph_of(owner, agent.caller))["vector_model"] is None
-        assert await answers(agent, "violin in the garden", exact=False) == exact
+        assert await recalled_texts(agent, "violin in the garden", exact=False) == exact
 
-    async def test_one_of_a_graph_that_grew_much_is_replaced_by_a_thorough_one_that_is_there_first(
+    async def test_the_index_of_a_much_larger_graph_is_replaced_without_a_gap(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection
     ) -> None:
-        await tend(settings)
+        await maintain(settings)
         index = index_of(await graph_of(owner, agent.caller))
-        exact = await answers(agent, "violin in the garden", exact=True)
+        exact = await recalled_texts(agent, "violin in the garden", exact=True)
         thorough = index.with_thoroughness(THOROUGH)
-        done = await tend(settings, thoroughness=thorough_from(MEMORIES))
+        done = await maintain(settings, thoroughness=thorough_from(MEMORIES))
         assert done.index(f"built {thorough.name}") < done.index(f"dropped {index.name}")
         assert await self.plan_uses(agent, thorough.name)
-        assert await answers(agent, "violin in the garden", exact=False) == exact
-        # It keeps the one that it has until it has shrunk to half of what asks for it.
-        assert await tend(settings, thoroughness=thorough_from(2 * MEMORIES)) == []
-        done = await tend(settings, thoroughness=thorough_from(2 * MEMORIES + 2))
+        assert await recalled_texts(agent, "violin in the garden", exact=False) == exact
+        # The graph keeps its index until it has shrunk to half of the size that requires it.
+        assert await maintain(settings, thoroughness=thorough_from(2 * MEMORIES)) == []
+        done = await maintain(settings, thoroughness=thorough_from(2 * MEMORIES + 2))
         assert done.index(f"built {index.name}") < done.index(f"dropped {thorough.name}")
         assert await self.plan_uses(agent, index.name)
 
-    async def test_one_of_a_graph_that_grows_further_is_replaced_by_a_more_thorough_one(
+    async def test_a_growing_graph_gets_a_more_thorough_index(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection
     ) -> None:
         index = index_of(await graph_of(owner, agent.caller))
         for built in (THOROUGH, VERY_THOROUGH):
-            assert f"built {index.with_thoroughness(built).name}" in await tend(settings, thoroughness={0: built})
+            assert f"built {index.with_thoroughness(built).name}" in await maintain(settings, thoroughness={0: built})
         there = await owner.fetch("SELECT relname FROM pg_class WHERE relname LIKE $1", f"%{index.graph_id.hex}%")
         assert [row["relname"] for row in there] == [index.with_thoroughness(VERY_THOROUGH).name]
 
-    async def test_passages_say_how_thoroughly_it_is_built_of_which_long_memories_have_several(
+    async def test_number_of_passages_decides_how_thoroughly_an_index_is_built(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection
     ) -> None:
         index = index_of(await graph_of(owner, agent.caller))
         counted = "UPDATE graph_indexes SET passages_counted = $2, index_epoch = index_epoch + 1 WHERE tenant_id = $1"
         await owner.execute(counted, agent.caller.tenant_id, 3 * MEMORIES)
-        done = await tend(settings, thoroughness=thorough_from(3 * MEMORIES))
+        done = await maintain(settings, thoroughness=thorough_from(3 * MEMORIES))
         assert f"built {index.with_thoroughness(THOROUGH).name}" in done
 
-    async def test_what_comes_later_is_added_among_fewer_candidates(
+    async def test_later_rows_are_inserted_with_fewer_candidates(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection
     ) -> None:
-        """Nobody is waited for who reads, and nobody waits behind them for that: it is done the next time."""
+        """The option is changed without waiting for readers and without making others wait. If that fails, the next run
+        does it."""
         thoroughness = thorough_from(MEMORIES)
         thorough = index_of(await graph_of(owner, agent.caller)).with_thoroughness(THOROUGH)
-        await tend(settings, thoroughness=thoroughness)
+        await maintain(settings, thoroughness=thoroughness)
         options = f"SELECT reloptions FROM pg_class WHERE relname = '{thorough.name}'"
         assert await owner.fetchval(options) == ["m=24", "ef_construction=128"]
         await owner.execute(f"ALTER INDEX {thorough.name} SET (ef_construction = 300)")
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             await tx.fetch(Query.compile("SELECT count(*) FROM searched_vectors WHERE tenant_id = :tenant_id"))
-            await tend(settings, thoroughness=thoroughness)
+            await maintain(settings, thoroughness=thoroughness)
         assert await owner.fetchval(options) == ["m=24", "ef_construction=300"]
-        await tend(settings, thoroughness=thoroughness)
+        await maintain(settings, thoroughness=thoroughness)
         assert await owner.fetchval(options) == ["m=24", "ef_construction=128"]
 
-    async def test_the_one_to_be_replaced_serves_where_the_other_is_not_built(
+    async def test_an_index_is_used_until_its_replacement_is_built(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection
     ) -> None:
-        await tend(settings)
+        await maintain(settings)
         index = index_of(await graph_of(owner, agent.caller))
         stopping = asyncio.Event()
         stopping.set()
@@ -223,12 +224,12 @@ class TestIndexes:
         assert done == []
         assert await self.plan_uses(agent, index.name)
 
-    async def test_one_that_misses_is_found_and_built_anew_as_the_runbook_says(
+    async def test_the_runbook_finds_and_rebuilds_an_index_that_misses_results(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection
     ) -> None:
-        await tend(settings)
+        await maintain(settings)
         name = index_of(await graph_of(owner, agent.caller)).name
-        exact = await answers(agent, "violin in the garden", exact=True)
+        exact = await recalled_texts(agent, "violin in the garden", exact=True)
         [listed] = re.findall(r"```sql\n(.*?)```", RUNBOOK.read_text(), re.DOTALL)
         async with operator(settings) as connection:
             found = {row["index"]: row for row in await connection.fetch(Query.compile(listed))}
@@ -236,14 +237,14 @@ class TestIndexes:
             assert found[name]["valid"]
             assert found[name]["bytes_of_each"] > 0
         await owner.execute(f"DROP INDEX CONCURRENTLY {name}")
-        assert await answers(agent, "violin in the garden", exact=False) == exact
-        assert await tend(settings) == [f"built {name}"]
+        assert await recalled_texts(agent, "violin in the garden", exact=False) == exact
+        assert await maintain(settings) == [f"built {name}"]
         assert await self.plan_uses(agent, name)
 
     @pytest.mark.parametrize(
         ("passages", "width"), [(0, 200), (25_000, 400), (100_000, 250), (300_000, 800), (1_000_000, 600)]
     )
-    async def test_searches_are_as_wide_as_a_graph_of_its_size_needs(
+    async def test_the_search_width_follows_the_size_of_the_graph(
         self, agent: Agent, owner: asyncpg.Connection, passages: int, width: int
     ) -> None:
         await owner.execute(
@@ -263,7 +264,7 @@ class TestIndexes:
             assert await tx.fetchval(set_width) == width
 
     @pytest.mark.parametrize("width", [40, 200])
-    async def test_it_is_searched_on_where_most_of_what_is_nearest_is_left_out(
+    async def test_a_search_continues_if_most_of_the_nearest_are_filtered_out(
         self,
         agent: Agent,
         settings: Settings,
@@ -272,7 +273,7 @@ class TestIndexes:
         width: int,
     ) -> None:
         monkeypatch.setattr(store, "_SEARCH_WIDTHS", {"search_sizes": [0], "search_widths": [width]})
-        await tend(settings)
+        await maintain(settings)
         outdated = "UPDATE nodes SET status = 'outdated' WHERE tenant_id = $1 AND id <> ALL ($2::uuid[])"
         facts = await owner.fetch("SELECT id FROM nodes WHERE tenant_id = $1 ORDER BY id", agent.caller.tenant_id)
         await owner.execute(outdated, agent.caller.tenant_id, [row["id"] for row in facts[::6]])
@@ -283,7 +284,7 @@ class TestIndexes:
         assert await nearest(agent, exact=False) == set()
 
     async def plan_uses(self, agent: Agent, name: str) -> bool:
-        """Whether the planner can serve the nearest passages by the index, as the one who may not own it."""
+        """Whether the planner can read the nearest passages from the index, as a role that does not own it."""
         vector = f"halfvec({embedder().dimensions})"
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             graph_id = await tx.fetchval(Query.compile("SELECT id FROM graphs"))
@@ -300,7 +301,7 @@ class TestIndexes:
             )
         return any(name in row[0] for row in rows)
 
-    async def test_an_audited_answer_is_measured_by_the_exact_one(
+    async def test_an_audited_answer_is_compared_with_the_exact_one(
         self, agent: Agent, settings: Settings, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         audits: list[tuple[float, int]] = []
@@ -321,28 +322,26 @@ class TestIndexes:
 
         await ask(True)
         assert audits == [], "what no index served needs no audit"
-        await tend(settings)
+        await maintain(settings)
         await ask(False)
         await ask(True)
         assert audits == [(1.0, 10)]
 
-    async def test_what_is_written_afterwards_is_found_by_it_and_what_is_deleted_is_not(
+    async def test_new_passages_are_found_by_the_index_and_deleted_ones_are_not(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection
     ) -> None:
         name = index_of(await graph_of(owner, agent.caller)).name
-        assert f"built {name}" in await tend(settings)
+        assert f"built {name}" in await maintain(settings)
         assert await self.plan_uses(agent, name)
         (kept,) = await agent.remember("a lighthouse keeper collects porcelain owls")
         await agent.embed()
-        assert (await answers(agent, "owl figurines", exact=False))[0].startswith("a lighthouse keeper")
+        assert (await recalled_texts(agent, "owl figurines", exact=False))[0].startswith("a lighthouse keeper")
         async with agent.writing() as (tx, revision):
             await revising.forget(tx, revision, [Target(id=kept.id)], delete=True)
-        assert not any("lighthouse" in text for text in await answers(agent, "owl figurines", exact=False))
+        assert not any("lighthouse" in text for text in await recalled_texts(agent, "owl figurines", exact=False))
 
-    async def test_another_embedder_is_not_asked_of_the_index_of_the_old_one(
-        self, agent: Agent, settings: Settings
-    ) -> None:
-        await tend(settings)
+    async def test_the_index_of_another_model_is_not_used(self, agent: Agent, settings: Settings) -> None:
+        await maintain(settings)
         question = Question("violin number 7", np.ones(embedder().dimensions * 2, np.float32), "another model")
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             found = await recall.recall(
@@ -350,23 +349,23 @@ class TestIndexes:
             )
         assert found.hits
 
-    async def test_a_recall_through_a_filter_compares_every_vector_that_passes_it(
+    async def test_a_recall_with_a_filter_compares_every_matching_vector(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection
     ) -> None:
-        await tend(settings)
-        # Who uses the index now compares vectors of different lengths.
+        await maintain(settings)
+        # Searches by the index now compare vectors of different lengths.
         await owner.execute(
             "UPDATE graph_indexes SET vector_dimensions = 7, index_epoch = index_epoch + 1 WHERE tenant_id = $1",
             agent.caller.tenant_id,
         )
-        assert await agent.recalled("violin in the garden", named=False) == await answers(
+        assert await agent.recalled("violin in the garden", named=False) == await recalled_texts(
             agent, "violin in the garden", exact=True
         )
         with pytest.raises(asyncpg.DataError):
             await agent.recalled("violin in the garden")
-        await tend(settings, memories=1_000_000)
+        await maintain(settings, memories=1_000_000)
 
-    async def test_it_is_built_beside_a_transaction_that_lasts(
+    async def test_an_index_is_built_beside_a_long_transaction(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection, db: Database
     ) -> None:
         name = index_of(await graph_of(owner, agent.caller)).name
@@ -386,14 +385,14 @@ class TestIndexes:
                 assert not tending.done()
         assert await owner.fetchval("SELECT indisvalid FROM pg_index WHERE indexrelid = $1::regclass", name)
 
-    async def test_several_workers_build_it_once(
+    async def test_concurrent_workers_build_an_index_once(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection
     ) -> None:
         name = index_of(await graph_of(owner, agent.caller)).name
-        done = [line for lines in await asyncio.gather(*(tend(settings) for _ in range(4))) for line in lines]
+        done = [line for lines in await asyncio.gather(*(maintain(settings) for _ in range(4))) for line in lines]
         assert done.count(f"built {name}") == 1
 
-    async def test_what_a_killed_worker_left_half_built_is_made_anew(
+    async def test_a_half_built_index_of_a_killed_worker_is_rebuilt(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection, postgres: LocalPostgres
     ) -> None:
         index = index_of(await graph_of(owner, agent.caller))
@@ -405,19 +404,19 @@ class TestIndexes:
             )
         finally:
             await administrator.close()
-        assert set(await tend(settings)) >= {f"dropped {index.name}", f"built {index.name}"}
+        assert set(await maintain(settings)) >= {f"dropped {index.name}", f"built {index.name}"}
 
-    async def test_one_of_another_model_that_a_killed_worker_did_not_drop_is_not_taken_for_the_models(
+    async def test_a_leftover_index_of_another_model_is_dropped(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection
     ) -> None:
-        """It had told searches to use it no longer."""
+        """Its worker was killed after it had stopped searches from using the index, and before it dropped the index."""
         graph = await graph_of(owner, agent.caller)
         old, index = index_of(graph, "another model"), index_of(graph)
         await owner.execute((await statement_of(owner, old)).text)
-        assert set(await tend(settings)) >= {f"dropped {old.name}", f"built {index.name}"}
+        assert set(await maintain(settings)) >= {f"dropped {old.name}", f"built {index.name}"}
         assert await self.plan_uses(agent, index.name)
 
-    async def test_it_is_of_the_model_that_serves_however_many_passages_have_vectors_of_another(
+    async def test_the_index_is_for_the_serving_model_only(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection
     ) -> None:
         graph = await graph_of(owner, agent.caller)
@@ -427,13 +426,13 @@ class TestIndexes:
             agent.caller.tenant_id,
             MEMORIES - 1,
         )
-        assert f"built {index_of(graph).name}" in await tend(settings)
+        assert f"built {index_of(graph).name}" in await maintain(settings)
         await owner.execute(
             "UPDATE searched_vectors SET model = 'another model' WHERE tenant_id = $1", agent.caller.tenant_id
         )
-        assert f"dropped {index_of(graph).name}" in await tend(settings)
+        assert f"dropped {index_of(graph).name}" in await maintain(settings)
 
-    async def test_a_worker_that_is_to_stop_begins_none(
+    async def test_a_worker_that_stops_starts_no_build(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection
     ) -> None:
         stopping = asyncio.Event()
@@ -441,9 +440,9 @@ class TestIndexes:
         async with operator(settings) as connection:
             await upkeep.maintain_indexes(connection, from_memories=100, memory_mb=64, stopping=stopping)
         assert (await graph_of(owner, agent.caller))["vector_model"] is None
-        assert f"built {index_of(await graph_of(owner, agent.caller)).name}" in await tend(settings)
+        assert f"built {index_of(await graph_of(owner, agent.caller)).name}" in await maintain(settings)
 
-    async def test_where_shared_memory_is_too_small_one_process_builds_it(
+    async def test_an_index_is_built_by_one_process_if_shared_memory_is_too_small(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         name = index_of(await graph_of(owner, agent.caller)).name
@@ -453,7 +452,7 @@ class TestIndexes:
             with pytest.raises(asyncpg.DiskFullError):  # No machine has a terabyte of it.
                 await self.build_in(owner, agent, megabytes=2_000_000)
             monkeypatch.setattr(VectorIndex, "memory_mb", lambda *_: 2_000_000)
-            assert f"built {name}" in await tend(settings)
+            assert f"built {name}" in await maintain(settings)
         finally:
             await owner.execute(f"ALTER TABLE {part} RESET (parallel_workers)")
 
@@ -465,11 +464,11 @@ class TestIndexes:
         finally:
             await owner.execute("RESET maintenance_work_mem")
 
-    async def test_a_graph_that_is_gone_takes_its_index_along(
+    async def test_the_index_of_a_deleted_graph_is_dropped(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection
     ) -> None:
         name = index_of(await graph_of(owner, agent.caller)).name
-        await tend(settings)
+        await maintain(settings)
         async with agent.db.transaction(agent.caller) as tx:
             assert await graphs.delete_graph(tx, "default", "test")
-        assert f"dropped {name}" in await tend(settings)
+        assert f"dropped {name}" in await maintain(settings)

@@ -1,4 +1,4 @@
-"""What surrounds a memory: whatever is written, taken away and embedded, in whatever order, by several workers."""
+"""Windows of passages are correct after any writes, deletions and embedding, in any order and by several workers."""
 
 import asyncio
 import itertools
@@ -36,13 +36,13 @@ _graphs = itertools.count(1)
 
 @dataclass
 class Worker:
-    """Workers of one tenant, who may be killed or slow between a claim and what becomes of it."""
+    """The workers of one tenant, which may be killed or slow between a claim and its end."""
 
     agent: Agent
     claims: list[list[ClaimedPassage]] = field(default_factory=list)
 
     async def claim(self, limit: int) -> None:
-        """Take up to `limit` passages in hand."""
+        """Claim up to `limit` passages."""
         async with self.agent.db.transaction(self.agent.caller) as tx:
             model = embedder().model
             claimed = await passages.claim_pending(tx, model=model, limit=limit, lease_seconds=60)
@@ -50,7 +50,7 @@ class Worker:
             self.claims.append(claimed)
 
     async def settle(self, place: int) -> None:
-        """Settle one of the claims, maybe one whose lease is over."""
+        """Settle one of the claims, whose lease may be over."""
         if not self.claims:
             return
         claimed = self.claims.pop(place % len(self.claims))
@@ -59,13 +59,13 @@ class Worker:
             await passages.settle(tx, claimed, model=embedder().model, **made)
 
     async def drop(self, place: int) -> None:
-        """Be killed with a claim in hand."""
+        """Be killed while holding a claim."""
         if self.claims:
             self.claims.pop(place % len(self.claims))
 
 
-async def lapse(owner: asyncpg.Connection, agent: Agent) -> None:
-    """Let every lease of the tenant end."""
+async def end_leases(owner: asyncpg.Connection, agent: Agent) -> None:
+    """End every lease of the tenant."""
     await owner.execute(
         "UPDATE passages SET claimed_until = claimed_until - interval '1 hour' WHERE tenant_id = $1",
         agent.caller.tenant_id,
@@ -91,20 +91,21 @@ WORK = st.one_of(
     st.tuples(st.just("settle"), st.integers(0, 3)),
     st.tuples(st.just("settle"), st.integers(0, 3)),
     st.tuples(st.just("drop"), st.integers(0, 3)),
-    st.tuples(st.just("lapse"), st.just(0)),
+    st.tuples(st.just("end_leases"), st.just(0)),
 )
 WORKED = st.lists(st.one_of(SPOKEN, SPOKEN, STEPS, WORK, WORK), min_size=3, max_size=20)
 
 
 @pytest.fixture(scope="module")
 async def replaying(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]:
-    """An agent whose graphs the examples share out among themselves."""
+    """An agent whose graphs are shared out among the examples."""
     async with at_work(db, operator_caller(await new_tenant())) as agent:
         yield agent
 
 
 def say(*texts: str, hours: int = 0, about: tuple[str, ...] = ()) -> Any:
-    """A step: turns of one thread, an hour apart; of several entities, each said once of each."""
+    """A step that remembers texts in one thread, an hour apart. If it is about several entities, each text is stored
+    for each."""
     return remember, (
         [NewMemory(t, about, "monday", MONDAY + timedelta(hours=hours + n)) for n, t in enumerate(texts)],
     )
@@ -116,29 +117,33 @@ CATCH_UP = [("claim", 9), ("settle", 0)]
 @examples(EXAMPLES)
 @given(history=WORKED)
 @example(history=[say("so"), say(HALF, hours=1, about=ALL), *CATCH_UP, say("at last", hours=9)])  # It counts once.
-@example(history=[say("so"), say(LONG, "so", hours=1, about=ALL), *CATCH_UP, say("end", hours=9)])  # Nor does its own.
-@example(history=[say("so", "Ada: " + LONG), *CATCH_UP, say("at last", hours=9)])  # A label is no word of the window.
-async def test_what_surrounds_a_memory_is_right_once_the_worker_caught_up(
+@example(
+    history=[say("so"), say(LONG, "so", hours=1, about=ALL), *CATCH_UP, say("end", hours=9)]
+)  # Its own copies do not count, either.
+@example(
+    history=[say("so", "Ada: " + LONG), *CATCH_UP, say("at last", hours=9)]
+)  # A label is not a word of the window.
+async def test_windows_are_correct_once_the_worker_has_caught_up(
     replaying: Agent, owner: asyncpg.Connection, history: list[Any]
 ) -> None:
     agent = replace(replaying, graph=f"worked-{next(_graphs)}")
     worker = Worker(agent)
-    async with at_work(agent.db, agent.caller):  # An example leaves no passages to the next, however it ends.
+    async with at_work(agent.db, agent.caller):  # No passages are left to the next example, however this one ends.
         for step, arguments in history:
-            if step == "lapse":
-                await lapse(owner, agent)
+            if step == "end_leases":
+                await end_leases(owner, agent)
             elif isinstance(step, str):
                 await getattr(worker, step)(arguments)
             else:
                 await written(agent, (step, arguments))
-        await lapse(owner, agent)
+        await end_leases(owner, agent)
         await agent.embed()
         await assert_windows(agent, owner)
 
 
 @pytest.fixture(scope="module")
 async def talks(replaying: Agent, owner_url: str) -> list[UUID]:
-    """The ids of what was said in two long talks, in turn, all settled."""
+    """The ids of what was said in turn in two long talks, all settled."""
     agent = replace(replaying, graph="talks")
     turns = [
         NewMemory(f"turn {n} of talk {m}", thread=f"talk {m}", at=MONDAY + timedelta(n // 3))
@@ -156,10 +161,10 @@ async def talks(replaying: Agent, owner_url: str) -> list[UUID]:
 @given(runs=st.lists(st.tuples(st.integers(0, 119), st.integers(1, 40)), min_size=1, max_size=5))
 @example(runs=[(0, 120)])
 @example(runs=[(place, 1) for place in range(0, 120, 3)])
-async def test_the_same_is_made_anew_however_many_went_together(
+async def test_neighbours_are_rebuilt_the_same_for_any_number_of_removed_passages(
     replaying: Agent, talks: list[UUID], monkeypatch: pytest.MonkeyPatch, runs: list[tuple[int, int]]
 ) -> None:
-    """A run of removed passages is looked beside once, where many went, and each on its own, where few did."""
+    """The neighbours of a run of removed passages are looked up once if many were removed, and for each if few were."""
     agent = replace(replaying, graph="talks")
     doomed = sorted({place % 120 for start, length in runs for place in range(start, start + length)})
     found = []
@@ -176,17 +181,17 @@ async def test_the_same_is_made_anew_however_many_went_together(
     assert found[0] or len(doomed) == 120
 
 
-async def settled_late(agent: Agent, worker: Worker) -> asyncio.Task[None]:
-    """A worker that begins to settle its claim, and gets as far as it can."""
+async def start_to_settle(agent: Agent, worker: Worker) -> asyncio.Task[None]:
+    """A worker that starts to settle its claim, and gets as far as it can."""
     task = asyncio.create_task(worker.settle(0))
     await asyncio.sleep(0.3)
     return task
 
 
-async def test_what_is_deleted_while_its_neighbours_are_settled_is_around_nothing(
+async def test_a_passage_deleted_while_its_neighbours_are_settled_is_in_no_window(
     agent: Agent, owner: asyncpg.Connection
 ) -> None:
-    """The worker looks at a passage that an open transaction takes away."""
+    """The worker looks at a passage that an open transaction deletes."""
     told = await agent.remember(
         *(NewMemory(text, thread="m") for text in ("it rained", "the platypus left", "tea was cold"))
     )
@@ -194,14 +199,14 @@ async def test_what_is_deleted_while_its_neighbours_are_settled_is_around_nothin
     await worker.claim(9)
     async with agent.writing() as (tx, revision):
         await revising.forget(tx, revision, [Target(id=told[1].id)], delete=True)
-        task = await settled_late(agent, worker)
+        task = await start_to_settle(agent, worker)
     await task
-    await lapse(owner, agent)
+    await end_leases(owner, agent)
     await agent.embed()
     await assert_windows(agent, owner)
 
 
-async def test_what_was_said_at_another_time_stands_no_longer_beside_what_it_stood_beside(
+async def test_a_passage_with_a_new_time_leaves_the_windows_of_its_old_neighbours(
     agent: Agent, owner: asyncpg.Connection
 ) -> None:
     texts = ["it rained", "the platypus left", "tea was cold", *(f"{LONG} {n}" for n in range(9))]
@@ -213,10 +218,10 @@ async def test_what_was_said_at_another_time_stands_no_longer_beside_what_it_sto
     await assert_windows(agent, owner)
 
 
-async def test_workers_and_writers_at_once_neither_wait_for_each_other_for_ever_nor_lose_anything(
+async def test_concurrent_workers_and_writers_lose_nothing_and_do_not_deadlock(
     agent: Agent, owner: asyncpg.Connection
 ) -> None:
-    """No call fails, for a writer that is refused by a deadlock is one too many."""
+    """No call fails: a deadlock would refuse a writer."""
     await agent.create("Ada", "Grace", "Babbage")
     worker, rounds = Worker(agent), 6
 
@@ -246,6 +251,6 @@ async def test_workers_and_writers_at_once_neither_wait_for_each_other_for_ever_
         done.set()
         failed = await asyncio.gather(*workers, return_exceptions=True)
     assert failed == [None, None]
-    await lapse(owner, agent)
+    await end_leases(owner, agent)
     await agent.embed()
     await assert_windows(agent, owner)

@@ -1,7 +1,7 @@
-"""What a write looks at does not grow with the graph, whatever PostgreSQL knows of the tables when it plans.
+"""A write does not look at more rows as the graph grows, whatever statistics PostgreSQL has when it plans.
 
-Each tool that writes is called about an entity or a memory of which little is known, in a graph that has much of all
-else.
+Each tool that writes is called about an entity or a memory with few observations and relations, in a graph with many
+others.
 """
 
 import json
@@ -117,17 +117,19 @@ CALLS: dict[str, list[dict[str, Any]]] = {
         }
     ],
 }
-"""How each tool is called; those that go through a graph by what they are are left out."""
+"""How each tool is called, without those that go through a whole graph by design."""
 
 SEARCHES = {"recall.find_near_duplicates"}
-"""Statements that search a graph for what a memory may repeat."""
+"""Statements that search a graph for near duplicates of a new memory."""
 
 MAX_ROWS = 400
-"""That a statement looks at. A plan that goes through one table of the graph looks at a thousand or more."""
+"""The most rows that a statement may look at. A plan that goes through one table of the graph looks at a thousand or
+more.
+"""
 
 
 @pytest.mark.parametrize("work", ["unread", "among", "beside", "own"], indirect=True)
-async def test_a_write_looks_at_what_it_writes(work: Work, settings: Settings) -> None:
+async def test_a_write_looks_at_few_other_rows(work: Work, settings: Settings) -> None:
     agent = work.agent
     for part in ("early", "late"):
         await agent.create(*entities_of(part, BATCH))
@@ -156,7 +158,7 @@ async def test_a_write_looks_at_what_it_writes(work: Work, settings: Settings) -
 
 
 async def _about(work: Work, number: int) -> dict[str, str]:
-    """What stands for a name or id in an example, and the one that is meant this time."""
+    """What to put for each name or id in an example, this time."""
     name, other, origin = f"late {number}", f"late {number + 1}", f"early {number}"
     ids = {entity.name: entity.id for entity in (await work.agent.open(name, other, origin)).entities}
     edge = await work.owner.fetchval(

@@ -1,4 +1,4 @@
-"""Graphs that go out in a format and come back: on a real database, whatever was written, with every strategy."""
+"""Exports in each format and imports of them: on a real database, of any content, with every strategy."""
 
 import itertools
 import json
@@ -56,7 +56,7 @@ from tests.support.memories import Agent
 LOSSLESS = [name for name in IMPORTED if name != "jsonl"]
 
 
-async def ready(agent: Agent) -> Agent:
+async def create_graph(agent: Agent) -> Agent:
     async with agent.db.transaction(agent.caller) as tx:
         await graphs.create_graph(tx, NewGraph(str(agent.graph)))
     return agent
@@ -86,7 +86,7 @@ async def imported(
     return said
 
 
-async def brought(agent: Agent, *records: AnyRecord, strategy: Strategy = Strategy.SKIP) -> ImportResult:
+async def import_records(agent: Agent, *records: AnyRecord, strategy: Strategy = Strategy.SKIP) -> ImportResult:
     items = [ParsedRecord(f"item {number}", record) for number, record in enumerate(records)]
     async with agent.db.transaction(agent.caller) as tx:
         return await transfer.import_batch(tx, agent.graph or "default", items, strategy)
@@ -100,8 +100,9 @@ def relation(source: str | FactKey, target: str | FactKey, **fields: Any) -> Rel
     return RelationRecord(**{"from_": source, "to": target, "relation_type": "knows", **fields})
 
 
-def told(file: bytes) -> dict[str, Any]:
-    """What a JSON export says, but for when things were written here; facts and relations that are alike once.
+def comparable(file: bytes) -> dict[str, Any]:
+    """The content of a JSON export without the times at which it was written here, and with equal facts and
+    relations once.
 
     Facts of one moment have no order among themselves.
     """
@@ -118,10 +119,10 @@ def told(file: bytes) -> dict[str, Any]:
     return said
 
 
-async def there_and_back(first: Agent, second: Agent, format_name: str) -> list[str]:
-    """Import what one graph has, which is one entity, into another that is empty; which status each statement has."""
+async def transfer_one_entity(first: Agent, second: Agent, format_name: str) -> list[str]:
+    """Import a graph with one entity into another graph that is empty; return the status of each observation."""
     await imported(second, await exported(first, format_name), format_name)
-    assert told(await exported(second)) == told(await exported(first))
+    assert comparable(await exported(second)) == comparable(await exported(first))
     [one] = json.loads(await exported(second))["entities"]
     return [said.get("status", "active") for said in one.get("said", [{}])]
 
@@ -181,18 +182,18 @@ RICH: Sequence[AnyRecord] = (
 
 
 def numbered(drawn: str) -> str:
-    """A drawing with a number for each id, in order: what is made whole in one go is drawn so."""
+    """A drawing with a number for each id, in order: a drawing that is made in one go has these."""
     for number, mark in enumerate(dict.fromkeys(re.findall(r"\bn[0-9a-f]{32}\b", drawn))):
         drawn = drawn.replace(mark, f"n{number}")
     return drawn
 
 
-class TestThereAndBack:
+class TestRoundTrips:
     @pytest.mark.parametrize("format_name", LOSSLESS)
-    async def test_more_tags_and_names_than_one_call_gives_come_back(
+    async def test_more_tags_and_names_than_a_call_can_add_are_preserved(
         self, new_graph: Callable[[], Agent], format_name: str
     ) -> None:
-        first, second = await ready(new_graph()), await ready(new_graph())
+        first, second = await create_graph(new_graph()), await create_graph(new_graph())
         await first.create("Ada")
         tags = [f"tag {number}" for number in range(1_001)]
         former = [f"Ada {number}" for number in range(1_001)]
@@ -208,14 +209,14 @@ class TestThereAndBack:
     async def test_more_tags_than_the_database_can_index_are_refused(self, agent: Agent) -> None:
         many = entity("Ada", tags=[f"{'w' * 100}{number}" for number in range(12_000)])
         with pytest.raises(TooLarge) as refused:
-            await brought(agent, many)
+            await import_records(agent, many)
         assert refused.value.code is ErrorCode.REQUEST_TOO_LARGE
 
     @pytest.mark.parametrize("format_name", IMPORTED)
-    async def test_a_text_that_a_merge_made_a_statement_comes_back(
+    async def test_a_content_that_a_merge_made_an_observation_is_preserved(
         self, new_graph: Callable[[], Agent], format_name: str
     ) -> None:
-        first, second = await ready(new_graph()), await ready(new_graph())
+        first, second = await create_graph(new_graph()), await create_graph(new_graph())
         long = ("words and words " * 6_250)[:100_000]
         await first.create(NewEntity("Ada", "person", content="short"), NewEntity("A.L.", "person", content=long))
         await first.merge(["Ada", "A.L."])
@@ -224,23 +225,23 @@ class TestThereAndBack:
         assert json.loads(await exported(second))["entities"][0]["observations"] == [long]
 
     @pytest.mark.parametrize("format_name", LOSSLESS)
-    async def test_what_was_forgotten_and_told_again_comes_back(
+    async def test_outdated_and_repeated_observations_are_preserved(
         self, new_graph: Callable[[], Agent], format_name: str
     ) -> None:
-        first = await ready(new_graph())
+        first = await create_graph(new_graph())
         seen = []
         for _ in range(2):
             [tea] = await first.remember(NewMemory("likes tea", about=("Ada",)))
-            seen.append(await there_and_back(first, await ready(new_graph()), format_name))
+            seen.append(await transfer_one_entity(first, await create_graph(new_graph()), format_name))
             async with first.writing() as (tx, revision):
                 await revising.forget(tx, revision, [Target(id=tea.id)], reason="was wrong")
-            seen.append(await there_and_back(first, await ready(new_graph()), format_name))
+            seen.append(await transfer_one_entity(first, await create_graph(new_graph()), format_name))
         assert seen == [["active"], ["outdated"], ["outdated", "active"], ["outdated"]]
 
     @pytest.mark.parametrize("format_name", LOSSLESS)
-    async def test_everything_comes_back(self, new_graph: Callable[[], Agent], format_name: str) -> None:
+    async def test_everything_is_preserved(self, new_graph: Callable[[], Agent], format_name: str) -> None:
         first, second = new_graph(), new_graph()
-        said = await brought(first, *RICH)
+        said = await import_records(first, *RICH)
         assert said == ImportResult(entities_created=3, observations_added=4, facts_created=2, relations_created=4)
         before = json.loads(await exported(first))
         assert [e["said"][0].get("thread") for e in before["entities"][:1]] == ["one"]
@@ -249,23 +250,23 @@ class TestThereAndBack:
         assert before["relations"][0]["createdAt"] == "1999-01-02T03:04:05.000006Z"
         again = await imported(second, await exported(first, format_name), format_name)
         assert again == said
-        assert told(await exported(second)) == told(await exported(first))
+        assert comparable(await exported(second)) == comparable(await exported(first))
         await assert_laws(second)
 
     @pytest.mark.parametrize("format_name", LOSSLESS)
     @given(history=HISTORIES)
     @examples(15)
-    async def test_whatever_was_written_comes_back(
+    async def test_any_history_is_preserved(
         self, new_graph: Callable[[], Agent], format_name: str, history: Any
     ) -> None:
-        first, second = await ready(new_graph()), await ready(new_graph())
+        first, second = await create_graph(new_graph()), await create_graph(new_graph())
         for step in history:
             await written(first, step)
         out = await exported(first, format_name)
         assert (await imported(second, out, format_name)).problems == ()
-        assert told(await exported(second)) == told(await exported(first))
+        assert comparable(await exported(second)) == comparable(await exported(first))
         await assert_laws(second)
-        # Of facts that are alike the first was taken: merging joins the others to it, once; replacing takes the last.
+        # Of equal facts, the first was imported: merging adds the others to it, once; replacing takes the last.
         for strategy in (Strategy.SKIP, Strategy.MERGE, Strategy.REPLACE):
             before = await second.head()
             again = await imported(second, out, format_name, strategy)
@@ -283,7 +284,7 @@ class TestThereAndBack:
     async def test_an_export_of_the_past_is_what_was_exported_then(
         self, new_graph: Callable[[], Agent], history: Any
     ) -> None:
-        agent = await ready(new_graph())
+        agent = await create_graph(new_graph())
         seen: dict[int, bytes] = {}
         for step in history:
             if await written(agent, step):
@@ -293,10 +294,10 @@ class TestThereAndBack:
 
     @given(history=HISTORIES, later=HISTORIES)
     @examples(10)
-    async def test_no_write_shows_in_an_export_that_began_before(
+    async def test_later_writes_do_not_show_in_a_running_export(
         self, new_graph: Callable[[], Agent], history: Any, later: Any
     ) -> None:
-        agent, steps = await ready(new_graph()), iter(later)
+        agent, steps = await create_graph(new_graph()), iter(later)
         for step in history:
             await written(agent, step)
         before = await exported(agent)
@@ -309,7 +310,7 @@ class TestThereAndBack:
                 await written(agent, step)
         assert json.loads(found) == json.loads(before)
 
-    async def test_the_past_has_those_that_lost_their_names_since(self, agent: Agent) -> None:
+    async def test_an_export_of_the_past_has_entities_that_lost_their_names_since(self, agent: Agent) -> None:
         await agent.create(NewEntity("Ada", "person", ("writes",)))
         before = await exported(agent, "jsonl")
         async with agent.writing() as (tx, revision):
@@ -320,14 +321,14 @@ class TestThereAndBack:
         assert await exported(agent, "jsonl", as_of="1") == before
 
     @pytest.mark.parametrize("format_name", FORMATS)
-    async def test_pages_make_no_difference(
+    async def test_page_size_does_not_change_an_export(
         self, new_graph: Callable[[], Agent], format_name: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         agent = new_graph()
-        await brought(agent, *RICH)
+        await import_records(agent, *RICH)
         whole = await exported(agent, format_name, page_items=500)
         assert [await exported(agent, format_name, page_items=n) for n in (1, 2, 5)] == [whole] * 3
-        # Nor does it where others go on in the middle of a page.
+        # Nor does an interruption in the middle of a page.
         monkeypatch.setattr(exports, "ITEMS_PER_TURN", 2)
         monkeypatch.setattr(computing, "HELD_SECONDS", 0.0)
         assert await exported(agent, format_name, page_items=500) == whole
@@ -340,7 +341,7 @@ class TestThereAndBack:
         assert export.facts_left_out == (0 if FORMATS[format_name].writer.holds_facts else 2)
 
     @pytest.mark.parametrize("stage", Stage)
-    async def test_a_step_is_bounded_by_all_that_it_holds(self, agent: Agent, stage: Stage) -> None:
+    async def test_size_of_a_step_counts_all_its_content(self, agent: Agent, stage: Stage) -> None:
         long = ["".join(map(chr, random.Random(n).choices(range(0x4E00, 0x9FFF), k=300))) for n in range(24)]
         kinds: Sequence[Sequence[AnyRecord]] = (
             [entity(f"e{n}", text=long[n]) for n in range(6)],
@@ -354,7 +355,7 @@ class TestThereAndBack:
             [relation(f"e{n}", FactKey(text=long[n])) for n in range(8)],
         )
         for records in kinds:
-            await brought(agent, *records)
+            await import_records(agent, *records)
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             export, found = await exports.open_export(tx, "default", "json"), []
             cursor: exports.Cursor | None = exports.Cursor(stage)
@@ -366,12 +367,12 @@ class TestThereAndBack:
         assert max(len(step.text.encode()) for step in found) < 4_000
 
     @pytest.mark.parametrize("format_name", FORMATS)
-    async def test_an_export_goes_on_wherever_its_state_is_kept(
+    async def test_an_export_continues_from_its_stored_state(
         self, new_graph: Callable[[], Agent], format_name: str
     ) -> None:
-        """As a job keeps it, in a row, whichever process takes the next step."""
+        """A job stores it in a row, so that any process can do the next step."""
         agent = new_graph()
-        await brought(agent, *RICH)
+        await import_records(agent, *RICH)
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             export = await exports.open_export(
                 tx, str(agent.graph), format_name, selection=ExportSelection(tags=("vip", "sky"))
@@ -387,15 +388,15 @@ class TestThereAndBack:
             agent, format_name, selection=ExportSelection(tags=("vip", "sky")), page_items=500
         )
 
-    async def test_an_import_that_was_interrupted_goes_on_with_the_batch_that_it_had_not_written(
-        self, new_graph: Callable[[], Agent]
-    ) -> None:
+    async def test_an_interrupted_import_continues_with_the_next_batch(self, new_graph: Callable[[], Agent]) -> None:
         first, whole, broken_off = new_graph(), new_graph(), new_graph()
-        await brought(first, *[entity(f"e{n}", f"says {n}", parent_id=f"e{n * 7 % 1_300}") for n in range(1_300)])
+        await import_records(
+            first, *[entity(f"e{n}", f"says {n}", parent_id=f"e{n * 7 % 1_300}") for n in range(1_300)]
+        )
         out = await exported(first, "csv", page_items=500)
         said = await imported(whole, out, "csv")
         done = ImportResult()
-        for batch in itertools.islice(read_batches("csv", [out]), 2):  # and then it is killed
+        for batch in itertools.islice(read_batches("csv", [out]), 2):  # then it is killed
             async with first.db.transaction(first.caller) as tx:
                 done += await transfer.import_batch(tx, str(broken_off.graph), batch.items, Strategy.FAIL)
         for batch in read_batches("csv", [out]):
@@ -403,9 +404,11 @@ class TestThereAndBack:
                 async with first.db.transaction(first.caller) as tx:
                     done += await transfer.import_batch(tx, str(broken_off.graph), batch.items, Strategy.FAIL)
         assert done == said
-        assert told(await exported(broken_off, page_items=500)) == told(await exported(whole, page_items=500))
+        assert comparable(await exported(broken_off, page_items=500)) == comparable(
+            await exported(whole, page_items=500)
+        )
 
-    async def test_drawings_mean_nodes_by_their_ids(self, agent: Agent) -> None:
+    async def test_drawings_refer_to_nodes_by_id(self, agent: Agent) -> None:
         await agent.create("Alice", "Bob")
         await agent.relate(("Alice", "Bob", "knows"), ("Bob", "Carol", "knows"))
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
@@ -419,7 +422,7 @@ class TestThereAndBack:
 
 
 class TestStrategies:
-    """On Ada, a thing that is there: with an observation, a tag, an importance and an alias."""
+    """For Ada, an existing thing with an observation, a tag, an importance and an alias."""
 
     @pytest.fixture
     async def there(self, agent: Agent) -> Agent:
@@ -427,7 +430,7 @@ class TestStrategies:
             "Ada", "old", tags=["Old"], importance=5.0, aliases=["A"], metadata={"k": 1, "l": 1}, source="first"
         )
         fact = FactRecord(text="fact", tags=["Old"], metadata={"k": 1})
-        await brought(agent, ada, entity("Top"), fact, relation("Ada", "Top", metadata={"k": 1}))
+        await import_records(agent, ada, entity("Top"), fact, relation("Ada", "Top", metadata={"k": 1}))
         return agent
 
     NEW: Sequence[AnyRecord] = (
@@ -456,9 +459,9 @@ class TestStrategies:
             "edge": next(r for r in said["relations"] if r["to"] == "Top"),
         }
 
-    async def test_skip_leaves_what_is_there(self, there: Agent) -> None:
+    async def test_skip_leaves_existing_items_unchanged(self, there: Agent) -> None:
         before = await self.ada(there)
-        said = await brought(there, *self.NEW)
+        said = await import_records(there, *self.NEW)
         assert said == ImportResult(
             entities_created=1,
             entities_skipped=1,
@@ -470,8 +473,8 @@ class TestStrategies:
         assert await self.ada(there) == before
         await assert_laws(there)
 
-    async def test_merge_adds_what_is_missing(self, there: Agent) -> None:
-        said = await brought(there, *self.NEW, strategy=Strategy.MERGE)
+    async def test_merge_adds_missing_properties(self, there: Agent) -> None:
+        said = await import_records(there, *self.NEW, strategy=Strategy.MERGE)
         assert said == ImportResult(
             entities_created=1,
             entities_updated=1,
@@ -490,8 +493,8 @@ class TestStrategies:
         assert found["edge"]["metadata"] == {"k": 1, "m": 2}
         await assert_laws(there)
 
-    async def test_replace_makes_it_what_the_file_says(self, there: Agent) -> None:
-        said = await brought(there, *self.NEW, strategy=Strategy.REPLACE)
+    async def test_replace_sets_the_properties_of_the_file(self, there: Agent) -> None:
+        said = await import_records(there, *self.NEW, strategy=Strategy.REPLACE)
         assert (said.entities_updated, said.facts_updated, said.relations_updated) == (1, 1, 1)
         found = await self.ada(there)
         ada = found["ada"]
@@ -501,14 +504,14 @@ class TestStrategies:
         assert (found["fact"]["tags"], found["fact"]["metadata"]) == (["New"], {"k": 2})
         assert found["edge"]["metadata"] == {"k": 2, "m": 2}
         await assert_laws(there)
-        await brought(there, entity("Ada"), strategy=Strategy.REPLACE)
+        await import_records(there, entity("Ada"), strategy=Strategy.REPLACE)
         bare = (await self.ada(there))["ada"]
         assert set(bare) == {"name", "entityType", "observations", "createdAt", "lastModified"}
         assert bare["observations"] == []
         await assert_laws(there)
 
     @pytest.mark.parametrize(("before", "after"), [(1, True), (True, 1), (0, False), ([{"k": 0}], [{"k": False}])])
-    async def test_replace_puts_a_truth_in_place_of_a_number(self, agent: Agent, before: Any, after: Any) -> None:
+    async def test_replace_distinguishes_true_from_one(self, agent: Agent, before: Any, after: Any) -> None:
         for value in (before, after):
             said = [ObservationRecord(metadata={"k": value})]
             records = (
@@ -517,25 +520,25 @@ class TestStrategies:
                 FactRecord(text="fact", metadata={"k": value}),
                 relation("Ada", "Bob", metadata={"k": value}),
             )
-            done = await brought(agent, *records, strategy=Strategy.REPLACE)
+            done = await import_records(agent, *records, strategy=Strategy.REPLACE)
         assert (done.entities_updated, done.facts_updated, done.relations_updated) == (2, 1, 1)
         file = json.loads(await exported(agent))
         ada, bob = file["entities"]
         found = [ada, bob["said"][0], file["facts"][0], file["relations"][0]]
         assert json.dumps([one["metadata"] for one in found]) == json.dumps([{"k": after}] * 4)
 
-    async def test_fail_writes_nothing(self, there: Agent) -> None:
+    async def test_fail_writes_nothing_if_anything_exists(self, there: Agent) -> None:
         before = await there.head()
         for place, records in ((0, self.NEW), (1, [entity("new"), self.NEW[2]]), (1, [entity("x"), entity("x")])):
             with pytest.raises(Conflict) as refused:
-                await brought(there, *records, strategy=Strategy.FAIL)
+                await import_records(there, *records, strategy=Strategy.FAIL)
             assert refused.value.path == f"item {place}"
         assert await there.head() == before
-        said = await brought(there, entity("new"), relation("Ada", "Top"), strategy=Strategy.FAIL)
+        said = await import_records(there, entity("new"), relation("Ada", "Top"), strategy=Strategy.FAIL)
         assert (said.entities_created, said.relations_skipped) == (1, 1)
 
     @pytest.mark.parametrize("strategy", Strategy)
-    async def test_a_dry_run_tells_the_same_and_writes_nothing(self, there: Agent, strategy: Strategy) -> None:
+    async def test_a_dry_run_reports_the_same_and_writes_nothing(self, there: Agent, strategy: Strategy) -> None:
         items = [
             ParsedRecord("x", record) for record in (self.NEW if strategy is not Strategy.FAIL else [entity("new")])
         ]
@@ -550,17 +553,17 @@ class TestStrategies:
         assert said[0].entities_created > 0
         assert (await there.head()).revision == before[0].revision + 1
 
-    async def test_a_name_that_comes_twice(self, agent: Agent) -> None:
+    async def test_a_repeated_name_is_merged_or_skipped(self, agent: Agent) -> None:
         twice = [entity("Ada", "1", tags=["a"]), entity("Ada", "2", tags=["b"], importance=3.0), entity("Ada", "1")]
-        said = await brought(agent, *twice)
+        said = await import_records(agent, *twice)
         assert (said.entities_created, said.entities_skipped, said.observations_added) == (1, 2, 1)
         merging = Agent(agent.db, agent.caller, "merging")
-        said = await brought(merging, *twice, strategy=Strategy.MERGE)
+        said = await import_records(merging, *twice, strategy=Strategy.MERGE)
         assert (said.entities_created, said.entities_updated, said.entities_skipped) == (1, 1, 1)
         [ada] = json.loads(await exported(merging))["entities"]
         assert (ada["observations"], ada["tags"], ada["importance"]) == (["1", "2"], ["a", "b"], 3)
 
-    async def test_a_fact_that_comes_twice_is_the_same_from_one_batch_and_from_two(self, agent: Agent) -> None:
+    async def test_a_repeated_fact_is_treated_the_same_in_one_batch_and_in_two(self, agent: Agent) -> None:
         first = FactRecord(text="fact", tags=["a"], importance=2.0, metadata={"k": 1})
         second = FactRecord(
             text="fact",
@@ -572,11 +575,11 @@ class TestStrategies:
             source="x",
         )
         one, two = Agent(agent.db, agent.caller, "one"), Agent(agent.db, agent.caller, "two")
-        said = await brought(one, first, second, strategy=Strategy.MERGE)
+        said = await import_records(one, first, second, strategy=Strategy.MERGE)
         assert (said.facts_created, said.facts_skipped) == (1, 1)
         for record in (first, second):
-            await brought(two, record, strategy=Strategy.MERGE)
-        [at_once], [in_turn] = [told(await exported(each))["facts"] for each in (one, two)]
+            await import_records(two, record, strategy=Strategy.MERGE)
+        [at_once], [in_turn] = [comparable(await exported(each))["facts"] for each in (one, two)]
         for fact in (at_once, in_turn):
             fact.pop("createdAt")
         assert at_once == in_turn
@@ -584,29 +587,29 @@ class TestStrategies:
         assert (in_turn["kind"], in_turn["summary"], in_turn["source"]) == ("note", "s", "x")
 
 
-class TestWhatCannotBeKept:
-    async def test_kinds_that_the_graph_leaves_out(self, agent: Agent) -> None:
+class TestImportProblems:
+    async def test_disallowed_kinds_are_reported(self, agent: Agent) -> None:
         async with agent.db.transaction(agent.caller) as tx:
             await graphs.create_graph(tx, NewGraph("people", kind_whitelist=("person",)))
         people = Agent(agent.db, agent.caller, "people")
-        said = await brought(people, entity("a"), entity("b", entity_type="person"), FactRecord(text="c"))
+        said = await import_records(people, entity("a"), entity("b", entity_type="person"), FactRecord(text="c"))
         assert [problem.where for problem in said.problems] == ["item 0", "item 2"]
         assert said.entities_created == 1
 
-    async def test_an_observation_of_a_kind_that_the_graph_leaves_out_costs_itself_alone(self, agent: Agent) -> None:
+    async def test_an_observation_of_a_disallowed_kind_is_left_out_alone(self, agent: Agent) -> None:
         async with agent.db.transaction(agent.caller) as tx:
             await graphs.create_graph(tx, NewGraph("people", kind_whitelist=("person",)))
         people = Agent(agent.db, agent.caller, "people")
         said = [ObservationRecord(kind="rumour"), ObservationRecord(), ObservationRecord(kind="person")]
-        told = await brought(people, entity("b", entity_type="person", observations=["x", "y", "z"], said=said))
-        assert [problem.where for problem in told.problems] == ["item 0.observations.0"]
-        assert (told.entities_created, told.observations_added) == (1, 2)
+        result = await import_records(
+            people, entity("b", entity_type="person", observations=["x", "y", "z"], said=said)
+        )
+        assert [problem.where for problem in result.problems] == ["item 0.observations.0"]
+        assert (result.entities_created, result.observations_added) == (1, 2)
 
     @pytest.mark.parametrize("format_name", LOSSLESS)
-    async def test_an_empty_thread_is_none_and_loses_no_relation(
-        self, new_graph: Callable[[], Agent], format_name: str
-    ) -> None:
-        first, second = await ready(new_graph()), await ready(new_graph())
+    async def test_an_empty_thread_is_the_same_as_none(self, new_graph: Callable[[], Agent], format_name: str) -> None:
+        first, second = await create_graph(new_graph()), await create_graph(new_graph())
         fact = {"text": "rain", "thread": "", "source": ""}
         said = [{"thread": "", "source": ""}]
         ada = {"name": "Ada", "entityType": "", "observations": ["sings"], "said": said, "thread": "", "source": ""}
@@ -618,9 +621,9 @@ class TestWhatCannotBeKept:
         assert not {"thread", "source"} & {key for part in file.values() for item in part for key in item}
         assert not {"thread", "source"} & file["entities"][0]["said"][0].keys()
 
-    async def test_relations_of_facts_that_nobody_said(self, agent: Agent) -> None:
-        await brought(agent, FactRecord(text="said", thread="one"))
-        said = await brought(
+    async def test_relations_of_unknown_facts_are_reported(self, agent: Agent) -> None:
+        await import_records(agent, FactRecord(text="said", thread="one"))
+        said = await import_records(
             agent,
             relation(FactKey(text="said"), "Ada"),
             relation("Ada", FactKey(text="said", thread="one")),
@@ -632,7 +635,7 @@ class TestWhatCannotBeKept:
         )
         assert (await agent.head()).placeholders == 1
 
-    async def test_parents_that_are_not_there_and_circles(self, agent: Agent) -> None:
+    async def test_missing_parents_and_cycles_are_reported(self, agent: Agent) -> None:
         circle = [entity("a", parent_id="c"), entity("b", parent_id="a"), entity("c", parent_id="b")]
         file = json.dumps({"entities": [json.loads(_json(e)) for e in [*circle, entity("d", parent_id="e")]]}).encode()
         said = await imported(agent, file)
@@ -645,19 +648,19 @@ class TestWhatCannotBeKept:
         assert parents == {"a": None, "b": "a", "c": "b", "d": None}
         await assert_laws(agent)
         both = [entity("x", parent_id="y"), entity("y", parent_id="x"), entity("z", parent_id="z")]
-        said = await brought(agent, *both)
+        said = await import_records(agent, *both)
         assert len(said.problems) == 2
         await assert_laws(agent)
 
-    async def test_a_placement_leaves_those_that_have_a_parent(self, agent: Agent) -> None:
-        await brought(agent, entity("top"), entity("other"), entity("a", parent_id="top"), entity("b"))
+    async def test_a_placement_applies_only_to_entities_without_a_parent_unless_replacing(self, agent: Agent) -> None:
+        await import_records(agent, entity("top"), entity("other"), entity("a", parent_id="top"), entity("b"))
         moves = [Placement(name=name, parent_id="other") for name in ("a", "b")]
         for strategy, parents in ((Strategy.SKIP, ["top", "other"]), (Strategy.REPLACE, ["other", "other"])):
-            assert (await brought(agent, *moves, strategy=strategy)).problems == ()
+            assert (await import_records(agent, *moves, strategy=strategy)).problems == ()
             said = json.loads(await exported(agent))["entities"]
             assert [e.get("parentId") for e in said if e["name"] in "ab"] == parents
 
-    async def test_parents_later_in_a_long_file(self, agent: Agent) -> None:
+    async def test_a_parent_may_come_later_in_a_long_file(self, agent: Agent) -> None:
         chain = [entity(f"e{n}", parent_id=f"e{n + 1}") for n in range(1_200)] + [entity("e1200")]
         raw = json.dumps({"entities": [json.loads(_json(e)) for e in chain]}).encode()
         said = await imported(agent, raw)
@@ -666,10 +669,10 @@ class TestWhatCannotBeKept:
         assert parents == {f"e{n}": f"e{n + 1}" if n < 1_200 else None for n in range(1_201)}
 
     @pytest.mark.parametrize("strategy", Strategy)
-    async def test_what_has_expired_since_is_skipped(self, agent: Agent, strategy: Strategy) -> None:
+    async def test_expired_items_are_skipped(self, agent: Agent, strategy: Strategy) -> None:
         past = datetime.now(UTC) - timedelta(days=1)
         gone = entity("gone", "x", expires_at=past)
-        said = await brought(
+        said = await import_records(
             agent,
             *(
                 gone,
@@ -687,7 +690,7 @@ class TestWhatCannotBeKept:
 
     @pytest.mark.parametrize("at_once", [1, 500])
     @pytest.mark.parametrize("later_parents", [False, True])
-    async def test_what_hangs_on_what_has_expired_since_is_not_broken(
+    async def test_references_to_expired_items_are_no_problems(
         self, agent: Agent, monkeypatch: pytest.MonkeyPatch, at_once: int, later_parents: bool
     ) -> None:
         monkeypatch.setattr(batches, "BATCH_ITEMS", at_once)
@@ -716,48 +719,48 @@ class TestWhatCannotBeKept:
         assert (tried.relations_created, tried.relations_skipped, len(tried.problems)) == (0, 1, 2)
         assert [e["name"] for e in json.loads(await exported(agent))["entities"] if "parentId" in e] == []
 
-    async def test_nobody_is_older_than_now(self, agent: Agent) -> None:
-        await brought(agent, entity("a", created_at=datetime.now(UTC) + timedelta(days=5)))
+    async def test_a_future_creation_time_becomes_now(self, agent: Agent) -> None:
+        await import_records(agent, entity("a", created_at=datetime.now(UTC) + timedelta(days=5)))
         [a] = json.loads(await exported(agent))["entities"]
         assert a["createdAt"] == a["lastModified"]
 
 
-class TestWhenARelationWasMade:
+class TestCreationTimesOfRelations:
     LONG_AGO = datetime(1999, 1, 2, 3, 4, 5, 6, UTC)
 
     async def made(self, agent: Agent) -> list[str]:
         return [edge["createdAt"] for edge in json.loads(await exported(agent))["relations"]]
 
-    async def test_it_is_told_and_the_past_stays_what_it_was(self, agent: Agent) -> None:
+    async def test_a_creation_time_is_imported_and_the_past_stays_unchanged(self, agent: Agent) -> None:
         await agent.create("a", "b")
         before = (await agent.head()).revision
-        await brought(agent, relation("a", "b", created_at=self.LONG_AGO))
+        await import_records(agent, relation("a", "b", created_at=self.LONG_AGO))
         [edge] = json.loads(await exported(agent))["relations"]
         assert edge["createdAt"] == "1999-01-02T03:04:05.000006Z"
         assert edge["lastModified"] == edge["createdAt"]
         past = json.loads(await exported(agent, as_of=str(before)))
         assert past["relations"] == []
-        [told] = (await agent.open("a")).relations
-        assert (told.source, told.target) == ("a", "b")
+        [imported_edge] = (await agent.open("a")).relations
+        assert (imported_edge.source, imported_edge.target) == ("a", "b")
 
     @pytest.mark.parametrize("strategy", Strategy)
-    async def test_one_that_is_there_keeps_its_own(self, agent: Agent, strategy: Strategy) -> None:
-        await brought(agent, relation("a", "b", created_at=self.LONG_AGO))
+    async def test_an_existing_relation_keeps_its_creation_time(self, agent: Agent, strategy: Strategy) -> None:
+        await import_records(agent, relation("a", "b", created_at=self.LONG_AGO))
         new = relation("a", "b", metadata={"p": 1}, created_at=datetime(2011, 1, 1, tzinfo=UTC))
-        await brought(agent, new, strategy=strategy)
+        await import_records(agent, new, strategy=strategy)
         assert await self.made(agent) == ["1999-01-02T03:04:05.000006Z"]
 
-    async def test_none_is_younger_than_now(self, agent: Agent) -> None:
-        await brought(agent, relation("a", "b", created_at=datetime.now(UTC) + timedelta(days=5)))
+    async def test_a_future_creation_time_becomes_now(self, agent: Agent) -> None:
+        await import_records(agent, relation("a", "b", created_at=datetime.now(UTC) + timedelta(days=5)))
         [edge] = json.loads(await exported(agent))["relations"]
         assert edge["createdAt"] == edge["lastModified"]
 
-    async def test_it_moves_with_an_entity_that_is_merged(self, agent: Agent) -> None:
-        await brought(agent, entity("a"), entity("A."), relation("A.", "b", created_at=self.LONG_AGO))
+    async def test_a_merged_entitys_relation_keeps_its_creation_time(self, agent: Agent) -> None:
+        await import_records(agent, entity("a"), entity("A."), relation("A.", "b", created_at=self.LONG_AGO))
         await agent.merge(["a", "A."])
         assert await self.made(agent) == ["1999-01-02T03:04:05.000006Z"]
 
-    async def test_the_reference_s_own_relation_is_taken(self, agent: Agent) -> None:
+    async def test_a_relation_of_the_reference_server_is_imported(self, agent: Agent) -> None:
         edge = {"from": "a", "to": "b", "relationType": "knows"}
         edge |= {"createdAt": "2026-01-01T00:00:00.000Z", "lastModified": "2026-01-02T00:00:00.000Z"}
         said = await imported(agent, json.dumps({"entities": [], "relations": [edge]}).encode())
@@ -770,7 +773,7 @@ class TestFilter:
     async def agent(self, db: Database, caller: Caller) -> Agent:
         agent = Agent(db, caller)
         await agent.create(NewEntity("old", "thing", ("x",), ("Red",)))
-        await brought(
+        await import_records(
             agent,
             entity("Ada", entity_type="person", tags=["VIP"]),
             entity("Bob", entity_type="person"),
@@ -785,7 +788,7 @@ class TestFilter:
         assert all(r["from"] in names and r["to"] in names for r in said["relations"])
         return names, [f["text"] for f in said["facts"]], len(said["relations"])
 
-    async def test_by_kind_tags_and_times(self, agent: Agent) -> None:
+    async def test_an_export_is_filtered_by_kind_tags_and_times(self, agent: Agent) -> None:
         assert await self.names(agent, ExportSelection(kind="person")) == (["Ada", "Bob"], [], 2)
         assert await self.names(agent, ExportSelection(tags=("vip",))) == (["Ada"], ["vip fact"], 0)
         assert await self.names(agent, ExportSelection(tags=("vip", "red"))) == (["old", "Ada"], ["vip fact"], 2)
@@ -801,12 +804,12 @@ class TestFilter:
 
 
 class TestTenants:
-    async def test_another_tenants_graph_looks_like_none(
+    async def test_another_tenants_graph_does_not_exist(
         self, new_graph: Callable[[], Agent], new_tenant: NewTenant
     ) -> None:
         agent = new_graph()
         stranger = Agent(agent.db, operator_caller(await new_tenant()), agent.graph)
-        await brought(agent, *RICH)
+        await import_records(agent, *RICH)
         for format_name in FORMATS:
             with pytest.raises(NotFound):
                 await exported(stranger, format_name)
@@ -816,12 +819,14 @@ class TestTenants:
         assert json.loads(b"".join(chunks)) == {"entities": [], "facts": [], "relations": []}
         before = await agent.head(), await exported(agent)
         for strategy in (Strategy.SKIP, Strategy.MERGE, Strategy.REPLACE):
-            await brought(stranger, entity("Ada"), relation(FactKey(text="Rain is expected"), "Ada"), strategy=strategy)
+            await import_records(
+                stranger, entity("Ada"), relation(FactKey(text="Rain is expected"), "Ada"), strategy=strategy
+            )
         assert (await agent.head(), await exported(agent)) == before
         assert (await stranger.head()).relations == 0
 
 
-async def test_a_format_that_is_none(agent: Agent) -> None:
+async def test_an_unknown_format_is_refused(agent: Agent) -> None:
     await agent.create("a")
     with pytest.raises(InvalidInput, match="One of json, jsonl, csv"):
         await exported(agent, "pdf")

@@ -1,4 +1,4 @@
-"""Imports by a job that are tried first: a dry run, the strategy `fail`, and none of a file that is broken."""
+"""Imports by a job: dry runs, the strategy `fail`, and `strict`, which imports nothing of a file with problems."""
 
 import json
 from typing import Any
@@ -26,7 +26,7 @@ COUNTS.append("observations_added")
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What belongs together lies in several batches."""
+    """Related items are in different batches."""
     monkeypatch.setattr("recollect.transfer.batches.BATCH_ITEMS", 4)
 
 
@@ -44,20 +44,20 @@ WHOLE: dict[str, list[dict[str, Any]]] = {
     ],
 }
 CIRCLE = [entity(0, parentId="e9"), *(entity(n, parentId=f"e{n - 1}") for n in range(1, 10))]
-"""No batch has all of it, and each link by itself is sound."""
+"""No batch has the whole cycle, and each single reference is valid."""
 RETURN = [entity(0), *(entity(n, parentId=f"e{n - 1}") for n in range(1, 10)), entity(0, parentId="e9")]
 THERE = {"entities": [entity(2, tags=["old"]), entity(9, observations=["says else"])], "facts": [{"text": "fact 3"}]}
 
 
-async def put(http: httpx2.AsyncClient, graph: str, content: Any, **params: Any) -> httpx2.Response:
-    """Import at once."""
+async def import_directly(http: httpx2.AsyncClient, graph: str, content: Any, **params: Any) -> httpx2.Response:
+    """Import in a request, without a job."""
     return await http.post(f"/v1/graphs/{graph}/import", content=json.dumps(content), headers=JSON, params=params)
 
 
-async def done(
+async def finished_import(
     http: httpx2.AsyncClient, context: WorkerContext, graph: str, content: bytes, headers: Any, **params: Any
 ) -> dict[str, Any]:
-    """The job of an import, at its end."""
+    """The finished job of an import."""
     job = await started(await http.post(f"/v1/graphs/{graph}/imports", content=content, headers=headers, params=params))
     await runner.sweep(context)
     return await look(http, job)
@@ -84,22 +84,20 @@ def counts(said: dict[str, Any]) -> dict[str, int]:
         ("json", '{"secret":[]}', "line 1: Unknown part"),
     ],
 )
-async def test_why_it_cannot_be_read_says_where_and_nothing_of_what_stands_there(
+async def test_a_parse_error_gives_the_place_without_the_content(
     http: httpx2.AsyncClient, context: WorkerContext, format_name: str, content: str, place: str
 ) -> None:
     headers = {"Content-Type": FORMATS[format_name].media_type}
-    job = await done(http, context, "default", content.encode(), headers)
+    job = await finished_import(http, context, "default", content.encode(), headers)
     assert job["status"] == "failed"
     assert job["error"]["message"].startswith(place)
     assert "secret" not in json.dumps(job)
 
 
-async def test_what_was_not_imported_is_told_without_what_stands_there(
-    http: httpx2.AsyncClient, context: WorkerContext
-) -> None:
+async def test_problems_are_reported_without_the_content(http: httpx2.AsyncClient, context: WorkerContext) -> None:
     known = {"name": "Ada", "entityType": "", "observations": []}
     broken = [{**known, "secret": 1}, {**known, "said": [{"secret": 1}]}, {**known, "metadata": {"secret": "\0"}}]
-    job = await done(http, context, "default", json.dumps({"entities": broken}).encode(), JSON)
+    job = await finished_import(http, context, "default", json.dumps({"entities": broken}).encode(), JSON)
     assert (job["status"], job["result"]["problems"]) == ("succeeded", 3)
     told = (await http.get(f"/v1/jobs/{job['id']}/output")).text
     assert [json.loads(line)["reason"].partition(":")[0] for line in told.splitlines()] == [
@@ -109,29 +107,29 @@ async def test_what_was_not_imported_is_told_without_what_stands_there(
     ]
 
 
-class TestAsAtOnce:
-    """A job answers what the same import answers at once."""
+class TestSameAsDirectImport:
+    """A job returns what a direct import returns."""
 
     async def file(self, http: httpx2.AsyncClient, format_name: str) -> tuple[bytes, dict[str, str]]:
         if format_name == "json":
             return json.dumps(WHOLE).encode(), JSON
-        assert (await put(http, "source", WHOLE)).status_code == 200
+        assert (await import_directly(http, "source", WHOLE)).status_code == 200
         answer = await http.get("/v1/graphs/source/export", params={"format": format_name})
         return answer.content, {"Content-Type": FORMATS[format_name].media_type}
 
     @pytest.mark.parametrize("strategy", ["skip", "merge", "replace"])
     @pytest.mark.parametrize("format_name", IMPORTED)
-    async def test_what_is_there_is_counted_alike(
+    async def test_a_job_counts_existing_items_like_a_direct_import(
         self, http: httpx2.AsyncClient, context: WorkerContext, format_name: str, strategy: str
     ) -> None:
         content, headers = await self.file(http, format_name)
         for graph in ("direct", "job"):
-            assert (await put(http, graph, THERE)).status_code == 200
+            assert (await import_directly(http, graph, THERE)).status_code == 200
         for check in (True, False):
             params = {"strategy": strategy, "check": check}
             before = await revision(http, "job")
             direct = await http.post("/v1/graphs/direct/import", content=content, headers=headers, params=params)
-            job = await done(http, context, "job", content, headers, **params)
+            job = await finished_import(http, context, "job", content, headers, **params)
             assert job["status"] == "succeeded", job
             assert counts(job["result"]) == counts(direct.json()), check
             assert (job["result"]["problems"], direct.json()["errors"]) == (0, [])
@@ -139,14 +137,16 @@ class TestAsAtOnce:
             assert (await revision(http, "job") == before) is check
 
     @pytest.mark.parametrize("format_name", IMPORTED)
-    async def test_fail(self, http: httpx2.AsyncClient, context: WorkerContext, format_name: str) -> None:
+    async def test_strategy_fail_succeeds_on_an_empty_graph_and_fails_the_second_time(
+        self, http: httpx2.AsyncClient, context: WorkerContext, format_name: str
+    ) -> None:
         content, headers = await self.file(http, format_name)
-        assert (await put(http, "direct", {"entities": []})).status_code == 200
-        assert (await put(http, "job", {"entities": []})).status_code == 200
+        assert (await import_directly(http, "direct", {"entities": []})).status_code == 200
+        assert (await import_directly(http, "job", {"entities": []})).status_code == 200
         direct = await http.post(
             "/v1/graphs/direct/import", content=content, headers=headers, params={"strategy": "fail"}
         )
-        job = await done(http, context, "job", content, headers, strategy="fail")
+        job = await finished_import(http, context, "job", content, headers, strategy="fail")
         assert (job["status"], counts(job["result"])) == ("succeeded", counts(direct.json()))
         assert job["done"] == job["total"] > 0
         before = await revision(http, "job")
@@ -154,38 +154,38 @@ class TestAsAtOnce:
             "/v1/graphs/direct/import", content=content, headers=headers, params={"strategy": "fail"}
         )
         for check in (False, True):
-            job = await done(http, context, "job", content, headers, strategy="fail", check=check)
+            job = await finished_import(http, context, "job", content, headers, strategy="fail", check=check)
             assert (direct.status_code, job["status"], job["error"]["code"]) == (409, "failed", direct.json()["code"])
         assert await revision(http, "job") == before
 
 
 class TestFail:
     @pytest.mark.parametrize("there", ["e13", "e0"])
-    async def test_nothing_is_written_where_one_is_there(
+    async def test_nothing_is_written_if_an_entity_exists(
         self, http: httpx2.AsyncClient, context: WorkerContext, there: str
     ) -> None:
-        await put(http, "default", {"entities": [{"name": there, "entityType": "", "observations": []}]})
+        await import_directly(http, "default", {"entities": [{"name": there, "entityType": "", "observations": []}]})
         before = await revision(http, "default")
-        job = await done(http, context, "default", json.dumps(WHOLE).encode(), JSON, strategy="fail")
+        job = await finished_import(http, context, "default", json.dumps(WHOLE).encode(), JSON, strategy="fail")
         assert (job["status"], job["error"]["code"]) == ("failed", "name_taken")
         assert job["error"]["message"].startswith(f"entities.{there[1:]}: It is there already")
         assert await revision(http, "default") == before
 
-    async def test_nothing_is_written_where_a_name_comes_twice(
+    async def test_nothing_is_written_if_a_name_occurs_twice(
         self, http: httpx2.AsyncClient, context: WorkerContext
     ) -> None:
         twice = {"entities": [*WHOLE["entities"], entity(1)]}
         before = await revision(http, "default")
-        job = await done(http, context, "default", json.dumps(twice).encode(), JSON, strategy="fail")
+        job = await finished_import(http, context, "default", json.dumps(twice).encode(), JSON, strategy="fail")
         assert (job["status"], job["error"]["code"]) == ("failed", "name_taken")
         assert job["error"]["message"].startswith("entities.14: ")
         assert await revision(http, "default") == before
 
     @pytest.mark.parametrize("moment", ["while it is tried", "while it is written"])
-    async def test_what_somebody_makes_meanwhile(
+    async def test_an_entity_created_meanwhile_fails_the_trial_or_is_reported_as_a_problem(
         self, http: httpx2.AsyncClient, desk: Desk, context: WorkerContext, agent: Agent, moment: str
     ) -> None:
-        """As many workers as steps, so that each reads the file from its beginning."""
+        """Each step is by another worker, so that each reads the file from its beginning."""
         await agent.create("other")
         content = json.dumps(WHOLE).encode()
         job = await started(await http.post("/v1/graphs/default/imports?strategy=fail", content=content, headers=JSON))
@@ -210,10 +210,10 @@ class TestFail:
 
 
 @pytest.mark.parametrize("asked", [{}, {"strict": "true"}, {"strategy": "fail"}, {"check": "true"}])
-async def test_it_tells_how_much_there_is_from_its_first_step_and_counts_each_item_once(
+async def test_progress_has_the_total_from_the_first_step_and_counts_each_item_once(
     http: httpx2.AsyncClient, desk: Desk, context: WorkerContext, asked: dict[str, str]
 ) -> None:
-    content = {**WHOLE, "entities": [*reversed(WHOLE["entities"])]}  # parents come after their children
+    content = {**WHOLE, "entities": [*reversed(WHOLE["entities"])]}  # Parents come after their children.
     url = "/v1/graphs/default/imports"
     job = await started(await http.post(url, content=json.dumps(content).encode(), headers=JSON, params=asked))
     told = []
@@ -238,36 +238,36 @@ class TestStrict:
             (RETURN, "entities.10.parentId"),
         ],
     )
-    async def test_nothing_is_written_where_something_is_broken(
+    async def test_a_strict_import_writes_nothing_if_there_is_a_problem(
         self, http: httpx2.AsyncClient, context: WorkerContext, entities: list[dict[str, Any]], place: str
     ) -> None:
         content = json.dumps({"entities": entities}).encode()
         before = await revision(http, "default")
-        job = await done(http, context, "default", content, JSON, strict=True, strategy="merge")
+        job = await finished_import(http, context, "default", content, JSON, strict=True, strategy="merge")
         assert (job["status"], job["error"]["code"]) == ("failed", "invalid_input")
         assert job["error"]["message"].startswith(place)
         assert await revision(http, "default") == before
-        job = await done(http, context, "default", content, JSON, check=True)
+        job = await finished_import(http, context, "default", content, JSON, check=True)
         told = await http.get(f"/v1/jobs/{job['id']}/output")
         assert told.json()["path"].startswith(place)
         assert (job["status"], job["result"]["problems"]) == ("succeeded", 1)
 
-    async def test_a_whitelist_is_in_no_trial_s_way(
+    async def test_a_strict_import_works_with_a_whitelist(
         self, http: httpx2.AsyncClient, context: WorkerContext, desk: Desk
     ) -> None:
         async with desk.writing() as tx:
             await graphs.create_graph(tx, NewGraph("narrow", kind_whitelist=("thing", "note")))
-        job = await done(http, context, "narrow", json.dumps(WHOLE).encode(), JSON, strict=True)
+        job = await finished_import(http, context, "narrow", json.dumps(WHOLE).encode(), JSON, strict=True)
         assert (job["status"], job["result"]["problems"], job["result"]["relations_created"]) == ("succeeded", 0, 19)
 
 
-async def test_a_dry_run_needs_no_graph_and_makes_none(
+async def test_a_dry_run_does_not_create_a_graph(
     http: httpx2.AsyncClient, context: WorkerContext, gateway: RunningGateway, issue: NewApiKey, caller: Caller
 ) -> None:
-    job = await done(http, context, "absent", json.dumps(WHOLE).encode(), JSON, check="true")
+    job = await finished_import(http, context, "absent", json.dumps(WHOLE).encode(), JSON, check="true")
     assert (job["status"], job["graph"], job["result"]["dry_run"]) == ("succeeded", None, True)
     assert [graph["name"] for graph in (await http.get("/v1/graphs")).json()["items"]] == ["default"]
-    really = await done(http, context, "absent", json.dumps(WHOLE).encode(), JSON)
+    really = await finished_import(http, context, "absent", json.dumps(WHOLE).encode(), JSON)
     assert {**really["result"], "dry_run": True} == job["result"]
     graph = (await http.get("/v1/graphs/absent")).json()["id"]
     async with gateway.http((await issue(caller, graph_ids=(UUID(graph),))).secret) as confined:
@@ -276,10 +276,10 @@ async def test_a_dry_run_needs_no_graph_and_makes_none(
             assert answer.status_code == (202 if name == "absent" else 403)
 
 
-async def test_what_a_neighbour_has_is_not_there(
+async def test_another_tenants_entities_do_not_count_as_existing(
     http: httpx2.AsyncClient, context: WorkerContext, gateway: RunningGateway, issue: NewApiKey, new_tenant: NewTenant
 ) -> None:
-    await put(http, "default", WHOLE)
+    await import_directly(http, "default", WHOLE)
     async with gateway.http((await issue(operator_caller(await new_tenant()))).secret) as foreign:
-        job = await done(foreign, context, "default", json.dumps(WHOLE).encode(), JSON, strategy="fail")
+        job = await finished_import(foreign, context, "default", json.dumps(WHOLE).encode(), JSON, strategy="fail")
     assert (job["status"], job["result"]["entities_created"]) == ("succeeded", 14)

@@ -1,4 +1,4 @@
-"""The places that a worker keeps in the files of imports, and what becomes of one whose step is cut off."""
+"""The open files of a worker's imports: their number is limited, and a step that is cut off closes its file."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ ENTITIES = 14
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each file lies in several batches."""
+    """Each file has several batches."""
     monkeypatch.setattr("recollect.transfer.batches.BATCH_ITEMS", 4)
 
 
@@ -44,11 +44,11 @@ async def started(desk: Desk, context: WorkerContext) -> Job:
 
 
 def importing(context: WorkerContext, readers: ImportReaders) -> WorkerContext:
-    """A worker that knows imports alone."""
+    """A worker that only does imports."""
     return replace(context, kinds={kinds.IMPORT_GRAPH: Imports(readers).step})
 
 
-async def test_one_import_more_than_there_are_places_holds_up_none(
+async def test_one_more_import_than_open_files_does_not_block_any(
     context: WorkerContext, db: Database, new_tenant: NewTenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each tenant has a turn of one batch, and no step reads more than one."""
@@ -70,10 +70,12 @@ async def test_one_import_more_than_there_are_places_holds_up_none(
         assert (job.status, job.result["entities_created"]) == ("succeeded", ENTITIES)
 
 
-async def test_every_turn_brings_a_file_further_that_takes_longer_to_read_than_a_turn_lasts(
+async def test_each_turn_makes_progress_on_a_file_that_takes_longer_than_a_turn(
     context: WorkerContext, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each turn is another worker's, which reads from the beginning, a batch a step. The first counts it, too."""
+    """Each turn is by another worker, which reads from the beginning, a batch in each step. The first one also
+    counts.
+    """
     monkeypatch.setattr(runner, "TURN_SECONDS", 0)
     job = await started(desk, context)
     done = []
@@ -84,7 +86,7 @@ async def test_every_turn_brings_a_file_further_that_takes_longer_to_read_than_a
     assert (await desk.look(job)).status == "succeeded"
 
 
-async def test_an_import_is_cancelled_while_its_turn_reads_on(
+async def test_an_import_can_be_cancelled_while_a_turn_reads(
     context: WorkerContext, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runner, "TURN_SECONDS", 0)
@@ -103,8 +105,8 @@ async def test_an_import_is_cancelled_while_its_turn_reads_on(
     assert (steps, seen.status, seen.done, seen.total) == (1, "cancelled", 0, None)
 
 
-async def test_a_file_is_let_go_of_when_nobody_goes_on_with_it(context: WorkerContext, desk: Desk) -> None:
-    """Of a job that was cancelled, erased or taken over no text stays."""
+async def test_an_idle_file_is_closed(context: WorkerContext, desk: Desk) -> None:
+    """No text remains of a job that was cancelled, erased or taken over."""
     kept, dropped = ImportReaders(idle_seconds=60), ImportReaders(idle_seconds=0)
     for readers, held in ((kept, 1), (dropped, 0)):
         job = await started(desk, context)
@@ -128,10 +130,10 @@ async def take_turn(context: WorkerContext, desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("way", ["cancelled", "its lease ends"])
-async def test_a_step_that_is_cut_off_while_it_reads(
+async def test_a_step_that_is_cut_off_while_reading_stops_using_its_connection(
     context: WorkerContext, desk: Desk, owner: asyncpg.Connection, way: str
 ) -> None:
-    """Nothing of it uses its connection any more when it is rolled back."""
+    """After its transaction is rolled back, nothing of the step uses the connection."""
     job = await started(desk, context)
     bounded = context.settings.model_copy(update={"job_lease_seconds": 0.5 if way == "its lease ends" else 60})
     worker = replace(importing(context, ImportReaders(idle_seconds=60)), settings=bounded)

@@ -1,4 +1,4 @@
-"""What an import does in one go: other calls wait for no more than one short step of it."""
+"""Steps of an import: other calls wait for at most one short step."""
 
 import asyncio
 from math import ceil
@@ -19,7 +19,7 @@ from tests.support.memories import Agent, names
 from tests.support.statements import sent_statements
 
 TURNS = 50
-"""Of the event loop, after which whatever can go on has."""
+"""Turns of the event loop, after which everything that can continue has done so."""
 
 COUNT = 2 * MAX_WRITTEN + 1
 WRITES = ("nodes.insert_nodes", "nodes.append_versions", "observations.insert_observations", "passages.insert_passages")
@@ -27,7 +27,7 @@ WRITES = ("nodes.insert_nodes", "nodes.append_versions", "observations.insert_ob
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing here depends on how fast the machine is."""
+    """Nothing in these tests depends on how fast the machine is."""
     monkeypatch.setattr(fair_queue, "LATELY_SECONDS", 1000.0)
     monkeypatch.setattr(fair_queue, "RESTS", 0.0)
     monkeypatch.setattr(slots, "SLOT_SECONDS", 1000.0)
@@ -44,12 +44,12 @@ async def import_of(agent: Agent, items: list[ParsedRecord]) -> ImportResult:
         return await transfer.import_items(tx, revision, items, Strategy.MERGE)
 
 
-async def test_an_import_of_a_flood_takes_no_step_while_another_tenants_call_is_at_work(
+async def test_a_flooding_tenants_import_waits_while_another_tenants_call_is_at_work(
     agent: Agent, patient: None
 ) -> None:
     queue = FairQueue(4)
     async with held_slot(queue, "other", wait_seconds=1000):
-        """It asked lately: a flood has one slot beside it."""
+        """The other tenant called lately, so a flood gets one slot beside it."""
     async with held_slot(queue, "flood", wait_seconds=1000):
         waiting = asyncio.create_task(queue.take("flood"))
         async with agent.writing() as (tx, revision):
@@ -68,13 +68,13 @@ async def test_an_import_of_a_flood_takes_no_step_while_another_tenants_call_is_
 
 
 @pytest.mark.parametrize(("waits", "rows"), [(True, SHORT_STEP_ROWS), (False, MAX_WRITTEN)])
-async def test_an_import_of_a_flood_takes_short_steps_while_another_tenants_call_may_come(
+async def test_a_flooding_tenants_import_takes_short_steps_if_another_tenant_may_call(
     agent: Agent, patient: None, waits: bool, rows: int
 ) -> None:
-    """And a tenant none of whose calls wait takes the steps that it takes alone."""
+    """A tenant none of whose calls wait takes the steps that it would take alone."""
     queue = FairQueue(4)
     async with held_slot(queue, "other", wait_seconds=1000):
-        """It asked lately: a flood has one slot beside it."""
+        """The other tenant called lately, so a flood gets one slot beside it."""
     async with held_slot(queue, "flood", wait_seconds=1000):
         waiting = [asyncio.create_task(queue.take("flood"))] if waits else []
         await asyncio.sleep(0)
@@ -88,7 +88,7 @@ async def test_an_import_of_a_flood_takes_short_steps_while_another_tenants_call
     assert len(names(await agent.read())) == COUNT
 
 
-async def test_each_statement_of_an_import_writes_few_rows_and_none_writes_what_another_takes_away(
+async def test_each_statement_writes_few_rows_and_none_deletes_rows_of_another(
     agent: Agent,
 ) -> None:
     with sent_statements() as sent:
@@ -98,7 +98,7 @@ async def test_each_statement_of_an_import_writes_few_rows_and_none_writes_what_
     assert len(names(await agent.read())) == COUNT
 
 
-async def test_what_only_its_name_is_told_of_is_found_by_that_and_by_what_is_told_later(agent: Agent) -> None:
+async def test_an_entity_without_observations_is_found_by_name_and_later_by_observations(agent: Agent) -> None:
     silent = ParsedRecord("line 1", record_of(NewEntity("Zanzibar", "place", ())))
     await import_of(agent, [silent, *entities(1)])
     assert await agent.recalled("Zanzibar") == ["Zanzibar"]

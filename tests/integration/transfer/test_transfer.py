@@ -1,4 +1,4 @@
-"""Whole graphs in and out: the use cases on a real database, and the routes on a real gateway."""
+"""Import and export of whole graphs: the use cases on a real database, and the routes on a real gateway."""
 
 import asyncio
 import itertools
@@ -52,7 +52,7 @@ def lines_of(items: Iterable[LineItem]) -> bytes:
 
 
 def file_of(items: Iterable[LineItem]) -> bytes:
-    """The official server's file: nothing stands behind its last line."""
+    """A file as the official server writes it: nothing follows the last line."""
     return lines_of(items).removesuffix(b"\n")
 
 
@@ -72,7 +72,7 @@ async def exported(agent: Agent, export: Export | None = None, *, page_items: in
     return b"".join([chunk async for chunk in chunks])
 
 
-async def test_the_official_file_comes_back_as_it_was(new_graph: Callable[[], Agent]) -> None:
+async def test_a_file_of_the_official_server_is_exported_unchanged(new_graph: Callable[[], Agent]) -> None:
     first, second = new_graph(), new_graph()
     said = await imported(first, *read_lines(OFFICIAL))
     assert said == ImportResult(entities_created=8, observations_added=16, relations_created=7)
@@ -90,7 +90,7 @@ async def test_importing_again_changes_nothing(agent: Agent) -> None:
     assert await agent.head() == before
 
 
-async def test_a_line_given_twice_is_known_the_second_time(agent: Agent) -> None:
+async def test_a_repeated_line_is_skipped(agent: Agent) -> None:
     entity, edge = NewEntity("a", "thing", ("1",)), NewRelation("a", "b", "knows")
     said = await imported(agent, entity, edge, entity, edge, NewEntity("a", "other", ("1", "2")), NewEntity("a"))
     assert said == ImportResult(
@@ -104,14 +104,14 @@ async def test_a_line_given_twice_is_known_the_second_time(agent: Agent) -> None
     assert await exported(agent) == file_of([NewEntity("a", "thing", ("1", "2")), edge])
 
 
-async def test_an_entity_that_is_there_gains_what_it_lacks_and_keeps_its_kind(agent: Agent) -> None:
+async def test_an_existing_entity_gets_missing_observations_and_keeps_its_kind(agent: Agent) -> None:
     await agent.create(NewEntity("a", "person", ("1", "2")), NewEntity("b", "person"))
     said = await imported(agent, NewEntity("a", "machine", ("2", "3", "1", "4")), NewEntity("b", "machine"))
     assert said == ImportResult(entities_updated=1, entities_skipped=1, observations_added=2)
     assert await exported(agent) == file_of([NewEntity("a", "person", ("1", "2", "3", "4")), NewEntity("b", "person")])
 
 
-async def test_relations_may_name_what_is_not_there_and_find_it_later(agent: Agent) -> None:
+async def test_a_relation_may_name_entities_that_do_not_exist_yet(agent: Agent) -> None:
     edge = NewRelation("later", "never", "waits for")
     assert (await imported(agent, edge)).relations_created == 1
     assert await exported(agent) == file_of([edge])
@@ -126,7 +126,7 @@ async def test_one_import_is_one_revision(agent: Agent) -> None:
     assert (await agent.head()).revision == 1
 
 
-async def test_two_who_import_the_same_file_at_once_make_one_graph(agent: Agent) -> None:
+async def test_concurrent_imports_of_one_file_make_one_graph(agent: Agent) -> None:
     parts = [[NewEntity(f"e{n}", "thing", (f"says {n}",)) for n in range(start, start + 20)] for start in (0, 20, 40)]
 
     async def work() -> list[ImportResult]:
@@ -139,7 +139,7 @@ async def test_two_who_import_the_same_file_at_once_make_one_graph(agent: Agent)
     assert (await agent.head()).revision == 3
 
 
-async def test_every_character_that_can_be_stored_comes_back(new_graph: Callable[[], Agent]) -> None:
+async def test_every_storable_character_is_preserved(new_graph: Callable[[], Agent]) -> None:
     first, second = new_graph(), new_graph()
     points = [*range(1, 0xD800), *range(0xE000, 0x10000), *range(0x10000, 0x110000, 97)]
     texts = ["".join(map(chr, points[start : start + 400])) for start in range(0, len(points), 400)]
@@ -161,16 +161,16 @@ some_items: st.SearchStrategy[LineItem] = st.builds(
 
 @given(items=st.lists(some_items, max_size=12), split=st.integers(0, 12))
 @examples(12)
-async def test_export_import_export_is_the_same(
+async def test_export_import_and_export_again_are_equal(
     new_graph: Callable[[], Agent], items: list[LineItem], split: int
 ) -> None:
-    """However the lines came: in one chunk or two, entities after the relations that name them."""
+    """The lines come in one or two chunks, and entities may come after the relations that name them."""
     first, second = new_graph(), new_graph()
-    await agent_made(first)
+    await create_graph(first)
     await imported(first, *items[:split])
     await imported(first, *items[split:])
     out = await exported(first)
-    await agent_made(second)
+    await create_graph(second)
     again = read_lines(out)
     await imported(second, *again)
     assert await exported(second) == out
@@ -181,26 +181,26 @@ async def test_export_import_export_is_the_same(
     )
 
 
-async def agent_made(agent: Agent) -> None:
-    """The agent's graph, empty."""
+async def create_graph(agent: Agent) -> None:
+    """Create the agent's graph, empty."""
     async with agent.db.transaction(agent.caller) as tx:
         await graphs.create_graph(tx, NewGraph(str(agent.graph)))
 
 
-async def test_a_statement_of_two_threads_is_exported_once(agent: Agent) -> None:
+async def test_an_observation_of_two_threads_is_exported_once(agent: Agent) -> None:
     await agent.remember(Memory("likes tea", ("Ada",), thread="one"), Memory("likes tea", ("Ada",), thread="two"))
     assert (await agent.head()).observations == 2
     assert await exported(agent) == file_of([NewEntity("Ada", None, ("likes tea",))])
 
 
-async def test_facts_are_left_out_and_counted(agent: Agent) -> None:
+async def test_facts_are_omitted_and_counted(agent: Agent) -> None:
     await agent.remember("The store closes at six", "Rain is expected")
     await agent.create("a")
     assert (await export_of(agent)).facts_left_out == 2
     assert await exported(agent) == file_of([NewEntity("a", "thing")])
 
 
-async def test_what_has_expired_is_left_out_with_its_relations(agent: Agent, owner: asyncpg.Connection) -> None:
+async def test_expired_items_are_omitted_with_their_relations(agent: Agent, owner: asyncpg.Connection) -> None:
     await agent.create(NewEntity("gone", "thing", ("x",)), NewEntity("stays", "thing", ("kept", "forgotten")))
     await agent.relate(("gone", "stays", "knows"), ("stays", "gone", "knows"), ("stays", "stays", "is"))
     past, mine = datetime.now(UTC) - timedelta(seconds=1), agent.caller.tenant_id
@@ -214,7 +214,7 @@ async def test_what_has_expired_is_left_out_with_its_relations(agent: Agent, own
     )
 
 
-async def test_pages_are_bounded_by_what_they_hold(agent: Agent) -> None:
+async def test_pages_are_limited_by_their_content(agent: Agent) -> None:
     long = [NewEntity(f"e{n}", "thing", tuple(f"{n} {part} " + "x" * 900 for part in range(n % 4))) for n in range(20)]
     await imported(agent, *long)
     export, found = await export_of(agent), []
@@ -233,13 +233,13 @@ async def test_pages_are_bounded_by_what_they_hold(agent: Agent) -> None:
     assert max(map(len, found)) > 1
 
 
-async def test_an_export_shows_one_state_whatever_is_written_meanwhile(agent: Agent) -> None:
+async def test_an_export_shows_one_state_despite_concurrent_writes(agent: Agent) -> None:
     await agent.create(*[NewEntity(f"e{n}", "thing", (f"one {n}", f"two {n}")) for n in range(8)])
     await agent.relate(*[(f"e{n}", f"e{(n + 1) % 8}", "next") for n in range(8)], ("e7", "placed", "waits for"))
     before = await exported(agent)
     chunks = export_chunks(agent.db, agent.caller, await export_of(agent), page_items=2)
     found = await anext(chunks)
-    await agent.delete("e3", "e0")  # the one not yet exported, with its relations; the other already
+    await agent.delete("e3", "e0")  # This one is not exported yet, with its relations; the other is.
     await agent.create(NewEntity("e3", "anew", ("other",)), NewEntity("placed", "thing", ("not then",)), "later")
     await agent.observe("e5", "three")
     await agent.unobserve(("e6", "one 6"))
@@ -254,7 +254,7 @@ async def test_an_export_shows_one_state_whatever_is_written_meanwhile(agent: Ag
 
 
 @pytest.mark.parametrize("of_chance", range(6))
-async def test_no_order_of_writes_shows_in_an_export_that_began_before(agent: Agent, of_chance: int) -> None:
+async def test_no_sequence_of_later_writes_shows_in_a_running_export(agent: Agent, of_chance: int) -> None:
     chance = random.Random(of_chance)
     for _ in range(15):
         await _write_something(agent, chance)
@@ -281,7 +281,7 @@ async def test_every_past_revision_can_be_exported(agent: Agent, of_chance: int)
 
 
 async def _write_something(agent: Agent, chance: random.Random) -> None:
-    """One write, often of what is there already or of what is not."""
+    """One write, often of something that exists already or of something that does not exist."""
     names = [f"n{number}" for number in range(8)]
     a, b = chance.choice(names), chance.choice(names)
     text, type_ = chance.choice("xyz"), chance.choice(("likes", "knows"))
@@ -296,7 +296,7 @@ async def _write_something(agent: Agent, chance: random.Random) -> None:
     await chance.choice(writes)()
 
 
-async def test_kinds_that_the_graph_leaves_out_are_broken_lines(agent: Agent) -> None:
+async def test_lines_of_disallowed_kinds_are_reported(agent: Agent) -> None:
     async with agent.db.transaction(agent.caller) as tx:
         await graphs.create_graph(tx, NewGraph("strictly", kind_whitelist=("person",)))
     agent = Agent(agent.db, agent.caller, "strictly")
@@ -311,12 +311,12 @@ async def test_kinds_that_the_graph_leaves_out_are_broken_lines(agent: Agent) ->
     assert (said.entities_created, said.relations_created) == (1, 1)
 
 
-async def test_a_graph_that_is_not_there_cannot_be_exported(agent: Agent) -> None:
+async def test_a_graph_that_does_not_exist_cannot_be_exported(agent: Agent) -> None:
     with pytest.raises(NotFound):
         await export_of(Agent(agent.db, agent.caller, "nowhere"))
 
 
-# The routes.
+# Routes
 
 
 async def send(http: httpx2.AsyncClient, body: bytes, graph: str = "default", **query: str) -> httpx2.Response:
@@ -330,7 +330,7 @@ def problem(response: httpx2.Response) -> tuple[int, str]:
     return response.status_code, response.json()["code"]
 
 
-async def test_lines_go_in_and_come_out(http: httpx2.AsyncClient) -> None:
+async def test_lines_are_imported_and_exported(http: httpx2.AsyncClient) -> None:
     response = await send(http, OFFICIAL)
     assert response.status_code == 200, response.text
     assert response.json() == {
@@ -358,7 +358,7 @@ async def test_lines_go_in_and_come_out(http: httpx2.AsyncClient) -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-async def test_every_format_says_what_it_is(http: httpx2.AsyncClient, name: str) -> None:
+async def test_an_export_has_the_media_type_of_its_format(http: httpx2.AsyncClient, name: str) -> None:
     await send(http, OFFICIAL)
     out = await http.get("/v1/graphs/default/export", params={"format": name, "kind": "person"})
     assert out.status_code == 200, out.text
@@ -378,7 +378,7 @@ async def test_every_format_says_what_it_is(http: httpx2.AsyncClient, name: str)
         assert problem(again) == (409, "name_taken")
 
 
-async def test_other_formats_are_checked_bounded_and_told_by_their_places(http: httpx2.AsyncClient) -> None:
+async def test_other_formats_are_checked_limited_and_reported_by_place(http: httpx2.AsyncClient) -> None:
     headers = {"Content-Type": "text/csv"}
     url = "/v1/graphs/fresh/import"
     said = (await http.post(url, content=b"name\na\nb,c\n", params={"check": "true"}, headers=headers)).json()
@@ -407,7 +407,7 @@ async def test_other_formats_are_checked_bounded_and_told_by_their_places(http: 
     assert problem(await http.get("/v1/graphs/fresh/export")) == (404, "graph_not_found")
 
 
-async def test_a_past_state_comes_out_by_as_of(http: httpx2.AsyncClient) -> None:
+async def test_as_of_exports_a_past_state(http: httpx2.AsyncClient) -> None:
     await send(http, OFFICIAL)
     await send(http, b'{"type":"entity","name":"of later","entityType":"thing","observations":[]}')
     then = await http.get("/v1/graphs/default/export", params={"as_of": "1"})
@@ -417,7 +417,7 @@ async def test_a_past_state_comes_out_by_as_of(http: httpx2.AsyncClient) -> None
     assert problem(await http.get("/v1/graphs/default/export", params={"as_of": "soon"})) == (400, "invalid_input")
 
 
-async def test_broken_lines_are_passed_over_and_told(http: httpx2.AsyncClient) -> None:
+async def test_invalid_lines_are_skipped_and_reported(http: httpx2.AsyncClient) -> None:
     response = await send(http, BROKEN, "fresh")
     assert response.status_code == 200, response.text
     said = response.json()
@@ -429,7 +429,7 @@ async def test_broken_lines_are_passed_over_and_told(http: httpx2.AsyncClient) -
     assert {"line": 9, "path": "observations.1"}.items() <= next(e for e in said["errors"] if e["line"] == 9).items()
 
 
-async def test_what_was_not_imported_is_told_in_the_order_of_lines(
+async def test_problems_are_reported_in_the_order_of_lines(
     http: httpx2.AsyncClient, db: Database, caller: Caller
 ) -> None:
     async with db.transaction(caller) as tx:
@@ -451,7 +451,7 @@ async def test_strict_refuses_the_whole_request(http: httpx2.AsyncClient, query:
     assert problem(await http.get("/v1/graphs/fresh/export")) == (404, "graph_not_found")
 
 
-async def test_a_check_counts_what_is_known_and_what_comes_twice(http: httpx2.AsyncClient) -> None:
+async def test_a_check_counts_existing_and_repeated_items(http: httpx2.AsyncClient) -> None:
     await send(http, OFFICIAL)
     tried = (await send(http, OFFICIAL + b"\n" + lines_of([NewEntity("new")] * 2), check="true")).json()
     done = (await send(http, OFFICIAL + b"\n" + lines_of([NewEntity("new")] * 2))).json()
@@ -459,7 +459,7 @@ async def test_a_check_counts_what_is_known_and_what_comes_twice(http: httpx2.As
     assert (tried["entities_created"], tried["lines_skipped"]) == (1, 16)
 
 
-async def test_strict_refuses_what_holds_no_sound_line_too(http: httpx2.AsyncClient) -> None:
+async def test_strict_refuses_a_file_without_any_valid_line(http: httpx2.AsyncClient) -> None:
     refused = await send(http, b"broken", strict="true")
     assert problem(refused) == (400, "invalid_input")
     assert refused.json()["path"] == "line 1"
@@ -472,13 +472,15 @@ async def test_check_writes_nothing(http: httpx2.AsyncClient) -> None:
     assert problem(await http.get("/v1/graphs/fresh/export")) == (404, "graph_not_found")
 
 
-async def test_lines_of_which_none_can_be_kept_make_no_graph(http: httpx2.AsyncClient) -> None:
+async def test_a_file_without_valid_lines_does_not_create_a_graph(http: httpx2.AsyncClient) -> None:
     assert (await send(http, b"broken\n\n", "fresh")).json()["errors"][0]["line"] == 1
     assert (await send(http, b"", "fresh")).json()["errors"] == []
     assert problem(await http.get("/v1/graphs/fresh/export")) == (404, "graph_not_found")
 
 
-async def test_requests_that_are_refused(gateway: RunningGateway, http: httpx2.AsyncClient, settings: Settings) -> None:
+async def test_invalid_requests_are_refused(
+    gateway: RunningGateway, http: httpx2.AsyncClient, settings: Settings
+) -> None:
     for many in (b"{}\n", write_line(NewRelation("a", "b", "c"))):
         assert problem(await send(http, many * (MAX_LINES + 1))) == (413, "request_too_large")
     refused = await send(http, b"x" * (settings.max_request_bytes + 1))
@@ -497,7 +499,7 @@ async def test_requests_that_are_refused(gateway: RunningGateway, http: httpx2.A
     assert (await http.get("/v1/graphs/default/export")).content == b"", "something was written"
 
 
-async def test_scopes_decide_who_may_import_and_export(
+async def test_scopes_decide_about_import_and_export(
     gateway: RunningGateway, issue: NewApiKey, caller: Caller, db: Database
 ) -> None:
     reader = await issue(caller, scopes=frozenset({Scope.MEMORY_READ}))
@@ -517,7 +519,7 @@ async def test_scopes_decide_who_may_import_and_export(
         assert (await http.get("/v1/graphs/default/export")).content == OFFICIAL
 
 
-async def test_an_allow_list_keeps_other_graphs_out(
+async def test_an_allow_list_excludes_other_graphs(
     gateway: RunningGateway, issue: NewApiKey, caller: Caller, db: Database
 ) -> None:
     await imported(Agent(db, caller, "secret"), NewEntity("hidden"))
@@ -534,7 +536,7 @@ async def test_an_allow_list_keeps_other_graphs_out(
     assert await exported(Agent(db, caller, "secret")) == file_of([NewEntity("hidden")])
 
 
-async def test_nothing_crosses_between_tenants(
+async def test_tenants_do_not_see_each_others_graphs(
     gateway: RunningGateway, issue: NewApiKey, new_tenant: NewTenant, db: Database
 ) -> None:
     ours, theirs = [operator_caller(await new_tenant()) for _ in range(2)]
@@ -552,14 +554,14 @@ async def test_nothing_crosses_between_tenants(
     assert await exported(Agent(db, ours)) == file_of(shared)
 
 
-async def test_another_tenants_snapshot_shows_nothing(new_tenant: NewTenant, db: Database) -> None:
-    """Row-level security, should a graph's id ever leak into another tenant's export."""
+async def test_another_tenants_snapshot_returns_nothing(new_tenant: NewTenant, db: Database) -> None:
+    """Row-level security protects even if a graph's id leaks into another tenant's export."""
     ours, theirs = [operator_caller(await new_tenant()) for _ in range(2)]
     await imported(Agent(db, ours), NewEntity("Ada", "person", ("ours",)), NewRelation("Ada", "Bob", "knows"))
     assert await exported(Agent(db, theirs), await export_of(Agent(db, ours))) == b""
 
 
-async def test_the_routes_are_described(gateway: RunningGateway) -> None:
+async def test_routes_are_described_in_openapi(gateway: RunningGateway) -> None:
     async with gateway.http() as http:
         paths = (await http.get("/v1/openapi.json")).json()["paths"]
     described = paths["/v1/graphs/{name}/import"]["post"]

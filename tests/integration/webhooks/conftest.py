@@ -29,5 +29,5 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 @pytest.fixture
 async def other(new_tenant: NewTenant) -> Caller:
-    """A neighbour, with every scope."""
+    """The operator of another tenant, with every scope."""
     return operator_caller(await new_tenant())

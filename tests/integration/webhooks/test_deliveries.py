@@ -1,4 +1,4 @@
-"""How deliveries are sent: signed, tried again, given up, replayed; and where they never go."""
+"""Sending of deliveries: signatures, retries, disabling, replay, and addresses that are never reached."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -26,7 +26,7 @@ REFUSED = plain(b"what went wrong here is a secret", status="500 Internal Server
 
 
 class TestSignatures:
-    async def test_each_attempt_is_signed_as_the_specification_says(
+    async def test_each_attempt_is_signed_according_to_the_specification(
         self, desk: WebhookDesk, receiver: Receiver
     ) -> None:
         made = await desk.make(receiver.url)
@@ -41,9 +41,7 @@ class TestSignatures:
         assert Verifier(made.secret).verify(body, headers)["data"] == {"webhook": str(made.webhook.id)}
 
     @pytest.mark.parametrize("changed", ["webhook-id", "webhook-timestamp", "body", "secret"])
-    async def test_whatever_is_changed_does_not_verify(
-        self, desk: WebhookDesk, receiver: Receiver, changed: str
-    ) -> None:
+    async def test_a_changed_message_does_not_verify(self, desk: WebhookDesk, receiver: Receiver, changed: str) -> None:
         made = await desk.make(receiver.url)
         await desk.test(made.webhook.id)
         await desk.tell()
@@ -58,7 +56,7 @@ class TestSignatures:
         with pytest.raises(WebhookVerificationError, match="No matching signature"):
             Verifier(secret).verify(body, headers)
 
-    async def test_while_a_secret_is_rotated_both_sign(self, desk: WebhookDesk, receiver: Receiver) -> None:
+    async def test_both_secrets_sign_during_a_rotation(self, desk: WebhookDesk, receiver: Receiver) -> None:
         first = await desk.make(receiver.url)
         second = await desk.rotate(first.webhook.id, hours=1)
         assert second.webhook.previous_secret_ends_at
@@ -68,7 +66,7 @@ class TestSignatures:
             assert receiver.events(secret)
         assert headers_of(receiver.server.requests[0][0])["webhook-signature"].count("v1,") == 2
 
-    async def test_after_the_overlap_the_new_one_signs_alone(self, desk: WebhookDesk, receiver: Receiver) -> None:
+    async def test_only_the_new_secret_signs_after_the_overlap(self, desk: WebhookDesk, receiver: Receiver) -> None:
         first = await desk.make(receiver.url)
         await desk.rotate(first.webhook.id, hours=1)
         await desk.owner.execute("UPDATE webhooks SET previous_secret_ends_at = now()")
@@ -78,7 +76,7 @@ class TestSignatures:
         with pytest.raises(WebhookVerificationError):
             receiver.events(first.secret)
 
-    async def test_without_an_overlap_the_old_one_signs_no_more(self, desk: WebhookDesk, receiver: Receiver) -> None:
+    async def test_only_the_new_secret_signs_without_an_overlap(self, desk: WebhookDesk, receiver: Receiver) -> None:
         first = await desk.make(receiver.url)
         second = await desk.rotate(first.webhook.id, hours=0)
         await desk.test(first.webhook.id)
@@ -87,7 +85,7 @@ class TestSignatures:
         with pytest.raises(WebhookVerificationError):
             receiver.events(first.secret)
 
-    async def test_a_secret_is_stored_encrypted_and_opens_in_its_own_row_only(
+    async def test_a_secret_is_encrypted_and_can_be_decrypted_in_its_own_row_only(
         self, desk: WebhookDesk, receiver: Receiver
     ) -> None:
         one, other = await desk.make(receiver.url), await desk.make(receiver.url)
@@ -106,7 +104,7 @@ class TestSignatures:
 
 
 class TestRetries:
-    async def test_a_refusal_is_tried_again_under_the_same_id(self, desk: WebhookDesk, receiver: Receiver) -> None:
+    async def test_a_refused_delivery_is_retried_under_the_same_id(self, desk: WebhookDesk, receiver: Receiver) -> None:
         receiver.answers = [REFUSED, OK]
         made = await desk.make(receiver.url)
         await desk.test(made.webhook.id)
@@ -137,7 +135,9 @@ class TestRetries:
         assert receiver.server.requests[0][1] == receiver.server.requests[1][1], "the same body"
         assert (await desk.look(made.webhook.id)).failing_since is None
 
-    async def test_waits_grow_until_it_is_given_up(self, desk: WebhookDesk, receiver: Receiver) -> None:
+    async def test_waits_between_retries_grow_until_the_delivery_fails(
+        self, desk: WebhookDesk, receiver: Receiver
+    ) -> None:
         receiver.answers = [REFUSED]
         made = await desk.make(receiver.url)
         await desk.test(made.webhook.id)
@@ -156,7 +156,7 @@ class TestRetries:
         assert len(receiver.ids) == 10
         assert (await desk.look(made.webhook.id)).enabled
 
-    async def test_an_answer_may_ask_for_a_longer_wait(self, desk: WebhookDesk, receiver: Receiver) -> None:
+    async def test_an_answer_can_request_a_longer_wait(self, desk: WebhookDesk, receiver: Receiver) -> None:
         receiver.answers = [plain(b"", "Retry-After: 3600", status="429 Too Many Requests")]
         made = await desk.make(receiver.url)
         await desk.test(made.webhook.id)
@@ -165,7 +165,7 @@ class TestRetries:
         assert delivery.next_attempt_at
         assert delivery.next_attempt_at > datetime.now(UTC) + timedelta(minutes=59)
 
-    async def test_nothing_that_an_answer_says_is_kept(self, desk: WebhookDesk, receiver: Receiver) -> None:
+    async def test_content_of_an_answer_is_not_stored(self, desk: WebhookDesk, receiver: Receiver) -> None:
         receiver.answers = [REFUSED]
         made = await desk.make(receiver.url)
         await desk.test(made.webhook.id)
@@ -176,14 +176,14 @@ class TestRetries:
 
 
 async def acts_on(desk: WebhookDesk, webhook_id: UUID) -> list[tuple[str, str, object]]:
-    """Of the audit log, what the worker did with a webhook."""
+    """The worker's acts on a webhook in the audit log."""
     async with desk.db.transaction(desk.caller, read_only=True) as tx:
         entries = await audit.list_entries(tx, AuditFilter(actor="worker", object=f"webhook:{webhook_id}"))
     return [(entry.actor, entry.action, entry.details) for entry in entries]
 
 
 class TestDisabling:
-    async def test_gone_disables_at_once(self, desk: WebhookDesk, receiver: Receiver) -> None:
+    async def test_an_answer_410_disables_the_webhook_at_once(self, desk: WebhookDesk, receiver: Receiver) -> None:
         receiver.answers = [plain(b"", status="410 Gone")]
         made = await desk.make(receiver.url)
         await desk.test(made.webhook.id)
@@ -199,7 +199,7 @@ class TestDisabling:
             await desk.test(made.webhook.id)
         assert refused.value.code is ErrorCode.WEBHOOK_DISABLED
 
-    async def test_five_days_without_a_success_disable(self, desk: WebhookDesk, receiver: Receiver) -> None:
+    async def test_five_days_without_a_success_disable_the_webhook(self, desk: WebhookDesk, receiver: Receiver) -> None:
         receiver.answers = [REFUSED]
         made = await desk.make(receiver.url)
         await desk.test(made.webhook.id)
@@ -234,7 +234,7 @@ class TestDisabling:
 
 
 class TestReplay:
-    async def test_one_is_sent_again_under_its_id(self, desk: WebhookDesk, receiver: Receiver) -> None:
+    async def test_a_delivery_is_sent_again_under_its_id(self, desk: WebhookDesk, receiver: Receiver) -> None:
         made = await desk.make(receiver.url)
         await desk.write("Ada")
         await desk.tell()
@@ -245,7 +245,7 @@ class TestReplay:
         assert receiver.ids == [str(delivery.id)] * 2
         assert receiver.events(made.secret)[0] == receiver.events(made.secret)[1]
 
-    async def test_what_was_given_up_since_a_time(self, desk: WebhookDesk, receiver: Receiver) -> None:
+    async def test_failed_deliveries_since_a_time_are_replayed(self, desk: WebhookDesk, receiver: Receiver) -> None:
         receiver.answers = [REFUSED]
         made = await desk.make(receiver.url)
         for _ in range(3):
@@ -262,7 +262,7 @@ class TestReplay:
         delivered = await desk.deliveries(made.webhook.id, status="delivered")
         assert {each.id for each in delivered} == {failed[0].id, failed[1].id}
 
-    async def test_there_is_room_for_so_many_only(
+    async def test_number_of_pending_deliveries_is_limited(
         self, desk: WebhookDesk, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("recollect.webhooks.deliveries.service.MAX_PENDING", 2)
@@ -293,7 +293,7 @@ class TestAnswers:
         [delivery] = await desk.deliveries(made.webhook.id)
         assert (delivery.status, delivery.last_status, delivery.last_error) == ("pending", 307, "redirected")
 
-    async def test_one_that_is_too_long_is_none(self, desk: WebhookDesk, receiver: Receiver) -> None:
+    async def test_an_answer_that_is_too_long_counts_as_none(self, desk: WebhookDesk, receiver: Receiver) -> None:
         receiver.answers = [plain(b"x" * (outbound.MAX_BODY_BYTES + 1))]
         made = await desk.make(receiver.url)
         await desk.test(made.webhook.id)
@@ -301,7 +301,7 @@ class TestAnswers:
         [delivery] = await desk.deliveries(made.webhook.id)
         assert (delivery.status, delivery.last_status, delivery.last_error) == ("pending", None, "no_answer")
 
-    async def test_one_that_is_too_slow_is_none(
+    async def test_an_answer_that_is_too_slow_counts_as_none(
         self, settings: Settings, db: Database, owner: asyncpg.Connection, caller: Caller
     ) -> None:
         never = asyncio.Event()
@@ -317,7 +317,7 @@ class TestAnswers:
             assert (delivery.status, delivery.last_error) == ("pending", "no_answer")
             never.set()
 
-    async def test_nobody_there(self, desk: WebhookDesk) -> None:
+    async def test_an_address_where_nobody_listens_gives_no_answer(self, desk: WebhookDesk) -> None:
         async with receiving() as gone:
             url = gone.url
         made = await desk.make(url)
@@ -328,10 +328,10 @@ class TestAnswers:
 
 
 class TestAddresses:
-    async def test_a_name_that_leads_inside_later_is_reached_no_more(
+    async def test_a_name_that_later_resolves_to_an_internal_address_is_not_reached(
         self, desk: WebhookDesk, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Looked up anew for each attempt, each address is checked, and the connection goes to what was checked."""
+        """A name is resolved for each attempt. Each address is checked, and the connection goes to the checked one."""
         found = ["127.0.0.1"]
         monkeypatch.setattr(outbound, "_system_addresses", lambda _: list(found))
         async with receiving() as receiver, receiving(host="127.0.0.2", port=receiver.server.port) as inside:
@@ -346,7 +346,7 @@ class TestAddresses:
         assert [each.status for each in await desk.deliveries(made.webhook.id)] == ["pending", "delivered"]
 
     @pytest.mark.parametrize("host", ["10.0.0.1", "169.254.169.254", "[::1]", "0x7f000001", "127.0.0.2"])
-    async def test_none_of_ours_is_reached(self, desk: WebhookDesk, host: str) -> None:
+    async def test_internal_addresses_are_not_reached(self, desk: WebhookDesk, host: str) -> None:
         async with receiving(host="127.0.0.2") as inside:
             made = await desk.make(f"http://{host}:{inside.server.port}/latest/meta-data")
             await desk.test(made.webhook.id)
@@ -355,7 +355,7 @@ class TestAddresses:
         [delivery] = await desk.deliveries(made.webhook.id)
         assert (delivery.last_status, delivery.last_error) == (None, "no_answer")
 
-    async def test_without_the_setting_for_tests_only_https_is_spoken(
+    async def test_only_https_is_allowed_without_the_setting_for_tests(
         self, settings: Settings, db: Database, owner: asyncpg.Connection, caller: Caller, receiver: Receiver
     ) -> None:
         async with at_desk(settings, db, owner, caller, outbound_networks=[]) as desk:
@@ -367,7 +367,7 @@ class TestAddresses:
 
 
 class TestTurns:
-    async def test_a_webhook_has_so_many_requests_under_way_at_most(
+    async def test_concurrent_requests_to_a_webhook_are_limited(
         self, settings: Settings, desk: WebhookDesk, receiver: Receiver
     ) -> None:
         release, most, now = asyncio.Event(), 0, 0
@@ -392,7 +392,7 @@ class TestTurns:
         await worker.send(desk.worker)
         assert (most, len(receiver.ids), len(set(receiver.ids))) == (2, 5, 5)
 
-    async def test_one_that_is_slow_delays_no_other_tenant(
+    async def test_a_slow_webhook_does_not_delay_other_tenants(
         self, desk: WebhookDesk, receiver: Receiver, caller: Caller, other: Caller
     ) -> None:
         release = asyncio.Event()

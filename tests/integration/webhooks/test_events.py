@@ -1,4 +1,4 @@
-"""What a webhook is told of: everything that happened, once, and nothing that people stored."""
+"""Events that webhooks get: everything that happened, once, and nothing that people stored."""
 
 import asyncio
 import json
@@ -40,7 +40,7 @@ async def default_id(desk: WebhookDesk) -> UUID:
 
 
 class TestChanges:
-    async def test_many_are_told_in_one_request(self, desk: WebhookDesk, receiver: Receiver) -> None:
+    async def test_several_changes_are_sent_in_one_request(self, desk: WebhookDesk, receiver: Receiver) -> None:
         await desk.write("before")
         made = await desk.make(receiver.url)
         await desk.write("Ada", "Grace", "Lise")
@@ -58,7 +58,9 @@ class TestChanges:
         assert (change["operation"], change["actor"]) == ("create_entities", desk.caller.subject)
         assert (change["counts"]["entities_added"], len(change["ids"]), change["more_ids"]) == (1, 2, False)
 
-    async def test_each_is_told_once_however_many_look(self, desk: WebhookDesk, receiver: Receiver) -> None:
+    async def test_each_change_is_sent_once_despite_concurrent_workers(
+        self, desk: WebhookDesk, receiver: Receiver
+    ) -> None:
         made = await desk.make(receiver.url)
         for number in range(3):
             await desk.write(f"{number}a", f"{number}b")
@@ -69,7 +71,7 @@ class TestChanges:
         await desk.tell()
         assert len(receiver.ids) == len(set(receiver.ids))
 
-    async def test_a_bulk_writer_makes_few_requests_of_bounded_size(
+    async def test_a_bulk_writer_causes_few_requests_of_limited_size(
         self, desk: WebhookDesk, receiver: Receiver
     ) -> None:
         made = await desk.make(receiver.url)
@@ -90,7 +92,7 @@ class TestChanges:
         assert all(change["more_ids"] for event in events for change in event["data"]["changes"])
         assert max(len(body) for _, body in receiver.server.requests) < 64 * 1024
 
-    async def test_no_stored_text_and_no_name_is_told(self, desk: WebhookDesk, receiver: Receiver) -> None:
+    async def test_no_stored_text_or_name_is_sent(self, desk: WebhookDesk, receiver: Receiver) -> None:
         await desk.make(receiver.url, *EventType, description="qzx")
         await desk.graph("qzx-graph")
         await desk.write("qzx Ada", graph="qzx-graph")
@@ -102,7 +104,7 @@ class TestChanges:
         stored = await desk.owner.fetch("SELECT to_jsonb(d)::text AS row FROM webhook_deliveries d")
         assert not [row for row in stored if "qzx" in row["row"]]
 
-    async def test_only_those_graphs_that_were_chosen(self, desk: WebhookDesk, receiver: Receiver) -> None:
+    async def test_only_changes_of_chosen_graphs_are_sent(self, desk: WebhookDesk, receiver: Receiver) -> None:
         chosen = await desk.graph("chosen")
         made = await desk.make(receiver.url, graph_ids=[chosen])
         await desk.write("Ada")
@@ -110,7 +112,7 @@ class TestChanges:
         await desk.tell()
         assert [event["data"]["graph"] for event in receiver.events(made.secret)] == [str(chosen)]
 
-    async def test_one_that_is_enabled_again_is_told_what_happened_meanwhile(
+    async def test_a_reenabled_webhook_gets_what_happened_meanwhile(
         self, desk: WebhookDesk, receiver: Receiver
     ) -> None:
         made = await desk.make(receiver.url)
@@ -124,7 +126,7 @@ class TestChanges:
         [event] = receiver.events(made.secret)
         assert len(event["data"]["changes"]) == 2
 
-    async def test_what_is_chosen_later_is_told_from_then_on(self, desk: WebhookDesk, receiver: Receiver) -> None:
+    async def test_a_newly_chosen_type_is_sent_from_then_on(self, desk: WebhookDesk, receiver: Receiver) -> None:
         made = await desk.make(receiver.url, EventType.JOB_FAILED)
         await desk.write("before")
         await desk.change(made.webhook.id, event_types=(EventType.GRAPH_CHANGED,))
@@ -133,7 +135,7 @@ class TestChanges:
         [event] = receiver.events(made.secret)
         assert [change["revision"] for change in event["data"]["changes"]] == [2]
 
-    async def test_what_happened_before_a_change_is_told_as_it_was_to_be(
+    async def test_changes_from_before_a_configuration_are_sent_by_the_old_one(
         self, desk: WebhookDesk, receiver: Receiver
     ) -> None:
         made = await desk.make(receiver.url)
@@ -144,7 +146,7 @@ class TestChanges:
         [event] = receiver.events(made.secret)
         assert [change["revision"] for change in event["data"]["changes"]] == [1]
 
-    async def test_a_writer_writes_nothing_for_it(self, desk: WebhookDesk, receiver: Receiver) -> None:
+    async def test_a_writer_writes_nothing_for_webhooks(self, desk: WebhookDesk, receiver: Receiver) -> None:
         await desk.make(receiver.url)
         before = await desk.owner.fetch("SELECT * FROM webhook_cursors ORDER BY graph_id")
         await desk.write("Ada")
@@ -153,7 +155,7 @@ class TestChanges:
 
 
 class TestGraphs:
-    async def test_new_and_deleted_ones_are_told_by_id(self, desk: WebhookDesk, receiver: Receiver) -> None:
+    async def test_new_and_deleted_graphs_are_sent_by_id(self, desk: WebhookDesk, receiver: Receiver) -> None:
         made = await desk.make(receiver.url, EventType.GRAPH_CREATED, EventType.GRAPH_DELETED)
         graph = await desk.graph("new")
         await desk.tell()
@@ -163,7 +165,7 @@ class TestGraphs:
         told = [(event["type"], event["data"]["graph"]) for event in receiver.events(made.secret)]
         assert told == [("graph.created", str(graph)), ("graph.deleted", str(graph))]
 
-    async def test_deleting_one_removes_what_was_to_be_told_of_it(self, desk: WebhookDesk, receiver: Receiver) -> None:
+    async def test_deleting_a_graph_removes_its_pending_events(self, desk: WebhookDesk, receiver: Receiver) -> None:
         made = await desk.make(receiver.url)
         await desk.graph("short")
         await desk.write("Ada", graph="short")
@@ -173,9 +175,7 @@ class TestGraphs:
         await desk.tell()
         assert (await desk.deliveries(made.webhook.id), receiver.ids) == ([], [])
 
-    async def test_changes_of_one_that_is_new_are_told_from_its_first(
-        self, desk: WebhookDesk, receiver: Receiver
-    ) -> None:
+    async def test_changes_of_a_new_graph_are_sent_from_the_first(self, desk: WebhookDesk, receiver: Receiver) -> None:
         made = await desk.make(receiver.url)
         await desk.write("Ada", graph="made-by-writing")
         await desk.tell()
@@ -207,7 +207,7 @@ async def ended(desk: WebhookDesk, *, fails: bool, graph_id: UUID | None = None)
 
 
 class TestJobs:
-    async def test_their_end_is_told_once(self, desk: WebhookDesk, receiver: Receiver) -> None:
+    async def test_the_end_of_a_job_is_sent_once(self, desk: WebhookDesk, receiver: Receiver) -> None:
         await ended(desk, fails=True)
         made = await desk.make(receiver.url, EventType.JOB_FINISHED, EventType.JOB_FAILED)
         good, bad = await ended(desk, fails=False), await ended(desk, fails=True)
@@ -227,7 +227,7 @@ class TestJobs:
         assert len(receiver.ids) == 2
         assert "secret" not in json.dumps(list(told.values()))
 
-    async def test_one_that_commits_later_than_the_time_that_it_wrote_is_not_missed(
+    async def test_a_job_that_commits_later_than_its_recorded_time_is_not_missed(
         self, desk: WebhookDesk, receiver: Receiver
     ) -> None:
         made = await desk.make(receiver.url, EventType.JOB_FAILED)
@@ -240,7 +240,7 @@ class TestJobs:
         await desk.tell()
         assert [event["data"]["job"] for event in receiver.events(made.secret)] == [str(seen.id), str(late.id)]
 
-    async def test_only_those_of_graphs_that_were_chosen(self, desk: WebhookDesk, receiver: Receiver) -> None:
+    async def test_only_jobs_of_chosen_graphs_are_sent(self, desk: WebhookDesk, receiver: Receiver) -> None:
         chosen = await desk.graph("chosen")
         made = await desk.make(receiver.url, EventType.JOB_FINISHED, graph_ids=[chosen])
         await ended(desk, fails=False, graph_id=await default_id(desk))
@@ -251,7 +251,7 @@ class TestJobs:
 
 
 class TestPeopleAndKeys:
-    async def test_keys_are_told_by_id(self, desk: WebhookDesk, receiver: Receiver) -> None:
+    async def test_keys_are_sent_by_id(self, desk: WebhookDesk, receiver: Receiver) -> None:
         made = await desk.make(receiver.url, EventType.KEY_CREATED, EventType.KEY_REVOKED)
         async with desk.db.transaction(desk.caller) as tx:
             key = (await identity.create_key(tx, NewKey("qzx laptop"), pepper=b"pepper")).key
@@ -264,7 +264,7 @@ class TestPeopleAndKeys:
         data = {"key": str(key.id), "kind": "agent", "created_by": desk.caller.subject}
         assert told == [("key.created", data), ("key.revoked", data)]
 
-    async def test_who_joins_is_told_without_name_or_address(self, desk: WebhookDesk, receiver: Receiver) -> None:
+    async def test_a_new_member_is_sent_without_name_or_address(self, desk: WebhookDesk, receiver: Receiver) -> None:
         made = await desk.make(receiver.url, EventType.MEMBER_JOINED)
         person = await joined(desk.db, desk.caller, Role.MEMBER, pepper=desk.pepper)
         for _ in range(2):
@@ -275,7 +275,7 @@ class TestPeopleAndKeys:
             {"person": str(person.id), "role": "member"},
         )
 
-    async def test_who_is_removed_is_told_each_time(self, desk: WebhookDesk, receiver: Receiver) -> None:
+    async def test_each_removal_of_a_member_is_sent(self, desk: WebhookDesk, receiver: Receiver) -> None:
         made = await desk.make(receiver.url, EventType.MEMBER_REMOVED)
         person = await joined(desk.db, desk.caller, Role.READER, pepper=desk.pepper)
         for role in (Role.READER, Role.MEMBER):
@@ -288,8 +288,8 @@ class TestPeopleAndKeys:
         assert told == [("member.removed", {"person": str(person.id), "role": role}) for role in ("reader", "member")]
 
 
-class TestRoom:
-    async def test_what_finds_no_room_waits_where_it_happened(
+class TestStorage:
+    async def test_events_beyond_the_limit_of_deliveries_wait_in_their_tables(
         self, desk: WebhookDesk, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("recollect.webhooks.deliveries.service.MAX_PENDING", 2)
@@ -304,7 +304,7 @@ class TestRoom:
         await desk.tell()
         assert len({event["data"]["graph"] for event in receiver.events(made.secret)}) == 3
 
-    async def test_of_those_that_are_done_the_oldest_go(
+    async def test_the_oldest_finished_deliveries_are_deleted_beyond_a_limit(
         self, desk: WebhookDesk, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("recollect.webhooks.deliveries.service.MAX_KEPT", 2)
@@ -318,7 +318,7 @@ class TestRoom:
         await worker.collect(desk.worker)
         assert [delivery.id for delivery in await desk.deliveries(made.webhook.id)][1:] == kept
 
-    async def test_old_ones_are_removed(self, desk: WebhookDesk, receiver: Receiver) -> None:
+    async def test_old_deliveries_are_deleted(self, desk: WebhookDesk, receiver: Receiver) -> None:
         made = await desk.make(receiver.url)
         await desk.write("Ada")
         await desk.tell()
@@ -332,7 +332,7 @@ class TestRoom:
         assert [delivery.id for delivery in await desk.deliveries(made.webhook.id)] == [young.id]
 
 
-async def test_a_suspended_tenant_is_told_nothing(desk: WebhookDesk, receiver: Receiver, operator: Operator) -> None:
+async def test_a_suspended_tenant_gets_no_events(desk: WebhookDesk, receiver: Receiver, operator: Operator) -> None:
     made = await desk.make(receiver.url)
     await desk.test(made.webhook.id)
     await desk.write("Ada")

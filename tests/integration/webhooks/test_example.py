@@ -1,4 +1,4 @@
-"""The receiver of docs/webhooks.md works as it stands there."""
+"""The example receiver in docs/webhooks.md works as printed."""
 
 import re
 import threading
@@ -28,7 +28,7 @@ def listening(receiver: type[BaseHTTPRequestHandler]) -> Iterator[str]:
         server.server_close()
 
 
-async def test_it_takes_each_event_once_and_nothing_that_is_not_ours(
+async def test_the_example_accepts_each_event_once_and_refuses_forged_ones(
     desk: WebhookDesk, capsys: pytest.CaptureFixture[str]
 ) -> None:
     [source] = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)

@@ -1,4 +1,4 @@
-"""Workers of a cell do its tenants' work, and no others'."""
+"""Workers of a cell do the work of its tenants and of no others."""
 
 import asyncio
 from pathlib import Path
@@ -24,7 +24,7 @@ from tests.support.gateway import eventually
 from tests.support.workers import begun, embedded_within, remember, waiting, working
 
 
-async def test_each_cell_has_workers_of_its_own_which_its_writes_wake(
+async def test_writes_wake_the_workers_of_their_tenants_cell(
     celled: Settings,
     cells: Cells,
     native: Caller,
@@ -50,12 +50,12 @@ async def test_each_cell_has_workers_of_its_own_which_its_writes_wake(
 
 
 @pytest.mark.parametrize(("cell", "rests"), [(HOME, False), (OTHER, True)])
-async def test_a_worker_rests_beside_the_calls_that_gateways_serve_of_its_cell(
+async def test_a_worker_slows_down_only_for_calls_of_its_own_cell(
     celled: Settings, monkeypatch: pytest.MonkeyPatch, cell: str, *, rests: bool
 ) -> None:
-    monkeypatch.setattr(presence, "_KEY", f"test:{uuid4()}")  # Gateways of other tests tell elsewhere.
+    monkeypatch.setattr(presence, "_KEY", f"test:{uuid4()}")  # Gateways of other tests use another key.
     monkeypatch.setattr(presence, "PRESENT_SECONDS", 1000)
-    monkeypatch.setattr(presence, "LOOK_SECONDS", celled.redis_timeout_seconds)  # It may be as slow as the machine.
+    monkeypatch.setattr(presence, "LOOK_SECONDS", celled.redis_timeout_seconds)  # Redis may be as slow as the machine.
     monkeypatch.setattr(presence, "TELL_SECONDS", celled.redis_timeout_seconds)
     settings = celled.model_copy(update={"cell": cell, "bulk_share_beside_calls": 0.25})
     stopping, rested = asyncio.Event(), asyncio.get_running_loop().create_future()

@@ -1,4 +1,4 @@
-"""No more passages are embedded in a day than the plan allows, by however many workers; the others wait."""
+"""No more passages are embedded in a day than the plan allows, by any number of workers; the others wait."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -32,63 +32,63 @@ async def agent(db: Database, caller: Caller, no_backlog: None) -> AsyncIterator
 
 @pytest.fixture
 async def workers(settings: Settings, db: Database) -> AsyncIterator[list[WorkerContext]]:
-    """Two, which claim a few passages at a time."""
+    """Two workers, which claim a few passages at a time."""
     few = settings.model_copy(update={"embedding_batch": 3})
     async with employed(few, db) as one, employed(few, db) as other:
         yield [one, other]
 
 
-async def embedded(owner: asyncpg.Connection, agent: Agent) -> int:
-    """Vectors that the tenant has."""
+async def embedded_vectors(owner: asyncpg.Connection, agent: Agent) -> int:
+    """The number of the tenant's vectors."""
     count = "SELECT count(*) FROM passage_vectors WHERE tenant_id = $1"
     found: int = await owner.fetchval(count, agent.caller.tenant_id)
     return found
 
 
-async def waiting(agent: Agent) -> bool:
+async def is_anything_pending(agent: Agent) -> bool:
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         return await passages.any_pending(tx)
 
 
-async def another_day(owner: asyncpg.Connection, agent: Agent) -> None:
-    """What was embedded today was embedded yesterday."""
+async def next_day(owner: asyncpg.Connection, agent: Agent) -> None:
+    """Let today's embeddings be yesterday's."""
     move = "UPDATE usage_hourly SET hour = hour - interval '1 day' WHERE tenant_id = $1"
     await owner.execute(move, agent.caller.tenant_id)
 
 
-async def test_the_rest_waits_for_the_next_day_and_is_found_by_its_words(
+async def test_passages_beyond_the_quota_wait_for_the_next_day_and_are_found_by_words(
     agent: Agent, workers: list[WorkerContext], operator: Operator, tenant: Tenant, owner: asyncpg.Connection
 ) -> None:
     await limit(operator, tenant.slug, embeddings_per_day=5)
     await agent.remember(*(f"the kettle number {n} is blue" for n in range(8)))
     await embedding.sweep(workers[0])
-    assert await embedded(owner, agent) == 5
-    assert await waiting(agent)
+    assert await embedded_vectors(owner, agent) == 5
+    assert await is_anything_pending(agent)
     assert len(await agent.recalled("kettle")) == 8
     await embedding.sweep(workers[1])
-    assert await embedded(owner, agent) == 5
-    await another_day(owner, agent)
+    assert await embedded_vectors(owner, agent) == 5
+    await next_day(owner, agent)
     await embedding.sweep(workers[0])
-    assert await embedded(owner, agent) == 8
-    assert not await waiting(agent)
+    assert await embedded_vectors(owner, agent) == 8
+    assert not await is_anything_pending(agent)
 
 
-async def test_workers_beside_each_other_embed_no_more_together(
+async def test_concurrent_workers_share_the_quota(
     agent: Agent, workers: list[WorkerContext], operator: Operator, tenant: Tenant, owner: asyncpg.Connection
 ) -> None:
-    """Both claim while the other has not stored what it claimed."""
+    """Each claims before the other has stored what it claimed."""
     await limit(operator, tenant.slug, embeddings_per_day=7)
     for n in range(20):
         await agent.remember(f"the kettle number {n} is blue")
     runs = [embedding.embed_passages(worker, agent.caller.tenant_id, {}) for worker in workers * 2]
     await asyncio.gather(*runs)
-    assert await embedded(owner, agent) == 7
+    assert await embedded_vectors(owner, agent) == 7
     today = datetime.now(UTC)
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         assert await quotas.embeddings_left(tx, today) == 0
 
 
-async def test_what_was_embedded_too_much_goes_back_at_once(
+async def test_passages_embedded_beyond_a_lowered_quota_are_released_at_once(
     agent: Agent, workers: list[WorkerContext], operator: Operator, tenant: Tenant, owner: asyncpg.Connection
 ) -> None:
     """The plan is lowered between the claim and the moment at which vectors are stored."""
@@ -98,12 +98,12 @@ async def test_what_was_embedded_too_much_goes_back_at_once(
     assert len(batch.unembedded) == 3
     await limit(operator, tenant.slug, embeddings_per_day=2)
     stored = await embedding._store(workers[0], agent.caller.tenant_id, batch)
-    assert (stored.embedded, await embedded(owner, agent)) == (2, 2)
+    assert (stored.embedded, await embedded_vectors(owner, agent)) == (2, 2)
     claimed = "SELECT count(*) FROM passages WHERE tenant_id = $1 AND NOT settled AND claimed_until IS NULL"
     assert await owner.fetchval(claimed, agent.caller.tenant_id) == 1
 
 
-async def test_who_has_used_up_the_day_keeps_nobody_waiting(
+async def test_a_tenant_without_quota_does_not_delay_others(
     agent: Agent,
     workers: list[WorkerContext],
     operator: Operator,
@@ -116,10 +116,10 @@ async def test_who_has_used_up_the_day_keeps_nobody_waiting(
     async with at_work(agent.db, operator_caller(await new_tenant())) as other:
         await other.remember(*(f"the kettle number {n} is blue" for n in range(8)))
         await embedding.sweep(workers[0])
-        assert (await embedded(owner, agent), await embedded(owner, other)) == (1, 8)
+        assert (await embedded_vectors(owner, agent), await embedded_vectors(owner, other)) == (1, 8)
 
 
-async def test_questions_do_not_count(
+async def test_questions_do_not_count_towards_the_quota(
     agent: Agent, workers: list[WorkerContext], operator: Operator, tenant: Tenant, owner: asyncpg.Connection
 ) -> None:
     await limit(operator, tenant.slug, embeddings_per_day=1)
@@ -127,7 +127,7 @@ async def test_questions_do_not_count(
         await agent.recalled(f"kettle {n}")
     await agent.remember("one kettle")
     await embedding.sweep(workers[0])
-    assert await embedded(owner, agent) == 1
+    assert await embedded_vectors(owner, agent) == 1
 
 
 @pytest.mark.parametrize(
@@ -138,5 +138,5 @@ async def test_questions_do_not_count(
         (datetime(2027, 3, 1, 12, 0, 0, tzinfo=UTC), 43_200),
     ],
 )
-def test_how_long_it_is_until_the_next_day(now: datetime, seconds: int) -> None:
+def test_time_until_the_next_day(now: datetime, seconds: int) -> None:
     assert until_tomorrow(now).total_seconds() == seconds

@@ -1,4 +1,4 @@
-"""What the worker does of its own accord or for a call: expiry, duplicates, exports and imports in steps."""
+"""Long work of the worker, by schedule or on request: expiry, deduplication, and exports and imports in steps."""
 
 import json
 from dataclasses import replace
@@ -43,7 +43,7 @@ HOUR = timedelta(hours=1)
 
 
 async def expire(agent: Agent, owner: asyncpg.Connection, count: int, *, ago: timedelta = HOUR) -> None:
-    """So many facts that expired so long ago."""
+    """So many facts that expired that long ago."""
     expires_at = datetime.now(UTC) + HOUR
     async with agent.writing() as (tx, revision):
         await nodes.create_facts(tx, revision, [NewFact(f"fact {n}", expires_at=expires_at) for n in range(count)])
@@ -64,7 +64,7 @@ async def statuses(agent: Agent, owner: asyncpg.Connection) -> dict[str, int]:
 
 
 class TestExpiry:
-    async def test_what_has_expired_is_archived_step_by_step_for_every_tenant(
+    async def test_expired_nodes_of_every_tenant_are_archived_in_steps(
         self,
         agent: Agent,
         other: Agent,
@@ -90,7 +90,7 @@ class TestExpiry:
         assert sorted(count for tenant, count in taken if tenant == str(agent.caller.tenant_id)) == [5, 10, 10]
         assert str(other.caller.tenant_id) in [tenant for tenant, _ in taken[:2]], "each has its turn"
 
-    async def test_one_that_fails_keeps_no_other_from_its_turn(
+    async def test_a_failure_for_one_tenant_does_not_delay_others(
         self,
         agent: Agent,
         other: Agent,
@@ -111,7 +111,7 @@ class TestExpiry:
         await expiry.archive(context)
         assert (await statuses(agent, owner), await statuses(other, owner)) == ({"active": 1}, {"archived": 1})
 
-    async def test_it_is_deleted_after_the_retention_and_not_before(
+    async def test_expired_nodes_are_deleted_after_the_retention(
         self, agent: Agent, owner: asyncpg.Connection, context: WorkerContext
     ) -> None:
         await expire(agent, owner, 3)
@@ -125,7 +125,7 @@ class TestExpiry:
             changes, _ = await graphs.recent_changes(tx, "default", since=0, limit=10)
         assert [change.operation for change in changes] == ["test", "archive_expired", "purge_expired"]
 
-    async def test_graphs_of_which_all_is_tied_take_no_other_graphs_place(
+    async def test_graphs_whose_nodes_cannot_be_deleted_do_not_delay_others(
         self, agent: Agent, owner: asyncpg.Connection, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         tied, free = replace(agent, graph="a"), replace(agent, graph="b")
@@ -142,7 +142,7 @@ class TestExpiry:
         await expiry.purge(replace(context, settings=context.settings.model_copy(update={"retention_days": 1 / 48})))
         assert await statuses(agent, owner) == {"archived": 1, "active": 1}
 
-    async def test_a_graph_that_was_deleted_is_not_made_anew(self, agent: Agent, owner: asyncpg.Connection) -> None:
+    async def test_a_deleted_graph_is_not_created_again(self, agent: Agent, owner: asyncpg.Connection) -> None:
         await expire(replace(agent, graph="gone"), owner, 1)
         async with agent.db.transaction(agent.caller) as tx:
             [graph_id] = await core_expiry.graphs_with_expired(tx)
@@ -161,7 +161,7 @@ class TestDuplicates:
         async with agent.db.transaction(agent.caller) as tx:
             await graphs.configure_graph(tx, "default", GraphPatch(metadata={"dedup": dedup}), "configure")
 
-    async def test_a_graph_that_asks_for_it_is_gone_over_once(
+    async def test_a_graph_with_deduplication_gets_one_job(
         self, agent: Agent, desk: Desk, context: WorkerContext
     ) -> None:
         await agent.create(*CROWD)
@@ -181,7 +181,7 @@ class TestDuplicates:
         await duplicate_jobs.schedule(context)
         assert len(await desk.list()) == 1
 
-    async def test_one_that_failed_is_not_begun_again_at_once(
+    async def test_a_failed_job_is_not_repeated_at_once(
         self, agent: Agent, desk: Desk, owner: asyncpg.Connection, context: WorkerContext, monkeypatch: Any
     ) -> None:
         await agent.create(*CROWD)
@@ -197,7 +197,7 @@ class TestDuplicates:
         await duplicate_jobs.schedule(context)
         assert len(await desk.list()) == 2
 
-    async def test_none_is_begun_beside_one_that_is_under_way(
+    async def test_no_job_is_started_beside_a_running_one(
         self, agent: Agent, desk: Desk, owner: asyncpg.Connection, context: WorkerContext
     ) -> None:
         await agent.create(*CROWD)
@@ -209,7 +209,7 @@ class TestDuplicates:
         await duplicate_jobs.schedule(context)
         assert len(await desk.list()) == 2
 
-    async def test_the_sweep_leaves_room_for_what_people_ask_for(
+    async def test_scheduled_jobs_leave_room_for_requested_ones(
         self, agent: Agent, desk: Desk, context: WorkerContext, monkeypatch: Any
     ) -> None:
         monkeypatch.setattr(deduplication, "MAX_PENDING_FOR_SWEEPS", 2)
@@ -222,7 +222,7 @@ class TestDuplicates:
         await duplicate_jobs.schedule(context)
         assert len(await desk.list()) == 4
 
-    async def test_it_holds_no_connection_while_it_compares(
+    async def test_no_connection_is_held_during_comparison(
         self, agent: Agent, desk: Desk, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         narrow = context.settings.model_copy(update={"database_pool_size": 1, "database_acquire_seconds": 1})
@@ -242,7 +242,7 @@ class TestDuplicates:
         assert (shown.status, shown.result) == ("succeeded", {"compared": 3, "proposed": 0, "merged": 1})
         assert set(served) == {"default"}
 
-    async def test_nothing_is_merged_once_the_graph_asks_for_it_no_longer(
+    async def test_nothing_is_merged_once_the_graph_no_longer_wants_it(
         self, agent: Agent, desk: Desk, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         await agent.create(*CROWD)
@@ -260,7 +260,7 @@ class TestDuplicates:
         assert (shown.status, shown.result) == ("succeeded", {"compared": 3, "proposed": 1, "merged": 0})
         assert len(names(await agent.read())) == 3
 
-    async def test_it_goes_on_by_the_id_of_a_graph_that_was_renamed(
+    async def test_a_job_continues_after_its_graph_was_renamed(
         self, agent: Agent, desk: Desk, context: WorkerContext
     ) -> None:
         await agent.create(*CROWD)
@@ -272,7 +272,7 @@ class TestDuplicates:
         async with desk.db.transaction(desk.caller, read_only=True) as tx:
             assert await graphs.open_graph(tx, "default") is None, "nothing made it anew"
 
-    async def test_a_graph_too_large_for_a_call_is_compared_by_a_job_that_a_call_starts(
+    async def test_a_graph_too_large_for_a_call_is_compared_by_a_requested_job(
         self, agent: Agent, http: httpx2.AsyncClient, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         await agent.create(NewEntity("Acme Corporation", "company"), NewEntity("Acme Corporatiom", "company"))
@@ -296,7 +296,9 @@ class TestDuplicates:
 
 
 def lines(count: int) -> bytes:
-    """A `memory.jsonl` of so many entities with an observation each, every other related to the one before."""
+    """A `memory.jsonl` of so many entities with an observation each, of which every other is related to the previous
+    one.
+    """
     said: list[dict[str, Any]] = []
     for n in range(count):
         said.append({"type": "entity", "name": f"e{n}", "entityType": "thing", "observations": [f"says {n}"]})
@@ -313,7 +315,7 @@ class TestTransfer:
     def small_batches(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("recollect.transfer.batches.BATCH_ITEMS", 7)
 
-    async def test_a_graph_goes_in_and_out_by_jobs(
+    async def test_a_graph_is_imported_and_exported_by_jobs(
         self, http: httpx2.AsyncClient, desk: Desk, context: WorkerContext
     ) -> None:
         file = lines(60)
@@ -336,7 +338,7 @@ class TestTransfer:
         assert (result["entities_created"], result["entities_skipped"], result["relations_skipped"]) == (0, 60, 30)
 
     @pytest.mark.parametrize("format_name", ["json", "csv", "graphml", "gexf", "dot", "markdown", "mermaid"])
-    async def test_a_job_writes_what_a_stream_does(
+    async def test_a_job_exports_the_same_as_a_stream(
         self, agent: Agent, http: httpx2.AsyncClient, context: WorkerContext, format_name: str, monkeypatch: Any
     ) -> None:
         await agent.create(*(NewEntity(f"e{n}", "thing", (f"says {n}",)) for n in range(20)))
@@ -353,7 +355,7 @@ class TestTransfer:
         assert answer.headers["Content-Type"] == stream.headers["Content-Type"]
 
     @pytest.mark.parametrize("format_name", sorted(FORMATS))
-    async def test_of_a_graph_that_holds_nothing_there_is_an_empty_file(
+    async def test_an_export_of_an_empty_graph_is_an_empty_file_of_its_format(
         self, http: httpx2.AsyncClient, context: WorkerContext, format_name: str
     ) -> None:
         job = await started(await http.post("/v1/graphs/default/exports", json={"format": format_name}))
@@ -364,7 +366,7 @@ class TestTransfer:
         assert answer.headers["Content-Type"].split(";")[0] == FORMATS[format_name].media_type
         assert (answer.content == b"") == (format_name == "jsonl")
 
-    async def test_a_filter_holds_and_is_told_nowhere(
+    async def test_a_filter_applies_and_is_not_stored_in_clear(
         self, agent: Agent, http: httpx2.AsyncClient, context: WorkerContext, owner: asyncpg.Connection
     ) -> None:
         await agent.create(NewEntity("Ada", "secret kind"), NewEntity("Bob", "other"))
@@ -377,7 +379,7 @@ class TestTransfer:
         assert "secret kind" not in row
         assert await owner.fetchval("SELECT count(*) FROM job_inputs WHERE job_id = $1", job["id"]) == 0
 
-    async def test_what_is_not_imported_is_left_to_be_fetched(
+    async def test_problems_of_an_import_can_be_fetched(
         self, http: httpx2.AsyncClient, context: WorkerContext, owner: asyncpg.Connection
     ) -> None:
         file = (
@@ -406,7 +408,7 @@ class TestTransfer:
         problems = await http.get(f"/v1/jobs/{job['id']}/output")
         assert (problems.status_code, problems.content) == (200, b"")
 
-    async def test_a_file_that_cannot_be_read_fails_with_its_place(
+    async def test_an_unreadable_file_fails_without_its_content(
         self, http: httpx2.AsyncClient, context: WorkerContext
     ) -> None:
         headers = {"Content-Type": "application/json"}
@@ -417,10 +419,10 @@ class TestTransfer:
         assert (shown["status"], shown["error"]["code"]) == ("failed", "invalid_input")
         assert "secret" not in shown["error"]["message"]
 
-    async def test_another_worker_goes_on_where_one_left_off(
+    async def test_another_worker_continues_an_import(
         self, http: httpx2.AsyncClient, desk: Desk, context: WorkerContext, agent: Agent
     ) -> None:
-        """As many workers as steps: none has its place in the file."""
+        """Each step is by another worker, which has no open file."""
         job = await started(await http.post("/v1/graphs/default/imports", content=lines(40), headers=JSONL))
         steps = 0
         while (await look(http, job))["status"] != "succeeded":
@@ -430,7 +432,7 @@ class TestTransfer:
         assert (await agent.head()).entities == 40
         assert (await agent.head()).revision == steps - 1
 
-    async def test_a_step_that_fails_is_done_again(
+    async def test_a_failed_step_is_repeated(
         self, http: httpx2.AsyncClient, desk: Desk, context: WorkerContext, agent: Agent, monkeypatch: Any
     ) -> None:
         imported, broken = transfer.import_items, iter((True, False, True, True))
@@ -450,7 +452,7 @@ class TestTransfer:
         assert (shown["status"], shown["done"], shown["result"]["entities_created"]) == ("succeeded", 30, 20)
         assert (await agent.head()).entities == 20
 
-    async def test_what_is_too_much_to_store_is_refused_and_leaves_nothing(
+    async def test_a_file_too_large_to_store_is_refused_and_leaves_nothing(
         self, settings: Settings, key: str, desk: Desk
     ) -> None:
         tight = settings.model_copy(update={"job_storage_bytes": 1_048_576, "max_request_bytes": 10_000})
@@ -462,7 +464,7 @@ class TestTransfer:
         assert some.status_code == 202, "larger than any other request may be"
         assert sorted(job.status for job in await desk.list()) == ["cancelled", "queued"]
 
-    async def test_what_cannot_be_a_job_is_refused(self, http: httpx2.AsyncClient, desk: Desk, agent: Agent) -> None:
+    async def test_invalid_requests_are_refused(self, http: httpx2.AsyncClient, desk: Desk, agent: Agent) -> None:
         await agent.create("Ada")
         refused = [
             await http.post("/v1/graphs/default/imports", content=b"x", headers={"Content-Type": "text/html"}),
@@ -474,7 +476,7 @@ class TestTransfer:
         assert [response.status_code for response in refused] == [415, 404, 400, 400, 400]
         assert await desk.list() == []
 
-    async def test_scopes_and_allow_lists_hold(
+    async def test_scopes_and_allow_lists_apply(
         self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, agent: Agent, desk: Desk
     ) -> None:
         await agent.create("Ada")
@@ -493,7 +495,7 @@ class TestTransfer:
                     assert answer.status_code == (202 if part == allowed else 403), (graph, part, answer.text)
         assert [job.kind for job in await desk.list()] == ["export_graph"]
 
-    async def test_a_neighbour_reaches_none_of_it(
+    async def test_another_tenants_jobs_and_outputs_are_not_found(
         self,
         agent: Agent,
         gateway: RunningGateway,
@@ -520,7 +522,7 @@ class TestTransfer:
 TYPES = {"deduplicate": {}, "exports": {"Content-Type": "application/json"}, "imports": JSONL}
 
 
-def test_a_job_knows_the_type_of_its_output(job_of: Any) -> None:
+def test_a_job_knows_the_media_type_of_its_output(job_of: Any) -> None:
     assert file_jobs.media_type_of(job_of(kinds.EXPORT_GRAPH, {"format": "graphml"})) == "application/graphml+xml"
     assert file_jobs.media_type_of(job_of(kinds.IMPORT_GRAPH, {"format": "graphml"})) == "application/x-ndjson"
     assert file_jobs.media_type_of(job_of("reindex_passages", {})) is None

@@ -1,4 +1,4 @@
-"""What a worker measures: what waits, how long it waited, and how jobs ended."""
+"""Metrics of a worker: what waits, how long it waited, and how jobs ended."""
 
 import asyncpg
 
@@ -13,7 +13,7 @@ from tests.support.measured import Measured
 from tests.support.memories import at_work
 
 
-async def test_what_waits_is_measured_before_and_its_lag_after_it_is_embedded(
+async def test_waiting_work_is_measured_and_so_is_its_lag(
     settings: Settings, db: Database, caller: Caller, measured: Measured
 ) -> None:
     async with at_work(db, caller) as agent, employed(settings, db) as worker:
@@ -21,7 +21,7 @@ async def test_what_waits_is_measured_before_and_its_lag_after_it_is_embedded(
         await backlog.tell(worker)
         waiting = {at["recollect.queue.name"]: point.value for at, point in measured.of("recollect.queue.waiting")}
         assert waiting.keys() == {"passages", "jobs", "deliveries"}
-        assert waiting["passages"] >= 2  # Those of tests beside this one wait, too.
+        assert waiting["passages"] >= 2  # Those of concurrent tests wait, too.
         for instrument in ("recollect.moves", "recollect.move.step.age"):
             assert {at["recollect.move.step"] for at, _ in measured.of(instrument)} == set(Step)
         await embedding.embed_passages(worker, caller.tenant_id, {})
@@ -33,7 +33,7 @@ async def test_what_waits_is_measured_before_and_its_lag_after_it_is_embedded(
     assert {point.value for _, point in measured.of("db.client.connection.count")} == {0}
 
 
-async def test_jobs_that_end_are_measured_by_how_they_ended(
+async def test_finished_jobs_are_measured_by_outcome(
     settings: Settings, db: Database, caller: Caller, measured: Measured, owner: asyncpg.Connection
 ) -> None:
     async with at_work(db, caller) as agent, employed(settings, db) as worker:

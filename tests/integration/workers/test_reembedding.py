@@ -1,4 +1,4 @@
-"""A change of model: new vectors beside the old, which serve until then; the switch, and the way back."""
+"""Change of model: new vectors are made beside the old ones, which serve until the switch; and the change back."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -41,7 +41,9 @@ PEOPLE = [f"person {number}" for number in range(7)]
 
 
 class Toy:
-    """An embedder of its own model and dimensions, whose vectors tell texts apart; it does not take `refused`."""
+    """An embedder with its own model and dimensions, whose vectors distinguish texts. It does not accept texts with
+    `refused`.
+    """
 
     similarity_thresholds = UNMEASURED
 
@@ -64,7 +66,7 @@ class Toy:
         return np.array([row / np.linalg.norm(row) for row in rows], np.float32).reshape(len(texts), self.dimensions)
 
     async def close(self) -> None:
-        """Nothing to give back."""
+        """There is nothing to close."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class ModelChange:
     after: WorkerContext
 
     async def models(self) -> dict[str | None, int]:
-        """How many live passages are searched by each model's vectors."""
+        """The number of live passages that are searched by each model's vectors."""
         rows = await self.owner.fetch(
             "SELECT embedding_model, count(*) FROM passages WHERE tenant_id = $1 AND removed_revision IS NULL "
             "GROUP BY 1",
@@ -89,7 +91,7 @@ class ModelChange:
         return {row["embedding_model"]: row["count"] for row in rows}
 
     async def kept(self) -> dict[str, int]:
-        """How many vectors of each model passages have by themselves: and as much evidence beside them."""
+        """The number of own vectors of each model. There is evidence for each."""
         vectors, evidence = [
             {row["model"]: row["count"] for row in await self.owner.fetch(query, self.desk.caller.tenant_id)}
             for query in (
@@ -104,13 +106,13 @@ class ModelChange:
         return await self.desk.start(REEMBED_PASSAGES, model=model, drop_old=drop_old)
 
     async def run(self, context: WorkerContext, model: str | None = None, *, drop_old: bool = False) -> Job:
-        """Start the job and have it done."""
+        """Start the job and finish it."""
         job = await self.start(model, drop_old=drop_old)
         await runner.sweep(context)
         return await self.desk.look(job)
 
-    async def meanings(self) -> set[float | None]:
-        """What the cosines are of hits that mean exactly what is asked, as a gateway with both embedders asks."""
+    async def cosines(self) -> set[float | None]:
+        """The cosines of hits whose text is the question, asked as a gateway with both embedders does."""
         text = "person 3: likes tea"
         asked, older = [
             Question(text, (await one.embed([text]))[0], one.model, similarity_thresholds=one.similarity_thresholds)
@@ -152,7 +154,7 @@ class TestChange:
         self, change: ModelChange, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(runner, "TURN_SECONDS", 0)
-        alone = await change.meanings()
+        alone = await change.cosines()
         assert alone == {1.0}, "as of the very text"
         job = await change.start()
         seen = []
@@ -164,17 +166,17 @@ class TestChange:
             shown = await change.desk.look(job)
             seen.append((shown.cursor.get("phase", "embed"), await change.models()))
             if shown.cursor.get("phase") is None:
-                assert await change.meanings() == alone
+                assert await change.cosines() == alone
         assert [models for phase, models in seen if phase == "embed"] == [{"toy/old": 14}] * 4
         assert await change.models() == {"toy/new": 14}
         assert await change.kept() == {"toy/old": 14, "toy/new": 14}
         shown = await change.desk.look(job)
         assert (shown.status, shown.done, shown.total) == ("succeeded", 28, 28)
         assert shown.result == {"model": "toy/new", "passages": 14, "embedded": 14}
-        assert await change.meanings() == {1.0}
+        assert await change.cosines() == {1.0}
         assert "person 3: likes tea" in change.new.texts
 
-    async def test_searched_vectors_are_what_the_worker_would_have_made(self, change: ModelChange) -> None:
+    async def test_switched_vectors_equal_those_that_the_worker_makes(self, change: ModelChange) -> None:
         await change.run(change.during)
         query = """
             SELECT p.text, v.model, v.embedding::text, p.near, p.settled FROM passages p
@@ -189,7 +191,7 @@ class TestChange:
         assert await change.owner.fetch(query, change.desk.caller.tenant_id) == switched
         assert len(change.new.texts) == asked
 
-    async def test_the_way_back_embeds_nothing(self, change: ModelChange) -> None:
+    async def test_changing_back_embeds_nothing(self, change: ModelChange) -> None:
         await change.run(change.during)
         asked = len(change.old.texts)
         back = await change.run(change.during, "toy/old")
@@ -197,7 +199,7 @@ class TestChange:
         assert await change.models() == {"toy/old": 14}
         assert len(change.old.texts) == asked
 
-    async def test_what_is_embedded_is_counted_as_the_tenants_usage_and_as_the_metric(
+    async def test_reembedded_passages_are_counted_in_usage_and_metrics(
         self, change: ModelChange, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         recorded: list[int] = []
@@ -209,17 +211,17 @@ class TestChange:
         assert await change.owner.fetchval(query, change.desk.caller.tenant_id) == before + 14
         assert sum(recorded) == 14
 
-    async def test_without_the_previous_embedder_too(self, change: ModelChange) -> None:
+    async def test_the_model_can_be_changed_without_the_previous_embedder(self, change: ModelChange) -> None:
         assert (await change.run(change.after)).status == "succeeded"
         assert await change.models() == {"toy/new": 14}
 
-    async def test_old_vectors_go_when_told(self, change: ModelChange) -> None:
+    async def test_old_vectors_are_dropped_on_request(self, change: ModelChange) -> None:
         done = await change.run(change.during, drop_old=True)
         assert done.status == "succeeded"
         assert await change.kept() == {"toy/new": 14}
 
-    async def test_evidence_that_other_rules_made_is_made_anew(self, change: ModelChange) -> None:
-        """By the model that serves, and no vector is new."""
+    async def test_evidence_of_an_older_generation_is_rebuilt(self, change: ModelChange) -> None:
+        """By the serving model, and without a new vector."""
         stale = "UPDATE passage_evidence SET generation = 0 WHERE tenant_id = $1"
         await change.owner.execute(stale, change.desk.caller.tenant_id)
         done = await change.run(change.before)
@@ -227,12 +229,12 @@ class TestChange:
         made = "SELECT count(*) FROM passage_evidence WHERE tenant_id = $1 AND generation > 0"
         assert await change.owner.fetchval(made, change.desk.caller.tenant_id) == 14
 
-    async def test_a_model_that_is_not_at_hand_is_refused(self, change: ModelChange) -> None:
+    async def test_an_unavailable_model_is_refused(self, change: ModelChange) -> None:
         refused = await change.run(change.during, "toy/other")
         assert (refused.status, refused.error_code) == ("failed", "invalid_input")
         assert await change.models() == {"toy/old": 14}
 
-    async def test_an_embedder_that_is_away_is_waited_for(self, change: ModelChange) -> None:
+    async def test_the_job_waits_for_an_embedder_that_is_away(self, change: ModelChange) -> None:
         change.new.away = True
         job = await change.run(change.during)
         assert (job.status, job.error_code) == ("running", "embedder_unavailable")
@@ -242,10 +244,10 @@ class TestChange:
         await runner.sweep(change.during)
         assert (await change.desk.look(job)).status == "succeeded"
 
-    async def test_what_the_day_does_not_allow_is_embedded_on_the_next(
+    async def test_passages_beyond_the_quota_are_embedded_on_the_next_day(
         self, change: ModelChange, operator: Operator
     ) -> None:
-        """14 passages were embedded today when they were written."""
+        """The 14 passages were embedded today, when they were written."""
         caller = change.desk.caller
         await limit(operator, caller.tenant, embeddings_per_day=18)
         job = await change.run(change.during)
@@ -259,7 +261,7 @@ class TestChange:
         assert (await change.desk.look(job)).status == "succeeded"
         assert await change.models() == {"toy/new": 14}
 
-    async def test_an_embedder_that_wants_to_be_left_alone_is_and_costs_no_attempts(self, change: ModelChange) -> None:
+    async def test_an_embedder_that_asks_for_a_pause_gets_it_without_failed_attempts(self, change: ModelChange) -> None:
         change.new.away, change.new.retry_after = True, 300
         job = await change.run(change.during)
         wait = "SELECT extract(epoch FROM next_attempt_at - now())::float, attempts, error_code FROM jobs WHERE id = $1"
@@ -272,7 +274,7 @@ class TestChange:
             assert (row["attempts"], row["error_code"]) == (1, "embedder_unavailable")
         assert change.new.asked == 1
 
-    async def test_an_embedder_that_is_away_keeps_the_other_from_nothing(self, change: ModelChange) -> None:
+    async def test_an_embedder_that_is_away_does_not_block_the_other(self, change: ModelChange) -> None:
         change.new.away = True
         await change.run(change.during)
         assert change.during.backoff.waiting
@@ -282,9 +284,9 @@ class TestChange:
 
 
 class TestRetention:
-    """What the model before left is the way back for as long as the past is kept."""
+    """Vectors of the previous model allow to change back, for as long as the past is kept."""
 
-    async def test_the_way_back_ends_with_the_retention(self, change: ModelChange) -> None:
+    async def test_old_vectors_are_deleted_after_the_retention(self, change: ModelChange) -> None:
         await change.run(change.during)
         assert await compacted(change) == Compaction(None, FreedRows())
         assert await change.kept() == {"toy/old": 14, "toy/new": 14}
@@ -298,7 +300,7 @@ class TestRetention:
         embedded = (await change.run(change.during, "toy/old")).result
         assert (embedded or {})["embedded"] == 14, "there still is a way back, which costs embedding"
 
-    async def test_the_worker_sees_to_it(self, change: ModelChange) -> None:
+    async def test_the_worker_schedules_the_deletion_of_old_vectors(self, change: ModelChange) -> None:
         await change.run(change.during)
         await let_pass(change)
         await schedule(change.during)
@@ -309,13 +311,13 @@ class TestRetention:
         await schedule(change.during)
         assert len(await change.desk.list()) == before
 
-    async def test_a_step_at_a_time(self, change: ModelChange) -> None:
+    async def test_vectors_are_deleted_in_steps(self, change: ModelChange) -> None:
         await change.run(change.during)
         await let_pass(change)
         steps = [await compacted(change, limit=5) for _ in range(3)]
         assert [(step.freed.vectors, step.more) for step in steps] == [(5, True), (5, True), (4, False)]
 
-    async def test_a_change_that_is_taken_back_begins_it_anew(self, change: ModelChange) -> None:
+    async def test_changing_back_restarts_the_retention(self, change: ModelChange) -> None:
         await change.run(change.during)
         await let_pass(change)
         await change.run(change.during, "toy/old")
@@ -324,7 +326,7 @@ class TestRetention:
         assert (await compacted(change)).freed == FreedRows(vectors=14)
         assert await change.kept() == {"toy/old": 14}
 
-    async def test_a_change_under_way_loses_nothing(self, change: ModelChange) -> None:
+    async def test_nothing_is_deleted_during_a_change(self, change: ModelChange) -> None:
         await change.run(change.during)
         await let_pass(change)
         job = await change.start("toy/old")
@@ -332,7 +334,7 @@ class TestRetention:
         await change.desk.cancel(job)
         assert (await compacted(change)).freed == FreedRows(vectors=14)
 
-    async def test_a_change_that_was_given_up_leaves_nothing_for_ever(
+    async def test_vectors_of_a_cancelled_change_are_deleted(
         self, change: ModelChange, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(runner, "TURN_SECONDS", 0.0)
@@ -346,8 +348,8 @@ class TestRetention:
         await compacted(change)
         assert (await change.kept(), await change.models()) == ({"toy/old": 14}, {"toy/old": 14})
 
-    async def test_what_is_searched_by_stays_whatever_its_model(self, change: ModelChange) -> None:
-        """New passages have the configured model's vectors where nobody changed their graph over."""
+    async def test_vectors_that_are_searched_stay_whatever_their_model(self, change: ModelChange) -> None:
+        """New passages get vectors of the configured model if nobody has changed the model of their graph."""
         await change.run(change.during)
         other = replace(change.during, embedder=Toy("toy/third", 3), previous=None)
         await remember(change.desk.db, change.desk.caller, "person 99")
@@ -358,7 +360,7 @@ class TestRetention:
 
 
 async def let_pass(change: ModelChange) -> None:
-    """Let the change of model be 31 days ago, and the graph's turn come."""
+    """Let the change of model be 31 days ago, and compaction of the graph be due."""
     tenant_id = change.desk.caller.tenant_id
     await change.owner.execute(
         "UPDATE graph_indexes SET others_since = others_since - interval '31 days' WHERE tenant_id = $1", tenant_id
@@ -367,7 +369,7 @@ async def let_pass(change: ModelChange) -> None:
 
 
 def retained_since() -> datetime:
-    """When the retention of what is over now began."""
+    """The beginning of a retention that ends now."""
     return datetime.now(UTC) - timedelta(days=30)
 
 
@@ -378,8 +380,8 @@ async def compacted(change: ModelChange, *, limit: int = 100) -> Compaction:
         return await retention.compact(tx, graph.id, before=retained_since(), limit=limit)
 
 
-class TestMeanwhile:
-    async def test_new_memories_are_embedded_by_the_model_that_serves(self, change: ModelChange) -> None:
+class TestConcurrentChanges:
+    async def test_new_memories_are_embedded_by_the_serving_model(self, change: ModelChange) -> None:
         caller = change.desk.caller
         await remember(change.desk.db, caller, "late")
         await embedding.embed_passages(change.during, caller.tenant_id, {})
@@ -389,16 +391,14 @@ class TestMeanwhile:
         await embedding.embed_passages(change.during, caller.tenant_id, {})
         assert await change.models() == {"toy/new": 18}
 
-    async def test_what_waits_at_the_switch_is_embedded_by_the_new_one(self, change: ModelChange) -> None:
+    async def test_passages_that_wait_at_the_switch_are_embedded_by_the_new_model(self, change: ModelChange) -> None:
         caller = change.desk.caller
         await remember(change.desk.db, caller, "late")
         await change.run(change.during)
         await embedding.embed_passages(change.during, caller.tenant_id, {})
         assert await change.models() == {"toy/new": 16}
 
-    async def test_a_batch_of_the_old_one_that_outlives_the_switch_takes_nothing_back(
-        self, change: ModelChange
-    ) -> None:
+    async def test_a_batch_of_the_old_model_stores_nothing_after_the_switch(self, change: ModelChange) -> None:
         tenant_id = change.desk.caller.tenant_id
         await remember(change.desk.db, change.desk.caller, "late")
         batch = await embedding._embed_next(change.during, tenant_id)
@@ -410,9 +410,7 @@ class TestMeanwhile:
         await embedding.embed_passages(change.during, tenant_id, {})
         assert await change.models() == {"toy/new": 16}
 
-    async def test_a_text_that_the_new_one_does_not_take_is_set_aside_and_tried_again(
-        self, change: ModelChange
-    ) -> None:
+    async def test_a_text_refused_by_the_new_model_is_set_aside_and_retried(self, change: ModelChange) -> None:
         change.new.refused = "person 3"
         caller = change.desk.caller
         assert (await change.run(change.during)).status == "succeeded"
@@ -426,7 +424,7 @@ class TestMeanwhile:
         assert await change.models() == {"toy/new": 14}
         assert await change.owner.fetchval(query, caller.tenant_id) == 0
 
-    async def test_another_tenants_graph_stays_as_it_is(self, change: ModelChange, new_tenant: NewTenant) -> None:
+    async def test_another_tenants_graph_keeps_its_model(self, change: ModelChange, new_tenant: NewTenant) -> None:
         other = operator_caller(await new_tenant())
         await remember(change.desk.db, other, "Alice")
         await embedding.embed_passages(change.before, other.tenant_id, {})
@@ -436,7 +434,9 @@ class TestMeanwhile:
         await change.owner.execute("DELETE FROM passages WHERE tenant_id = $1", other.tenant_id)
 
 
-async def test_over_http(gateway: RunningGateway, caller: Caller, issue: NewApiKey, db: Database) -> None:
+async def test_a_change_of_model_is_requested_over_http(
+    gateway: RunningGateway, caller: Caller, issue: NewApiKey, db: Database
+) -> None:
     await remember(db, caller, "Alice")
     reader = (await issue(caller, scopes=frozenset({Scope.MEMORY_READ}))).secret
     async with gateway.http((await issue(caller)).secret) as http:

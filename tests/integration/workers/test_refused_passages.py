@@ -1,4 +1,4 @@
-"""Texts that the embedder does not take: set aside with a reason, listed, and tried again when told."""
+"""Texts that the embedder refuses: set aside with a reason, listed, and retried on request."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -39,7 +39,7 @@ PEOPLE = [f"person {number}" for number in range(30)]
 
 @pytest.fixture
 def server() -> Iterator[EmbeddingServer]:
-    """An embedder that does not take what holds the word."""
+    """An embedder that refuses texts with the word."""
     with serving_embeddings() as server:
         server.poison = "poison"
         yield server
@@ -56,8 +56,8 @@ async def context(settings: Settings, db: Database, server: EmbeddingServer) -> 
         await wakeups.aclose()
 
 
-async def rows(owner: asyncpg.Connection, caller: Caller) -> list[asyncpg.Record]:
-    """The tenant's passages that have no vector."""
+async def unembedded_passages(owner: asyncpg.Connection, caller: Caller) -> list[asyncpg.Record]:
+    """The tenant's passages without a vector."""
     return await owner.fetch(
         "SELECT * FROM passages WHERE tenant_id = $1 AND embedding_model IS NULL ORDER BY id", caller.tenant_id
     )
@@ -67,12 +67,12 @@ async def retry_at_once(owner: asyncpg.Connection, caller: Caller) -> None:
     await owner.execute("UPDATE passages SET claimed_until = NULL WHERE tenant_id = $1", caller.tenant_id)
 
 
-async def test_the_others_of_its_batch_go_on(
+async def test_other_passages_of_the_batch_are_embedded(
     context: WorkerContext, caller: Caller, owner: asyncpg.Connection, server: EmbeddingServer
 ) -> None:
     await remember(context.database, caller, *PEOPLE[:20], "poison", *PEOPLE[20:])
     assert not await embedding.embed_passages(context, caller.tenant_id, {})
-    refused = await rows(owner, caller)
+    refused = await unembedded_passages(owner, caller)
     assert [(row["text"], row["refused"]) for row in refused] == [
         ("likes coffee", "The embedder answered HTTP 400."),
         ("likes tea", "The embedder answered HTTP 400."),
@@ -87,14 +87,14 @@ async def test_the_others_of_its_batch_go_on(
 
 
 @pytest.mark.parametrize("answer", [EmbeddingAnswer(b"garbage"), EmbeddingAnswer(b"", 500), embeddings((0, [1.0]))])
-async def test_what_may_not_be_its_fault_is_tried_again_before(
+async def test_a_doubtful_failure_is_retried_before_passages_are_set_aside(
     context: WorkerContext, caller: Caller, owner: asyncpg.Connection, server: EmbeddingServer, answer: EmbeddingAnswer
 ) -> None:
     server.poisoned = answer
     await remember(context.database, caller, "poison", "Alice")
     for number in range(1, MAX_FAILURES + 1):
         await embedding.embed_passages(context, caller.tenant_id, {})
-        left = await rows(owner, caller)
+        left = await unembedded_passages(owner, caller)
         assert [row["failures"] for row in left] == [number, number]
         if number < MAX_FAILURES:
             assert all(row["refused"] is None and row["claimed_until"] is not None for row in left)
@@ -102,17 +102,19 @@ async def test_what_may_not_be_its_fault_is_tried_again_before(
     assert all(row["refused"] and row["settled"] for row in left)
 
 
-async def test_an_embedder_that_refuses_everything_is_to_blame_itself(
+async def test_an_embedder_that_refuses_everything_sets_no_passage_aside(
     context: WorkerContext, caller: Caller, owner: asyncpg.Connection, server: EmbeddingServer
 ) -> None:
     server.poison = ""
     await remember(context.database, caller, "Alice")
     await embedding.sweep(context)
     assert context.backoff.waiting
-    assert all(row["refused"] is None and row["claimed_until"] is None for row in await rows(owner, caller))
+    assert all(
+        row["refused"] is None and row["claimed_until"] is None for row in await unembedded_passages(owner, caller)
+    )
 
 
-async def test_another_tenants_poison_is_in_nobodys_way(
+async def test_a_refused_passage_of_one_tenant_does_not_delay_others(
     context: WorkerContext, new_tenant: NewTenant, owner: asyncpg.Connection
 ) -> None:
     callers = [operator_caller(await new_tenant()) for _ in range(3)]
@@ -122,7 +124,7 @@ async def test_another_tenants_poison_is_in_nobodys_way(
     assert [await waiting(owner, caller) for caller in callers] == [0, 2, 0]
 
 
-async def test_tried_again_when_told_and_when_the_text_has_changed(
+async def test_refused_passages_are_retried_on_request(
     context: WorkerContext, caller: Caller, owner: asyncpg.Connection, server: EmbeddingServer
 ) -> None:
     await remember(context.database, caller, "poison")
@@ -136,7 +138,7 @@ async def test_tried_again_when_told_and_when_the_text_has_changed(
     assert await waiting(owner, caller) == 0
 
 
-async def test_a_removal_beside_it_does_not_bring_it_back_into_the_queue_for_good(
+async def test_unsettling_a_refused_passage_does_not_embed_it_again(
     context: WorkerContext, caller: Caller, owner: asyncpg.Connection, server: EmbeddingServer
 ) -> None:
     await remember(context.database, caller, "poison")
@@ -145,10 +147,10 @@ async def test_a_removal_beside_it_does_not_bring_it_back_into_the_queue_for_goo
     await owner.execute("UPDATE passages SET settled = false WHERE tenant_id = $1", caller.tenant_id)
     await embedding.sweep(context)
     assert len(server.requests) == asked
-    assert all(row["settled"] and row["refused"] for row in await rows(owner, caller))
+    assert all(row["settled"] and row["refused"] for row in await unembedded_passages(owner, caller))
 
 
-async def test_a_claim_that_was_lost_notes_nothing(context: WorkerContext, caller: Caller) -> None:
+async def test_a_lost_claim_records_no_failures(context: WorkerContext, caller: Caller) -> None:
     await remember(context.database, caller, "poison")
     async with context.database.transaction(caller) as tx:
         claimed = await passages.claim_pending(tx, model="m", limit=10, lease_seconds=0.001)
@@ -175,7 +177,7 @@ class TestListing:
         body: dict[str, Any] = response.json()
         return body
 
-    async def test_tells_why_and_no_text(
+    async def test_refused_passages_are_listed_with_reasons_and_without_texts(
         self, refused: None, gateway: RunningGateway, key: str, caller: Caller, owner: asyncpg.Connection
     ) -> None:
         async with gateway.http(key) as http:
@@ -184,14 +186,14 @@ class TestListing:
             rest = await self.page(http, f"?limit=3&cursor={first['next_cursor']}")
         assert first["items"] + rest["items"] == whole["items"]
         assert rest["next_cursor"] is None
-        stored = await rows(owner, caller)
+        stored = await unembedded_passages(owner, caller)
         assert [(item["id"], item["memory_id"]) for item in whole["items"]] == [
             (str(row["id"]), str(row["memory_id"])) for row in stored
         ]
         assert {item["reason"] for item in whole["items"]} == {"The embedder answered HTTP 400."}
         assert "likes" not in str(whole)
 
-    async def test_to_those_who_may_read_the_graph(
+    async def test_only_callers_who_may_read_the_graph_see_its_refused_passages(
         self, refused: None, gateway: RunningGateway, caller: Caller, issue: NewApiKey, new_tenant: NewTenant
     ) -> None:
         writer = (await issue(caller, scopes=frozenset({Scope.MEMORY_WRITE}))).secret
@@ -212,7 +214,7 @@ class TestCounts:
             health = await gateway.call(http, "health_check", {}, path="/mcp/x/facts")
         return stats["structuredContent"]["stats"]["refused"], health["structuredContent"]["refused"]
 
-    async def test_of_a_graph_and_of_all_that_a_credential_reaches(
+    async def test_refused_passages_are_counted_by_graph_and_for_all_reachable_graphs(
         self, context: WorkerContext, gateway: RunningGateway, caller: Caller, issue: NewApiKey, new_tenant: NewTenant
     ) -> None:
         key = (await issue(caller)).secret
@@ -237,7 +239,7 @@ class TestCounts:
         assert await self.told(gateway, key) == (0, reached[0])
 
 
-async def test_a_batch_that_takes_too_long_to_sift_comes_back_smaller(
+async def test_a_batch_that_takes_too_long_to_bisect_is_smaller_next_time(
     context: WorkerContext, caller: Caller, owner: asyncpg.Connection
 ) -> None:
     hasty = replace(context, settings=context.settings.model_copy(update={"embedding_lease_seconds": 0.001}))
@@ -247,13 +249,11 @@ async def test_a_batch_that_takes_too_long_to_sift_comes_back_smaller(
     for _ in range(40):
         await embed_batch(hasty, caller.tenant_id)
     assert await waiting(owner, caller) == 2
-    assert all(row["refused"] for row in await rows(owner, caller))
+    assert all(row["refused"] for row in await unembedded_passages(owner, caller))
 
 
-async def test_two_workers_do_not_wait_for_each_other_in_a_circle(
-    context: WorkerContext, caller: Caller, owner: asyncpg.Connection
-) -> None:
-    """Each settles beside a passage that the other gives back, since its embedder went away in the middle."""
+async def test_two_workers_do_not_deadlock(context: WorkerContext, caller: Caller, owner: asyncpg.Connection) -> None:
+    """Each settles a passage beside one that the other releases because its embedder failed halfway."""
     async with at_work(context.database, caller) as agent:
         for name in ("held", "first", "second"):
             said = (NewMemory(f"{name} says thing {number}", thread="talk") for number in range(2))
@@ -283,10 +283,10 @@ async def test_two_workers_do_not_wait_for_each_other_in_a_circle(
         assert await storing == [StoredBatch(settled=1, embedded=1)] * 2
 
 
-async def test_a_batch_changes_what_is_derived_of_a_graph_once(
+async def test_a_batch_raises_the_index_epoch_of_a_graph_once(
     context: WorkerContext, caller: Caller, owner: asyncpg.Connection
 ) -> None:
-    """An epoch that is ahead of the clock is raised by one each time."""
+    """An epoch that is ahead of the clock increases by one each time."""
     ahead = 10**18
     await remember(context.database, caller, "poison", "Alice")
     await owner.execute("UPDATE graph_indexes SET index_epoch = $2 WHERE tenant_id = $1", caller.tenant_id, ahead)

@@ -1,4 +1,4 @@
-"""What a wake-up asks of PostgreSQL for one memory, in order: each entry is one round trip, as those of tools."""
+"""The statements that a wake-up sends to PostgreSQL for one memory, in order; each entry is one round trip."""
 
 import asyncio
 
@@ -28,7 +28,7 @@ SETTLED = [
 LOOKED_AFTER = ["BEGIN (set_config)", "passages.any_pending", "passages.graphs_to_count", "COMMIT"]
 
 
-async def test_no_commit_of_a_wake_up_waits_for_the_disk_and_that_of_a_call_does(
+async def test_commits_of_a_wake_up_do_not_wait_for_the_disk_unlike_those_of_calls(
     settings: Settings, db: Database, caller: Caller
 ) -> None:
     with sent_statements() as sent:
@@ -39,7 +39,7 @@ async def test_no_commit_of_a_wake_up_waits_for_the_disk_and_that_of_a_call_does
     assert ["SET LOCAL synchronous_commit = off; " in commit for commit in commits] == [True, True, False]
 
 
-async def test_a_wake_up_claims_what_few_have_written_once(settings: Settings, db: Database, caller: Caller) -> None:
+async def test_a_wake_up_claims_a_small_batch_once(settings: Settings, db: Database, caller: Caller) -> None:
     await remember(db, caller, "Alice")
     sent = await sent_by_wake_up(settings, db, caller)
     assert [name_of(statement) for statement in sent] == [*CLAIMED, *SETTLED, *LOOKED_AFTER]

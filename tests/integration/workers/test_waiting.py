@@ -1,6 +1,6 @@
-"""Who waits for whom: what was said just now is embedded before what is brought along in bulk, and nothing starves.
+"""The order of embedding: new memories come before bulk imports, and nothing starves.
 
-No time is measured: what is asserted is the order of claims, and what is embedded while an embedder holds up the bulk.
+No time is measured. The tests assert the order of claims, and what is embedded while an embedder holds back the bulk.
 """
 
 import asyncio
@@ -53,14 +53,14 @@ def agent(db: Database, caller: Caller) -> Agent:
 
 
 async def write(agent: Agent, what: str, count: int) -> set[str]:
-    """Remember so many facts in one call; their texts."""
+    """Remember so many facts in one call; return their texts."""
     texts = [f"{what} {number}" for number in range(count)]
     await agent.remember(*(NewMemory(text, thread=text) for text in texts))
     return set(texts)
 
 
 async def claim(agent: Agent, *, limit: int = BATCH, small_only: bool = False) -> list[str]:
-    """The texts of the next claim, in no order; nobody embeds them."""
+    """The texts of the next claim, as a list in any order; they are not embedded."""
     async with agent.db.transaction(agent.caller) as tx:
         claimed = await passages.claim_pending(
             tx, model=embedder().model, limit=limit, lease_seconds=600, small_only=small_only
@@ -69,53 +69,53 @@ async def claim(agent: Agent, *, limit: int = BATCH, small_only: bool = False) -
 
 
 class TestClaims:
-    """What a claim takes, with a backlog."""
+    """What a claim takes from a backlog."""
 
-    async def test_what_was_just_said_is_in_the_first_claim_after_it(self, agent: Agent) -> None:
+    async def test_a_new_memory_is_in_the_first_claim_after_it(self, agent: Agent) -> None:
         await write(agent, "import", BULK)
         await claim(agent)
         said = await write(agent, "said", 3)
         assert said < set(await claim(agent))
 
-    async def test_an_import_that_goes_on_keeps_nothing_from_its_turn(self, agent: Agent) -> None:
+    async def test_a_continuing_import_does_not_delay_a_memory(self, agent: Agent) -> None:
         said = await write(agent, "said", 3)
         for number in range(2):
             await write(agent, f"import {number}", BULK)
         assert said < set(await claim(agent))
 
-    async def test_the_newest_comes_before_what_few_have_written_earlier(self, agent: Agent) -> None:
+    async def test_the_newest_memories_come_before_earlier_small_writes(self, agent: Agent) -> None:
         for number in range(4):
             await write(agent, f"early {number}", 5)
         said = await write(agent, "said", 5)
         assert said < set(await claim(agent))
 
-    async def test_each_graph_has_its_places(self, agent: Agent) -> None:
+    async def test_each_graph_has_places_in_a_claim(self, agent: Agent) -> None:
         quiet = await write(replace(agent, graph="quiet"), "quiet", 2)
         for number in range(4):
             await write(replace(agent, graph="busy"), f"busy {number}", 10)
         assert quiet < set(await claim(agent))
 
-    async def test_of_more_graphs_than_places_as_many_are_claimed(self, agent: Agent) -> None:
+    async def test_if_there_are_more_graphs_than_places_each_place_is_another_graphs(self, agent: Agent) -> None:
         for number in range(BATCH):
             await write(replace(agent, graph=f"graph{number}"), f"said {number}", 2)
         claimed = await claim(agent, small_only=True, limit=4)
         assert (len(claimed), len({text.split()[1] for text in claimed})) == (4, 4)
 
-    async def test_small_only_leaves_the_bulk_to_others(self, agent: Agent) -> None:
+    async def test_small_only_leaves_bulk_passages_to_others(self, agent: Agent) -> None:
         await write(agent, "import", BULK)
         said = await write(agent, "said", 2)
         assert set(await claim(agent, small_only=True)) == said
         assert await claim(agent, small_only=True) == []
         assert len(await claim(agent)) == BATCH
 
-    async def test_bulk_is_claimed_oldest_first(self, agent: Agent) -> None:
+    async def test_bulk_passages_are_claimed_oldest_first(self, agent: Agent) -> None:
         first = await write(agent, "first", BULK)
         await write(agent, "second", BULK)
         taken = [text for _ in range(BULK // BATCH) for text in await claim(agent)]
         assert set(taken) < first
         assert len(taken) == len(set(taken)) == BULK // BATCH * BATCH
 
-    async def test_what_is_made_anew_is_bulk(self, agent: Agent, owner: asyncpg.Connection) -> None:
+    async def test_rebuilt_passages_are_bulk(self, agent: Agent, owner: asyncpg.Connection) -> None:
         await write(agent, "said", 2)
         async with agent.writing() as (tx, revision):
             await nodes.reindex_page(tx, revision, after=UUID(int=0), limit=10)
@@ -124,7 +124,7 @@ class TestClaims:
         assert [row["bulk"] for row in await owner.fetch(bulk, agent.caller.tenant_id)] == [True, True, False]
 
     @pytest.mark.parametrize("limit", [1, 2, 3])
-    def test_small_batches_keep_their_share_for_the_oldest_by_chance(self, limit: int) -> None:
+    def test_small_batches_reserve_the_share_of_the_oldest_by_chance(self, limit: int) -> None:
         kept = [limit - ClaimLimits.shared(limit).small for _ in range(10_000)]
         assert set(kept) == {0, 1}
         assert sum(kept) / len(kept) == pytest.approx(limit / OLDEST_SHARE, abs=0.05)
@@ -138,7 +138,7 @@ class TestClaims:
 )
 @example(bulk=True, backlog=20, limit=4, told=[("second", 8)])
 @examples(15)
-async def test_the_oldest_is_claimed_soon_however_much_keeps_coming(
+async def test_the_oldest_passages_are_claimed_soon_whatever_is_added(
     agent: Agent,
     owner: asyncpg.Connection,
     bulk: bool,
@@ -146,7 +146,9 @@ async def test_the_oldest_is_claimed_soon_however_much_keeps_coming(
     limit: int,
     told: list[tuple[str, int]],
 ) -> None:
-    """With as many new memories before each claim as it has places, or more, one in four still goes to the backlog."""
+    """Even if each claim is preceded by as many new memories as it has places, or more, one place in four is for the
+    backlog.
+    """
     await owner.execute("DELETE FROM passages WHERE tenant_id = $1", agent.caller.tenant_id)
     waiting = await write(replace(agent, graph="first"), f"backlog {next(serial)}", backlog)
     await owner.execute("UPDATE passages SET bulk = $2 WHERE tenant_id = $1", agent.caller.tenant_id, bulk)
@@ -161,7 +163,7 @@ async def test_the_oldest_is_claimed_soon_however_much_keeps_coming(
 
 
 class HeldEmbedder:
-    """The real embedder, which keeps whoever brings an import waiting until it is let go."""
+    """The real embedder, which holds imports back until it is released."""
 
     def __init__(self) -> None:
         self.model, self.dimensions, self.similarity_thresholds = (
@@ -169,16 +171,16 @@ class HeldEmbedder:
             embedder().dimensions,
             embedder().similarity_thresholds,
         )
-        self.asked, self.let_go = asyncio.Event(), asyncio.Event()
+        self.asked, self.release = asyncio.Event(), asyncio.Event()
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         if any(text.startswith("import") for text in texts):
             self.asked.set()
-            await self.let_go.wait()
+            await self.release.wait()
         return await embedder().embed(texts)
 
     async def close(self) -> None:
-        """Nothing to give back."""
+        """There is nothing to close."""
 
 
 @pytest.fixture
@@ -192,7 +194,7 @@ async def context(settings: Settings, db: Database) -> AsyncIterator[WorkerConte
 
 @asynccontextmanager
 async def at_embedding(context: WorkerContext) -> AsyncIterator[None]:
-    """A worker that serves wake-ups and sweeps when it is told to, or once a minute."""
+    """A worker that serves wake-ups, and sweeps on request or once a minute."""
     async with connect_redis(context.settings) as redis, asyncio.TaskGroup() as tasks:
         sweep = ScheduledJob("sweep passages", embedding.sweep, 60, context.backoff.due)
         tasks.create_task(repeat(context, sweep))
@@ -201,7 +203,7 @@ async def at_embedding(context: WorkerContext) -> AsyncIterator[None]:
             yield
         finally:
             assert isinstance(context.embedder, HeldEmbedder)
-            context.embedder.let_go.set()
+            context.embedder.release.set()
             context.stopping.set()
 
 
@@ -209,7 +211,7 @@ async def wake(context: WorkerContext, caller: Caller) -> None:
     context.wakeups.notify(caller.tenant_id, frozenset({EMBED_PASSAGES}))
 
 
-async def test_what_is_said_waits_for_no_import_of_its_own_or_of_another_tenant(
+async def test_a_new_memory_does_not_wait_for_imports_of_any_tenant(
     context: WorkerContext, agent: Agent, new_tenant: NewTenant, owner: asyncpg.Connection
 ) -> None:
     held = context.embedder
@@ -218,7 +220,7 @@ async def test_what_is_said_waits_for_no_import_of_its_own_or_of_another_tenant(
     for number in range(2 * MAX_JOBS):
         await write(agent, f"import {number}", BULK)
         await wake(context, agent.caller)
-        await asyncio.sleep(0.11)  # Else one wake-up stands for several.
+        await asyncio.sleep(0.11)  # Otherwise, one wake-up stands for several.
     async with at_embedding(context):
         await asyncio.wait_for(held.asked.wait(), 60)
         for told in (other, agent):
@@ -228,5 +230,5 @@ async def test_what_is_said_waits_for_no_import_of_its_own_or_of_another_tenant(
             while await owner.fetchval(UNTOLD):  # noqa: ASYNC110 - another connection's commits set no event
                 await asyncio.sleep(0.02)
         assert await waiting(owner, agent.caller) == 2 * MAX_JOBS * BULK
-        held.let_go.set()
+        held.release.set()
         assert await embedded_within(owner, agent.caller, 60)

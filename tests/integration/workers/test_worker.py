@@ -51,13 +51,13 @@ from tests.support.timeouts import MAX_WAIT_SECONDS
 from tests.support.workers import embedded_within, remember, waiting, working
 
 WOKEN_ONLY = {"sweep_seconds": 86_400, "redis_timeout_seconds": MAX_WAIT_SECONDS}
-"""No sweep does what a wake-up asks for, and no wake-up is dropped because the machine is busy."""
+"""No sweep does the work of a wake-up, and no wake-up is dropped because the machine is busy."""
 
 TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
 class WatchedEmbedder:
-    """The real embedder; keeps the texts it was given, and fails on those that hold `refused`."""
+    """The real embedder; it records the texts that it got, and fails on those with `refused`."""
 
     def __init__(self, embedder: Embedder, *, refused: str | None = None) -> None:
         self._embedder = embedder
@@ -104,7 +104,7 @@ async def waking_db(settings: Settings) -> AsyncIterator[Database]:
 
 @asynccontextmanager
 async def worker(settings: Settings) -> AsyncIterator[None]:
-    """A worker in this process, past its first sweep."""
+    """A worker in this process, after its first sweep."""
     stopping, swept = asyncio.Event(), asyncio.Event()
     sweep = embedding.sweep
 
@@ -133,8 +133,8 @@ async def test_a_commit_wakes_the_worker(
             assert await embedded_within(owner, caller)
 
 
-async def test_it_stops_whatever_it_is_asking_redis(context: WorkerContext) -> None:
-    """A cancellation that comes together with an answer is lost before Python 3.12: about one of twenty."""
+async def test_the_worker_stops_during_any_request_to_redis(context: WorkerContext) -> None:
+    """Before Python 3.12, a cancellation that comes together with an answer is lost: about one of twenty."""
     stops = 100
     async with connect_redis(context.settings) as redis, asyncio.timeout(MAX_WAIT_SECONDS):
         for number in range(stops):
@@ -146,7 +146,7 @@ async def test_it_stops_whatever_it_is_asking_redis(context: WorkerContext) -> N
 
 
 @pytest.mark.usefixtures("no_backlog")
-async def test_no_wakeup_is_lost_however_commits_fall(
+async def test_no_wakeup_is_lost_at_any_rate_of_commits(
     settings: Settings, waking_db: Database, caller: Caller, owner: asyncpg.Connection
 ) -> None:
     async with worker(settings.model_copy(update=WOKEN_ONLY)):
@@ -156,7 +156,7 @@ async def test_no_wakeup_is_lost_however_commits_fall(
         assert await embedded_within(owner, caller)
 
 
-async def test_a_sweep_finds_what_nobody_announced(
+async def test_a_sweep_finds_work_without_a_wakeup(
     settings: Settings, db: Database, caller: Caller, owner: asyncpg.Connection
 ) -> None:
     async with worker(settings.model_copy(update={"sweep_seconds": 1})):
@@ -164,7 +164,7 @@ async def test_a_sweep_finds_what_nobody_announced(
         assert await embedded_within(owner, caller)
 
 
-async def test_the_vector_stored_is_that_of_the_text_and_its_neighbours_and_names_its_model(
+async def test_the_stored_vector_includes_neighbours_and_names_its_model(
     context: WorkerContext, embedder: Embedder, caller: Caller, owner: asyncpg.Connection
 ) -> None:
     await remember(context.database, caller, "Alice")
@@ -184,7 +184,7 @@ async def test_the_vector_stored_is_that_of_the_text_and_its_neighbours_and_name
     assert stored == pytest.approx(expected, abs=1e-3)
 
 
-async def test_a_run_is_bounded_and_says_that_more_waits(
+async def test_a_run_is_limited_and_reports_remaining_work(
     context: WorkerContext, caller: Caller, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedding, "MAX_BATCHES", 3)
@@ -196,7 +196,7 @@ async def test_a_run_is_bounded_and_says_that_more_waits(
     assert await waiting(owner, caller) == 0
 
 
-async def test_a_woken_run_that_leaves_work_wakes_another(
+async def test_a_run_that_leaves_work_triggers_another(
     context: WorkerContext, caller: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedding, "MAX_BATCHES", 1)
@@ -209,7 +209,7 @@ async def test_a_woken_run_that_leaves_work_wakes_another(
         assert any(f"{EMBED_PASSAGES}:{caller.tenant_id}".encode() in job for job in jobs)
 
 
-async def test_a_sweep_gives_every_tenant_a_turn_and_leaves_nothing(
+async def test_a_sweep_gives_every_tenant_turns_until_nothing_is_left(
     context: WorkerContext, new_tenant: NewTenant, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedding, "MAX_BATCHES", 1)
@@ -224,7 +224,7 @@ async def test_a_sweep_gives_every_tenant_a_turn_and_leaves_nothing(
     assert {text[0] for text in watched.texts[:6]} == {"0", "1", "2"}
 
 
-async def test_one_tenants_failure_keeps_no_other_from_its_turn(
+async def test_a_failure_for_one_tenant_does_not_delay_others(
     context: WorkerContext, new_tenant: NewTenant, owner: asyncpg.Connection
 ) -> None:
     callers = [operator_caller(await new_tenant()) for _ in range(3)]
@@ -234,7 +234,7 @@ async def test_one_tenants_failure_keeps_no_other_from_its_turn(
     assert [await waiting(owner, caller) for caller in callers] == [0, 2, 0]
 
 
-async def test_two_workers_share_the_work(
+async def test_concurrent_workers_share_the_work(
     context: WorkerContext, caller: Caller, owner: asyncpg.Connection, embedder: Embedder
 ) -> None:
     settings = context.settings.model_copy(update={"embedding_batch": 5})
@@ -248,19 +248,19 @@ async def test_two_workers_share_the_work(
 
 @pytest.fixture
 async def administrator(postgres: LocalPostgres) -> AsyncIterator[asyncpg.Connection]:
-    """A superuser's connection: nobody else sees what the sessions of other roles are doing."""
+    """A superuser's connection: only superusers see what sessions of other roles do."""
     connection = await asyncpg.connect(postgres.url())
     yield connection
     await connection.close()
 
 
 async def open_transactions(administrator: asyncpg.Connection) -> int:
-    """Sessions of gateways and workers that are within a transaction and at no statement of it."""
+    """The number of sessions of gateways and workers that are idle in a transaction."""
     query = "SELECT count(*) FROM pg_stat_activity WHERE usename = $1 AND state LIKE 'idle in transaction%'"
     return int(await administrator.fetchval(query, APP_ROLE))
 
 
-async def test_no_transaction_is_open_while_the_embedder_works(
+async def test_no_transaction_is_open_during_embedding(
     context: WorkerContext, caller: Caller, owner: asyncpg.Connection, administrator: asyncpg.Connection
 ) -> None:
     async with context.database.transaction(caller):
@@ -280,7 +280,7 @@ async def test_no_transaction_is_open_while_the_embedder_works(
     assert await waiting(owner, caller) == 0
 
 
-async def test_the_next_batch_is_embedded_while_one_is_stored_and_no_third(
+async def test_one_batch_is_embedded_while_another_is_stored_and_no_third(
     context: WorkerContext, caller: Caller, owner: asyncpg.Connection, embedder: Embedder
 ) -> None:
     watched = WatchedEmbedder(embedder)
@@ -297,10 +297,10 @@ async def test_the_next_batch_is_embedded_while_one_is_stored_and_no_third(
     assert (len(watched.texts), await waiting(owner, caller)) == (20, 0)
 
 
-async def test_what_was_locked_while_a_batch_was_stored_is_claimed_after_it(
+async def test_passages_locked_while_a_batch_is_stored_are_claimed_next(
     context: WorkerContext, caller: Caller, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Storing locks the neighbours of what it stores, and a claim passes over them: they do not wait for a sweep."""
+    """Storing locks neighbours, which a concurrent claim skips. They need not wait for a sweep."""
     context = replace(context, settings=context.settings.model_copy(update={"embedding_batch": 4}))
     await remember(context.database, caller, "Ada", "Grace", "Mary")
     claim, store, locked = embedding._claim, embedding._store, asyncio.Event()
@@ -326,7 +326,7 @@ async def test_what_was_locked_while_a_batch_was_stored_is_claimed_after_it(
     assert await waiting(owner, caller) == 0
 
 
-async def test_beside_others_calls_it_rests_after_each_short_batch_which_is_stored_before(
+async def test_beside_other_tenants_calls_the_worker_rests_after_each_short_batch(
     context: WorkerContext, caller: Caller, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left: list[int] = []
@@ -350,7 +350,7 @@ async def test_beside_others_calls_it_rests_after_each_short_batch_which_is_stor
     assert (left, await waiting(owner, caller)) == ([], 0), "what few have just written does not wait"
 
 
-async def test_an_embedder_that_is_away_costs_a_wait_and_nothing_else(
+async def test_an_embedder_that_is_away_only_delays_the_work(
     context: WorkerContext, caller: Caller, owner: asyncpg.Connection
 ) -> None:
     await remember(context.database, caller, "Alice")
@@ -366,7 +366,7 @@ async def test_an_embedder_that_is_away_costs_a_wait_and_nothing_else(
     assert await waiting(owner, caller) == 0
 
 
-async def test_what_an_embedder_gave_before_it_went_away_is_stored_told_and_related(
+async def test_vectors_made_before_the_embedder_failed_are_stored_and_used(
     context: WorkerContext, caller: Caller, owner: asyncpg.Connection
 ) -> None:
     class Fading(WatchedEmbedder):
@@ -383,7 +383,7 @@ async def test_what_an_embedder_gave_before_it_went_away_is_stored_told_and_rela
     assert context.links_due.is_set()
 
 
-async def test_what_is_only_settled_anew_or_set_aside_is_not_told_as_embedded(
+async def test_settled_or_set_aside_passages_are_not_logged_as_embedded(
     context: WorkerContext, caller: Caller, owner: asyncpg.Connection
 ) -> None:
     await remember(context.database, caller, "Alice")
@@ -397,17 +397,17 @@ async def test_what_is_only_settled_anew_or_set_aside_is_not_told_as_embedded(
 
 
 class TestCounting:
-    """The words of graphs that changed are counted after each run."""
+    """After each run, the words of changed graphs are counted."""
 
     async def remembered(self, context: WorkerContext, caller: Caller) -> dict[UUID, int]:
-        """Two graphs of ten memories each, embedded; by id."""
+        """The ids of two graphs with ten embedded memories each."""
         for name in ("first", "second"):
             await Agent(context.database, caller, name).create(*(f"person {number}" for number in range(10)))
         await embedding.embed_passages(context, caller.tenant_id, {})
         return await self.counted(context, caller)
 
     async def counted(self, context: WorkerContext, caller: Caller) -> dict[UUID, int]:
-        """How many memories each graph had when its words were counted, in order of the graphs' ids."""
+        """For each graph, by id, the number of memories when its words were last counted."""
         async with context.database.transaction(caller, read_only=True) as tx:
             rows = await tx.fetch(
                 Query.compile(
@@ -417,7 +417,7 @@ class TestCounting:
             )
         return {row["graph_id"]: row["memories_counted"] for row in rows}
 
-    async def test_one_graph_that_cannot_be_counted_keeps_no_other_from_its_turn(
+    async def test_a_graph_that_cannot_be_counted_does_not_delay_others(
         self, context: WorkerContext, caller: Caller, owner: asyncpg.Connection
     ) -> None:
         held, *others = await self.remembered(context, caller)
@@ -430,13 +430,13 @@ class TestCounting:
         await embedding.count_terms(context, caller.tenant_id)
         assert set((await self.counted(context, caller)).values()) == {10}
 
-    async def test_a_worker_that_is_to_stop_begins_none(self, context: WorkerContext, caller: Caller) -> None:
+    async def test_a_stopping_worker_starts_no_count(self, context: WorkerContext, caller: Caller) -> None:
         await self.remembered(context, caller)
         context.stopping.set()
         await embedding.count_terms(context, caller.tenant_id)
         assert set((await self.counted(context, caller)).values()) == {0}
 
-    async def test_of_many_passages_a_sample_is_counted_however_few_memories_they_are_of(
+    async def test_only_a_sample_of_many_passages_is_counted(
         self, context: WorkerContext, caller: Caller, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(passages, "COUNTED_AT_MOST", 10)
@@ -451,7 +451,7 @@ class TestCounting:
         assert (row["memories_counted"], row["passages_counted"] % 8) == (7, 0)
 
 
-async def test_a_job_embeds_its_own_tenants_passages_only(
+async def test_a_wakeup_embeds_passages_of_its_own_tenant_only(
     context: WorkerContext, new_tenant: NewTenant, owner: asyncpg.Connection
 ) -> None:
     mine, other = [operator_caller(await new_tenant()) for _ in range(2)]
@@ -461,7 +461,7 @@ async def test_a_job_embeds_its_own_tenants_passages_only(
     assert (await waiting(owner, mine), await waiting(owner, other)) == (0, 2)
 
 
-async def test_a_wakeup_of_a_tenant_that_is_gone_is_no_failure_of_the_worker(context: WorkerContext) -> None:
+async def test_a_wakeup_of_a_deleted_tenant_is_not_an_error(context: WorkerContext) -> None:
     with structlog.testing.capture_logs() as logs:
         await embedding.woken(context, uuid4(), {})
     assert [(entry["log_level"], entry["reason"]) for entry in logs] == [
@@ -469,7 +469,7 @@ async def test_a_wakeup_of_a_tenant_that_is_gone_is_no_failure_of_the_worker(con
     ]
 
 
-async def test_wakeups_that_make_no_sense_are_passed_over(
+async def test_invalid_wakeups_are_skipped(
     settings: Settings, waking_db: Database, caller: Caller, owner: asyncpg.Connection
 ) -> None:
     async with connect_redis(settings) as redis, worker(settings.model_copy(update=WOKEN_ONLY)):
