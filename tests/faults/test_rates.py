@@ -17,7 +17,7 @@ from recollect.platform.transactions import Session, Transaction
 from recollect.settings import Settings
 from recollect_local.valkey import LocalValkey
 from tests.support.gateway import NewApiKey, RunningGateway, eventually, serving
-from tests.support.rates import NewLimited, flood, list_graphs, list_tools, told
+from tests.support.rates import NewLimited, flood, list_graphs, list_tools, reported_limits
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 QUOTA = 40
@@ -119,13 +119,13 @@ async def test_without_redis_each_gateway_grants_a_share_until_it_is_back(
         assert granted.keys() <= {200, 429}
         refused = await list_tools(client)
         assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited")
-        assert told(refused)["tenant"].quota == QUOTA * SHARE
+        assert reported_limits(refused)["tenant"].quota == QUOTA * SHARE
     assert await flood(neighbour, QUOTA) == {200: QUOTA}
     valkey.start()
     for client in clients:
 
         async def counted_there(client: httpx2.AsyncClient = client) -> bool:
-            return told(await list_graphs(client))["tenant"].quota == QUOTA
+            return reported_limits(await list_graphs(client))["tenant"].quota == QUOTA
 
         await eventually(counted_there)
     passed = (await flood(clients, 2 * QUOTA))[200]

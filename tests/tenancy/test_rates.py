@@ -9,7 +9,7 @@ from recollect.accounts.identity.model import hash_secret
 from recollect.settings import Settings
 from recollect_local.valkey import LocalValkey
 from tests.support.gateway import NewApiKey, RunningGateway, serving
-from tests.support.rates import NewLimited, flood, list_graphs, told, under_way
+from tests.support.rates import NewLimited, flood, list_graphs, reported_limits, under_way
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 QUOTA = 6
@@ -39,7 +39,7 @@ async def test_requests_of_one_tenant_do_not_count_for_another(
     one, two = [(await issue(await new_limited(requests_per_minute=QUOTA))).secret for _ in range(2)]
     async with gateway.http(one) as flooding, gateway.http(two) as other:
         assert await flood([flooding], 3 * QUOTA) == {200: QUOTA, 429: 2 * QUOTA}
-        assert told(await list_graphs(other))["tenant"].remaining == QUOTA - 1
+        assert reported_limits(await list_graphs(other))["tenant"].remaining == QUOTA - 1
         assert await flood([other], QUOTA) == {200: QUOTA - 1, 429: 1}
 
 
@@ -51,7 +51,7 @@ async def test_requests_of_one_key_do_not_count_for_another(
     one, two = [(await issue(caller)).secret for _ in range(2)]
     async with gateway.http(one) as flooding, gateway.http(two) as other:
         assert await flood([flooding], 3 * QUOTA) == {200: QUOTA, 429: 2 * QUOTA}
-        left = told(await list_graphs(other))
+        left = reported_limits(await list_graphs(other))
         assert (left["key"].remaining, left["tenant"].remaining) == (QUOTA - 1, QUOTA - 1)
         assert await flood([other], QUOTA) == {200: QUOTA - 1, 429: 1}
 
