@@ -80,7 +80,7 @@ async def test_a_method_that_is_listed_as_missing_is_not_served(
         ("tests/contract/test_memory_server.py::test_graphs_are_separate_memories", False),
         ("tests/contract/test_coverage.py::EVERY_PROMISE", False),
         ("tests/contract/test_nowhere.py::test_nothing", False),
-        ("tests/verify/test_memory_server.py::test_both_answer_alike", False),
+        ("tests/verify/test_memory_server.py::test_both_servers_answer_alike", False),
     ],
 )
 def test_a_test_that_is_not_run_proves_nothing(test: str, runs: bool) -> None:

@@ -1,4 +1,4 @@
-"""One trace from a client's span to a worker's job, span by span, as the OpenTelemetry collector received it."""
+"""One trace from the span of a client to the job of a worker, as the OpenTelemetry collector receives it."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ GATEWAY, WORKER = "recollect-gateway", "recollect-worker"
 
 
 @pytest.mark.usefixtures("no_backlog")
-async def test_one_trace_from_the_client_to_the_job(
+async def test_one_trace_reaches_from_the_client_to_the_job(
     settings: Settings, key: str, caller: Caller, tmp_path: Path
 ) -> None:
     with collecting(tmp_path) as collector:
@@ -76,7 +76,7 @@ async def test_one_trace_from_the_client_to_the_job(
 
 
 def received(collector: OpenTelemetryCollector) -> tuple[dict[str, Span], dict[str, str]]:
-    """The spans of the client's trace by their ids, and the service that told each."""
+    """The spans of the client's trace by their ids, and the service that reported each."""
     spans: dict[str, Span] = {}
     homes: dict[str, str] = {}
     for resource in collector.traces().resource_spans:
