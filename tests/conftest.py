@@ -1,6 +1,6 @@
-"""Real servers for every test: PostgreSQL and Valkey from their wheels, started once a run.
+"""Real servers for every test: PostgreSQL and Valkey from their wheels, started once per run.
 
-Tests share one migrated database: each makes tenants of its own, and that they do not meet is the product.
+Tests share one migrated database. Each makes tenants of its own, which the product keeps apart.
 """
 
 import gc
@@ -49,10 +49,10 @@ FAST_AND_FORGETFUL = {
     "wal_level": "logical",
     "max_replication_slots": "64",  # PostgreSQL 15 takes a tenant with one for each table (docs/cells.md).
 }
-"""What the planner knows of tables is what tests tell it, and not what autovacuum saw at some moment of the run."""
+"""Without autovacuum, the statistics of the planner are those that tests gather, not those of a random moment."""
 
 ROUNDS, SOAK_ROUNDS = 2, 40
-"""Rounds of a test that leaves to chance when what goes wrong: in `make test`, and in `make soak`."""
+"""Rounds of a test with faults at random moments: in `make test`, and in `make soak`."""
 
 _serial = itertools.count(1)
 
@@ -80,9 +80,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collect tests without looking for garbage, and never look through them again: they live as long as the process.
+    """Collect tests without garbage collection, and exclude them from it later: they live as long as the process.
 
-    Each process collects all of them, some millions of objects, through which every full collection would go anew.
+    Each process collects all tests, some millions of objects, which every full garbage collection would traverse again.
     """
     gc.disable()
     try:
@@ -93,7 +93,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test that takes `seed`, and names none, is run for several; the same seed makes the same choices."""
+    """Run a test with the argument `seed` for several seeds, unless it sets its own; a seed determines the choices."""
     named = any("seed" in str(mark.args[:1]) for mark in metafunc.definition.iter_markers("parametrize"))
     if "seed" in metafunc.fixturenames and not named:
         metafunc.parametrize("seed", range(SOAK_ROUNDS if metafunc.config.getoption("soak") else ROUNDS))
@@ -101,7 +101,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def servers_dir() -> Iterator[Path]:
-    """A folder for the servers' data; short, since socket addresses are."""
+    """A folder for the servers' data, with a short path, because paths of sockets are limited."""
     with tempfile.TemporaryDirectory(prefix="recollect-") as folder:
         yield Path(folder)
 
@@ -185,7 +185,7 @@ async def operator(settings: Settings) -> AsyncIterator[Operator]:
 
 @pytest.fixture
 async def owner(owner_url: str) -> AsyncIterator[asyncpg.Connection]:
-    """A bare connection as the owner, to look at what is stored whatever the tenant."""
+    """A plain connection as the owner, which sees the rows of every tenant."""
     connection = await asyncpg.connect(owner_url, server_settings={"search_path": "recollect, public"})
     yield connection
     await connection.close()
@@ -193,9 +193,9 @@ async def owner(owner_url: str) -> AsyncIterator[asyncpg.Connection]:
 
 @pytest.fixture
 async def no_backlog(owner: asyncpg.Connection) -> None:
-    """What other tests left to do is gone: a worker works for every tenant.
+    """Remove the work that other tests left, because a worker works for every tenant.
 
-    Graphs that were put off lately stay as they are: to write all of every test before costs more than most tests.
+    Graphs that were postponed lately stay as they are: updating those of all earlier tests costs more than most tests.
     """
     await owner.execute("DELETE FROM jobs")
     await owner.execute("DELETE FROM passages")
@@ -207,9 +207,9 @@ async def no_backlog(owner: asyncpg.Connection) -> None:
 
 @pytest.fixture(scope="module")
 async def leaves_nothing(postgres: LocalPostgres, database_url: str) -> AsyncIterator[None]:
-    """What the tenants of a file of tests have is deleted behind it, for files that write a great deal.
+    """Delete all rows of the tenants of a test file after it, for files that write a lot.
 
-    Each erasure reads tables for new statistics, so that it takes ten times as long beside the rows of such a file.
+    Each erasure reads tables for new statistics, which takes ten times as long with the rows of such a file.
     """
     del database_url  # It is there.
     waits = {"search_path": "recollect, public", "lock_timeout": f"{MAX_WAIT_SECONDS}s"}  # for what a test left running
@@ -244,11 +244,11 @@ def new_tenant(operator: Operator) -> NewTenant:
 
 @pytest.fixture
 async def tenant(new_tenant: NewTenant) -> Tenant:
-    """A tenant of the test's own."""
+    """A tenant for this test."""
     return await new_tenant()
 
 
 @pytest.fixture
 async def caller(tenant: Tenant) -> Caller:
-    """Its caller, with every scope."""
+    """A caller of the test's tenant, with every scope."""
     return operator_caller(tenant)

@@ -1,8 +1,8 @@
 """`python -m tests.benchmarks`: start everything on this machine, measure, print, stop everything.
 
-A full run takes some minutes and ends by itself, at `--limit-seconds` at the latest. `RECOLLECT_*` variables hold for
-gateway and worker, but for the addresses and the embedder, which is wordllama (group embedding measures minilm, too).
-How well recall finds is measured apart: `python -m tests.benchmarks.quality`.
+A full run takes some minutes and ends by itself, at `--limit-seconds` at the latest. `RECOLLECT_*` variables apply to
+gateway and worker, except addresses and the embedder, which is wordllama (group embedding measures minilm, too).
+`python -m tests.benchmarks.quality` measures how well recall finds.
 """
 
 import argparse
@@ -54,27 +54,27 @@ from tests.benchmarks.wire import LEGACY, REVISIONS
 
 RECALL = "recall"
 TRANSFER = "transfer"
-"""The group of imports and exports, which are no calls."""
+"""The group of imports and exports, which are not calls."""
 DUPLICATES = "duplicates"
-"""The group of passes over a graph, which are no calls either."""
+"""The group of passes over a graph, which are not calls either."""
 EMBEDDING = "embedding"
-"""The group of the worker's passages."""
+"""The group of passages that the worker embeds."""
 PARTITIONS = "partitions"
-"""The group of what vector indexes of other graphs cost."""
+"""The group of the costs of other graphs' vector indexes."""
 FAIRNESS = "fairness"
-"""The group of the worker's tenants."""
+"""The group of the worker's fairness between tenants."""
 NEIGHBOURS = "neighbours"
-"""The group of what tenants notice of each other."""
+"""The group of effects of tenants on each other."""
 LISTENERS = "listeners"
 """The group of open streams."""
 TELEMETRY = "telemetry"
-"""The group of what telling traces and metrics costs."""
+"""The group of the costs of traces and metrics."""
 REPLICAS = "replicas"
-"""The group of reads that a replica answers."""
+"""The group of reads from a replica."""
 START = "start"
-"""The group of how soon a filled stack answers after a start."""
+"""The group of the time until a filled stack answers after a start."""
 COST = "cost"
-"""The group of what calls cost in processor time. The last: where the time is up before, the others are measured."""
+"""The group of processor time per call. It is the last, so that the others are measured if the time is up early."""
 OTHERS = (
     RECALL,
     TRANSFER,
@@ -92,7 +92,7 @@ OTHERS = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure as the arguments say; the exit code: 1 if the time was up before all was measured."""
+    """Measure what the arguments name; the exit code is 1 if the time was up before the end."""
     options = _parser().parse_args(arguments)
     signal.signal(signal.SIGTERM, _leave)
     logging.getLogger("httpx2").setLevel(logging.WARNING)  # wordllama lets everything log, between bars of progress
@@ -108,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _tell(reports: "Reports", path: Path | None) -> None:
-    """Print what was measured, and write it to `path`."""
+    """Print the measurements, and write them to `path`."""
     reports.print(Console(width=WIDTH))
     if reports.calls.transfers:
         Console(width=WIDTH).print(transfer_table(reports.calls.transfers))
@@ -138,7 +138,7 @@ def _tell(reports: "Reports", path: Path | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Reports:
-    """Of the calls beside their floors, of recall as a graph grows, and of what calls cost."""
+    """Reports of calls and their floors, of recall as a graph grows, and of the costs of calls."""
 
     calls: Report
     latency: LatencyReport
@@ -150,12 +150,12 @@ class Reports:
     starts: list[MeasuredStart] = field(default_factory=list)
 
     def print(self, console: Console) -> None:
-        """What was measured of both."""
+        """Print all tables."""
         print_report(self.calls, console)
         print_latency(self.latency, console)
 
     def write(self, path: Path) -> None:
-        """All as JSON, with every sample."""
+        """Write all reports as JSON, with every sample."""
         document = {
             **machine(),
             "calls": calls_document(self.calls),
@@ -171,7 +171,7 @@ class Reports:
 
 
 async def _measure(options: argparse.Namespace, reports: Reports, console: Console) -> None:
-    """One group after the other, each on servers of its own."""
+    """Measure one group after the other, each on its own servers."""
     sizes = {"memory": options.sizes, "search": options.search_sizes, "graph": options.graph_sizes}
     for group in options.group or [*PLANS, *OTHERS]:
         if group == RECALL:
@@ -232,7 +232,7 @@ async def _neighbours(options: argparse.Namespace, rows: list[MeasuredBeside], c
 
 
 async def _spoken(options: argparse.Namespace) -> Spoken:
-    """What is remembered and asked: made up, or of the text that was named. Exits where that is too short."""
+    """The memories and questions: synthetic, or from the text in the arguments. Exits if that text is too short."""
     if options.recall_text is None:
         return await create_talk()
     written = read_written(options.recall_text)
@@ -265,7 +265,7 @@ async def _cost(options: argparse.Namespace, costs: list[SizeCosts], console: Co
 
 
 def _within(seconds: float, measuring: Coroutine[None, None, None]) -> bool:
-    """Run it; whether it ended in time. On uvloop, as the gateway: asyncpg is faster on it, and so is its floor."""
+    """Run it on uvloop, like the gateway, since the floor is faster on it; returns whether it ended in time."""
 
     async def limited() -> None:
         async with asyncio.timeout(seconds):

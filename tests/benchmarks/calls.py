@@ -1,4 +1,4 @@
-"""The measured calls, as data: another one is another entry."""
+"""The measured calls, as data."""
 
 import random
 from collections.abc import Callable
@@ -12,10 +12,10 @@ Arguments = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class MeasuredCall:
-    """A call of a tool. `arguments` makes those of one sample for a graph of so many entities.
+    """A call of a tool. `arguments` returns those of one sample for a graph of so many entities.
 
-    `found` counts what a reply's structured content must hold, `expected` times (for these arguments, where it depends
-    on them), so that no empty or wrong reply is measured. `rounds`: samples, where it is not the run's number.
+    `found` counts results in the structured content of a reply; the number must be `expected` (which may depend on the
+    arguments), so that no empty or wrong reply is measured. `rounds`: the number of samples, if not that of the run.
     """
 
     label: str
@@ -29,16 +29,16 @@ class MeasuredCall:
     rounds: int | None = None
 
     def wanted(self, arguments: Arguments) -> int:
-        """What `found` must count for these arguments."""
+        """The number that `found` must return for these arguments."""
         return self.expected if isinstance(self.expected, int) else self.expected(arguments)
 
     def matches(self, wanted: list[str]) -> bool:
-        """Whether it is among those asked for, by label or tool; no names ask for all."""
+        """Whether the names include its label or tool; without names, every call matches."""
         return not wanted or self.label in wanted or self.tool in wanted
 
 
 def creation(count: int, *, rounds: int | None = None) -> MeasuredCall:
-    """`create_entities` of so many at once."""
+    """`create_entities` with so many entities."""
     return MeasuredCall(
         label=f"create_entities ({count})",
         tool="create_entities",
@@ -52,7 +52,7 @@ def creation(count: int, *, rounds: int | None = None) -> MeasuredCall:
 
 
 def mistyped(name: str) -> str:
-    """The name with two letters in the wrong order."""
+    """The name with two letters swapped."""
     return name[0] + name[2] + name[1] + name[3:]
 
 
@@ -135,7 +135,7 @@ CALLS = (
         tool="recall",
         toolset="agent",
         arguments=lambda corpus, chance, size: {"query": corpus.question(chance.randrange(size)), "limit": 10},
-        found=lambda reply: min(1, len(reply["memories"])),  # How much is evidence is for recall to say.
+        found=lambda reply: min(1, len(reply["memories"])),  # The number of memories is up to recall.
         expected=1,
         flat=False,
     ),
@@ -155,4 +155,4 @@ CALLS = (
     creation(1),
     creation(100),
 )
-"""In the order of measurement: readers first, on a graph of exactly the size that is said."""
+"""The calls in the order of measurement: reading ones first, on a graph of exactly the given size."""

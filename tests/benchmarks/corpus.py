@@ -1,8 +1,8 @@
-"""What is stored and asked: made up, the same in every run, with words as unevenly common as in any language.
+"""Synthetic entities and questions, the same in every run, with word frequencies as uneven as in any language.
 
 Entity i has a name of two words and its number, one of a few kinds, one observation of a dozen words, and a relation to
-entity i/2. The first 1,000 also hold a marker, a word of its own for every ten of them: a search for it finds ten
-entities whatever the size of the graph, while its trigrams occur in ever more texts.
+entity i/2. The first 1,000 also contain a marker, a different word for every ten of them: a search for it finds ten
+entities in a graph of any size, while its trigrams occur in more and more texts.
 """
 
 import itertools
@@ -13,7 +13,7 @@ from recollect.graph.entities.model import NewEntity
 from recollect.graph.relations.model import NewRelation
 
 MATCHES = 10
-"""Entities that hold the same marker."""
+"""The number of entities with the same marker."""
 
 _SYLLABLES = [a + b + c for a in "bdfglmnprstv" for b in "aeiou" for c in ("", "n", "r", "s")]
 _KINDS = ("person", "place", "project", "tool", "event", "book", "song", "team")
@@ -21,11 +21,11 @@ _WORDS = 4_000
 _MARKERS = 100
 
 LEAST = MATCHES * _MARKERS
-"""Entities of the smallest graph that holds every marker."""
+"""The number of entities of the smallest graph with all markers."""
 
 
 class Corpus:
-    """Texts by number."""
+    """The texts, by number."""
 
     def __init__(self) -> None:
         chance = random.Random(20260728)
@@ -54,16 +54,16 @@ class Corpus:
         return NewRelation(self.name(number), self.name(number // 2), "belongs_to")
 
     def marker(self, number: int) -> str:
-        """A word that is in exactly MATCHES entities."""
+        """A word in exactly MATCHES entities."""
         return self._markers[number % _MARKERS]
 
     def question(self, number: int) -> str:
-        """Four words of the observation of entity `number`."""
+        """A question of four words from the observation of entity `number`."""
         words = self.entity(number).observations[0].removesuffix(".").lower().split()
         return " ".join(random.Random(f"question {number}").sample(words, 4))
 
     def new_entity(self) -> dict[str, object]:
-        """An entity as a tool takes it, different each time."""
+        """A new entity, as an argument of a tool, different each time."""
         serial = next(self._serial)
         chance = random.Random(f"new {serial}")
         first, second = self._sample(chance, 2)
@@ -74,7 +74,7 @@ class Corpus:
         }
 
     def new_sentence(self) -> str:
-        """A dozen words, different each time."""
+        """A sentence of a dozen words, different each time."""
         serial = next(self._serial)
         return f"{' '.join(self._sample(random.Random(f'sentence {serial}'), 12))} {serial}."
 

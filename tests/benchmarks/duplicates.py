@@ -1,9 +1,9 @@
-"""Group `duplicates`: how long it takes to compare all entities of a graph for duplicates.
+"""Group `duplicates`: how long a search for duplicates among all entities of a graph takes.
 
-One graph of one type, the hardest case: entities with two statements of their own, one that all share, a tag of ten,
-and a name of two or three words; one of ten is another with a letter changed. A pass over it runs in the steps of the
-job, on one core. Beside it stand, of the same run, what the full comparison of the names alone would take (extrapolated
-from some rows of it), and the reading of the entities. The pass is to find what was planted.
+The graph is the hardest case: entities of one type with two statements of their own, one that all share, one tag out of
+ten, and a name of two or three words; every tenth is a copy of another with a letter changed. A pass over it runs in
+the steps of the job, on one core. The same run also measures how long comparing the names alone in full would take
+(extrapolated from some rows), and how long reading the entities takes. The pass must find the copies.
 """
 
 import random
@@ -40,7 +40,7 @@ SAMPLED_ROWS = 256
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPass:
-    """One graph: seconds of the pass, of a core in it, of its slowest step, of reading, of all names; pairs found."""
+    """One graph: seconds of the pass, of the core in it, of its slowest step, of reading, of all names; found pairs."""
 
     entities: int
     planted: int
@@ -54,7 +54,7 @@ class MeasuredPass:
 
 
 def crowd(size: int, chance: random.Random) -> tuple[list[NewEntity], int]:
-    """Entities, and how many of them are another with a letter changed."""
+    """The entities, and how many of them are copies with a letter changed."""
     words = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(4, 9))) for _ in range(5_000)]
     made: dict[str, NewEntity] = {}
     originals: list[NewEntity] = []
@@ -76,7 +76,7 @@ def crowd(size: int, chance: random.Random) -> tuple[list[NewEntity], int]:
 
 
 async def measure(url: str, settings: Settings, size: int) -> MeasuredPass:
-    """Fill a graph of a tenant of its own, and run a pass over it."""
+    """Fill a graph of a new tenant, and run a pass over it."""
     async with Operator.connect(settings.migration_url, settings) as operator:
         caller = operator_caller(await create_tenant(operator, f"duplicates-{size}", "Benchmark"))
     crowded, planted = crowd(size, random.Random(size))
@@ -128,7 +128,7 @@ async def _seconds_of_reading(db: Database, caller: Caller) -> float:
 
 
 def _seconds_of_all_names(names: Sequence[str]) -> float:
-    """All names with all, each pair once, from some rows."""
+    """The seconds for comparing all pairs of names, extrapolated from some rows."""
     rows = names[: min(SAMPLED_ROWS, len(names))]
     begun = time.perf_counter()
     cdist(rows, names, scorer=Levenshtein.normalized_similarity)
@@ -136,7 +136,7 @@ def _seconds_of_all_names(names: Sequence[str]) -> float:
 
 
 async def measure_duplicates(sizes: Sequence[int], rows: list[MeasuredPass]) -> None:
-    """Measure each size, all on one server, into `rows`, which are of use whenever this ends."""
+    """Measure each size, all on one server, into `rows`, which are valid even if this ends early."""
     with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
         postgres = LocalPostgres(Path(folder))
         postgres.start()
@@ -152,7 +152,7 @@ async def measure_duplicates(sizes: Sequence[int], rows: list[MeasuredPass]) -> 
 
 
 def duplicates_table(rows: Sequence[MeasuredPass]) -> Table:
-    """What was measured, for people."""
+    """The table of the measurements."""
     figures = ("pass s", "of a core s", "slowest step s", "reading s", "names s")
     table = Table("entities", "planted", "pairs found", "steps", *figures, title="Duplicates: a pass over a graph")
     for m in rows:

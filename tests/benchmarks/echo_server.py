@@ -1,7 +1,8 @@
 """The first floor: a bare echo tool of the SDK, served as the gateway serves its tools, on the port in argv[1].
 
-The same Litestar mount, session manager mode and HTTP server; no credential, no catalogue, no database. The tool
-takes a text as long as the measured call's arguments and answers one as long as its reply.
+The Litestar mount, the mode of the session manager and the HTTP server are the same; there are no credentials, no
+catalogue and no database. The tool takes a text as long as the arguments of the measured call, and returns one as long
+as its reply.
 """
 
 import sys
@@ -22,7 +23,7 @@ from recollect_gateway.server import server_config
 
 
 async def echo(_: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> CallToolResult:
-    """`text`, cut or filled up to `length` characters."""
+    """`text`, cut or padded to `length` characters."""
     arguments = params.arguments or {}
     text = str(arguments["text"])[: arguments["length"]].ljust(arguments["length"], "x")
     return CallToolResult(content=[TextContent(type="text", text=text)])

@@ -1,11 +1,11 @@
 """Group `embedding`: passages embedded per second by the worker, beside the bare embedder.
 
-Two graphs: entities with an observation each, which nothing surrounds, and talk in threads of twenty turns, each of
-which is settled with those around it. And such talk once more, in a graph that has as much of it already, embedded and
-searched by a vector index, into which each new vector goes: as many turns at once, and a tenth as many one by one, each
-of which is written, embedded and settled, with those before it, whose words and vector it changes. The worker's job
-embeds them in turns, as a sweep does; before and after, the same embedder is given some of the same texts in batches of
-the same size, and nothing else. Of a core: the seconds of processor time of this process, and of PostgreSQL's.
+There are two graphs: entities with one observation each and no context, and talk in threads of twenty turns, which are
+settled with the turns around them. Talk is also added to a graph that contains as much of it already, embedded and with
+a vector index, into which each new vector goes: as many turns at once, and a tenth as many one by one, each of which is
+written, embedded and settled, with the turns before it, whose words and vector it changes. The worker's job embeds them
+as in a sweep; before and after, the bare embedder gets some of the same texts in batches of the same size. Core seconds
+are the processor time of this process and of PostgreSQL.
 """
 
 import asyncio
@@ -42,22 +42,22 @@ from tests.benchmarks.latency.talk import Talk, create_talk
 from tests.benchmarks.processes import processor_seconds
 
 EMBEDDERS = ("wordllama", "minilm")
-"""The second, which takes the time itself whatever the size, at the smallest size only."""
+"""The second embedder, at the smallest size only, because its own pace dominates at any size."""
 
 INDEXED, ONE_BY_ONE = "threads, indexed", "one by one, indexed"
 SHAPES = ("observations", "threads", INDEXED, ONE_BY_ONE)
 
 INDEX_FROM = 100
-"""Memories from which a graph gets an index here."""
+"""The number of memories from which a graph gets an index here."""
 
 FILLED_AT_ONCE = 1_000
 BARE_AT_MOST = 2_000
-"""Texts that the bare embedder is given, before and after."""
+"""The maximum number of texts for the bare embedder, before and after."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How long so many passages took: seconds, and of a core, in this process and in PostgreSQL's."""
+    """The time of so many passages: seconds, and core seconds of this process and of PostgreSQL."""
 
     passages: int
     seconds: float
@@ -66,18 +66,18 @@ class Pace:
 
     @property
     def rate(self) -> float:
-        """A second."""
+        """Passages per second."""
         return self.passages / self.seconds
 
     @property
     def core_rate(self) -> float:
-        """A second of a core, wherever it was spent."""
+        """Passages per core second, of this process and PostgreSQL together."""
         return self.passages / (self.core_seconds + self.database_seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredEmbedding:
-    """The bare embedder, before and after, and the worker, on one graph."""
+    """The paces of the bare embedder, before and after, and of the worker, on one graph."""
 
     embedder: str
     shape: str
@@ -85,12 +85,12 @@ class MeasuredEmbedding:
     worker: Pace
 
     def share(self, of: Callable[[Pace], float]) -> float:
-        """The worker's pace in the bare embedder's, which is the mean of both."""
+        """The worker's pace divided by the mean pace of the bare embedder."""
         return of(self.worker) / (sum(of(pace) for pace in self.bare) / 2)
 
 
 async def measure_embedding(sizes: Sequence[int], rows: list[MeasuredEmbedding]) -> None:
-    """Measure each embedder, shape and size, on one server, into `rows`, which are of use whenever this ends."""
+    """Measure each embedder, shape and size, on one server, into `rows`, which are valid even if this ends early."""
     talk, corpus = await create_talk(), Corpus()
     with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
         postgres = LocalPostgres(Path(folder))
@@ -112,7 +112,7 @@ async def measure_embedding(sizes: Sequence[int], rows: list[MeasuredEmbedding])
 
 
 def embedding_table(rows: Sequence[MeasuredEmbedding]) -> Table:
-    """What was measured, for people."""
+    """The table of the measurements."""
     table = Table(
         box=box.SIMPLE,
         title="Embedding: passages a second, and a second of a core",
@@ -149,7 +149,7 @@ class _Bench:
     corpus: Corpus
 
     async def measure(self, name: str, shape: str, size: int) -> MeasuredEmbedding:
-        """A graph of that shape and size, of a tenant of its own."""
+        """Measure a graph of that shape and size, of a new tenant."""
         async with Operator.connect(self.settings.migration_url, self.settings) as operator:
             caller = operator_caller(
                 await create_tenant(
@@ -187,7 +187,7 @@ class _Bench:
         return MeasuredEmbedding(name, shape, (before, after), worked)
 
     async def _index(self) -> None:
-        """Give every graph here the vector index that it is large enough for."""
+        """Create the vector indexes of all graphs that are large enough."""
         async with Operator.connect(self.settings.migration_url, self.settings) as operator:
             built = await maintain_indexes(operator, from_memories=INDEX_FROM, memory_mb=512)
         assert built, "no graph was given an index"
@@ -207,7 +207,7 @@ class _Bench:
                 await observations.add_observations(tx, revision, turns, across_threads=False)
 
     async def _texts(self, caller: Caller) -> list[str]:
-        """What is to be embedded, as far as the bare embedder is given it; statistics are brought up to date before."""
+        """The texts for the bare embedder, among those to embed. Statistics are updated before."""
         superuser = await asyncpg.connect(self.postgres.url(), server_settings={"search_path": "recollect, public"})
         try:
             await superuser.execute("VACUUM ANALYZE")
@@ -233,7 +233,7 @@ class _Bench:
         return Pace(passages, seconds, time.process_time() - core, self._database_seconds() - database)
 
     def _database_seconds(self) -> float:
-        """Of all of PostgreSQL's processes."""
+        """The processor time of all processes of PostgreSQL."""
         assert self.postgres.pid is not None
         return processor_seconds(self.postgres.pid)
 

@@ -1,8 +1,8 @@
-"""Group `fairness`: how long ten new memories wait for their vectors while the worker is at a tenant's very many.
+"""Group `fairness`: how long ten new memories wait for their vectors while the worker embeds very many of a tenant.
 
-Ten of another tenant, and ten of the very tenant that has so many. They are written through MCP, some rounds of each
-while the worker is at the many, and some of the other tenant's when it is done with them. A round ends when none of its
-ten waits any more.
+The ten belong to another tenant, or to the one with so many. They are written through MCP, some rounds of each while
+the worker embeds the many, and some of the other tenant after it has finished them. A round ends when all of its ten
+have their vectors.
 """
 
 import asyncio
@@ -30,9 +30,9 @@ ASKED_EVERY_SECONDS = 0.02
 
 @dataclass(slots=True)
 class MeasuredFairness:
-    """One size: seconds until each ten had their vectors, and how many of the many waited then (`left`).
+    """One size: seconds until each ten had their vectors, and how many of the many still waited then (`left`).
 
-    `beside`: ten of another tenant's beside the many; `own`: of the same tenant's; `alone`: when the many were done.
+    `beside`: ten of another tenant during the many; `own`: ten of the same tenant; `alone`: ten after the many.
     """
 
     passages: int
@@ -43,7 +43,7 @@ class MeasuredFairness:
 
 
 async def measure_fairness(stack: Stack, passages: int, rows: list[MeasuredFairness], console: Console) -> None:
-    """Measure one size on servers of its own, into `rows`, which are of use whenever this ends."""
+    """Measure one size on its own servers, into `rows`, which are valid even if this ends early."""
     rows.append(measured := MeasuredFairness(passages))
     columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())
     talk = await create_talk()
@@ -60,7 +60,7 @@ async def measure_fairness(stack: Stack, passages: int, rows: list[MeasuredFairn
 
 
 def fairness_table(rows: Sequence[MeasuredFairness]) -> Table:
-    """What was measured, for people."""
+    """The table of the measurements."""
     table = Table(
         box=box.SIMPLE,
         title=f"Fairness: seconds until {WRITTEN} new memories have their vectors",
@@ -77,7 +77,7 @@ def fairness_table(rows: Sequence[MeasuredFairness]) -> Table:
 
 
 async def _rounds(stack: Stack, many: MeasuredMemory, key: str, left: list[int]) -> list[float]:
-    """Seconds of each round of ten by the agent of a key; what waits of the many after each is added to `left`."""
+    """The seconds of each round of ten by a key; appends to `left` how many of the many still wait after each."""
     taken = list[float]()
     for _ in range(ROUNDS):  # Each on a connection of its own: one that is idle for long is closed.
         async with McpConnection(stack.settings.port, "/mcp/x/agent", LEGACY, key) as connection:
@@ -87,7 +87,7 @@ async def _rounds(stack: Stack, many: MeasuredMemory, key: str, left: list[int])
 
 
 async def _begun(many: MeasuredMemory, passages: int, worker: Server) -> None:
-    """Return when the worker is at the many; raises RuntimeError where it ended."""
+    """Wait until the worker embeds the many; raises RuntimeError if it ended."""
     while await many.waiting() >= passages:
         require_running(worker)
         await asyncio.sleep(ASKED_EVERY_SECONDS)

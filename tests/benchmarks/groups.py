@@ -1,4 +1,4 @@
-"""What is measured together, on a memory of its own: a group's calls, its filling and its sizes."""
+"""The groups, each measured on its own memory: calls, how it is filled, and sizes."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from tests.benchmarks.web import Web
 
 
 def memory_plan(sizes: Sequence[int], rounds: int, revision: str, only: list[str]) -> MeasuringPlan:
-    """Remembering, finding and reading, on entities with an observation and a relation each, all embedded."""
+    """Calls that remember, find and read, on entities with one observation and one relation each, all embedded."""
     corpus = Corpus()
 
     async def grow(memory: MeasuredMemory, size: int, progress: Progress) -> None:
@@ -23,7 +23,7 @@ def memory_plan(sizes: Sequence[int], rounds: int, revision: str, only: list[str
 
 
 def search_plan(sizes: Sequence[int], rounds: int, revision: str, only: list[str]) -> MeasuringPlan:
-    """The classic searches, on the entities of group memory."""
+    """The classic searches, on the same entities as in group memory."""
     corpus = Corpus()
 
     async def grow(memory: MeasuredMemory, size: int, progress: Progress) -> None:
@@ -35,7 +35,7 @@ def search_plan(sizes: Sequence[int], rounds: int, revision: str, only: list[str
 
 
 def graph_plan(sizes: Sequence[int], rounds: int, revision: str, only: list[str]) -> MeasuringPlan:
-    """Walking, on a web of entities with three relations and a parent each, and creating in large batches."""
+    """Walks on a web of entities with three relations and a parent each, and creation in large batches."""
     corpus = Corpus()
     web = Web(corpus)
 

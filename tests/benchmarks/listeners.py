@@ -1,7 +1,7 @@
-"""Group `listeners`: what open streams cost a gateway, in memory, in processor time, and until all have heard.
+"""Group `listeners`: what open streams cost a gateway: memory, processor time, and the delay of notifications.
 
-All are one key's and listen to one graph, which is the most that one write may have to tell. The gateway's limits are
-raised for it. Memory is what is the process's alone (USS), as it grows from a gateway that has served calls already.
+All streams belong to one key and listen to one graph, so that one write has to notify all of them. The limits of the
+gateway are raised for that. Memory is that of the process alone (USS), beyond that of a gateway that has served calls.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from tests.benchmarks.wire import MODERN
 
 TRANSPORTS = ("sse", "mcp")
 CHECK_SECONDS = 10.0
-"""How often each looks whether its credential holds: a third of the default, so that it is measured sooner."""
+"""The interval in which a stream checks its credential: a third of the default, so that it is measured sooner."""
 
 ROUNDS = 5
 WARM_UP = 50
@@ -37,7 +37,7 @@ LISTENERS = {
     "RECOLLECT_MAX_CONNECTIONS": "100000",
     "RECOLLECT_MAX_CONNECTIONS_PER_ADDRESS": "100000",
 }
-"""Variables of a gateway that takes so many from one address."""
+"""Variables of a gateway that accepts so many streams from one address."""
 
 _GRAPH = "recollect://graphs/default"
 
@@ -46,8 +46,8 @@ _GRAPH = "recollect://graphs/default"
 class MeasuredListeners:
     """So many open streams of one transport.
 
-    `kilobytes`: memory of each. `checking`: processor seconds of the gateway for the check of each. `telling`: the same
-    for one write to be told to each; `heard`: seconds until the last has heard of one, of each round.
+    `kilobytes`: memory per stream. `checking`: processor seconds of the gateway per check of a stream. `telling`: the
+    same per notification of a write; `heard`: seconds until the last stream was notified, for each round.
     """
 
     transport: str
@@ -95,7 +95,7 @@ async def _measure(stack: Stack, key: str, transport: str, size: int) -> Measure
         for number in range(ROUNDS):
             started = time.perf_counter()
             await _write(http, number)
-            await asyncio.gather(*(_told(reader) for reader in streams))
+            await asyncio.gather(*(_read_notification(reader) for reader in streams))
             heard.append(time.perf_counter() - started)
         telling = max(processor_seconds(pid) - began, 0.0) / ROUNDS / len(streams)
     return MeasuredListeners(transport, size, kilobytes, checking, telling, heard)
@@ -131,8 +131,8 @@ def _request(key: str, transport: str) -> bytes:
     return head.encode() + body
 
 
-async def _told(reader: asyncio.StreamReader) -> None:
-    """Read until one write was told."""
+async def _read_notification(reader: asyncio.StreamReader) -> None:
+    """Read until the notification of one write."""
     while True:
         line = await reader.readline()
         if not line:
@@ -151,7 +151,7 @@ def _bytes(pid: int) -> int:
 
 
 def listeners_table(rows: Sequence[MeasuredListeners]) -> Table:
-    """What was measured, for people."""
+    """The table of the measurements."""
     table = Table(box=box.SIMPLE, title="Listeners: what open streams cost a gateway")
     for column in ("transport", "streams", "kB each", "ms a check", "ms to tell one", "s until all heard", "most"):
         table.add_column(column, justify="right")

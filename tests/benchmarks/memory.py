@@ -1,4 +1,4 @@
-"""The tenant that is measured: made, filled through the core, and brought back to its size after each write."""
+"""The measured tenant: it is created, filled through the core, and brought back to its size after each write."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -38,19 +38,19 @@ from tests.benchmarks.web import ROW, TYPE, Web
 BATCH = 1_000
 
 SLUG = "benchmark"
-"""The tenant that is measured."""
+"""The slug of the measured tenant."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A state to come back to: every id made later is greater, and this was the graph's head."""
+    """A state to return to: all later ids are greater, and `head` is the revision of the graph."""
 
     last_id: UUID
     head: asyncpg.Record
 
 
 class MeasuredMemory:
-    """One tenant's default graph, which grows from size to size."""
+    """The default graph of a tenant, which grows from size to size."""
 
     def __init__(self, stack: Stack, caller: Caller, key: str, superuser: asyncpg.Connection) -> None:
         self.key, self.caller = key, caller
@@ -58,9 +58,9 @@ class MeasuredMemory:
         self._stack, self._superuser = stack, superuser
 
     async def grow(self, corpus: Corpus, size: int, progress: Progress, *, embedded: bool = True) -> None:
-        """Add entities up to `size`, wait until every passage has its vector, and bring statistics up to date.
+        """Add entities up to `size`, wait until every passage has its vector, and update statistics.
 
-        Not `embedded`: who searches texts alone need not wait for vectors.
+        If not `embedded`, it does not wait for vectors, which searches for texts do not need.
         """
         async with _waking_database(self._stack.settings) as db:
             await self._add_up_to(size, BATCH, lambda numbers: self._fill(db, corpus, numbers), progress)
@@ -80,31 +80,31 @@ class MeasuredMemory:
         await self._tidy()
 
     async def hear(self, talk: Spoken, size: int, progress: Progress) -> None:
-        """Add turns of talk up to `size`, and no more than that."""
+        """Add turns of talk up to `size`, and do nothing else."""
         async with _waking_database(self._stack.settings) as db:
             await self._add_up_to(size, BATCH, lambda numbers: self._add_turns(db, talk, numbers), progress)
 
     async def waiting(self) -> int:
-        """How many passages have not all that they are found by."""
+        """The number of passages that are not completely indexed."""
         return int(await self._superuser.fetchval(PENDING, self.caller.tenant_id))
 
     async def waiting_links(self) -> int:
-        """How many facts are to be related to the entities that they resemble."""
+        """The number of facts that still have to be related to similar entities."""
         queued = "SELECT count(*) FROM autolinks WHERE tenant_id = $1"
         return int(await self._superuser.fetchval(queued, self.caller.tenant_id))
 
     async def waiting_of(self, memory_ids: Sequence[UUID]) -> int:
-        """How many passages of these memories, whichever tenant's, have not all that they are found by."""
+        """The number of passages of these memories, of any tenant, that are not completely indexed."""
         return int(await self._superuser.fetchval(PENDING_OF, memory_ids))
 
     async def weave(self, web: Web, size: int, progress: Progress) -> None:
-        """Add rows of a web up to `size` entities. Their vectors are not waited for: who walks looks at none."""
+        """Add rows of a web up to `size` entities. It does not wait for vectors, which walks do not use."""
         async with Database.connect(self._stack.settings.database_url, settings=self._stack.settings) as db:
             await self._add_up_to(size, ROW, lambda numbers: self._add_row(db, web, numbers), progress)
         await self._tidy()
 
     async def mark(self) -> Mark:
-        """Remember the present state."""
+        """Record the current state."""
         head = await self._superuser.fetchrow("SELECT * FROM graph_heads WHERE tenant_id = $1", self.caller.tenant_id)
         assert head is not None
         mark = Mark(new_id(), head)
@@ -112,7 +112,7 @@ class MeasuredMemory:
         return mark
 
     async def bytes_per_passage(self) -> dict[str, float]:
-        """What the rows of a passage take on average, without their indexes, by table."""
+        """The average size of the rows of a passage, without indexes, by table."""
         count = await self._superuser.fetchval(
             "SELECT count(*) FROM passages WHERE tenant_id = $1", self.caller.tenant_id
         )
@@ -128,7 +128,7 @@ class MeasuredMemory:
         }
 
     async def return_to(self, mark: Mark) -> None:
-        """Take what was added since out of the tables, so that each sample finds the same graph."""
+        """Delete everything that was added since, so that each sample has the same graph."""
         async with self._superuser.transaction():
             for table, column in _ID_COLUMNS.items():
                 await self._superuser.execute(
@@ -186,7 +186,7 @@ class MeasuredMemory:
             await relations.put_edges(tx, revision, [NewEdge(source, target, TYPE) for source, target in ends])
 
     async def indexed(self, size: int, progress: Progress) -> None:
-        """Index vectors where there are enough: a worker does so within its minute, which no measurement waits for."""
+        """Create the vector index if there are enough vectors, instead of waiting a minute for a worker to do so."""
         indexing = progress.add_task(f"{size:,}: vector index", total=1)
         patient = self._stack.settings.model_copy(update={"statement_timeout_seconds": 0.0})
         async with Operator.connect(patient.migration_url, patient) as operator:
@@ -196,12 +196,12 @@ class MeasuredMemory:
         progress.advance(indexing)
 
     async def _tidy(self) -> None:
-        # What autovacuum does within its minute; without it the first searches would tidy up after the filling.
+        # As autovacuum does after a minute; otherwise the first searches would clean up after the filling.
         await self._superuser.execute("VACUUM ANALYZE")
         await self._superuser.execute("CHECKPOINT")
 
     async def embedded(self, progress: Progress) -> None:
-        """Return when no passage waits and words are counted; raises RuntimeError where the worker ended."""
+        """Wait until all passages are embedded and words are counted; raises RuntimeError if the worker ended."""
         settings = self._stack.settings
         async with Database.connect(settings.database_url, settings=settings) as db:
             await settle(db, self.caller, self._stack.worker, progress, f"{self.entities:,}: embedding")
@@ -232,7 +232,7 @@ _ID_COLUMNS = {
 
 
 async def new_tenant(settings: Settings, slug: str = SLUG) -> tuple[Caller, str]:
-    """A tenant in a database, which is migrated if it is new, with the secret of an agent's key."""
+    """Create a tenant in a database, which is migrated if it is new; also returns the secret of an agent's key."""
     await migrate(settings.migration_url)
     async with Operator.connect(settings.migration_url, settings) as operator:
         caller = operator_caller(await create_tenant(operator, slug, "Benchmark"))
@@ -243,7 +243,7 @@ async def new_tenant(settings: Settings, slug: str = SLUG) -> tuple[Caller, str]
 
 
 async def kept_tenant(settings: Settings) -> Caller:
-    """The tenant that an earlier run, or this one, made in the database."""
+    """The tenant that an earlier run, or this one, created in the database."""
     async with Operator.connect(settings.migration_url, settings) as operator:
         return operator_caller(await find_tenant(operator, SLUG))
 
@@ -254,7 +254,7 @@ async def measured_memory(stack: Stack) -> AsyncIterator[MeasuredMemory]:
     caller, key = await new_tenant(stack.settings)
     superuser = await asyncpg.connect(
         stack.superuser_url,
-        # Rows are taken out by their ids in all tables at once: no trigger need look for what refers to them.
+        # Rows are deleted by their ids in all tables at once, so no trigger needs to search for references to them.
         server_settings={"search_path": "recollect, public", "session_replication_role": "replica"},
     )
     try:

@@ -1,9 +1,9 @@
-"""Group `partitions`: what vector indexes of other graphs cost a statement, in one table and dealt out to the parts.
+"""Group `partitions`: what vector indexes of other graphs cost a statement, in one table and in a partitioned one.
 
-As many partial indexes, each of a graph of a tenant of its own, are made on a table as searched vectors would be in one
-piece, and on the parts that they are in. Then the search by meaning of one graph is planned on either in turns, as the
-application's role asks it, and vectors of a graph that has no index are written to either. The tables are empty: what
-PostgreSQL looks at is how many indexes there are.
+Equally many partial indexes, each for a graph of a different tenant, are created on an unpartitioned table of vectors,
+and on the partitioned table of the schema. Then the search by meaning in one graph is planned on both in turns, as the
+role of the application, and vectors of a graph without an index are written to both. The tables are empty, because only
+the number of indexes matters to PostgreSQL.
 """
 
 import statistics
@@ -30,7 +30,7 @@ PARTED = "searched_vectors"
 DIMENSIONS = 256
 TURNS = 50
 WRITTEN = 200
-"""Vectors of a turn of writing."""
+"""The number of vectors per turn of writing."""
 
 SEARCH = f"""
     EXPLAIN (SUMMARY, FORMAT JSON) SELECT passage_id FROM {{table}}
@@ -46,7 +46,7 @@ WRITE = f"""
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPartitions:
-    """So many indexes, in one table or in the parts: medians of planning a search, and of writing a vector, in ms."""
+    """So many indexes, in one table or in partitions: median ms of planning a search and of writing a vector."""
 
     indexes: int
     table: str
@@ -55,7 +55,7 @@ class MeasuredPartitions:
 
 
 async def measure_partitions(numbers: Sequence[int], rows: list[MeasuredPartitions]) -> None:
-    """Measure with so many indexes in all, ever more of them, into `rows`, which are of use whenever this ends."""
+    """Measure with growing numbers of indexes, into `rows`, which are valid even if this ends early."""
     with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
         postgres = LocalPostgres(Path(folder), settings={"fsync": "off", "synchronous_commit": "off"})
         postgres.start()
@@ -77,7 +77,7 @@ async def measure_partitions(numbers: Sequence[int], rows: list[MeasuredPartitio
 
 
 def partitions_table(rows: Sequence[MeasuredPartitions]) -> Table:
-    """What was measured, for people."""
+    """The table of the measurements."""
     table = Table(
         box=box.SIMPLE,
         title=f"Vector indexes of other graphs, in one table and in {PARTITIONS} parts",
@@ -91,7 +91,7 @@ def partitions_table(rows: Sequence[MeasuredPartitions]) -> Table:
 
 
 async def _prepare(owner: asyncpg.Connection) -> None:
-    """The table in one piece, as it would be; passages are no part of this."""
+    """Create the unpartitioned table, without foreign keys to passages."""
     await owner.execute(f"ALTER TABLE {PARTED} DROP CONSTRAINT searched_vectors_passage")
     await owner.execute(
         f"CREATE TABLE {ONE_TABLE} (LIKE {PARTED} INCLUDING ALL); ALTER TABLE {ONE_TABLE} ENABLE ROW LEVEL SECURITY; "
@@ -101,7 +101,7 @@ async def _prepare(owner: asyncpg.Connection) -> None:
 
 
 async def _add_indexes(owner: asyncpg.Connection) -> UUID:
-    """The index of a graph of another tenant, in the one table and in the part that the tenant's vectors are in."""
+    """Add the index of a graph of a new tenant to the unpartitioned table and to the tenant's partition."""
     index = VectorIndex(uuid4(), uuid4(), "m", DIMENSIONS)
     part: int = await owner.fetchval(
         "SELECT n FROM generate_series(0, $1 - 1) AS n "
@@ -120,7 +120,7 @@ async def _add_indexes(owner: asyncpg.Connection) -> UUID:
 
 
 async def _measured(settings: Settings, owner: asyncpg.Connection, tenants: Sequence[UUID]) -> list[MeasuredPartitions]:
-    """Either table, asked in turns by sessions of the application for tenants that have an index."""
+    """Measure both tables in turns, with sessions of the application for tenants that have an index."""
     app = await asyncpg.connect(settings.database_url, server_settings=session_settings(APP_ROLE, settings))
     planning: dict[str, list[float]] = {ONE_TABLE: [], PARTED: []}
     writing: dict[str, list[float]] = {ONE_TABLE: [], PARTED: []}

@@ -1,7 +1,7 @@
 """Processor time of processes: theirs, their children's, and that of children that ended.
 
-The kernel keeps it for each process (psutil reads it, from /proc on Linux), so it does not depend on the clock or on
-what else the machine does. It is told in hundredths of a second: measure many calls and divide.
+The kernel counts it for each process (psutil reads it, on Linux from /proc), so it depends neither on the clock nor on
+other work of the machine. Its unit is a hundredth of a second: measure many calls and divide.
 """
 
 import os
@@ -14,16 +14,16 @@ _T = TypeVar("_T")
 
 
 def processor_seconds(pid: int) -> float:
-    """Of a process and of all that it started."""
+    """The processor time of a process and of all processes that it started."""
     process = psutil.Process(pid)
     return sum(_seconds(one) for one in (process, *process.children(recursive=True)))
 
 
 class LoginSessions:
-    """The sessions that a PostgreSQL server has for a login, which stands in the titles of their processes.
+    """The sessions of a login at a PostgreSQL server, recognized by the titles of their processes.
 
-    A pool closes a session that was idle for long. What that one took still counts as the login's, as far as it was
-    seen; else it would seem to have been the server's.
+    A pool closes a session that was idle for long. Its time still counts for the login, as far as it was seen;
+    otherwise it would count for the server.
     """
 
     def __init__(self, postmaster_pid: int, login: str) -> None:
@@ -32,7 +32,7 @@ class LoginSessions:
         self._seen: dict[psutil.Process, float] = {}
 
     def seconds(self) -> float:
-        """Of those that there were whenever this was asked."""
+        """The processor time of all sessions that existed at any call of this method."""
         for child in self._postmaster.children():
             if _title(child).startswith(self._title):
                 self._seen[child] = max(_seconds(child), self._seen.get(child, 0.0))
@@ -40,7 +40,7 @@ class LoginSessions:
 
 
 def other_seconds() -> float:
-    """Of everything on this machine but this process and what it started."""
+    """The processor time of this machine without this process and those that it started."""
     times = psutil.cpu_times()
     idle = times.idle + getattr(times, "iowait", 0.0) + getattr(times, "steal", 0.0)
     guests = getattr(times, "guest", 0.0) + getattr(times, "guest_nice", 0.0)  # in user and nice, too
@@ -60,7 +60,7 @@ def _title(process: psutil.Process) -> str:
 
 
 def _unless_ended(ask: Callable[[], _T], otherwise: _T) -> _T:
-    """Ask a process that was listed; it may have ended since, and its parent tells its time then."""
+    """Read a value of a listed process, which may have ended since; then its time is in that of its parent."""
     try:
         return ask()
     except psutil.NoSuchProcess:

@@ -1,14 +1,14 @@
-"""The second floor: the SQL of a call, sent straight through asyncpg.
+"""The second floor: the SQL of a call, sent directly by asyncpg.
 
-How it stays honest: the call's own handler, the one that the gateway runs, is run here once on a connection that
-writes down every statement with its arguments, and that rolls back where the call commits. Nothing was stored then, so
-that the very same statements with the very same arguments (ids, names, revision) can be sent again on a bare
-connection, with nothing between: no handler, no pool, no dataclasses. That second time is measured, from BEGIN and
+The statements are the real ones: the handler of the call, as in the gateway, runs here once on a connection that
+records every statement with its arguments, and that rolls back where the call commits. Nothing is stored then, so the
+same statements with the same arguments (ids, names, revision) can be sent again on a bare connection, without handler,
+pool or dataclasses. That second time is measured, from BEGIN and
 `set_config` to a real COMMIT. Both connections have the gateway's role, settings and codecs, and asyncpg keeps their
 statements prepared.
 
-The credential's look-up is a statement of its own, before a tenant is known. It is counted and measured apart and is
-*not* part of the floor, which is the call's transaction.
+The look-up of the credential is a separate statement, before the tenant is known. It is counted and measured
+separately, and *not* part of the floor, which is the transaction of the call.
 """
 
 import time
@@ -33,7 +33,7 @@ from recollect_gateway.parsing import parse
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One round trip: a method of asyncpg's connection, and what it was given."""
+    """One round trip: a method of asyncpg's connection, and its arguments."""
 
     method: str
     query: str
@@ -42,14 +42,14 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What one call sends: to find its credential, and from BEGIN to COMMIT."""
+    """The statements of one call: the look-up of its credential, and those from BEGIN to COMMIT."""
 
     sign_in: Sequence[Statement]
     transaction: Sequence[Statement]
 
 
 class RecordingConnection:
-    """Passes statements on and keeps them; turns COMMIT into ROLLBACK."""
+    """Forwards statements and records them; turns COMMIT into ROLLBACK."""
 
     def __init__(self, connection: asyncpg.Connection) -> None:
         self._connection = connection
@@ -76,7 +76,7 @@ class RecordingConnection:
 
 
 class PoolOfOne:
-    """What `Database` asks of a pool, around one connection."""
+    """The part of a pool that `Database` uses, with one connection."""
 
     def __init__(self, connection: RecordingConnection) -> None:
         self._connection = connection
@@ -87,7 +87,7 @@ class PoolOfOne:
 
 
 class Recorder:
-    """Runs calls without effect, and tells their statements."""
+    """Runs calls without effect, and returns their statements."""
 
     def __init__(self, connection: asyncpg.Connection, embedder: Embedder, settings: Settings, key: str) -> None:
         self._connection = RecordingConnection(connection)
@@ -96,7 +96,7 @@ class Recorder:
         self._key, self._pepper = key, settings.key_secret.get_secret_value().encode()
 
     async def record(self, tool_name: str, arguments: dict[str, Any]) -> Recording:
-        """What this call would send now."""
+        """The statements that this call would send now."""
         caller = await authenticate(self._db, self._key, pepper=self._pepper)
         sign_in = self._taken()
         await self._run(caller, tool_name, arguments)
@@ -112,7 +112,7 @@ class Recorder:
 
 
 async def replay(connection: asyncpg.Connection, statements: Sequence[Statement]) -> float:
-    """Send the statements one after the other; the seconds that took."""
+    """Send the statements one after the other; returns the seconds."""
     bound = [(getattr(connection, s.method), s.query, s.arguments) for s in statements]
     start = time.perf_counter()
     for method, query, arguments in bound:
@@ -122,7 +122,7 @@ async def replay(connection: asyncpg.Connection, statements: Sequence[Statement]
 
 @asynccontextmanager
 async def bare_connection(settings: Settings) -> AsyncIterator[asyncpg.Connection]:
-    """A connection like those of the gateway's pool, without the pool."""
+    """A connection like those in the gateway's pool, without a pool."""
     connection = await asyncpg.connect(
         settings.database_url, server_settings=session_settings(APP_ROLE, settings), statement_cache_size=1000
     )

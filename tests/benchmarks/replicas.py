@@ -1,7 +1,7 @@
-"""Group `replicas`: what reads cost where a streaming replica answers them, beside the same reads of the primary.
+"""Group `replicas`: what reads cost on a streaming replica, compared with the same reads on the primary.
 
-Two gateways on one primary, of which one knows the replica, take turns, a few calls at a time, so that whatever else
-the machine does disturbs both alike. Primary and replica share the machine here: what moves is processor time.
+Two gateways on one primary, one of them with the replica, take turns, a few calls at a time, so that other work of the
+machine affects both equally. Primary and replica share the machine here: only processor time moves between them.
 """
 
 import re
@@ -42,7 +42,7 @@ _ANSWERED = re.compile(
 
 @dataclass(slots=True)
 class MeasuredReads:
-    """One tool by one gateway: seconds of each call, and seconds of processor time that all of them took."""
+    """One tool at one gateway: the seconds of each call, and the processor seconds of all calls."""
 
     tool: str
     servers: str
@@ -56,7 +56,7 @@ class MeasuredReads:
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """A gateway, its port, where it tells its metrics, and the key of who reads."""
+    """A gateway, its port, the address of its metrics, and the key of the reader."""
 
     servers: str
     gateway: Server
@@ -65,10 +65,10 @@ class _Reader:
     key: str
 
     async def from_replica(self) -> int:
-        """How many reads the replica answered so far."""
+        """The number of reads that the replica has answered so far."""
         async with httpx2.AsyncClient() as http:
-            told = (await http.get(self.metrics)).raise_for_status().text
-        return int(sum(float(found["count"]) for found in _ANSWERED.finditer(told)))
+            metrics = (await http.get(self.metrics)).raise_for_status().text
+        return int(sum(float(found["count"]) for found in _ANSWERED.finditer(metrics)))
 
 
 async def measure_replicas(
@@ -94,7 +94,7 @@ async def measure_replicas(
 
 @asynccontextmanager
 async def _standby(stack: Stack, folder: Path) -> AsyncIterator[Cluster]:
-    """A replica that has all that the primary has."""
+    """A replica with all data of the primary."""
     standby = Cluster(folder / "standby")
     standby.back_up(stack.superuser_url, "--write-recovery-conf")
     standby.start()
@@ -114,17 +114,17 @@ async def _standby(stack: Stack, folder: Path) -> AsyncIterator[Cluster]:
 @asynccontextmanager
 async def _reader(stack: Stack, memory: MeasuredMemory, servers: str, standby: Cluster) -> AsyncIterator[_Reader]:
     with claimed_port("127.0.0.1", 0) as port:
-        told = {"RECOLLECT_METRICS_PORT": str(port), "RECOLLECT_METRICS_HOST": "127.0.0.1"}
+        variables = {"RECOLLECT_METRICS_PORT": str(port), "RECOLLECT_METRICS_HOST": "127.0.0.1"}
     if servers == REPLICA:
-        told["RECOLLECT_REPLICA_DATABASE_URL"] = standby.url("recollect_app")
+        variables["RECOLLECT_REPLICA_DATABASE_URL"] = standby.url("recollect_app")
     name = servers.replace(" ", "-")
-    async with stack.another_gateway(name, stack.settings.database_url, **told) as (gateway, own_port):
+    async with stack.another_gateway(name, stack.settings.database_url, **variables) as (gateway, own_port):
         yield _Reader(servers, gateway, own_port, f"http://127.0.0.1:{port}/metrics", memory.key)
 
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """What is read, and by whom."""
+    """The readers, and the data that they read."""
 
     stack: Stack
     standby: Cluster
@@ -133,7 +133,7 @@ class _Comparison:
     readers: Sequence[_Reader]
 
     async def measure(self, tool: str, turns: int, rows: list[MeasuredReads]) -> None:
-        """Measure a tool by each gateway, into `rows`, once that is warm."""
+        """Measure a tool at each warm gateway, into `rows`."""
         measured = [MeasuredReads(tool, reader.servers) for reader in self.readers]
         for reader in self.readers:
             await self._turn(reader, MeasuredReads(tool, reader.servers), 0)
@@ -150,9 +150,9 @@ class _Comparison:
         before = [_spent(server) for server in servers]
         async with McpConnection(reader.port, PATH, LEGACY, reader.key) as connection:
             for number in range(turn * CALLS, (turn + 1) * CALLS):
-                # Each asks its own: what one gateway was asked, the other finds in the cache that they share.
-                asked = number * len(self.readers) + self.readers.index(reader)
-                arguments = _arguments(row.tool, self.corpus, asked * 37 % self.entities)
+                # Each reader has its own questions, because the gateways share a cache of answers.
+                position = number * len(self.readers) + self.readers.index(reader)
+                arguments = _arguments(row.tool, self.corpus, position * 37 % self.entities)
                 exchange = await connection.call(row.tool, arguments)
                 exchange.result()
                 row.seconds.append(exchange.seconds)
@@ -176,7 +176,7 @@ def _arguments(tool: str, corpus: Corpus, number: int) -> dict[str, Any]:
 
 
 def replicas_table(rows: Sequence[MeasuredReads]) -> Table:
-    """What was measured, for people."""
+    """The table of the measurements."""
     table = Table(box=box.SIMPLE, title="Reads by a primary alone, and by its replica: ms, and processor ms a call")
     for column in ("tool", "read from", "calls", "by replica", "p50", "p95", "gateway", "primary", "replica"):
         table.add_column(column, justify="left" if column in {"tool", "read from"} else "right")

@@ -1,4 +1,4 @@
-"""What was measured, as a table for people and as JSON for programs."""
+"""The measurements, as a table and as JSON."""
 
 import math
 import os
@@ -19,15 +19,15 @@ from tests.benchmarks.listeners import MeasuredListeners as MeasuredListeners
 from tests.benchmarks.transfer import MeasuredTransfer
 
 WIDTH = 124
-"""Characters that a line of the tables takes."""
+"""The width of the tables in characters."""
 
 TARGET = 1.5
-"""What a call may cost, in sums of its floors."""
+"""The limit of the ratio of a call to the sum of its floors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One turn: seconds of the call, of the echo, of the SQL and of the credential's look-up; round trips of both."""
+    """One turn: the seconds of call, echo, SQL and look-up of the credential; round trips of the latter two."""
 
     call: float
     echo: float
@@ -61,7 +61,7 @@ class Series:
 
     @property
     def ratio(self) -> float:
-        """The call's median in sums of its floors' medians."""
+        """The median of the call, divided by the sum of its floors' medians."""
         return self.p50(lambda s: s.call) / self.floor
 
 
@@ -85,7 +85,7 @@ def quantile(samples: Sequence[float], share: float) -> float:
 
 
 def machine() -> dict[str, Any]:
-    """When and on what it was measured."""
+    """The time and the machine of the measurement."""
     return {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": {"cores": os.cpu_count(), "system": platform.platform(), "python": platform.python_version()},
@@ -93,14 +93,14 @@ def machine() -> dict[str, Any]:
 
 
 def print_report(report: Report, console: Console) -> None:
-    """Two tables: the calls beside their floors, and how they grow."""
+    """Print two tables: the calls with their floors, and how their times grow."""
     if report.series:
         console.print(_calls(report))
         console.print(_growth(report.series))
 
 
 def calls_document(report: Report) -> dict[str, Any]:
-    """Every sample, in seconds, with the medians and ratios."""
+    """All samples in seconds, with medians and ratios."""
     return {
         "revision": report.revision,
         "rounds": report.rounds,
@@ -179,5 +179,5 @@ def _growth(all_series: Sequence[Series]) -> Table:
 
 
 def milliseconds(seconds: float) -> str:
-    """As the tables show it."""
+    """The seconds in milliseconds, as in the tables."""
     return f"{seconds * 1000:.2f}"

@@ -1,4 +1,4 @@
-"""One run: grow the graph to each size, and there sample every call between its floors."""
+"""One run: grow the graph to each size, and sample every call and its floors at that size."""
 
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -23,14 +23,14 @@ _WARM_UP = 5
 
 
 Filling = Callable[[MeasuredMemory, int, Progress], Awaitable[None]]
-"""Lets a memory grow to so many entities."""
+"""A function that lets a memory grow to so many entities."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuringPlan:
-    """What to measure: sizes in entities, how to come there, calls, and how many samples of each.
+    """What to measure: sizes in entities, how to grow to them, calls, and the number of samples of each.
 
-    `embeds`: with a worker beside, which the filling waits for.
+    `embeds`: with a worker, for which the filling waits.
     """
 
     corpus: Corpus
@@ -43,7 +43,7 @@ class MeasuringPlan:
 
 
 async def run(stack: Stack, plan: MeasuringPlan, report: Report, console: Console) -> None:
-    """Measure all of it, into `report`, which is of use whenever this ends."""
+    """Measure all of it, into `report`, which is valid even if this ends early."""
     columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())
     async with measured_memory(stack) as memory, _bench(stack, plan, memory) as bench:
         with Progress(*columns, console=console) as progress:
@@ -65,7 +65,7 @@ async def _bench(stack: Stack, plan: MeasuringPlan, memory: MeasuredMemory) -> A
 
 @dataclass(frozen=True, slots=True)
 class CallSamples:
-    """What the samples of one call share: the graph's size, its chances, and connections to gateway and echo server."""
+    """What the samples of one call share: the size, random numbers, and connections to gateway and echo server."""
 
     call: MeasuredCall
     size: int
@@ -76,7 +76,7 @@ class CallSamples:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """The ways to what is measured."""
+    """The connections to everything that is measured."""
 
     stack: Stack
     plan: MeasuringPlan
@@ -85,7 +85,7 @@ class Bench:
     bare: asyncpg.Connection
 
     async def measure(self, call: MeasuredCall, size: int) -> Series:
-        """Sample a call; call, echo and SQL take turns, since a shared machine's speed wanders."""
+        """Sample a call; call, echo and SQL take turns, because the speed of a shared machine varies."""
         series = Series(call.label, size, call.flat)
         async with self._turn(call, size) as turn:
             for number in range(_WARM_UP + (call.rounds or self.plan.rounds)):
@@ -96,7 +96,7 @@ class Bench:
 
     @asynccontextmanager
     async def _turn(self, call: MeasuredCall, size: int) -> AsyncIterator[CallSamples]:
-        # Connections of its own, since servers close one that was idle while the graph grew.
+        # New connections, since servers close those that were idle while the graph grew.
         path, revision = f"/mcp/x/{call.toolset}", self.plan.revision
         async with (
             McpConnection(self.stack.settings.port, path, revision, self.memory.key) as gateway,
@@ -108,14 +108,14 @@ class Bench:
         return turn.call.arguments(self.plan.corpus, turn.chance, turn.size)
 
     async def _read(self, turn: CallSamples) -> Sample:
-        # Recorded first, so that call and floor both find its pages in memory.
+        # Recorded first, so that the call and the floor both find the pages in memory.
         arguments = self._arguments(turn)
         recording = await self.recorder.record(turn.call.tool, arguments)
         seconds, echo_seconds = await self._call(turn, arguments)
         return await self._sample(recording, seconds, echo_seconds)
 
     async def _write(self, turn: CallSamples) -> Sample:
-        # Recorded after the call, since statements hold the revision; with other arguments, since those are taken now.
+        # Recorded after the call, because statements contain the revision; with new arguments, because names are taken.
         mark = await self.memory.mark()
         seconds, echo_seconds = await self._call(turn, self._arguments(turn))
         recording = await self.recorder.record(turn.call.tool, self._arguments(turn))

@@ -1,7 +1,7 @@
-"""When a filled graph may be measured: every passage has all that it is found by, and its words are counted.
+"""Waits until a filled graph can be measured: all passages are completely indexed, and words are counted.
 
-The worker counts the words of a graph again once it has changed by a fifth: what it knows of a graph that was just
-filled depends on when it came to it. Here they are counted once more, so that the same filling gives the same figures.
+The worker counts the words of a graph again once it has changed by a fifth, so the counts of a new graph depend on the
+moment of its visit. Here they are counted once more, so that the same data give the same figures.
 """
 
 import asyncio
@@ -17,17 +17,17 @@ from recollect_local.server import Server
 from tests.benchmarks.stack import require_running
 
 PENDING = "SELECT count(*) FROM passages WHERE tenant_id = $1 AND NOT settled AND removed_revision IS NULL"
-"""How many passages of a tenant lack a vector, or what is said around them."""
+"""The number of passages of a tenant without a vector, or without their context."""
 
 PENDING_OF = """
     SELECT count(*) FROM passages
     WHERE tenant_id = ANY (ARRAY(SELECT id FROM tenants)) AND memory_id = ANY ($1::uuid[]) AND NOT settled
         AND removed_revision IS NULL"""
-"""The same of some memories."""
+"""The number of such passages of some memories."""
 
 
 async def settle(db: Database, caller: Caller, worker: Server, progress: Progress, title: str) -> None:
-    """Return when all of the tenant's graphs may be measured; raises RuntimeError where the worker ended before."""
+    """Wait until all graphs of the tenant can be measured; raises RuntimeError if the worker ended before."""
     waiting = await _count_pending(db, caller)
     embedding = progress.add_task(title, total=waiting)
     while left := await _count_pending(db, caller):

@@ -1,6 +1,6 @@
-"""Everything that is measured, as processes of its own: PostgreSQL, Valkey, gateway, worker, and the echo server.
+"""Everything that is measured, in separate processes: PostgreSQL, Valkey, gateway, worker, and the echo server.
 
-PostgreSQL runs with the settings that `make run` gives it, unless told otherwise: what is committed is on disk.
+By default, PostgreSQL runs with the settings of `make run`, so that commits are on disk.
 """
 
 import asyncio
@@ -24,11 +24,11 @@ from recollect_local.server import Server
 from recollect_local.valkey import LocalValkey
 
 EMBEDDER = "wordllama"
-"""For what is timed: with a slower one, filling would take hours, and its own time is measured elsewhere."""
+"""The embedder of measurements: with a slower one, filling would take hours; group embedding measures others."""
 
 APP_LOGIN = "recollect_app"
 WORKER_LOGIN = "benchmark_worker"
-"""A login for the worker alone, so that its sessions can be told from the gateway's; who uses it makes it."""
+"""A login only for the worker, which distinguishes its sessions from the gateway's; its user must create it."""
 
 _HOST = "127.0.0.1"
 _GATEWAY = ["-m", "recollect_gateway"]
@@ -38,15 +38,15 @@ _ELSEWHERE = (
     "RECOLLECT_OTLP_ENDPOINT",
     "RECOLLECT_PREVIOUS_EMBEDDER",
 )
-"""What may lead to a database, a collector or vectors that are somebody's."""
+"""Variables that could point to a database, a collector or an embedder of somebody."""
 _START_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """Where everything listens. `superuser_url` is for filling, cleaning and looking, never for measuring.
+    """The addresses of all servers. `superuser_url` is for filling, cleaning and inspecting, never for measuring.
 
-    Gateway and worker are given but not started: they need a migrated database.
+    Gateway and worker are not started at first, because they need a migrated database.
     """
 
     settings: Settings
@@ -59,7 +59,7 @@ class Stack:
     echo: Server
 
     async def serve(self, *, embeds: bool = True) -> None:
-        """Start the gateway, and the worker where it `embeds`; return when the gateway answers.
+        """Start the gateway and, with `embeds`, the worker, and wait until the gateway answers.
 
         Raises RuntimeError if it ended or takes too long.
         """
@@ -102,7 +102,7 @@ async def _answers(gateway: Server, port: int) -> None:
 
 
 def require_running(server: Server) -> None:
-    """Raise RuntimeError, with the end of its log, where a server ended: nobody waits for it for ever."""
+    """Raise RuntimeError with the end of its log if a server ended, so that nobody waits for it forever."""
     if not server.is_running():
         raise RuntimeError(f"{server.name} ended; its log: {server.log.read_text()[-2000:]}")
 
@@ -155,7 +155,7 @@ def _command(logs: Path, name: str, arguments: list[str], environment: Mapping[s
 
 
 def _environment(settings: Settings) -> dict[str, str]:
-    """The machine's own, but for every address: what is measured reaches nothing but what was started for it."""
+    """The environment of this machine without addresses: processes reach only servers that were started here."""
     return {
         **os.environ,
         **dict.fromkeys(_ELSEWHERE, ""),  # empty is unset

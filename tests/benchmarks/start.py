@@ -1,7 +1,8 @@
-"""Group `start`: how soon a stack with much in it answers after a start, and what a gateway takes of memory.
+"""Group `start`: how soon a stack with much data answers after a start, and how much memory a gateway takes.
 
-One filled folder is started in turns with PostgreSQL's own settings and with those of the machine, each time with its
-files out of the machine's cache, as after a reboot, and after some use that a cache can be warmed by.
+A filled folder is started in turns with PostgreSQL's own settings and with those for the machine. Before each start, it
+is used for a while, so that PostgreSQL knows what to load again, and its files are dropped from the machine's cache, as
+in a reboot.
 """
 
 import os
@@ -29,14 +30,14 @@ from tests.benchmarks.wire import LEGACY, McpConnection
 
 DEFAULTS, TUNED = "PostgreSQL's own", "of the machine"
 LATER = 20
-"""Calls of each tool that the first is compared with."""
+"""The number of later calls per tool, with which the first is compared."""
 
 
 @dataclass(slots=True)
 class MeasuredStart:
-    """One start: seconds until the servers and then the gateway are ready, processor seconds of the gateway until
-    then, its memory in MB (at rest, and after the reads), and by tool the milliseconds of the first call and the
-    median of later ones."""
+    """One start: the seconds until the servers and then the gateway are ready, the processor seconds of the gateway
+    until then, its memory in MB (at rest, and after the reads), and, by tool, the milliseconds of the first call and
+    the median of later ones."""
 
     entities: int
     settings: str
@@ -49,7 +50,7 @@ class MeasuredStart:
 
 
 async def measure_start(size: int, starts: int, rows: list[MeasuredStart], console: Console) -> None:
-    """Fill a folder with so many entities and start it so many times with either settings, into `rows`."""
+    """Fill a folder with so many entities, and measure so many starts with both settings, into `rows`."""
     with tempfile.TemporaryDirectory(prefix="recollect-bench-") as name:
         folder = Path(name)
         key = await _fill(folder, size, console)
@@ -58,17 +59,17 @@ async def measure_start(size: int, starts: int, rows: list[MeasuredStart], conso
 
 
 async def measure_folder(folder: Path, size: int, key: str, rows: list[MeasuredStart]) -> None:
-    """Start a filled folder with either settings, into `rows`. `key`: of its agent."""
+    """Measure starts of a filled folder with both settings, into `rows`. `key`: that of its agent."""
     either: dict[str, Mapping[str, str]] = {DEFAULTS: {}, TUNED: postgres_settings(Machine.own())}
     for name, settings in either.items():
-        with running_stack(folder, postgres_settings=settings) as stack:  # What a cache is warmed by.
+        with running_stack(folder, postgres_settings=settings) as stack:  # The use from which the cache is restored.
             await stack.serve(embeds=False)
             await _ask(stack, key, size)
         rows.append(await _start(folder, size, key, name, settings))
 
 
 def start_table(rows: Sequence[MeasuredStart]) -> Table:
-    """What was measured, for people."""
+    """The table of the measurements."""
     tools = list(rows[0].calls)
     table = Table(
         box=box.SIMPLE,
@@ -111,27 +112,27 @@ async def _start(folder: Path, size: int, key: str, name: str, settings: Mapping
 
 
 async def _ask(stack: Stack, key: str, size: int) -> dict[str, tuple[float, float]]:
-    """Ask for entities all over the graph: by tool, ms of the first call and the median of the others."""
+    """Read entities all over the graph; returns, by tool, the ms of the first call and the median of the others."""
     corpus = Corpus()
     numbers = [round(size * (turn + 0.5) / (LATER + 1)) for turn in range(LATER + 1)]
-    asked: dict[str, list[dict[str, Any]]] = {
+    arguments_of: dict[str, list[dict[str, Any]]] = {
         "get_entity": [{"name": corpus.name(number)} for number in numbers],
         "search_nodes": [{"query": corpus.marker(number)} for number in numbers],
         "recall": [{"query": corpus.question(number)} for number in numbers],
     }
-    told = {}
-    for tool, calls in asked.items():
+    times = {}
+    for tool, calls in arguments_of.items():
         async with McpConnection(stack.settings.port, "/mcp/x/agent,memory", LEGACY, key) as connection:
             taken = [(await connection.call(tool, arguments)) for arguments in calls]
         for exchange in taken:
             exchange.result()
         first, *later = (1_000 * exchange.seconds for exchange in taken)
-        told[tool] = first, median(later)
-    return told
+        times[tool] = first, median(later)
+    return times
 
 
 def _out_of_cache(folder: Path) -> None:
-    """Have the machine forget what it holds of the files of a folder, and of no others."""
+    """Drop the files of a folder from the machine's cache, and no others."""
     for path in folder.rglob("*"):
         if path.is_file():
             descriptor = os.open(path, os.O_RDONLY)

@@ -1,7 +1,7 @@
-"""Group `telemetry`: what telling traces and metrics costs a call, beside the same calls of gateways that tell nothing.
+"""Group `telemetry`: what traces and metrics cost a call, compared with the same calls at gateways without telemetry.
 
-Gateways on one database take turns, a few calls at a time, so that whatever else the machine does disturbs all alike.
-Where telemetry is told, it goes to a collector that keeps what it gets, in a process of this one's machine.
+Gateways on one database take turns, a few calls at a time, so that other work of the machine affects all equally.
+Telemetry goes to a collector in another process of this machine, which keeps all that it receives.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from tests.benchmarks.wire import LEGACY, McpConnection
 from tests.support.otlp import collecting
 
 CALLS = 10
-"""Calls of a turn."""
+"""The number of calls per turn."""
 
 PLAIN = "nothing is told"
 CALL = ("recall", {"query": "which colour does the kettle have"})
@@ -28,7 +28,7 @@ CALL = ("recall", {"query": "which colour does the kettle have"})
 
 @dataclass(slots=True)
 class MeasuredTelling:
-    """One gateway: what it tells, seconds of each call, and seconds of the gateway's processor time in all of them."""
+    """One gateway: its telemetry, the seconds of each call, and the processor seconds of the gateway in all calls."""
 
     tells: str
     seconds: list[float] = field(default_factory=list)
@@ -73,7 +73,7 @@ async def _turn(gateway: Server, connection: McpConnection, row: MeasuredTelling
 
 
 def telemetry_table(rows: Sequence[MeasuredTelling]) -> Table:
-    """What was measured, for people; each row beside the first."""
+    """The table of the measurements, each row compared with the first."""
     table = Table(box=box.SIMPLE, title="Telemetry: what a recall costs the gateway that tells of it")
     for column in ("told", "calls", "median ms", "ratio", "processor ms a call", "ratio"):
         table.add_column(column, justify="left" if column == "told" else "right")

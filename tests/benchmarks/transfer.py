@@ -1,8 +1,8 @@
-"""Group `transfer`: how many entities and relations a second an import writes and an export gives, and in what memory.
+"""Group `transfer`: how many entities and relations per second imports write and exports read, and their memory.
 
-Each is measured in a process of its own, so that its greatest memory is its own: resident before and at most. An import
-reads a file, the first one the corpus as JSON (see `corpus.py`), in batches, each a revision, without the embedding of
-its passages. The making of that file is not measured.
+Each runs in its own process, which gives its own peak of memory: resident before, and the maximum. An import reads a
+file, the first one the corpus as JSON (see `corpus.py`), in batches, each a revision, without embedding its passages.
+Creating that file is not measured.
 """
 
 import asyncio
@@ -42,13 +42,13 @@ GRAPH = "transfer"
 MADE = "made.json"
 """The file that the first import reads."""
 READ = ("csv", "graphml")
-"""Formats of which an exported file is read too."""
+"""The formats whose exported file is also imported."""
 _CHUNK = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredTransfer:
-    """One import or export: rows are entities and relations; memory in MiB, before it and at most."""
+    """One import or export: rows are entities and relations; memory in MiB, before and at the peak."""
 
     doing: str
     entities: int
@@ -61,7 +61,7 @@ class MeasuredTransfer:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An import into a graph or an export of one, in a format, from or to a file."""
+    """An import into a graph or an export of a graph, in a format, from or to a file."""
 
     doing: str
     format_name: str
@@ -70,7 +70,7 @@ class Step:
 
 
 def steps(folder: Path) -> list[Step]:
-    """A graph from JSON, out in every format, and in again, each time into a graph of its own."""
+    """The steps: import a graph from JSON, export it in every format, and import the files again into new graphs."""
     return [
         Step("import", "json", GRAPH, str(folder / MADE)),
         *(Step("export", name, GRAPH, str(folder / f"export.{name}")) for name in FORMATS),
@@ -79,7 +79,7 @@ def steps(folder: Path) -> list[Step]:
 
 
 async def measured(stack: Stack, caller: Caller, step: Step, entities: int) -> MeasuredTransfer:
-    """Take the step in a process of its own."""
+    """Run the step in a separate process."""
     given = msgspec.json.encode([stack.settings.database_url, str(caller.tenant_id), step, entities]).decode()
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "tests.benchmarks.transfer", given, stdout=asyncio.subprocess.PIPE
@@ -98,7 +98,7 @@ async def measured(stack: Stack, caller: Caller, step: Step, entities: int) -> M
 async def measure_transfer(
     stack: Stack, folder: Path, sizes: Sequence[int], rows: list[MeasuredTransfer], console: Console
 ) -> None:
-    """Take every step with a graph of each size, into `rows`, which are of use whenever this ends."""
+    """Measure all steps with a graph of each size, into `rows`, which are valid even if this ends early."""
     await migrate(stack.settings.migration_url)
     for entities in sizes:
         async with Operator.connect(stack.settings.migration_url, stack.settings) as operator:
@@ -110,7 +110,7 @@ async def measure_transfer(
 
 
 def transfer_table(rows: Sequence[MeasuredTransfer]) -> Table:
-    """What was measured, for people."""
+    """The table of the measurements."""
     shown = Table(
         box=box.SIMPLE,
         title="Import and export: entities and relations a second",
@@ -199,7 +199,7 @@ def _resident() -> float:
 def _peak() -> float:
     if sys.platform != "linux":
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # in bytes, on macOS
-    # There ru_maxrss begins with what the process was before exec: the one that started it.
+    # On Linux, ru_maxrss begins with the memory of the process before exec, which is that of its parent.
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) for line in status if line.startswith("VmHWM:")) / 1024
 

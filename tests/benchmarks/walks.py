@@ -1,4 +1,4 @@
-"""The calls that walk a web, as data: another one is another entry."""
+"""The calls that walk a web, as data."""
 
 import random
 from collections.abc import Sequence
@@ -8,11 +8,11 @@ from tests.benchmarks.web import DESCENDANTS, Web
 
 CREATED = 10_000
 BATCH = 500
-"""Entities created in all, and at once."""
+"""The number of created entities, in total and per call."""
 
 
 def walks(web: Web) -> Sequence[MeasuredCall]:
-    """In the order of measurement."""
+    """The walks, in the order of measurement."""
 
     def pair(chance: random.Random, size: int) -> Arguments:
         start, end = chance.sample(range(size), 2)

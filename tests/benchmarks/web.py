@@ -1,8 +1,8 @@
-"""The graph that is walked: entities with a parent each and three relations each, made up, the same in every run.
+"""A synthetic graph for walks: entities with one parent and three relations each, the same in every run.
 
-Entity i relates to three random entities before it, so that the web has no structure that caches could love and its
-oldest entities are its busiest. Entities are made in rows of ROW; the rows repeat in cycles of LEVELS + 1, and in each
-row below a cycle's first, BRANCHES entities have the same parent in the row above.
+Entity i relates to three random earlier entities, so that the web has no structure that caches could exploit, and its
+oldest entities have the most relations. Entities are made in rows of ROW; the rows repeat in cycles of LEVELS + 1, and
+in each row below a cycle's first, BRANCHES entities have the same parent in the row above.
 """
 
 import random
@@ -12,25 +12,25 @@ from recollect.graph.nodes.model import NodeFields
 from tests.benchmarks.corpus import Corpus
 
 ROW = 1_000
-"""Entities of one row, which is one revision."""
+"""The number of entities per row; a row is one revision."""
 
 LEVELS = 4
 BRANCHES = 3
 
 DESCENDANTS = sum(BRANCHES**level for level in range(1, LEVELS + 1))
-"""Entities below each of the full tops."""
+"""The number of entities below each complete top."""
 
 LEAST = ROW * (LEVELS + 1)
-"""Entities of the smallest web that holds a full hierarchy."""
+"""The number of entities of the smallest web with a complete hierarchy."""
 
 TYPE = "relates_to"
 _LINKS = 3
 _FULL_TOPS = ROW // BRANCHES**LEVELS
-"""Entities of a cycle's first row that have all their descendants."""
+"""The number of entities in the first row of a cycle that have all their descendants."""
 
 
 class Web:
-    """Entities and relations by number; `ids` are those that the stored entities were given."""
+    """Entities and relations, by number; `ids` are those of the stored entities."""
 
     def __init__(self, corpus: Corpus) -> None:
         self.ids: list[UUID] = []
@@ -46,17 +46,17 @@ class Web:
         return int(name.rsplit(" ", 1)[1])
 
     def sentence(self, number: int) -> str:
-        """The one observation of entity `number`."""
+        """The only observation of entity `number`."""
         return self._corpus.entity(number).observations[0]
 
     def fields(self, number: int) -> NodeFields:
-        """Entity `number`; its parent must have its id."""
+        """The fields of entity `number`, whose parent must already have an id."""
         parent = self._parent(number)
         kind = self._corpus.entity(number).kind
         return NodeFields(name=self.name(number), kind=kind, parent_id=None if parent is None else self.ids[parent])
 
     def add(self, number: int, node_id: UUID) -> list[tuple[UUID, UUID]]:
-        """Take the next entity in; the ends of its relations."""
+        """Add the next entity; returns the targets of its relations."""
         assert number == len(self.ids)
         self.ids.append(node_id)
         chance = random.Random(f"links {number}")
@@ -67,19 +67,19 @@ class Web:
         return [(node_id, self.ids[other]) for other in sorted(links)]
 
     def top(self, chance: random.Random, size: int) -> int:
-        """An entity that has all its descendants."""
+        """An entity with all its descendants."""
         cycle = chance.randrange(size // LEAST)
         return cycle * LEAST + chance.randrange(_FULL_TOPS)
 
     def within(self, start: int, depth: int) -> int:
-        """How many entities lie within `depth` relations, the start among them."""
+        """The number of entities within `depth` relations, including the start."""
         reached = {start}
         for _ in range(depth):
             reached = self._spread(reached)
         return len(reached)
 
     def distance(self, start: int, end: int) -> int:
-        """Relations of a shortest path."""
+        """The number of relations in a shortest path."""
         reached, distance = {start}, 0
         while end not in reached:
             reached, distance = self._spread(reached), distance + 1

@@ -1,7 +1,7 @@
-"""The one client of all measurements: JSON-RPC on a kept-alive HTTP connection, with next to no cost of its own.
+"""The client of all measurements: JSON-RPC on a kept-alive HTTP connection, with almost no cost of its own.
 
-It sends what the official client sends and reads both forms of reply (JSON, or one SSE event). Requests are made before
-the clock starts and replies are read after it has stopped.
+It sends the same requests as the official client, and reads both forms of reply (JSON, or one SSE event). Requests are
+encoded before the clock starts, and replies are decoded after it has stopped.
 """
 
 import asyncio
@@ -22,13 +22,13 @@ _ids = itertools.count(1)
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One request and its reply: `seconds` from the first byte sent to the last received; `body` as it came."""
+    """One request and its reply: `seconds` from the first sent byte to the last received one, and the raw `body`."""
 
     seconds: float
     body: bytes
 
     def result(self) -> dict[str, Any]:
-        """The JSON-RPC result; raises RuntimeError if it is an error, a tool's too."""
+        """The JSON-RPC result; raises RuntimeError if it is an error, including one of a tool."""
         event = next((line[6:] for line in self.body.splitlines() if line.startswith(b"data: {")), self.body)
         reply: dict[str, Any] = msgspec.json.decode(event)
         if "result" not in reply or reply["result"].get("isError"):

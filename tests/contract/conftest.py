@@ -1,4 +1,4 @@
-"""The official client, in both revisions, of every tool there is."""
+"""The official client, in both revisions, with every tool."""
 
 from collections.abc import AsyncIterator
 
@@ -10,12 +10,12 @@ from tests.support.gateway import MODES, RunningGateway, held
 
 @pytest.fixture
 def key(admin_key: str) -> str:
-    """The secret of an admin's key: one tool of the catalogue is for nobody else."""
+    """The secret of an admin's key, because one tool of the catalogue is for admins only."""
     return admin_key
 
 
 @pytest.fixture(params=MODES)
 async def client(request: pytest.FixtureRequest, gateway: RunningGateway, key: str) -> AsyncIterator[Client]:
-    """Connected with the key of an admin of the test's tenant."""
+    """A client that is connected with the key of an admin of the test's tenant."""
     async with held(gateway.client(key, "/mcp/x/all", revision=request.param)) as client:
         yield client

@@ -1,4 +1,4 @@
-"""From what each reference system promises to the test that proves it.
+"""The table of what each reference system promises, with the tests that prove it.
 
 `coverage.toml` is the table, `docs/coverage.md` the page that is made of it:
 .venv/bin/python -m tests.contract.coverage > docs/coverage.md
@@ -25,7 +25,7 @@ class Promise:
 
 
 def tools() -> list[Promise]:
-    """Every tool, by toolset; one that stands in several comes once for each."""
+    """Every tool, by toolset; a tool of several toolsets is listed in each."""
     return _promises("tools")
 
 
@@ -36,7 +36,7 @@ def features() -> list[Promise]:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What a reference promises and is not here: why, or what is here instead."""
+    """A promise of a reference that is not kept: the reason, or what there is instead."""
 
     section: str
     name: str

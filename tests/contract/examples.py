@@ -1,4 +1,4 @@
-"""One good call of every tool of the catalogue, with every argument, in an order in which each finds what it needs."""
+"""A valid call of every tool of the catalogue with every argument, in an order in which each finds what it needs."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -28,23 +28,23 @@ ANSWERED: dict[str, tuple[str, ...]] = {
     EDGE: ("put_edge", "edge", "id"),
     JOB: ("reindex", "id"),
 }
-"""Ids that stand for what an earlier example answered: its tool, and the place in its structured content."""
+"""Ids that stand for those in the answer of an earlier example: its tool, and their place in the structured content."""
 
 OF_ANOTHER_GRAPH = frozenset({"create_graph", "delete_graph"})
-"""Tools that make or take away a graph: the revision of the one that the examples are played in is not theirs."""
+"""Tools that create or delete a graph: they do not move the revision of the graph of the examples."""
 
 OF_NO_GRAPH = frozenset({"reindex", "reembed", "start_export", "propose_duplicates", "cancel_job", "compact"})
-"""Tools that start and end jobs, or remove what nobody reads any more: what is remembered stays as it is."""
+"""Tools that start and end jobs, or remove history: the memories do not change."""
 
 
 class Played:
-    """The ids that the examples played so far have answered."""
+    """The ids from the answers of the examples that were played so far."""
 
     def __init__(self) -> None:
         self.ids: dict[str, str] = {}
 
     def fill(self, value: Any) -> Any:
-        """Arguments with the ids that were answered in place of those that stand for them."""
+        """Replace the ids of the examples in the arguments by those that were answered."""
         if isinstance(value, dict):
             return {key: self.fill(item) for key, item in value.items()}
         if isinstance(value, list):
@@ -52,7 +52,7 @@ class Played:
         return self.ids.get(value, value) if isinstance(value, str) else value
 
     def keep(self, tool: str, result: dict[str, Any]) -> None:
-        """Remember the ids that this result of a tool holds."""
+        """Keep the ids in this result of a tool."""
         for stand_in, (answering, *place) in ANSWERED.items():
             if answering == tool and not result["isError"]:
                 # An odd call may be answered without what a good one has in that place.

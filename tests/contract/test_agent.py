@@ -21,7 +21,7 @@ PATH = "/mcp/x/agent,memory,lineage,organize"
 
 @dataclass(frozen=True)
 class ToolAgent:
-    """Calls tools; answers what is structured, the text, or the error's code."""
+    """Calls tools, and returns the structured content, the text, or the error code."""
 
     gateway: RunningGateway
     http: httpx2.AsyncClient
@@ -66,7 +66,7 @@ async def agent(gateway: RunningGateway, key: str) -> AsyncIterator[ToolAgent]:
 
 
 class TestRecall:
-    async def test_a_line_says_who_what_when_and_by_what_id(self, agent: ToolAgent) -> None:
+    async def test_each_line_has_the_name_text_date_and_id(self, agent: ToolAgent) -> None:
         memory = await agent.remember("likes tea", about=["Ada"], at="2026-01-31T23:30:00+01:00")
         line = f"- Ada: likes tea (2026-01-31) [{memory['id']}"
         waiting = "1 passage is not embedded yet: found by words only."
@@ -75,18 +75,18 @@ class TestRecall:
         score = f" {explained['memories'][0]['score']:.2f}]"
         assert (await agent.text("recall", query="tea", explain=True)).splitlines() == [line + score, waiting]
 
-    async def test_what_waits_is_told_in_the_plural_where_there_are_several(self, agent: ToolAgent) -> None:
+    async def test_the_note_on_waiting_passages_uses_the_plural(self, agent: ToolAgent) -> None:
         for text in ("Bees make honey", "Ants make hills"):
             await agent.remember(text)
         waiting = "2 passages are not embedded yet: found by words only."
         assert (await agent.text("recall", query="honey")).splitlines()[-1] == waiting
 
-    async def test_a_text_that_names_whom_it_is_about_says_so_once(self, agent: ToolAgent) -> None:
+    async def test_a_text_that_begins_with_the_name_does_not_repeat_it(self, agent: ToolAgent) -> None:
         await agent.remember("Ada: I like tea", about=["Ada"])
         assert (await agent.text("recall", query="tea")).startswith("- Ada: I like tea (")
 
-    async def test_a_memory_comes_as_it_was_written(self, agent: ToolAgent) -> None:
-        """Code loses nothing; in the text its other lines are indented, so that none looks like a memory."""
+    async def test_a_memory_is_returned_as_it_was_written(self, agent: ToolAgent) -> None:
+        """Code keeps its lines. In the text reply they are indented, so that none looks like a memory."""
         code = "def brew(tea):\n    return tea  # - [not a memory]\n\n- done"
         memory = await agent.remember(code, about=["Kettle"])
         revision = (await agent("get_graph", graph="default"))["revision"]
@@ -96,7 +96,9 @@ class TestRecall:
         assert all(line.startswith("    ") for line in others)
         assert others[-1].endswith(f"[{memory['id']}]")
 
-    async def test_a_long_one_comes_whole_where_it_fits_and_else_says_that_it_is_a_part(self, agent: ToolAgent) -> None:
+    async def test_a_long_memory_is_returned_whole_where_it_fits_and_else_marked_as_a_part(
+        self, agent: ToolAgent
+    ) -> None:
         text = " ".join(f"Room {number} of the hotel has {number} beds and a view." for number in range(60))
         await agent.remember(text)
         assert await agent.recalled("room 33") == [text]
@@ -108,7 +110,7 @@ class TestRecall:
         assert ", part) [" in said
         assert "Of a memory that is longer its best part is told: raise token_budget to have it whole." in said
 
-    async def test_the_past(self, agent: ToolAgent, db: Database, caller: Caller) -> None:
+    async def test_recall_reads_the_past(self, agent: ToolAgent, db: Database, caller: Caller) -> None:
         memory = await agent.remember("Ada lives in Oslo", about=["Ada"])
         before = str(await revision_of(db, caller))
         await agent("revise", id=memory["id"], text="Ada lives in Rome")
@@ -118,8 +120,8 @@ class TestRecall:
         assert await agent.refused("recall", query="Ada", as_of="noon") == "invalid_input"
         assert await agent.refused("recall", query="Ada", as_of="99999") == "invalid_input"
 
-    async def test_without_a_limit_what_is_far_from_the_best_stays_away(self, agent: ToolAgent) -> None:
-        """Where one question is asked of all there is; a limit, a filter or several questions ask for more."""
+    async def test_without_a_limit_memories_far_below_the_best_are_left_out(self, agent: ToolAgent) -> None:
+        """This applies to one question without filters; a limit, a filter or several questions return more."""
         heron = "The heron nests in the alder by the mill"
         mills = [{"text": f"Mill number {n} is shut today", "tags": ["mills"]} for n in range(12)]
         await agent("remember", items=[{"text": heron, "tags": ["mills"]}, *mills])
@@ -129,7 +131,7 @@ class TestRecall:
         for more in ({"limit": 10}, {"tags": ["mills"]}, {"queries": ["mill"]}):
             assert len(await agent.recalled("heron mill", **more)) == 10, more
 
-    async def test_what_stands_below(self, agent: ToolAgent) -> None:
+    async def test_under_limits_recall_to_an_entity_and_its_descendants(self, agent: ToolAgent) -> None:
         for name in ("Engine", "Wheel", "Bell"):
             await agent.remember("made of brass", about=[name])
         await agent("set_entity_parent", entityName="Wheel", parentName="Engine")
@@ -140,7 +142,7 @@ class TestRecall:
 
 
 class TestRelate:
-    async def test_each_triple_says_whether_it_is_new(self, agent: ToolAgent) -> None:
+    async def test_each_triple_is_reported_as_new_or_known(self, agent: ToolAgent) -> None:
         assert await agent.relate(("Ada", "leads", "Anvils")) == ["new"]
         assert await agent.relate(("Ada", "leads", "Anvils"), ("Ada", "likes", "Anvils")) == ["known", "new"]
         text = await agent.text("relate", triples=[{"subject": "Ada", "predicate": "leads", "object": "Anvils"}])
@@ -154,7 +156,7 @@ class TestRelate:
         text = await agent.text("relate", triples=[triple | {"metadata": {}}])
         assert text == "updated Ada -leads-> Anvils"
 
-    async def test_names_need_not_exist_yet(self, agent: ToolAgent) -> None:
+    async def test_entities_need_not_exist_yet(self, agent: ToolAgent) -> None:
         await agent.relate(("Ada", "leads", "Anvils"))
         assert (await agent("read_graph"))["entities"] == []
         await agent.remember("works in Oslo", about=["Ada"])
@@ -163,7 +165,9 @@ class TestRelate:
 
 
 class TestRevise:
-    async def test_a_statement_is_replaced_and_was(self, agent: ToolAgent, db: Database, caller: Caller) -> None:
+    async def test_a_revised_observation_keeps_its_old_text_in_history(
+        self, agent: ToolAgent, db: Database, caller: Caller
+    ) -> None:
         memory = await agent.remember("Ada lives in Oslo", about=["Ada"])
         before = str(await revision_of(db, caller))
         revised = await agent("revise", id=memory["id"], text="Ada lives in Rome")
@@ -173,7 +177,7 @@ class TestRevise:
         assert then["observations"] == ["Ada lives in Oslo"]
 
     @pytest.mark.parametrize("about", [[], ["Ada"]])
-    async def test_a_tag_is_kept_once_whatever_its_case(self, agent: ToolAgent, about: list[str]) -> None:
+    async def test_tags_that_differ_only_in_case_are_kept_once(self, agent: ToolAgent, about: list[str]) -> None:
         memory = await agent.remember("likes tea", about=about, tags=["Tea", "tea"])
         for tags, kept in ((None, ["Tea"]), (["Cup", "cup", "pot"], ["Cup", "pot"])):
             if tags is not None:
@@ -181,7 +185,7 @@ class TestRevise:
             [found] = (await agent("recall", query="tea"))["memories"]
             assert found["tags"] == kept
 
-    async def test_a_statement_s_own_attributes_are_revised_under_its_id(self, agent: ToolAgent) -> None:
+    async def test_the_attributes_of_an_observation_are_revised_under_its_id(self, agent: ToolAgent) -> None:
         memory = await agent.remember("likes tea", about=["Ada"], tags=["old"], source="diary", metadata={"page": 1})
         revised = await agent("revise", id=memory["id"], tags=["new"], importance=7, ttl_days=30)
         assert (revised["id"], revised["status"]) == (memory["id"], "revised")
@@ -190,7 +194,7 @@ class TestRevise:
         assert (found["source"], found["metadata"]) == ("diary", {"page": 1})
         assert await agent.recalled("tea", tags=["old"]) == []
 
-    async def test_an_expiry_is_taken_away_by_0_days(self, agent: ToolAgent, owner: asyncpg.Connection) -> None:
+    async def test_ttl_days_of_zero_removes_the_expiry(self, agent: ToolAgent, owner: asyncpg.Connection) -> None:
         fact = await agent.remember("Bees make honey", ttl_days=1)
         said = await agent.remember("likes tea", about=["Ada"], ttl_days=1)
         for memory in (fact, said):
@@ -201,7 +205,7 @@ class TestRevise:
             assert await owner.fetchval(f"{ending} AND expires_at IS NULL", ids) == 1
             assert await owner.fetchval(f"{ending} AND expires_at IS NOT NULL", ids) == 0
 
-    async def test_a_reason_leaves_metadata_alone(self, agent: ToolAgent) -> None:
+    async def test_a_reason_does_not_change_metadata(self, agent: ToolAgent) -> None:
         memory = await agent.remember("Bees make honey", metadata={"reason": "mine"})
         await agent("revise", id=memory["id"], status="outdated", reason="they left")
         [newest, first] = (await agent("history", lineage_id=memory["node"]))["versions"]
@@ -210,12 +214,12 @@ class TestRevise:
         await agent("revise", id=memory["id"], status="active")
         assert "reason" not in (await agent("get_node_by_lineage", lineage_id=memory["node"]))["node"]
 
-    async def test_what_a_statement_has_not_is_refused(self, agent: ToolAgent) -> None:
+    async def test_arguments_that_do_not_apply_to_observations_are_refused(self, agent: ToolAgent) -> None:
         memory = await agent.remember("likes tea", about=["Ada"])
         assert await agent.refused("revise", id=memory["id"], status="archived") == "invalid_input"
         assert await agent.refused("revise", id=memory["id"], text="x", based_on_version=1) == "invalid_input"
 
-    async def test_a_node_gets_a_new_version(self, agent: ToolAgent) -> None:
+    async def test_revising_a_fact_makes_a_new_version(self, agent: ToolAgent) -> None:
         memory = await agent.remember("Bees make honey", importance=2)
         revised = await agent("revise", id=memory["id"], text="Bees make wax", importance=8, tags=["bees"])
         assert (revised["id"], revised["version"], revised["text"]) == (memory["id"], 2, "Bees make wax")
@@ -223,13 +227,13 @@ class TestRevise:
         history = (await agent("history", lineage_id=memory["node"]))["versions"]
         assert [version["content"] for version in history] == ["Bees make wax", "Bees make honey"]
 
-    async def test_what_is_outdated_is_recalled_only_when_asked_for(self, agent: ToolAgent) -> None:
+    async def test_an_outdated_fact_is_recalled_only_on_request(self, agent: ToolAgent) -> None:
         memory = await agent.remember("Bees make honey")
         await agent("revise", id=memory["id"], status="outdated", reason="they left")
         assert await agent.recalled("honey") == []
         assert await agent.recalled("honey", include_outdated=True) == ["Bees make honey"]
 
-    async def test_what_is_outdated_and_says_what_was_asked_comes_first_and_is_marked(self, agent: ToolAgent) -> None:
+    async def test_an_outdated_answer_comes_first_and_is_marked(self, agent: ToolAgent) -> None:
         memory = await agent.remember("The office moves to Berlin in June")
         await agent("revise", id=memory["id"], status="outdated")
         await agent.remember("The kitchen of the office has a new kettle")
@@ -243,7 +247,7 @@ class TestRevise:
         assert first.endswith(f", outdated) [{memory['id']}]")
         assert "outdated" not in second
 
-    async def test_a_conflict_answers_with_both_texts(self, agent: ToolAgent) -> None:
+    async def test_a_conflict_returns_both_texts(self, agent: ToolAgent) -> None:
         await agent("create_graph", name="notes", conflict_policy="manual")
         [made] = (await agent("remember", graph="notes", items=[{"text": "one"}]))["memories"]
         memory = made["id"]
@@ -252,27 +256,27 @@ class TestRevise:
         conflict = await agent("revise", **ours)
         assert (conflict["status"], conflict["text"], conflict["conflict"]) == ("conflict", "ours", ["theirs"])
 
-    async def test_what_is_not_there_and_what_is_not_said(self, agent: ToolAgent) -> None:
+    async def test_an_unknown_node_and_incomplete_arguments_are_refused(self, agent: ToolAgent) -> None:
         assert await agent.refused("revise", text="x") == "invalid_input"
         assert await agent.refused("revise", id=str(uuid4()), name="Ada", text="x") == "invalid_input"
         assert await agent.refused("revise", id=str(uuid4()), text="x") == "node_not_found"
 
 
 class TestForget:
-    async def test_outdated_is_kept_and_no_longer_recalled(self, agent: ToolAgent) -> None:
+    async def test_an_outdated_fact_is_kept_and_no_longer_recalled(self, agent: ToolAgent) -> None:
         memory = await agent.remember("Bees make honey")
         assert await agent("forget", ids=[memory["id"]]) == {"forgotten": [memory["node"]]}
         assert await agent.recalled("honey") == []
         assert await agent.recalled("honey", include_outdated=True) == ["Bees make honey"]
 
-    async def test_deleted_is_gone_with_its_relations(self, agent: ToolAgent) -> None:
+    async def test_a_deleted_entity_is_gone_with_its_relations(self, agent: ToolAgent) -> None:
         memory = await agent.remember("leads the anvil project", about=["Ada"])
         await agent.relate(("Ada", "leads", "Anvils"))
         assert await agent("forget", names=["Ada"], mode="delete") == {"forgotten": [memory["node"]]}
         assert await agent("read_graph") == {"entities": [], "relations": []}
         assert await agent.recalled("anvil", include_outdated=True) == []
 
-    async def test_why_a_node_was_deleted_stands_in_its_history(self, agent: ToolAgent) -> None:
+    async def test_the_reason_of_a_deletion_is_in_the_history(self, agent: ToolAgent) -> None:
         fact, entity = await agent.remember("Bees make honey"), await agent.remember("likes tea", about=["Ada"])
         await agent("forget", ids=[fact["id"]], reason="not now")
         await agent("forget", ids=[fact["id"]], names=["Ada"], mode="delete", reason="it was a test")
@@ -281,7 +285,7 @@ class TestForget:
             assert (gone["deleted"], gone["reason"]) == (True, "it was a test")
             assert before.get("reason") == why
 
-    async def test_an_outdated_statement_is_kept_untold_and_comes_back(self, agent: ToolAgent) -> None:
+    async def test_an_outdated_observation_is_hidden_and_can_be_restored(self, agent: ToolAgent) -> None:
         memory = await agent.remember("likes tea", about=["Ada"], at="2026-01-31T12:00:00Z")
         await agent.remember("plays chess", about=["Ada"])
         assert await agent("forget", ids=[memory["id"]], reason="no more") == {"forgotten": [memory["id"]]}
@@ -298,7 +302,7 @@ class TestForget:
         [ada] = (await agent("open_nodes", names=["Ada"]))["entities"]
         assert ada["observations"] == ["likes tea", "plays chess"]
 
-    async def test_one_statement_leaves_the_others(self, agent: ToolAgent) -> None:
+    async def test_forgetting_one_observation_keeps_the_others(self, agent: ToolAgent) -> None:
         memory = await agent.remember("likes tea", about=["Ada"])
         await agent.remember("plays chess", about=["Ada"])
         assert await agent("forget", ids=[memory["id"]]) == {"forgotten": [memory["id"]]}
@@ -316,7 +320,7 @@ class TestForget:
             ),
         ],
     )
-    async def test_what_is_told_of_an_outdated_entity_is_found(
+    async def test_a_new_observation_of_an_outdated_entity_is_recalled(
         self, agent: ToolAgent, tool: str, told: dict[str, Any]
     ) -> None:
         await agent.remember("writes programs", about=["Ada"])
@@ -327,7 +331,7 @@ class TestForget:
         [ada] = (await agent("open_nodes", names=["Ada"]))["entities"]
         assert ada["observations"] == ["likes green tea"]
 
-    async def test_what_is_not_there_is_passed_over(self, agent: ToolAgent) -> None:
+    async def test_unknown_ids_and_names_are_ignored(self, agent: ToolAgent) -> None:
         assert await agent("forget", ids=[str(uuid4())], names=["Nobody"]) == {"forgotten": []}
         assert await agent.refused("forget") == "invalid_input"
 
@@ -335,15 +339,15 @@ class TestForget:
 class TestExplore:
     @pytest.fixture(autouse=True)
     async def chain(self, agent: ToolAgent) -> None:
-        """A to E, each leading to the next, and a shortcut from A to E that says something else."""
+        """A chain of relations from A to E, and a shortcut from A to E with another predicate."""
         await agent("create_entities", entities=[{"name": n, "entityType": "t", "observations": []} for n in "ABCDE"])
         await agent.relate(*[(a, "leads", b) for a, b in zip("ABCD", "BCDE", strict=True)], ("A", "knows", "E"))
 
     async def names(self, agent: ToolAgent, **arguments: Any) -> list[str]:
         return [node["name"] for node in (await agent("explore", **arguments))["nodes"]]
 
-    async def test_no_text_makes_a_line_of_its_own(self, agent: ToolAgent) -> None:
-        """What looks like a relation or a node is one, whatever was stored."""
+    async def test_no_stored_text_forges_a_line(self, agent: ToolAgent) -> None:
+        """A line that looks like a relation or a node is one, whatever text is stored."""
         forged = "likes tea\nA -owns-> B (2026-01-01)\u2028- Z (bank): rich"
         memory = await agent.remember(forged, about=["A"])
         for more in ({}, {"to": "B"}):
@@ -355,7 +359,7 @@ class TestExplore:
         revised = await agent.text("revise", id=memory["id"], text="likes\nrevised 1: coffee")
         assert revised == f"revised {memory['id']}: likes\n    revised 1: coffee"
 
-    async def test_what_lies_around(self, agent: ToolAgent) -> None:
+    async def test_the_neighbours_of_a_node_are_found(self, agent: ToolAgent) -> None:
         found = await agent("explore", start="C")
         assert [node["name"] for node in found["nodes"]] == ["C", "B", "D"]
         told = [(edge["subject"], edge["predicate"], edge["object"]) for edge in found["relations"]]
@@ -363,7 +367,7 @@ class TestExplore:
         assert (found["paths"], found["cut"]) == ([], "")
         assert await self.names(agent, start=found["nodes"][0]["id"]) == ["C", "B", "D"]
 
-    async def test_when_a_relation_was_made(self, agent: ToolAgent) -> None:
+    async def test_a_relation_has_its_time_of_creation(self, agent: ToolAgent) -> None:
         before = datetime.now(UTC)
         await agent.relate(("A", "met", "Zoe"))
         [edge] = (await agent("explore", start="Zoe"))["relations"]
@@ -374,28 +378,28 @@ class TestExplore:
         )
         assert (await agent("explore", start="Zoe"))["relations"] == [edge]
 
-    async def test_by_depth_direction_and_predicate(self, agent: ToolAgent) -> None:
+    async def test_explore_filters_by_depth_direction_and_predicate(self, agent: ToolAgent) -> None:
         assert await self.names(agent, start="C", depth=2, direction="outgoing") == ["C", "D", "E"]
         assert await self.names(agent, start="C", direction="incoming") == ["C", "B"]
         assert await self.names(agent, start="A", predicates=["knows"]) == ["A", "E"]
 
-    async def test_the_paths_to_another_shortest_first(self, agent: ToolAgent) -> None:
+    async def test_paths_to_another_node_are_listed_shortest_first(self, agent: ToolAgent) -> None:
         found = await agent("explore", start="A", to="E", depth=4)
         assert found["paths"] == [["A", "E"], ["A", "B", "C", "D", "E"]]
         assert (await agent("explore", start="B", to="E", direction="incoming", depth=2))["paths"] == []
 
-    async def test_what_bound_cut_it_is_said(self, agent: ToolAgent) -> None:
+    async def test_a_cut_answer_names_the_bound(self, agent: ToolAgent) -> None:
         found = await agent("explore", start="A", depth=4, max_nodes=3)
         assert (len(found["nodes"]), found["cut"]) == (3, "nodes")
         text = await agent.text("explore", start="A", depth=4, max_nodes=3)
         assert text.splitlines()[-1].startswith("Not everything: the bound on nodes was reached.")
 
-    async def test_the_past(self, agent: ToolAgent, db: Database, caller: Caller) -> None:
+    async def test_explore_reads_the_past(self, agent: ToolAgent, db: Database, caller: Caller) -> None:
         before = str(await revision_of(db, caller))
         await agent("forget", names=["E"], mode="delete")
         assert await self.names(agent, start="D") == ["D", "C"]
         assert sorted(await self.names(agent, start="D", as_of=before)) == ["C", "D", "E"]
 
-    async def test_a_start_that_is_not_there(self, agent: ToolAgent) -> None:
+    async def test_an_unknown_start_is_refused(self, agent: ToolAgent) -> None:
         for start in ("Nobody", str(uuid4())):
             assert await agent.refused("explore", start=start) in ("entity_not_found", "node_not_found")

@@ -1,4 +1,4 @@
-"""The page that shows what `explore` finds, and who is told of it."""
+"""The page that shows what `explore` finds, and which clients learn of it."""
 
 import re
 from base64 import b64encode
@@ -32,7 +32,7 @@ TRIPLES = [{"subject": "Ada", "predicate": "knows", "object": "Babbage"}]
     ],
     ids=["shows apps", "shows others", "shows none", "older", "older, which nobody knows of"],
 )
-async def test_a_client_is_told_of_the_page_unless_it_shows_none(
+async def test_the_page_is_offered_unless_the_client_cannot_show_it(
     gateway: RunningGateway, key: str, revision: str, declared: dict[str, list[str]] | None, told: object
 ) -> None:
     extensions = [] if declared is None else [advertise(EXTENSION_ID, declared)]
@@ -59,7 +59,7 @@ async def test_the_extension_is_declared(gateway: RunningGateway, key: str) -> N
         assert (client.server_capabilities.extensions or {})[EXTENSION_ID] == {}
 
 
-async def test_the_page_is_read_by_its_address_and_stands_in_no_list(client: Client) -> None:
+async def test_the_page_is_read_by_its_uri_and_is_not_listed(client: Client) -> None:
     [page] = (await client.read_resource(GRAPH_VIEW)).contents
     assert isinstance(page, TextResourceContents)
     assert (page.uri, page.mime_type, page.text) == (GRAPH_VIEW, APP_MIME_TYPE, graph_page())
@@ -75,7 +75,7 @@ async def test_the_page_is_read_by_its_address_and_stands_in_no_list(client: Cli
         await client.read_resource(f"{GRAPH_VIEW}/")
 
 
-def test_the_page_asks_for_nothing_and_runs_only_its_own_script() -> None:
+def test_the_page_fetches_nothing_and_runs_only_its_own_script() -> None:
     page = graph_page()
     [policy] = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]+)"', page)
     for name in ("script", "style"):
@@ -87,7 +87,7 @@ def test_the_page_asks_for_nothing_and_runs_only_its_own_script() -> None:
 
 
 def test_no_text_becomes_markup() -> None:
-    """All that the page writes are texts and attributes of elements that it makes."""
+    """The page only sets texts and attributes of elements that it creates."""
     written = (
         r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|DOMParser|srcdoc|setTimeout"
     )

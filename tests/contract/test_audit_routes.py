@@ -1,4 +1,4 @@
-"""Every route that changes something is an act in the audit log, or says here why it is none."""
+"""Every route that changes something has an entry in the audit log, or a reason here why it has none."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ CHANGING = sorted(
 
 @dataclass(frozen=True)
 class Tenant:
-    """A tenant to administer, and what there is in it."""
+    """A tenant to administer, with an admin's client."""
 
     http: httpx2.AsyncClient
     caller: Caller
@@ -87,7 +87,7 @@ async def dns() -> AsyncIterator[NameServer]:
 
 @pytest.fixture(scope="module")
 def gateway(settings: Settings, dns: NameServer) -> Iterator[RunningGateway]:
-    """One that asks a name server of ours."""
+    """A gateway that asks the name server of the tests."""
     own = {"outbound_networks": ["127.0.0.0/8"], "dns_servers": [dns.address]}
     with serving(settings.model_copy(update=own)) as running:
         yield running
@@ -266,13 +266,13 @@ async def delete_output(tenant: Tenant) -> str:
 
 
 def place(made: str) -> str:
-    """The address of what was made: `email_domain:0190…` is at `/v1/email-domains/0190…`."""
+    """The address of a new object: `email_domain:0190…` is at `/v1/email-domains/0190…`."""
     kind, _, id_ = made.partition(":")
     return f"/v1/{kind.replace('_', '-')}s/{id_}"
 
 
 def changing(make: Callable[[Tenant], Awaitable[str]], **body: Any) -> Callable[[Tenant], Awaitable[str]]:
-    """The act of making something and changing it."""
+    """The act of creating an object and changing it."""
 
     async def change(tenant: Tenant) -> str:
         made = await make(tenant)
@@ -284,7 +284,7 @@ def changing(make: Callable[[Tenant], Awaitable[str]], **body: Any) -> Callable[
 
 
 def deleting(make: Callable[[Tenant], Awaitable[str]]) -> Callable[[Tenant], Awaitable[str]]:
-    """The act of making something and deleting it."""
+    """The act of creating an object and deleting it."""
 
     async def delete(tenant: Tenant) -> str:
         made = await make(tenant)
@@ -295,7 +295,7 @@ def deleting(make: Callable[[Tenant], Awaitable[str]]) -> Callable[[Tenant], Awa
 
 
 Act = Callable[[Tenant], Awaitable[str]]
-"""Does it by the route; what it was done on."""
+"""Performs the act by its route, and returns the object."""
 
 ACTS: dict[str, tuple[Act, str]] = {
     "POST /v1/keys": (create_key, "key.created"),
@@ -334,12 +334,12 @@ ACTS: dict[str, tuple[Act, str]] = {
 }
 
 
-def test_every_route_that_changes_something_is_an_act_or_says_why_not() -> None:
+def test_every_route_that_changes_something_is_audited_or_has_a_reason() -> None:
     assert sorted([*ACTS, *NO_ACTS]) == CHANGING
 
 
 @pytest.mark.parametrize("route", ACTS)
-async def test_an_act_has_one_entry_with_who_did_it_on_what(tenant: Tenant, route: str) -> None:
+async def test_an_act_has_one_entry_with_its_actor_and_object(tenant: Tenant, route: str) -> None:
     act, action = ACTS[route]
     on = await act(tenant)
     found = [actor for did, actor, objects in await tenant.actions() if did == action and on in objects]
@@ -352,7 +352,7 @@ async def test_an_act_has_one_entry_with_who_did_it_on_what(tenant: Tenant, rout
     )
 
 
-async def test_entries_tell_no_secret_no_address_and_no_name(tenant: Tenant) -> None:
+async def test_entries_contain_no_secret_no_address_and_no_name(tenant: Tenant) -> None:
     made = [await make(tenant) for make in (add_provider, claim_domain, trust_issuer, create_webhook, change_tenant)]
     changes = {"name": "Else", "client_secret": "another-secret"}, {"role": "reader"}, {"name": "Else"}
     for thing, change in zip(made, (*changes, {"url": "https://hooks.example.com/else"}), strict=False):
@@ -366,7 +366,7 @@ async def test_entries_tell_no_secret_no_address_and_no_name(tenant: Tenant) -> 
     assert ("email_domain.changed", {"role": "reader"}) in entries
 
 
-async def test_a_proof_that_the_dns_no_longer_says_is_lost_by_an_entry(tenant: Tenant) -> None:
+async def test_the_loss_of_a_domain_proof_has_one_entry(tenant: Tenant) -> None:
     claimed = await verify_domain(tenant)
     await tenant.done("POST", f"{place(claimed)}/verify")
     tenant.dns.records.clear()
@@ -376,7 +376,7 @@ async def test_a_proof_that_the_dns_no_longer_says_is_lost_by_an_entry(tenant: T
     assert of_it == ["email_domain.claimed", "email_domain.verified", "email_domain.unproven"]
 
 
-async def test_exports_that_are_read_at_once_are_acts_too(tenant: Tenant) -> None:
+async def test_synchronous_exports_are_audited_too(tenant: Tenant) -> None:
     answer = await tenant.http.get("/v1/graphs/default/export")
     assert answer.status_code == 200
     assert (await tenant.actions())[-1][0] == "graph.exported"

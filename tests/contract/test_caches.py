@@ -1,4 +1,4 @@
-"""The caches as clients meet them: on two gateways, through every tool that searches by meaning."""
+"""The caches as clients see them, on two gateways, through every tool that searches by meaning."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -40,14 +40,14 @@ class CachesClient:
         return [memory["text"] for memory in (await self("recall", query=query))["memories"]]
 
     async def hit_rates(self) -> tuple[float, float]:
-        """Of embeddings and of searches."""
+        """The hit rates of embeddings and of searches."""
         cache = (await self("health_check"))["cache"]
         return cache["embeddings"]["hit_rate"], cache["search"]["hit_rate"]
 
 
 @pytest.fixture
 def patient(settings: Settings) -> Settings:
-    """Gateways that wait for Redis longer than they do, for slow machines."""
+    """Settings of gateways that wait longer for Redis than by default, for slow machines."""
     return settings.model_copy(update={"cache_search_wait_seconds": 1.0, "cache_search_maxsize": 5})
 
 
@@ -64,11 +64,11 @@ async def clients(gateways: list[RunningGateway], key: str) -> AsyncIterator[lis
 
 
 async def settled() -> None:
-    """What was found is kept in the background: most often within this time, and none of these tests needs it to be."""
+    """Results are cached in the background, mostly within this time; no test here relies on it."""
     await asyncio.sleep(0.1)
 
 
-async def test_what_the_cache_answers_is_what_the_search_answered(clients: list[CachesClient]) -> None:
+async def test_a_cached_answer_equals_that_of_the_search(clients: list[CachesClient]) -> None:
     first, second = clients
     await first("remember", items=[{"text": ALDER, "about": ["Heron"]}, {"text": "an alder by the river"}])
     for tool, arguments in SEARCHES:
@@ -84,7 +84,7 @@ async def test_what_the_cache_answers_is_what_the_search_answered(clients: list[
         assert searches > 0
 
 
-async def test_every_mutation_is_seen_at_once_through_another_gateway(clients: list[CachesClient]) -> None:
+async def test_every_change_is_visible_at_once_through_another_gateway(clients: list[CachesClient]) -> None:
     one, two = clients
     remembered = await one("remember", items=[{"text": ALDER}])
     fact = remembered["memories"][0]["id"]
@@ -110,7 +110,7 @@ async def test_every_mutation_is_seen_at_once_through_another_gateway(clients: l
     assert (await one.hit_rates())[1] > 0, "the cache did answer"
 
 
-async def test_another_tenant_with_the_same_question_and_graph(
+async def test_tenants_with_the_same_question_and_graph_share_no_answers(
     clients: list[CachesClient], gateways: list[RunningGateway], issue: NewApiKey, new_tenant: NewTenant
 ) -> None:
     issued = await issue(operator_caller(await new_tenant()))
@@ -127,7 +127,7 @@ async def test_another_tenant_with_the_same_question_and_graph(
         assert (await stranger("health_check"))["cache"]["search"]["size"] <= 5
 
 
-async def test_health_tells_sizes_bounds_and_hit_rates(clients: list[CachesClient]) -> None:
+async def test_health_check_reports_sizes_bounds_and_hit_rates(clients: list[CachesClient]) -> None:
     client = clients[0]
     await client("remember", items=[{"text": ALDER}])
     for _ in range(4):
@@ -156,7 +156,7 @@ async def test_health_tells_sizes_bounds_and_hit_rates(clients: list[CachesClien
     await eventually(full)
 
 
-async def test_caches_that_are_switched_off(settings: Settings, key: str) -> None:
+async def test_searches_work_with_caches_switched_off(settings: Settings, key: str) -> None:
     off = settings.model_copy(update={"cache_embeddings_enabled": False, "cache_search_enabled": False})
     with serving(off) as gateway:
         async with gateway.http(key, **rpc_headers()) as http:

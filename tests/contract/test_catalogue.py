@@ -1,4 +1,4 @@
-"""Every tool of the catalogue, whichever there are: what it says of itself, and that it keeps to it."""
+"""Every tool of the catalogue: its definition, and that it behaves as the definition says."""
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -33,11 +33,11 @@ EVERY_TOOL = pytest.mark.parametrize("tool", CATALOGUE, ids=lambda tool: tool.na
 AGENT_TOKENS = 2_000
 LISTED_TOKENS = {"agent": 1_500, "memory": 3_500, "all": 16_000}
 IDEMPOTENT_AS_CALLED_HERE = frozenset({"put_node", "revise"})
-"""A new lineage is new each time, and days until something expires count from the call: these are not so always."""
+"""Idempotent only as the examples call them: without a new lineage, and without days until the expiry."""
 DESTRUCTIVE = ("delete_", "forget", "remove_", "merge_", "compress_", "compact", "undo_", "import_")
-"""How the names of tools begin that take away what is there."""
+"""Prefixes of the names of destructive tools."""
 WRONG = {"wrong": ["type"]}
-"""A value that no argument takes, but metadata, which is a bare object."""
+"""A value that no argument accepts except metadata, which is any object."""
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ async def http(gateway: RunningGateway, key: str) -> AsyncIterator[httpx2.AsyncC
 
 @dataclass(frozen=True)
 class CalledTwice:
-    """The results of a tool's example and of the same once more, and the graph's revision after each."""
+    """The results of two equal calls of a tool, and the revision of the graph after each."""
 
     first: dict[str, Any]
     after_first: int
@@ -61,9 +61,9 @@ CallTwice = Callable[[ToolSpec], Awaitable[CalledTwice]]
 
 @pytest.fixture(scope="module")
 def twice(gateway: RunningGateway, db: Database, new_tenant: NewTenant, issue: NewApiKey) -> CallTwice:
-    """Calls a tool's example twice, where every example finds what it needs; several tests look at what came back.
+    """Call the example of a tool twice, in a graph that has what the examples need; several tests check the results.
 
-    Tools that take nothing away share such a graph, the others have each their own: to fill one takes forty calls.
+    Tools that are not destructive share a graph, each other has its own: filling a graph takes forty calls.
     """
     shared: list[tuple[Caller, str, Played]] = []
     called: dict[ToolSpec, CalledTwice] = {}
@@ -100,7 +100,7 @@ async def call(gateway: RunningGateway, http: httpx2.AsyncClient, tool: ToolSpec
 
 
 async def refusal(gateway: RunningGateway, http: httpx2.AsyncClient, tool: ToolSpec, arguments: Any) -> tuple[str, str]:
-    """Path and text of the error."""
+    """The path and the text of the error."""
     result = await call(gateway, http, tool, arguments)
     assert result["isError"], result
     error = result["_meta"][ERROR_META]
@@ -109,17 +109,17 @@ async def refusal(gateway: RunningGateway, http: httpx2.AsyncClient, tool: ToolS
 
 
 def said(result: dict[str, Any]) -> str:
-    """What an error tells: its text or, where a dialect has an envelope for errors, what that says."""
+    """The message of an error: its text or, where a dialect has an envelope for errors, the message in it."""
     text: str = result.get("structuredContent", {}).get("error", result["content"][0]["text"])
     return text
 
 
-class TestWhatToolsSay:
+class TestDefinitions:
     def test_names_are_unique(self) -> None:
         assert len({tool.name for tool in CATALOGUE}) == len(CATALOGUE)
 
     @EVERY_DEFINITION
-    def test_title_and_description(self, tool: ToolSpec) -> None:
+    def test_each_tool_has_a_title_and_a_description(self, tool: ToolSpec) -> None:
         listed = definition(tool)
         assert listed.title
         assert listed.annotations is not None
@@ -127,8 +127,8 @@ class TestWhatToolsSay:
         assert listed.description.endswith(".")
 
     @EVERY_DEFINITION
-    def test_every_annotation_is_given(self, tool: ToolSpec) -> None:
-        """What is not said is what MCP takes for granted: writes, destroys, and is not to be repeated."""
+    def test_each_tool_has_every_annotation(self, tool: ToolSpec) -> None:
+        """The defaults of MCP for missing annotations are: it writes, is destructive, and is not idempotent."""
         hints = definition(tool).annotations
         assert hints is not None
         assert hints.open_world_hint is False
@@ -138,7 +138,7 @@ class TestWhatToolsSay:
             assert bool(hints.idempotent_hint) is tool.idempotent
 
     @EVERY_DEFINITION
-    def test_schemas_are_json_schema(self, tool: ToolSpec) -> None:
+    def test_schemas_are_valid_json_schema(self, tool: ToolSpec) -> None:
         listed = definition(tool)
         assert listed.output_schema is not None
         for schema in (listed.input_schema, listed.output_schema):
@@ -160,7 +160,7 @@ class TestWhatToolsSay:
         assert tool.toolsets <= TOOLSETS
 
     @pytest.mark.parametrize("revision", MODES)
-    async def test_they_are_listed_in_the_catalogue_s_order(
+    async def test_tools_are_listed_in_the_order_of_the_catalogue(
         self, gateway: RunningGateway, key: str, revision: str
     ) -> None:
         for _ in range(2):
@@ -168,12 +168,14 @@ class TestWhatToolsSay:
                 listed = (await client.list_tools()).tools
                 assert [tool.name for tool in listed] == [tool.name for tool in CATALOGUE]
 
-    async def test_toolset_agent_is_cheap_to_list(self, gateway: RunningGateway, http: httpx2.AsyncClient) -> None:
+    async def test_the_list_of_toolset_agent_takes_few_tokens(
+        self, gateway: RunningGateway, http: httpx2.AsyncClient
+    ) -> None:
         answer = await gateway.post(http, "tools/list", {}, path="/mcp")
         assert token_count(json.dumps(answer["result"]["tools"])) < AGENT_TOKENS
 
     @pytest.mark.parametrize(("toolset", "tokens"), LISTED_TOKENS.items())
-    async def test_they_are_cheap_to_list(
+    async def test_the_list_of_each_toolset_takes_few_tokens(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, toolset: str, tokens: int
     ) -> None:
         """By the rule of four characters a token."""
@@ -182,8 +184,8 @@ class TestWhatToolsSay:
         assert len(listed) / 4 < tokens
 
 
-class TestWhatToolsDo:
-    async def test_those_that_write_move_the_revision_and_no_others(
+class TestBehaviour:
+    async def test_only_tools_that_write_move_the_revision(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, db: Database, caller: Caller
     ) -> None:
         moved, played = {}, Played()
@@ -197,7 +199,7 @@ class TestWhatToolsDo:
         assert moved == {tool.name: int(tool.name not in still) for tool in CATALOGUE}
 
     @EVERY_TOOL
-    async def test_idempotent_ones_change_nothing_the_second_time(self, twice: CallTwice, tool: ToolSpec) -> None:
+    async def test_an_idempotent_tool_changes_nothing_the_second_time(self, twice: CallTwice, tool: ToolSpec) -> None:
         called = await twice(tool)
         assert not called.first["isError"]
         assert not called.second["isError"] or (tool.destructive and is_gone(called.second)), called.second
@@ -205,14 +207,14 @@ class TestWhatToolsDo:
         assert unchanged is (tool.idempotent or tool.name in IDEMPOTENT_AS_CALLED_HERE)
 
     @EVERY_TOOL
-    async def test_results_fit_their_schema(self, twice: CallTwice, tool: ToolSpec) -> None:
+    async def test_results_match_their_schema(self, twice: CallTwice, tool: ToolSpec) -> None:
         result = (await twice(tool)).first
         assert not result["isError"], result
         for schema in (definition(tool).output_schema, json_schema(tool.result)):
             Draft202012Validator(schema or {}).validate(result["structuredContent"])
 
     @EVERY_TOOL
-    async def test_scope(
+    async def test_a_tool_needs_exactly_its_scope(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, issue: NewApiKey, caller: Caller, tool: ToolSpec
     ) -> None:
         """A key with the tool's scope and no other is enough; one with all others is not."""
@@ -228,8 +230,8 @@ class TestWhatToolsDo:
                     assert answer["error"] == {"code": -32602, "message": told}
 
 
-class TestWhatToolsRefuse:
-    """By path, with nothing written."""
+class TestRefusals:
+    """Invalid arguments are refused with their path, and nothing is written."""
 
     @pytest.fixture(autouse=True)
     async def nothing_is_written(self, db: Database, caller: Caller) -> AsyncIterator[None]:
@@ -237,18 +239,22 @@ class TestWhatToolsRefuse:
         assert await revision_of(db, caller) == 0
 
     @EVERY_TOOL
-    async def test_unknown_arguments(self, gateway: RunningGateway, http: httpx2.AsyncClient, tool: ToolSpec) -> None:
+    async def test_unknown_arguments_are_refused(
+        self, gateway: RunningGateway, http: httpx2.AsyncClient, tool: ToolSpec
+    ) -> None:
         arguments = {**EXAMPLES[tool.name], "surprise": 1}
         assert await refusal(gateway, http, tool, arguments) == ("surprise", "surprise: Unknown argument")
 
     @EVERY_TOOL
-    async def test_missing_arguments(self, gateway: RunningGateway, http: httpx2.AsyncClient, tool: ToolSpec) -> None:
+    async def test_missing_arguments_are_refused(
+        self, gateway: RunningGateway, http: httpx2.AsyncClient, tool: ToolSpec
+    ) -> None:
         for name in definition(tool).input_schema.get("required", ()):
             arguments = {key: value for key, value in EXAMPLES[tool.name].items() if key != name}
             assert await refusal(gateway, http, tool, arguments) == (name, f"{name}: Required")
 
     @EVERY_TOOL
-    async def test_arguments_of_the_wrong_type(
+    async def test_arguments_of_the_wrong_type_are_refused(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, tool: ToolSpec
     ) -> None:
         for name, schema in definition(tool).input_schema["properties"].items():
@@ -258,7 +264,7 @@ class TestWhatToolsRefuse:
             assert text.startswith(f"{name}: Expected ")
 
     @EVERY_TOOL
-    async def test_graph_names_that_cannot_be(
+    async def test_invalid_graph_names_are_refused(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, tool: ToolSpec
     ) -> None:
         for name in ("", "a b", "a/b", "é", "x" * 129, "default\n"):
@@ -323,7 +329,7 @@ class TestWhatToolsRefuse:
             ("recall", {"query": "x", "until": "9999-12-31T23:59:59-12:00"}, "until: Outside the years 1 to 9999"),
         ],
     )
-    async def test_what_is_wrong_inside(
+    async def test_invalid_nested_values_are_refused_with_their_paths(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, tool: str, arguments: Any, said: str
     ) -> None:
         result = await gateway.call(http, tool, arguments, path="/mcp/x/all")
@@ -335,7 +341,7 @@ class TestWhatToolsRefuse:
 
 
 def is_gone(result: dict[str, Any]) -> bool:
-    """Whether a deletion says that what it names is not there: some dialects do, the second time."""
+    """Whether the result of a deletion is that the object does not exist: some dialects say so the second time."""
     code: str = result["_meta"][ERROR_META]["code"]
     return code in ("node_not_found", "entity_not_found")
 
@@ -347,7 +353,7 @@ def token_count(text: str) -> int:
 
 
 def nested(schema: dict[str, Any], path: str = "") -> list[tuple[str, dict[str, Any]]]:
-    """A schema and those inside it, with their places."""
+    """A schema and its nested schemas, each with its path."""
     found = [(path, schema)]
     for name, inner in schema.get("properties", {}).items():
         found += nested(inner, f"{path}.{name}")

@@ -1,4 +1,4 @@
-"""A call that writes nothing, such as a deletion of what is not there, leaves no graph behind."""
+"""A call that writes nothing, such as a deletion of an unknown entity, creates no graph."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -51,7 +51,7 @@ async def client(gateway: RunningGateway, key: str) -> AsyncIterator[Client]:
         yield client
 
 
-async def test_what_writes_nothing_makes_no_graph(client: Client) -> None:
+async def test_a_call_that_writes_nothing_creates_no_graph(client: Client) -> None:
     for place, (tool, arguments) in enumerate(CALLS):
         graph = f"typo-{place}"
         await client.call_tool(tool, {"graph": graph, **arguments})
@@ -60,8 +60,8 @@ async def test_what_writes_nothing_makes_no_graph(client: Client) -> None:
         assert graph not in names, tool
 
 
-async def test_what_writes_something_makes_one(client: Client) -> None:
-    """After such a call as well, and as its first revision."""
+async def test_a_call_that_writes_something_creates_the_graph(client: Client) -> None:
+    """Also after a call that wrote nothing, and the write is the first revision."""
     await client.call_tool("delete_entities", {"graph": "new", "entityNames": ["A"]})
     made = {"entities": [{"name": "A", "entityType": "t", "observations": []}]}
     assert not (await client.call_tool("create_entities", {"graph": "new", **made})).is_error

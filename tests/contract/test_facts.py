@@ -1,5 +1,4 @@
-"""Toolset `facts` against the graph-memory contract, over the wire: shapes, codes, limits, and that no tenant sees
-another's."""
+"""Toolset `facts` follows the graph-memory contract in shapes, error codes and limits, and is isolated by tenant."""
 
 import json
 from collections.abc import AsyncIterator, Iterator
@@ -51,11 +50,11 @@ CONTRACT = {
 """Every tool of the contract with its arguments."""
 
 ATTRIBUTES = {"id", "node_type", "owner_id", "text", "metadata", "created_at", "source", "status"}
-"""What every node has."""
+"""The attributes of every node."""
 
 
 class FactsClient:
-    """Calls tools; answers the envelope, which the text repeats."""
+    """Calls tools, and returns the envelope, which the text repeats."""
 
     def __init__(self, gateway: RunningGateway, http: httpx2.AsyncClient) -> None:
         self.gateway, self.http = gateway, http
@@ -73,7 +72,7 @@ class FactsClient:
         return envelope
 
     async def refusal(self, tool: str, **arguments: Any) -> tuple[str, str]:
-        """Code and message of the error."""
+        """The code and the message of the error."""
         envelope = await self.envelope(tool, **arguments)
         assert envelope.keys() == {"success", "error", "error_code", "code"}
         assert envelope["error_code"] == envelope["code"]
@@ -98,7 +97,7 @@ async def stranger(gateway: RunningGateway, issue: NewApiKey, new_tenant: NewTen
         yield FactsClient(gateway, http)
 
 
-def test_every_tool_of_the_contract_takes_its_arguments() -> None:
+def test_every_tool_of_the_contract_accepts_its_arguments() -> None:
     assert [tool.name for tool in FACTS] == list(CONTRACT)
     for tool in FACTS:
         taken = set(tool.arguments.__struct_encode_fields__)
@@ -106,7 +105,7 @@ def test_every_tool_of_the_contract_takes_its_arguments() -> None:
 
 
 class TestNodes:
-    async def test_a_fact_is_made_and_read(self, client: FactsClient) -> None:
+    async def test_a_fact_is_created_and_read(self, client: FactsClient) -> None:
         made = await client.call(
             "create_node", text="Bees make honey", metadata={"page": 1}, ttl_days=2, source="book", owner_id="bees"
         )
@@ -133,7 +132,7 @@ class TestNodes:
             f"There is no node {node['id']}.",
         )
 
-    async def test_what_is_said_anew_of_a_known_fact_is_its_new_version(self, client: FactsClient) -> None:
+    async def test_new_attributes_of_a_known_fact_make_a_new_version(self, client: FactsClient) -> None:
         first = await client.call("create_node", text="Bees dance", metadata={"page": 1}, source="book")
         again = await client.call("create_node", text="Bees dance")
         assert again == first
@@ -156,7 +155,7 @@ class TestNodes:
         emptied = await client.call("create_node", text="Bees dance", metadata={})
         assert (emptied["updated"], emptied["node"]["metadata"], emptied["node"]["source"]) == (True, {}, "film")
 
-    async def test_what_is_said_anew_of_a_known_entity_is_its_new_version(self, client: FactsClient) -> None:
+    async def test_new_attributes_of_a_known_entity_make_a_new_version(self, client: FactsClient) -> None:
         entity = {"text": "Alice", "node_type": "Entity"}
         first = await client.call("create_node", **entity)
         assert await client.call("create_node", **entity) == first
@@ -168,7 +167,7 @@ class TestNodes:
             "expires_at": 4_000_000_000_123
         }
 
-    async def test_a_known_entity_keeps_to_the_whitelist(self, client: FactsClient, gateway: RunningGateway) -> None:
+    async def test_the_whitelist_applies_to_a_known_entity(self, client: FactsClient, gateway: RunningGateway) -> None:
         graph = {"name": "people", "kind_whitelist": ["PERSON"]}
         await gateway.call(client.http, "create_graph", graph, path="/mcp/x/lineage")
         entity = {"text": "Alice", "node_type": "Entity", "owner_id": "people"}
@@ -182,7 +181,7 @@ class TestNodes:
         made = await client.call("create_node", text="x", ttl_days=1, expires_at=4_000_000_000_123)
         assert (made["node"]["ttl_days"], made["node"]["expires_at"]) == (1.0, 4_000_000_000_123)
 
-    async def test_an_entity_s_text_is_its_name_and_entity_type_its_kind(
+    async def test_the_text_of_an_entity_is_its_name_and_entity_type_its_kind(
         self, client: FactsClient, gateway: RunningGateway
     ) -> None:
         made = (await client.call("create_node", text="Alice", node_type="Entity"))["node"]
@@ -201,7 +200,7 @@ class TestNodes:
         assert (found["text"], found["type"], found["matches"]) == ("Alice", "person", ["likes tea"])
         assert (await client.call("get_node", node_id=found["id"]))["node"]["source"] == "mcp"
 
-    async def test_history_is_always_kept_and_versioning_tells_the_version(self, client: FactsClient) -> None:
+    async def test_history_is_always_kept_and_versioning_returns_the_version(self, client: FactsClient) -> None:
         node_id = await client.fact("one")
         assert "version" not in (await client.call("update_node", node_id=node_id, text="two"))["node"]
         told = (await client.call("update_node", node_id=node_id, text="three", versioning=True))["node"]
@@ -218,7 +217,7 @@ class TestNodes:
         assert ([v["version"] for v in page["versions"]], page["next_offset"]) == ([3, 2], 3)
         assert (await client.refusal("delete_node", node_id=node_id))[0] == "memory_not_found"
 
-    async def test_mark_outdated_hides_a_fact_until_it_is_asked_for(self, client: FactsClient) -> None:
+    async def test_mark_outdated_hides_a_fact_unless_it_is_requested(self, client: FactsClient) -> None:
         node_id = await client.fact("Bees make honey")
         node = (await client.call("mark_outdated", fact_id=node_id, reason="bees left"))["node"]
         assert (node["status"], node["metadata"], node["reason"]) == ("outdated", {}, "bees left")
@@ -226,7 +225,7 @@ class TestNodes:
         for given in ({"include_outdated": True}, {"status": "outdated"}):
             assert [one["id"] for one in (await client.call("search", query="honey", **given))["facts"]] == [node_id]
 
-    async def test_a_reason_leaves_metadata_alone_and_stays_in_history(self, client: FactsClient) -> None:
+    async def test_a_reason_does_not_change_metadata_and_stays_in_history(self, client: FactsClient) -> None:
         node_id = await client.fact("Bees make honey", metadata={"reason": "mine"})
         await client.call("mark_outdated", fact_id=node_id, reason="bees left")
         node = (await client.call("update_node", node_id=node_id, status="active"))["node"]
@@ -234,7 +233,7 @@ class TestNodes:
         versions = (await client.call("get_node_change_history", node_id=node_id))["versions"]
         assert [version.get("reason") for version in versions] == [None, "bees left", None]
 
-    async def test_an_expiry_is_taken_away_by_0(self, client: FactsClient) -> None:
+    async def test_expires_at_of_zero_removes_the_expiry(self, client: FactsClient) -> None:
         node_id = await client.fact("Bees make honey", ttl_days=1)
         node = (await client.call("update_node", node_id=node_id, source="book", ttl_days=None))["node"]
         assert (node["ttl_days"], node["source"]) == (1, "book")
@@ -273,7 +272,7 @@ class TestSearch:
         ] == ["Honey"]
         assert (await client.call("search", query="honey", owner_id="nobody"))["results"] == []
 
-    async def test_find_similar_answers_what_is_embedded(self, client: FactsClient) -> None:
+    async def test_find_similar_compares_only_embedded_nodes(self, client: FactsClient) -> None:
         node_id = await client.fact("Bees make honey")
         assert (await client.call("find_similar", fact_id=node_id))["results"] == []
         assert (await client.call("find_similar", fact_id=node_id, as_of="1"))["results"] == []
@@ -281,7 +280,7 @@ class TestSearch:
 
 
 class TestRelations:
-    async def test_triplets(self, client: FactsClient) -> None:
+    async def test_triplets_are_created_and_searched(self, client: FactsClient) -> None:
         fact_id = await client.fact("it is said")
         made = (
             await client.call(
@@ -313,7 +312,7 @@ class TestRelations:
         assert "fact_id" not in unsaid
         assert (await client.call("search_triplets", object_value="Acme", as_of="2"))["triplets"] == [made]
 
-    async def test_a_property_of_that_name_is_no_fact(self, client: FactsClient) -> None:
+    async def test_metadata_named_fact_id_is_not_a_fact(self, client: FactsClient) -> None:
         entity = (await client.call("create_node", text="Carol", node_type="Entity"))["node"]["id"]
         for claimed in (entity, "hearsay", str(uuid4()), 7):
             named = {"subject": "Bob", "predicate": f"says {claimed}", "object_value": "Acme"}
@@ -322,7 +321,7 @@ class TestRelations:
             assert found == made
             assert (made["metadata"], "fact_id" in made) == ({"fact_id": claimed}, False)
 
-    async def test_relations_context_and_trace(self, client: FactsClient) -> None:
+    async def test_relations_are_read_by_context_and_trace(self, client: FactsClient) -> None:
         ids = [await client.fact(text) for text in ("one", "two", "three")]
         for source, target in ((0, 1), (1, 2)):
             made = await client.call(
@@ -351,7 +350,7 @@ class TestRelations:
         assert (await client.call("get_trace", from_id=ids[2], to_id=ids[0]))["paths"] == []
         assert await client.call("get_context") == {"success": True, "nodes": [], "edges": []}
 
-    async def test_a_relation_that_is_there_is_updated(self, client: FactsClient, db: Database, caller: Caller) -> None:
+    async def test_an_existing_relation_is_updated(self, client: FactsClient, db: Database, caller: Caller) -> None:
         ids = [await client.fact(text) for text in ("one", "two")]
         wanted = {"from_id": ids[0], "to_id": ids[1], "relation_type": "FOLLOWS_FROM"}
         made = await client.call("create_relation", **wanted, properties={"sure": True})
@@ -364,7 +363,7 @@ class TestRelations:
         [then] = (await client.call("get_context", node_id=ids[0], as_of=before))["edges"]
         assert then == edge | {"metadata": {"sure": True}}
 
-    async def test_a_triplet_that_is_there_is_updated(self, client: FactsClient, db: Database, caller: Caller) -> None:
+    async def test_an_existing_triplet_is_updated(self, client: FactsClient, db: Database, caller: Caller) -> None:
         wanted = {"subject": "Alice", "predicate": "works at", "object_value": "Acme"}
         made = await client.call("create_triplet", **wanted, metadata={"since": 2020})
         before = str(await revision_of(db, caller))
@@ -374,7 +373,7 @@ class TestRelations:
         for as_of, triplet in ((None, told["triplet"]), (before, made["triplet"])):
             assert (await client.call("search_triplets", as_of=as_of))["triplets"] == [triplet]
 
-    async def test_a_summary_is_related_to_what_it_sums_up(self, client: FactsClient) -> None:
+    async def test_a_summary_is_related_to_its_facts(self, client: FactsClient) -> None:
         ids = [await client.fact(text) for text in ("one", "two")]
         summary = (await client.call("create_summary_fact", fact_ids=ids, summary_text="both"))["node"]
         context = await client.call("get_context", node_id=summary["id"])
@@ -385,7 +384,7 @@ class TestRelations:
         refused = await client.refusal("create_summary_fact", fact_ids=[ids[0], entity], summary_text="all")
         assert refused[0] == "memory_not_found"
 
-    async def test_auto_link_and_links(self, client: FactsClient) -> None:
+    async def test_auto_link_and_links_create_relations(self, client: FactsClient) -> None:
         alice = (await client.call("create_node", text="Alice", node_type="Entity"))["node"]["id"]
         other = await client.fact("unrelated")
         links = [{"node_id": other, "node_type": "Fact", "relation_type": "RELATED_TO"}]
@@ -403,7 +402,7 @@ class TestRelations:
 
 
 class TestHealth:
-    async def test_all_answers(self, client: FactsClient) -> None:
+    async def test_health_check_reports_every_part(self, client: FactsClient) -> None:
         assert (await client.call("test_connection")).keys() == {"success", "message"}
         health = await client.call("health_check")
         assert (health["falkordb"], health["embeddings"], health["vector_index"]) == (True, True, True)
@@ -473,22 +472,22 @@ class TestLimits:
         ],
         ids=lambda value: str(value)[:40],
     )
-    async def test_what_is_past_them_is_refused(
+    async def test_values_beyond_the_limits_are_refused(
         self, client: FactsClient, tool: str, arguments: Any, said: str
     ) -> None:
         assert await client.refusal(tool, **arguments) == ("memory_validation_error", said)
 
-    async def test_at_them_it_is_taken(self, client: FactsClient) -> None:
+    async def test_values_at_the_limits_are_accepted(self, client: FactsClient) -> None:
         await client.call("create_node", text="x" * 10_000, ttl_days=3650)
         await client.call("create_node", text="y" * 512, node_type="Entity")
 
-    async def test_a_name_that_is_taken(self, client: FactsClient) -> None:
+    async def test_a_name_that_is_taken_is_refused(self, client: FactsClient) -> None:
         await client.call("create_node", text="Alice", node_type="Entity")
         bob = (await client.call("create_node", text="Bob", node_type="Entity"))["node"]["id"]
         refused = await client.refusal("update_node", node_id=bob, text="Alice")
         assert refused[0] == "memory_validation_error"
 
-    async def test_they_are_settings(self, settings: Settings, key: str) -> None:
+    async def test_the_limits_are_settings(self, settings: Settings, key: str) -> None:
         limits = {"max_text_length": 5, "min_ttl_days": 1.0, "max_ttl_days": 2.0, "max_metadata_size": 11}
         for gateway in served(settings.model_copy(update=limits)):
             async with gateway.http(key, **rpc_headers()) as http:
@@ -499,7 +498,7 @@ class TestLimits:
                     assert refused[0] == "memory_validation_error"
 
 
-async def test_defaults_from_the_configuration_are_settings_and_are_told(settings: Settings, key: str) -> None:
+async def test_defaults_are_settings_and_are_shown_in_the_schemas(settings: Settings, key: str) -> None:
     chosen = {"search_default_limit": 2, "similarity_threshold": 0.01, "subgraph_default_max_nodes": 3}
     for gateway in served(settings.model_copy(update=chosen)):
         async with gateway.http(key, **rpc_headers()) as http:
@@ -523,7 +522,7 @@ async def test_defaults_from_the_configuration_are_settings_and_are_told(setting
             assert len((await client.call("get_context", node_id=hub, max_nodes=4))["nodes"]) == 4
 
 
-async def test_the_default_threshold_of_what_is_similar(
+async def test_the_default_threshold_of_find_similar_is_a_setting(
     db: Database, caller: Caller, settings: Settings, key: str
 ) -> None:
     for threshold, found in ((0.0, 1), (1.0, 0)):
@@ -559,7 +558,7 @@ def served(settings: Settings) -> Iterator[RunningGateway]:
     ],
     ids=repr,
 )
-def test_error_codes(error: Exception, code: str) -> None:
+def test_each_error_has_a_code_of_the_contract(error: Exception, code: str) -> None:
     result: CallToolResult = render_error(error)
     envelope = result.structured_content
     assert envelope is not None
@@ -570,7 +569,7 @@ def test_error_codes(error: Exception, code: str) -> None:
 
 
 class TestStrangers:
-    """What another tenant has looks like what never was: the same answer, but for the id that was asked for."""
+    """Nodes of another tenant look like nonexistent ones: the answer is the same except for the requested id."""
 
     BY_ID = {tool: arguments for tool, arguments in EXAMPLES.items() if tool in CONTRACT} | {
         "get_trace": {**EXAMPLES["get_trace"], "as_of": None},
@@ -585,7 +584,7 @@ class TestStrangers:
     ID_ARGUMENTS = ("node_id", "fact_id", "from_id", "to_id", "fact_ids", "links")
 
     def asking(self, tool: str, node_id: str) -> list[dict[str, Any]]:
-        """The tool's example with each of its ids in turn, or all of them, being this one."""
+        """The example of the tool with this id in the place of each of its ids."""
         arguments = self.BY_ID[tool]
         places = [name for name in self.ID_ARGUMENTS if name in arguments]
         return [arguments | {name: self.filled(arguments[name], node_id) for name in places}]
@@ -596,7 +595,7 @@ class TestStrangers:
         return node_id
 
     @pytest.mark.parametrize("tool", CONTRACT)
-    async def test_foreign_ids_and_names_look_like_unknown_ones(
+    async def test_ids_and_names_of_another_tenant_look_like_unknown_ones(
         self, client: FactsClient, stranger: FactsClient, tool: str
     ) -> None:
         foreign = await stranger.fact("Alice repairs the lighthouse clock")
@@ -615,7 +614,7 @@ class TestStrangers:
         assert await stranger.call("get_stats") == before
 
     @pytest.mark.parametrize("tool", ["get_node", "get_context", "find_similar", "get_node_change_history"])
-    async def test_so_do_those_of_another_graph(self, client: FactsClient, tool: str) -> None:
+    async def test_ids_of_another_graph_look_like_unknown_ones(self, client: FactsClient, tool: str) -> None:
         node_id = await client.fact("Bees make honey", owner_id="bees")
         name = "fact_id" if tool == "find_similar" else "node_id"
         assert (await client.refusal(tool, **{name: node_id}))[0] == "memory_not_found"

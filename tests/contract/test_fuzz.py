@@ -1,4 +1,4 @@
-"""Whatever arguments a model makes up: a tool answers or refuses, and never breaks."""
+"""A tool answers or refuses any arguments that a model makes up, and never fails."""
 
 import json
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ NO_NUMBERS = [float("nan"), float("inf"), float("-inf")]
 ODD_VALUES: list[Any] = [None, True, [], {}, [[]], {"a": {}}, *ODD_TEXTS, *ODD_TIMES, *ODD_NUMBERS, *NO_NUMBERS]
 
 SHARE = 8
-"""Each value goes into every eighth place, other ones than its neighbours; in `make soak` into each, for minutes."""
+"""Each value goes into every eighth place, its neighbours into others; in `make soak` into each, for minutes."""
 
 odd = st.sampled_from(ODD_VALUES)
 anything = st.recursive(
@@ -53,7 +53,7 @@ def http(gateway: RunningGateway, key: str) -> Iterator[httpx2.Client]:
 
 
 def call(http: httpx2.Client, tool: str, arguments: Any, played: Played | None = None) -> bool:
-    """Whether the tool took the call; if not, it must have refused it in a form that a model can use."""
+    """Whether the tool accepted the call; if not, it must have refused it in a form that a model can use."""
     played = played or Played()
     arguments = played.fill(arguments)
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
@@ -81,7 +81,7 @@ def test_any_json_is_answered_or_refused(http: httpx2.Client, tool: str, argumen
 @pytest.mark.parametrize(
     ("number", "value"), list(enumerate(ODD_VALUES)), ids=[ascii(value)[:30] for value in ODD_VALUES]
 )
-def test_one_odd_value_in_a_good_call_is_answered_or_refused(http: httpx2.Client, number: int, value: Any) -> None:
+def test_one_odd_value_in_a_valid_call_is_answered_or_refused(http: httpx2.Client, number: int, value: Any) -> None:
     played = Played()
     odd_places = [(tool, path) for tool, arguments in EXAMPLES.items() for path in places(arguments)]
     for nth, (tool, path) in enumerate(odd_places, start=number):
@@ -89,8 +89,8 @@ def test_one_odd_value_in_a_good_call_is_answered_or_refused(http: httpx2.Client
             call(http, tool, replaced(EXAMPLES[tool], path, value), played)
 
 
-def test_good_calls_are_taken(http: httpx2.Client) -> None:
-    """What the odd values are put into holds without them."""
+def test_the_valid_calls_are_accepted(http: httpx2.Client) -> None:
+    """The calls into which the odd values are put are valid without them."""
     played = Played()
     taken = {tool: call(http, tool, arguments, played) for tool, arguments in EXAMPLES.items()}
     assert taken == dict.fromkeys(EXAMPLES, True)
@@ -111,7 +111,7 @@ def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
 
 
 def replaced(value: Any, path: tuple[str | int, ...], new: Any) -> Any:
-    """The value with something else in that place."""
+    """The value with another one in that place."""
     if not path:
         return new
     inner = dict(value) if isinstance(value, dict) else dict(enumerate(value))
@@ -125,7 +125,7 @@ def given_in(value: Any) -> set[str]:
 
 
 def named_in(schema: dict[str, Any], path: str = "") -> set[str]:
-    """The same of a schema."""
+    """The names of the fields at every place of a schema."""
     names = {path} - {""}
     for field, inner in schema.get("properties", {}).items():
         names |= named_in(inner, f"{path}.{field}".lstrip("."))

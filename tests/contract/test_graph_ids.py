@@ -1,4 +1,4 @@
-"""A graph is addressed by its id wherever it is addressed by its name, and no graph can pass for another."""
+"""The id of a graph can be used wherever its name can, and no graph can pass for another."""
 
 import json
 from collections.abc import Callable
@@ -23,11 +23,11 @@ from tests.support.gateway import NewApiKey, RunningGateway, rpc_headers
 ALL = "/mcp/x/all"
 ADDRESSES = ("graph", "owner_id", "to_graph")
 JOBS = {"list_jobs", "get_job"}
-"""What they tell depends on what a worker has done meanwhile."""
+"""Their answers depend on the progress of a worker."""
 
 
 def addressed(value: Any, graph: str) -> Any:
-    """Arguments with another address wherever the graph `default` is addressed."""
+    """The arguments with this address in place of the graph `default`."""
     if isinstance(value, list):
         return [addressed(item, graph) for item in value]
     if not isinstance(value, dict):
@@ -47,7 +47,7 @@ async def names_of_graphs(db: Database, caller: Caller) -> list[str]:
         return [graph.name for graph in await graphs.list_graphs(tx)]
 
 
-async def test_every_tool_takes_the_id_of_a_graph_for_its_name(
+async def test_every_tool_accepts_the_id_of_a_graph_for_its_name(
     gateway: RunningGateway, key: str, caller: Caller, db: Database
 ) -> None:
     played = Played()
@@ -61,12 +61,12 @@ async def test_every_tool_takes_the_id_of_a_graph_for_its_name(
                 continue
             result = await gateway.call(http, name, by_id, path=ALL)
             assert not result["isError"], (name, result)
-            assert '"scratch"' in json.dumps(by_id) or graph_id not in told_names(result), name
+            assert '"scratch"' in json.dumps(by_id) or graph_id not in names_in(result), name
             played.keep(name, result)
     assert await names_of_graphs(db, caller) == ["default"]
 
 
-def told_names(result: dict[str, Any]) -> list[str]:
+def names_in(result: dict[str, Any]) -> list[str]:
     """Every value by which a result names a graph."""
     found, left = [], [result["structuredContent"]]
     while left:
@@ -77,7 +77,7 @@ def told_names(result: dict[str, Any]) -> list[str]:
     return found
 
 
-async def test_a_mistyped_id_makes_no_graph(gateway: RunningGateway, key: str, caller: Caller, db: Database) -> None:
+async def test_a_mistyped_id_creates_no_graph(gateway: RunningGateway, key: str, caller: Caller, db: Database) -> None:
     nowhere, passed_over = str(uuid4()), set()
     async with gateway.http(key, **rpc_headers()) as http:
         for name in [name for name in EXAMPLES if not TOOLS[name].read_only]:
@@ -92,7 +92,7 @@ READING_FIRST = {"archive_entities", "compress_graph", "compact"}
 """Tools that write only where they have found something: a graph that is not there is empty to them."""
 
 
-async def test_a_graph_is_called_by_its_name_in_answers(
+async def test_answers_name_a_graph_that_is_addressed_by_its_id(
     gateway: RunningGateway, key: str, caller: Caller, db: Database
 ) -> None:
     graph_id = await graph_named(db, caller, "default")
@@ -107,7 +107,7 @@ async def test_a_graph_is_called_by_its_name_in_answers(
 
 
 @pytest.mark.parametrize("path", ["", "/export", "/recall"])
-async def test_routes_take_the_id_of_a_graph(
+async def test_routes_accept_the_id_of_a_graph(
     gateway: RunningGateway, admin_key: str, caller: Caller, db: Database, path: str
 ) -> None:
     graph_id = await graph_named(db, caller, "default")
@@ -145,13 +145,13 @@ async def test_no_new_graph_is_named_like_an_id(db: Database, caller: Caller, sp
             await graphs.ensure_graph(tx, NewGraph(str(own.id)))
 
 
-def test_what_only_resembles_an_id_is_a_name() -> None:
+def test_a_text_that_only_resembles_an_id_is_a_valid_name() -> None:
     for name in (uuid4().hex, f"user-{uuid4()}", f"{uuid4()}-2", "0190"):
         assert new_graph_name(name) == name
 
 
 async def test_a_graph_that_was_named_like_an_id_is_found_by_its_name(db: Database, caller: Caller) -> None:
-    """Made before such names were refused, one of them with the id of another graph of the tenant."""
+    """Such graphs were made before these names were refused; one has the id of another graph of the tenant."""
     async with db.transaction(caller) as tx:
         default = await graphs.get_graph(tx, "default")
         old = [await store.insert_graph(tx, NewGraph(name)) for name in (str(uuid4()), str(default.id))]
@@ -169,7 +169,7 @@ async def test_a_graph_that_was_named_like_an_id_is_found_by_its_name(db: Databa
         assert await graphs.graph_of(tx, default.id) == default
 
 
-async def test_an_allow_list_holds_ids_whichever_way_a_graph_is_addressed(
+async def test_an_allow_list_applies_however_a_graph_is_addressed(
     gateway: RunningGateway, issue: NewApiKey, caller: Caller, db: Database
 ) -> None:
     async with db.transaction(caller) as tx:
@@ -199,7 +199,7 @@ async def test_the_id_of_another_tenants_graph_is_unknown(db: Database, caller: 
                 await graphs.graph_ids(tx, [unknown])
 
 
-async def test_a_confined_key_is_told_the_same_of_unknown_ids(db: Database, caller: Caller) -> None:
+async def test_a_confined_key_gets_the_same_refusal_for_unknown_ids(db: Database, caller: Caller) -> None:
     default = UUID(await graph_named(db, caller, "default"))
     confined = Caller(caller.tenant_id, caller.tenant, caller.subject, caller.scopes, graphs=frozenset((default,)))
     async with db.transaction(confined) as tx:
@@ -209,10 +209,10 @@ async def test_a_confined_key_is_told_the_same_of_unknown_ids(db: Database, call
                 pass
 
 
-async def test_a_confined_admin_key_is_told_the_same_of_graphs_that_are_and_are_not_there(
+async def test_a_confined_admin_key_gets_the_same_refusal_for_existing_and_unknown_graphs(
     gateway: RunningGateway, db: Database, caller: Caller, issue: NewApiKey
 ) -> None:
-    """By the routes as well, and where it names graphs for another key."""
+    """Also from the routes, and where it names graphs for another key."""
     default = UUID(await graph_named(db, caller, "default"))
     async with db.transaction(caller) as tx:
         closed = await graphs.create_graph(tx, NewGraph("closed"))

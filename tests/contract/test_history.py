@@ -1,4 +1,4 @@
-"""Toolset `admin`: the log of a graph, and undoing what somebody changed."""
+"""Toolset `admin`: the log of changes of a graph, and undoing changes."""
 
 import json
 from collections.abc import AsyncIterator
@@ -27,7 +27,7 @@ async def names(client: Client) -> list[str]:
 
 
 class TestRecentChanges:
-    async def test_the_log_comes_in_pages_oldest_first(self, client: Client, colleague: Client) -> None:
+    async def test_the_log_is_listed_in_pages_oldest_first(self, client: Client, colleague: Client) -> None:
         await create(client, "Ada", "writes")
         await create(colleague, "Babbage")
         await answer(client, "delete_entities", entityNames=["Babbage"])
@@ -44,7 +44,7 @@ class TestRecentChanges:
         assert ([c["operation"] for c in rest["changes"]], rest["more"]) == (["delete_entities"], False)
         assert await answer(client, "recent_changes", since_revision=3) == {"changes": [], "more": False}
 
-    async def test_it_holds_no_text_and_few_ids_of_a_change(self, client: Client) -> None:
+    async def test_the_log_contains_no_text_and_a_bounded_number_of_ids(self, client: Client) -> None:
         entities = [{"name": f"secret {n}", "entityType": "secret", "observations": []} for n in range(101)]
         await answer(client, "create_entities", entities=entities)
         told = await answer(client, "recent_changes", since_revision=0)
@@ -52,13 +52,13 @@ class TestRecentChanges:
         assert (len(change["ids"]), change["ids_cut"], change["counts"]) == (100, True, {"entities_added": 101})
         assert "secret" not in json.dumps(told)
 
-    async def test_a_graph_that_is_not_there_has_none(self, client: Client) -> None:
+    async def test_an_unknown_graph_has_no_changes(self, client: Client) -> None:
         nothing = await answer(client, "recent_changes", graph="nowhere", since_revision=0)
         assert nothing == {"changes": [], "more": False}
 
 
 class TestUndoChanges:
-    async def test_what_one_actor_wrote_goes_and_the_others_stays(self, client: Client, colleague: Client) -> None:
+    async def test_the_changes_of_one_actor_are_undone_and_others_stay(self, client: Client, colleague: Client) -> None:
         await create(client, "Ada", "writes")
         await create(colleague, "Babbage", "builds")
         await create(client, "Grace")
@@ -77,7 +77,9 @@ class TestUndoChanges:
         }
         assert await names(client) == ["Ada", "Grace"]
 
-    async def test_a_dry_run_tells_and_writes_nothing(self, client: Client, db: Database, caller: Caller) -> None:
+    async def test_a_dry_run_reports_the_same_and_writes_nothing(
+        self, client: Client, db: Database, caller: Caller
+    ) -> None:
         await create(client, "Ada", "writes")
         await answer(client, "delete_entities", entityNames=["Ada"])
         revision = await revision_of(db, caller)
@@ -97,7 +99,9 @@ class TestUndoChanges:
         await answer(client, "undo_changes", since_revision=2)
         assert await names(client) == ["Acme Inc", "Acme Inc."]
 
-    async def test_what_is_left_alone_is_told(self, client: Client, colleague: Client) -> None:
+    async def test_a_node_that_was_changed_later_is_skipped_and_reported(
+        self, client: Client, colleague: Client
+    ) -> None:
         await create(client, "Ada", "writes")
         await create(colleague, "Babbage")
         await answer(client, "add_observations", observations=[{"entityName": "Babbage", "contents": ["builds"]}])
@@ -107,6 +111,6 @@ class TestUndoChanges:
         assert told["skipped_count"] == 1
         assert await names(client) == ["Ada", "Babbage"]
 
-    async def test_a_span_that_ends_before_it_begins(self, client: Client) -> None:
+    async def test_a_span_that_ends_before_it_begins_is_refused(self, client: Client) -> None:
         result = await client.call_tool("undo_changes", {"since_revision": 5, "until_revision": 4})
         assert error_of(result) == {"code": "invalid_input", "path": "until_revision"}

@@ -1,4 +1,4 @@
-"""Jobs as the tools of toolset `admin` and the routes under /v1/jobs show them, with a worker at work beside them."""
+"""Jobs in the tools of toolset `admin` and the routes under /v1/jobs, while a worker runs."""
 
 import asyncio
 import time
@@ -40,7 +40,7 @@ async def http(gateway: RunningGateway, key: str) -> AsyncIterator[httpx2.AsyncC
 async def stranger(
     gateway: RunningGateway, issue: NewApiKey, new_tenant: NewTenant
 ) -> AsyncIterator[httpx2.AsyncClient]:
-    """Another tenant's admin."""
+    """An admin of another tenant."""
     issued = await issue(operator_caller(await new_tenant()), kind="admin")
     async with gateway.http(issued.secret, **rpc_headers()) as http:
         yield http
@@ -61,7 +61,7 @@ class TestTools:
         code: str = result["_meta"][ERROR_META]["code"]
         return code
 
-    async def test_a_job_is_started_once_watched_and_done(
+    async def test_an_equal_job_is_started_once_and_succeeds(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, context: WorkerContext
     ) -> None:
         entities = [{"name": "Ada", "entityType": "person", "observations": ["likes tea"]}]
@@ -76,7 +76,7 @@ class TestTools:
         assert "error" not in done
         assert (await self.call(gateway, http, "reindex"))["id"] != started["id"]
 
-    async def test_a_graph_gets_vectors_of_another_model_and_its_old_ones_back(
+    async def test_a_graph_is_reembedded_with_another_model_and_back(
         self,
         gateway: RunningGateway,
         http: httpx2.AsyncClient,
@@ -112,12 +112,14 @@ class TestTools:
         assert (unknown["status"], unknown["error"]["code"]) == ("failed", "invalid_input")
         await new.close()
 
-    async def test_a_graph_that_is_not_there(self, gateway: RunningGateway, http: httpx2.AsyncClient) -> None:
+    async def test_a_job_for_an_unknown_graph_is_refused(
+        self, gateway: RunningGateway, http: httpx2.AsyncClient
+    ) -> None:
         for tool in ("reindex", "reembed"):
             assert await self.refused(gateway, http, tool, graph="nowhere") == "graph_not_found"
         assert await self.call(gateway, http, "list_jobs", graph="nowhere") == {"jobs": [], "more": False}
 
-    async def test_they_are_listed_newest_first_in_pages_and_filtered(
+    async def test_jobs_are_listed_newest_first_in_pages_and_filtered(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, desk: Desk
     ) -> None:
         made = [str((await desk.start(kind, graph=graph)).id) for kind, graph in ((COUNT, None), (REFUSE, "default"))]
@@ -135,7 +137,7 @@ class TestTools:
         assert await listed(kind=REINDEX_PASSAGES, before=made[2]) == []
         assert await listed(graph="default") == [made[2], made[1]]
 
-    async def test_a_kind_that_is_none_is_refused_with_those_that_are(
+    async def test_an_unknown_kind_is_refused_with_the_known_ones(
         self, gateway: RunningGateway, http: httpx2.AsyncClient
     ) -> None:
         result = await gateway.call(http, "list_jobs", {"kind": "odd"}, path=PATH)
@@ -143,7 +145,7 @@ class TestTools:
         assert result["content"][0]["text"].endswith(", ".join(KINDS))
 
     @pytest.mark.parametrize("revision", MODES)
-    async def test_waiting_for_one_tells_its_progress(
+    async def test_waiting_for_a_job_reports_its_progress(
         self, gateway: RunningGateway, key: str, desk: Desk, context: WorkerContext, revision: str
     ) -> None:
         job = await desk.start(COUNT, steps=20, seconds=0.15)
@@ -164,7 +166,7 @@ class TestTools:
         assert told[-1] == (20, 20)
 
     @pytest.mark.parametrize("revision", MODES)
-    async def test_who_asked_for_no_progress_waits_all_the_same(
+    async def test_a_client_may_wait_without_asking_for_progress(
         self, gateway: RunningGateway, key: str, desk: Desk, context: WorkerContext, revision: str
     ) -> None:
         job = await desk.start(COUNT, steps=2, seconds=0.3)
@@ -175,7 +177,7 @@ class TestTools:
         assert result.structured_content is not None
         assert result.structured_content["status"] == "succeeded"
 
-    async def test_the_wait_ends_when_it_is_over(
+    async def test_the_wait_for_a_job_is_bounded(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, desk: Desk
     ) -> None:
         job, started = await desk.start(COUNT), time.monotonic()
@@ -183,7 +185,7 @@ class TestTools:
         assert shown["status"] == "queued"
         assert time.monotonic() - started >= 1.2
 
-    async def test_one_that_waits_is_cancelled_for_good(
+    async def test_a_queued_job_is_cancelled_for_good(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, desk: Desk, context: WorkerContext
     ) -> None:
         job = await desk.start(COUNT, steps=1)
@@ -193,7 +195,7 @@ class TestTools:
         await runner.sweep(context)
         assert (await self.call(gateway, http, "get_job", id=str(job.id)))["status"] == "cancelled"
 
-    async def test_why_one_failed(
+    async def test_a_failed_job_has_its_error(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, desk: Desk, context: WorkerContext
     ) -> None:
         job = await desk.start(REFUSE)
@@ -201,7 +203,7 @@ class TestTools:
         shown = await self.call(gateway, http, "get_job", id=str(job.id))
         assert shown["error"] == {"code": "invalid_input", "message": "It is not to be done."}
 
-    async def test_one_of_another_graph_another_tenant_or_of_nobody_is_not_there(
+    async def test_a_job_of_another_graph_or_tenant_is_not_found(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, stranger: httpx2.AsyncClient, desk: Desk
     ) -> None:
         job = await desk.start(COUNT)
@@ -226,7 +228,7 @@ class TestRoutes:
         response = await http.request(method, path)
         return response.status_code, response.json()["code"]
 
-    async def test_the_life_of_a_job(
+    async def test_a_job_is_started_and_succeeds(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, context: WorkerContext
     ) -> None:
         started = await self.done(http, "POST", "/v1/graphs/default/reindex", 202)
@@ -239,7 +241,7 @@ class TestRoutes:
         assert await self.done(http, "POST", f"/v1/jobs/{started['id']}/cancel") == ended
 
     @pytest.mark.parametrize("limit", [1, 2, 3])
-    async def test_pages_are_newest_first_and_whole(self, http: httpx2.AsyncClient, desk: Desk, limit: int) -> None:
+    async def test_pages_are_newest_first_and_complete(self, http: httpx2.AsyncClient, desk: Desk, limit: int) -> None:
         made = [str((await desk.start(COUNT)).id) for _ in range(3)]
         found: list[str] = []
         page = await self.done(http, "GET", f"/v1/jobs?limit={limit}")
@@ -251,7 +253,7 @@ class TestRoutes:
             page = await self.done(http, "GET", f"/v1/jobs?limit={limit}&cursor={page['next_cursor']}")
         assert found == made[::-1]
 
-    async def test_filters(self, http: httpx2.AsyncClient, desk: Desk) -> None:
+    async def test_jobs_are_filtered(self, http: httpx2.AsyncClient, desk: Desk) -> None:
         tenants, graphs = await desk.start(COUNT, graph=None), await desk.start(COUNT)
         await desk.cancel(tenants)
         for query, job in (("graph=default", graphs), ("status=cancelled", tenants), ("status=queued", graphs)):
@@ -263,7 +265,7 @@ class TestRoutes:
         assert (odd["code"], odd["path"]) == ("invalid_input", "kind")
         assert odd["detail"].endswith(", ".join(KINDS))
 
-    async def test_a_page_is_of_the_kind_that_is_asked_for(
+    async def test_pages_are_filtered_by_kind(
         self, http: httpx2.AsyncClient, stranger: httpx2.AsyncClient, desk: Desk
     ) -> None:
         older, newer = await desk.start(REINDEX_PASSAGES), await desk.start(REINDEX_PASSAGES, graph=None)
@@ -277,7 +279,7 @@ class TestRoutes:
         assert second["next_cursor"] is None
         assert await self.done(stranger, "GET", query) == {"items": [], "next_cursor": None}
 
-    async def test_what_a_job_left_is_fetched_whole(
+    async def test_the_output_of_a_job_is_downloaded_completely(
         self, http: httpx2.AsyncClient, desk: Desk, context: WorkerContext, settings: Settings
     ) -> None:
         chunks = [bytes([number]) * 300_000 for number in range(20)]
@@ -295,12 +297,14 @@ class TestRoutes:
         assert response.headers["Content-Disposition"] == f'attachment; filename="{job.id}"'
         assert response.content == b"".join(chunks)
 
-    async def test_a_job_that_left_nothing(self, http: httpx2.AsyncClient, desk: Desk, context: WorkerContext) -> None:
+    async def test_a_job_without_output_has_none_to_download(
+        self, http: httpx2.AsyncClient, desk: Desk, context: WorkerContext
+    ) -> None:
         job = await desk.start(COUNT, steps=1)
         await runner.sweep(context)
         assert await self.refused(http, "GET", f"/v1/jobs/{job.id}/output") == (404, "job_has_no_output")
 
-    async def test_one_of_another_tenant_is_not_there(
+    async def test_a_job_of_another_tenant_is_not_found(
         self, http: httpx2.AsyncClient, stranger: httpx2.AsyncClient, desk: Desk, context: WorkerContext
     ) -> None:
         job = await desk.start(COUNT, steps=1, output=True)
@@ -313,7 +317,9 @@ class TestRoutes:
             assert theirs.json()["code"] == "job_not_found"
         assert await self.done(stranger, "GET", "/v1/jobs") == {"items": [], "next_cursor": None}
 
-    async def test_scopes(self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, desk: Desk) -> None:
+    async def test_each_route_needs_its_scope(
+        self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, desk: Desk
+    ) -> None:
         job = await desk.start(COUNT, steps=1)
         reading = (await issue(caller, scopes=frozenset({Scope.MEMORY_READ}))).secret
         writing = (await issue(caller, scopes=frozenset({Scope.MEMORY_WRITE}))).secret
@@ -329,7 +335,7 @@ class TestRoutes:
                 assert await self.refused(barred, method, path) == (403, "scope_required")
                 assert (await allowed.request(method, path)).status_code in (200, 202, 409)
 
-    async def test_an_allow_list_holds(
+    async def test_a_confined_key_sees_only_jobs_of_its_graphs(
         self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, desk: Desk, db: Database
     ) -> None:
         seen, hidden = await desk.start(COUNT), await desk.start(COUNT, graph=None)
@@ -341,7 +347,9 @@ class TestRoutes:
             assert await self.refused(http, "GET", f"/v1/jobs/{hidden.id}") == (404, "job_not_found")
             assert await self.refused(http, "POST", "/v1/graphs/other/reindex") == (403, "graph_not_allowed")
 
-    async def test_cancelled_while_it_runs(self, http: httpx2.AsyncClient, desk: Desk, context: WorkerContext) -> None:
+    async def test_a_running_job_is_cancelled(
+        self, http: httpx2.AsyncClient, desk: Desk, context: WorkerContext
+    ) -> None:
         job = await desk.start(COUNT, steps=1_000, seconds=0.02)
         sweeping = asyncio.create_task(runner.sweep(context))
         await eventually(lambda: has_begun(desk, job))

@@ -1,4 +1,4 @@
-"""A graph's whitelist of kinds binds what is new, in every vocabulary; a refusal names an argument of the caller's."""
+"""The whitelist of kinds of a graph applies to new kinds in every vocabulary; a refusal names the caller's argument."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -13,7 +13,7 @@ ALICE = {"name": "Alice", "entityType": "person", "observations": ["likes tea"]}
 
 @pytest.fixture
 async def client(gateway: RunningGateway, key: str) -> AsyncIterator[Client]:
-    """A client of a graph that takes persons and notes, with a person that has been there for longer than the list."""
+    """A client of a graph that allows persons and notes, with entities that are older than the whitelist."""
     async with held(gateway.client(key, "/mcp/x/all")) as client:
         await answer(client, "create_entities", entities=[ALICE, {**ALICE, "name": "Rex", "entityType": "dog"}])
         await answer(client, "create_node", text="Kept without a kind")
@@ -55,7 +55,7 @@ async def client(gateway: RunningGateway, key: str) -> AsyncIterator[Client]:
         ),
     ],
 )
-async def test_what_is_new_of_another_kind_is_refused_at_the_caller_s_argument(
+async def test_a_new_node_of_another_kind_is_refused_with_the_caller_s_argument(
     client: Client, tool: str, arguments: dict[str, Any], path: str
 ) -> None:
     before = await answer(client, "graph_stats")
@@ -76,11 +76,11 @@ async def test_what_is_new_of_another_kind_is_refused_at_the_caller_s_argument(
         ("create_triplet", {"subject": "Alice", "predicate": "HAS", "object_value": "Rex"}),
     ],
 )
-async def test_what_was_there_keeps_its_kind(client: Client, tool: str, arguments: dict[str, Any]) -> None:
+async def test_an_existing_node_keeps_its_kind(client: Client, tool: str, arguments: dict[str, Any]) -> None:
     assert not (await client.call_tool(tool, arguments)).is_error
 
 
-async def test_facts_can_say_a_kind(client: Client) -> None:
+async def test_the_kind_of_a_fact_can_be_given(client: Client) -> None:
     made = (await answer(client, "create_node", text="A note", kind="note"))["node"]
     assert made["type"] == "note"
     refused = await client.call_tool("update_node", {"node_id": made["id"], "kind": "plan"})

@@ -1,4 +1,4 @@
-"""Toolset `lineage`: versions, conflicts, edges, symlinks and whole subgraphs, as its clients see them."""
+"""Toolset `lineage`: versions, conflicts, edges, symlinks and subgraphs, as its clients see them."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -37,27 +37,27 @@ class LineageClient:
     http: httpx2.AsyncClient
 
     async def __call__(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """What a tool answers."""
+        """The structured answer of a tool."""
         result = await self.gateway.call(self.http, tool, arguments, path=PATH)
         assert not result["isError"], result
         answer: dict[str, Any] = result["structuredContent"]
         return answer
 
     async def refused(self, tool: str, **arguments: Any) -> str:
-        """The code with which a tool refuses."""
+        """The error code of a refusal."""
         result = await self.gateway.call(self.http, tool, arguments, path=PATH)
         assert result["isError"], result
         code: str = result["_meta"][ERROR_META]["code"]
         return code
 
     async def note(self, content: str, **more: Any) -> str:
-        """Write a node; its lineage."""
+        """Write a node and return its lineage."""
         put = await self("put_node", **{"kind": "note", "content": content, **more})
         lineage: str = put["node"]["lineage_id"]
         return lineage
 
     async def edge(self, source: str, target: str, **more: Any) -> str:
-        """Make an edge; its id."""
+        """Make an edge and return its id."""
         put = await self("put_edge", **{"from_lineage": source, "to_lineage": target, "kind": "cites", **more})
         edge: str = put["edge"]["id"]
         return edge
@@ -82,7 +82,7 @@ def contents(answer: dict[str, Any]) -> list[str]:
 
 
 async def found_by(call: LineageClient, tool: str, text: str, **more: Any) -> list[dict[str, Any]]:
-    """The nodes of graph `notes` that a search finds, best first, as `search_graph` tells them."""
+    """The nodes of graph `notes` that a search finds, best first, in the form of `search_graph`."""
     if tool == "search_graph":
         return [hit["node"] for hit in (await call(tool, graph="notes", text=text, **more))["hits"]]
     if tool == "batch_search":
@@ -108,7 +108,7 @@ async def found_by(call: LineageClient, tool: str, text: str, **more: Any) -> li
 
 
 class TestVersions:
-    async def test_a_put_on_a_lineage_is_a_new_version(self, call: LineageClient) -> None:
+    async def test_a_put_on_a_lineage_makes_a_new_version(self, call: LineageClient) -> None:
         first = await call("put_node", kind="note", content="one", tags=["Topic:Tea"], summary="s", metadata={"a": 1})
         lineage = first["node"]["lineage_id"]
         second = await call("put_node", kind="idea", content="two", lineage_id=lineage)
@@ -119,7 +119,7 @@ class TestVersions:
         assert (node["tags"], node["summary"], node["metadata"]) == ([], "", {})
         assert (node["is_current"], node["is_stale"], node["conflicts"]) == (True, False, [])
 
-    async def test_a_lineage_at_a_version_and_at_a_time(self, call: LineageClient) -> None:
+    async def test_a_lineage_is_read_at_a_version_and_at_a_time(self, call: LineageClient) -> None:
         lineage = await call.note("one")
         written = (await call("get_node_by_lineage", lineage_id=lineage))["node"]["created_at"]
         await call.note("two", lineage_id=lineage)
@@ -138,7 +138,7 @@ class TestVersions:
         both = {"at_version": 1, "at_time": now}
         assert await call.refused("get_node_by_lineage", lineage_id=lineage, **both) == "invalid_input"
 
-    async def test_history_is_newest_first_and_names_what_superseded(self, call: LineageClient) -> None:
+    async def test_history_is_newest_first_and_names_the_superseding_version(self, call: LineageClient) -> None:
         lineage = await call.note("one")
         for content in ("two", "three"):
             await call.note(content, lineage_id=lineage)
@@ -165,7 +165,7 @@ class TestVersions:
             (1, False, False),
         ]
 
-    async def test_freshness(self, call: LineageClient) -> None:
+    async def test_stale_nodes_are_marked_and_can_be_left_out(self, call: LineageClient) -> None:
         hour = timedelta(hours=1)
         stale = await call.note("old news", freshness_at=(datetime.now(UTC) - hour).isoformat())
         fresh = await call.note("new news", freshness_at=(datetime.now(UTC) + hour).isoformat())
@@ -180,7 +180,7 @@ class TestVersions:
         assert (await call("get_node_by_lineage", lineage_id=lineage))["node"]["created_by"] == "a colleague"
         assert (await call("get_node_by_lineage", lineage_id=other))["node"]["created_by"].startswith("key:")
 
-    async def test_an_entity_keeps_its_name(self, call: LineageClient) -> None:
+    async def test_a_put_on_an_entity_keeps_its_name(self, call: LineageClient) -> None:
         entity = {"name": "Ada", "entityType": "person", "observations": ["writes programs"], "importance": 7}
         await call("create_entities", entities=[entity])
         (node,) = (await call("list_nodes"))["nodes"]
@@ -192,7 +192,7 @@ class TestVersions:
             {"name": "Ada", "entityType": "pioneer", "observations": ["writes programs"], "content": "of computing"}
         ]
 
-    async def test_what_is_not_there(self, call: LineageClient) -> None:
+    async def test_unknown_nodes_are_not_found(self, call: LineageClient) -> None:
         await call.note("one")
         for graph in ("default", "nowhere"):
             for tool in ("get_node_by_lineage", "history", "outgoing", "incoming", "traverse"):
@@ -202,12 +202,12 @@ class TestVersions:
         assert await call.refused("put_node", **put) == "node_not_found"
         assert await call("list_nodes", graph="nowhere") == {"nodes": [], "more": False}
 
-    async def test_a_version_that_never_was_is_no_base(self, call: LineageClient) -> None:
+    async def test_a_nonexistent_base_version_is_refused(self, call: LineageClient) -> None:
         lineage = await call.note("one")
         put = {"kind": "note", "content": "two", "lineage_id": lineage, "based_on_version": 2}
         assert await call.refused("put_node", **put) == "invalid_input"
 
-    async def test_where_and_when_it_was_said_stays_until_it_is_said_anew(self, call: LineageClient) -> None:
+    async def test_thread_and_time_stay_until_they_are_given_again(self, call: LineageClient) -> None:
         said = {"thread": "kitchen", "at": "2026-01-31T09:00:00Z"}
         lineage = await call.note("one", thread="kitchen", at="2026-01-31T10:00:00+01:00")
         node = (await call("get_node_by_lineage", lineage_id=lineage))["node"]
@@ -220,7 +220,7 @@ class TestVersions:
         plain = await call("get_node_by_lineage", lineage_id=await call.note("plain"))
         assert {"thread", "at"}.isdisjoint(plain["node"])
 
-    async def test_a_subgraph_s_nodes_say_theirs(self, call: LineageClient) -> None:
+    async def test_nodes_of_a_subgraph_have_thread_and_time(self, call: LineageClient) -> None:
         said = {"thread": "kitchen", "at": "2026-01-31T09:00:00Z"}
         nodes = [{"kind": "note", "content": content, **said} for content in ("one", "two")]
         await call("put_subgraph", nodes=nodes)
@@ -264,7 +264,7 @@ class TestConflicts:
         ]
 
     async def divided(self, call: LineageClient) -> tuple[str, list[str]]:
-        """A lineage with three heads; its id, and theirs, newest first."""
+        """Make a lineage with three heads, and return its id and theirs, newest first."""
         await call("create_graph", name="notes", conflict_policy="manual")
         lineage = await call.note("the meeting is on Monday", graph="notes")
         for day in ("Tuesday", "Wednesday", "Friday"):
@@ -281,7 +281,7 @@ class TestConflicts:
         return lineage, put["conflict"]["heads"]
 
     @pytest.mark.parametrize("searched", ["search_graph", "batch_search", "recall"])
-    async def test_each_head_is_found_by_what_it_says_and_says_that_it_is_one_of_several(
+    async def test_each_head_is_found_by_its_text_and_lists_its_conflicts(
         self, call: LineageClient, searched: str
     ) -> None:
         lineage, heads = await self.divided(call)
@@ -295,7 +295,7 @@ class TestConflicts:
         assert len(await found_by(call, searched, "meeting")) == 3
 
     @pytest.mark.parametrize("searched", ["search_graph", "batch_search", "recall"])
-    async def test_of_a_settled_conflict_one_is_found_and_of_the_past_all(
+    async def test_only_the_resolution_of_a_conflict_is_found_and_in_the_past_every_head(
         self, call: LineageClient, searched: str, db: Database, caller: Caller
     ) -> None:
         lineage, heads = await self.divided(call)
@@ -312,7 +312,7 @@ class TestConflicts:
         first = await found_by(call, searched, "meeting", as_of="1")
         assert [(one["content"], one["conflicts"]) for one in first] == [("the meeting is on Monday", [])]
 
-    async def test_a_filter_of_tags_lists_the_heads_that_have_them(self, call: LineageClient) -> None:
+    async def test_a_filter_by_tags_lists_the_heads_that_have_them(self, call: LineageClient) -> None:
         _, heads = await self.divided(call)
         (listed,) = (await call("list_nodes", graph="notes", tags=["tuesday"]))["nodes"]
         assert (listed["content"], listed["conflicts"]) == ("the meeting is on Tuesday", heads[:2])
@@ -320,7 +320,7 @@ class TestConflicts:
         assert ([node["id"] for node in page["nodes"]], page["more"]) == ([heads[1]], True)
 
     @pytest.mark.parametrize("based_on", [3, None], ids=["on the highest", "on none"])
-    async def test_a_put_settles_it(self, call: LineageClient, based_on: int | None) -> None:
+    async def test_a_put_resolves_a_conflict(self, call: LineageClient, based_on: int | None) -> None:
         await call("create_graph", name="notes", conflict_policy="manual")
         lineage = await call.note("one", graph="notes")
         for content in ("theirs", "ours"):
@@ -335,7 +335,7 @@ class TestConflicts:
         superseded = [(v["content"], v.get("superseded_by"), v["conflicts"]) for v in versions[1:3]]
         assert superseded == [("ours", settled, []), ("theirs", settled, [])]
 
-    async def test_a_put_on_a_sibling_that_is_not_the_highest_makes_a_third_head(self, call: LineageClient) -> None:
+    async def test_a_put_based_on_an_older_sibling_makes_a_third_head(self, call: LineageClient) -> None:
         await call("create_graph", name="notes", conflict_policy="manual")
         lineage = await call.note("one", graph="notes")
         for content in ("theirs", "ours"):
@@ -353,7 +353,7 @@ class TestConflicts:
 
 
 class TestGraphs:
-    async def test_made_listed_shown(self, call: LineageClient) -> None:
+    async def test_a_graph_is_created_listed_and_shown(self, call: LineageClient) -> None:
         made = await call(
             "create_graph", name="notes", conflict_policy="manual", kind_whitelist=["note"], metadata={"a": 1}
         )
@@ -367,7 +367,7 @@ class TestGraphs:
         assert await call("create_graph", name="notes", **again) == {"graph": made["graph"], "created": False}
         assert await call.refused("create_graph", name="notes") == "graph_exists"
 
-    async def test_lists_are_paged(self, call: LineageClient) -> None:
+    async def test_graphs_are_listed_in_pages(self, call: LineageClient) -> None:
         for name in ("a", "b", "c"):
             await call("create_graph", name=name)
         page = await call("list_graphs", limit=2)
@@ -376,7 +376,9 @@ class TestGraphs:
         assert ([graph["name"] for graph in page["graphs"]], page["more"]) == (["c", "default"], False)
         assert [graph["name"] for graph in (await call("list_graphs", graph="b"))["graphs"]] == ["b"]
 
-    async def test_configuration_changes_what_is_given_and_empty_clears(self, call: LineageClient) -> None:
+    async def test_configuration_changes_the_given_fields_and_empty_values_clear_them(
+        self, call: LineageClient
+    ) -> None:
         made = (await call("create_graph", name="notes", kind_whitelist=["note"], metadata={"a": 1}))["graph"]
         lineage = await call.note("one", graph="notes")
         changed = (await call("update_graph_config", graph="notes", name="papers", conflict_policy="manual"))["graph"]
@@ -388,26 +390,26 @@ class TestGraphs:
         await call("create_graph", name="notes")
         assert await call.refused("update_graph_config", graph="notes", name="papers") == "graph_exists"
 
-    async def test_a_truth_in_metadata_is_no_number(self, call: LineageClient) -> None:
+    async def test_a_boolean_in_metadata_differs_from_a_number(self, call: LineageClient) -> None:
         await call("create_graph", name="notes", metadata={"on": 1})
         assert await call.refused("create_graph", name="notes", metadata={"on": True}) == "graph_exists"
         changed = await call("update_graph_config", graph="notes", metadata={"on": True})
         assert changed["graph"]["metadata"]["on"] is True
 
-    async def test_a_name_that_none_can_have_is_refused(self, call: LineageClient) -> None:
+    async def test_an_invalid_graph_name_is_refused(self, call: LineageClient) -> None:
         for tool, arguments in (("create_graph", {}), ("update_graph_config", {"graph": "default"})):
             result = await call.gateway.call(call.http, tool, {"name": "papers\n", **arguments}, path=PATH)
             assert result["_meta"][ERROR_META] == {"code": "invalid_input", "path": "name"}
         assert [graph["name"] for graph in (await call("list_graphs"))["graphs"]] == ["default"]
 
-    async def test_metadata_that_asks_for_what_cannot_be_is_refused(self, call: LineageClient) -> None:
+    async def test_invalid_settings_in_metadata_are_refused(self, call: LineageClient) -> None:
         odd, sound = {"dedup": {"mode": "merge", "threshold": 7}}, {"dedup": {"mode": "merge", "threshold": 0.7}}
         for tool, arguments in (("create_graph", {"name": "notes"}), ("update_graph_config", {"graph": "default"})):
             result = await call.gateway.call(call.http, tool, {"metadata": odd, **arguments}, path=PATH)
             assert result["_meta"][ERROR_META] == {"code": "invalid_input", "path": "metadata.dedup.threshold"}
             assert (await call(tool, metadata=sound, **arguments))["graph"]["metadata"] == sound
 
-    async def test_the_whitelist_binds(self, call: LineageClient) -> None:
+    async def test_the_whitelist_of_kinds_is_enforced(self, call: LineageClient) -> None:
         await call("create_graph", name="notes", kind_whitelist=["note"])
         put = {"graph": "notes", "kind": "idea", "content": "x"}
         assert await call.refused("put_node", **put) == "kind_not_allowed"
@@ -425,10 +427,10 @@ class TestGraphs:
         assert await call.refused("put_node", **put | {"kind": "plan", "lineage_id": lineage}) == "kind_not_allowed"
         await call.note("a node keeps the kind that it has", graph="notes", lineage_id=lineage)
 
-    async def test_deleting_one_takes_as_long_as_it_takes(
+    async def test_deleting_a_graph_has_a_long_statement_timeout(
         self, call: LineageClient, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A statement may run as long as one of an erasure, which does the same: longer than any other call's."""
+        """A statement may run as long as that of an erasure, which does the same work."""
         bounds, delete = list[str](), graph_store.delete_nodes
 
         async def watched(tx: Transaction, *arguments: Any, **more: Any) -> UUID | None:
@@ -452,7 +454,7 @@ class TestGraphs:
 
 
 class TestLists:
-    async def test_by_kinds_and_tags_compact_in_pages(self, call: LineageClient) -> None:
+    async def test_nodes_are_listed_by_kinds_and_tags_compactly_and_in_pages(self, call: LineageClient) -> None:
         await call.note("one", tags=["Topic:Tea"], metadata={"a": 1})
         await call.note("two", kind="idea", tags=["topic:tea", "hot"])
         await call.note("three", kind="plan")
@@ -466,7 +468,7 @@ class TestLists:
         assert compact["tags"] == ["Topic:Tea"]
         assert {"content", "metadata", "created_by"}.isdisjoint(compact)
 
-    async def test_of_the_past(self, call: LineageClient, db: Database, caller: Caller) -> None:
+    async def test_lists_read_the_past(self, call: LineageClient, db: Database, caller: Caller) -> None:
         lineage = await call.note("one", tags=["a:b"])
         target = await call.note("target")
         edge = await call.edge(lineage, target)
@@ -502,7 +504,7 @@ class TestLists:
         one = await call("search_graph", text="anvils", limit=1)
         assert (len(one["hits"]), one["more"]) == (1, True)
 
-    async def test_the_vocabulary_is_described(self, call: LineageClient) -> None:
+    async def test_describe_schema_reports_kinds_and_tags(self, call: LineageClient) -> None:
         for n in range(4):
             await call.note(f"content {n}", summary=f"short {n}", tags=["Topic:Tea", f"topic:{n:02}"])
         await call.note("an idea", kind="idea", tags=["topic:TEA", "plain"])
@@ -525,7 +527,7 @@ class TestLists:
         assert {"tag": "plain", "count": 1} in found["tags"]
         assert not found["more"]
 
-    async def test_tags_by_prefix_most_used_first(self, call: LineageClient) -> None:
+    async def test_tags_are_listed_by_prefix_most_used_first(self, call: LineageClient) -> None:
         await call.note("one", tags=["Topic:Tea", "other"])
         await call.note("two", tags=["topic:coffee"])
         await call.note("three", tags=["Topic:Tea", "TOPIC:tea"])
@@ -539,7 +541,7 @@ class TestLists:
         assert (await call("list_tags", prefix="%"))["tags"] == []
         assert await call("list_tags", limit=101) == await call("list_tags")
 
-    async def test_of_many_tags_a_hundred_come_at_most(self, call: LineageClient) -> None:
+    async def test_at_most_a_hundred_tags_are_listed(self, call: LineageClient) -> None:
         for part in range(3):
             await call.note(f"part {part}", tags=[f"tag{part}-{number}" for number in range(40)])
         listed = await call("list_tags", limit=1_000)
@@ -547,7 +549,7 @@ class TestLists:
 
 
 class TestEdges:
-    async def test_they_survive_new_versions_and_keep_their_ordinal(self, call: LineageClient) -> None:
+    async def test_edges_survive_new_versions_and_keep_their_ordinal(self, call: LineageClient) -> None:
         page, *lines = [await call.note(text) for text in ("page", "line 1", "line 2")]
         second = await call.edge(page, lines[1], ordinal=2, metadata={"m": [1]}, created_by="someone")
         first = await call.edge(page, lines[0], ordinal=1)
@@ -562,7 +564,7 @@ class TestEdges:
         assert ([edge["id"] for edge in cut["edges"]], cut["more"]) == ([first], True)
         assert (await call("outgoing", lineage_id=page, edge_kinds=["other"]))["edges"] == []
 
-    async def test_one_that_is_there_is_answered_and_a_deleted_one_gone(self, call: LineageClient) -> None:
+    async def test_an_existing_edge_is_returned_and_a_deleted_one_is_gone(self, call: LineageClient) -> None:
         one, two = [await call.note(text) for text in ("one", "two")]
         edge = await call.edge(one, two)
         again = await call("put_edge", from_lineage=one, to_lineage=two, kind="cites")
@@ -571,10 +573,10 @@ class TestEdges:
         assert await call("delete_edge", id=edge) == {"id": edge, "deleted": False}
         assert (await call("outgoing", lineage_id=one))["edges"] == []
 
-    async def test_one_that_is_put_again_is_updated_under_its_id(
+    async def test_an_edge_that_is_put_again_is_updated_under_its_id(
         self, call: LineageClient, db: Database, caller: Caller
     ) -> None:
-        """Deliberately so: the package may make a parallel edge of the same kind."""
+        """This differs deliberately from the package, which may make a parallel edge of the same kind."""
         one, two = [await call.note(text) for text in ("one", "two")]
         edge = await call.edge(one, two, metadata={"page": 1}, ordinal=1, created_by="someone")
         before = str(await revision_of(db, caller))
@@ -592,7 +594,7 @@ class TestEdges:
         assert (emptied["edge"]["metadata"], emptied["edge"]["ordinal"], emptied["updated"]) == ({}, 1, True)
         assert await call("delete_edge", id=edge) == {"id": edge, "deleted": True}
 
-    async def test_their_ends_must_live_where_they_are_said_to(self, call: LineageClient) -> None:
+    async def test_the_ends_of_an_edge_must_exist_in_their_graphs(self, call: LineageClient) -> None:
         here, there = await call.note("here"), await call.note("there", graph="other")
         put = {"from_lineage": here, "to_lineage": there, "kind": "cites"}
         assert await call.refused("put_edge", **put) == "node_not_found"
@@ -601,8 +603,8 @@ class TestEdges:
         assert await call.refused("put_edge", **put | {"to_lineage": NEVER}) == "node_not_found"
         assert (await call("put_edge", **put, to_graph="other"))["edge"]["symlink"]
 
-    async def test_a_name_that_nobody_has_yet_is_an_end_where_nothing_lives(self, call: LineageClient) -> None:
-        """Until an entity of that name is made, of which its history then begins."""
+    async def test_an_edge_to_an_unknown_name_is_dangling(self, call: LineageClient) -> None:
+        """It stays so until an entity of that name is created, whose history begins then."""
         await call("create_entities", entities=[{"name": "Ada", "entityType": "person", "observations": []}])
         await call("create_relations", relations=[{"from": "Ada", "to": "Babbage", "relationType": "knows"}])
         (ada,) = (await call("list_nodes"))["nodes"]
@@ -620,14 +622,16 @@ class TestEdges:
 class TestTraversal:
     @pytest.fixture
     async def chain(self, call: LineageClient) -> list[str]:
-        """Five notes, each citing the next, and one aside."""
+        """Five notes, each citing the next, and one that only the first mentions."""
         notes = [await call.note(str(n)) for n in range(5)]
         for source, target in pairwise(notes):
             await call.edge(source, target)
         await call.edge(notes[0], await call.note("aside"), kind="mentions")
         return notes
 
-    async def test_outgoing_two_edges_deep_unless_told(self, call: LineageClient, chain: list[str]) -> None:
+    async def test_the_default_traversal_is_outgoing_and_two_edges_deep(
+        self, call: LineageClient, chain: list[str]
+    ) -> None:
         found = await call("traverse", lineage_id=chain[0])
         assert [(n["node"]["content"], n["depth"]) for n in found["nodes"]] == [
             ("0", 0),
@@ -642,7 +646,7 @@ class TestTraversal:
         both = contents(await call("traverse", lineage_id=chain[2], direction="both", max_depth=1))
         assert sorted(both) == ["1", "2", "3"]
 
-    async def test_bounds(self, call: LineageClient, chain: list[str]) -> None:
+    async def test_a_traversal_is_bounded(self, call: LineageClient, chain: list[str]) -> None:
         assert len(contents(await call("traverse", lineage_id=chain[0], max_depth=10))) == 6
         only = contents(await call("traverse", lineage_id=chain[0], max_depth=10, edge_kinds=["cites"]))
         assert only == ["0", "1", "2", "3", "4"]
@@ -668,7 +672,7 @@ class TestTraversal:
         past = {"lineage_id": here, "follow_symlinks": True, "as_of": "1"}
         assert await call.refused("traverse", **past) == "invalid_input"
 
-    async def test_a_symlink_whose_target_went_dangles_and_says_so(self, call: LineageClient) -> None:
+    async def test_a_symlink_to_a_deleted_target_is_marked_as_dangling(self, call: LineageClient) -> None:
         here, other = await call.note("here"), await call.note("there", graph="other")
         await call("create_entities", graph="third", entities=[{"name": "A", "entityType": "t", "observations": []}])
         (entity,) = (await call("list_nodes", graph="third"))["nodes"]
@@ -695,7 +699,9 @@ class TestTraversal:
 
 
 class TestSubgraphs:
-    async def test_each_item_says_what_became_of_it(self, call: LineageClient, db: Database, caller: Caller) -> None:
+    async def test_each_item_of_a_subgraph_reports_its_outcome(
+        self, call: LineageClient, db: Database, caller: Caller
+    ) -> None:
         known = await call.note("known")
         before = await revision_of(db, caller)
         written = await call(
@@ -744,7 +750,7 @@ class TestSubgraphs:
         (edge,) = (await call("outgoing", lineage_id=known))["edges"]
         assert (edge["ordinal"], edge["created_by"]) == (3, "someone")
 
-    async def test_a_manual_conflict_is_told_and_written(self, call: LineageClient) -> None:
+    async def test_a_manual_conflict_is_written_and_reported(self, call: LineageClient) -> None:
         await call("create_graph", name="notes", conflict_policy="manual")
         lineage = await call.note("one", graph="notes")
         await call.note("theirs", graph="notes", lineage_id=lineage, based_on_version=1)
@@ -752,7 +758,7 @@ class TestSubgraphs:
         (written,) = (await call("put_subgraph", graph="notes", nodes=[node]))["nodes"]
         assert (written["version"], written["code"]) == (3, "manual_conflict")
 
-    async def test_its_shape_is_refused_whole(self, call: LineageClient) -> None:
+    async def test_a_malformed_subgraph_is_refused_as_a_whole(self, call: LineageClient) -> None:
         node = {"kind": "note", "content": "x"}
         edge = {"kind": "cites", "from_lineage": NEVER, "to_lineage": NEVER}
         misshapen: list[dict[str, Any]] = [
@@ -770,7 +776,7 @@ class TestSubgraphs:
         assert (await call("list_nodes"))["nodes"] == []
         assert len((await call("put_subgraph", nodes=[node] * 50, edges=[edge] * 100))["nodes"]) == 50
 
-    async def test_an_item_that_cannot_be_read_fails_alone(self, call: LineageClient) -> None:
+    async def test_an_invalid_node_of_a_subgraph_fails_alone(self, call: LineageClient) -> None:
         node = {"kind": "note", "content": "x"}
         deep: Any = "deep"
         for _ in range(40):
@@ -804,7 +810,7 @@ class TestSubgraphs:
         assert (right["created"], right["ref"]) == (True, "right")
         assert contents(await call("list_nodes")) == ["x"]
 
-    async def test_so_does_an_edge(self, call: LineageClient) -> None:
+    async def test_an_invalid_edge_of_a_subgraph_fails_alone(self, call: LineageClient) -> None:
         one, two = [await call.note(text) for text in ("one", "two")]
         edge = {"kind": "cites", "from_lineage": one, "to_lineage": two}
         wrong: dict[str, Any] = {
@@ -826,14 +832,14 @@ class TestSubgraphs:
         [made] = (await call("outgoing", lineage_id=one))["edges"]
         assert (made["id"], made["to_lineage"]) == (right["edge_id"], two)
 
-    async def test_a_ref_that_cannot_be_told_is_left_out(self, call: LineageClient) -> None:
+    async def test_an_invalid_ref_is_left_out_of_the_answer(self, call: LineageClient) -> None:
         refs: list[Any] = ["", "x" * 200, "a\0b", 7, {"ref": 1}]
         nodes = [{"kind": "note", "content": "x", "ref": ref} for ref in refs]
         written = (await call("put_subgraph", nodes=nodes))["nodes"]
         assert [(one.get("ref"), one["error"].partition(":")[0]) for one in written] == [(None, "ref")] * len(refs)
         assert (await call("list_nodes"))["nodes"] == []
 
-    async def test_the_items_are_described_to_clients(self) -> None:
+    async def test_the_schema_describes_the_items_of_a_subgraph(self) -> None:
         (tool,) = [tool for tool in CATALOGUE if tool.name == "put_subgraph"]
         listed, whole = definition(tool).input_schema["properties"], json_schema(tool.arguments)["properties"]
         for name, item in (("nodes", subgraphs.NodeIn), ("edges", subgraphs.EdgeIn)):
@@ -841,7 +847,7 @@ class TestSubgraphs:
             assert whole[name]["items"] == json_schema(item)
             assert whole[name]["maxItems"] in (50, 100)
 
-    async def test_an_edge_that_is_there_is_updated(self, call: LineageClient) -> None:
+    async def test_an_existing_edge_is_updated(self, call: LineageClient) -> None:
         one, two = [await call.note(text) for text in ("one", "two")]
         ends = {"kind": "cites", "from_lineage": one, "to_lineage": two}
         puts = [ends, ends | {"ordinal": 1}, ends | {"metadata": {"page": 2}}, ends]
@@ -851,7 +857,7 @@ class TestSubgraphs:
         [edge] = (await call("outgoing", lineage_id=one))["edges"]
         assert (edge["ordinal"], edge["metadata"]) == (1, {"page": 2})
 
-    async def test_edges_lead_into_other_graphs(self, call: LineageClient) -> None:
+    async def test_edges_of_a_subgraph_may_lead_to_other_graphs(self, call: LineageClient) -> None:
         there = await call.note("there", graph="other")
         written = await call(
             "put_subgraph",
@@ -866,7 +872,7 @@ class TestSubgraphs:
 
 
 class TestIsolation:
-    """Each tool with another tenant's ids, and with a key that is confined to some graphs."""
+    """Each tool with ids of another tenant, and with a key that is confined to some graphs."""
 
     READERS = ("get_node_by_lineage", "history", "outgoing", "incoming", "traverse")
 
@@ -874,12 +880,12 @@ class TestIsolation:
     async def foreign(
         self, gateway: RunningGateway, new_tenant: NewTenant, issue: NewApiKey
     ) -> AsyncIterator[LineageClient]:
-        """A key of another tenant, with graphs `default` and `theirs`."""
+        """A client of another tenant, with graphs `default` and `theirs`."""
         secret = (await issue(operator_caller(await new_tenant()), kind="admin")).secret
         async with client(gateway, secret) as calls:
             yield calls
 
-    async def test_another_tenant_s_are_never_found_linked_or_counted(
+    async def test_nodes_of_another_tenant_are_never_found_linked_or_counted(
         self, call: LineageClient, foreign: LineageClient
     ) -> None:
         theirs, other = [await foreign.note(text, tags=["secret:tag"]) for text in ("a platypus", "other")]
@@ -930,7 +936,7 @@ class TestIsolation:
     async def confined(
         self, gateway: RunningGateway, call: LineageClient, issue: NewApiKey, caller: Caller
     ) -> AsyncIterator[LineageClient]:
-        """A key that may use `default` and `open`, beside which there is `closed`."""
+        """A client whose key may use `default` and `open`, but not `closed`."""
         graphs = {
             name: (await call("create_graph", name=name))["graph"]["id"] for name in ("default", "open", "closed")
         }
@@ -939,7 +945,7 @@ class TestIsolation:
         async with client(gateway, secret) as calls:
             yield calls
 
-    async def test_a_confined_key_follows_symlinks_into_its_graphs_only(
+    async def test_a_confined_key_follows_symlinks_only_into_its_graphs(
         self, call: LineageClient, confined: LineageClient
     ) -> None:
         here = await call.note("here")
@@ -966,10 +972,10 @@ class TestIsolation:
         (edge,) = (await confined("put_subgraph", edges=[put | {"kind": "other"}]))["edges"]
         assert edge["code"] == "graph_not_allowed"
 
-    async def test_a_confined_key_is_told_no_names_of_other_graphs(
+    async def test_a_confined_key_sees_no_names_from_other_graphs(
         self, call: LineageClient, confined: LineageClient
     ) -> None:
-        """Neither of what its graph leads to, nor of what leads to it, now or in the past, in whatever vocabulary."""
+        """Neither of targets nor of sources of edges, now or in the past, in any vocabulary."""
         lineages = {}
         for name, graph in (("Ada", "default"), ("Open", "open"), ("Closed", "closed")):
             await call("create_entities", graph=graph, entities=[{"name": name, "entityType": "t", "observations": []}])
@@ -992,7 +998,7 @@ class TestIsolation:
                 told = (await confined(tool, **arguments, **past))["relations"]
                 assert [(r["from"], r["to"]) for r in told] == [("Ada", "Open")], (tool, past)
 
-    async def test_a_confined_key_uses_its_graphs_as_they_are(
+    async def test_a_confined_key_can_neither_manage_graphs_nor_use_others(
         self, call: LineageClient, confined: LineageClient
     ) -> None:
         lineage = await call.note("closed", graph="closed")

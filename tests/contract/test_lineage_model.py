@@ -1,4 +1,4 @@
-"""The law of toolset `lineage`: it agrees with a small model of it on any sequence of calls, under both policies."""
+"""Toolset `lineage` agrees with a small model on any sequence of calls, under both conflict policies."""
 
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -18,7 +18,7 @@ from tests.support.gateway import NewApiKey, RunningGateway, held, rpc_headers
 
 @dataclass(frozen=True)
 class ModelledVersion:
-    """A version of a modelled node. `by`: the number of the version that superseded it."""
+    """A version of a node of the model; `by` is the number of the version that superseded it."""
 
     kind: str
     content: str
@@ -28,14 +28,14 @@ class ModelledVersion:
 
 @dataclass
 class Model:
-    """Lineages in the order in which they were made, and edges as (source, target, kind) by lineage number."""
+    """Lineages in the order of their creation, and edges as (source, target, kind) by lineage number."""
 
     policy: str
     lineages: list[list[ModelledVersion]] = field(default_factory=list)
     edges: list[tuple[int, int, str]] = field(default_factory=list)
 
     def put(self, lineage: int | None, based_on: int | None, version: ModelledVersion) -> bool | None:
-        """Whether the put is a recorded conflict; None where it is refused."""
+        """Whether the put is recorded as a conflict; None where it is refused."""
         if lineage is None:
             self.lineages.append([version])
             return False
@@ -55,7 +55,7 @@ class Model:
         return {number for number, version in enumerate(self.lineages[lineage], start=1) if version.by is None}
 
     def listed(self, kinds: list[str], tags: list[str]) -> list[int]:
-        """The lineages of heads that pass a filter, each as often as it has such."""
+        """The lineages of the heads that pass a filter, once for each of these heads."""
         wanted = {tag.lower() for tag in tags}
         heads = [
             (number, version) for number, all_ in enumerate(self.lineages) for version in all_ if version.by is None
@@ -91,7 +91,7 @@ async def http(gateway: RunningGateway, new_tenant: NewTenant, issue: NewApiKey)
 
 @dataclass
 class Toolset:
-    """The toolset at work on one graph, and the ids that it gave to what the model counts."""
+    """The toolset on one graph, and the ids of what the model numbers."""
 
     gateway: RunningGateway
     http: httpx2.AsyncClient
@@ -100,13 +100,13 @@ class Toolset:
     edges: dict[tuple[int, int, str], str] = field(default_factory=dict)
 
     async def call(self, tool: str, **arguments: Any) -> dict[str, Any] | None:
-        """What a tool answers; None where it refuses."""
+        """The answer of a tool; None where it refuses."""
         result = await self.gateway.call(self.http, tool, {"graph": self.graph, **arguments}, path="/mcp/x/lineage")
         answer: dict[str, Any] | None = None if result["isError"] else result["structuredContent"]
         return answer
 
     async def answer(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """What a tool answers, which it must."""
+        """The answer of a tool that must not refuse."""
         answer = await self.call(tool, **arguments)
         assert answer is not None
         return answer
@@ -122,7 +122,7 @@ class Toolset:
     policy="lww",
     operations=[("put", None, None, "note", []), ("subgraph", [(0, "idea"), (0, "idea")])],
 )
-async def test_a_model_of_the_toolset_and_the_toolset_agree(
+async def test_the_toolset_agrees_with_its_model(
     gateway: RunningGateway, http: httpx2.AsyncClient, policy: str, operations: list[Any]
 ) -> None:
     model, tools = Model(policy), Toolset(gateway, http, f"model-{next(_graphs)}")
@@ -172,7 +172,7 @@ async def disconnect(model: Model, tools: Toolset, _: str, place: int) -> None:
 
 
 async def subgraph(model: Model, tools: Toolset, content: str, nodes: list[tuple[int | None, str]]) -> None:
-    """Each node as often as it is named, in order."""
+    """Put a subgraph, which writes each node as often as it is named, in order."""
     known = len(model.lineages)
     specs, expected = list[dict[str, Any]](), list[int]()
     for place, kind in nodes:
@@ -186,7 +186,7 @@ async def subgraph(model: Model, tools: Toolset, content: str, nodes: list[tuple
 
 
 async def assert_alike(model: Model, tools: Toolset) -> None:
-    """Every read of the toolset tells what the model holds."""
+    """Compare every read of the toolset with the model."""
     for lineage, lineage_id in enumerate(tools.ids):
         await assert_history(model, tools, lineage, lineage_id)
         edges = (await tools.answer("outgoing", lineage_id=lineage_id))["edges"]

@@ -1,4 +1,4 @@
-"""Toolset `lineage`: lists in pages, symlinks from either end, and what a search looks into."""
+"""Toolset `lineage`: lists in pages, symlinks from either end, and the fields that a search covers."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -20,7 +20,7 @@ async def client(gateway: RunningGateway, key: str) -> AsyncIterator[LineageClie
 
 
 async def paged(client: LineageClient, tool: str, field: str, limit: int, **arguments: Any) -> list[Any]:
-    """What a tool answers page by page, each of which says whether more follow."""
+    """The rows of a tool, read page by page until no more follow."""
     found: list[Any] = []
     more = True
     while more:
@@ -34,7 +34,7 @@ async def paged(client: LineageClient, tool: str, field: str, limit: int, **argu
 
 class TestPages:
     @pytest.mark.parametrize("as_of", [None, "2099-01-01T00:00:00Z"])
-    async def test_edges_of_a_node(self, client: LineageClient, as_of: str | None) -> None:
+    async def test_the_edges_of_a_node_are_listed_in_pages(self, client: LineageClient, as_of: str | None) -> None:
         hub, *others = [await client.note(f"note {n}") for n in range(6)]
         for place, other in enumerate(others):
             await client.edge(hub, other, ordinal=5 - place)
@@ -45,13 +45,13 @@ class TestPages:
         into = await paged(client, "incoming", "edges", 2, lineage_id=hub, **when)
         assert [edge["from_lineage"] for edge in into] == others
 
-    async def test_tags(self, client: LineageClient) -> None:
+    async def test_tags_are_listed_in_pages(self, client: LineageClient) -> None:
         for place in range(5):
             await client.note(f"note {place}", tags=[f"t{n}" for n in range(place + 1)])
         tags = await paged(client, "list_tags", "tags", 2)
         assert [tag["tag"] for tag in tags] == ["t0", "t1", "t2", "t3", "t4"]
 
-    async def test_a_search(self, client: LineageClient) -> None:
+    async def test_the_hits_of_a_search_are_listed_in_pages(self, client: LineageClient) -> None:
         notes = {await client.note(f"Kettle {n} boils tea", summary="tea" if n % 2 else "") for n in range(7)}
         hits = await paged(client, "search_graph", "hits", 3, text="tea kettle")
         assert {hit["node"]["lineage_id"] for hit in hits} == notes
@@ -63,26 +63,26 @@ class TestPages:
         }
 
 
-class TestLabels:
-    async def test_a_summary_is_looked_into(self, client: LineageClient) -> None:
+class TestSearchedFields:
+    async def test_summaries_are_searched(self, client: LineageClient) -> None:
         lineage = await client.note("The keeper climbs forty steps", summary="Lighthouse duties at dusk")
         await client.note("Bees make honey", summary="apiary")
         (hit,) = (await client("search_graph", text="lighthouse duties"))["hits"]
         assert (hit["node"]["lineage_id"], hit["text"]) == (lineage, "Lighthouse duties at dusk")
 
-    async def test_tags_are_looked_into(self, client: LineageClient) -> None:
+    async def test_tags_are_searched(self, client: LineageClient) -> None:
         lineage = await client.note("Forty steps", tags=["topic:lighthouses", "harbour", "unrelated"])
         (hit,) = (await client("search_graph", text="harbour lighthouse"))["hits"]
         assert (hit["node"]["lineage_id"], hit["text"]) == (lineage, "topic:lighthouses, harbour")
 
-    async def test_the_text_that_answers_best_is_told_once_a_node(self, client: LineageClient) -> None:
+    async def test_each_hit_has_the_best_matching_text_of_its_node(self, client: LineageClient) -> None:
         lineage = await client.note("The keeper climbs forty steps", summary="stairs", tags=["stairs"])
         (hit,) = (await client("search_graph", text="Who climbs forty steps?"))["hits"]
         assert (hit["node"]["lineage_id"], hit["text"]) == (lineage, "The keeper climbs forty steps")
         (hit,) = (await client("search_graph", text="stairs"))["hits"]
         assert hit["text"] == "stairs"
 
-    async def test_an_entity_tells_which_of_its_texts_it_was(self, client: LineageClient) -> None:
+    async def test_the_hit_of_an_entity_has_its_matching_text(self, client: LineageClient) -> None:
         said = ["likes tea", "plays the violin on Sundays"]
         entity = {"name": "Alice", "entityType": "person", "observations": said, "tags": ["astronomer"]}
         await client("create_entities", entities=[entity])
@@ -91,14 +91,14 @@ class TestLabels:
         (hit,) = (await client("search_graph", text="astronomers"))["hits"]
         assert (hit["node"]["name"], hit["text"]) == ("Alice", "astronomer")
 
-    async def test_filters_hold_for_them(self, client: LineageClient) -> None:
+    async def test_filters_apply_to_matches_in_summaries(self, client: LineageClient) -> None:
         await client.note("Forty steps", kind="note", summary="lighthouse", freshness_at="2020-01-01T00:00:00Z")
         asked = {"text": "lighthouse"}
         assert len((await client("search_graph", **asked, kinds=["note"]))["hits"]) == 1
         for filtered in ({"kinds": ["paper"]}, {"tags": ["any"]}, {"fresh_only": True}):
             assert (await client("search_graph", **asked, **filtered))["hits"] == []
 
-    async def test_as_it_was_and_what_is_gone(self, client: LineageClient) -> None:
+    async def test_summaries_are_searched_as_of_a_revision(self, client: LineageClient) -> None:
         lineage = await client.note("Forty steps", summary="lighthouse")
         put = await client("put_node", lineage_id=lineage, kind="note", content="Forty steps", summary="windmill")
         assert (await client("search_graph", text="lighthouse"))["hits"] == []
@@ -106,12 +106,12 @@ class TestLabels:
         assert (hit["node"]["version"], hit["text"]) == (1, "lighthouse")
         assert put["node"]["version"] == 2
 
-    async def test_a_batch_of_searches_looks_into_them_too(self, client: LineageClient) -> None:
+    async def test_batch_search_searches_summaries_too(self, client: LineageClient) -> None:
         lineage = await client.note("Forty steps", summary="lighthouse")
         found = await client("batch_search", queries=[{"text": "lighthouse"}, {"text": "windmill"}])
         assert [(hit["node"]["lineage_id"], hit["queries_matched"]) for hit in found["hits"]] == [(lineage, [0])]
 
-    async def test_quotes_and_words_without_weight(self, client: LineageClient) -> None:
+    async def test_quotes_and_stop_words_are_searched_safely(self, client: LineageClient) -> None:
         await client.note("Forty steps", summary="l'heure d'été \\ it's")
         for text in ("it's the", "' \\ '", "l'heure"):
             await client("search_graph", text=text)
@@ -119,7 +119,7 @@ class TestLabels:
 
 
 class TestSymlinks:
-    async def test_those_that_lead_into_a_graph_are_told(self, client: LineageClient) -> None:
+    async def test_symlinks_into_a_graph_are_listed(self, client: LineageClient) -> None:
         await client("create_graph", name="far")
         near, far = await client.note("near"), await client.note("far", graph="far")
         out = await client.edge(near, far, to_graph="far")
@@ -134,7 +134,7 @@ class TestSymlinks:
         await client("delete_edge", graph="far", id=into)
         assert (await client("symlink_manifest"))["inbound"] == []
 
-    async def test_in_pages(self, client: LineageClient) -> None:
+    async def test_symlinks_are_listed_in_pages(self, client: LineageClient) -> None:
         await client("create_graph", name="far")
         near, far = await client.note("near"), await client.note("far", graph="far")
         edges = [await client.edge(far, near, graph="far", to_graph="default", kind=f"k{n}") for n in range(3)]
@@ -143,7 +143,7 @@ class TestSymlinks:
         assert [edge["id"] for page in (first, second) for edge in page["inbound"]] == edges
         assert (first["more_inbound"], second["more_inbound"], first["more"]) == (True, False, False)
 
-    async def test_a_confined_key_learns_of_no_other_graph(
+    async def test_a_confined_key_sees_no_symlinks_of_other_graphs(
         self, gateway: RunningGateway, client: LineageClient, issue: NewApiKey, caller: Caller, db: Database
     ) -> None:
         near = await client.note("near")

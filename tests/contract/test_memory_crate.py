@@ -39,7 +39,7 @@ ROAD = [
     ("Charlie", "Dora", "likes"),
     ("Alice", "Dora", "likes"),
 ]
-"""A ring: every way between two of them goes against the direction of some relation."""
+"""A ring: every path between two of them goes against the direction of some relation."""
 
 
 @pytest.fixture(params=MODES)
@@ -63,7 +63,7 @@ async def remember_ring(client: Client) -> None:
 
 
 class TestUpsertEntities:
-    async def test_new_ones_are_made_and_known_ones_gain_what_they_lack(self, client: Client) -> None:
+    async def test_new_entities_are_created_and_known_ones_gain_observations(self, client: Client) -> None:
         await answer(client, "create_entities", entities=[entity("Alice", "likes tea")])
         wanted = [entity("Bob", "plays chess", "plays chess"), entity("Alice", "likes tea", "new fact", kind="cat")]
         result = await client.call_tool("upsert_entities", {"entities": wanted})
@@ -75,7 +75,7 @@ class TestUpsertEntities:
         assert text_of(result) == json.dumps(told, indent=2)
         assert await answer(client, "get_entity", name="Alice") == entity("Alice", "likes tea", "new fact")
 
-    async def test_the_same_again_changes_nothing(self, client: Client, db: Database, caller: Caller) -> None:
+    async def test_an_equal_upsert_changes_nothing(self, client: Client, db: Database, caller: Caller) -> None:
         wanted = [entity("Alice", "likes tea"), entity("Alice", "likes tea", "sings")]
         told = (await answer(client, "upsert_entities", entities=wanted))["results"]
         assert [(one["created"], one["addedObservations"]) for one in told] == [
@@ -87,7 +87,7 @@ class TestUpsertEntities:
         assert [(one["created"], one["addedObservations"]) for one in told] == [(False, []), (False, [])]
         assert await revision_of(db, caller) == before
 
-    async def test_a_name_that_only_relations_know_becomes_an_entity(self, client: Client) -> None:
+    async def test_a_placeholder_becomes_an_entity(self, client: Client) -> None:
         await answer(client, "create_relations", relations=[relation("Alice", "Bob", "knows")])
         told = await answer(client, "upsert_entities", entities=[entity("Bob", "sings")])
         assert told["results"] == [{"name": "Bob", "created": True, "addedObservations": ["sings"]}]
@@ -96,7 +96,7 @@ class TestUpsertEntities:
 class TestMergeEntities:
     """In the crate's shape; tests/contract/test_organize.py has the other."""
 
-    async def test_observations_and_relations_move_and_the_source_goes(self, client: Client) -> None:
+    async def test_observations_and_relations_move_and_the_source_is_deleted(self, client: Client) -> None:
         await answer(
             client,
             "create_entities",
@@ -124,14 +124,14 @@ class TestMergeEntities:
             [relation("Alicia", "Bob", "knows"), relation("Bob", "Alicia", "knows")], key=str
         )
 
-    async def test_what_it_was_can_be_read(self, client: Client, db: Database, caller: Caller) -> None:
+    async def test_the_state_before_a_merge_can_be_read(self, client: Client, db: Database, caller: Caller) -> None:
         await answer(client, "create_entities", entities=[entity("Alice", "sings"), entity("Alicia")])
         before = str(await revision_of(db, caller))
         await answer(client, "merge_entities", source="Alice", target="Alicia")
         assert await answer(client, "get_entity", name="Alice", as_of=before) == entity("Alice", "sings")
         assert await answer(client, "get_entity", name="Alicia", as_of=before) == entity("Alicia")
 
-    async def test_both_must_be_there(self, client: Client, db: Database, caller: Caller) -> None:
+    async def test_both_entities_must_exist(self, client: Client, db: Database, caller: Caller) -> None:
         await answer(client, "create_entities", entities=[entity("Alice")])
         before = await revision_of(db, caller)
         for source, target in (("Alice", "Nobody"), ("Nobody", "Alice")):
@@ -150,20 +150,20 @@ class TestMergeEntities:
             ({"source": "A", "target": "B", "entityNames": ["A", "B"]}, "entityNames"),
         ],
     )
-    async def test_one_shape_or_the_other(self, client: Client, arguments: Any, path: str) -> None:
+    async def test_the_two_forms_of_arguments_cannot_be_mixed(self, client: Client, arguments: Any, path: str) -> None:
         result = await client.call_tool("merge_entities", arguments)
         assert error_of(result) == {"code": "invalid_input", "path": path}
 
 
 class TestGetting:
-    async def test_one(self, client: Client) -> None:
+    async def test_get_entity_returns_one_entity(self, client: Client) -> None:
         await answer(client, "create_entities", entities=[entity("Alice", "likes tea")])
         result = await client.call_tool("get_entity", {"name": "Alice"})
         assert result.structured_content == entity("Alice", "likes tea")
         assert json.loads(text_of(result)) == entity("Alice", "likes tea")
         assert await refused(client, "get_entity", name="Bob") == ("entity_not_found", "Entity with name Bob not found")
 
-    async def test_several_in_order_null_for_the_missing(self, client: Client) -> None:
+    async def test_batch_get_entities_keeps_the_order_with_null_for_missing_ones(self, client: Client) -> None:
         await answer(client, "create_entities", entities=[entity("Alice"), entity("Bob")])
         await answer(client, "create_relations", relations=[relation("Bob", "Ghost", "fears")])
         names = ["Bob", "Ghost", "Alice", "Bob"]
@@ -172,7 +172,7 @@ class TestGetting:
         assert result.structured_content == {"entities": found}
         assert json.loads(text_of(result)) == found
 
-    async def test_described_with_relations_neighbours_and_degree(self, client: Client) -> None:
+    async def test_describe_entity_returns_relations_neighbours_and_degree(self, client: Client) -> None:
         await remember_ring(client)
         await answer(
             client, "create_relations", relations=[relation("Bob", "Bob", "is"), relation("Bob", "Alice", "knows")]
@@ -190,7 +190,7 @@ class TestGetting:
         }
         assert (await refused(client, "describe_entity", name="Nobody"))[0] == "entity_not_found"
 
-    async def test_counted(self, client: Client) -> None:
+    async def test_graph_stats_counts(self, client: Client) -> None:
         empty = {"internedStrings": 0, "internedBytes": 0}
         zero = dict.fromkeys(("entities", "relations", "totalObservations", "searchIndexEntries"), 0)
         assert await answer(client, "graph_stats", graph="nowhere") == zero | empty
@@ -199,7 +199,7 @@ class TestGetting:
         counted = {"entities": 4, "relations": 4, "totalObservations": 2, "searchIndexEntries": 4}
         assert await answer(client, "graph_stats") == counted | empty
 
-    async def test_types_most_first_ties_by_name(self, client: Client) -> None:
+    async def test_types_are_listed_most_used_first_and_then_by_name(self, client: Client) -> None:
         kinds = ["b", "a", "c", "c"]
         await answer(client, "create_entities", entities=[entity(str(n), kind=kind) for n, kind in enumerate(kinds)])
         await answer(client, "create_relations", relations=[relation("0", "Ghost", "z"), relation("1", "2", "y")])
@@ -225,13 +225,15 @@ class TestSearchRelations:
             ({"graph": "nowhere"}, []),
         ],
     )
-    async def test_filters(self, client: Client, only: dict[str, str], found: list[tuple[str, str, str]]) -> None:
+    async def test_relations_are_filtered(
+        self, client: Client, only: dict[str, str], found: list[tuple[str, str, str]]
+    ) -> None:
         await remember_ring(client)
         result = await client.call_tool("search_relations", only)
         assert result.structured_content == {"relations": [relation(*triple) for triple in found]}
         assert json.loads(text_of(result)) == [relation(*triple) for triple in found]
 
-    async def test_pages_say_where_to_go_on(self, client: Client) -> None:
+    async def test_each_page_has_the_next_offset(self, client: Client) -> None:
         await remember_ring(client)
         result = await client.call_tool("search_relations", {"limit": 3})
         assert result.structured_content == {"relations": [relation(*t) for t in ROAD[:3]], "nextOffset": 3}
@@ -242,14 +244,14 @@ class TestSearchRelations:
 
 
 class TestPaths:
-    async def test_a_shortest_one_whichever_way_relations_point(self, client: Client) -> None:
+    async def test_find_path_ignores_the_direction_of_relations(self, client: Client) -> None:
         await remember_ring(client)
         await answer(client, "create_relations", relations=[relation("Eve", "Dora", "knows")])
         result = await client.call_tool("find_path", {"from": "Eve", "to": "Alice"})
         assert result.structured_content == {"path": ["Eve", "Dora", "Alice"]}
         assert json.loads(text_of(result)) == ["Eve", "Dora", "Alice"]
 
-    async def test_to_itself_and_to_nowhere(self, client: Client) -> None:
+    async def test_the_path_to_itself_is_one_node_and_to_an_unconnected_one_empty(self, client: Client) -> None:
         await remember_ring(client)
         await answer(client, "create_entities", entities=[entity("Hermit")])
         assert await answer(client, "find_path", **{"from": "Bob", "to": "Bob"}) == {"path": ["Bob"]}
@@ -257,13 +259,13 @@ class TestPaths:
         assert (await answer(client, "find_all_paths", **{"from": "Bob", "to": "Hermit"})) == {"paths": []}
 
     @pytest.mark.parametrize("tool", ["find_path", "find_all_paths"])
-    async def test_a_name_that_nothing_has_is_told(self, client: Client, tool: str) -> None:
+    async def test_an_unknown_name_is_reported(self, client: Client, tool: str) -> None:
         await remember_ring(client)
         for ends in ({"from": "Nobody", "to": "Bob"}, {"from": "Bob", "to": "Nobody"}):
             assert await refused(client, tool, **ends) == ("entity_not_found", "Entity with name Nobody not found")
         assert (await refused(client, tool, graph="nowhere", **{"from": "Bob", "to": "Bob"}))[0] == "entity_not_found"
 
-    async def test_all_shortest_first(self, client: Client) -> None:
+    async def test_all_paths_are_found_shortest_first(self, client: Client) -> None:
         await remember_ring(client)
         await answer(
             client, "create_relations", relations=[relation("Charlie", "Alice", "met"), relation("Bob", "Dora", "met")]
@@ -284,7 +286,7 @@ class TestPaths:
             )
         )
 
-    async def test_bounded_and_said_so(self, client: Client) -> None:
+    async def test_bounded_paths_are_marked_as_cut(self, client: Client) -> None:
         await remember_ring(client)
         ends = {"from": "Alice", "to": "Charlie"}
         result = await client.call_tool("find_all_paths", {**ends, "maxPaths": 1})
@@ -296,7 +298,7 @@ class TestPaths:
         assert await answer(client, "find_all_paths", **ends, maxDepth=1) == {"paths": []}
         assert "cut" not in await answer(client, "find_all_paths", **ends, maxPaths=2)
 
-    async def test_a_way_too_long_is_not_said_to_be_none(self, client: Client) -> None:
+    async def test_a_path_beyond_the_depth_is_marked_as_cut(self, client: Client) -> None:
         chain = [relation(str(n), str(n + 1), "next") for n in range(20)]
         await answer(client, "create_relations", relations=chain)
         path = (await answer(client, "find_path", **{"from": "0", "to": "12"}))["path"]
@@ -307,7 +309,7 @@ class TestPaths:
 
 
 class TestGetNeighbors:
-    async def test_entities_one_relation_away_and_what_leads_to_them(self, client: Client) -> None:
+    async def test_neighbours_and_the_relations_to_them_are_returned(self, client: Client) -> None:
         await remember_ring(client)
         await answer(
             client, "create_relations", relations=[relation("Bob", name, "fears") for name in ("Ghost", "Bob")]
@@ -318,7 +320,7 @@ class TestGetNeighbors:
             "relations": [relation(*ROAD[0]), relation(*ROAD[1]), relation("Bob", "Ghost", "fears")],
         }
 
-    async def test_by_direction_and_type(self, client: Client) -> None:
+    async def test_neighbours_are_filtered_by_direction_and_type(self, client: Client) -> None:
         await remember_ring(client)
         for arguments, names in (
             ({"direction": "outgoing"}, ["Bob", "Dora"]),
@@ -329,19 +331,19 @@ class TestGetNeighbors:
             found = await answer(client, "get_neighbors", name="Alice", **arguments)
             assert [one["name"] for one in found["entities"]] == names, arguments
 
-    async def test_in_pages(self, client: Client) -> None:
+    async def test_neighbours_are_listed_in_pages(self, client: Client) -> None:
         await remember_ring(client)
         first = await answer(client, "get_neighbors", name="Alice", limit=1)
         assert first == {"entities": [entity("Bob")], "relations": [relation(*ROAD[0])], "nextOffset": 1}
         second = await answer(client, "get_neighbors", name="Alice", limit=1, offset=1)
         assert second == {"entities": [entity("Dora")], "relations": [relation(*ROAD[3])]}
 
-    async def test_of_nobody(self, client: Client) -> None:
+    async def test_an_unknown_entity_is_reported(self, client: Client) -> None:
         assert (await refused(client, "get_neighbors", name="Nobody"))[0] == "entity_not_found"
 
 
 class TestExtractSubgraph:
-    async def test_what_is_within_reach_and_the_relations_among_it(self, client: Client) -> None:
+    async def test_a_subgraph_has_the_entities_within_its_depth_and_their_relations(self, client: Client) -> None:
         await remember_ring(client)
         await answer(client, "create_relations", relations=[relation("Bob", "Ghost", "fears")])
         at_once = await answer(client, "extract_subgraph", names=["Bob", "Nobody"], depth=0)
@@ -353,7 +355,7 @@ class TestExtractSubgraph:
         assert {one["name"] for one in far["entities"]} == {"Alice", "Bob", "Charlie", "Dora"}
         assert far["relations"][:4] == [relation(*triple) for triple in ROAD]
 
-    async def test_relations_among_the_farthest_are_there(self, client: Client) -> None:
+    async def test_relations_among_the_farthest_entities_are_included(self, client: Client) -> None:
         await answer(
             client,
             "create_relations",
@@ -367,19 +369,19 @@ class TestExtractSubgraph:
         found = (await answer(client, "extract_subgraph", names=["A"], depth=1))["relations"]
         assert found == [relation("A", "B", "r"), relation("A", "C", "r"), relation("B", "C", "r")]
 
-    async def test_bounded_and_said_so(self, client: Client) -> None:
+    async def test_a_bounded_subgraph_is_marked_as_cut(self, client: Client) -> None:
         await remember_ring(client)
         result = await client.call_tool("extract_subgraph", {"names": ["Bob"], "depth": 2, "limit": 2})
         structured = result.structured_content or {}
         assert (len(structured["entities"]), structured["cut"]) == (2, "nodes")
         assert texts_of(result)[1] == "Not everything: the bound on nodes was reached."
 
-    async def test_nothing_anywhere_else(self, client: Client) -> None:
+    async def test_the_subgraph_of_an_unknown_graph_is_empty(self, client: Client) -> None:
         assert await answer(client, "extract_subgraph", names=["A"], graph="no") == {"entities": [], "relations": []}
 
 
 class TestThePast:
-    """Every read as it was before all was deleted."""
+    """Every read of the state before everything was deleted."""
 
     READS: list[tuple[str, dict[str, Any]]] = [
         ("get_entity", {"name": "Bob"}),
@@ -393,7 +395,7 @@ class TestThePast:
         ("list_relation_types", {}),
     ]
 
-    async def test_reads_are_as_they_were(self, client: Client, db: Database, caller: Caller) -> None:
+    async def test_every_tool_reads_the_past(self, client: Client, db: Database, caller: Caller) -> None:
         await remember_ring(client)
         then = {tool: await answer(client, tool, **arguments) for tool, arguments in self.READS}
         before = str(await revision_of(db, caller))
@@ -405,10 +407,10 @@ class TestThePast:
 
 
 @pytest.mark.parametrize(("name", "cut"), [("MAX_NODES", "nodes"), ("MAX_EDGES", "edges")])
-async def test_a_path_beyond_the_bounds_on_work_is_not_said_to_be_none(
+async def test_a_path_beyond_the_bounds_on_work_is_marked_as_cut(
     db: Database, caller: Caller, monkeypatch: pytest.MonkeyPatch, name: str, cut: str
 ) -> None:
-    """With a bound that this graph reaches: two hubs of twenty spokes, joined by their last ones."""
+    """The bound is lowered so that this graph reaches it: two hubs of twenty spokes, joined by their last ones."""
     agent = Agent(db, caller)
     await agent.relate(*((hub, f"{hub} {n}", "to") for hub in "AB" for n in range(20)), ("A 19", "B 19", "to"))
     async with db.transaction(caller, read_only=True) as tx:
@@ -418,7 +420,7 @@ async def test_a_path_beyond_the_bounds_on_work_is_not_said_to_be_none(
         assert await found_path(view, "A", "B") == NamedPaths([], cut)
 
 
-async def test_a_walk_is_a_query_a_level_whatever_the_size(db: Database, caller: Caller) -> None:
+async def test_a_traversal_makes_one_query_per_level_for_any_size(db: Database, caller: Caller) -> None:
     counts = []
     for width in (2, 60):
         agent = Agent(db, caller, f"width-{width}")
@@ -436,10 +438,10 @@ async def test_a_walk_is_a_query_a_level_whatever_the_size(db: Database, caller:
     assert counts[0] == counts[1]
 
 
-async def test_another_tenant_finds_none_of_it(
+async def test_another_tenant_finds_nothing_with_any_tool(
     gateway: RunningGateway, db: Database, caller: Caller, key: str, issue: NewApiKey, new_tenant: NewTenant
 ) -> None:
-    """Every tool, asked by another tenant that has other things under the same names, and changed by it."""
+    """Another tenant calls every tool with the same names, and changes its own entities of these names."""
     other = operator_caller(await new_tenant())
     mine = Agent(db, caller)
     await mine.relate(*ROAD)

@@ -50,25 +50,25 @@ async def remember_alice(client: Client) -> None:
 
 
 class TestCreateEntities:
-    async def test_new_ones_come_back_bare_in_the_text(self, client: Client) -> None:
+    async def test_new_entities_are_returned_as_an_array_in_the_text(self, client: Client) -> None:
         result = await client.call_tool("create_entities", {"entities": [ALICE, ACME]})
         assert not result.is_error
         assert result.structured_content == {"entities": [ALICE, ACME]}
         assert text_of(result) == json.dumps([ALICE, ACME], indent=2)
 
-    async def test_known_names_are_skipped_and_left_as_they_are(self, client: Client) -> None:
+    async def test_known_entities_are_skipped_and_unchanged(self, client: Client) -> None:
         await answer(client, "create_entities", entities=[ALICE])
         other = ALICE | {"entityType": "cat", "observations": ["purrs"]}
         assert await answer(client, "create_entities", entities=[other, ACME]) == {"entities": [ACME]}
         assert await answer(client, "read_graph") == {"entities": [ALICE, ACME], "relations": []}
 
-    async def test_nothing_new_is_an_empty_array(self, client: Client) -> None:
+    async def test_without_new_entities_the_text_is_an_empty_array(self, client: Client) -> None:
         await answer(client, "create_entities", entities=[ALICE])
         result = await client.call_tool("create_entities", {"entities": [ALICE]})
         assert text_of(result) == "[]"
         assert result.structured_content == {"entities": []}
 
-    async def test_tags_and_importance_are_taken_and_not_given_back(self, client: Client) -> None:
+    async def test_tags_and_importance_are_accepted_and_not_returned(self, client: Client) -> None:
         given = ALICE | {"tags": ["VIP"], "importance": 7.5}
         assert await answer(client, "create_entities", entities=[given]) == {"entities": [ALICE]}
         found = await answer(client, "search_nodes", query="", tags=["vip"], minImportance=7.5, maxImportance=7.5)
@@ -84,13 +84,13 @@ class TestCreateEntities:
 
 
 class TestCreateRelations:
-    async def test_new_ones_come_back_bare_in_the_text(self, client: Client) -> None:
+    async def test_new_relations_are_returned_as_an_array_in_the_text(self, client: Client) -> None:
         await answer(client, "create_entities", entities=[ALICE, ACME])
         result = await client.call_tool("create_relations", {"relations": [WORKS_AT]})
         assert result.structured_content == {"relations": [WORKS_AT]}
         assert text_of(result) == json.dumps([WORKS_AT], indent=2)
 
-    async def test_known_ones_are_skipped(self, client: Client) -> None:
+    async def test_known_relations_are_skipped(self, client: Client) -> None:
         await remember_alice(client)
         other = WORKS_AT | {"relationType": "owns"}
         assert await answer(client, "create_relations", relations=[WORKS_AT, other]) == {"relations": [other]}
@@ -105,7 +105,7 @@ class TestCreateRelations:
 
 
 class TestAddObservations:
-    async def test_new_ones_come_back_by_entity(self, client: Client) -> None:
+    async def test_new_observations_are_returned_by_entity(self, client: Client) -> None:
         await answer(client, "create_entities", entities=[ALICE, ACME])
         wanted = [
             {"entityName": "Acme", "contents": ["makes anvils"]},
@@ -121,7 +121,7 @@ class TestAddObservations:
         opened = await answer(client, "open_nodes", names=["Alice"])
         assert opened["entities"][0]["observations"] == ["likes tea", "lives in Oslo", "plays chess"]
 
-    async def test_an_unknown_entity_is_an_error_and_nothing_is_written(
+    async def test_an_unknown_entity_is_refused_and_nothing_is_written(
         self, client: Client, db: Database, caller: Caller
     ) -> None:
         await answer(client, "create_entities", entities=[ALICE])
@@ -133,34 +133,34 @@ class TestAddObservations:
         assert await revision_of(db, caller) == before
         assert (await answer(client, "open_nodes", names=["Alice"]))["entities"] == [ALICE]
 
-    async def test_a_placeholder_is_an_unknown_entity(self, client: Client) -> None:
+    async def test_a_placeholder_counts_as_an_unknown_entity(self, client: Client) -> None:
         await answer(client, "create_relations", relations=[WORKS_AT])
         result = await client.call_tool("add_observations", {"observations": [{"entityName": "Acme", "contents": []}]})
         assert text_of(result) == "Entity with name Acme not found"
 
 
 class TestDeletions:
-    async def test_entities_go_with_their_relations(self, client: Client) -> None:
+    async def test_entities_are_deleted_with_their_relations(self, client: Client) -> None:
         await remember_alice(client)
         result = await client.call_tool("delete_entities", {"entityNames": ["Alice", "Nobody"]})
         assert text_of(result) == "Entities deleted successfully"
         assert result.structured_content == {"success": True, "message": "Entities deleted successfully"}
         assert await answer(client, "read_graph") == {"entities": [ACME], "relations": []}
 
-    async def test_a_name_that_only_relations_know_takes_them_along(self, client: Client) -> None:
+    async def test_a_placeholder_is_deleted_with_its_relations(self, client: Client) -> None:
         await answer(client, "create_entities", entities=[ALICE])
         await answer(client, "create_relations", relations=[WORKS_AT])
         await answer(client, "delete_entities", entityNames=["Acme"])
         assert await answer(client, "read_graph") == {"entities": [ALICE], "relations": []}
 
-    async def test_a_deleted_entity_can_be_made_anew(self, client: Client) -> None:
+    async def test_a_deleted_entity_can_be_created_again(self, client: Client) -> None:
         await remember_alice(client)
         await answer(client, "delete_entities", entityNames=["Alice"])
         bare = ALICE | {"observations": []}
         assert await answer(client, "create_entities", entities=[bare]) == {"entities": [bare]}
         assert await answer(client, "open_nodes", names=["Alice"]) == {"entities": [bare], "relations": []}
 
-    async def test_observations(self, client: Client) -> None:
+    async def test_observations_are_deleted(self, client: Client) -> None:
         await answer(client, "create_entities", entities=[ALICE])
         deletions = [
             {"entityName": "Alice", "observations": ["likes tea", "never said"]},
@@ -172,7 +172,7 @@ class TestDeletions:
         [alice] = (await answer(client, "open_nodes", names=["Alice"]))["entities"]
         assert alice["observations"] == ["lives in Oslo"]
 
-    async def test_relations(self, client: Client) -> None:
+    async def test_relations_are_deleted(self, client: Client) -> None:
         await remember_alice(client)
         gone = [WORKS_AT, WORKS_AT | {"relationType": "unheard_of"}, WORKS_AT | {"from": "Nobody"}]
         result = await client.call_tool("delete_relations", {"relations": gone})
@@ -182,18 +182,18 @@ class TestDeletions:
 
 
 class TestReading:
-    async def test_the_graph_stands_whole_in_the_text(self, client: Client) -> None:
+    async def test_read_graph_returns_the_whole_graph_in_the_text(self, client: Client) -> None:
         await remember_alice(client)
         whole = {"entities": [ALICE, ACME], "relations": [WORKS_AT]}
         result = await client.call_tool("read_graph", {})
         assert result.structured_content == whole
         assert text_of(result) == json.dumps(whole, indent=2)
 
-    async def test_a_graph_that_is_not_there_reads_as_empty(self, client: Client) -> None:
+    async def test_an_unknown_graph_reads_as_empty(self, client: Client) -> None:
         for tool, arguments in (("read_graph", {}), ("search_nodes", {"query": "a"}), ("open_nodes", {"names": ["a"]})):
             assert await answer(client, tool, **arguments) == EMPTY
 
-    async def test_pages_say_where_to_go_on(self, client: Client) -> None:
+    async def test_each_page_has_the_next_offset(self, client: Client) -> None:
         names = [f"e{number}" for number in range(5)]
         entities = [{"name": name, "entityType": "t", "observations": []} for name in names]
         await answer(client, "create_entities", entities=entities)
@@ -205,7 +205,7 @@ class TestReading:
             offset = page.get("nextOffset")
         assert read == names
 
-    async def test_one_type_keeps_only_relations_with_both_ends_in_the_page(self, client: Client) -> None:
+    async def test_a_type_filter_keeps_only_relations_with_both_ends_in_the_page(self, client: Client) -> None:
         bob = ALICE | {"name": "Bob"}
         await remember_alice(client)
         await answer(client, "create_entities", entities=[bob])
@@ -215,17 +215,13 @@ class TestReading:
         assert page == {"entities": [ALICE, bob], "relations": [knows]}
 
     @pytest.mark.parametrize("query", ["alice", "PERSON", "LIVES IN os"])
-    async def test_search_looks_at_name_type_and_observations_whatever_the_case(
-        self, client: Client, query: str
-    ) -> None:
+    async def test_search_covers_name_type_and_observations_in_any_case(self, client: Client, query: str) -> None:
         await remember_alice(client)
         found = await answer(client, "search_nodes", query=query)
         assert found == {"entities": [ALICE], "relations": [WORKS_AT]}
 
-    async def test_search_ranks_names_before_types_before_observations_and_short_names_first(
-        self, client: Client
-    ) -> None:
-        """As the crate does: by BM25 over names, then by observations."""
+    async def test_search_ranks_names_then_types_then_observations_and_short_names_first(self, client: Client) -> None:
+        """The crate ranks by BM25 over names, then by observations."""
         wanted = ["tea", "teapot", "tea ceremony", "kettle", "Ada"]
         about = {"kettle": ("tea thing", []), "Ada": ("person", ["likes tea"])}
         for name in ("Ada", "tea ceremony", "kettle", "teapot", "tea"):
@@ -245,13 +241,15 @@ class TestReading:
         await answer(client, "create_entities", entities=[odd])
         assert await answer(client, "search_nodes", query=query) == {"entities": [odd], "relations": []}
 
-    async def test_open_keeps_the_order_asked_for_and_gives_relations_of_either_end(self, client: Client) -> None:
+    async def test_open_nodes_keeps_the_requested_order_and_returns_relations_of_either_end(
+        self, client: Client
+    ) -> None:
         await remember_alice(client)
         opened = await answer(client, "open_nodes", names=["Acme", "Nobody", "Alice", "Acme"])
         assert opened == {"entities": [ACME, ALICE], "relations": [WORKS_AT]}
         assert await answer(client, "open_nodes", names=["Acme"]) == {"entities": [ACME], "relations": [WORKS_AT]}
 
-    async def test_texts_come_back_as_they_were_given(self, client: Client) -> None:
+    async def test_texts_are_returned_as_they_were_given(self, client: Client) -> None:
         odd = {
             "name": " Ünï\tcødé 🧠 ",
             "entityType": "\u202eé\u0301",
@@ -260,7 +258,7 @@ class TestReading:
         assert await answer(client, "create_entities", entities=[odd]) == {"entities": [odd]}
         assert await answer(client, "open_nodes", names=[odd["name"]]) == {"entities": [odd], "relations": []}
 
-    async def test_another_graph_is_another_memory(self, client: Client) -> None:
+    async def test_graphs_are_separate_memories(self, client: Client) -> None:
         await answer(client, "create_entities", entities=[ALICE])
         await answer(client, "create_entities", graph="other", entities=[ACME])
         assert await answer(client, "read_graph", graph="other") == {"entities": [ACME], "relations": []}
@@ -268,7 +266,7 @@ class TestReading:
 
 
 class TestResource:
-    async def test_it_is_the_whole_graph(self, client: Client) -> None:
+    async def test_the_resource_is_the_whole_graph(self, client: Client) -> None:
         await remember_alice(client)
         resource = (await client.list_resources()).resources[0]
         assert (resource.uri, resource.name) == ("memory://knowledge-graph", "knowledge-graph")
@@ -278,11 +276,11 @@ class TestResource:
         assert (content.uri, content.mime_type) == ("memory://knowledge-graph", "application/json")
         assert content.text == json.dumps({"entities": [ALICE, ACME], "relations": [WORKS_AT]}, indent=2)
 
-    async def test_others_are_unknown(self, client: Client) -> None:
+    async def test_other_resources_are_unknown(self, client: Client) -> None:
         with pytest.raises(MCPError, match="Unknown resource"):
             await client.read_resource("memory://other")
 
-    async def test_it_takes_no_more_bytes_than_a_reply_may(self, client: Client, settings: Settings, key: str) -> None:
+    async def test_the_resource_is_bounded_like_a_reply(self, client: Client, settings: Settings, key: str) -> None:
         await remember_alice(client)
         with serving(settings.model_copy(update={"max_reply_bytes": 100})) as gateway:
             async with gateway.client(key, revision=client.protocol_version) as small:
@@ -290,19 +288,21 @@ class TestResource:
                     await small.read_resource("memory://knowledge-graph")
         assert refused.value.error.code == INVALID_PARAMS
 
-    async def test_a_fault_of_ours_keeps_its_words_to_itself(
+    async def test_an_internal_error_does_not_reveal_its_message(
         self, client: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         async def fail(*_: Any) -> None:
             raise LookupError("relation secret does not exist")
 
         monkeypatch.setattr(graph, "read_graph", fail)
-        with pytest.raises(MCPError, match="went wrong on our side") as told:
+        with pytest.raises(MCPError, match="went wrong on our side") as error:
             await client.read_resource("memory://knowledge-graph")
-        assert (told.value.error.code, told.value.error.data) == (INTERNAL_ERROR, None)
+        assert (error.value.error.code, error.value.error.data) == (INTERNAL_ERROR, None)
 
     @pytest.mark.parametrize("revision", MODES)
-    async def test_it_comes_with_the_toolset(self, gateway: RunningGateway, key: str, revision: str) -> None:
+    async def test_the_resource_is_offered_only_with_the_toolset(
+        self, gateway: RunningGateway, key: str, revision: str
+    ) -> None:
         async with gateway.client(key, "/mcp", revision=revision) as client:
             assert "memory://knowledge-graph" not in {each.uri for each in (await client.list_resources()).resources}
             with pytest.raises(MCPError, match="Unknown resource"):
@@ -310,8 +310,8 @@ class TestResource:
 
 
 @pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-06-18", LEGACY])
-async def test_older_clients_shake_hands_and_call(gateway: RunningGateway, key: str, revision: str) -> None:
-    """Every handshake revision that the SDK serves, as bare JSON-RPC."""
+async def test_clients_of_older_revisions_can_call(gateway: RunningGateway, key: str, revision: str) -> None:
+    """Every revision with a handshake that the SDK serves, as plain JSON-RPC."""
     hello = {"protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": "old", "version": "1"}}
     async with gateway.http(key, **rpc_headers(revision)) as http:
         del http.headers["MCP-Protocol-Version"]  # not known before the handshake

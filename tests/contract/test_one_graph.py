@@ -1,4 +1,4 @@
-"""One graph, written by every vocabulary and seen whole by each: what it says, what it is called, how much there is."""
+"""One graph that every vocabulary writes and reads completely: contents, observations, counts and names."""
 
 import json
 from collections.abc import AsyncIterator
@@ -40,7 +40,7 @@ async def lineage_of(client: Everything, name: str) -> str:
 
 
 async def write_all(client: Everything) -> dict[str, str]:
-    """A graph that each vocabulary has had a hand in; ids by what they stand for."""
+    """Write a graph with every vocabulary, and return ids by name."""
     alice = {"name": "Alice", "entityType": "person", "observations": SAID}
     await client("create_entities", entities=[alice, {"name": "Acme", "entityType": "company", "observations": []}])
     await client("create_relations", relations=[{"from": "Alice", "to": "Acme", "relationType": "works_at"}])
@@ -61,7 +61,7 @@ async def write_all(client: Everything) -> dict[str, str]:
 
 
 class TestContent:
-    async def test_the_official_vocabulary_tells_it_beside_the_observations(self, client: Everything) -> None:
+    async def test_the_official_vocabulary_returns_content_beside_observations(self, client: Everything) -> None:
         await write_all(client)
         told = {"name": "Alice", "entityType": "person", "observations": SAID, "content": CONTENT}
         assert await client("get_entity", name="Alice") == told
@@ -74,7 +74,7 @@ class TestContent:
         (child,) = (await client("get_children", entityName="Acme"))["entities"]
         assert child["content"] == CONTENT
 
-    async def test_what_was_opened_can_be_made_elsewhere(self, client: Everything) -> None:
+    async def test_opened_entities_can_be_created_in_another_graph(self, client: Everything) -> None:
         await write_all(client)
         opened = (await client("open_nodes", names=["Alice", "Acme"]))["entities"]
         made = await client("create_entities", graph="elsewhere", entities=opened)
@@ -83,7 +83,7 @@ class TestContent:
         found = await client("recall", graph="elsewhere", query="Who keeps the lighthouse of the harbour?")
         assert found["memories"][0]["text"] == CONTENT
 
-    async def test_it_is_no_observation(self, client: Everything) -> None:
+    async def test_the_content_is_not_an_observation(self, client: Everything) -> None:
         await write_all(client)
         before = (await client("graph_stats"))["totalObservations"]
         await client("delete_observations", deletions=[{"entityName": "Alice", "observations": [CONTENT, *SAID]}])
@@ -91,14 +91,14 @@ class TestContent:
         assert (entity["observations"], entity["content"]) == ([], CONTENT)
         assert (await client("graph_stats"))["totalObservations"] == before - len(SAID)
 
-    async def test_as_it_was(self, client: Everything) -> None:
+    async def test_the_content_is_read_as_of_a_revision(self, client: Everything) -> None:
         await write_all(client)
         assert "content" not in await client("get_entity", name="Alice", as_of="2")
         assert (await client("get_entity", name="Alice", as_of="2"))["observations"] == SAID
 
 
 class TestObservations:
-    async def test_the_contract_tells_content_and_observations(self, client: Everything) -> None:
+    async def test_the_contract_vocabulary_returns_content_and_observations(self, client: Everything) -> None:
         ids = await write_all(client)
         node = (await client("get_node", node_id=ids["Alice"]))["node"]
         assert (node["text"], node["content"], node["observations"]) == ("Alice", CONTENT, SAID)
@@ -106,7 +106,7 @@ class TestObservations:
         assert fact["text"] == "Bob mends the Acme clock"
         assert not {"content", "observations"} & fact.keys()
 
-    async def test_lineage_reads_tell_them(self, client: Everything) -> None:
+    async def test_the_lineage_vocabulary_returns_observations(self, client: Everything) -> None:
         ids = await write_all(client)
         node = (await client("get_node_by_lineage", lineage_id=ids["Alice"]))["node"]
         assert (node["content"], node["observations"]) == (CONTENT, SAID)
@@ -119,7 +119,7 @@ class TestObservations:
         compact = (await client("list_nodes", compact=True))["nodes"]
         assert not any("observations" in node for node in compact)
 
-    async def test_of_a_time_they_are_those_of_then(self, client: Everything) -> None:
+    async def test_observations_are_read_as_of_a_time(self, client: Everything) -> None:
         ids = await write_all(client)
         then = (await client("put_node", lineage_id=ids["Alice"], kind="person", content="then"))["node"]["created_at"]
         await client("add_observations", observations=[{"entityName": "Alice", "contents": ["sails"]}])
@@ -130,11 +130,11 @@ class TestObservations:
 
 
 class TestCounts:
-    async def test_each_count_is_that_of_what_is_listed(self, client: Everything) -> None:
+    async def test_each_count_equals_the_length_of_its_list(self, client: Everything) -> None:
         await write_all(client)
         await self.compare(client)
 
-    async def test_as_well_where_something_went(self, client: Everything) -> None:
+    async def test_each_count_equals_the_length_of_its_list_after_deletions(self, client: Everything) -> None:
         ids = await write_all(client)
         await client("delete_node", node_id=ids["fact"])
         await client("delete_entities", entityNames=["Acme"])
@@ -173,8 +173,8 @@ class TestCounts:
 
 
 class TestPaths:
-    async def test_every_node_is_called_by_one_rule(self, client: Everything) -> None:
-        """By its name, a placeholder too, and by its id where it has none."""
+    async def test_paths_name_every_node_by_one_rule(self, client: Everything) -> None:
+        """An entity or placeholder by its name, a node without a name by its id."""
         ids = await write_all(client)
         await client("create_relation", from_id=ids["note"], to_id=ids["fact"], relation_type="CITES")
         every = await client("find_all_paths", **{"from": "Alice", "to": "Bob"}, maxDepth=6)
@@ -196,7 +196,7 @@ class TestPaths:
         return label
 
 
-async def test_relations_among_the_names_stand_in_a_subgraph_of_no_depth(client: Everything) -> None:
+async def test_a_subgraph_of_depth_zero_has_the_relations_among_its_entities(client: Everything) -> None:
     await write_all(client)
     await client("create_relations", relations=[{"from": "Bob", "to": "Bob", "relationType": "shaves"}])
     shaves = {"from": "Bob", "to": "Bob", "relationType": "shaves"}

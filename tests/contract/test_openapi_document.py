@@ -1,4 +1,4 @@
-"""What the OpenAPI document tells of each route: who may, what is answered instead, examples that hold, and pages."""
+"""The OpenAPI document describes each route: scope and role, errors, valid examples, and pages."""
 
 import json
 import re
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 PROBLEM = "application/problem+json"
 ERRORS = {"400", "401", "403", "404", "409", "413", "429", "503"}
 ASKED_FOR = {"412", "422", "428"}
-"""Answers to headers that ask for them, or are needed."""
+"""Statuses that only conditional or missing headers cause."""
 
 OPERATIONS = {
     f"{method.upper()} {path}": told
@@ -37,13 +37,13 @@ ON_ONE_PAGE = {
     "GET /v1/identity-providers": f"{MAX_PROVIDERS} at most",
     "GET /v1/trusted-issuers": f"{MAX_ISSUERS} at most",
 }
-"""Lists that are one page always, and why that is bounded."""
+"""Lists that always are one page, and the reason why it is bounded."""
 
 UNPAGED = {
     "GET /v1/plan": "one entry for each quota that there is",
     "GET /v1/usage/series": "from and to bound it",
 }
-"""What is read whole though it holds a list, and why it is bounded."""
+"""Answers that contain a list without pages, and the reason why it is bounded."""
 
 
 def named(schema: dict[str, Any]) -> dict[str, Any]:
@@ -54,18 +54,18 @@ def named(schema: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def test_no_name_of_a_schema_tells_of_our_modules() -> None:
+def test_no_schema_name_contains_a_module_name() -> None:
     assert [name for name in DOCUMENT["components"]["schemas"] if not name.isidentifier()] == []
 
 
 def faults(value: Any, schema: dict[str, Any]) -> list[str]:
-    """What is wrong with a value."""
+    """The errors of a value by its schema."""
     whole = schema | {"components": DOCUMENT["components"]}
     return [error.message for error in Draft202012Validator(whole).iter_errors(value)]
 
 
 def bodies() -> list[tuple[str, str, dict[str, Any]]]:
-    """Every JSON body: of which operation, of the request or of which status, and what is told of it."""
+    """Every JSON body: its operation, request or status, and its description."""
     found = []
     for name, told in OPERATIONS.items():
         parts = {"request": told.get("requestBody", {})}
@@ -77,7 +77,7 @@ def bodies() -> list[tuple[str, str, dict[str, Any]]]:
 
 
 BODIES = [body for body in bodies() if body[2]["schema"].get("type") != "string"]
-"""Without files, which have formats of their own."""
+"""The bodies except files, which have formats of their own."""
 
 
 def roles_of_the_table() -> dict[str, Role]:
@@ -96,13 +96,13 @@ def roles_of_the_table() -> dict[str, Role]:
 
 
 def lacks_scope(answer: httpx2.Response) -> bool:
-    """Whether an answer says so; others may be files."""
+    """Whether the answer refuses a missing scope; other answers may be files."""
     return answer.status_code == 403 and answer.json()["code"] == "scope_required"
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-async def test_an_export_is_what_the_document_says(gateway: RunningGateway, admin_key: str, format_: str) -> None:
-    """An object as JSON, text as all else."""
+async def test_an_export_matches_the_document(gateway: RunningGateway, admin_key: str, format_: str) -> None:
+    """JSON is an object, every other format is text."""
     told = OPERATIONS["GET /v1/graphs/{name}/export"]["responses"]["200"]["content"]
     async with gateway.http(admin_key) as http:
         answer = await http.get("/v1/graphs/default/export", params={"format": format_})
@@ -111,8 +111,8 @@ async def test_an_export_is_what_the_document_says(gateway: RunningGateway, admi
     assert faults(body, told[media_type]["schema"]) == []
 
 
-class TestWhoMay:
-    def test_every_route_tells_its_scope_and_its_role(self) -> None:
+class TestScopesAndRoles:
+    def test_every_route_states_its_scope_and_role(self) -> None:
         assert len(OF_TENANTS) > 40
         for name, told in OF_TENANTS.items():
             assert told["x-recollect-scope"] in (None, *Scope), name
@@ -122,7 +122,7 @@ class TestWhoMay:
         for name in set(OPERATIONS) - set(OF_TENANTS):
             assert (OPERATIONS[name]["x-recollect-role"], OPERATIONS[name]["security"]) == (None, [{}]), name
 
-    def test_the_role_is_that_of_the_table(self) -> None:
+    def test_the_role_of_each_route_is_that_of_the_table(self) -> None:
         table = roles_of_the_table()
         assert set(table) == set(Scope)
         for scope, role in table.items():
@@ -133,14 +133,14 @@ class TestWhoMay:
             scope = told["x-recollect-scope"]
             assert told["x-recollect-role"] == ("reader" if scope is None else table[scope]), name
 
-    def test_each_way_to_sign_in_is_described(self) -> None:
+    def test_each_security_scheme_is_described(self) -> None:
         schemes = DOCUMENT["components"]["securitySchemes"]
         assert {name for told in OPERATIONS.values() for way in told["security"] for name in way} == set(schemes)
 
-    async def test_the_scope_that_is_told_is_the_one_that_is_asked_for(
+    async def test_the_stated_scope_is_the_required_one(
         self, gateway: RunningGateway, issue: NewApiKey, caller: Caller
     ) -> None:
-        """With every other scope a route is refused for that one; with it alone it is not."""
+        """A route refuses a key with every other scope, and accepts a key with this scope alone."""
         for scope in Scope:
             others = (await issue(caller, kind="admin", scopes=frozenset(set(Scope) - {scope}))).secret
             alone = (await issue(caller, kind="admin", scopes=frozenset({scope}))).secret
@@ -155,7 +155,7 @@ class TestWhoMay:
 
 class TestErrors:
     @pytest.mark.parametrize("name", OPERATIONS)
-    def test_each_is_a_problem_with_an_example(self, name: str) -> None:
+    def test_each_error_is_a_problem_with_an_example(self, name: str) -> None:
         responses = OPERATIONS[name]["responses"]
         assert set(responses) >= ERRORS
         assert "content" not in responses.get("304", {})
@@ -171,21 +171,21 @@ class TestErrors:
 
 class TestExamples:
     @pytest.mark.parametrize(("name", "part", "content"), BODIES, ids=[f"{name} {part}" for name, part, _ in BODIES])
-    def test_each_body_has_one_that_holds(self, name: str, part: str, content: dict[str, Any]) -> None:
+    def test_each_body_has_a_valid_example(self, name: str, part: str, content: dict[str, Any]) -> None:
         assert faults(content["example"], content["schema"]) == []
 
-    def test_what_is_wrong_is_found(self) -> None:
+    def test_an_invalid_example_is_found(self) -> None:
         schema = {"$ref": "#/components/schemas/CreateGraphBody"}
         assert faults({"name": "people"}, schema) == []
         assert faults({"name": 7}, schema) != []
 
-    def test_no_example_is_of_a_route_that_is_not_there(self) -> None:
+    def test_each_example_belongs_to_a_route(self) -> None:
         told = ROOT / "services" / "recollect_gateway" / "management" / "assets" / "examples.json"
         assert set(json.loads(told.read_text())) <= set(OPERATIONS)
 
 
 class TestLists:
-    def test_each_is_bounded_and_in_pages(self) -> None:
+    def test_each_list_is_bounded_and_in_pages(self) -> None:
         unpaged, paged, single = set(), set(), set()
         for name, told in OPERATIONS.items():
             content = told["responses"].get("200", {}).get("content", {}).get("application/json")

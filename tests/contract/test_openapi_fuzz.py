@@ -1,4 +1,4 @@
-"""Every route answers as the OpenAPI document says, whatever and by whom it is asked: schemathesis makes it up."""
+"""Every route answers as the OpenAPI document says, for any generated request from any caller (schemathesis)."""
 
 import copy
 import json
@@ -35,11 +35,11 @@ from tests.support.timeouts import MAX_WAIT_SECONDS
 
 FROZEN = Path(__file__).parent / "__snapshots__" / "test_snapshots" / "test_openapi.json"
 DOCUMENT: dict[str, Any] = json.loads(FROZEN.read_text())
-"""What the gateway serves: test_snapshots compares the two."""
+"""The document that the gateway serves: test_snapshots compares the two."""
 
 
 def without_credentials(document: dict[str, Any]) -> dict[str, Any]:
-    """The same, but for who may ask: else schemathesis makes credentials up, in the place of those that are given."""
+    """The document without security: otherwise schemathesis replaces the given credentials by generated ones."""
     told = copy.deepcopy(document)
     del told["components"]["securitySchemes"]
     for operation in (each for methods in told["paths"].values() for each in methods.values()):
@@ -52,8 +52,8 @@ OPERATIONS = [(method, path) for path, methods in DOCUMENT["paths"].items() for 
 OF_TENANTS = [(method, path) for method, path in OPERATIONS if path.startswith("/v1/")]
 
 
-def says_anything(method: str, path: str) -> bool:
-    """Whether a request of it can be wrong: in a name of its path, its query, or its body."""
+def can_be_invalid(method: str, path: str) -> bool:
+    """Whether a request of the route can be invalid: in its path, its query, or its body."""
     told = DOCUMENT["paths"][path][method]
     return "requestBody" in told or any(each["in"] in ("path", "query") for each in told.get("parameters", ()))
 
@@ -67,7 +67,7 @@ AS_DOCUMENTED: list[CheckFunction] = [
 
 
 def is_refused(context: CheckContext, response: Response, case: Case[Any]) -> bool | None:
-    """`negative_data_rejection`, but what is too large is refused for that, and a file's bytes are of no wrong type."""
+    """`negative_data_rejection`, except that a body may be refused as too large, and that any bytes are a file."""
     parts = case.meta.components if case.meta else {}
     wrong = {place for place, part in parts.items() if part.mode.is_negative}
     is_file = wrong == {ParameterLocation.BODY} and takes_files(case.operation.method, case.operation.path)
@@ -75,7 +75,7 @@ def is_refused(context: CheckContext, response: Response, case: Case[Any]) -> bo
 
 
 def takes_files(method: str, path: str) -> bool:
-    """Whether the body of a request is a file, of whatever bytes."""
+    """Whether the body of a request is a file of any bytes."""
     content = DOCUMENT["paths"][path][method].get("requestBody", {}).get("content", {})
     return any(told["schema"].get("type") == "string" for told in content.values())
 
@@ -85,13 +85,13 @@ def cases(method: str, path: str, mode: GenerationMode, **path_parameters: str) 
 
 
 def named(path: str) -> dict[str, str]:
-    """Names that are made up are refused, some as no part of a path, and nothing else is tried."""
+    """Known names for the path: generated ones are refused before anything else is tested."""
     return {name: known for name, known in (("name", "default"), ("node", "Ada")) if f"{{{name}}}" in path}
 
 
 @dataclass(frozen=True)
 class Who:
-    """Somebody who asks, and by what they are known. Nobody holds no scope, and a route without one is theirs not."""
+    """A caller with its credentials and scopes. An unknown caller may not even use routes without a scope."""
 
     headers: Mapping[str, str] = field(default_factory=dict)
     cookies: Mapping[str, str] = field(default_factory=dict)
@@ -102,17 +102,17 @@ class Who:
         return bool(self.headers)
 
     def may(self, method: str, path: str) -> bool:
-        """Whether a route is theirs, as the document tells."""
+        """Whether the document allows the route to this caller."""
         return self.known and DOCUMENT["paths"][path][method]["x-recollect-scope"] in {None, *self.scopes}
 
     def is_known_to(self, gateway: RunningGateway) -> bool:
-        """Whether they are somebody still: else their answers would say nothing any more."""
+        """Whether the credentials are still valid: otherwise the answers would prove nothing."""
         with httpx2.Client(base_url=gateway.url, headers=dict(self.headers), cookies=dict(self.cookies)) as http:
             return http.get("/v1/plan").status_code == 200
 
 
 def send(gateway: RunningGateway, case: Case[Any], checks: list[CheckFunction], who: Who) -> int:
-    """The status of the answer, which passed the checks."""
+    """Send the request, check the answer, and return its status."""
     response = case.call(
         base_url=gateway.url, headers=dict(who.headers), cookies=dict(who.cookies), timeout=MAX_WAIT_SECONDS
     )
@@ -124,7 +124,7 @@ def send(gateway: RunningGateway, case: Case[Any], checks: list[CheckFunction], 
 async def everybody(
     gateway: RunningGateway, db: Database, settings: Settings, new_tenant: NewTenant, issue: NewApiKey
 ) -> list[Who]:
-    """Nobody, people of each role who are signed in, and an admin's key: who may least asks first."""
+    """An unknown caller, a signed-in person of each role, and an admin's key, in the order of their rights."""
     caller, pepper = operator_caller(await new_tenant()), settings.key_secret.get_secret_value().encode()
     found = [Who()]
     for role in (Role.READER, Role.MEMBER, Role.ADMIN, Role.OWNER):
@@ -138,10 +138,10 @@ async def everybody(
 
 
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
-def test_a_request_that_is_as_documented_is_answered_as_documented(
+def test_a_valid_request_is_answered_as_documented(
     gateway: RunningGateway, everybody: list[Who], method: str, path: str
 ) -> None:
-    """Whoever asks. Lists answer all who may: what else is asked for may be there or not."""
+    """For every caller. Lists answer all that may read them; other objects may exist or not."""
     told: list[set[int]] = [set() for _ in everybody]
 
     @examples(2)
@@ -160,8 +160,8 @@ def test_a_request_that_is_as_documented_is_answered_as_documented(
         assert method != "get" or "{" in path or (200 in statuses) == who.may(method, path)
 
 
-@pytest.mark.parametrize(("method", "path"), [route for route in OF_TENANTS if says_anything(*route)])
-def test_a_request_that_is_not_as_documented_is_refused_as_documented(
+@pytest.mark.parametrize(("method", "path"), [route for route in OF_TENANTS if can_be_invalid(*route)])
+def test_an_invalid_request_is_refused_as_documented(
     gateway: RunningGateway, everybody: list[Who], method: str, path: str
 ) -> None:
     @examples(2)

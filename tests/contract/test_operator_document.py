@@ -1,4 +1,4 @@
-"""The OpenAPI document of the operator API: frozen, with examples that are as it says."""
+"""The OpenAPI document of the operator API is frozen, and its examples match its schemas."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ PROBLEM, JSON = "application/problem+json", "application/json"
 
 @pytest.fixture(scope="module")
 async def document(settings: Settings) -> dict[str, Any]:
-    """As it is served: to everybody who reaches the port."""
+    """The document as it is served, without a key."""
     app = create_app(settings)
     transport = httpx2.ASGITransport(app)  # type: ignore[arg-type]  # the types of another framework
     async with httpx2.AsyncClient(transport=transport, base_url="http://operator") as http:
@@ -31,7 +31,7 @@ async def test_it_is_frozen(document: dict[str, Any], snapshot: SnapshotAssertio
     assert document["openapi"].startswith("3.1")
 
 
-async def test_each_body_has_an_example_that_is_as_the_schema_says(document: dict[str, Any]) -> None:
+async def test_each_body_has_a_valid_example(document: dict[str, Any]) -> None:
     shown = 0
     for path, methods in document["paths"].items():
         for method, told in methods.items():
@@ -46,7 +46,7 @@ async def test_each_body_has_an_example_that_is_as_the_schema_says(document: dic
     assert shown > 100
 
 
-async def test_every_operation_needs_a_key_and_tells_its_errors(document: dict[str, Any]) -> None:
+async def test_every_operation_needs_a_key_and_lists_its_errors(document: dict[str, Any]) -> None:
     for path, methods in document["paths"].items():
         assert path.startswith("/operator/v1/")
         for told in methods.values():

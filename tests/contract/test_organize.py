@@ -1,4 +1,4 @@
-"""Toolset `organize`: hierarchy, tags and importance as the enhanced memory server has them, and merging.
+"""Toolset `organize`: hierarchy, tags and importance as in the enhanced memory server, and merging.
 
 Source of truth: that server's description of its data flow (hierarchy operations, merge flow, error handling).
 """
@@ -31,9 +31,9 @@ from tests.support.memories import Agent
 from tests.support.plans import Counting
 
 TREE = {"CTO": "CEO", "CFO": "CEO", "Dev": "CTO", "Ops": "CTO", "Intern": "Dev"}
-"""Who stands under whom; CEO stands under none."""
+"""Children and their parents; CEO has none."""
 ORDER = ["CEO", "CTO", "CFO", "Dev", "Ops", "Intern"]
-"""In the order in which they are made."""
+"""The entities in the order of their creation."""
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ async def create(client: Client, *names: str, **fields: Any) -> None:
 
 
 async def plant(client: Client) -> None:
-    """The tree."""
+    """Create the tree."""
     await create(client, *ORDER)
     for name, parent in TREE.items():
         await answer(client, "set_entity_parent", entityName=name, parentName=parent)
@@ -62,8 +62,8 @@ async def set_parent(agent: Agent, name: str, parent: str | None) -> None:
         await hierarchy.set_parent(tx, revision, name, parent)
 
 
-class TestTheDialect:
-    async def test_an_entity(self, client: Client) -> None:
+class TestDialect:
+    async def test_an_entity_has_the_shape_of_the_enhanced_server(self, client: Client) -> None:
         made = {"name": "Alice", "entityType": "person", "observations": ["likes tea"]}
         await answer(client, "create_entities", entities=[{**made, "tags": ["VIP", "vip"], "importance": 7.5}])
         await create(client, "Team")
@@ -75,7 +75,7 @@ class TestTheDialect:
         assert entity == {**made, "tags": ["vip"], "importance": 7.5, "parentId": "Team"}
         assert created <= began + timedelta(seconds=1) <= modified + timedelta(seconds=1)
 
-    async def test_what_an_entity_does_not_have_is_left_out(self, client: Client) -> None:
+    async def test_missing_attributes_of_an_entity_are_left_out(self, client: Client) -> None:
         await create(client, "Plain")
         [entity] = (await answer(client, "get_root_entities"))["entities"]
         assert set(entity) == {"name", "entityType", "observations", "tags", "createdAt", "lastModified"}
@@ -95,10 +95,10 @@ class TestTheDialect:
             ("set_importance", {"importance": 1}),
         ],
     )
-    async def test_a_name_that_no_entity_has(
+    async def test_an_unknown_entity_is_refused(
         self, client: Client, db: Database, caller: Caller, tool: str, more: Any
     ) -> None:
-        """Nor where only a relation knows it, nor in a graph that is not there."""
+        """A placeholder is refused, too, and so is any name in an unknown graph."""
         await answer(
             client, "create_relations", relations=[{"from": "Unknown", "to": "Other", "relationType": "knows"}]
         )
@@ -108,7 +108,7 @@ class TestTheDialect:
             assert said == ("entity_not_found", "Error: Entity 'Unknown' not found")
         assert await revision_of(db, caller) == before
 
-    async def test_what_is_wrong_with_an_argument_keeps_its_path(self, client: Client) -> None:
+    async def test_an_invalid_argument_is_refused_with_its_path(self, client: Client) -> None:
         said = await refused(client, "set_importance", entityName="A", importance=11)
         assert said == ("invalid_input", "importance: Number must be less than or equal to 10")
         assert (await refused(client, "add_tags", entityName="A", tags=[]))[1].startswith("tags: ")
@@ -116,7 +116,7 @@ class TestTheDialect:
 
 
 class TestHierarchy:
-    async def test_up_and_down(self, client: Client) -> None:
+    async def test_ancestors_and_descendants_are_read(self, client: Client) -> None:
         await plant(client)
         assert (await answer(client, "get_parent", entityName="Dev"))["parent"]["name"] == "CTO"
         assert await names(client, "get_ancestors", entityName="Intern") == ["Dev", "CTO", "CEO"]
@@ -127,7 +127,7 @@ class TestHierarchy:
         assert await names(client, "get_children", entityName="Intern") == []
         assert await names(client, "get_root_entities", graph="nowhere") == []
 
-    async def test_lists_stand_bare_in_the_text(self, client: Client) -> None:
+    async def test_lists_are_arrays_in_the_text(self, client: Client) -> None:
         await plant(client)
         for tool, name in (("get_children", "CEO"), ("get_ancestors", "Dev"), ("get_descendants", "CTO")):
             result = await client.call_tool(tool, {"entityName": name})
@@ -140,7 +140,7 @@ class TestHierarchy:
         result = await client.call_tool("get_parent", {"entityName": "CEO"})
         assert (text_of(result), result.structured_content) == ("null", {"parent": None})
 
-    async def test_a_subtree_with_the_relations_among_it(self, client: Client) -> None:
+    async def test_a_subtree_includes_the_relations_inside_it(self, client: Client) -> None:
         await plant(client)
         inside = [{"from": "Dev", "to": "Ops", "relationType": "helps"}]
         across = [{"from": "Dev", "to": "CFO", "relationType": "asks"}]
@@ -151,7 +151,7 @@ class TestHierarchy:
         assert {name: relation[name] for name in inside[0]} == inside[0]
         assert relation["createdAt"] == relation["lastModified"]
 
-    async def test_pages_say_where_to_go_on(self, client: Client) -> None:
+    async def test_each_page_has_the_next_offset(self, client: Client) -> None:
         await plant(client)
         whole = {
             "get_children": (["CTO", "CFO"], {"entityName": "CEO"}),
@@ -172,7 +172,7 @@ class TestHierarchy:
                     assert texts_of(result)[1:] == ([] if offset is None else [f"More follow: offset={offset}."])
                 assert seen == wanted, (tool, limit)
 
-    async def test_a_subtree_moves_with_its_top(self, client: Client, db: Database, caller: Caller) -> None:
+    async def test_a_subtree_moves_with_its_root(self, client: Client, db: Database, caller: Caller) -> None:
         await plant(client)
         before = await revision_of(db, caller)
         moved = await answer(client, "set_entity_parent", entityName="CTO", parentName="CFO")
@@ -195,12 +195,12 @@ class TestHierarchy:
         assert said == ("cycle", f"Error: Setting parent '{parent}' for entity 'CTO' would close a cycle")
         assert await revision_of(db, caller) == before
 
-    async def test_a_parent_that_is_not_there(self, client: Client) -> None:
+    async def test_an_unknown_parent_is_refused(self, client: Client) -> None:
         await create(client, "Child")
         said = await refused(client, "set_entity_parent", entityName="Child", parentName="Ghost")
         assert said == ("entity_not_found", "Error: Entity 'Ghost' not found")
 
-    async def test_children_of_what_is_deleted_are_roots(self, client: Client) -> None:
+    async def test_children_of_a_deleted_entity_become_roots(self, client: Client) -> None:
         await plant(client)
         await answer(client, "delete_entities", entityNames=["CTO"])
         assert await names(client, "get_root_entities") == ["CEO", "Dev", "Ops"]
@@ -208,8 +208,10 @@ class TestHierarchy:
         assert (await answer(client, "get_parent", entityName="Dev"))["parent"] is None
         assert await names(client, "get_descendants", entityName="CEO") == ["CFO"]
 
-    async def test_the_past(self, client: Client, db: Database, caller: Caller) -> None:
-        """Every read as it was before the tree was taken apart."""
+    async def test_every_read_of_the_hierarchy_reads_the_past(
+        self, client: Client, db: Database, caller: Caller
+    ) -> None:
+        """Every read of the state before the tree was changed."""
         await plant(client)
         reads: list[tuple[str, dict[str, Any]]] = [
             ("get_parent", {"entityName": "Dev"}),
@@ -230,12 +232,12 @@ class TestHierarchy:
 
 
 def _timeless(found: Any) -> Any:
-    """Without the time of the last change, which of the past is that of the version."""
+    """The result without the time of the last change, which in the past is that of the version."""
     return json.loads(re.sub(r'"lastModified": "[^"]*", ', "", json.dumps(found)))
 
 
-class TestHierarchyAtOnce:
-    async def test_of_two_moves_that_close_a_cycle_together_one_wins(self, agent: Agent) -> None:
+class TestConcurrentMoves:
+    async def test_one_of_two_concurrent_moves_that_close_a_cycle_is_refused(self, agent: Agent) -> None:
         for turn in range(10):
             one, other = f"One {turn}", f"Other {turn}"
             await agent.create(one, other)
@@ -248,7 +250,7 @@ class TestHierarchyAtOnce:
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             assert len((await hierarchy.get_roots(await graphs.view(tx, None), PageRequest())).entities) == 10
 
-    async def test_of_many_moves_that_close_a_ring_together_one_is_refused(self, agent: Agent) -> None:
+    async def test_one_of_many_concurrent_moves_that_close_a_cycle_is_refused(self, agent: Agent) -> None:
         ring = [f"R{n}" for n in range(8)]
         await agent.create(*ring)
         moves = [set_parent(agent, name, ring[place - 1]) for place, name in enumerate(ring)]
@@ -262,10 +264,10 @@ class TestHierarchyAtOnce:
                 == 7
             )
 
-    async def test_a_cycle_through_more_levels_than_are_read(
+    async def test_a_cycle_through_more_levels_than_are_read_is_refused(
         self, agent: Agent, owner: asyncpg.Connection, client: Client
     ) -> None:
-        """A chain of 1,200, made by its rows: the bound on reading is none on safety."""
+        """A chain of 1,200 entities, written as rows: the bound on reads does not limit the check."""
         chain = [f"L{n}" for n in range(1_200)]
         await agent.create(*chain)
         await owner.execute(
@@ -285,8 +287,8 @@ class TestHierarchyAtOnce:
         last = await client.call_tool("get_ancestors", {"entityName": "L1199", "offset": 1_150, "limit": 100})
         assert [entity["name"] for entity in (last.structured_content or {})["entities"]] == chain[48::-1]
 
-    async def test_a_cycle_through_what_has_expired(self, agent: Agent, owner: asyncpg.Connection) -> None:
-        """It may be given more time again; until then it is nobody's parent."""
+    async def test_a_cycle_through_an_expired_entity_is_refused(self, agent: Agent, owner: asyncpg.Connection) -> None:
+        """Its expiry may be extended again; until then it is no parent."""
         await agent.create("Top", "Middle", "Bottom")
         await set_parent(agent, "Middle", "Top")
         await set_parent(agent, "Bottom", "Middle")
@@ -305,7 +307,7 @@ class TestHierarchyAtOnce:
                 await hierarchy.get_parent(await graphs.view(tx, None), "Middle")
 
 
-async def test_no_read_takes_a_query_per_node(db: Database, caller: Caller) -> None:
+async def test_no_read_makes_a_query_per_node(db: Database, caller: Caller) -> None:
     counts = []
     for size in (2, 80):
         agent = Agent(db, caller, f"size-{size}")
@@ -340,7 +342,7 @@ class TestTagsAndImportance:
         assert entity["tags"] == ["vip", "friend", "ünïq"]
         assert await names_found(client, tags=["FRIEND"]) == ["Alice"]
 
-    async def test_tags_are_removed_whatever_their_case(self, client: Client) -> None:
+    async def test_tags_are_removed_in_any_case(self, client: Client) -> None:
         await create(client, "Alice", tags=["VIP", "Friend"])
         removed = await answer(client, "remove_tags", entityName="Alice", tags=["vip", "other"])
         assert removed == {"entityName": "Alice", "removedTags": ["vip"]}
@@ -348,7 +350,7 @@ class TestTagsAndImportance:
         assert entity["tags"] == ["friend"]
         assert await names_found(client, tags=["vip"]) == []
 
-    async def test_importance(self, client: Client) -> None:
+    async def test_importance_is_set(self, client: Client) -> None:
         await create(client, "Alice", "Bob")
         changed = await answer(client, "set_importance", entityName="Alice", importance=7.5)
         assert changed == {"entityName": "Alice", "importance": 7.5}
@@ -356,7 +358,7 @@ class TestTagsAndImportance:
         await answer(client, "set_importance", entityName="Alice", importance=0)
         assert await names_found(client, maxImportance=0) == ["Alice"]
 
-    async def test_each_is_a_version_and_nothing_is_lost(self, client: Client, agent: Agent) -> None:
+    async def test_each_change_of_tags_and_importance_is_a_version(self, client: Client, agent: Agent) -> None:
         await create(client, "Alice", observations=["likes tea"], tags=["VIP"])
         await answer(client, "add_tags", entityName="Alice", tags=["friend"])
         await answer(client, "set_importance", entityName="Alice", importance=3)
@@ -381,7 +383,7 @@ async def names_found(client: Client, **only: Any) -> list[str]:
 class TestMergeEntities:
     """With entityNames; tests/contract/test_memory_crate.py has the crate's shape."""
 
-    async def test_the_first_stays_and_takes_over(self, client: Client) -> None:
+    async def test_the_first_entity_takes_over_the_others(self, client: Client) -> None:
         entities = [
             {"name": "Al", "entityType": "person", "observations": ["a", "b"], "tags": ["X"], "importance": 2},
             {"name": "Alice", "entityType": "human", "observations": ["b", "c"], "tags": ["x", "y"], "importance": 8},
@@ -413,7 +415,7 @@ class TestMergeEntities:
         ends = sorted((relation["from"], relation["to"]) for relation in graph["relations"])
         assert ends == [("Al", "Bob"), ("Bob", "Al")]
 
-    async def test_created_when_the_oldest_was(self, client: Client) -> None:
+    async def test_a_merged_entity_has_the_earliest_creation_time(self, client: Client) -> None:
         await create(client, "Old")
         await create(client, "New")
         [old, _] = (await answer(client, "get_root_entities"))["entities"]
@@ -421,7 +423,7 @@ class TestMergeEntities:
         assert (merged["name"], merged["createdAt"]) == ("New", old["createdAt"])
 
     @pytest.mark.parametrize("taken_by", ["nothing", "one of them", "a placeholder"])
-    async def test_the_target_s_name(self, client: Client, taken_by: str) -> None:
+    async def test_a_merged_entity_can_be_renamed(self, client: Client, taken_by: str) -> None:
         target = {"one of them": "B"}.get(taken_by, "Target")
         await create(client, "A", "B", "Z")
         if taken_by == "a placeholder":
@@ -436,7 +438,7 @@ class TestMergeEntities:
         counts = await answer(client, "graph_stats")
         assert (counts["entities"], counts["relations"]) == (2, len(graph["relations"]))
 
-    async def test_the_name_of_an_entity_that_is_not_listed_is_refused(self, client: Client) -> None:
+    async def test_the_name_of_an_unrelated_entity_is_refused_as_target(self, client: Client) -> None:
         await create(client, "A", "B")
         await create(client, "Innocent", observations=["was there"])
         before = await answer(client, "read_graph")
@@ -445,8 +447,8 @@ class TestMergeEntities:
         assert error_of(result) == {"code": "name_taken", "path": "targetName"}
         assert await answer(client, "read_graph") == before
 
-    async def test_old_names_are_still_found_by(self, agent: Agent) -> None:
-        """Also those that came with an earlier merge, and the one that a new name replaced."""
+    async def test_a_merged_entity_is_found_by_its_old_names(self, agent: Agent) -> None:
+        """Also by names from an earlier merge, and by the one that a new name replaced."""
         await agent.create("Zuse", "Konrad", "Sponsor", "Patron")
         for name in ("Zuse", "Konrad", "Sponsor", "Patron"):
             await agent.observe(name, f"statement of {name.lower()[::-1]}")
@@ -457,7 +459,7 @@ class TestMergeEntities:
         for name in ("Zuse", "Konrad", "Patron", "Inventor"):
             assert "statement of norta" + "p" in " ".join(await agent.recalled(name)), name
 
-    async def test_what_is_refused(self, client: Client, db: Database, caller: Caller) -> None:
+    async def test_too_few_or_unknown_entities_are_refused(self, client: Client, db: Database, caller: Caller) -> None:
         await create(client, "A", "B")
         before = await revision_of(db, caller)
         for few in (["A"], ["A", "A"]):
@@ -466,7 +468,7 @@ class TestMergeEntities:
         assert (await refused(client, "merge_entities", entityNames=["A", "Ghost"]))[0] == "entity_not_found"
         assert await revision_of(db, caller) == before
 
-    async def test_children_follow(self, client: Client) -> None:
+    async def test_children_of_merged_entities_move_to_the_target(self, client: Client) -> None:
         await plant(client)
         await answer(client, "merge_entities", entityNames=["CFO", "CTO"])
         assert await names(client, "get_children", entityName="CFO") == ["Dev", "Ops"]
@@ -482,17 +484,17 @@ class TestMergeEntities:
             (["Ops", "Dev"], ["CTO", "CEO"], ["Intern"]),
         ],
     )
-    async def test_what_takes_over_one_above_it_takes_its_place(
+    async def test_an_entity_that_takes_over_its_ancestor_takes_its_place(
         self, client: Client, merged: list[str], above: list[str], below: list[str]
     ) -> None:
-        """Or it would stand below its own children."""
+        """Otherwise it would be a descendant of its own children."""
         await plant(client)
         await answer(client, "merge_entities", entityNames=merged)
         assert await names(client, "get_ancestors", entityName=merged[0]) == above
         assert sorted(await names(client, "get_descendants", entityName=merged[0])) == sorted(below)
 
-    async def test_one_can_be_merged_anew(self, client: Client) -> None:
-        """A name that was merged away, made again, and merged again."""
+    async def test_a_name_can_be_merged_again(self, client: Client) -> None:
+        """A name that was merged away, created again, and merged again."""
         await create(client, "A")
         for _ in range(2):
             await create(client, "B")
@@ -500,10 +502,10 @@ class TestMergeEntities:
             assert merged["name"] == "A"
 
 
-async def test_another_tenant_finds_none_of_it(
+async def test_another_tenant_finds_nothing_with_any_tool(
     gateway: RunningGateway, agent: Agent, issue: NewApiKey, new_tenant: NewTenant
 ) -> None:
-    """Every tool, asked by another tenant that has other things under the same names; what is mine stays as it is."""
+    """Another tenant calls every tool with the same names; the entities of the first tenant do not change."""
     other = operator_caller(await new_tenant())
     await agent.create(*ORDER)
     for name, parent in TREE.items():

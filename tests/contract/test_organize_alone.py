@@ -1,4 +1,4 @@
-"""Toolset `organize` chosen alone: a drop-in for the enhanced memory server, whose first tools are the official one's.
+"""Toolset `organize` alone replaces the enhanced memory server, whose first nine tools are those of the official one.
 
 Source of truth: that server's description of its data flow (entity, relation and search operations, error handling).
 """
@@ -58,7 +58,7 @@ async def made(client: Client) -> list[dict[str, Any]]:
 
 
 async def found(client: Client, tool: str, **arguments: Any) -> list[str]:
-    """The names that a search finds, whatever its shape."""
+    """The names that a search finds, in any of the two shapes of results."""
     said = await answer(client, tool, **{**SEARCHES[tool], **arguments})
     return sorted(one["name"] for one in said.get("entities") or [hit["entity"] for hit in said.get("results", ())])
 
@@ -67,9 +67,9 @@ async def listed(client: Client) -> dict[str, Tool]:
     return {tool.name: tool for tool in (await client.list_tools()).tools}
 
 
-class TestTheDialect:
-    async def test_what_is_listed_is_what_is_answered(self, client: Client) -> None:
-        """Each answer is held against the schema of that same session."""
+class TestDialect:
+    async def test_answers_match_the_listed_schemas(self, client: Client) -> None:
+        """Each answer is validated by the schema of the same session."""
         tools = await listed(client)
         assert set(NINE) <= tools.keys()
         calls: list[tuple[str, dict[str, Any]]] = [
@@ -87,7 +87,7 @@ class TestTheDialect:
             said = await answer(client, name, **arguments)
             Draft202012Validator(json_schema(TOOLS[name].dialect_for(frozenset({"organize"})).result)).validate(said)
 
-    async def test_entities_tell_tags_importance_times_and_parent(self, client: Client) -> None:
+    async def test_entities_have_tags_importance_times_and_parent(self, client: Client) -> None:
         alice, team = await made(client)
         assert alice["tags"] == ["vip", "staff"]
         assert (alice["importance"], alice["parentId"]) == (7, "Team")
@@ -97,7 +97,7 @@ class TestTheDialect:
             arguments = {"names": ["Alice"]} if name == "open_nodes" else SEARCHES[name]
             assert alice in (await answer(client, name, **arguments))["entities"]
 
-    async def test_relations_tell_when_they_were_made(self, client: Client) -> None:
+    async def test_relations_have_their_time_of_creation(self, client: Client) -> None:
         edge = {"from": "Alice", "to": "not yet there", "relationType": "knows"}
         [new] = (await answer(client, "create_relations", relations=[edge]))["relations"]
         created = datetime.fromisoformat(new.pop("createdAt"))
@@ -111,13 +111,15 @@ class TestTheDialect:
         assert await found(client, "search_nodes", tags=["VIP"]) == ["Alice"]
         assert await found(client, "search_nodes", minImportance=8) == []
 
-    async def test_errors_are_told_as_that_server_tells_them(self, client: Client) -> None:
+    async def test_errors_have_the_text_of_that_server(self, client: Client) -> None:
         code, text = await refused(
             client, "add_observations", observations=[{"entityName": "Nobody", "contents": ["x"]}]
         )
         assert (code, text) == ("entity_not_found", "Error: Entity 'Nobody' not found")
 
-    async def test_so_is_one_of_merge_entities(self, client: Client, gateway: RunningGateway, key: str) -> None:
+    async def test_an_error_of_merge_entities_has_the_text_of_that_server(
+        self, client: Client, gateway: RunningGateway, key: str
+    ) -> None:
         await made(client)
         for merged in ({"entityNames": ["Team", "Nobody"]}, {"source": "Nobody", "target": "Team"}):
             code, text = await refused(client, "merge_entities", **merged)
@@ -125,7 +127,9 @@ class TestTheDialect:
             async with gateway.client(key, "/mcp/x/memory,organize") as official:
                 assert (await refused(official, "merge_entities", **merged))[1] == "Entity with name Nobody not found"
 
-    async def test_a_parent_that_is_not_there_makes_nothing(self, client: Client, db: Any, caller: Caller) -> None:
+    async def test_an_unknown_parent_is_refused_and_nothing_is_written(
+        self, client: Client, db: Any, caller: Caller
+    ) -> None:
         code, text = await refused(client, "create_entities", entities=[{**TEAM, "parentId": "Nobody"}])
         assert (code, text) == ("entity_not_found", "Error: Entity 'Nobody' not found")
         own, _ = await refused(client, "create_entities", entities=[{**TEAM, "parentId": "Team"}])
@@ -133,9 +137,9 @@ class TestTheDialect:
         assert await revision_of(db, caller) == 0
 
 
-class TestWhatIsChosen:
+class TestSelection:
     @pytest.mark.parametrize("path", ["/mcp/x/memory", "/mcp/x/memory,organize", "/mcp/x/all"])
-    async def test_with_memory_the_official_shapes_are_kept_exactly(
+    async def test_with_toolset_memory_the_official_shapes_are_kept_exactly(
         self, gateway: RunningGateway, key: str, client: Client, path: str
     ) -> None:
         await made(client)
@@ -149,7 +153,7 @@ class TestWhatIsChosen:
         assert [entity.keys() for entity in said["entities"]] == [OFFICIAL_ENTITY, OFFICIAL_ENTITY]
         assert said["relations"] == [edge]
 
-    async def test_a_key_for_organize_speaks_its_dialect_whatever_is_asked(
+    async def test_a_key_confined_to_organize_always_gets_its_dialect(
         self, gateway: RunningGateway, issue: NewApiKey, caller: Caller
     ) -> None:
         narrow = (await issue(caller, toolsets=("organize",))).secret
@@ -157,7 +161,7 @@ class TestWhatIsChosen:
             assert (await made(client))[0]["importance"] == 7
             assert "memory://knowledge-graph" not in {each.uri for each in (await client.list_resources()).resources}
 
-    def test_a_dialect_is_the_same_tool(self) -> None:
+    def test_a_dialect_has_the_properties_of_its_tool(self) -> None:
         for tool in CATALOGUE:
             for dialect in tool.dialects:
                 same = (dialect.name, dialect.read_only, dialect.destructive, dialect.idempotent)
@@ -166,9 +170,9 @@ class TestWhatIsChosen:
         assert {tool.name for tool in CATALOGUE if tool.dialects} == {*NINE, "merge_entities"}
 
 
-class TestTheArchive:
+class TestArchive:
     @pytest.mark.parametrize("tool", SEARCHES)
-    async def test_what_was_archived_leaves_it(self, client: Client, tool: str) -> None:
+    async def test_an_archived_entity_is_not_found(self, client: Client, tool: str) -> None:
         await made(client)
         assert await found(client, tool) == ["Alice", "Team"]
         archived = await answer(client, "archive_entities", tags=["vip"])
@@ -176,7 +180,9 @@ class TestTheArchive:
         assert await found(client, tool) == ["Team"]
         assert await found(client, tool, as_of="1") == ["Alice", "Team"]
 
-    async def test_by_name_it_is_opened_and_says_so(self, gateway: RunningGateway, key: str, client: Client) -> None:
+    async def test_an_archived_entity_is_opened_by_name_with_its_status(
+        self, gateway: RunningGateway, key: str, client: Client
+    ) -> None:
         await made(client)
         await answer(client, "archive_entities", tags=["vip"])
         alice, team = (await answer(client, "open_nodes", names=["Alice", "Team"]))["entities"]
@@ -187,8 +193,8 @@ class TestTheArchive:
             said = (await answer(official, "search_nodes", query="Alice"))["entities"]
             assert [entity.keys() for entity in said] == [OFFICIAL_ENTITY]
 
-    async def test_rarity_counts_what_is_found(self, client: Client) -> None:
-        """A word weighs ln(N / n): N without what was archived, with a filter or without."""
+    async def test_rarity_counts_only_entities_that_can_be_found(self, client: Client) -> None:
+        """A word weighs ln(N / n): N does not count archived entities, with a filter or without."""
         animals = [{"name": name, "entityType": "animal", "importance": 1} for name in ("Cat", "Dog", "Eel", "Fox")]
         await answer(client, "create_entities", entities=animals)
         await answer(client, "add_tags", entityName="Cat", tags=["old"])
@@ -198,7 +204,7 @@ class TestTheArchive:
             assert hit["score"] == pytest.approx(log(3) / 2)  # one of its two words; one of three that are found
 
 
-async def test_no_tenant_meets_another(
+async def test_tenants_are_isolated(
     gateway: RunningGateway, client: Client, issue: NewApiKey, new_tenant: NewTenant
 ) -> None:
     await made(client)

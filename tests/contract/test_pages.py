@@ -1,4 +1,4 @@
-"""What lists and searches answer where nobody says how many: pages that a model can read, one after the other."""
+"""Without a limit, lists and searches answer with pages that a model can read, one after the other."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -34,11 +34,11 @@ from tests.support.large_graph import (
 from tests.support.memories import Agent
 
 PAGE = 16_000
-"""Characters of a default reply, at most: 4,000 tokens, by the rule of four characters a token."""
+"""The maximum of characters in a default reply: 4,000 tokens, by the rule of four characters a token."""
 
 Answer = Mapping[str, Any]
 GoOn = Callable[[Answer, Answer], Answer | None]
-"""From the arguments of a page and its answer, the arguments of the next; None: it was the last."""
+"""Makes the arguments of the next page from those of a page and its answer; None after the last page."""
 
 
 def next_offset(asked: Answer, answer: Answer) -> Answer | None:
@@ -47,7 +47,7 @@ def next_offset(asked: Answer, answer: Answer) -> Answer | None:
 
 
 def keyset(argument: str, rows: str, field_: str) -> GoOn:
-    """Pages that go on behind the last row, while there are more."""
+    """Pages that continue after the last row while there are more."""
     return lambda asked, answer: {**asked, argument: answer[rows][-1][field_]} if answer["more"] else None
 
 
@@ -57,7 +57,7 @@ def next_cursor(asked: Answer, answer: Answer) -> Answer | None:
 
 @dataclass(frozen=True)
 class List:
-    """How a list is asked for: what it must be told, where its rows stand, how many there are, how pages go on.
+    """How a list is requested: its required arguments, the field of its rows, their number, and how pages continue.
 
     `only` narrows it to a few pages, `toolset` decides whose dialect answers. Values in braces are ids of the graph.
     """
@@ -138,9 +138,9 @@ BOUNDED: dict[str, tuple[Answer, Says]] = {
     "describe_schema": ({}, has_more),
     "get_stats": ({}, lambda answer: answer["stats"]["entities"] == ENTITIES),
 }
-"""Tools that answer the nearest, the best or the first of what there is, and say that there is more: no list of rows.
+"""Tools that answer with the nearest, best or first results and say that there are more: they are not lists.
 
-How to go on is to ask for something else: from a node farther away, about fewer types, by a tool that lists.
+To see more, ask for something else: from a node farther away, about fewer types, by a tool that lists.
 """
 
 WHOLE = {
@@ -159,7 +159,7 @@ WHOLE = {
     "test_connection": "one state",
     "health_check": "one state",
 }
-"""Tools that answer one thing, or what is named in the call: that is told whole."""
+"""Tools that answer with one object, or with the named ones: these are returned completely."""
 
 EVERY_LIST = pytest.mark.parametrize("list_", LISTS, ids=lambda list_: f"{list_.toolset}-{list_.tool}-{list_.rows}")
 
@@ -172,7 +172,7 @@ async def http(gateway: RunningGateway, owner_of: "Owner") -> AsyncIterator[http
 
 @dataclass(frozen=True)
 class Owner:
-    """Whose graph it is, and an admin's key of theirs."""
+    """The owner of the graph, with an admin's key."""
 
     agent: Agent
     secret: str
@@ -191,7 +191,7 @@ async def large(gateway: RunningGateway, http: httpx2.AsyncClient, db: Database,
 
 @dataclass(frozen=True)
 class Asker:
-    """Asks tools about a graph."""
+    """Calls tools on a graph."""
 
     gateway: RunningGateway
     http: httpx2.AsyncClient
@@ -205,7 +205,7 @@ class Asker:
         return result["structuredContent"], "".join(content["text"] for content in result["content"])
 
     async def page(self, tool: str, arguments: Answer, toolset: str = "all") -> Answer:
-        """The structured content of what must fit a page, as text and as structured content."""
+        """The structured content of a reply that must fit a page, as text and as structured content."""
         answer, text = await self(tool, arguments, toolset)
         compact = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
         assert (len(text) <= PAGE, len(compact) <= PAGE) == (True, True), (tool, len(text), len(compact))
@@ -220,7 +220,7 @@ def ask(gateway: RunningGateway, http: httpx2.AsyncClient, large: LargeGraph) ->
     return Asker(gateway, http, large)
 
 
-def test_every_tool_that_reads_is_a_list_or_bounded_or_answers_one_thing() -> None:
+def test_every_tool_that_reads_is_a_list_or_bounded_or_returns_one_object() -> None:
     listed = {list_.tool for list_ in LISTS}
     assert not listed & {*BOUNDED}
     assert not (listed | {*BOUNDED}) & {*WHOLE}
@@ -229,19 +229,19 @@ def test_every_tool_that_reads_is_a_list_or_bounded_or_answers_one_thing() -> No
 
 @EVERY_LIST
 async def test_a_default_reply_fits_a_page(ask: Asker, list_: List) -> None:
-    """With nothing but the arguments that are required."""
+    """With only the required arguments."""
     assert (await ask.page(list_.tool, list_.asked, list_.toolset))[list_.rows]
 
 
 @pytest.mark.parametrize("tool", BOUNDED)
-async def test_what_is_no_list_fits_a_page_and_tells_what_is_missing(ask: Asker, tool: str) -> None:
+async def test_a_bounded_reply_fits_a_page_and_says_that_more_exists(ask: Asker, tool: str) -> None:
     arguments, says = BOUNDED[tool]
     assert says(await ask.page(tool, arguments))
 
 
 @EVERY_LIST
-async def test_pages_tell_every_row_once(ask: Asker, owner_of: Owner, list_: List) -> None:
-    """Whatever is written between them, where the tool can read the graph as it was at the first."""
+async def test_pages_contain_every_row_once(ask: Asker, owner_of: Owner, list_: List) -> None:
+    """Also if something is written between pages, where the tool can read the graph as of the first page."""
     asked: dict[str, Any] = {**list_.asked, **list_.only}
     pinned = "as_of" in TOOLS[list_.tool].arguments.__struct_encode_fields__
     if pinned:
@@ -261,7 +261,7 @@ async def test_pages_tell_every_row_once(ask: Asker, owner_of: Owner, list_: Lis
 
 
 async def rows_of(ask: Asker, list_: List, asked: Answer) -> list[str]:
-    """Every row, in pages of a size that was asked for."""
+    """Every row, in pages of the requested size."""
     told = list[str]()
     following: Answer | None = asked
     while following is not None:
@@ -273,7 +273,7 @@ async def rows_of(ask: Asker, list_: List, asked: Answer) -> list[str]:
 
 
 async def newcomer(agent: Agent, graph: str | None) -> None:
-    """Write what every list of that graph would tell, too."""
+    """Write an entity that every list of that graph would contain."""
     writer = Agent(agent.db, agent.caller, graph)
     name = f"Newcomer {await revision_of(agent.db, agent.caller, graph or 'default')}"
     said = ("Quarterly budget review in Lisbon",)

@@ -1,4 +1,4 @@
-"""Prompts: offered with the tools that they tell of, and filled in with what was given."""
+"""Prompts are offered with the tools that they name, and filled in with the given arguments."""
 
 import re
 from typing import Any
@@ -23,7 +23,7 @@ async def text(client: Client, name: str, **arguments: str) -> str:
     return message.content.text
 
 
-async def test_each_is_listed_and_can_be_had(client: Client) -> None:
+async def test_each_prompt_is_listed_and_can_be_read(client: Client) -> None:
     listed = (await client.list_prompts()).prompts
     assert [prompt.name for prompt in listed] == ["recall_before_answering", "end_of_session", "curate_memory"]
     for prompt in listed:
@@ -33,18 +33,18 @@ async def test_each_is_listed_and_can_be_had(client: Client) -> None:
 
 
 @pytest.mark.parametrize("name", PROMPTS)
-def test_a_prompt_tells_of_its_tools_and_no_others(name: str) -> None:
+def test_a_prompt_names_only_its_tools(name: str) -> None:
     told = set(re.findall(r"`(\w+)`", str(PROMPTS[name].text(FILLED))))
     arguments = {field for tool in PROMPTS[name].tools for field in TOOLS[tool].arguments.__struct_encode_fields__}
     assert told - arguments - {"about"} == PROMPTS[name].tools
 
 
-async def test_what_was_left_empty_was_not_given(client: Client) -> None:
+async def test_an_empty_argument_counts_as_absent(client: Client) -> None:
     assert await text(client, "curate_memory", topic=" ", graph="") == await text(client, "curate_memory")
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "told_of"),
+    ("name", "arguments", "reported"),
     [
         ("recall_before_answering", {}, "question"),
         ("recall_before_answering", {"question": "x" * 4_001}, "question"),
@@ -54,15 +54,15 @@ async def test_what_was_left_empty_was_not_given(client: Client) -> None:
         ("nothing", {}, "Unknown prompt"),
     ],
 )
-async def test_what_is_missing_or_wrong_is_told(
-    client: Client, name: str, arguments: dict[str, Any], told_of: str
+async def test_a_missing_or_invalid_argument_is_reported(
+    client: Client, name: str, arguments: dict[str, Any], reported: str
 ) -> None:
-    with pytest.raises(MCPError, match=told_of) as told:
+    with pytest.raises(MCPError, match=reported) as error:
         await client.get_prompt(name, arguments)
-    assert told.value.error.code == INVALID_PARAMS
+    assert error.value.error.code == INVALID_PARAMS
 
 
-async def test_they_are_offered_where_their_tools_are(
+async def test_prompts_are_offered_only_with_their_tools(
     gateway: RunningGateway, issue: NewApiKey, caller: Caller, key: str
 ) -> None:
     async with gateway.client(key, "/mcp") as client:

@@ -1,4 +1,4 @@
-"""Quotas as clients meet them: at two gateways, by tools, routes and jobs."""
+"""Quotas as clients see them, at two gateways, by tools, routes and jobs."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ WRITERS = 30
 
 @pytest.fixture(scope="module")
 def gateways(settings: Settings) -> Iterator[tuple[RunningGateway, RunningGateway]]:
-    """Two, each with connections of its own."""
+    """Two gateways, each with its own connections."""
     with serving(settings) as one, serving(settings) as other:
         yield one, other
 
@@ -34,7 +34,7 @@ def gateways(settings: Settings) -> Iterator[tuple[RunningGateway, RunningGatewa
 async def https(
     gateways: tuple[RunningGateway, RunningGateway], key: str
 ) -> AsyncIterator[tuple[httpx2.AsyncClient, httpx2.AsyncClient]]:
-    """Clients of both."""
+    """A client of each gateway."""
     one, other = gateways
     async with one.http(key, **rpc_headers()) as first, other.http(key, **rpc_headers()) as second:
         yield first, second
@@ -53,17 +53,17 @@ async def context(settings: Settings, db: Database) -> AsyncIterator[WorkerConte
 
 
 async def use(http: httpx2.AsyncClient) -> dict[str, tuple[int | None, int | None]]:
-    """Limit and use of each quota, as /v1/plan tells them."""
+    """The limit and the use of each quota, from /v1/plan."""
     told = await http.get("/v1/plan")
     assert told.status_code == 200, told.text
     return {one["quota"]: (one["limit"], one["used"]) for one in told.json()["quotas"]}
 
 
 @pytest.mark.parametrize("quota", ["observations", "nodes_per_graph", "graphs"])
-async def test_writers_at_two_gateways_reach_just_the_limit(
+async def test_writers_at_two_gateways_together_reach_exactly_the_limit(
     https: tuple[httpx2.AsyncClient, httpx2.AsyncClient], operator: Operator, tenant: Tenant, quota: str
 ) -> None:
-    """Writers of one graph and of many: some come through, the others are told why, and none anything else."""
+    """Writers of one graph and of many: some succeed, and all others get the quota error."""
     room = 9
     await limit(operator, tenant.slug, **{quota: room})
 
@@ -80,7 +80,7 @@ async def test_writers_at_two_gateways_reach_just_the_limit(
         assert WRITERS - len(refused) == room
 
 
-async def test_a_tool_tells_the_same_error(
+async def test_a_tool_returns_the_quota_error_too(
     gateway: RunningGateway, http: httpx2.AsyncClient, operator: Operator, tenant: Tenant
 ) -> None:
     plan = await limit(operator, tenant.slug, nodes_per_graph=1)
@@ -99,7 +99,7 @@ async def test_a_tool_tells_the_same_error(
             assert "ask for a larger plan" in told
 
 
-async def test_a_larger_plan_is_in_force_with_the_next_call(
+async def test_a_larger_plan_takes_effect_with_the_next_call(
     http: httpx2.AsyncClient, operator: Operator, tenant: Tenant
 ) -> None:
     body = {"items": [{"text": "tea is hot"}, {"text": "tea is cold"}]}
@@ -110,7 +110,7 @@ async def test_a_larger_plan_is_in_force_with_the_next_call(
     assert (await http.post("/v1/graphs/default/memories", json=body)).status_code == 200
 
 
-async def test_an_import_ends_with_the_error_keeps_what_it_wrote_and_can_be_done_again(
+async def test_an_import_over_quota_fails_keeps_its_batches_and_can_be_repeated(
     http: httpx2.AsyncClient,
     context: WorkerContext,
     operator: Operator,
@@ -134,7 +134,7 @@ async def test_an_import_ends_with_the_error_keeps_what_it_wrote_and_can_be_done
             assert "allows 9 entities, facts and placeholders in a graph" in job["error"]["message"]
 
 
-async def test_the_plan_is_told_to_every_key(
+async def test_every_key_can_read_the_plan(
     gateway: RunningGateway, http: httpx2.AsyncClient, operator: Operator, tenant: Tenant, issue: NewApiKey
 ) -> None:
     caller = operator_caller(tenant)

@@ -1,4 +1,4 @@
-"""A tenant that is suspended read-only: each tool and route that changes something says so, and what reads goes on."""
+"""A tenant that is suspended read-only: each tool and route that writes is refused, and those that read go on."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -25,7 +25,7 @@ from tests.tenancy.test_every_tool import play
 READ_ONLY = str(ErrorCode.TENANT_READ_ONLY)
 
 LOOK_FIRST = {"POST /v1/email-domains/{domain_id}/verify"}
-"""Routes that look for what they are asked about before they begin to write."""
+"""Routes that look for their object before they begin to write."""
 
 OF_SESSIONS = {"DELETE /v1/sessions/{session_id}": "a person's own, of no tenant"}
 """Routes that change nothing of the tenant."""
@@ -39,13 +39,13 @@ REFUSED = [
 
 @pytest.fixture
 async def keys(issue: NewApiKey, caller: Caller) -> tuple[str, str]:
-    """Two that may do everything, made while the tenant may write."""
+    """Two keys with every right, created while the tenant may write."""
     return (await issue(caller, kind="admin")).secret, (await issue(caller, kind="admin")).secret
 
 
 @pytest.fixture
 async def played(gateway: RunningGateway, keys: tuple[str, str]) -> Played:
-    """What the examples of all tools made, so that each finds what it names."""
+    """The ids from the examples of all tools, so that each finds what it names."""
     async with gateway.http(keys[0], **rpc_headers()) as http:
         return await play(gateway, http)
 
@@ -58,7 +58,7 @@ async def suspended(played: Played, operator: Operator, caller: Caller) -> Async
 
 
 @pytest.mark.usefixtures("suspended")
-async def test_every_tool_that_changes_is_refused_and_the_others_go_on(
+async def test_every_tool_that_writes_is_refused_and_the_others_go_on(
     gateway: RunningGateway,
     keys: tuple[str, str],
     played: Played,
@@ -79,7 +79,7 @@ async def test_every_tool_that_changes_is_refused_and_the_others_go_on(
 
 
 @pytest.mark.usefixtures("suspended")
-async def test_every_route_that_changes_is_refused(
+async def test_every_route_that_writes_is_refused(
     gateway: RunningGateway,
     keys: tuple[str, str],
     played: Played,
@@ -87,7 +87,7 @@ async def test_every_route_that_changes_is_refused(
     db: Database,
     owner: asyncpg.Connection,
 ) -> None:
-    """Asked of what is not there, so that whatever is refused is refused before anything is looked for."""
+    """The requests name unknown objects, which shows that the refusal comes before any look-up."""
     before, others = await kept(owner, db, caller), dict[str, int]()
     async with gateway.http(keys[1]) as http:
         for route in REFUSED:
@@ -118,7 +118,7 @@ async def test_every_route_that_reads_goes_on(gateway: RunningGateway, keys: tup
 async def ask(
     http: httpx2.AsyncClient, route: str, headers: dict[str, str] | None = None, *, graph: str = "nowhere"
 ) -> httpx2.Response:
-    """What the route's example asks."""
+    """Send the example request of the route."""
     method, path = route.split(" ")
     asked: dict[str, Any] = example_request(DOCUMENT, method.lower(), path, stand_ins(path, graph=graph))
     file = {"Content-Type": "application/x-ndjson"} if "content" in asked else {}
@@ -127,7 +127,7 @@ async def ask(
 
 
 async def kept(owner: asyncpg.Connection, db: Database, caller: Caller) -> list[str]:
-    """Every row of the tenant, but for what counts calls and says that somebody read."""
+    """Every row of the tenant, except counts of calls and records of reads."""
     rows = await contents(owner, Neighbour(db, caller))
     counted = ('"hour": ', '"last_used_at": ', '"action": "graph.exported"', '"action": "audit.exported"')
     return sorted(row for row in rows if not any(word in row for word in counted))

@@ -11,12 +11,12 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_every_setting_is_documented() -> None:
-    """Make it anew with: .venv/bin/recollect reference settings > docs/settings.md"""
+    """Regenerate it with: .venv/bin/recollect reference settings > docs/settings.md"""
     assert (DOCS / "settings.md").read_text() == settings_page()
 
 
 def test_every_tool_is_documented() -> None:
-    """Make it anew with: .venv/bin/recollect reference tools > docs/tools.md"""
+    """Regenerate it with: .venv/bin/recollect reference tools > docs/tools.md"""
     assert (DOCS / "tools.md").read_text() == tools_page()
 
 

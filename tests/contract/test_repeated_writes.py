@@ -1,4 +1,4 @@
-"""A call that is sent again, since its answer got lost, writes nothing the second time."""
+"""A call that is sent again because its answer was lost writes nothing the second time."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -23,20 +23,20 @@ NOTE = {
 
 
 class Repeating:
-    """Calls of one key, each sent twice where it is to be."""
+    """Calls of one key, which can be sent twice."""
 
     def __init__(self, gateway: RunningGateway, http: Any, db: Database, caller: Caller) -> None:
         self.gateway, self.http, self.db, self.caller = gateway, http, db, caller
 
     async def __call__(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """What a tool answers, which it must."""
+        """The answer of a tool that must not refuse."""
         result = await self.gateway.call(self.http, tool, arguments, path="/mcp/x/all")
         assert not result["isError"], result
         answer: dict[str, Any] = result["structuredContent"]
         return answer
 
     async def twice(self, tool: str, **arguments: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Both answers; the second call moves no revision."""
+        """Both answers; the second call must not move the revision."""
         first = await self(tool, **arguments)
         before = await revision_of(self.db, self.caller, arguments.get("graph", "default"))
         second = await self(tool, **arguments)
@@ -44,7 +44,7 @@ class Repeating:
         return first, second
 
     async def contents(self, lineage: str, graph: str = "default") -> list[str]:
-        """What the versions of a node say, newest first."""
+        """The contents of the versions of a node, newest first."""
         versions = (await self("history", lineage_id=lineage, graph=graph))["versions"]
         return [version["content"] for version in versions]
 
@@ -62,14 +62,14 @@ async def drafted(call: Repeating, **more: Any) -> str:
 
 
 class TestPutNode:
-    async def test_the_same_again_is_told_as_it_stands(self, call: Repeating) -> None:
+    async def test_an_equal_put_returns_the_unchanged_node(self, call: Repeating) -> None:
         lineage = await drafted(call)
         first, second = await call.twice("put_node", lineage_id=lineage, created_by="a colleague", **NOTE)
         assert "unchanged" not in first
         assert second == {**first, "unchanged": True}
         assert await call.contents(lineage) == [NOTE["content"], "one"]
 
-    async def test_based_on_what_was_read_as_well(self, call: Repeating) -> None:
+    async def test_an_equal_put_with_a_base_version_returns_the_unchanged_node(self, call: Repeating) -> None:
         lineage = await drafted(call)
         first, second = await call.twice("put_node", lineage_id=lineage, based_on_version=1, **NOTE)
         assert second == {**first, "unchanged": True}
@@ -90,13 +90,15 @@ class TestPutNode:
         ],
         ids=str,
     )
-    async def test_what_differs_in_anything_is_a_version(self, call: Repeating, otherwise: dict[str, Any]) -> None:
+    async def test_a_put_that_differs_in_any_field_makes_a_version(
+        self, call: Repeating, otherwise: dict[str, Any]
+    ) -> None:
         lineage = await drafted(call)
         await call("put_node", lineage_id=lineage, **NOTE)
         put = await call("put_node", lineage_id=lineage, **{**NOTE, **otherwise})
         assert (put["node"]["version"], "unchanged" in put) == (3, False)
 
-    async def test_what_was_said_before_and_is_no_longer_is_a_version(self, call: Repeating) -> None:
+    async def test_a_return_to_an_earlier_content_makes_a_version(self, call: Repeating) -> None:
         lineage = await drafted(call)
         for content in ("two", "one"):
             await call("put_node", lineage_id=lineage, kind="note", content=content)
@@ -104,7 +106,7 @@ class TestPutNode:
 
 
 class TestConflicts:
-    async def test_a_sibling_is_not_doubled_whoever_wrote_after_it(self, call: Repeating) -> None:
+    async def test_a_repeated_sibling_is_not_duplicated(self, call: Repeating) -> None:
         await call("create_graph", name="notes", conflict_policy="manual")
         lineage = await drafted(call, graph="notes")
         put = {"graph": "notes", "lineage_id": lineage, "kind": "note", "based_on_version": 1}
@@ -117,7 +119,7 @@ class TestConflicts:
             assert len(first["conflict"]["heads"]) == 2
         assert await call.contents(lineage, "notes") == ["theirs", "mine", "one"]
 
-    async def test_what_settles_one_is_written_though_a_head_says_it(self, call: Repeating) -> None:
+    async def test_a_resolution_is_written_even_if_it_equals_a_head(self, call: Repeating) -> None:
         await call("create_graph", name="notes", conflict_policy="manual")
         lineage = await drafted(call, graph="notes")
         put = {"graph": "notes", "lineage_id": lineage, "kind": "note"}
@@ -128,8 +130,8 @@ class TestConflicts:
         assert again == {**settled, "unchanged": True}
 
 
-class TestOthers:
-    async def test_put_subgraph_says_of_each_node_whether_it_was_written(self, call: Repeating) -> None:
+class TestOtherTools:
+    async def test_put_subgraph_reports_for_each_node_whether_it_was_written(self, call: Repeating) -> None:
         lineage = await drafted(call)
         nodes = [{"ref": "a", "lineage_id": lineage, **NOTE}, {"ref": "b", "lineage_id": lineage, **NOTE}]
         edges = [{"kind": "about", "from_ref": "a", "to_ref": "b"}]
@@ -138,7 +140,7 @@ class TestOthers:
         assert [(node["version"], node["unchanged"]) for node in second["nodes"]] == [(2, True), (2, True)]
         assert first["edges"] == second["edges"]
 
-    async def test_revise(self, call: Repeating) -> None:
+    async def test_a_repeated_revise_changes_nothing(self, call: Repeating) -> None:
         items = [{"text": "Bees make honey"}, {"text": "likes tea", "about": ["Ada"]}]
         for memory in (await call("remember", items=items))["memories"]:
             amendment = {"text": "said anew", "tags": ["b", "a"], "importance": 3.3, "reason": "looked again"}
@@ -147,7 +149,7 @@ class TestOthers:
             first, second = await call.twice("revise", id=memory["id"], status="outdated")
             assert (first["status"], second) == ("revised", {**first, "status": "unchanged"})
 
-    async def test_update_node(self, call: Repeating) -> None:
+    async def test_a_repeated_update_node_changes_nothing(self, call: Repeating) -> None:
         node = (await call("create_node", node_type="Fact", text="Bees make honey"))["node"]
         changed = {"text": "Bees make wax", "metadata": {"seen": 1}, "status": "outdated", "source": "a book"}
         first, second = await call.twice("update_node", node_id=node["id"], versioning=True, **changed)

@@ -34,9 +34,9 @@ async def read(client: Client, uri: str) -> Any:
 
 
 async def refused(client: Client, uri: str) -> None:
-    with pytest.raises(MCPError, match="Unknown resource") as told:
+    with pytest.raises(MCPError, match="Unknown resource") as error:
         await client.read_resource(uri)
-    assert (told.value.error.code, told.value.error.data) == (INVALID_PARAMS, {"uri": uri})
+    assert (error.value.error.code, error.value.error.data) == (INVALID_PARAMS, {"uri": uri})
 
 
 async def completed(client: Client, typed: str, argument: str = "name_or_id", **chosen: str) -> list[str]:
@@ -62,22 +62,22 @@ class TestReading:
         templates = [each.uri_template for each in (await client.list_resource_templates()).resource_templates]
         assert templates == [GRAPH_TEMPLATE, NODE_TEMPLATE, TOOL_TEMPLATE]
 
-    async def test_what_is_listed_can_be_read(self, client: Client) -> None:
+    async def test_every_listed_resource_can_be_read(self, client: Client) -> None:
         await answer(client, "create_entities", entities=[ALICE])
         for resource in (await client.list_resources()).resources:
             assert await read(client, str(resource.uri))
 
-    async def test_graphs_tell_what_list_graphs_tells(self, client: Client) -> None:
+    async def test_the_resource_of_all_graphs_equals_list_graphs(self, client: Client) -> None:
         await answer(client, "create_entities", graph="tea", entities=[ALICE])
         assert await read(client, GRAPHS) == await answer(client, "list_graphs")
 
-    async def test_a_graph_tells_its_schema(self, client: Client) -> None:
+    async def test_the_resource_of_a_graph_is_its_schema(self, client: Client) -> None:
         await answer(client, "create_entities", graph="tea", entities=[ALICE])
         schema = await answer(client, "describe_schema", graph="tea")
         assert await read(client, graph_uri("tea")) == schema
         assert await read(client, graph_uri(schema["graph_id"])) == schema
 
-    async def test_a_node_tells_what_is_said_of_it_and_its_relations(self, client: Client) -> None:
+    async def test_the_resource_of_a_node_has_its_observations_and_relations(self, client: Client) -> None:
         await answer(client, "create_entities", entities=[ALICE, ODD])
         await answer(client, "create_relations", relations=[{"from": "Alice", "to": ODD_NAME, "relationType": "knows"}])
         told = await read(client, node_uri("default", "Alice"))
@@ -92,11 +92,11 @@ class TestReading:
         assert told["more_relations"] is False
         assert await read(client, node_uri("default", told["node"]["id"])) == told
 
-    async def test_a_name_may_hold_any_character(self, client: Client) -> None:
+    async def test_a_name_may_contain_any_character(self, client: Client) -> None:
         await answer(client, "create_entities", entities=[ODD])
         assert (await read(client, node_uri("default", ODD_NAME)))["node"]["name"] == ODD_NAME
 
-    async def test_a_node_tells_so_many_relations_and_that_there_are_more(
+    async def test_the_relations_of_a_node_are_bounded_and_marked_as_cut(
         self, client: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(resources, "MAX_RELATIONS", 2)
@@ -107,7 +107,7 @@ class TestReading:
         assert [relation["target"]["name"] for relation in told["relations"]] == ["E0", "E1"]
         assert told["more_relations"] is True
 
-    async def test_pages_of_the_list_come_by_name(self, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_resources_are_listed_in_pages_by_name(self, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(resources, "PAGE", 2)
         for name in ("a", "b", "c", "d"):
             await answer(client, "create_entities", graph=name, entities=[ALICE])
@@ -135,16 +135,18 @@ class TestReading:
             "recollect://other",
         ],
     )
-    async def test_others_are_unknown(self, client: Client, uri: str) -> None:
+    async def test_other_uris_are_unknown(self, client: Client, uri: str) -> None:
         await answer(client, "create_entities", entities=[ALICE])
         await refused(client, uri)
 
-    async def test_a_cursor_that_nobody_gave_is_refused(self, client: Client) -> None:
+    async def test_a_malformed_cursor_is_refused(self, client: Client) -> None:
         with pytest.raises(MCPError, match="graph's name") as told:
             await client.list_resources(cursor="no graph's name")
         assert told.value.error.code == INVALID_PARAMS
 
-    async def test_a_tool_tells_its_schemas_as_a_whole(self, client: Client, gateway: RunningGateway, key: str) -> None:
+    async def test_the_resource_of_a_tool_has_its_complete_schemas(
+        self, client: Client, gateway: RunningGateway, key: str
+    ) -> None:
         told = await read(client, "recollect://tools/search_graph")
         assert (
             told["inputSchema"]["properties"]["limit"]["maximum"]
@@ -157,7 +159,7 @@ class TestReading:
             assert await read(agent, "recollect://tools/recall")
 
 
-class TestWhoMayRead:
+class TestAccess:
     async def test_a_confined_key_sees_its_graphs_only(
         self, client: Client, gateway: RunningGateway, issue: NewApiKey, caller: Caller
     ) -> None:
@@ -176,7 +178,7 @@ class TestWhoMayRead:
             assert await completed(confined, "Al", graph="tea") == ["Alice"]
             assert await completed(confined, "Al", graph="coffee") == []
 
-    async def test_a_key_that_reads_nothing_is_offered_nothing(
+    async def test_a_key_without_read_access_sees_no_resources(
         self, client: Client, gateway: RunningGateway, issue: NewApiKey, caller: Caller
     ) -> None:
         await answer(client, "create_entities", entities=[ALICE])
@@ -191,7 +193,7 @@ class TestWhoMayRead:
                 for uri in ("memory://knowledge-graph", GRAPHS, graph_uri("default"), node_uri("default", "Alice")):
                     await refused(other, uri)
 
-    async def test_a_key_that_only_reads_reads_them(
+    async def test_a_read_only_key_reads_resources(
         self, client: Client, gateway: RunningGateway, issue: NewApiKey, caller: Caller
     ) -> None:
         await answer(client, "create_entities", entities=[ALICE])
@@ -201,7 +203,7 @@ class TestWhoMayRead:
 
 
 class TestCompletion:
-    async def test_names_of_nodes_that_begin_so_whatever_their_case(self, client: Client) -> None:
+    async def test_names_of_nodes_are_completed_in_any_case(self, client: Client) -> None:
         names = ("Alice", "albert", "Al", "Bob", "a%b", "ÅLand", "Ålesund")
         entities = [{"name": name, "entityType": "t", "observations": []} for name in names]
         await answer(client, "create_entities", entities=entities)
@@ -213,13 +215,13 @@ class TestCompletion:
         assert await completed(client, "al", graph="other") == ["Alice"]
         assert await completed(client, "al", graph="nowhere") == []
 
-    async def test_what_is_gone_or_only_named_is_left_out(self, client: Client) -> None:
+    async def test_deleted_nodes_and_placeholders_are_left_out(self, client: Client) -> None:
         await answer(client, "create_entities", entities=[ALICE, {**ALICE, "name": "Alien"}])
         await answer(client, "delete_entities", entityNames=["Alien"])
         await answer(client, "relate", triples=[{"subject": "Alice", "predicate": "knows", "object": "Alma"}])
         assert await completed(client, "al") == ["Alice"]
 
-    async def test_of_many_the_first_hundred_come(self, client: Client) -> None:
+    async def test_the_first_hundred_completions_are_returned(self, client: Client) -> None:
         entities = [{"name": f"E{number:03}", "entityType": "t", "observations": []} for number in range(101)]
         await answer(client, "create_entities", entities=entities)
         found = await client.complete(
@@ -228,14 +230,14 @@ class TestCompletion:
         assert found.completion.values == [f"E{number:03}" for number in range(100)]
         assert found.completion.has_more is True
 
-    async def test_names_of_graphs_complete_for_templates_and_prompts(self, client: Client) -> None:
+    async def test_names_of_graphs_are_completed_for_templates_and_prompts(self, client: Client) -> None:
         for graph in ("Tea", "tee", "coffee"):
             await answer(client, "create_entities", graph=graph, entities=[ALICE])
         assert await completed(client, "te", argument="graph") == ["Tea", "tee"]
         found = await client.complete(PromptReference(name="end_of_session"), {"name": "graph", "value": "TE"})
         assert found.completion.values == ["Tea", "tee"]
 
-    async def test_names_of_tools_that_are_offered(self, gateway: RunningGateway, key: str) -> None:
+    async def test_names_of_offered_tools_are_completed(self, gateway: RunningGateway, key: str) -> None:
         async with gateway.client(key, "/mcp") as client:
             found = await client.complete(ResourceTemplateReference(uri=TOOL_TEMPLATE), {"name": "tool", "value": "RE"})
         assert sorted(found.completion.values) == ["recall", "relate", "remember", "revise"]
@@ -252,7 +254,7 @@ class TestCompletion:
             (ResourceTemplateReference(uri=NODE_TEMPLATE), "name_or_id", "a\x00"),
         ],
     )
-    async def test_what_cannot_be_completed_is_refused(
+    async def test_an_unknown_reference_or_argument_is_refused(
         self, client: Client, ref: Any, argument: str, value: str
     ) -> None:
         with pytest.raises(MCPError) as told:

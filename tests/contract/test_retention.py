@@ -38,13 +38,13 @@ async def create(client: Client, *names: str) -> None:
 
 
 async def age(owner: asyncpg.Connection, caller: Caller) -> None:
-    """Let all that was written be 31 days old."""
+    """Make everything that was written 31 days old."""
     await owner.execute(f"UPDATE changes SET at = at - {OLD} WHERE tenant_id = $1", caller.tenant_id)
     await owner.execute(f"UPDATE graph_heads SET at = at - {OLD} WHERE tenant_id = $1", caller.tenant_id)
 
 
 class TestCompact:
-    async def test_what_is_beyond_the_retention_goes_and_is_counted(
+    async def test_data_beyond_the_retention_is_removed_and_counted(
         self, client: Client, owner: asyncpg.Connection, caller: Caller
     ) -> None:
         await create(client, "Ada", "Babbage", "Grace")
@@ -77,11 +77,11 @@ class TestCompact:
         assert "back to revision 2" in str(refused.content)
         assert sum((await answer(client, "compact"))["freed"].values()) == 0
 
-    async def test_a_graph_that_is_not_there_is_not_made(self, client: Client) -> None:
+    async def test_compacting_an_unknown_graph_does_not_create_it(self, client: Client) -> None:
         assert (await answer(client, "compact", graph="nowhere"))["readable_from_revision"] == 0
         assert "nowhere" not in str(await answer(client, "list_graphs"))
 
-    async def test_what_is_too_much_for_a_call_follows_as_a_job(
+    async def test_a_compaction_too_large_for_a_call_continues_as_a_job(
         self,
         client: Client,
         owner: asyncpg.Connection,
@@ -106,7 +106,7 @@ class TestCompact:
 
 
 class TestErasure:
-    async def test_a_person_goes_with_a_receipt(self, client: Client, admin: httpx2.AsyncClient) -> None:
+    async def test_a_person_is_erased_with_a_receipt(self, client: Client, admin: httpx2.AsyncClient) -> None:
         await create(client, "Ada", "Grace")
         observations = [{"entityName": "Grace", "contents": ["knows Ada"]}]
         await answer(client, "add_observations", observations=observations)
@@ -119,14 +119,14 @@ class TestErasure:
         left = await answer(client, "read_graph")
         assert [(e["name"], e["observations"]) for e in left["entities"]] == [("Grace", ["likes tea"])]
 
-    async def test_a_graph_goes_with_a_receipt(self, client: Client, admin: httpx2.AsyncClient) -> None:
+    async def test_a_graph_is_erased_with_a_receipt(self, client: Client, admin: httpx2.AsyncClient) -> None:
         await answer(client, "create_graph", name="diary")
         for dry in (True, False):
             response = await admin.request("DELETE", "/v1/graphs/diary", params={"dry_run": str(dry).lower()})
             assert (response.status_code, response.json()["erased"]["graphs"]) == (200, 1)
         assert (await admin.request("DELETE", "/v1/graphs/diary")).status_code == 404
 
-    async def test_refusals(self, client: Client, admin: httpx2.AsyncClient) -> None:
+    async def test_an_invalid_or_unknown_erasure_is_refused(self, client: Client, admin: httpx2.AsyncClient) -> None:
         await create(client, "Ada")
         for path, body, status in (
             ("default", {}, 400),
@@ -138,12 +138,12 @@ class TestErasure:
             response = await admin.post(f"/v1/graphs/{path}/erase", json=body)
             assert response.status_code == status, response.text
 
-    async def test_only_an_admin_erases(self, gateway: RunningGateway, issue: NewApiKey, caller: Caller) -> None:
+    async def test_only_an_admin_can_erase(self, gateway: RunningGateway, issue: NewApiKey, caller: Caller) -> None:
         async with gateway.http((await issue(caller)).secret) as http:
             assert (await http.post("/v1/graphs/default/erase", json={"name": "Ada"})).status_code == 403
             assert (await http.request("DELETE", "/v1/graphs/default")).status_code == 403
 
-    async def test_another_tenants_graph_is_not_there(
+    async def test_a_graph_of_another_tenant_is_not_found(
         self, gateway: RunningGateway, admin: httpx2.AsyncClient, issue: NewApiKey, new_tenant: NewTenant
     ) -> None:
         assert (await admin.post("/v1/graphs", json={"name": "secret"})).status_code == 201
@@ -154,7 +154,7 @@ class TestErasure:
 
 
 class TestTenant:
-    async def test_it_goes_from_every_table(
+    async def test_a_tenant_is_erased_from_every_table(
         self, client: Client, tenant: Tenant, operator: Operator, owner: asyncpg.Connection, new_tenant: NewTenant
     ) -> None:
         other = await new_tenant()
@@ -162,7 +162,7 @@ class TestTenant:
         await answer(client, "reindex")
         told = await deletions.count_rows(operator, tenant.slug)
         erased = await deletions.erase_now(operator, tenant.slug)
-        # The gateway writes down what was used whenever it comes to it.
+        # The gateway writes usage down at its own times.
         assert erased | {"usage_hourly": 0} == told | {"usage_hourly": 0}
         assert min(erased[table] for table in ("nodes", "passages", "jobs", "api_keys", "changes", "tenants")) > 0
         tables = await owner.fetch(

@@ -1,4 +1,4 @@
-"""Who may: each route with each role and each scope, each tool with each scope, as the table in docs/people.md says."""
+"""Which roles and scopes may use each route, and which scopes each tool, by the table in docs/people.md."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,7 +21,7 @@ from tests.support.routes import example_request
 
 UPWARDS = (Role.READER, Role.MEMBER, Role.ADMIN, Role.OWNER)
 SCOPES_OF_KEYS: tuple[Scope | None, ...] = (None, *Scope)
-"""Keys with one scope each, and one with none."""
+"""The scopes of the tested keys: one each, and one key with none."""
 
 OF_READERS = {
     "POST /v1/keys",
@@ -32,11 +32,11 @@ OF_READERS = {
     "POST /v1/identity-providers",
     "PATCH /v1/identity-providers/{provider_id}",
 }
-"""They give out `memory:read`, as only who has that can. All that may use them otherwise are admins."""
+"""They grant `memory:read`, which only a caller that has it can do. Otherwise only admins may use them."""
 
 
 def scopes_of(role: Role) -> set[str]:
-    """What the table gives a role."""
+    """The scopes that the table gives a role."""
     return {scope for scope, least in roles_of_the_table().items() if UPWARDS.index(least) <= UPWARDS.index(role)}
 
 
@@ -44,7 +44,7 @@ def scopes_of(role: Role) -> set[str]:
 async def member(
     gateway: RunningGateway, db: Database, caller: Caller, settings: Settings, role: Role
 ) -> AsyncIterator[httpx2.AsyncClient]:
-    """The browser of somebody who is signed in, and asks as a member of the tenant."""
+    """The browser of a signed-in member of the tenant."""
     person = await joined(db, caller, role, pepper=settings.key_secret.get_secret_value().encode())
     async with browser(gateway) as http:
         assert (await sign_in(http, person.email)).status_code == 303
@@ -53,7 +53,7 @@ async def member(
 
 
 async def barred_routes(http: httpx2.AsyncClient) -> set[str]:
-    """The routes that refuse who asks; each is asked what its example asks, of what is not there."""
+    """The routes that refuse this caller; each gets its example request, with unknown objects."""
     barred = set()
     for name in OF_TENANTS:
         method, path = name.split(" ")
@@ -67,42 +67,42 @@ async def barred_routes(http: httpx2.AsyncClient) -> set[str]:
 
 
 def barred_by_the_table(held: set[str]) -> set[str]:
-    """The routes whose scope, as the document tells it, is not among these."""
+    """The routes whose documented scope is not among these."""
     return {name for name, told in OF_TENANTS.items() if told["x-recollect-scope"] not in {None, *held}}
 
 
 class TestRoutes:
     @pytest.mark.parametrize("role", UPWARDS)
-    async def test_a_person_may_what_the_table_gives_the_role(
+    async def test_a_person_has_the_rights_of_their_role_in_the_table(
         self, gateway: RunningGateway, db: Database, caller: Caller, settings: Settings, role: Role
     ) -> None:
         async with member(gateway, db, caller, settings, role) as http:
             assert await barred_routes(http) == barred_by_the_table(scopes_of(role))
 
     @pytest.mark.parametrize("role", UPWARDS)
-    async def test_a_route_tells_the_roles_that_may(self, role: Role) -> None:
+    async def test_the_documented_role_of_a_route_follows_the_table(self, role: Role) -> None:
         barred = {
             name for name, told in OF_TENANTS.items() if UPWARDS.index(told["x-recollect-role"]) > UPWARDS.index(role)
         }
         assert barred == barred_by_the_table(scopes_of(role))
 
     @pytest.mark.parametrize("scope", SCOPES_OF_KEYS)
-    async def test_a_key_may_what_its_scope_allows(
+    async def test_a_key_may_use_the_routes_of_its_scope(
         self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, scope: Scope | None
     ) -> None:
         held = {scope} if scope else set()
         async with gateway.http((await issue(caller, kind="admin", scopes=frozenset(held))).secret) as http:
             assert await barred_routes(http) == barred_by_the_table({str(each) for each in held}) | OF_READERS
 
-    async def test_the_table_bars_more_of_lower_roles(self) -> None:
+    async def test_lower_roles_are_barred_from_more_routes(self) -> None:
         barred = [len(barred_by_the_table(scopes_of(role))) for role in UPWARDS]
         assert barred[0] > barred[1] > barred[2] == barred[3] == 0
 
     @pytest.mark.parametrize("role", UPWARDS)
-    async def test_only_an_owner_makes_owners(
+    async def test_only_an_owner_can_make_owners(
         self, gateway: RunningGateway, db: Database, caller: Caller, settings: Settings, role: Role
     ) -> None:
-        """The last row of the table."""
+        """This is the last row of the table."""
         async with member(gateway, db, caller, settings, role) as http:
             asked = {"email": "grace@example.com", "role": "owner"}
             answer = await http.post("/v1/invitations", json=asked)
@@ -110,14 +110,14 @@ class TestRoutes:
 
 
 class TestTools:
-    def test_each_has_an_example(self) -> None:
+    def test_each_tool_has_an_example(self) -> None:
         assert set(EXAMPLES) == set(TOOLS)
 
     @pytest.mark.parametrize("scope", SCOPES_OF_KEYS)
-    async def test_a_key_may_what_its_scope_allows(
+    async def test_a_key_may_use_the_tools_of_its_scope(
         self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, scope: Scope | None
     ) -> None:
-        """What reads asks for `memory:read`, what writes for `memory:write`; few manage."""
+        """Tools that read need `memory:read`, tools that write `memory:write`; few need `tenant:admin`."""
         secret = (await issue(caller, kind="admin", scopes=frozenset({scope} if scope else ()))).secret
         async with gateway.http(secret, **rpc_headers()) as http:
             offered = {name for name in EXAMPLES if await is_offered(gateway, http, name)}
@@ -129,14 +129,14 @@ MANAGING = {"delete_graph"}
 
 
 def needed(tool: str) -> Scope:
-    """The scope that the table's rows ask of a tool."""
+    """The scope that a tool needs by the rows of the table."""
     if tool in MANAGING:
         return Scope.TENANT_ADMIN
     return Scope.MEMORY_READ if TOOLS[tool].read_only else Scope.MEMORY_WRITE
 
 
 async def is_offered(gateway: RunningGateway, http: httpx2.AsyncClient, tool: str) -> bool:
-    """Whether a call of the tool is more than a call of one that there is not."""
+    """Whether the tool is offered, rather than answered as unknown."""
     called: dict[str, Any] = {"name": tool, "arguments": EXAMPLES[tool]}
     answer = await gateway.post(http, "tools/call", called, path="/mcp/x/all")
     return not answer.get("error", {}).get("message", "").startswith(f"Unknown tool: {tool}")

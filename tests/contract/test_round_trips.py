@@ -1,6 +1,6 @@
-"""What each tool asks PostgreSQL, in order: each entry is one round trip, so that they do not grow unseen.
+"""The queries of each tool, in order: each entry is one round trip to PostgreSQL, so that none is added unnoticed.
 
-A deliberate change updates the snapshot. Not counted is who calls, which a gateway remembers.
+A deliberate change updates the snapshot. The look-up of the caller is not counted, because a gateway caches it.
 """
 
 import re
@@ -14,7 +14,7 @@ from tests.support.statements import sent_statements
 
 ALL = "/mcp/x/all"
 WAITS = {"get_job"}
-"""Tools that look again until what they wait for has happened."""
+"""Tools that poll."""
 WHO_CALLS = "identity.find_api_key"
 
 _NAME = re.compile(r"/\* (?P<name>[a-z_]+\.[a-z_]+) \*/")
@@ -22,7 +22,7 @@ _ASKED = re.compile(r"SELECT (?P<function>[a-z_]+)\(")
 
 
 def name_of(statement: str) -> str:
-    """The name of a query; of what begins or ends a transaction its first or last word, and what it asks beside it."""
+    """The name of a query; for a statement that begins or ends a transaction a keyword and the functions it calls."""
     if (named := _NAME.match(statement)) is not None:
         return named["name"]
     asked = ", ".join(_ASKED.findall(statement))
@@ -32,7 +32,7 @@ def name_of(statement: str) -> str:
 
 
 async def asked_by(gateway: RunningGateway, http: httpx2.AsyncClient, tool: str, played: Played) -> list[str]:
-    """What an example's tool asks of a graph that the gateway knows, as it is now."""
+    """The queries of a tool's example for the present state of a graph that the gateway knows."""
     await gateway.call(http, "get_entity", {"name": "nobody"}, path=ALL)
     now = {name: value for name, value in EXAMPLES[tool].items() if name != "as_of"}
     with sent_statements() as sent:

@@ -1,4 +1,4 @@
-"""Plain routes refuse what they do not know in their query: a misspelt dry run must not become a real one."""
+"""Routes refuse unknown query parameters: a misspelt dry run must not become a real run."""
 
 import json
 from typing import Any
@@ -13,9 +13,7 @@ from tests.support.routes import stand_ins
 
 
 @pytest.mark.parametrize("name", ROUTES)
-async def test_a_parameter_that_a_route_does_not_have_is_refused(
-    gateway: RunningGateway, admin_key: str, name: str
-) -> None:
+async def test_an_unknown_query_parameter_is_refused(gateway: RunningGateway, admin_key: str, name: str) -> None:
     method, path = name.split(" ")
     address = path.format(**stand_ins(path))
     async with gateway.http(admin_key) as http:
@@ -24,7 +22,7 @@ async def test_a_parameter_that_a_route_does_not_have_is_refused(
     assert (response.json()["code"], response.json()["path"]) == ("invalid_input", "dryRun")
 
 
-async def test_a_graph_outlives_a_misspelt_dry_run(gateway: RunningGateway, admin_key: str) -> None:
+async def test_a_misspelt_dry_run_deletes_no_graph(gateway: RunningGateway, admin_key: str) -> None:
     async with gateway.http(admin_key) as http:
         assert (await http.post("/v1/graphs", json={"name": "kept"})).status_code == 201
         refused = await http.delete("/v1/graphs/kept?dryRun=true")
@@ -33,7 +31,7 @@ async def test_a_graph_outlives_a_misspelt_dry_run(gateway: RunningGateway, admi
         assert [graph["name"] for graph in (await http.get("/v1/graphs")).json()["items"]].count("kept") == 1
 
 
-async def test_a_body_that_holds_defaults_only_may_be_left_out(gateway: RunningGateway, admin_key: str) -> None:
+async def test_a_body_of_optional_fields_may_be_left_out(gateway: RunningGateway, admin_key: str) -> None:
     async with gateway.http(admin_key) as http:
         assert (await http.post("/v1/graphs", json={"name": "old"})).status_code == 201
         bare = await http.post("/v1/graphs/old/reembed")
@@ -47,13 +45,13 @@ TIMES = sorted(
     for parameter in methods.get("get", {}).get("parameters", ())
     if "date-time" in json.dumps(parameter["schema"])
 )
-"""Where an address takes a time."""
+"""Query parameters that are times."""
 
 NO_TIMES = ["2026-11-20", "1700000000", "1.7e9"]
 
 
-def test_addresses_take_times() -> None:
-    """Else the test below would say nothing."""
+def test_some_query_parameters_are_times() -> None:
+    """Otherwise the test below would prove nothing."""
     assert ("/v1/audit/export", "since") in TIMES
 
 
@@ -65,7 +63,7 @@ def test_addresses_take_times() -> None:
         ("POST", "/v1/graphs/default/exports", {"filter": {"since": "2026-11-20"}}, "filter.since"),
     ],
 )
-async def test_a_time_that_is_none_is_refused_by_its_name_with_an_example(
+async def test_an_invalid_time_is_refused_by_its_name_with_an_example(
     gateway: RunningGateway, admin_key: str, method: str, path: str, body: Any, said: str
 ) -> None:
     async with gateway.http(admin_key) as http:
@@ -76,8 +74,8 @@ async def test_a_time_that_is_none_is_refused_by_its_name_with_an_example(
     assert told["path"] == said
 
 
-async def test_a_parameter_that_is_wrong_is_named(gateway: RunningGateway, admin_key: str) -> None:
-    """As a field of a body is; of several the first, and all of them for people."""
+async def test_an_invalid_query_parameter_is_named(gateway: RunningGateway, admin_key: str) -> None:
+    """As with a field of a body: the path names the first, the detail names all."""
     async with gateway.http(admin_key) as http:
         one = (await http.get("/v1/keys?limit=0")).json()
         several = (await http.get("/v1/usage?from=noon&to=never")).json()

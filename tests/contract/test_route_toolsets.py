@@ -1,4 +1,4 @@
-"""A key that is confined to some toolsets: its tools, its routes, and the keys that it may make."""
+"""A key that is confined to some toolsets: its tools, its routes, and the keys that it may create."""
 
 import asyncio
 import os
@@ -74,7 +74,7 @@ OAUTH = {
     "POST /oauth/revoke",
     "POST /oauth/token",
 }
-"""What OAuth clients ask, who are public: what they present is judged by itself."""
+"""Endpoints for public OAuth clients, which check what is presented there."""
 
 OPEN = {
     "GET /health/live",
@@ -89,7 +89,7 @@ OPEN = {
     *PAGES,
     *OAUTH,
 }
-"""Routes that ask for no credential of a tenant."""
+"""Routes that need no credential of a tenant."""
 
 BY_SCOPE = {
     "GET /v1/keys",
@@ -138,8 +138,8 @@ BY_SCOPE = {
     "GET /v1/sessions",
     "DELETE /v1/sessions/{session_id}",
 }
-"""Routes that do what no tool does, for `tenant:admin` only or (plan, tenant, one's own sessions) for every credential;
-named by intent."""
+"""Routes that do what no tool does, for `tenant:admin` only or (plan, tenant, one's own sessions) for every credential.
+The list is deliberate."""
 
 DOES_AS = {
     "GET /v1/graphs": ("list_graphs",),
@@ -171,14 +171,14 @@ DOES_AS = {
     "GET /v1/usage/series": ("usage",),
     "GET /v1/usage/stored": ("usage",),
 }
-"""Which tools do what a route does, as docs/keys.md says."""
+"""The tools that do the same as a route, by docs/keys.md."""
 
 OF_TOOLSETS = {"GET /v1/graphs/{name}/passages/refused": {"admin"}}
-"""Routes that no tool mirrors, and whose they are."""
+"""Routes without an equal tool, and their toolsets."""
 
 
 def handlers() -> Iterator[tuple[str, HTTPRouteHandler]]:
-    """Every route of the application but the MCP endpoint's, as method and path."""
+    """Every route of the application except the MCP endpoint, as method and path."""
     for route in create_app(Settings(embedder="wordllama")).routes:
         for handler in route.route_handlers if isinstance(route, HTTPRoute) else ():
             for method in handler.http_methods:
@@ -193,24 +193,24 @@ CONFINED = [name for name, toolsets in ROUTES.items() if toolsets is not None]
 
 class TestDeclarations:
     @pytest.mark.parametrize("name", ROUTES)
-    def test_each_route_says_where_it_belongs_and_is_guarded(self, name: str) -> None:
+    def test_each_route_declares_its_toolsets_and_is_guarded(self, name: str) -> None:
         assert name.partition(" ")[2].startswith("/v1/")
         toolsets = ROUTES[name]
         assert toolsets != "undeclared", "say mirrors(…), belongs_to(…) or BY_SCOPE as its opt"
         assert toolsets is None or (toolsets and set(toolsets) <= TOOLSETS)
         assert within_toolsets in [getattr(guard, "func", guard) for guard in HANDLERS[name].resolve_guards()]
 
-    def test_what_needs_no_credential_and_what_goes_by_scope_are_closed_lists(self) -> None:
+    def test_routes_without_credential_or_toolsets_are_closed_lists(self) -> None:
         assert {name for name, toolsets in ROUTES.items() if toolsets is None} == BY_SCOPE
         assert set(HANDLERS) >= OPEN
         assert len(ROUTES) > 20
 
-    def test_each_route_is_for_those_whose_tools_do_the_same(self) -> None:
+    def test_each_route_belongs_to_the_toolsets_of_its_equal_tools(self) -> None:
         of_tools = {name: set().union(*(TOOLS[tool].toolsets for tool in tools)) for name, tools in DOES_AS.items()}
         assert {name: ROUTES[name] for name in CONFINED} == of_tools | OF_TOOLSETS
 
-    def test_a_route_named_like_a_tool_is_of_its_toolsets(self) -> None:
-        """`POST …/recall` is `recall`: what a route is called and what it declares go together."""
+    def test_a_route_named_like_a_tool_belongs_to_its_toolsets(self) -> None:
+        """`POST …/recall` is `recall`: the name of a route agrees with its declaration."""
         named = {name: re.sub(r"[^a-z]", "", name.rpartition("/")[2]) for name in CONFINED}
         alike = {name: TOOLS[last].toolsets for name, last in named.items() if last in TOOLS}
         assert {name: ROUTES[name] for name in alike} == alike
@@ -224,14 +224,14 @@ async def confined(issue: NewApiKey, caller: Caller) -> dict[str, str]:
 
 
 async def answered(http: httpx2.AsyncClient, name: str) -> httpx2.Response:
-    """What the route answers to a call that makes little sense."""
+    """The answer of the route to a request with an unexpected body."""
     method, path = name.split(" ")
     body = {} if method == "GET" else {"json": {"nothing": "of that kind"}}
     return await http.request(method, path.format(**stand_ins(path)), **body)  # type: ignore[arg-type]
 
 
 class TestRoutes:
-    async def test_each_is_for_its_own_toolsets_and_for_no_other(
+    async def test_each_route_admits_only_its_own_toolsets(
         self, gateway: RunningGateway, confined: dict[str, str]
     ) -> None:
         refused: dict[str, set[str]] = {name: set() for name in ROUTES}
@@ -246,12 +246,12 @@ class TestRoutes:
                     assert response.status_code < 500
         assert refused == {name: set() if own is None else TOOLSETS - own for name, own in ROUTES.items()}
 
-    async def test_who_is_not_confined_may_use_each(self, gateway: RunningGateway, admin_key: str) -> None:
+    async def test_an_unconfined_key_may_use_each_route(self, gateway: RunningGateway, admin_key: str) -> None:
         async with gateway.http(admin_key) as http:
             for name in ROUTES:
                 assert (await answered(http, name)).status_code != 403, name
 
-    async def test_nothing_is_written_by_who_may_not(
+    async def test_a_refused_route_writes_nothing(
         self, gateway: RunningGateway, confined: dict[str, str], owner: asyncpg.Connection, caller: Caller
     ) -> None:
         async with gateway.http(confined["memory"]) as http:
@@ -261,13 +261,11 @@ class TestRoutes:
         assert "agent" in response.json()["detail"]
         assert await owner.fetchval("SELECT count(*) FROM nodes WHERE tenant_id = $1", caller.tenant_id) == 0
 
-    async def test_the_methods_of_an_address_are_no_secret(
-        self, gateway: RunningGateway, confined: dict[str, str]
-    ) -> None:
+    async def test_a_confined_key_may_send_options(self, gateway: RunningGateway, confined: dict[str, str]) -> None:
         async with gateway.http(confined["memory"]) as http:
             assert (await http.request("OPTIONS", "/v1/usage")).status_code == 204
 
-    async def test_what_a_tool_tells_to_fetch_can_be_fetched(
+    async def test_the_output_of_a_job_can_be_downloaded_by_a_confined_key(
         self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, settings: Settings, db: Database
     ) -> None:
         secret = (await issue(caller, toolsets=("admin",))).secret
@@ -284,7 +282,7 @@ class TestRoutes:
 
 
 class TestTools:
-    async def test_a_confined_key_is_offered_its_toolsets_whatever_the_address(
+    async def test_a_confined_key_is_offered_only_its_toolsets_at_any_address(
         self, gateway: RunningGateway, confined: dict[str, str]
     ) -> None:
         for toolset, secret in confined.items():
@@ -293,7 +291,9 @@ class TestTools:
                 listed = [tool["name"] for tool in answer["result"]["tools"]]
                 assert listed == [tool.name for tool in CATALOGUE if toolset in tool.toolsets]
 
-    async def test_what_is_not_offered_is_unknown(self, gateway: RunningGateway, confined: dict[str, str]) -> None:
+    async def test_a_tool_of_another_toolset_is_unknown(
+        self, gateway: RunningGateway, confined: dict[str, str]
+    ) -> None:
         async with gateway.http(confined["memory"], **rpc_headers()) as http:
             called = {"name": "recall", "arguments": {"query": "tea"}}
             answer = await gateway.post(http, "tools/call", called, path="/mcp/x/all")
@@ -301,7 +301,9 @@ class TestTools:
 
 
 class TestKeys:
-    async def test_they_are_made_and_listed_with_their_toolsets(self, gateway: RunningGateway, admin_key: str) -> None:
+    async def test_keys_are_created_and_listed_with_their_toolsets(
+        self, gateway: RunningGateway, admin_key: str
+    ) -> None:
         async with gateway.http(admin_key) as http:
             made = await http.post("/v1/keys", json={"name": "reader", "toolsets": ["memory", "agent", "memory"]})
             assert made.json()["toolsets"] == ["memory", "agent"]
@@ -310,7 +312,7 @@ class TestKeys:
             refused = await http.post("/v1/keys", json={"name": "reader", "toolsets": ["agent", "kitchen"]})
         assert (refused.status_code, refused.json()["path"]) == (400, "toolsets.1")
 
-    async def test_one_that_is_confined_makes_none_that_is_less_so(
+    async def test_a_confined_key_cannot_create_a_less_confined_key(
         self, gateway: RunningGateway, confined: dict[str, str]
     ) -> None:
         async with gateway.http(confined["agent"]) as http:
@@ -320,7 +322,7 @@ class TestKeys:
             assert (await http.post("/v1/keys", json={"name": "child", "toolsets": ["agent"]})).status_code == 201
             assert (await http.post("/v1/keys", json={"name": "child", "toolsets": []})).status_code == 201
 
-    async def test_one_that_is_confined_to_nothing_reaches_nothing_but_what_goes_by_scope(
+    async def test_a_key_without_toolsets_reaches_only_routes_that_go_by_scope(
         self, gateway: RunningGateway, issue: NewApiKey, caller: Caller
     ) -> None:
         nothing = await issue(caller, kind="admin", toolsets=())
@@ -330,7 +332,7 @@ class TestKeys:
             answer = await gateway.post(http, "tools/list", {}, path="/mcp/x/all")
         assert answer["result"]["tools"] == []
 
-    async def test_the_command_makes_them_too(
+    async def test_the_command_creates_confined_keys_too(
         self, gateway: RunningGateway, settings: Settings, caller: Caller
     ) -> None:
         async def create(toolset: str) -> tuple[int, str, str]:
@@ -351,7 +353,7 @@ class TestKeys:
         assert code != 0
         assert "Unknown toolset 'kitchen'" in told
 
-    async def test_the_use_case_itself_holds_it(self, db: Database, caller: Caller) -> None:
+    async def test_the_use_case_itself_refuses_a_less_confined_key(self, db: Database, caller: Caller) -> None:
         maker = Caller(caller.tenant_id, caller.tenant, "key:x", frozenset(Scope), toolsets=frozenset({"agent"}))
         with pytest.raises(Forbidden, match="every toolset"):
             async with db.transaction(maker) as tx:

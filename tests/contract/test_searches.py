@@ -46,7 +46,7 @@ async def found(client: Client, tool: str, /, **arguments: Any) -> list[str]:
 
 
 class TestRanked:
-    async def test_entities_scores_and_matched_fields(self, client: Client) -> None:
+    async def test_results_have_entities_scores_and_matched_fields(self, client: Client) -> None:
         result = await client.call_tool("search_nodes_ranked", {"query": "likes CHESS"})
         results = (result.structured_content or {})["results"]
         assert json.loads(text_of(result)) == results
@@ -75,7 +75,7 @@ class TestRanked:
         few = await answer(client, "search_nodes_ranked", query="likes", minImportance=3, maxImportance=4)
         assert [one["entity"]["name"] for one in few["results"]] == ["Bob"]
 
-    async def test_the_limit_says_how_to_go_on(self, client: Client) -> None:
+    async def test_a_limited_page_has_the_next_offset(self, client: Client) -> None:
         result = await client.call_tool("search_nodes_ranked", {"query": "likes chess", "limit": 2})
         assert (result.structured_content or {})["nextOffset"] == 2
         assert texts_of(result)[1:] == ["More follow: offset=2."]
@@ -105,10 +105,10 @@ class TestBoolean:
             ("a AND NOT a", []),
         ],
     )
-    async def test_what_it_holds_of(self, client: Client, query: str, names: list[str]) -> None:
+    async def test_a_query_finds_the_matching_entities(self, client: Client, query: str, names: list[str]) -> None:
         assert await found(client, "boolean_search", query=query) == names
 
-    async def test_a_graph_comes_back(self, client: Client) -> None:
+    async def test_the_result_is_a_graph(self, client: Client) -> None:
         result = await client.call_tool("boolean_search", {"query": "name:bob"})
         graph = result.structured_content or {}
         assert json.loads(text_of(result)) == graph
@@ -117,7 +117,7 @@ class TestBoolean:
         assert relation["createdAt"] == relation["lastModified"] > graph["entities"][0]["createdAt"]
         assert set(graph["entities"][0]) >= {"name", "entityType", "observations", "tags", "createdAt", "lastModified"}
 
-    async def test_a_relation_says_when_it_was_made_and_last_modified(self, client: Client) -> None:
+    async def test_a_relation_has_its_times_of_creation_and_modification(self, client: Client) -> None:
         [before] = (await answer(client, "boolean_search", query="name:bob"))["relations"]
         triple = {"subject": "Alice", "predicate": "knows", "object": "Bob", "metadata": {"since": 2020}}
         await answer(client, "relate", triples=[triple])
@@ -125,7 +125,7 @@ class TestBoolean:
         assert after["createdAt"] == before["createdAt"]
         assert after["lastModified"] > before["lastModified"]
 
-    async def test_filters_and_pages(self, client: Client) -> None:
+    async def test_boolean_search_has_filters_and_pages(self, client: Client) -> None:
         assert await found(client, "boolean_search", query="tea", tags=["Friend"]) == ["Bob"]
         assert await found(client, "boolean_search", query="tea", minImportance=4) == ["Alice"]
         assert await found(client, "boolean_search", query="tea", maxImportance=4) == ["Bob"]
@@ -133,7 +133,7 @@ class TestBoolean:
         assert first["nextOffset"] == 2
         assert await found(client, "boolean_search", query="tea", limit=2, offset=2) == ["Teahouse"]
 
-    async def test_a_fault_is_told_with_its_place(self, client: Client) -> None:
+    async def test_a_syntax_error_is_reported_with_its_position(self, client: Client) -> None:
         assert await refused(client, "boolean_search", query="name:Alice AND (tea") == (
             "invalid_input",
             "query: Ends before a )",
@@ -158,18 +158,18 @@ class TestFuzzy:
             ("BOB", {"threshold": 1}, ["Bob"]),
         ],
     )
-    async def test_what_is_near_enough(
+    async def test_entities_within_the_threshold_are_found(
         self, client: Client, query: str, more: dict[str, Any], names: list[str]
     ) -> None:
         assert await found(client, "fuzzy_search", query=query, **more) == names
 
-    async def test_the_nearest_first_with_relations(self, client: Client) -> None:
+    async def test_the_nearest_entities_come_first_with_their_relations(self, client: Client) -> None:
         await answer(client, "create_entities", entities=[{"name": "Bobb", "entityType": "town", "observations": []}])
         graph = await answer(client, "fuzzy_search", query="bobb")
         assert [entity["name"] for entity in graph["entities"]] == ["Bobb", "Bob"]
         assert triples(graph) == [KNOWS]
 
-    async def test_filters_and_pages(self, client: Client) -> None:
+    async def test_fuzzy_search_has_filters_and_pages(self, client: Client) -> None:
         assert await found(client, "fuzzy_search", query="persn", tags=["vip"]) == ["Alice"]
         assert await found(client, "fuzzy_search", query="persn", maxImportance=5) == ["Bob"]
         assert (await answer(client, "fuzzy_search", query="persn", limit=1))["nextOffset"] == 1
@@ -177,19 +177,19 @@ class TestFuzzy:
 
 
 class TestDateRange:
-    async def test_made_or_changed_in_it(self, client: Client) -> None:
+    async def test_entities_created_or_changed_in_the_range_are_found(self, client: Client) -> None:
         everyone = [name for name, *_ in PEOPLE]
         assert await found(client, "search_by_date_range") == everyone
         assert await found(client, "search_by_date_range", startDate="2000-01-01", endDate="2999-12-31") == everyone
         assert await answer(client, "search_by_date_range", endDate="2000-01-01") == EMPTY
         assert await answer(client, "search_by_date_range", startDate="2999-01-01T00:00:00Z") == EMPTY
 
-    async def test_a_day_is_all_of_it(self, client: Client) -> None:
+    async def test_a_date_includes_its_whole_day(self, client: Client) -> None:
         [alice, *_] = (await answer(client, "search_by_date_range"))["entities"]
         day = alice["createdAt"][:10]
         assert "Alice" in await found(client, "search_by_date_range", startDate=day, endDate=day)
 
-    async def test_filters_and_pages(self, client: Client) -> None:
+    async def test_date_range_search_has_filters_and_pages(self, client: Client) -> None:
         assert await found(client, "search_by_date_range", entityType="person", tags=["vip"]) == ["Alice"]
         page = await answer(client, "search_by_date_range", limit=3)
         assert page["nextOffset"] == 3
@@ -199,13 +199,13 @@ class TestDateRange:
     @pytest.mark.parametrize(
         "date", ["yesterday", "2026-02-30", "2026-13-01T00:00:00Z", "", "0001-01-01T00:00:00+14:00"]
     )
-    async def test_what_is_no_date_is_refused(self, client: Client, date: str) -> None:
+    async def test_an_invalid_date_is_refused(self, client: Client, date: str) -> None:
         code, told = await refused(client, "search_by_date_range", endDate=date)
         assert (code, told.split(": ")[0]) == ("invalid_input", "endDate")
 
 
 class TestThePast:
-    async def test_every_search_as_it_was(self, client: Client) -> None:
+    async def test_every_search_reads_the_past(self, client: Client) -> None:
         searches: list[tuple[str, dict[str, Any]]] = [
             ("search_nodes_ranked", {"query": "chess"}),
             ("boolean_search", {"query": "chess"}),
@@ -253,14 +253,14 @@ class TestBatchSearch:
         by_query = {n: hit["node"]["name"] for hit in batch["hits"] for n in hit["queries_matched"]}
         assert (by_query[1], by_query[2]) == ("Teahouse", "Bob")
 
-    async def test_limits_are_brought_back_to_their_bounds(self, client: Client) -> None:
+    async def test_limits_are_clamped_to_their_bounds(self, client: Client) -> None:
         queries = [{"text": "tea", "limit": 1_000}, {"text": "tea", "limit": 0}, {"text": "tea", "limit": -5}]
         batch = await answer(client, "batch_search", queries=queries, limit=1_000)
         assert len(set(batch["per_query_hits"])) == 1
         assert len((await answer(client, "batch_search", queries=queries, limit=1))["hits"]) == 1
         assert len((await answer(client, "batch_search", queries=queries, limit=0))["hits"]) == len(batch["hits"])
 
-    async def test_one_to_eight_queries(self, client: Client) -> None:
+    async def test_one_to_eight_queries_are_accepted(self, client: Client) -> None:
         assert await refused(client, "batch_search", queries=[]) == (
             "invalid_input",
             "queries: Array must contain at least 1 element",

@@ -1,6 +1,6 @@
-"""What clients and databases rely on, frozen in `__snapshots__`.
+"""Snapshots freeze what clients and databases rely on, in `__snapshots__`.
 
-A change is meant or a mistake: `make test ARGS=--snapshot-update` writes down one that is meant. A released migration
+A change is deliberate or a mistake: `make test ARGS=--snapshot-update` records a deliberate one. A released migration
 never changes.
 """
 
@@ -24,12 +24,12 @@ from tests.support.gateway import RunningGateway
 
 @pytest.fixture
 def frozen(snapshot: SnapshotAssertion) -> SnapshotAssertion:
-    """Snapshots as JSON, a file each."""
+    """Snapshots as JSON, one file each."""
     return snapshot.use_extension(JSONSnapshotExtension)
 
 
 def _whole(tool: ToolSpec) -> dict[str, Any]:
-    """What the list leaves unsaid."""
+    """The parts of a tool that its listing leaves out."""
     arguments, result = json_schema(tool.arguments), json_schema(tool.result)
     return {"toolsets": sorted(tool.toolsets), "scope": tool.scope, "arguments": arguments, "result": result}
 

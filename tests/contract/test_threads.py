@@ -1,6 +1,6 @@
-"""Threads, over the wire: what stands beside a memory is what was said before and after it in its thread, and without
-one, what else is known of its entity. `explain` shows it: `near` is above 0 where a word stands within twenty words, as
-long as something else was found that it is farther from: each term is scaled within one answer."""
+"""Threads: the neighbours of a memory are those before and after it in its thread or, without a thread, the other
+observations of its entity. `explain` shows them: `near` is above 0 where a word of the question is within twenty words,
+provided that another result is farther from it, because each term is scaled within one answer."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ PATH = "/mcp/x/agent,facts,lineage"
 WORDS = ("anvil", "bellows", "crucible", "dynamo", "engine", "furnace")
 
 
-def told(word: str) -> str:
-    """A text of thirty words, one of which no other has: only those right beside it are within twenty words of it."""
+def text_of(word: str) -> str:
+    """A text of thirty unique words around one: only the adjacent texts are within twenty words of it."""
     return " ".join([f"{word}filler{n}" for n in range(15)] + [word] + [f"{word}padding{n}" for n in range(14)])
 
 
 @dataclass(frozen=True)
 class ThreadAgent:
-    """Calls tools, and settles what they wrote as the worker does."""
+    """Calls tools, and embeds what they wrote, as the worker does."""
 
     gateway: RunningGateway
     http: httpx2.AsyncClient
@@ -43,13 +43,13 @@ class ThreadAgent:
         return answer
 
     async def explained(self, word: str) -> dict[str, dict[str, float]]:
-        """The memories that a word finds, each by its own word, with the terms of their scores."""
+        """The memories that a word finds, by their own words, with the terms of their scores."""
         await self.below.embed()
         found = (await self("recall", query=word, limit=50, token_budget=10_000, explain=True))["memories"]
         return {memory["text"].split()[15]: memory["why"] for memory in found}
 
     async def beside(self, word: str) -> set[str]:
-        """The memories right beside that of this word."""
+        """The words of the memories adjacent to that of this word."""
         return {other for other, why in (await self.explained(word)).items() if why["near"] > 0 and other != word}
 
 
@@ -60,48 +60,48 @@ async def agent(gateway: RunningGateway, key: str, db: Database, caller: Caller)
 
 
 def items(words: Sequence[str], **more: Any) -> list[dict[str, Any]]:
-    return [{"text": told(word), **more} for word in words]
+    return [{"text": text_of(word), **more} for word in words]
 
 
-async def test_a_batch_is_in_the_order_in_which_it_was_told(agent: ThreadAgent) -> None:
+async def test_the_memories_of_a_batch_keep_their_order(agent: ThreadAgent) -> None:
     await agent("remember", items=items(WORDS, thread="shop", at="2026-01-31T09:00:00Z"))
     for place, word in enumerate(WORDS):
         assert await agent.beside(word) == {*WORDS[max(0, place - 1) : place], *WORDS[place + 1 : place + 2]}
 
 
 @pytest.mark.parametrize("tool", ["remember", "create_node"])
-async def test_at_orders_what_was_written_in_another_order(agent: ThreadAgent, tool: str) -> None:
+async def test_at_determines_the_order_of_a_thread(agent: ThreadAgent, tool: str) -> None:
     for minute, word in ((3, "crucible"), (5, "engine"), (1, "anvil"), (4, "dynamo"), (2, "bellows")):
         if tool == "remember":
             await agent(tool, items=items([word], thread="shop", at=f"2026-01-31T09:0{minute}:00Z"))
         else:
-            await agent(tool, text=told(word), thread="shop", at=1_769_850_000_000 + minute * 60_000)
+            await agent(tool, text=text_of(word), thread="shop", at=1_769_850_000_000 + minute * 60_000)
     assert await agent.beside("anvil") == {"bellows"}
     assert await agent.beside("crucible") == {"bellows", "dynamo"}
     assert await agent.beside("engine") == {"dynamo"}
 
 
-async def test_a_thread_leads_from_entity_to_entity_and_to_facts(agent: ThreadAgent) -> None:
+async def test_a_thread_connects_observations_of_entities_and_facts(agent: ThreadAgent) -> None:
     about: tuple[list[str], ...] = (["Grace"], [], ["Ada"], ["Grace"], [])
     for word, names in zip(WORDS, about, strict=False):
         await agent("remember", items=items([word], thread="shop", about=names))
     assert await agent.beside("crucible") == {"bellows", "dynamo"}
 
 
-async def test_two_threads_are_two(agent: ThreadAgent) -> None:
+async def test_threads_are_separate(agent: ThreadAgent) -> None:
     await agent("remember", items=items(WORDS[:3], thread="shop") + items(WORDS[3:], thread="yard"))
     assert await agent.beside("crucible") == {"bellows"}
     assert await agent.beside("dynamo") == {"engine"}
 
 
-async def test_without_a_thread_an_entity_s_other_observations_are_beside(agent: ThreadAgent) -> None:
+async def test_without_a_thread_the_observations_of_an_entity_are_adjacent(agent: ThreadAgent) -> None:
     for word, name in zip(WORDS, ("Ada", "Grace") * 3, strict=True):
         await agent("remember", items=items([word], about=[name]))
     assert await agent.beside("anvil") == {"crucible"}
     assert await agent.beside("furnace") == {"dynamo"}
 
 
-async def test_explain_returns_every_term_and_the_score_is_their_sum(agent: ThreadAgent) -> None:
+async def test_explain_returns_every_term_of_the_score(agent: ThreadAgent) -> None:
     await agent("remember", items=items(WORDS, thread="shop"))
     await agent.below.embed()
     plain = (await agent("recall", query="anvil"))["memories"]
@@ -115,7 +115,7 @@ async def test_explain_returns_every_term_and_the_score_is_their_sum(agent: Thre
         assert memory["score"] == pytest.approx(score, abs=1e-3)
 
 
-async def test_a_fact_tells_its_thread_and_when_it_was_said(agent: ThreadAgent) -> None:
+async def test_a_fact_has_its_thread_and_time(agent: ThreadAgent) -> None:
     said = {"thread": "shop", "at": 1_769_850_000_000}
     made = (await agent("create_node", text="Bees make honey", **said))["node"]
     assert made.items() >= said.items()
@@ -125,12 +125,12 @@ async def test_a_fact_tells_its_thread_and_when_it_was_said(agent: ThreadAgent) 
     assert (memory["text"], memory["at"]) == ("Bees make wax", "2026-01-31T09:00:00Z")
 
 
-async def test_what_was_said_now_and_nowhere_tells_neither(agent: ThreadAgent) -> None:
+async def test_a_fact_without_thread_and_time_has_neither(agent: ThreadAgent) -> None:
     node = (await agent("create_node", text="Bees make honey"))["node"]
     assert {"thread", "at"}.isdisjoint(node)
 
 
-async def test_an_empty_thread_or_source_is_none(agent: ThreadAgent) -> None:
+async def test_an_empty_thread_or_source_counts_as_absent(agent: ThreadAgent) -> None:
     bare = {"thread": "", "source": ""}
     fact = await agent(
         "remember", items=[{"text": "it rained", **bare}, {"text": "it was wet", "about": ["Ada"], **bare}]
@@ -159,20 +159,20 @@ async def test_an_empty_thread_or_source_is_none(agent: ThreadAgent) -> None:
     ]
 
 
-async def test_a_fact_is_told_once_a_thread(agent: ThreadAgent) -> None:
+async def test_a_fact_is_stored_once_per_thread(agent: ThreadAgent) -> None:
     threads = (None, "shop", "yard", "shop")
     ids = [(await agent("create_node", text="it rained", thread=thread))["node"]["id"] for thread in threads]
     assert len(set(ids)) == 3
     assert ids[1] == ids[3]
 
 
-async def test_said_before_1970(agent: ThreadAgent) -> None:
+async def test_a_time_before_1970_is_kept(agent: ThreadAgent) -> None:
     made = (await agent("create_node", text="Ada published her notes", at=-4_000_000_000_000))["node"]
     assert made["at"] == -4_000_000_000_000
 
 
 @pytest.mark.parametrize("at", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z"])
-async def test_the_ends_of_the_calendar_come_back_as_times(
+async def test_the_ends_of_the_calendar_are_returned_as_times(
     agent: ThreadAgent, gateway: RunningGateway, key: str, at: str
 ) -> None:
     await agent("remember", items=[{"text": "the anvil rings", "at": at}])

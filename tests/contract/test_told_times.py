@@ -1,4 +1,4 @@
-"""What a tool tells as the time of a thing finds that thing, by every tool that takes a time, whatever its dialect."""
+"""The time of an object, as a tool returns it, finds the object by every tool that accepts a time, in any dialect."""
 
 import json
 from collections.abc import AsyncIterator
@@ -21,58 +21,62 @@ async def client(gateway: RunningGateway, key: str) -> AsyncIterator[Client]:
 
 
 @pytest.fixture
-async def told(client: Client) -> dict[str, dict[str, str]]:
-    """Entities, each of a revision of its own, as an export tells them: with times in milliseconds."""
+async def created(client: Client) -> dict[str, dict[str, str]]:
+    """Entities of a revision each, in the dialect that has times in milliseconds."""
     for name in NAMES:
         entity = {"name": name, "entityType": "thing", "observations": [f"{name} was seen"]}
         await answer(client, "create_entities", entities=[entity])
     found = (await answer(client, "search_by_date_range"))["entities"]
     assert [one["name"] for one in found] == NAMES
-    # Milliseconds that hold none of a thing's microseconds: all of them by chance once in 10^24.
+    # Some entity has microseconds that its milliseconds cut off: by chance none has once in 10^24.
     assert all(datetime.fromisoformat(one["createdAt"]).microsecond % 1_000 == 0 for one in found)
     return {one["name"]: one for one in found}
 
 
-async def test_a_search_up_to_it_and_from_it_on(client: Client, told: dict[str, dict[str, str]]) -> None:
-    for name, entity in told.items():
+async def test_a_date_range_that_starts_or_ends_at_the_time_finds_the_entity(
+    client: Client, created: dict[str, dict[str, str]]
+) -> None:
+    for name, entity in created.items():
         for field in ("createdAt", "lastModified"):
             for bound in ("startDate", "endDate"):
                 found = await answer(client, "search_by_date_range", **{bound: entity[field]})
                 assert name in [one["name"] for one in found["entities"]], (bound, entity)
 
 
-async def test_an_export_up_to_it_and_from_it_on(client: Client, told: dict[str, dict[str, str]]) -> None:
-    for name, entity in told.items():
+async def test_an_export_that_starts_and_ends_at_the_time_has_the_entity(
+    client: Client, created: dict[str, dict[str, str]]
+) -> None:
+    for name, entity in created.items():
         only = {"startDate": entity["createdAt"], "endDate": entity["lastModified"]}
         result = await client.call_tool("export_graph", {"format": "json", "filter": only})
         assert name in [one["name"] for one in json.loads(texts_of(result)[0])["entities"]]
 
 
-async def test_the_graph_as_it_was_then(client: Client, told: dict[str, dict[str, str]]) -> None:
-    for name, entity in told.items():
+async def test_the_graph_as_of_the_time_has_the_entity(client: Client, created: dict[str, dict[str, str]]) -> None:
+    for name, entity in created.items():
         then = entity["createdAt"]
         graph = await answer(client, "read_graph", as_of=then)
         assert name in [one["name"] for one in graph["entities"]]
         assert name in json.dumps(await answer(client, "get_entity", name=name, as_of=then))
 
 
-async def test_what_an_agent_recalls(client: Client, told: dict[str, dict[str, str]]) -> None:
-    for name in told:
+async def test_recall_bounded_by_the_time_finds_the_memory(client: Client, created: dict[str, dict[str, str]]) -> None:
+    for name in created:
         [memory] = (await answer(client, "recall", query=f"{name} was seen", about=[name]))["memories"]
-        at = told[name]["createdAt"]
+        at = created[name]["createdAt"]
         for bounds in ({"since": memory["at"], "until": memory["at"]}, {"since": at, "until": at}, {"as_of": at}):
             found = await answer(client, "recall", query=f"{name} was seen", about=[name], **bounds)
             assert [one["id"] for one in found["memories"]] == [memory["id"]], (bounds, memory)
 
 
-async def test_a_version_at_its_time(client: Client, told: dict[str, dict[str, str]]) -> None:
+async def test_a_version_is_read_at_its_time(client: Client, created: dict[str, dict[str, str]]) -> None:
     for node in (await answer(client, "list_nodes"))["nodes"]:
-        for time in (node["created_at"], told[node["name"]]["createdAt"]):
+        for time in (node["created_at"], created[node["name"]]["createdAt"]):
             found = await answer(client, "get_node_by_lineage", lineage_id=node["lineage_id"], at_time=time)
             assert found["node"]["id"] == node["id"]
 
 
-async def test_milliseconds_of_the_contract(client: Client) -> None:
+async def test_a_fact_is_read_at_its_milliseconds(client: Client) -> None:
     for number in range(8):
         made = (await answer(client, "create_node", text=f"Fact number {number}", auto_link=False))["node"]
         for as_of in (made["created_at"], str(made["created_at"])):
@@ -80,25 +84,25 @@ async def test_milliseconds_of_the_contract(client: Client) -> None:
             assert found["node"]["text"] == made["text"]
 
 
-async def test_the_routes_of_exports(
-    client: Client, gateway: RunningGateway, key: str, told: dict[str, dict[str, Any]]
+async def test_the_export_route_accepts_the_time(
+    client: Client, gateway: RunningGateway, key: str, created: dict[str, dict[str, Any]]
 ) -> None:
     async with gateway.http(key) as http:
-        for name, entity in told.items():
+        for name, entity in created.items():
             at = entity["createdAt"]
             for query in ({"since": at, "until": at}, {"as_of": at}):
                 exported = await http.get("/v1/graphs/default/export", params=query)
                 assert f'"name":"{name}"' in exported.text.replace('": "', '":"'), (query, exported.text)
 
 
-async def test_what_is_older_than_itself_is_not_archived(client: Client, told: dict[str, dict[str, str]]) -> None:
-    """`olderThan` is a time before which: a thing's own time leaves it."""
-    for name, entity in told.items():
+async def test_an_entity_is_not_older_than_its_own_time(client: Client, created: dict[str, dict[str, str]]) -> None:
+    """`olderThan` is exclusive: the time of an entity does not archive it."""
+    for name, entity in created.items():
         found = await answer(client, "archive_entities", olderThan=entity["lastModified"], dryRun=True)
         assert name not in json.dumps(found)
 
 
-async def test_a_number_is_a_revision(client: Client, told: dict[str, dict[str, str]]) -> None:
+async def test_a_number_as_as_of_is_a_revision(client: Client, created: dict[str, dict[str, str]]) -> None:
     graph = await answer(client, "read_graph", as_of=3)
     assert [one["name"] for one in graph["entities"]] == NAMES[:3]
     odd: list[Any] = [3.5, True, -1, [], 10**30]
@@ -108,8 +112,8 @@ async def test_a_number_is_a_revision(client: Client, told: dict[str, dict[str, 
         assert texts_of(result)[0].startswith("as_of: ")
 
 
-async def test_a_number_in_a_route(
-    client: Client, gateway: RunningGateway, key: str, told: dict[str, dict[str, Any]]
+async def test_routes_accept_a_revision_as_as_of(
+    client: Client, gateway: RunningGateway, key: str, created: dict[str, dict[str, Any]]
 ) -> None:
     async with gateway.http(key) as http:
         response: httpx2.Response = await http.post("/v1/graphs/default/exports", json={"as_of": 3})

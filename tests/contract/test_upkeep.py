@@ -1,4 +1,4 @@
-"""Toolset `organize`: duplicates, compression, archiving and validation, as the enhanced memory server has them."""
+"""Toolset `organize`: duplicates, compression, archiving and validation, as in the enhanced memory server."""
 
 import json
 from typing import Any
@@ -40,21 +40,23 @@ ALIKE = [
 
 
 class TestFindDuplicates:
-    async def test_groups_stand_bare_in_the_text_the_oldest_first(self, client: Client) -> None:
+    async def test_groups_are_arrays_in_the_text_oldest_first(self, client: Client) -> None:
         await create(client, *ALIKE)
         result = await client.call_tool("find_duplicates", {})
         assert result.structured_content == {"groups": [["Acme Inc", "ACME Inc.", "Acme Inc.."]]}
         assert json.loads(text_of(result)) == [["Acme Inc", "ACME Inc.", "Acme Inc.."]]
 
-    async def test_only_within_a_type_and_from_the_threshold_on(self, client: Client) -> None:
+    async def test_duplicates_have_one_type_and_reach_the_threshold(self, client: Client) -> None:
         await create(client, *ALIKE)
         assert (await answer(client, "find_duplicates", threshold=1))["groups"] == []
-        # "acme inc.." is two letters of ten away: 0.4 · 0.8 + 0.3 + 0.2.
+        # "acme inc.." differs in two of ten letters: 0.4 · 0.8 + 0.3 + 0.2.
         assert (await answer(client, "find_duplicates", threshold=0.83))["groups"] == [["Acme Inc", "ACME Inc."]]
         low = (await answer(client, "find_duplicates", threshold=0))["groups"]
         assert low == [["Acme Inc", "ACME Inc.", "Acme Inc..", "Bolt Ltd"]]
 
-    async def test_pages_and_the_past(self, client: Client, db: Database, caller: Caller) -> None:
+    async def test_duplicates_are_listed_in_pages_and_as_of_a_revision(
+        self, client: Client, db: Database, caller: Caller
+    ) -> None:
         await create(client, *ALIKE, ("Bolt Ltd.", "company", ["makes bolts"]))
         before = await revision_of(db, caller)
         await answer(client, "delete_entities", entityNames=["Acme Inc", "ACME Inc."])
@@ -64,7 +66,7 @@ class TestFindDuplicates:
         assert rest == {"groups": [["Bolt Ltd", "Bolt Ltd."]]}
         assert await answer(client, "find_duplicates") == rest
 
-    async def test_what_is_gone_or_archived_or_nobody_is_no_duplicate(self, client: Client) -> None:
+    async def test_deleted_archived_and_placeholder_entities_are_no_duplicates(self, client: Client) -> None:
         await create(client, *ALIKE[:3])
         await create(client, ("Cobalt", "metal", ["is blue"]), ("Cobalts", "metal", ["is blue"]))
         await answer(client, "delete_entities", entityNames=["Acme Inc"])
@@ -74,7 +76,7 @@ class TestFindDuplicates:
         )
         assert (await answer(client, "find_duplicates"))["groups"] == [["ACME Inc.", "Acme Inc.."]]
 
-    async def test_a_graph_that_is_too_large_is_told_so(
+    async def test_a_graph_too_large_to_compare_is_refused(
         self, client: Client, agent: Agent, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         await create(client, *ALIKE)
@@ -84,12 +86,12 @@ class TestFindDuplicates:
                 await duplicates.open_search(await graphs.view(tx, None), threshold=0.8)
         assert getattr(refused.value, "code", None) == "reply_too_large"
 
-    async def test_a_graph_that_is_not_there_has_none(self, client: Client) -> None:
+    async def test_an_unknown_graph_has_no_duplicates(self, client: Client) -> None:
         assert await answer(client, "find_duplicates", graph="nowhere") == {"groups": []}
 
 
 class TestCompressGraph:
-    async def test_each_group_becomes_its_oldest(self, client: Client) -> None:
+    async def test_each_group_is_merged_into_its_oldest_entity(self, client: Client) -> None:
         await create(client, *ALIKE)
         await answer(
             client,
@@ -109,7 +111,9 @@ class TestCompressGraph:
         assert graph["entities"][0]["observations"] == ["makes anvils", "is in Oslo", "Is in Oslo"]
         assert graph["relations"] == [{"from": "Acme Inc", "to": "Bolt Ltd", "relationType": "supplies"}]
 
-    async def test_a_dry_run_writes_nothing(self, client: Client, db: Database, caller: Caller) -> None:
+    async def test_a_dry_run_of_a_compression_writes_nothing(
+        self, client: Client, db: Database, caller: Caller
+    ) -> None:
         await create(client, *ALIKE)
         relation = {"from": "Acme Inc..", "to": "Bolt Ltd", "relationType": "supplies"}
         await answer(client, "create_relations", relations=[relation])
@@ -119,7 +123,7 @@ class TestCompressGraph:
         assert (await names(client), await revision_of(db, caller)) == (before, revision)
         assert await answer(client, "compress_graph") == told
 
-    async def test_a_dry_run_makes_no_graph(self, client: Client) -> None:
+    async def test_compressing_an_unknown_graph_does_not_create_it(self, client: Client) -> None:
         for dry_run in (True, False):
             told = await answer(client, "compress_graph", graph="nowhere", dryRun=dry_run)
             assert told["duplicatesFound"] == 0
@@ -127,13 +131,13 @@ class TestCompressGraph:
 
 
 class TestLargeGraphs:
-    """What is too much for a call is a job's; here, more than four entities."""
+    """A comparison that is too large for a call is done by a job; here, of more than four entities."""
 
     @pytest.fixture(autouse=True)
     def small(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(duplicates, "MAX_COMPARED", 4)
 
-    async def test_duplicates_are_proposed_and_then_found(self, client: Client, context: WorkerContext) -> None:
+    async def test_duplicates_are_found_after_a_job_proposed_them(self, client: Client, context: WorkerContext) -> None:
         await create(client, *ALIKE)
         refused = await client.call_tool("find_duplicates", {})
         assert "call propose_duplicates" in text_of(refused)
@@ -149,7 +153,7 @@ class TestLargeGraphs:
         assert (await answer(client, "get_job", id=again["id"]))["result"]["compared"] == 5, "though none changed"
         assert "Bolt Ltd" in str(await answer(client, "find_duplicates", threshold=0.3))
 
-    async def test_compression_is_a_job_that_merges_from_its_own_threshold_on(
+    async def test_compression_by_a_job_merges_by_its_own_threshold(
         self, client: Client, context: WorkerContext
     ) -> None:
         await create(client, *ALIKE)
@@ -168,14 +172,14 @@ class TestLargeGraphs:
         again = await answer(client, "compress_graph", threshold=0.8)
         assert "job" not in again, "it is small now"
 
-    async def test_a_threshold_that_no_job_goes_down_to(self, client: Client) -> None:
+    async def test_a_threshold_below_that_of_jobs_is_refused(self, client: Client) -> None:
         await create(client, *ALIKE)
         refused = await client.call_tool("compress_graph", {"threshold": 0.1})
         assert error_of(refused) == {"code": "invalid_input", "path": "threshold"}
 
 
 class TestArchiveEntities:
-    async def test_every_criterion_holds(self, client: Client) -> None:
+    async def test_every_criterion_must_match(self, client: Client) -> None:
         await create(client, ("Old", "note", ["x"]), tags=["Draft"], importance=1)
         await create(client, ("Dear", "note", ["x"]), tags=["draft"], importance=9)
         await create(client, ("Plain", "note", ["x"]))
@@ -191,7 +195,7 @@ class TestArchiveEntities:
             told = await answer(client, "archive_entities", **criteria, dryRun=True)
             assert told == {"archived": len(expected), "entityNames": expected}
 
-    async def test_what_is_archived_is_no_longer_recalled_and_still_there(self, client: Client) -> None:
+    async def test_an_archived_entity_is_not_recalled_and_still_exists(self, client: Client) -> None:
         await create(client, ("Old", "note", ["the kettle whistles"]), importance=1)
         assert (await answer(client, "recall", query="kettle"))["memories"]
         assert await answer(client, "archive_entities", importanceBelow=2) == {"archived": 1, "entityNames": ["Old"]}
@@ -199,7 +203,7 @@ class TestArchiveEntities:
         assert await names(client) == ["Old"]
         assert await answer(client, "archive_entities", importanceBelow=2) == {"archived": 0, "entityNames": []}
 
-    async def test_a_dry_run_writes_nothing(self, client: Client, db: Database, caller: Caller) -> None:
+    async def test_a_dry_run_of_archiving_writes_nothing(self, client: Client, db: Database, caller: Caller) -> None:
         await create(client, ("Old", "note", ["x"]), importance=1)
         revision = await revision_of(db, caller)
         assert (await answer(client, "archive_entities", importanceBelow=2, dryRun=True))["archived"] == 1
@@ -211,7 +215,7 @@ class TestArchiveEntities:
 
 
 class TestValidateGraph:
-    async def test_what_is_not_as_it_should_be(self, client: Client, db: Database, caller: Caller) -> None:
+    async def test_invalid_parts_of_a_graph_are_reported(self, client: Client, db: Database, caller: Caller) -> None:
         await create(client, ("Ada", "person", ["writes"]), ("Silent", "person", []))
         untyped = {"entities": [{"name": "Untyped", "entityType": "", "observations": ["x"]}]}
         await answer(client, "import_graph", format="json", data=json.dumps(untyped), mergeStrategy="skip")
@@ -248,14 +252,14 @@ class TestValidateGraph:
         assert (await answer(client, "validate_graph"))["isValid"]
         assert await answer(client, "validate_graph", as_of=str(before)) == found
 
-    async def test_a_parent_that_went(self, client: Client) -> None:
+    async def test_a_missing_parent_is_reported(self, client: Client) -> None:
         await create(client, ("Child", "person", ["x"]), ("Parent", "person", ["x"]))
         await answer(client, "set_entity_parent", entityName="Child", parentName="Parent")
         await answer(client, "delete_entities", entityNames=["Parent"])
         [issue] = (await answer(client, "validate_graph"))["issues"]
         assert (issue["type"], issue["details"]) == ("missing_parent", {"entity": "Child"})
 
-    async def test_many_of_a_kind_are_counted(self, client: Client) -> None:
+    async def test_many_issues_of_one_kind_are_counted(self, client: Client) -> None:
         await create(client, *((f"Silent {n}", "person", []) for n in range(120)))
         result = await client.call_tool("validate_graph", {"limit": 500})
         assert result.structured_content is not None

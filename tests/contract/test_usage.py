@@ -1,4 +1,4 @@
-"""Usage as its tool and routes tell it, counted by gateways and a worker."""
+"""Usage as its tool and routes report it, counted by gateways and a worker."""
 
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
@@ -33,7 +33,7 @@ ROWS = [
 
 @pytest.fixture(scope="module")
 def gateways(settings: Settings) -> Iterator[tuple[RunningGateway, RunningGateway]]:
-    """Two that write down at once what they count."""
+    """Two gateways that write their counts at once."""
     quick = settings.model_copy(update={"usage_flush_seconds": 0.05})
     with serving(quick) as one, serving(quick) as other:
         yield one, other
@@ -47,7 +47,7 @@ async def http(gateway: RunningGateway, key: str) -> AsyncIterator[httpx2.AsyncC
 
 @pytest.fixture
 async def past(owner: asyncpg.Connection, caller: Caller) -> None:
-    """What was counted of the tenant some months ago."""
+    """Usage of the tenant that was counted some months ago."""
     for since, *rest in ROWS:
         hour = datetime.fromisoformat(since)
         await owner.execute(
@@ -55,7 +55,7 @@ async def past(owner: asyncpg.Connection, caller: Caller) -> None:
         )
 
 
-async def told(gateway: RunningGateway, http: httpx2.AsyncClient, **arguments: Any) -> dict[str, Any]:
+async def usage_of(gateway: RunningGateway, http: httpx2.AsyncClient, **arguments: Any) -> dict[str, Any]:
     result = await gateway.call(http, "usage", arguments, path=ADMIN)
     assert not result["isError"], result
     answer: dict[str, Any] = result["structuredContent"]
@@ -74,7 +74,7 @@ def flat(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 
 
 async def counted(owner: asyncpg.Connection, caller: Caller) -> dict[tuple[str, str], tuple[int, int]]:
-    """Calls and errors of the tenant, by kind and name, whatever the hour."""
+    """The calls and errors of the tenant in all hours, by kind and name."""
     rows = await owner.fetch(
         "SELECT kind, name, sum(calls)::int AS calls, sum(errors)::int AS errors FROM usage_hourly "
         "WHERE tenant_id = $1 GROUP BY kind, name",
@@ -116,7 +116,7 @@ class TestCounting:
             assert (await stranger.get("/v1/graphs/default")).status_code == 401
         await eventually(all_there)
 
-    async def test_the_bytes_that_were_sent_are_counted(
+    async def test_received_bytes_are_counted(
         self, gateways: tuple[RunningGateway, RunningGateway], key: str, owner: asyncpg.Connection, caller: Caller
     ) -> None:
         gateway, text = gateways[0], "tea " * 1_000
@@ -131,7 +131,7 @@ class TestCounting:
             await http.post("/v1/graphs/default/memories", json={"items": [{"text": text}]})
         await eventually(all_there)
 
-    async def test_two_gateways_add_up(
+    async def test_the_counts_of_two_gateways_add_up(
         self, gateways: tuple[RunningGateway, RunningGateway], key: str, owner: asyncpg.Connection, caller: Caller
     ) -> None:
         async def all_there() -> bool:
@@ -143,7 +143,7 @@ class TestCounting:
                     assert (await http.get("/v1/graphs")).status_code == 200
         await eventually(all_there)
 
-    async def test_what_is_counted_is_written_down_when_a_gateway_stops(
+    async def test_counts_are_written_when_a_gateway_stops(
         self, settings: Settings, key: str, owner: asyncpg.Connection, caller: Caller
     ) -> None:
         late = settings.model_copy(update={"usage_flush_seconds": 3600})
@@ -158,27 +158,29 @@ class TestCounting:
 
 @pytest.mark.usefixtures("past")
 class TestUsage:
-    async def test_it_is_told_hour_by_hour_oldest_first(
+    async def test_usage_is_listed_hour_by_hour_oldest_first(
         self, gateway: RunningGateway, http: httpx2.AsyncClient
     ) -> None:
-        answer = await told(gateway, http, **{"from": JANUARY, "to": MARCH})
+        answer = await usage_of(gateway, http, **{"from": JANUARY, "to": MARCH})
         assert flat(answer["usage"]) == ROWS
         assert answer["next_cursor"] is None
 
-    async def test_the_plan_is_told_on_the_first_page_as_its_route_tells_it(
+    async def test_the_first_page_has_the_plan_as_its_route_reports_it(
         self, gateway: RunningGateway, http: httpx2.AsyncClient
     ) -> None:
-        first = await told(gateway, http, **{"from": JANUARY, "to": MARCH, "limit": 1})
+        first = await usage_of(gateway, http, **{"from": JANUARY, "to": MARCH, "limit": 1})
         assert first["plan"] == (await http.get("/v1/plan")).json()
         assert {"quota": "graphs", "limit": None, "used": 1} in first["plan"]["quotas"]
-        assert (await told(gateway, http, limit=1, cursor=first["next_cursor"]))["plan"] is None
+        assert (await usage_of(gateway, http, limit=1, cursor=first["next_cursor"]))["plan"] is None
 
-    async def test_it_begins_with_the_hour_of_from_and_ends_before_to(
+    async def test_usage_begins_with_the_hour_of_from_and_ends_before_to(
         self, gateway: RunningGateway, http: httpx2.AsyncClient
     ) -> None:
-        answer = await told(gateway, http, **{"from": "2026-01-01T16:29:00+05:30", "to": "2026-01-02T00:00:00Z"})
+        answer = await usage_of(gateway, http, **{"from": "2026-01-01T16:29:00+05:30", "to": "2026-01-02T00:00:00Z"})
         assert flat(answer["usage"]) == ROWS[:3]
-        assert {row["name"] for row in (await told(gateway, http))["usage"]} <= {"usage"}, "the last day has no more"
+        assert {row["name"] for row in (await usage_of(gateway, http))["usage"]} <= {"usage"}, (
+            "the last day has no more"
+        )
 
     @pytest.mark.parametrize(
         ("per", "sums"),
@@ -188,19 +190,19 @@ class TestUsage:
             ("all", [("2025-12-31", "GET /v1/graphs/{name}", 5), ("2025-12-31", "recall", 7)]),
         ],
     )
-    async def test_it_is_told_in_sums(
+    async def test_usage_is_summed_by_day_month_or_in_all(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, per: str, sums: list[tuple[str, str, int]]
     ) -> None:
-        answer = await told(gateway, http, **{"from": "2025-12-31T10:00:00Z", "to": MARCH, "per": per})
+        answer = await usage_of(gateway, http, **{"from": "2025-12-31T10:00:00Z", "to": MARCH, "per": per})
         assert [(row["since"][:10], row["name"], row["calls"]) for row in answer["usage"]][:2] == sums
 
     @pytest.mark.parametrize("per", ["hour", "day", "month", "all"])
-    async def test_pages_are_the_whole(self, gateway: RunningGateway, http: httpx2.AsyncClient, per: str) -> None:
+    async def test_pages_contain_every_row(self, gateway: RunningGateway, http: httpx2.AsyncClient, per: str) -> None:
         asked: dict[str, Any] = {"from": JANUARY, "to": MARCH, "per": per}
-        whole = await told(gateway, http, **asked)
+        whole = await usage_of(gateway, http, **asked)
         rows, cursor = list[Any](), None
         while True:
-            page = await told(gateway, http, **asked, limit=1, **({"cursor": cursor} if cursor else {}))
+            page = await usage_of(gateway, http, **asked, limit=1, **({"cursor": cursor} if cursor else {}))
             assert bool(page["stored"]) is (cursor is None)
             rows += page["usage"]
             if (cursor := page["next_cursor"]) is None:
@@ -212,14 +214,14 @@ class TestUsage:
         assert first["items"] + rest["items"] == whole["usage"]
 
     @pytest.mark.parametrize("per", ["hour", "all"])
-    async def test_a_cursor_keeps_from_and_to_as_time_goes_on(
+    async def test_a_cursor_keeps_from_and_to_as_time_passes(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, per: str
     ) -> None:
-        """Without them, the page that follows would be of the day before another hour: rows came twice."""
+        """Otherwise the next page would cover the day before a later hour: rows were returned twice."""
         asked: dict[str, Any] = {"from": JANUARY, "to": MARCH, "per": per}
-        whole = await told(gateway, http, **asked)
-        first = await told(gateway, http, **asked, limit=2)
-        rest = await told(gateway, http, per=per, cursor=first["next_cursor"])
+        whole = await usage_of(gateway, http, **asked)
+        first = await usage_of(gateway, http, **asked, limit=2)
+        rest = await usage_of(gateway, http, per=per, cursor=first["next_cursor"])
         assert first["usage"] + rest["usage"] == whole["usage"]
         page = (await http.get("/v1/usage", params=asked | {"limit": 2})).json()
         rest = (await http.get("/v1/usage", params={"per": per, "cursor": page["next_cursor"]})).json()
@@ -233,7 +235,7 @@ class TestUsage:
             ({"cursor": "x"}, "cursor"),
         ],
     )
-    async def test_what_makes_no_sense_is_refused(
+    async def test_an_impossible_span_is_refused_with_its_path(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, asked: dict[str, Any], path: str
     ) -> None:
         assert await refused(gateway, http, **asked) == {"code": "invalid_input", "path": path}
@@ -244,15 +246,15 @@ class TestUsage:
         problem = (await http.get("/v1/usage", params={"from": "2026-01-01T00:00:00"})).json()
         assert (problem["status"], problem["path"]) == (400, "from")
 
-    async def test_another_tenants_is_not_told(
+    async def test_usage_of_another_tenant_is_not_shown(
         self, gateway: RunningGateway, issue: NewApiKey, new_tenant: NewTenant
     ) -> None:
         stranger = await issue(operator_caller(await new_tenant()), kind="admin")
         async with gateway.http(stranger.secret, **rpc_headers()) as http:
-            assert (await told(gateway, http, **{"from": JANUARY, "to": MARCH}))["usage"] == []
+            assert (await usage_of(gateway, http, **{"from": JANUARY, "to": MARCH}))["usage"] == []
             assert (await http.get("/v1/usage", params={"from": JANUARY, "to": MARCH})).json()["items"] == []
 
-    async def test_who_is_confined_to_some_graphs_is_not_told_of_the_whole_tenant(
+    async def test_a_confined_key_cannot_read_the_usage_of_the_whole_tenant(
         self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, db: Database
     ) -> None:
         async with db.transaction(caller) as tx:
@@ -265,7 +267,7 @@ class TestUsage:
             stored = (await http.get("/v1/usage/stored")).json()
         assert [each["graph"] for each in stored["items"]] == ["default"]
 
-    async def test_reading_it_takes_the_scope_of_a_reader(
+    async def test_reading_usage_needs_the_read_scope(
         self, gateway: RunningGateway, issue: NewApiKey, caller: Caller
     ) -> None:
         writer = await issue(caller, scopes=frozenset({Scope.MEMORY_WRITE}))
@@ -275,7 +277,7 @@ class TestUsage:
 
 
 class TestStored:
-    async def test_what_graphs_hold_is_told_by_name(
+    async def test_the_contents_of_graphs_are_counted_by_name(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, db: Database, caller: Caller
     ) -> None:
         agent, other = Agent(db, caller), Agent(db, caller, "other")
@@ -284,27 +286,27 @@ class TestStored:
         await agent.relate(("Ada", "Babbage", "knows"))
         await other.remember("the engine was never built")
         expected = [("default", 2, 0, 3, 1), ("other", 0, 1, 0, 0)]
-        answer = await told(gateway, http)
+        answer = await usage_of(gateway, http)
         assert [row[:5] for row in flat(answer["stored"])] == expected
         assert answer["stored_more"] is False
         assert [row["passages"] for row in answer["stored"]] == [4, 1], "Babbage is found by his name"
         for row in answer["stored"]:
             assert 100 < row["passage_bytes"] / row["passages"] < 2_000
-        assert flat((await told(gateway, http, graph="other"))["stored"])[0][:5] == expected[1]
-        assert (await told(gateway, http, graph="nowhere"))["stored"] == []
+        assert flat((await usage_of(gateway, http, graph="other"))["stored"])[0][:5] == expected[1]
+        assert (await usage_of(gateway, http, graph="nowhere"))["stored"] == []
         first = (await http.get("/v1/usage/stored", params={"limit": 1})).json()
         assert first["next_cursor"] == "default"
         rest = (await http.get("/v1/usage/stored", params={"cursor": "default"})).json()
         assert first["items"] + rest["items"] == answer["stored"]
         assert rest["next_cursor"] is None
 
-    async def test_an_empty_graph_holds_nothing(self, gateway: RunningGateway, http: httpx2.AsyncClient) -> None:
-        assert flat((await told(gateway, http))["stored"]) == [("default", 0, 0, 0, 0, 0, 0)]
+    async def test_an_empty_graph_has_zero_counts(self, gateway: RunningGateway, http: httpx2.AsyncClient) -> None:
+        assert flat((await usage_of(gateway, http))["stored"]) == [("default", 0, 0, 0, 0, 0, 0)]
         assert (await http.get("/v1/usage/stored", params={"limit": 0})).status_code == 400
 
 
-def test_rows_are_of_the_past() -> None:
-    """So that nothing of them is swept or counted while a test looks."""
+def test_the_rows_of_the_tests_are_in_the_past() -> None:
+    """So that a gateway neither sweeps nor adds to them during a test."""
     assert all(datetime.fromisoformat(row[0]) < datetime.now(UTC) for row in ROWS)
 
 
@@ -316,7 +318,7 @@ class TestSeries:
         points = response.json()["points"]
         return [(p["since"], p["calls"], p["errors"], p["passages"], p["bytes_received"]) for p in points]
 
-    async def test_each_hour_has_a_point_also_where_nothing_was_called(self, http: httpx2.AsyncClient) -> None:
+    async def test_each_hour_has_a_point_even_without_calls(self, http: httpx2.AsyncClient) -> None:
         asked = {"from": "2026-01-01T09:30:00Z", "to": "2026-01-01T12:00:00Z"}
         assert await self.series(http, **asked) == [
             ("2026-01-01T09:00:00Z", 0, 0, 0, 0),
@@ -326,7 +328,7 @@ class TestSeries:
         assert [point[1] for point in await self.series(http, **asked, name="recall", kind="tool")] == [0, 3, 4]
         assert [point[1] for point in await self.series(http, **asked, kind="work")] == [0, 0, 0]
 
-    async def test_days_are_those_of_utc_and_the_sums_are_those_of_the_list(self, http: httpx2.AsyncClient) -> None:
+    async def test_days_are_in_utc_and_their_sums_equal_those_of_the_list(self, http: httpx2.AsyncClient) -> None:
         days = await self.series(http, **{"from": JANUARY, "to": MARCH, "per": "day"})
         assert len(days) == 59
         assert {day[0]: day[1] for day in days if day[1]} == {
@@ -337,7 +339,7 @@ class TestSeries:
         listed = (await http.get("/v1/usage", params={"from": JANUARY, "to": MARCH, "per": "all"})).json()["items"]
         assert sum(day[1] for day in days) == sum(row["calls"] for row in listed)
 
-    async def test_it_is_bounded(self, http: httpx2.AsyncClient) -> None:
+    async def test_the_number_of_points_is_bounded(self, http: httpx2.AsyncClient) -> None:
         for query in (
             {"from": JANUARY, "to": MARCH},
             {"from": "2024-01-01T00:00:00Z", "to": MARCH, "per": "day"},
@@ -356,14 +358,16 @@ class TestSeries:
             ("9999-12-31T00:00:00Z", "9999-12-31T23:59:59.999999Z"),
         ],
     )
-    async def test_it_ends_at_the_ends_of_the_calendar(self, http: httpx2.AsyncClient, since: str, until: str) -> None:
-        """The driver says infinity by these moments, and PostgreSQL would make points without an end."""
+    async def test_the_series_ends_at_the_ends_of_the_calendar(
+        self, http: httpx2.AsyncClient, since: str, until: str
+    ) -> None:
+        """The driver sends these moments as infinity, and PostgreSQL would generate points without end."""
         days = await self.series(http, **{"from": since, "to": until, "per": "day"})
         assert [day[0] for day in days] == [since]
         hours = await self.series(http, **{"from": since, "to": until, "per": "hour"})
         assert (len(hours), hours[0][0]) == (24, since)
 
-    async def test_another_tenants_calls_and_a_confined_keys_question(
+    async def test_the_series_hides_other_tenants_and_is_refused_to_a_confined_key(
         self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, new_tenant: NewTenant
     ) -> None:
         asked = {"from": JANUARY, "to": MARCH, "per": "day"}

@@ -21,18 +21,18 @@ SECRET = "typed-nowhere"
 
 @dataclass(frozen=True)
 class Terminal:
-    """Somebody who has an admin's key. The commands run in this process: to start one takes longer than all they do."""
+    """A terminal with an admin's key. Commands run in this process, because starting one takes long."""
 
     gateway: RunningGateway
     key: str
     capsys: pytest.CaptureFixture[str]
 
     async def rows(self, *words: str) -> list[list[str]]:
-        """What a command prints, in columns."""
-        return [line.split("\t") for line in (await self.told(*words)).splitlines()]
+        """The output of a command, in columns."""
+        return [line.split("\t") for line in (await self.output(*words)).splitlines()]
 
-    async def told(self, *words: str) -> str:
-        """What a command prints. Raises as it does."""
+    async def output(self, *words: str) -> str:
+        """The output of a command; its errors are raised."""
         given = [*words, "--url", self.gateway.url, "--api-key", self.key]
         await asyncio.to_thread(app, given, exit_on_error=False, result_action="return_value")
         return self.capsys.readouterr().out
@@ -69,7 +69,7 @@ async def test_a_provider_is_set_up_changed_and_deleted(
     assert await terminal.rows(*changed) == []
     listed = await terminal.rows("identity-providers", "list")
     assert listed == [[provider_id, "Acme Login", "https://login.acme.example", "recollect", "RS256", "no"]]
-    [entry] = json.loads(await terminal.told("audit", "list", "--action", "identity_provider.changed", "--json"))[
+    [entry] = json.loads(await terminal.output("audit", "list", "--action", "identity_provider.changed", "--json"))[
         "items"
     ]
     assert entry["details"] == {"fields": ["disabled_at", "client_secret"]}
@@ -78,16 +78,14 @@ async def test_a_provider_is_set_up_changed_and_deleted(
 
 
 @pytest.mark.parametrize("given", [["--secret-file", "/nowhere"], []], ids=["no file", "no line"])
-async def test_without_a_secret_no_provider_is_set_up(
-    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, given: list[str]
-) -> None:
+async def test_a_provider_needs_a_secret(terminal: Terminal, monkeypatch: pytest.MonkeyPatch, given: list[str]) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("\n"))
     with pytest.raises(InvalidInput, match="client_secret"):
-        await terminal.told("identity-providers", "add", "Acme", "https://login.acme.example", "recollect", *given)
+        await terminal.output("identity-providers", "add", "Acme", "https://login.acme.example", "recollect", *given)
     assert await terminal.rows("identity-providers", "list") == []
 
 
-async def test_an_issuer_is_trusted_by_rules_of_a_file(terminal: Terminal, tmp_path: Path, tenant: Tenant) -> None:
+async def test_an_issuer_is_trusted_by_the_rules_in_a_file(terminal: Terminal, tmp_path: Path, tenant: Tenant) -> None:
     rules, file = [{"value": "readers", "scopes": ["memory:read"], "graphs": None}], tmp_path / "rules.json"
     file.write_text(json.dumps(rules))
     new = ("issuers", "trust", "Acme", "https://machines.acme.example", "--claim", "groups", "--rules", str(file))
@@ -96,10 +94,10 @@ async def test_an_issuer_is_trusted_by_rules_of_a_file(terminal: Terminal, tmp_p
     assert await terminal.rows("issuers", "set", issuer_id, "--no-enabled", "--name", "Machines") == []
     rows = await terminal.rows("issuers", "list")
     assert rows == [[issuer_id, "Machines", "https://machines.acme.example", "RS256", "groups", "1", "no"]]
-    assert json.loads(await terminal.told("issuers", "list", "--json"))["items"][0]["rules"] == rules
+    assert json.loads(await terminal.output("issuers", "list", "--json"))["items"][0]["rules"] == rules
     file.write_text("no JSON")
     with pytest.raises(InvalidInput, match=r"rules.json holds no rules"):
-        await terminal.told("issuers", "set", issuer_id, "--rules", str(file))
+        await terminal.output("issuers", "set", issuer_id, "--rules", str(file))
     assert await terminal.rows("issuers", "delete", issuer_id) == []
     assert await terminal.rows("issuers", "list") == []
 
@@ -108,7 +106,7 @@ async def test_a_domain_is_claimed_verified_and_dropped(terminal: Terminal, dns:
     domain = f"{tenant.slug}.example"
     [[domain_id, name, value]] = await terminal.rows("domains", "claim", domain)
     with pytest.raises(InvalidInput):
-        await terminal.told("domains", "verify", domain_id)
+        await terminal.output("domains", "verify", domain_id)
     dns.records[name] = [value]
     assert await terminal.rows("domains", "verify", domain_id) == [[f"{domain} is verified"]]
     assert await terminal.rows("domains", "set-role", domain_id, "reader") == []
@@ -118,8 +116,8 @@ async def test_a_domain_is_claimed_verified_and_dropped(terminal: Terminal, dns:
     assert await terminal.rows("domains", "list") == []
 
 
-async def test_the_audit_log_is_listed_by_what_is_asked_for_and_exported(terminal: Terminal, tmp_path: Path) -> None:
-    await terminal.told("domains", "claim", "acme.example")
+async def test_the_audit_log_is_filtered_and_exported(terminal: Terminal, tmp_path: Path) -> None:
+    await terminal.output("domains", "claim", "acme.example")
     [row] = await terminal.rows("audit", "list", "--action", "email_domain.claimed", "--since", "2026-01-01")
     assert [row[1].partition(":")[0], row[2], row[3].partition(":")[0]] == [
         "key",
@@ -131,6 +129,6 @@ async def test_the_audit_log_is_listed_by_what_is_asked_for_and_exported(termina
     assert await terminal.rows("audit", "export", str(file), "--object", row[3]) == []
     [entry] = [json.loads(line) for line in file.read_text().splitlines()]
     assert (entry["action"], entry["objects"], entry["actor"]) == (row[2], [row[3]], row[1])
-    assert json.loads((await terminal.told("audit", "export")).splitlines()[0])["action"] == "audit.exported"
+    assert json.loads((await terminal.output("audit", "export")).splitlines()[0])["action"] == "audit.exported"
     with pytest.raises(InvalidInput):
-        await terminal.told("audit", "list", "--action", "key.painted")
+        await terminal.output("audit", "list", "--action", "key.painted")

@@ -1,8 +1,8 @@
-"""Every command of the pages that newcomers follow is run, as it stands there, against `recollect local`.
+"""Every command of the pages that newcomers follow is run as written there, against `recollect local`.
 
-All blocks of a page marked `shell` or `python` are one script, from top to bottom. What is replaced stands in
-`stand_ins`; `make` tells only what it would run, and a process that serves is stopped once it is ready. `make run` is
-run by itself, at a port as the pages say it.
+All blocks of a page marked `shell` or `python` are one script, from top to bottom. `stand_ins` lists the replacements;
+`make` only prints what it would run, and a serving process is stopped once it is ready. `make run` is run by itself, at
+a port as on the pages.
 """
 
 import json
@@ -38,10 +38,10 @@ from tests.support.timeouts import MAX_WAIT_SECONDS
 BIN = Path(sys.executable).parent
 FIXTURES = ROOT / "tests" / "fixtures"
 BROKEN = {"mem0": ("results", 3), "zep": ("edges", 2)}
-"""What of the exports of others is there to be left out, by tests/unit/transfer/test_foreign_formats.py."""
+"""The broken items in the fixtures, which tests/unit/transfer/test_foreign_formats.py needs, and this file removes."""
 PAGES_OF_MAKE_RUN = ("README.md", "docs/quick-start.md")
 
-# What serves is asked until it answers, and is told to stop then; every other command of `recollect` is itself.
+# Serving commands are polled until they answer, and then stopped; every other command of `recollect` is run as it is.
 _RECOLLECT = f"""#!{sys.executable}
 import os, subprocess, sys, time, urllib.error, urllib.request
 command = [sys.executable, "-m", "recollect_cli.main", *sys.argv[1:]]
@@ -75,7 +75,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLocal]:
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Path:
-    """A folder like the tree's root, as far as the pages use it, with files that one may want to import."""
+    """A folder like the root of the repository, as far as the pages use it, with files to import."""
     (tmp_path / ".venv").symlink_to(BIN.parent)
     (tmp_path / "docs").symlink_to(ROOT / "docs")
     (tmp_path / "bin").mkdir()
@@ -91,7 +91,7 @@ def desk(tmp_path: Path) -> Path:
 
 
 def stand_ins(script: str, stack: RunningLocal) -> str:
-    """The script with the addresses and secrets of this stack instead of those of the page."""
+    """Replace the addresses and secrets of the page by those of this stack."""
     endpoint, data = stack.endpoint(), stack.folder / "data"
     postgres = LocalPostgres(data)
     roles = {"admin": "postgres"}
@@ -107,7 +107,7 @@ def stand_ins(script: str, stack: RunningLocal) -> str:
 
 
 def run(page: str, stack: RunningLocal, desk: Path) -> str:
-    """Run the page's script at the desk; what it printed."""
+    """Run the script of the page at the desk, and return its output."""
     script = stand_ins(script_of(page), stack)
     assert "…" not in script, "something of it has no stand-in"
     with claimed_port("127.0.0.1", 0) as port, claimed_port("127.0.0.1", 0) as metrics:
@@ -128,15 +128,15 @@ def run(page: str, stack: RunningLocal, desk: Path) -> str:
     return done.stdout
 
 
-def test_readme(stack: RunningLocal, desk: Path) -> None:
+def test_the_readme_works(stack: RunningLocal, desk: Path) -> None:
     said = run("README.md", stack, desk)
     assert "recollect local" in said, "what `make run` runs"
     assert "All of it was found." in said
     assert "rcl_" in said, "the key that `keys create` printed"
 
 
-def test_the_first_try_says_what_to_do_where_nothing_runs(tmp_path: Path) -> None:
-    """A variable is named whole, since it is to be typed."""
+def test_try_it_says_what_to_do_if_no_gateway_runs(tmp_path: Path) -> None:
+    """Variables are named completely, so that one can type them."""
     command = [sys.executable, str(ROOT / "docs" / "try_it.py")]
     environment = {**ENVIRONMENT, "RECOLLECT_DATA_DIR": str(tmp_path)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -146,7 +146,7 @@ def test_the_first_try_says_what_to_do_where_nothing_runs(tmp_path: Path) -> Non
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the page uses curl")
-def test_quick_start(stack: RunningLocal, desk: Path) -> None:
+def test_the_quick_start_works(stack: RunningLocal, desk: Path) -> None:
     said = run("docs/quick-start.md", stack, desk)
     assert "Ada prefers tea to coffee." in said
     assert "The quarterly report is due on Friday." in said
@@ -155,8 +155,8 @@ def test_quick_start(stack: RunningLocal, desk: Path) -> None:
     assert "Ada" in {entity["name"] for entity in everything["entities"]}
 
 
-def test_make_run_serves_at_the_port_that_it_is_given(tmp_path: Path) -> None:
-    """The real one, with what has the next start take another port; Ctrl-C stops it."""
+def test_make_run_serves_at_the_given_port(tmp_path: Path) -> None:
+    """The real command, with the argument for another port; Ctrl-C stops it."""
     commands = [re.findall(r"`(make run ARGS=[^`]+)`", (ROOT / page).read_text()) for page in PAGES_OF_MAKE_RUN]
     assert commands[1:] == commands[:-1] == [['make run ARGS="--port 8800"']]
     with claimed_port("127.0.0.1", 0) as port:
@@ -187,7 +187,7 @@ def test_make_run_serves_at_the_port_that_it_is_given(tmp_path: Path) -> None:
     assert "Traceback" not in console.read_text()
 
 
-def test_migration_from_the_official_server(stack: RunningLocal, desk: Path) -> None:
+def test_the_migration_from_the_official_server_works(stack: RunningLocal, desk: Path) -> None:
     names = {json.loads(line).get("name") for line in (desk / "memory.jsonl").read_text().split("\n") if line}
     run("docs/migration/memory-server.md", stack, desk)
     assert names <= {json.loads(line).get("name") for line in (desk / "memory.jsonl").read_text().split("\n") if line}
@@ -200,7 +200,7 @@ def test_migration_from_the_official_server(stack: RunningLocal, desk: Path) -> 
         ("zep", {"Kendra", "Adidas", "Puma", "Puma (b7e8f9a0)"}),
     ],
 )
-def test_migration_from_others(stack: RunningLocal, desk: Path, page: str, entities: set[str]) -> None:
+def test_the_migrations_from_mem0_and_zep_work(stack: RunningLocal, desk: Path, page: str, entities: set[str]) -> None:
     said = run(f"docs/migration/{page}.md", stack, desk)
     dry, real = [line for line in said.splitlines() if line.startswith("default: ")]
     assert dry == f"{real} (nothing was written)"
@@ -209,8 +209,8 @@ def test_migration_from_others(stack: RunningLocal, desk: Path, page: str, entit
     assert {entity["name"] for entity in graph["entities"]} == entities
 
 
-def test_clients_reach_the_gateway_by_what_the_page_gives_them(stack: RunningLocal) -> None:
-    """Each file is well-formed; its address, with its header, lists the tools."""
+def test_the_documented_client_configurations_reach_the_gateway(stack: RunningLocal) -> None:
+    """Each file is well-formed, and its address and header list the tools."""
     text = stand_ins((ROOT / "docs/clients.md").read_text(), stack)
     key = stack.endpoint()["api_key"]
     text = re.sub(r"\$\{?\{?(?:env:|input:)?[\w-]+\}|\{env:\w+\}|\$RECOLLECT_API_KEY|rcl_…", key, text)
@@ -242,7 +242,7 @@ def test_clients_reach_the_gateway_by_what_the_page_gives_them(stack: RunningLoc
 
 
 def _server_in(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings of the server `recollect`, wherever they stand."""
+    """The settings of the server `recollect`, at any depth."""
     for name, value in settings.items():
         if name == "recollect":
             return dict(value)

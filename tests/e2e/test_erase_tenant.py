@@ -1,4 +1,4 @@
-"""`recollect tenants erase` as an operator types it: told first, done at last, and nobody else is touched."""
+"""`recollect tenants erase` as an operator types it: it reports, then erases, and touches no other tenant."""
 
 import asyncio
 import os
@@ -27,25 +27,25 @@ NOT_YET = "not gone at once: "
 
 @pytest.fixture
 def settings_of_operators(settings: Settings) -> dict[str, str]:
-    """Variables of somebody who operates the tests' database, whatever the machine's own say."""
+    """Variables of an operator of the tests' database, without those of the machine."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
     return own | environment(settings)
 
 
 def typed(variables: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
-    """The command at its end."""
+    """Run the command to its end."""
     command = [sys.executable, "-m", "recollect_cli.main", "tenants", *words]
     return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=SECONDS, check=False)
 
 
 def table(lines: Sequence[str]) -> dict[str, int]:
-    """How many rows of each table the command told of."""
+    """The number of rows of each table in the output."""
     told = {name: int(rows) for name, rows in (line.split("\t") for line in lines)}
     return {name: count for name, count in told.items() if name != "usage_hourly"}
 
 
 async def rows(owner: asyncpg.Connection, tenant: Tenant) -> dict[str, int]:
-    """How many rows the tenant has in each table that has any; its calls are counted beside what the test does."""
+    """The number of rows of the tenant in each table with any, except usage, which is counted in the background."""
     tables = await owner.fetch(
         """SELECT c.relname AS name FROM pg_class c
         JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant_id'
@@ -61,7 +61,7 @@ async def rows(owner: asyncpg.Connection, tenant: Tenant) -> dict[str, int]:
 
 
 async def filled(db: Database, tenant: Tenant) -> Agent:
-    """A tenant that remembers something."""
+    """Fill a tenant with some memories."""
     agent = Agent(db, operator_caller(tenant))
     await agent.create(NewEntity("Ada", "person", (f"likes {SECRET}",)), NewEntity("Grace", "person"))
     await agent.relate(("Ada", "Grace", "knows"))
@@ -69,7 +69,7 @@ async def filled(db: Database, tenant: Tenant) -> Agent:
     return agent
 
 
-async def test_a_tenant_is_erased_by_the_command(
+async def test_the_command_erases_a_tenant(
     settings_of_operators: dict[str, str],
     db: Database,
     owner: asyncpg.Connection,
@@ -95,7 +95,7 @@ async def test_a_tenant_is_erased_by_the_command(
 
         done = typed(settings_of_operators, "erase", mine.slug, "--yes")
         assert done.returncode == 0, done.stderr
-        # Statistics that something else analyses at that moment come first; mostly there are none.
+        # Statistics of tables that something else analyses at that moment come first; mostly there are none.
         told_to_remain = [line for line in done.stderr.splitlines() if not line.startswith(f"{NOT_YET}statistics: ")]
         assert told_to_remain == [f"{NOT_YET}{place.replace('_', ' ')}: {until}" for place, until in REMAINS.items()]
         assert table(done.stdout.splitlines()) == before
@@ -113,7 +113,7 @@ async def test_a_tenant_is_erased_by_the_command(
         assert typed(settings_of_operators, "create", mine.slug).returncode == 0, "its slug is free again"
 
 
-async def test_it_says_what_to_run_where_statistics_could_not_be_taken(
+async def test_the_command_says_what_to_run_if_statistics_could_not_be_updated(
     settings_of_operators: dict[str, str], owner: asyncpg.Connection, new_tenant: NewTenant
 ) -> None:
     tenant = await new_tenant()

@@ -1,4 +1,4 @@
-"""What `recollect import` and `recollect export` say of their jobs: waits, Ctrl-C, and what goes wrong on the way."""
+"""How `recollect import` and `recollect export` follow their jobs: waits, Ctrl-C, and failures."""
 
 import asyncio
 import re
@@ -40,7 +40,7 @@ def shell(gateway: RunningGateway, issued: IssuedKey, tmp_path: Path) -> Shell:
 
 @contextmanager
 def started(shell: Shell, *words: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A command that is under way, and that ends with the test."""
+    """A running command, which is killed at the end."""
     with shell.start(*words) as process:
         try:
             yield process
@@ -49,14 +49,14 @@ def started(shell: Shell, *words: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 async def ended(process: subprocess.Popen[bytes], stdin: bytes | None = None) -> tuple[int, bytes, str]:
-    """The command's exit code and what it said."""
+    """Wait for the end of the command, and return its exit code and output."""
     out, err = await asyncio.to_thread(process.communicate, stdin, SECONDS)
     assert b"Traceback" not in err, err
     return process.returncode, out, err.decode()
 
 
 async def due_job(desk: Desk) -> Job:
-    """The tenant's one job, once it waits for a worker."""
+    """Wait until the tenant's only job waits for a worker, and return it."""
 
     async def is_due() -> bool:
         return desk.caller.tenant_id in await leases.tenants_with_due(desk.db)
@@ -67,7 +67,7 @@ async def due_job(desk: Desk) -> Job:
 
 
 async def sending_job(desk: Desk) -> Job:
-    """The tenant's one job, as soon as its input begins to come."""
+    """Wait until the tenant's only job receives input, and return it."""
 
     async def is_there() -> bool:
         return bool(await desk.list())
@@ -78,7 +78,7 @@ async def sending_job(desk: Desk) -> Job:
 
 
 async def is_cancelled(desk: Desk, job: Job) -> None:
-    """Return once the job is cancelled."""
+    """Wait until the job is cancelled."""
 
     async def holds() -> bool:
         return (await desk.look(job)).status == "cancelled"
@@ -86,7 +86,7 @@ async def is_cancelled(desk: Desk, job: Job) -> None:
     await eventually(holds)
 
 
-async def test_who_waits_for_a_worker_is_told(shell: Shell, desk: Desk, context: WorkerContext) -> None:
+async def test_a_command_reports_that_it_waits_for_a_worker(shell: Shell, desk: Desk, context: WorkerContext) -> None:
     with started(shell, "import", str(SOUND), "--graph", "notes") as process:
         await due_job(desk)
         assert process.stderr
@@ -97,7 +97,9 @@ async def test_who_waits_for_a_worker_is_told(shell: Shell, desk: Desk, context:
     assert out == b"notes: 8 new entities, 16 new observations, 7 new relations\n"
 
 
-async def test_ctrl_c_cancels_an_import_and_says_what_stays(shell: Shell, desk: Desk, context: WorkerContext) -> None:
+async def test_ctrl_c_cancels_an_import_and_reports_what_stays(
+    shell: Shell, desk: Desk, context: WorkerContext
+) -> None:
     (shell.folder / "long.jsonl").write_bytes(LINES)
     with started(shell, "import", "long.jsonl", "--graph", "notes") as process:
         job = await due_job(desk)
@@ -134,9 +136,7 @@ async def test_ctrl_c_cancels_an_export_and_leaves_no_file(shell: Shell, desk: D
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-async def test_of_a_file_that_was_not_sent_to_its_end_nothing_is_imported(
-    shell: Shell, desk: Desk, how: signal.Signals
-) -> None:
+async def test_an_interrupted_upload_imports_nothing(shell: Shell, desk: Desk, how: signal.Signals) -> None:
     with started(shell, "import", "-", "--graph", "notes") as process:
         assert process.stdin
         process.stdin.write(LINES)
@@ -150,7 +150,7 @@ async def test_of_a_file_that_was_not_sent_to_its_end_nothing_is_imported(
     await is_cancelled(desk, job)
 
 
-async def test_input_that_comes_too_slowly_is_told(settings: Settings, shell: Shell, desk: Desk) -> None:
+async def test_input_that_arrives_too_slowly_is_reported(settings: Settings, shell: Shell, desk: Desk) -> None:
     with (
         serving(settings.model_copy(update={"body_seconds": 0.5})) as gateway,
         started(shell, "import", "-", "--graph", "notes", "--url", gateway.url) as process,
@@ -166,7 +166,7 @@ async def test_input_that_comes_too_slowly_is_told(settings: Settings, shell: Sh
     )
 
 
-async def test_a_key_that_is_revoked_leaves_the_job_and_says_how_to_see_it(
+async def test_a_revoked_key_leaves_the_job_running_with_advice_how_to_follow_it(
     shell: Shell, desk: Desk, issued: IssuedKey, db: Database, caller: Caller
 ) -> None:
     with started(shell, "import", str(SOUND), "--graph", "notes") as process:
@@ -180,7 +180,7 @@ async def test_a_key_that_is_revoked_leaves_the_job_and_says_how_to_see_it(
     assert (await desk.look(job)).status == "queued"
 
 
-async def test_a_job_that_others_cancel_is_told(shell: Shell, desk: Desk) -> None:
+async def test_a_job_that_others_cancel_is_reported(shell: Shell, desk: Desk) -> None:
     with started(shell, "export", "--graph", "default") as process:
         await desk.cancel(await due_job(desk))
         code, out, err = await ended(process)
@@ -188,7 +188,7 @@ async def test_a_job_that_others_cancel_is_told(shell: Shell, desk: Desk) -> Non
     assert err == "recollect: The export was cancelled, not by this command. Run the command again\n"
 
 
-async def test_a_file_that_cannot_be_read_on_tells_where_and_what_stays(
+async def test_a_broken_file_is_reported_with_its_place_and_what_stays(
     shell: Shell, desk: Desk, context: WorkerContext
 ) -> None:
     with started(shell, "import", "-", "--graph", "notes", "--format", "json") as process:
@@ -200,9 +200,7 @@ async def test_a_file_that_cannot_be_read_on_tells_where_and_what_stays(
     assert re.fullmatch(r"recollect: The import failed: \S.*\. What it wrote stays; mend the file and run .*\n", err)
 
 
-async def test_problems_beyond_those_that_are_told_are_counted(
-    shell: Shell, desk: Desk, context: WorkerContext
-) -> None:
+async def test_problems_beyond_the_listed_ones_are_counted(shell: Shell, desk: Desk, context: WorkerContext) -> None:
     with started(shell, "import", "-", "--graph", "notes") as process:
         running = asyncio.create_task(ended(process, write_line(NewEntity("a")) + b"broken\n" * 10_003))
         await due_job(desk)

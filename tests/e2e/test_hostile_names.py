@@ -1,4 +1,4 @@
-"""What tenants named or stored is shown to an operator as text: it steers neither a terminal nor who reads a pipe."""
+"""Names and texts of tenants are shown to operators as plain text: they control no terminal and no pipe reader."""
 
 import asyncio
 import os
@@ -34,7 +34,7 @@ SHOWN = [shown for _, shown in NAMES.values()]
 
 @pytest.fixture
 def shell(settings: Settings, tmp_path: Path) -> Shell:
-    """An operator's."""
+    """The shell of an operator."""
     variables = {
         "RECOLLECT_DATABASE_URL": settings.database_url,
         "RECOLLECT_OWNER_DATABASE_URL": settings.migration_url,
@@ -46,7 +46,7 @@ def shell(settings: Settings, tmp_path: Path) -> Shell:
 
 
 async def on_terminal(shell: Shell, *words: str) -> tuple[int, str]:
-    """Exit code of a command that is typed at a terminal, and all that this was sent."""
+    """The exit code of a command at a terminal, and everything that the terminal received."""
     ours, theirs = pty.openpty()
     process = shell.start(*words, stdout=theirs, stderr=theirs)
     os.close(theirs)
@@ -72,14 +72,14 @@ def is_plain(shown: str) -> bool:
 
 @pytest.fixture
 async def named(db: Database, settings: Settings, caller: Caller, owner: asyncpg.Connection) -> None:
-    """Keys with such names, as they could be made once."""
+    """Keys with such names, which could be created in earlier versions."""
     for name in STORED:
         issued = await issue_key(db, settings, caller)
         await owner.execute("UPDATE api_keys SET name = $2 WHERE id = $1", issued.key.id, name)
 
 
 @pytest.mark.usefixtures("named")
-async def test_names_of_keys(shell: Shell, tenant: Tenant) -> None:
+async def test_hostile_names_of_keys_are_escaped(shell: Shell, tenant: Tenant) -> None:
     piped = await shell.run("keys", "list", tenant.slug)
     rows = [line.split("\t") for line in piped.out.decode().split("\n")[:-1]]
     assert (piped.code, [row[1] for row in rows]) == (0, SHOWN)
@@ -90,7 +90,9 @@ async def test_names_of_keys(shell: Shell, tenant: Tenant) -> None:
     assert is_plain(shown)
 
 
-async def test_names_of_tenants(shell: Shell, new_tenant: NewTenant, owner: asyncpg.Connection) -> None:
+async def test_hostile_names_of_tenants_are_escaped(
+    shell: Shell, new_tenant: NewTenant, owner: asyncpg.Connection
+) -> None:
     expected = set()
     for stored, told in NAMES.values():
         tenant = await new_tenant()
@@ -106,7 +108,7 @@ async def test_names_of_tenants(shell: Shell, new_tenant: NewTenant, owner: asyn
     assert is_plain(shown)
 
 
-async def test_errors_of_jobs(
+async def test_hostile_errors_of_jobs_are_escaped(
     shell: Shell, gateway: RunningGateway, key: str, desk: Desk, owner: asyncpg.Connection
 ) -> None:
     job = await desk.start(COUNT, steps=1)
@@ -126,7 +128,9 @@ async def test_errors_of_jobs(
     assert document["error"]["message"] == told
 
 
-async def test_no_such_name_is_given(shell: Shell, gateway: RunningGateway, admin_key: str, tenant: Tenant) -> None:
+async def test_names_with_control_characters_are_refused(
+    shell: Shell, gateway: RunningGateway, admin_key: str, tenant: Tenant
+) -> None:
     async with gateway.http(admin_key) as http:
         for name in STORED:
             answered = await http.post("/v1/keys", json={"name": name})

@@ -47,12 +47,12 @@ BROKEN_NUMBERS = [2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 21]
 SECONDS = 60
 pytestmark = pytest.mark.usefixtures("leaves_nothing", "worker")
 PROXIES = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "all_proxy"), "http://127.0.0.1:9")
-"""A proxy that is not there: none leads to a gateway on this machine."""
+"""A proxy that does not exist: it must not be used for a gateway on this machine."""
 
 
 @dataclass(frozen=True)
 class CommandOutput:
-    """What a command left behind."""
+    """The exit code and output of a command."""
 
     code: int
     out: bytes
@@ -64,7 +64,7 @@ class CommandOutput:
 
 @dataclass(frozen=True)
 class Shell:
-    """Someone who types commands, with these variables set."""
+    """A shell for commands, with these variables."""
 
     folder: Path
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class Shell:
         return process
 
     async def run(self, *words: str, stdin: bytes = b"") -> CommandOutput:
-        """The command at its end; the gateway's thread and this loop go on meanwhile."""
+        """Run the command to its end, while the gateway's thread and this loop go on."""
         process = self.start(*words)
         out, err = await asyncio.to_thread(process.communicate, stdin, SECONDS)
         return CommandOutput(process.returncode, out, err.decode())
@@ -93,13 +93,13 @@ class Shell:
 
 @pytest.fixture
 def shell(gateway: RunningGateway, key: str, tmp_path: Path) -> Shell:
-    """A shell that knows gateway and key."""
+    """A shell with the variables of gateway and key."""
     return Shell(tmp_path, {"RECOLLECT_URL": gateway.url, "RECOLLECT_API_KEY": key})
 
 
 @pytest.fixture
 async def admin(postgres: LocalPostgres) -> AsyncIterator[asyncpg.Connection]:
-    """PostgreSQL's superuser."""
+    """A connection as PostgreSQL's superuser."""
     connection = await asyncpg.connect(postgres.url())
     yield connection
     await connection.close()
@@ -127,11 +127,11 @@ async def has_graph(db: Database, caller: Caller, name: str) -> bool:
 
 
 async def kept(owner: asyncpg.Connection, caller: Caller) -> int:
-    """How many pieces of files the tenant's jobs keep."""
+    """The number of stored pieces of files of the tenant's jobs."""
     return int(await owner.fetchval("SELECT count(*) FROM job_outputs WHERE tenant_id = $1", caller.tenant_id))
 
 
-async def test_a_file_goes_in_and_comes_out_the_same(shell: Shell) -> None:
+async def test_an_imported_file_is_exported_unchanged(shell: Shell) -> None:
     first = await shell.run("import", str(SOUND), "--graph", "notes")
     assert (first.code, first.err) == (0, "")
     assert first.out == b"notes: 8 new entities, 16 new observations, 7 new relations\n"
@@ -146,7 +146,7 @@ async def test_a_file_goes_in_and_comes_out_the_same(shell: Shell) -> None:
     assert [path.name for path in shell.folder.iterdir()] == ["copy.jsonl"]
 
 
-async def test_a_dry_run_of_lines_says_what_would_become_of_them(shell: Shell, agent: Agent) -> None:
+async def test_a_dry_run_reports_what_an_import_would_do(shell: Shell, agent: Agent) -> None:
     absent = await shell.run("import", str(BROKEN), "--graph", "notes", "--dry-run")
     assert not await has_graph(agent.db, agent.caller, "notes")
     async with agent.db.transaction(agent.caller) as tx:
@@ -163,7 +163,7 @@ async def test_a_dry_run_of_lines_says_what_would_become_of_them(shell: Shell, a
     assert tried.out == done.out.replace(b"out\n", b"out (nothing was written)\n")
 
 
-async def test_broken_lines_are_told_and_the_rest_is_imported(shell: Shell) -> None:
+async def test_broken_lines_are_reported_and_the_rest_is_imported(shell: Shell) -> None:
     said = await shell.run("import", str(BROKEN), "--graph", "notes")
     assert said.code == 1
     assert said.out == (
@@ -193,7 +193,7 @@ LONG = "t" * 100_001
         *(("csv", ("--dry-run",)), ("jsonl", ("--strategy", "fail"))),
     ],
 )
-async def test_one_statement_that_is_too_long_costs_that_statement(
+async def test_only_an_observation_that_is_too_long_is_left_out(
     shell: Shell, format_name: str, options: tuple[str, ...]
 ) -> None:
     record = EntityRecord(name="Ada", entity_type="person", observations=["one", LONG, "two"])
@@ -216,7 +216,7 @@ async def test_one_statement_that_is_too_long_costs_that_statement(
         assert json.loads(out.out)["entities"][0]["observations"] == ["one", "two"]
 
 
-async def test_the_official_servers_file_of_old_is_known_by_what_it_says(shell: Shell) -> None:
+async def test_the_old_file_of_the_official_server_is_recognized_by_its_content(shell: Shell) -> None:
     (shell.folder / "memory.json").write_bytes(SOUND.read_bytes())
     first = await shell.run("import", "memory.json", "--graph", "notes")
     assert (first.code, first.err) == (0, "")
@@ -228,7 +228,7 @@ async def test_the_official_servers_file_of_old_is_known_by_what_it_says(shell: 
 
 @pytest.mark.parametrize("way", ["file", "stdin"])
 async def test_strict_refuses_a_file_before_anything_is_written(shell: Shell, agent: Agent, way: str) -> None:
-    """Also where only its last line is broken, long after the first request's worth of sound ones."""
+    """Also if only its last line is broken, after more sound lines than one request has."""
     sound = b"".join(write_line(NewEntity(f"e{number}", "thing", ("x",))) for number in range(1_200))
     (shell.folder / "long.jsonl").write_bytes(sound + b"broken\n")
     file, stdin = ("long.jsonl", b"") if way == "file" else ("-", sound + b"broken\n")
@@ -248,7 +248,7 @@ async def test_strict_refuses_a_file_before_anything_is_written(shell: Shell, ag
     assert accepted.out.startswith(b"notes: 1200 new entities")
 
 
-async def test_strict_knows_the_kinds_that_the_graph_takes(
+async def test_strict_knows_the_kinds_that_the_graph_allows(
     shell: Shell, gateway: RunningGateway, admin_key: str
 ) -> None:
     async with gateway.http(admin_key) as http:
@@ -265,7 +265,7 @@ async def test_strict_knows_the_kinds_that_the_graph_takes(
     assert tried.out == done.out.replace(b"out\n", b"out (nothing was written)\n")
 
 
-async def test_a_file_that_holds_no_memory_fails(shell: Shell, agent: Agent) -> None:
+async def test_a_file_without_importable_lines_fails(shell: Shell, agent: Agent) -> None:
     said = await shell.run("import", __file__, "--graph", "notes")
     assert said.code == 1
     assert said.err.splitlines()[-1].endswith("test_import_export.py: holds no line that can be imported")
@@ -307,7 +307,7 @@ def _read(terminal: int) -> Iterator[bytes]:
         os.close(terminal)
 
 
-async def test_the_local_stack_is_found_by_itself(shell: Shell, gateway: RunningGateway, key: str) -> None:
+async def test_the_local_stack_is_found_without_settings(shell: Shell, gateway: RunningGateway, key: str) -> None:
     bare = Shell(shell.folder)
     nobody = await bare.run("export", "--graph", "notes")
     assert nobody.code == 1
@@ -325,7 +325,7 @@ async def test_the_local_stack_is_found_by_itself(shell: Shell, gateway: Running
 
 @contextmanager
 def other_server() -> Iterator[str]:
-    """A server that answers everything with a page, as some do."""
+    """A server that answers every request with a page."""
 
     class Pages(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -348,7 +348,7 @@ def other_server() -> Iterator[str]:
         thread.join()
 
 
-async def test_what_goes_wrong_is_one_sentence(shell: Shell, gateway: RunningGateway, key: str) -> None:
+async def test_each_error_is_one_sentence(shell: Shell, gateway: RunningGateway, key: str) -> None:
     async def refusal(*words: str) -> str:
         said = await shell.run(*words)
         assert (said.code, said.out) == (1, b""), said
@@ -374,10 +374,10 @@ async def test_what_goes_wrong_is_one_sentence(shell: Shell, gateway: RunningGat
     assert target.read_bytes() == b"as it was"
 
 
-async def test_who_may_only_read_exports_again_and_again(
+async def test_a_read_only_key_can_export_repeatedly(
     shell: Shell, issue: NewApiKey, caller: Caller, owner: asyncpg.Connection
 ) -> None:
-    """Two such files may be kept at once: the third export shows that the command deletes those it has."""
+    """Two such files may be stored at once: the third export shows that the command deletes its files."""
     assert (await shell.run("import", str(SOUND), "--graph", "notes")).code == 0
     key = await issue(caller, scopes=frozenset({Scope.MEMORY_READ}))
     reader = shell.with_variables(RECOLLECT_API_KEY=key.secret)
@@ -387,14 +387,14 @@ async def test_who_may_only_read_exports_again_and_again(
     assert await kept(owner, caller) == 0
 
 
-async def test_facts_are_told_to_be_left_out(shell: Shell, agent: Agent) -> None:
+async def test_facts_that_are_left_out_are_reported(shell: Shell, agent: Agent) -> None:
     await agent.remember("Rain is expected", "The store closes at six")
     said = await shell.run("export", "--graph", "notes")
     assert (said.code, said.out) == (0, b"")
     assert said.err == "2 facts were left out: this format holds entities\n"
 
 
-async def test_a_graph_that_another_writes_is_waited_for(
+async def test_an_import_waits_for_another_writer_of_the_graph(
     shell: Shell, db: Database, caller: Caller, agent: Agent, admin: asyncpg.Connection
 ) -> None:
     await agent.create("first")
@@ -416,7 +416,7 @@ LongGraph = Callable[[], Awaitable[None]]
 
 @pytest.fixture
 def long_graph(agent: Agent, owner: asyncpg.Connection) -> LongGraph:
-    """Fills the graph with 40 MB: more than lies on the way between gateway and command."""
+    """Fills the graph with 40 MB: more than the buffers between gateway and command."""
 
     async def fill() -> None:
         await agent.create(*[f"e{number}" for number in range(400)])
@@ -432,10 +432,10 @@ def long_graph(agent: Agent, owner: asyncpg.Connection) -> LongGraph:
     return fill
 
 
-async def test_an_export_that_breaks_off_is_told(
+async def test_an_export_that_breaks_off_is_reported(
     settings: Settings, postgres: LocalPostgres, shell: Shell, long_graph: LongGraph, admin: asyncpg.Connection
 ) -> None:
-    """PostgreSQL goes away from under a gateway in the middle of an answer."""
+    """PostgreSQL goes away during an answer of the gateway."""
     await long_graph()
     await admin.execute("CREATE ROLE fleeting LOGIN; GRANT recollect_app TO fleeting")
     try:
@@ -455,7 +455,7 @@ async def test_an_export_that_breaks_off_is_told(
         await admin.execute("DROP ROLE fleeting")
 
 
-async def test_who_reads_only_the_first_lines_may_leave(
+async def test_a_reader_of_only_the_first_lines_may_close_the_pipe(
     shell: Shell, long_graph: LongGraph, owner: asyncpg.Connection, caller: Caller
 ) -> None:
     await long_graph()
@@ -470,7 +470,7 @@ async def test_who_reads_only_the_first_lines_may_leave(
 
 
 @pytest.mark.parametrize("suffix", ["json", "csv", "graphml"])
-async def test_every_format_that_is_read_goes_out_and_in_again(shell: Shell, agent: Agent, suffix: str) -> None:
+async def test_an_export_in_every_importable_format_can_be_imported(shell: Shell, agent: Agent, suffix: str) -> None:
     await agent.create(NewEntity("Ada", "person", ("=1+1", "writes; reads"), ("vip",), 5.0))
     await agent.remember("Rain is expected")
     await agent.relate(("Ada", "nobody yet", "knows"))
@@ -488,8 +488,8 @@ async def test_every_format_that_is_read_goes_out_and_in_again(shell: Shell, age
     assert "knows" in shown[0]
 
 
-async def test_entities_of_much_metadata_come_back(shell: Shell, agent: Agent) -> None:
-    """Of which 500 are more than a request may have."""
+async def test_entities_with_much_metadata_are_imported_again(shell: Shell, agent: Agent) -> None:
+    """500 of them are more than a request may have."""
     entities = [
         EntityRecord(name=f"e{n}", entity_type="thing", observations=[], metadata={"notes": "x" * 10_000})
         for n in range(500)
@@ -526,7 +526,7 @@ async def test_a_long_file_of_another_format_is_sent_in_parts(shell: Shell, agen
     assert "line 2: It is there already, or comes twice in the file. Nothing was imported" in clash.err
 
 
-async def test_fail_is_all_or_nothing_however_many_batches_there_are(shell: Shell, agent: Agent) -> None:
+async def test_strategy_fail_is_all_or_nothing_for_any_number_of_batches(shell: Shell, agent: Agent) -> None:
     entities = [{"name": f"e{number}", "entityType": "thing", "observations": []} for number in range(1_200)]
     facts = [{"text": f"fact {number}"} for number in range(600)]
     relations = [
@@ -547,7 +547,7 @@ async def test_fail_is_all_or_nothing_however_many_batches_there_are(shell: Shel
     assert (head.entities, head.facts, head.relations) == (1_200, 600, 600)
 
 
-async def test_places_in_the_file_are_told_for_what_the_gateway_refuses(
+async def test_items_that_the_gateway_refuses_are_reported_with_their_place(
     shell: Shell, gateway: RunningGateway, admin_key: str
 ) -> None:
     async with gateway.http(admin_key) as http:

@@ -1,4 +1,4 @@
-"""`recollect jobs` as a user types it, against a gateway that listens and a worker beside it."""
+"""`recollect jobs` as a user types it, against a listening gateway and a worker."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ def shell(gateway: RunningGateway, key: str, tmp_path: Path) -> Shell:
     return Shell(tmp_path, {"RECOLLECT_URL": gateway.url, "RECOLLECT_API_KEY": key})
 
 
-async def test_they_are_listed_shown_and_cancelled(shell: Shell, desk: Desk, context: WorkerContext) -> None:
+async def test_jobs_are_listed_shown_and_cancelled(shell: Shell, desk: Desk, context: WorkerContext) -> None:
     first = await desk.start(COUNT, steps=3)
     second = await desk.start(REFUSE, graph=None)
     listed = await shell.run("jobs", "list")
@@ -62,7 +62,7 @@ async def test_waiting_shows_progress_until_the_end(shell: Shell, desk: Desk, co
     assert lines["output"] == f"16 bytes at /v1/jobs/{job.id}/output"
 
 
-async def test_what_is_not_there_and_what_is_anothers(
+async def test_unknown_jobs_and_those_of_another_tenant_are_not_found(
     shell: Shell, desk: Desk, issue: NewApiKey, new_tenant: NewTenant, context: WorkerContext
 ) -> None:
     job = await desk.start(COUNT, steps=1)
@@ -76,7 +76,7 @@ async def test_what_is_not_there_and_what_is_anothers(
     assert (await desk.look(job)).status == "queued"
 
 
-async def test_a_gateway_that_was_never_there_is_told(shell: Shell) -> None:
+async def test_a_missing_gateway_is_reported(shell: Shell) -> None:
     nowhere = shell.with_variables(RECOLLECT_URL="http://127.0.0.1:9")
     refused = await nowhere.run("jobs", "list")
     assert refused.code == 1

@@ -71,7 +71,7 @@ class RunningLocal:
 def launch(
     folder: Path, *options: str, data: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> RunningLocal:
-    """Start `recollect local` as a shell would, leader of a process group of its own; on `folder`/data by default."""
+    """Start `recollect local` as a shell would, as leader of a process group; with `folder`/data by default."""
     (folder / "ready.json").unlink(missing_ok=True)  # a start that was killed has left its own
     files = ["--data-dir", str(data or folder / "data"), "--ready-file", str(folder / "ready.json")]
     with (folder / "console").open("wb") as console:
@@ -99,7 +99,7 @@ def start(folder: Path, *options: str, environment: Mapping[str, str] | None = N
 
 
 def refusal(folder: Path, *options: str, data: Path | None = None, environment: Mapping[str, str] | None = None) -> str:
-    """What it says when it refuses to start: no traceback, exit code 1."""
+    """The output of a stack that refuses to start, without a traceback and with exit code 1."""
     stack = launch(folder, *options, data=data, environment=environment)
     try:
         assert stack.process.wait(STOP_SECONDS) == 1, stack.said
@@ -161,7 +161,7 @@ def is_ready(endpoint: Mapping[str, str]) -> bool:
 
 
 def message_in(body: str) -> dict[str, Any]:
-    """The one JSON-RPC message of a reply, which comes as plain JSON or as an event stream."""
+    """The one JSON-RPC message of a reply, which is plain JSON or an event stream."""
     events = [line.removeprefix("data: ") for line in body.splitlines() if line.startswith("data: ")]
     return dict(json.loads(events[0] if events else body))
 
@@ -201,7 +201,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLocal]:
 
 
 class TestStart:
-    def test_ready_file_names_what_a_client_needs(self, stack: RunningLocal) -> None:
+    def test_the_ready_file_has_the_address_and_the_key(self, stack: RunningLocal) -> None:
         endpoint = stack.endpoint()
         base = endpoint["mcp_url"].removesuffix("/mcp")
         assert base.startswith("http://127.0.0.1:")
@@ -213,23 +213,23 @@ class TestStart:
         }
         assert is_ready(endpoint)
 
-    def test_other_commands_find_it_in_its_data_folder(self, stack: RunningLocal) -> None:
+    def test_other_commands_find_the_stack_in_its_data_folder(self, stack: RunningLocal) -> None:
         assert json.loads((stack.folder / "data" / "local.json").read_text()) == stack.endpoint()
         wait_until(lambda: f"export RECOLLECT_DATA_DIR={stack.folder / 'data'}\n" in stack.said)
 
-    def test_secrets_are_for_the_owner_only(self, stack: RunningLocal) -> None:
+    def test_only_the_owner_can_read_the_secrets(self, stack: RunningLocal) -> None:
         data = stack.folder / "data"
         secrets = [stack.ready_file, *(data / name for name in ("local.json", "api-key", "key-secret"))]
         assert {stat.S_IMODE(path.stat().st_mode) for path in secrets} == {0o600}
 
-    def test_key_has_every_scope(self, stack: RunningLocal) -> None:
+    def test_the_key_has_every_scope(self, stack: RunningLocal) -> None:
         endpoint = stack.endpoint()
         remember_entity(endpoint, "Scope")
         assert "Scope" in entity_names(endpoint)
         bearer = {"Authorization": f"Bearer {endpoint['api_key']}"}
         assert request("GET", f"{endpoint['management_url']}/keys", bearer)[0] == 200
 
-    def test_printed_curl_line_lists_the_tools(self, stack: RunningLocal) -> None:
+    def test_the_printed_curl_command_lists_the_tools(self, stack: RunningLocal) -> None:
         lines = stack.said[stack.said.index("curl -sS ") : stack.said.index("Ctrl-C")]
         _, _, url, *options = shlex.split(lines.replace("\\\n", ""))
         given = list(zip(options[::2], options[1::2], strict=True))
@@ -238,7 +238,7 @@ class TestStart:
         assert status == 200, body
         assert "recall" in {tool["name"] for tool in message_in(body)["result"]["tools"]}
 
-    def test_printed_client_settings_are_whole(self, stack: RunningLocal) -> None:
+    def test_the_printed_client_settings_are_complete(self, stack: RunningLocal) -> None:
         endpoint = stack.endpoint()
         bearer = {"Authorization": f"Bearer {endpoint['api_key']}"}
         cursor, vs_code = (
@@ -252,7 +252,7 @@ class TestStart:
 
 
 class TestRefusal:
-    def test_second_start_on_the_same_data_says_who_runs(self, stack: RunningLocal, tmp_path: Path) -> None:
+    def test_a_second_start_on_the_same_data_names_the_running_one(self, stack: RunningLocal, tmp_path: Path) -> None:
         data = stack.folder / "data"
         said = refusal(tmp_path, "--port", "0", data=data)
         address = stack.endpoint()["mcp_url"].removesuffix("/mcp")
@@ -260,47 +260,47 @@ class TestRefusal:
         assert is_ready(stack.endpoint())
         assert (data / "local.json").exists()
 
-    def test_taken_port_is_told_before_anything_starts(self, stack: RunningLocal, tmp_path: Path) -> None:
+    def test_a_taken_port_is_reported_before_anything_starts(self, stack: RunningLocal, tmp_path: Path) -> None:
         port = str(urlsplit(stack.endpoint()["mcp_url"]).port)
         said = refusal(tmp_path, "--port", port)
         assert f"Port {port} on 127.0.0.1 is taken" in said
         assert "--port" in said
         assert {path.name for path in (tmp_path / "data").iterdir()} == {"lock"}
 
-    def test_unknown_host_names_the_option(self, tmp_path: Path) -> None:
+    def test_an_unknown_host_is_reported_with_its_option(self, tmp_path: Path) -> None:
         assert "--host" in refusal(tmp_path, "--port", "0", "--host", "192.0.2.1")
 
     @pytest.mark.parametrize("variable", ["RECOLLECT_DATABASE_POOL_SIZE", "RECOLLECT_ALLOWED_HOSTS"])
-    def test_wrong_setting_is_named(self, tmp_path: Path, variable: str) -> None:
+    def test_an_invalid_setting_is_named(self, tmp_path: Path, variable: str) -> None:
         assert variable in refusal(tmp_path, "--port", "0", environment={variable: "none"})
 
-    def test_unusable_data_folder_is_named(self, tmp_path: Path) -> None:
+    def test_an_unusable_data_folder_is_named(self, tmp_path: Path) -> None:
         (tmp_path / "data").write_text("a file")
         assert str(tmp_path / "data") in refusal(tmp_path, "--port", "0")
 
-    def test_absent_database_is_told(self, tmp_path: Path) -> None:
+    def test_a_missing_database_is_reported(self, tmp_path: Path) -> None:
         absent = {"RECOLLECT_DATABASE_URL": "postgresql://postgres@127.0.0.1:1/recollect"}
         assert "Cannot reach the database" in refusal(tmp_path, "--port", "0", environment=absent)
 
 
 class TestReadiness:
-    """Is that of one's own gateway, whoever answers at the address."""
+    """Readiness is that of the own gateway, whichever server answers at the address."""
 
     @pytest.fixture
     def gateway(self, tmp_path: Path) -> Iterator[CommandServer]:
-        """One that runs and has not come to listen."""
+        """A gateway process that runs and never listens."""
         waiting = [sys.executable, "-c", "import threading; threading.Event().wait()"]
         gateway = CommandServer("Gateway", waiting, log=tmp_path / "gateway.log", environment=ENVIRONMENT)
         gateway.start()
         yield gateway
         gateway.stop()
 
-    def test_another_folders_gateway_is_told(self, stack: RunningLocal, gateway: CommandServer) -> None:
+    def test_the_gateway_of_another_folder_is_reported(self, stack: RunningLocal, gateway: CommandServer) -> None:
         endpoint = replace(Endpoint(**stack.endpoint()), api_key="rcl_of_another_folder")
         with Supervisor(print) as supervisor, pytest.raises(Unavailable, match="Another Recollect answers"):
             _wait_until_ready(gateway, endpoint, supervisor, threading.Event())
 
-    def test_one_that_does_not_run_is_not_ready(self, stack: RunningLocal, gateway: CommandServer) -> None:
+    def test_a_gateway_that_does_not_run_is_not_ready(self, stack: RunningLocal, gateway: CommandServer) -> None:
         endpoint = Endpoint(**stack.endpoint())
         assert _is_ready(gateway, endpoint)
         gateway.stop()
@@ -308,7 +308,7 @@ class TestReadiness:
 
 
 @pytest.mark.parametrize("name", ["Gateway", "Worker", "Valkey", "PostgreSQL"])
-def test_killed_server_is_started_again(stack: RunningLocal, name: str) -> None:
+def test_a_killed_server_is_started_again(stack: RunningLocal, name: str) -> None:
     endpoint = stack.endpoint()
     victim = stack.children()[name]
     victim.kill()
@@ -320,7 +320,7 @@ def test_killed_server_is_started_again(stack: RunningLocal, name: str) -> None:
     assert f"After {name}" in entity_names(endpoint)
 
 
-def test_nothing_runs_on_and_everything_is_kept_whatever_ended_it(tmp_path: Path) -> None:
+def test_every_end_of_the_stack_stops_all_servers_and_keeps_the_data(tmp_path: Path) -> None:
     ends: list[tuple[Callable[[int], None], int]] = [(terminate, 0), (press_ctrl_c, 0)]
     if sys.platform == "linux":  # elsewhere the next start stops what SIGKILL left
         ends.append((kill, -signal.SIGKILL))
@@ -343,7 +343,7 @@ def test_nothing_runs_on_and_everything_is_kept_whatever_ended_it(tmp_path: Path
     assert len(keys) == 1
 
 
-def test_real_servers_take_over(tmp_path: Path) -> None:
+def test_servers_from_the_settings_are_used_instead(tmp_path: Path) -> None:
     postgres, valkey = LocalPostgres(tmp_path / "theirs", settings={"fsync": "off"}), LocalValkey(tmp_path / "theirs")
     try:
         postgres.start()

@@ -24,13 +24,13 @@ SECONDS = 60
 
 @pytest.fixture
 def settings_of_operators(settings: Settings) -> dict[str, str]:
-    """Variables of somebody who operates the tests' database, whatever the machine's own say."""
+    """Variables of an operator of the tests' database, without those of the machine."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
     return own | environment(settings)
 
 
 def typed(variables: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
-    """The command at its end."""
+    """Run the command to its end."""
     command = [sys.executable, "-m", "recollect_cli.main", *words]
     return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=SECONDS, check=False)
 
@@ -64,7 +64,7 @@ async def test_the_first_owner_is_invited_on_the_command_line(
     assert {email: role for email, (_, role) in listed().items()} == {second: "owner"}
 
 
-async def test_an_operator_helps_who_forgot_a_password(
+async def test_an_operator_resets_a_forgotten_password(
     gateway: RunningGateway, db: Database, caller: Caller, settings: Settings, settings_of_operators: dict[str, str]
 ) -> None:
     pepper = settings.key_secret.get_secret_value().encode()
@@ -77,7 +77,7 @@ async def test_an_operator_helps_who_forgot_a_password(
     assert (nobody.returncode, "no account" in nobody.stderr) == (1, True)
 
 
-async def test_an_operator_deletes_the_account_of_who_cannot(
+async def test_an_operator_deletes_an_account_once_it_has_no_memberships(
     gateway: RunningGateway, db: Database, caller: Caller, settings: Settings, settings_of_operators: dict[str, str]
 ) -> None:
     pepper = settings.key_secret.get_secret_value().encode()
@@ -96,7 +96,9 @@ async def test_an_operator_deletes_the_account_of_who_cannot(
     assert (nobody.returncode, "no account" in nobody.stderr) == (1, True)
 
 
-async def test_whose_account_an_operator_deletes_is_told(db: Database, settings_of_operators: dict[str, str]) -> None:
+async def test_a_person_is_notified_when_an_operator_deletes_their_account(
+    db: Database, settings_of_operators: dict[str, str]
+) -> None:
     person = await people.register(db, new_email(), "Ada", PASSWORD)
     async with mail_server() as mail:
         sending = {

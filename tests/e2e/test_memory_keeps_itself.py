@@ -1,4 +1,4 @@
-"""A gateway and a worker as processes: what has expired is archived, duplicates are merged, graphs go in and out."""
+"""A gateway and a worker as processes: memories expire, duplicates are merged, graphs imported and exported."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -23,7 +23,7 @@ FILE = b"".join(
 
 
 async def ended(http: httpx2.AsyncClient, job: dict[str, Any]) -> dict[str, Any]:
-    """The job as it stands when it has ended, which it must in time."""
+    """Wait until the job has ended, and return it."""
     shown: dict[str, Any] = {}
 
     async def has_ended() -> bool:
@@ -34,7 +34,7 @@ async def ended(http: httpx2.AsyncClient, job: dict[str, Any]) -> dict[str, Any]
     return shown
 
 
-async def test_a_memory_that_keeps_itself(
+async def test_expiry_deduplication_import_and_export_work_together(
     settings: Settings, admin_key: str, caller: Caller, owner: asyncpg.Connection, tmp_path: Path
 ) -> None:
     await owner.execute("DELETE FROM jobs")
@@ -50,7 +50,7 @@ async def test_a_memory_that_keeps_itself(
             )
             assert taken.status_code == 202, taken.text
             assert (await ended(http, taken.json()))["result"]["entities_created"] == 3
-            # The graph may have been compared before anything was in it: then the next pass is a day away.
+            # The graph may have been compared when it was empty: then the next pass is a day away.
             compared = await ended(http, (await http.post("/v1/graphs/companies/deduplicate")).json())
             assert compared["status"] == "succeeded", compared
 
@@ -71,7 +71,7 @@ async def test_a_memory_that_keeps_itself(
 
 
 def is_archived(owner: asyncpg.Connection, caller: Caller) -> Callable[[], Awaitable[bool]]:
-    """Whether the sweep has archived what expired."""
+    """Makes the check whether the sweep has archived the expired node."""
 
     async def archived() -> bool:
         status = await owner.fetchval(

@@ -1,4 +1,4 @@
-"""The main job, end to end: `docs/try_it.py` against `recollect local`, before a restart and after it."""
+"""The main use, end to end: `docs/try_it.py` against `recollect local`, before and after a restart."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ def try_it(*options: str, **environment: str) -> subprocess.CompletedProcess[str
     )
 
 
-def test_an_agent_remembers_finds_and_finds_again_after_a_restart(tmp_path: Path) -> None:
+def test_memories_are_found_again_after_a_restart(tmp_path: Path) -> None:
     stack = start(tmp_path)
     try:
         data = {"RECOLLECT_DATA_DIR": str(tmp_path / "data")}
@@ -48,7 +48,7 @@ def test_an_agent_remembers_finds_and_finds_again_after_a_restart(tmp_path: Path
         assert stack.stop(terminate) == 0
 
 
-def test_a_stack_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_stack_is_reported(tmp_path: Path) -> None:
     failed = try_it(
         RECOLLECT_MCP_URL="http://127.0.0.1:9/mcp", RECOLLECT_API_KEY="rcl_agent_x", HOME=os.fspath(tmp_path)
     )

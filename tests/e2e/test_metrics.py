@@ -29,7 +29,7 @@ DOCUMENTED = Path(__file__).parents[2] / "docs" / "metrics.md"
 
 
 @pytest.mark.usefixtures("no_backlog")
-async def test_a_gateway_and_a_worker_tell_what_they_did(
+async def test_a_gateway_and_a_worker_export_their_metrics(
     settings: Settings, key: str, caller: Caller, owner: asyncpg.Connection, tmp_path: Path
 ) -> None:
     with collecting() as collector:
@@ -66,7 +66,7 @@ async def test_a_gateway_and_a_worker_tell_what_they_did(
             ("search", "hit"): 2,
             ("search", "miss"): 1,
         }
-        # What alerts ask for the first of is there from the start on, as zero.
+        # Counters whose first increase raises an alert are exported as zero from the start.
         assert collector.points("recollect.gateway.ready")[frozenset()].as_int == 1
         for name in ("recollect.redis.away", "recollect.rate.fallbacks", "recollect.usage.uncounted"):
             assert collector.points(name)[frozenset()].as_int == 0, name
@@ -74,7 +74,7 @@ async def test_a_gateway_and_a_worker_tell_what_they_did(
         failed = {(dict(at)["recollect.job.kind"], dict(at)["error.type"]): p.as_int for at, p in points}
         assert failed == {(kind, str(code)): 0 for kind in KINDS for code in FAULTS_OF_OURS}
         assert calls(collector) == {("remember", None): 1, ("recall", None): 3, ("recall", "invalid_input"): 1}
-    # Attributes are words of the code; a tenant's own come nowhere.
+    # Attributes are words of the code; none contains a text of a tenant.
     told = b"".join(metric.SerializeToString() for metric in collector.metrics)
     for word in (SECRET_TEXT, QUESTION, caller.tenant, str(caller.tenant_id)):
         assert word.encode() not in told
@@ -105,7 +105,7 @@ async def test_a_gateway_and_a_worker_tell_what_they_did(
 
 
 async def exported(address: str, key: str) -> None:
-    """Return when a job of the tenant has exported its graph."""
+    """Export the graph by a job, and wait for its end."""
     async with httpx2.AsyncClient(base_url=address, headers={"Authorization": f"Bearer {key}"}) as http:
         job = (await http.post("/v1/graphs/default/exports", json={})).json()
 
@@ -116,7 +116,7 @@ async def exported(address: str, key: str) -> None:
         await eventually(has_ended)
 
 
-async def test_a_gateway_without_redis_tells_that_it_counts_alone_and_whom_it_refused(
+async def test_a_gateway_without_redis_exports_fallbacks_and_refusals(
     settings: Settings, issue: NewApiKey, new_limited: NewLimited, tmp_path: Path
 ) -> None:
     key = (await issue(await new_limited(requests_per_minute=4))).secret
@@ -143,8 +143,8 @@ async def test_a_gateway_without_redis_tells_that_it_counts_alone_and_whom_it_re
         assert f"`{name}`" in DOCUMENTED.read_text()
 
 
-def test_an_audit_is_told_whenever_the_instruments_were_made(settings: Settings) -> None:
-    """The first record comes before the provider is there, and must not keep later ones from it."""
+def test_an_audit_is_exported_even_if_an_instrument_was_used_before_setup(settings: Settings) -> None:
+    """The first record comes before the provider is set, and must not keep later ones from being exported."""
     code = """
 from recollect.platform.metrics import record_audit
 from recollect.platform.telemetry import configure_tracing
@@ -177,7 +177,7 @@ def call(address: str, key: str, tool: str, arguments: dict[str, Any]) -> None:
 
 
 def calls(collector: Collector) -> dict[tuple[str, str | None], int]:
-    """How many calls of each tool ended with which error, if any."""
+    """The number of calls of each tool, by their error, if any."""
     told = {}
     for attributes, point in collector.points("mcp.server.operation.duration").items():
         said = dict(attributes)

@@ -1,4 +1,4 @@
-"""`recollect tenants move`: a real process is killed while it holds an organisation's writes, and another goes on."""
+"""`recollect tenants move`: a real process is killed while it holds the writes of a tenant, and another continues."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.support.moves import AWAY, TwoCells
 
 @pytest.fixture
 def shell(settings: Settings, two_cells: TwoCells, tmp_path: Path) -> Shell:
-    """A shell that knows both cells, as their superuser."""
+    """A shell with the addresses of both cells, as their superuser."""
     home, away = (two_cells.known[name].url for name in (HOME, AWAY))
     variables = {
         "RECOLLECT_DATABASE_URL": settings.database_url,
@@ -25,7 +25,7 @@ def shell(settings: Settings, two_cells: TwoCells, tmp_path: Path) -> Shell:
     return Shell(tmp_path, variables)
 
 
-async def test_a_command_that_is_killed_while_writes_are_held_is_continued(
+async def test_a_move_that_is_killed_while_writes_are_held_can_be_continued(
     shell: Shell, two_cells: TwoCells, tenant: Tenant
 ) -> None:
     async with two_cells.bare(AWAY) as blocking, blocking.transaction():
@@ -45,6 +45,6 @@ async def test_a_command_that_is_killed_while_writes_are_held_is_continued(
     assert await two_cells.leftovers() == []
 
 
-async def test_a_command_moves_or_goes_on_or_undoes(shell: Shell, tenant: Tenant) -> None:
+async def test_the_options_of_a_move_exclude_each_other(shell: Shell, tenant: Tenant) -> None:
     done = await shell.run("tenants", "move", tenant.slug, "--to", AWAY, "--undo")
     assert (done.code, "Say one of --to, --continue and --undo" in done.err) == (1, True), done.err

@@ -1,4 +1,4 @@
-"""`recollect operator`, and what `recollect tenants` does by the operator API where one is named."""
+"""`recollect operator`, and `recollect tenants` with an operator API."""
 
 import json
 import socket
@@ -34,7 +34,7 @@ async def lines(shell: Shell, *words: str) -> list[list[str]]:
     return [line.split("\t") for line in done.out.decode().splitlines()]
 
 
-async def test_commands_go_through_a_served_operator_api_and_nowhere_else(
+async def test_commands_use_only_the_operator_api_if_one_is_named(
     settings: Settings, postgres: LocalPostgres, tenant: Tenant, tmp_path: Path
 ) -> None:
     owner = Shell(tmp_path, {"RECOLLECT_OWNER_DATABASE_URL": settings.migration_url})
@@ -99,7 +99,7 @@ async def test_commands_go_through_a_served_operator_api_and_nowhere_else(
     assert "Traceback" not in away.err
 
 
-async def test_commands_reach_a_tenant_in_whichever_cell_it_is(
+async def test_commands_reach_a_tenant_in_any_cell(
     celled: Settings, owner_b: asyncpg.Connection, tmp_path: Path
 ) -> None:
     slug = f"by-command-{free_port()}"
@@ -121,7 +121,7 @@ async def test_commands_reach_a_tenant_in_whichever_cell_it_is(
     assert (nowhere.code, b"There is no cell 'c'" in nowhere.err.encode()) == (1, True)
 
 
-async def test_the_slugs_of_a_cell_that_is_no_more_are_freed(
+async def test_the_slugs_of_a_removed_cell_are_freed(
     settings: Settings, owner: asyncpg.Connection, tmp_path: Path
 ) -> None:
     await owner.execute("INSERT INTO tenant_cells (id, slug, cell) VALUES (gen_random_uuid(), 'erased-there', 'gone')")
@@ -137,10 +137,10 @@ async def test_the_slugs_of_a_cell_that_is_no_more_are_freed(
 
 
 @pytest.mark.parametrize("command", [("keys", "list"), ("tenants", "list")])
-async def test_a_command_with_the_gateways_login_alone_is_told_to_set_the_owners(
+async def test_a_command_with_only_the_gateways_login_asks_for_that_of_the_owner(
     settings: Settings, tenant: Tenant, tmp_path: Path, command: tuple[str, str]
 ) -> None:
-    """One asks the database, the other the operator API in its own process."""
+    """One command uses the database, the other the operator API in its own process."""
     words = [*command, tenant.slug] if command[0] == "keys" else command
     done = await Shell(tmp_path, {"RECOLLECT_DATABASE_URL": settings.database_url}).run(*words)
     assert (done.code, done.out) == (1, b"")
@@ -151,7 +151,7 @@ async def test_a_command_with_the_gateways_login_alone_is_told_to_set_the_owners
 
 
 @pytest.mark.parametrize("words", [("keys", "list", "acme"), ("tenants", "list")])
-async def test_a_command_whose_database_is_away_is_told_the_settings(tmp_path: Path, words: tuple[str, ...]) -> None:
+async def test_a_command_whose_database_is_away_names_the_settings(tmp_path: Path, words: tuple[str, ...]) -> None:
     done = await Shell(tmp_path, {"RECOLLECT_DATABASE_URL": NOWHERE}).run(*words)
     assert (done.code, done.out) == (1, b"")
     assert done.err.endswith(" RECOLLECT_DATABASE_URL and RECOLLECT_OWNER_DATABASE_URL say where it is.\n")

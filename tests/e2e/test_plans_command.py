@@ -12,7 +12,7 @@ from tests.e2e.test_import_export import Shell
 
 @pytest.fixture
 def shell(settings: Settings, tmp_path: Path) -> Shell:
-    """An operator's."""
+    """The shell of an operator."""
     variables = {
         "RECOLLECT_DATABASE_URL": settings.database_url,
         "RECOLLECT_OWNER_DATABASE_URL": settings.migration_url,
@@ -26,7 +26,7 @@ async def rows(shell: Shell, *words: str) -> list[list[str]]:
     return [line.split("\t") for line in done.out.decode().splitlines()]
 
 
-async def test_a_plan_is_made_changed_and_given(shell: Shell, tenant: Tenant) -> None:
+async def test_a_plan_is_created_changed_and_assigned(shell: Shell, tenant: Tenant) -> None:
     [made] = await rows(shell, "plans", "set", "trial", "--graphs", "2", "--stored-bytes", "1000000")
     assert dict(zip(LIMITS, made[1:], strict=True)) == dict.fromkeys(LIMITS, "none") | {
         "graphs": "2",
@@ -54,7 +54,7 @@ async def test_a_plan_is_made_changed_and_given(shell: Shell, tenant: Tenant) ->
         (("tenants", "create", "of-no-plan", "--plan", "no-such"), "There is no plan 'no-such'"),
     ],
 )
-async def test_what_is_wrong_is_said_in_a_sentence(shell: Shell, words: tuple[str, ...], said: str) -> None:
+async def test_each_error_is_one_sentence(shell: Shell, words: tuple[str, ...], said: str) -> None:
     done = await shell.run(*words)
     assert done.code != 0
     assert said in done.err + done.out.decode()

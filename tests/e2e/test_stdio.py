@@ -61,7 +61,7 @@ from tests.support.timeouts import MAX_WAIT_SECONDS
 ALICE = {"name": "Alice", "entityType": "person", "observations": ["likes tea", "naïve “quotes” 🫖"]}
 SECONDS = MAX_WAIT_SECONDS
 PROXIES = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "all_proxy"), "http://127.0.0.1:9")
-"""A proxy that is not there: none leads to a gateway on this machine."""
+"""A proxy that does not exist: it must not be used for a gateway on this machine."""
 PING = {"jsonrpc": "2.0", "id": 7, "method": "ping"}
 HELLO = {
     "jsonrpc": "2.0",
@@ -73,7 +73,7 @@ HELLO = {
 
 @pytest.fixture
 def errors(tmp_path: Path) -> Iterator[Path]:
-    """What the commands said on standard error; never a traceback."""
+    """The standard error of the commands, which must not contain a traceback."""
     path = tmp_path / "stderr"
     path.touch()
     yield path
@@ -82,7 +82,7 @@ def errors(tmp_path: Path) -> Iterator[Path]:
 
 @asynccontextmanager
 async def bridged(errors: Path, *words: str, revision: str = LEGACY, **variables: str) -> AsyncIterator[Client]:
-    """The official client at a bridge that it starts itself."""
+    """The official client, connected to a bridge that it starts itself."""
     command = StdioServerParameters(
         command=sys.executable,
         args=["-m", "recollect_cli.main", "stdio", *words],
@@ -104,7 +104,7 @@ async def client(
 
 
 def run(*words: str, stdin: bytes, **variables: str) -> subprocess.CompletedProcess[bytes]:
-    """The bridge as a pipe."""
+    """Run the bridge with this input to its end."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
     return subprocess.run(
         [sys.executable, "-m", "recollect_cli.main", "stdio", *words],
@@ -116,8 +116,8 @@ def run(*words: str, stdin: bytes, **variables: str) -> subprocess.CompletedProc
     )
 
 
-class TestWhatIsPassedOn:
-    async def test_tools_results_and_resources(self, client: Client) -> None:
+class TestForwarding:
+    async def test_tools_results_and_resources_are_forwarded(self, client: Client) -> None:
         listed = [tool.name for tool in (await client.list_tools()).tools]
         assert listed == [tool.name for tool in CATALOGUE if "memory" in tool.toolsets]
         made = await client.call_tool("create_entities", {"entities": [ALICE]})
@@ -128,7 +128,7 @@ class TestWhatIsPassedOn:
         read = await client.read_resource("memory://knowledge-graph")
         assert json.loads(read.contents[0].text) == graph  # type: ignore[union-attr]
 
-    async def test_errors(self, client: Client) -> None:
+    async def test_errors_are_forwarded(self, client: Client) -> None:
         result = await client.call_tool("get_entity", {"name": "Nobody"})
         assert error_of(result)["code"] == "entity_not_found"
         for name in ("nothing", "öde\n"):  # one that no header holds as it is
@@ -136,7 +136,7 @@ class TestWhatIsPassedOn:
                 await client.call_tool(name, {})
             assert refused.value.error.code == -32602
 
-    async def test_many_calls_at_once_and_a_large_answer(self, client: Client) -> None:
+    async def test_many_concurrent_calls_and_a_large_answer_are_forwarded(self, client: Client) -> None:
         entities = [
             {"name": f"E{n}", "entityType": "t", "observations": [f"{m} " + "x" * 9_000 for m in range(5)]}
             for n in range(20)
@@ -171,7 +171,7 @@ async def nobody_waits(owner: asyncpg.Connection) -> bool:
 
 
 class TestProgress:
-    """Of a server that reports it: the gateway's tools are too quick to."""
+    """Progress from a server that reports it, because the gateway's tools are too quick."""
 
     @pytest.fixture(params=MODES)
     async def reporting(self, request: pytest.FixtureRequest, errors: Path) -> AsyncIterator[Client]:
@@ -195,10 +195,8 @@ async def _is(holds: Callable[[], bool]) -> bool:
     return holds()
 
 
-class TestTheEnd:
-    def test_what_was_asked_is_answered_before_the_end_of_input_ends_it(
-        self, gateway: RunningGateway, key: str
-    ) -> None:
+class TestEndOfInput:
+    def test_pending_requests_are_answered_before_the_bridge_ends(self, gateway: RunningGateway, key: str) -> None:
         ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
         lines = [json.dumps(HELLO), json.dumps(ready), json.dumps(PING)]
         done = run("--url", gateway.url, "--api-key", key, stdin="\n".join(lines).encode())
@@ -212,14 +210,14 @@ class TestTheEnd:
         done = run("--url", gateway.url, "--api-key", key, stdin=b"")
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
-    def test_a_broken_line_is_told_and_passed_over(self, gateway: RunningGateway, key: str) -> None:
+    def test_a_broken_line_is_reported_and_skipped(self, gateway: RunningGateway, key: str) -> None:
         done = run("--url", gateway.url, "--api-key", key, stdin=b"{nonsense\n" + json.dumps(PING).encode() + b"\n")
         broken, pong = [json.loads(line) for line in done.stdout.splitlines()]
         assert (broken["id"], broken["error"]["code"]) == (None, -32700)
         assert pong["id"] == 7
         assert done.returncode == 0
 
-    def test_the_end_of_input_ends_it_while_initialize_is_not_answered(self) -> None:
+    def test_the_bridge_ends_with_its_input_before_initialize_is_answered(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as silent:
             url = f"http://127.0.0.1:{silent.getsockname()[1]}"
             lines = [json.dumps(HELLO), json.dumps(PING)]
@@ -228,9 +226,9 @@ class TestTheEnd:
 
 
 class TestNegotiation:
-    """Of the revision, which messages carry that come after `initialize`."""
+    """Negotiation of the revision, which messages after `initialize` carry."""
 
-    async def test_they_wait_for_it_and_are_cancelled_meanwhile(self) -> None:
+    async def test_messages_wait_for_initialize_and_can_be_cancelled_meanwhile(self) -> None:
         async with negotiating() as server:
             await server.send(HELLO, PING, PING | {"id": 8}, own_revision(9), cancelled(7))
             await server.answers(1)
@@ -240,7 +238,7 @@ class TestNegotiation:
         assert server.seen[2:] == [("ping 8", LEGACY)]
         assert [answer.id for answer in server.answered] == [9, "first", 8]
 
-    async def test_they_go_on_where_it_is_cancelled(self) -> None:
+    async def test_messages_go_on_if_initialize_is_cancelled(self) -> None:
         async with negotiating() as server:
             await server.send(HELLO, PING, cancelled("first"))
             await server.answers(1)
@@ -257,7 +255,7 @@ def own_revision(request_id: int) -> dict[str, Any]:
     return PING | {"id": request_id, "params": {"_meta": {PROTOCOL_VERSION_META_KEY: MODERN}}}
 
 
-class TestWhereItGoes:
+class TestGatewayAddress:
     async def test_the_stack_on_this_machine_is_found(self, gateway: RunningGateway, key: str, errors: Path) -> None:
         endpoint = Endpoint(f"{gateway.url}/mcp", f"{gateway.url}/v1", key, "tenant")
         folder = DataFolder(errors.parent / "data")
@@ -269,24 +267,24 @@ class TestWhereItGoes:
             listed = [tool.name for tool in (await client.list_tools()).tools]
         assert listed == [tool.name for tool in CATALOGUE if "agent" in tool.toolsets]
 
-    def test_no_gateway_is_told_in_a_sentence(self, tmp_path: Path) -> None:
+    def test_a_missing_gateway_is_reported_in_a_sentence(self, tmp_path: Path) -> None:
         done = run(stdin=b"", RECOLLECT_DATA_DIR=str(tmp_path))
         assert (done.returncode, done.stdout) == (1, b"")
         assert b"No gateway runs on this machine" in done.stderr
 
-    def test_a_gateway_that_is_away_is_told_in_the_answer(self) -> None:
+    def test_a_gateway_that_is_away_is_reported_in_the_answer(self) -> None:
         done = run("--url", "http://127.0.0.1:9", "--api-key", "k", stdin=json.dumps(PING).encode())
         answer = json.loads(done.stdout)
         assert answer["id"] == 7
         assert "The gateway at http://127.0.0.1:9/mcp does not answer" in answer["error"]["message"]
         assert (done.returncode, b"Traceback" in done.stderr) == (0, False)
 
-    def test_a_key_that_does_not_hold_is_told_in_the_answer(self, gateway: RunningGateway) -> None:
+    def test_an_invalid_key_is_reported_in_the_answer(self, gateway: RunningGateway) -> None:
         done = run("--url", gateway.url, "--api-key", "rcl_agent_nonsense", stdin=json.dumps(PING).encode())
         assert json.loads(done.stdout)["error"]["message"].startswith("The gateway does not accept the API key.")
         assert b"Traceback" not in done.stderr
 
-    def test_an_unknown_toolset_is_told_in_the_answer(self, gateway: RunningGateway, key: str) -> None:
+    def test_an_unknown_toolset_is_reported_in_the_answer(self, gateway: RunningGateway, key: str) -> None:
         words = ("--url", gateway.url, "--api-key", key, "--toolset", "nothing")
         done = run(*words, stdin=json.dumps(PING).encode())
         assert "Unknown toolset 'nothing'" in json.loads(done.stdout)["error"]["message"]
@@ -331,12 +329,12 @@ class Negotiating:
     answered: list[Any]
 
     async def send(self, *messages: dict[str, Any]) -> None:
-        """Have the bridge read these, one after the other."""
+        """Send these messages to the bridge, one after the other."""
         for message in messages:
             await self.to_bridge.send(SessionMessage(jsonrpc_message_adapter.validate_python(message)))
 
     async def answers(self, number: int) -> None:
-        """Return when so many have come."""
+        """Wait for this number of answers."""
         await eventually(lambda: _is(lambda: len(self.answered) == number))
 
 
@@ -368,7 +366,7 @@ async def negotiating() -> AsyncIterator[Negotiating]:
 
 @contextmanager
 def listening(app: Litestar) -> Iterator[str]:
-    """An application that is served from a thread of this process; its address."""
+    """Serve an application from a thread of this process; yields its address."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         server = uvicorn.Server(uvicorn.Config(app, log_config=None))

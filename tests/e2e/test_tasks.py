@@ -1,4 +1,4 @@
-"""Long work as a task, end to end: the official client, two gateways, and workers of which one is killed in between."""
+"""Long work as a task, end to end: the official client, two gateways, and workers of which one is killed."""
 
 import asyncio
 import signal
@@ -16,13 +16,13 @@ from tests.support.tasks import TaskClient, patient
 from tests.support.workers import begun, end_leases, working
 
 ENTITIES = 1_100
-"""Some batches of an import, each of which is a step."""
+"""Enough entities for several batches of an import, each of which is a step."""
 
 DATA = "name\n" + "".join(f"e{number}\n" for number in range(ENTITIES))
 
 
 @pytest.mark.usefixtures("no_backlog")
-async def test_an_import_is_awaited_through_the_death_of_its_worker(
+async def test_a_client_awaits_an_import_although_its_worker_is_killed(
     settings: Settings,
     gateway: RunningGateway,
     key: str,

@@ -72,16 +72,16 @@ async def test_one_trace_from_the_client_to_the_job(
 
 
 async def remember_and_embed(settings: Settings, endpoint: str, api_key: str, folder: Path, carrier: str) -> None:
-    """Have a gateway keep a memory and a worker embed it, which tell a collector so.
+    """Let a gateway store a memory and a worker embed it, both of which export spans to a collector.
 
-    Both processes have ended then, each after it had told all of its spans.
+    At the end both processes have ended, after they exported all of their spans.
     """
     traced = settings.model_copy(
         update={"otlp_endpoint": endpoint, "port": free_port(), "redis_timeout_seconds": MAX_WAIT_SECONDS}
     )
     with workers.working(traced, folder, wakeup_worker.WORKER) as worker:
         with gateway(traced) as address:
-            # The worker's only sweep is over: nothing but the wake-up can announce this work.
+            # The worker's only sweep is over: only the wake-up can announce this work.
             await asyncio.to_thread(worker.wait_for, wakeup_worker.has_swept("passages"))
             remember(address, api_key, carrier)
             await asyncio.to_thread(worker.wait_for, "passages embedded")
@@ -89,35 +89,37 @@ async def remember_and_embed(settings: Settings, endpoint: str, api_key: str, fo
 
 
 def assert_conventions(spans: dict[str, Span], tool: Span, job: Span, caller: Caller) -> None:
-    """Names and attributes as OpenTelemetry's conventions have them."""
+    """Require names and attributes by the conventions of OpenTelemetry."""
     sent = named(spans, "send embed_passages")
     assert sent.span_id.hex() in ancestors(spans, job)
     embedding = next(span for span in spans.values() if span.name.startswith("embeddings "))
     assert {tool.span_id.hex(), job.span_id.hex()} & set(ancestors(spans, embedding))
     for span in (tool, job, sent):
-        assert told(span)["recollect.tenant.id"] == str(caller.tenant_id)
-    assert told(tool)["mcp.method.name"] == "tools/call"
-    assert told(tool)["gen_ai.tool.name"] == "remember"
+        assert text_attributes(span)["recollect.tenant.id"] == str(caller.tenant_id)
+    assert text_attributes(tool)["mcp.method.name"] == "tools/call"
+    assert text_attributes(tool)["gen_ai.tool.name"] == "remember"
     assert (
-        told(job).items()
+        text_attributes(job).items()
         >= {
             "messaging.system": "arq",
             "messaging.operation.type": "process",
             "messaging.destination.name": "embed_passages",
         }.items()
     )
-    queries = [told(span) for span in spans.values() if told(span).get("db.system.name") == "postgresql"]
+    queries = [
+        text_attributes(span) for span in spans.values() if text_attributes(span).get("db.system.name") == "postgresql"
+    ]
     assert "SELECT graphs.lock_graph" in {query.get("db.query.summary") for query in queries}
     assert any(query.get("db.operation.name") == "INSERT" for query in queries)
 
 
-def told(span: Span) -> dict[str, str]:
-    """The attributes that are texts."""
+def text_attributes(span: Span) -> dict[str, str]:
+    """The attributes of a span that are texts."""
     return {item.key: item.value.string_value for item in span.attributes}
 
 
-async def test_spans_tell_no_names_that_people_chose(settings: Settings, api_key: str, collector: Collector) -> None:
-    """Neither of graphs and tools, in paths and queries, nor what a client calls itself."""
+async def test_spans_contain_no_names_chosen_by_users(settings: Settings, api_key: str, collector: Collector) -> None:
+    """Neither names of graphs and tools in paths and queries, nor the name of the client."""
     traced = settings.model_copy(update={"otlp_endpoint": collector.endpoint, "port": free_port()})
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": SECRET_NAME, "arguments": {}}}
     headers = {"Authorization": f"Bearer {api_key}", "User-Agent": SECRET_NAME}

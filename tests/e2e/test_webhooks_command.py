@@ -24,7 +24,7 @@ async def desk(
         yield desk
 
 
-async def test_they_are_made_listed_replayed_and_deleted(
+async def test_webhooks_are_created_listed_replayed_and_deleted(
     settings: Settings, admin_key: str, desk: WebhookDesk, tmp_path: Path
 ) -> None:
     gone = plain(b"", status="410 Gone")
@@ -51,7 +51,7 @@ async def test_they_are_made_listed_replayed_and_deleted(
         assert await desk.owner.fetchval("SELECT count(*) FROM webhooks") == 0
 
 
-async def test_what_makes_no_sense_is_told(gateway: RunningGateway, admin_key: str, tmp_path: Path) -> None:
+async def test_invalid_arguments_are_reported(gateway: RunningGateway, admin_key: str, tmp_path: Path) -> None:
     shell = Shell(tmp_path, {"RECOLLECT_URL": gateway.url, "RECOLLECT_API_KEY": admin_key})
     odd = await shell.run("webhooks", "create", "https://example.com/", "--event", "graph.painted")
     assert (odd.code, "graph.painted" in odd.err) == (1, True)

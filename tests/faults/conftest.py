@@ -1,8 +1,8 @@
-"""Faults are met by workers that have nothing else to do."""
+"""Each test of faults begins without work of other tests."""
 
 import pytest
 
 
 @pytest.fixture(autouse=True)
 def alone(no_backlog: None) -> None:
-    """What other tests left to do is gone."""
+    """Remove the work that other tests left."""

@@ -1,8 +1,8 @@
-"""Nothing of a call goes on after its client left: every tool and every route is left in the middle of its work.
+"""No part of a call goes on after its client left: clients leave every tool and route in the middle of its work.
 
-All that they read is locked in PostgreSQL, so that each of them waits there until its client leaves, and would wait for
-ever. The gateway has one place for calls of the tenant and one connection for it: where a call kept its own, the next
-one would find none.
+Everything that they read is locked in PostgreSQL, so that each waits there until its client leaves, and would wait for
+ever. The gateway has one place for calls of the tenant and one connection for it: if a call kept its own, the next one
+would find none.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ from tests.support.worst_calls import RouteRequest, least_request
 pytestmark = pytest.mark.usefixtures("leaves_nothing")
 
 ENDLESS = 20 * MAX_WAIT_SECONDS
-"""Seconds after which what waits would be given up, by PostgreSQL or by the gateway."""
+"""Seconds after which PostgreSQL or the gateway would give up waiting."""
 
 NARROW = {
     "concurrent_calls_per_tenant": 1,
@@ -49,10 +49,10 @@ NARROW = {
 }
 
 KNOWING_CALLERS = ("api_keys", "tenants", "plans", "graphs")
-"""Tables that are read before a call is at work, to know who calls."""
+"""Tables that are read before a call is at work, to identify the caller."""
 
 WITHOUT_TABLES = {"/health/live", "/health/ready", "/v1/keys/report", "test_connection"}
-"""Routes and tools that read no table at all, so that they wait for none; what is reported here cannot be a key."""
+"""Routes and tools that read no table, so that they do not wait; the key that is reported here is malformed."""
 
 READING_GRAPHS = {"list_graphs", "delete_graph"}
 """Tools that read no other table here: there is no graph that could be deleted."""
@@ -76,7 +76,7 @@ BODIES: dict[str, dict[str, Any]] = {
     },
     "/v1/webhooks": {"url": "https://hooks.example.com/", "events": ["graph.changed"]},
 }
-"""Bodies of routes that need what their schemas call optional, or cannot tell: addresses, say."""
+"""Bodies of routes that need optional fields, or values that a schema cannot describe, such as addresses."""
 
 _NODES = {"type": "ref/resource", "uri": "recollect://graphs/{graph}/nodes/{name_or_id}"}
 OTHER_REQUESTS: list[tuple[str, dict[str, Any]]] = [
@@ -85,14 +85,14 @@ OTHER_REQUESTS: list[tuple[str, dict[str, Any]]] = [
     ("resources/read", {"uri": "memory://knowledge-graph"}),
     ("completion/complete", {"ref": _NODES, "argument": {"name": "name_or_id", "value": "x"}}),
 ]
-"""What else of MCP asks the database."""
+"""Other requests of MCP that read the database."""
 
 LISTING_GRAPHS: list[tuple[str, dict[str, Any]]] = [
     ("resources/list", {}),
     ("resources/read", {"uri": "recollect://graphs"}),
     ("completion/complete", {"ref": _NODES, "argument": {"name": "graph", "value": "x"}}),
 ]
-"""And what reads none but a table by which callers are known."""
+"""Requests that read only a table that also identifies callers."""
 
 ID = "00000000-0000-7000-8000-000000000001"
 SOON = 0.01
@@ -100,7 +100,7 @@ SOON = 0.01
 
 @pytest.fixture(scope="module")
 def alone() -> None:
-    """Unlike the other faults', these tests share a gateway."""
+    """Unlike other tests of faults, these share a gateway."""
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +116,7 @@ async def tenant_caller(new_tenant: NewTenant) -> Caller:
 
 @pytest.fixture(scope="module")
 async def admin(narrow: RunningGateway, issue: NewApiKey, tenant_caller: Caller) -> AsyncIterator[httpx2.AsyncClient]:
-    """Of a tenant with a graph, whose key was used before: that is noted beside, once a while."""
+    """A client of a tenant with a graph, whose key was used before: the use of a key is recorded now and then."""
     async with narrow.http((await issue(tenant_caller, kind="admin")).secret) as http:
         body = {"items": [{"text": "there is a graph"}]}
         assert (await http.post("/v1/graphs/default/memories", json=body)).status_code < 300
@@ -125,7 +125,7 @@ async def admin(narrow: RunningGateway, issue: NewApiKey, tenant_caller: Caller)
 
 @pytest.fixture(scope="module")
 async def observer(postgres: LocalPostgres) -> AsyncIterator[asyncpg.Connection]:
-    """Sees what PostgreSQL is at, in no transaction: there, it would see the same each time."""
+    """A connection that sees the sessions of PostgreSQL, outside of transactions, which would freeze the view."""
     connection = await asyncpg.connect(postgres.url())
     yield connection
     await connection.close()
@@ -140,7 +140,7 @@ async def holder(postgres: LocalPostgres) -> AsyncIterator[asyncpg.Connection]:
 
 @pytest.fixture(scope="class")
 async def everything_waits(holder: asyncpg.Connection, admin: httpx2.AsyncClient) -> AsyncIterator[None]:
-    """Whoever reads a table waits, but for those by which callers are known."""
+    """Lock every table except those that identify callers."""
     async with holder.transaction():
         await lock(holder, lambda table: table not in KNOWING_CALLERS)
         yield
@@ -153,7 +153,7 @@ async def lock(holder: asyncpg.Connection, chosen: Callable[[str], bool]) -> Non
 
 
 async def left_at_work(observer: asyncpg.Connection, asked: Awaitable[Any]) -> bool:
-    """Whether the call waited in PostgreSQL when its client left. Then nothing of it is at work there any more."""
+    """Whether the call waited in PostgreSQL when its client left. Waits until no part of it is at work there."""
     asking = asyncio.ensure_future(asked)
 
     async def is_at_work() -> bool:
@@ -171,7 +171,7 @@ async def left_at_work(observer: asyncpg.Connection, asked: Awaitable[Any]) -> b
 
 
 async def count_of(observer: asyncpg.Connection, condition: str) -> int:
-    """Connections of gateways of which that is so."""
+    """The number of gateway connections that meet the condition."""
     count: int = await observer.fetchval(
         f"SELECT count(*) FROM pg_stat_activity WHERE application_name = 'recollect' AND {condition}"
     )
@@ -214,7 +214,7 @@ class TestAtWork:
         assert waited or tool.name in WITHOUT_TABLES | READING_GRAPHS
 
     @pytest.mark.parametrize(("method", "params"), OTHER_REQUESTS, ids=lambda value: str(value))
-    async def test_what_is_no_tool_ends_with_its_client(
+    async def test_another_request_of_mcp_ends_with_its_client(
         self,
         narrow: RunningGateway,
         admin: httpx2.AsyncClient,
@@ -232,10 +232,10 @@ class TestAtWork:
         assert waited or (method, path) in READING_CALLERS
 
 
-async def test_what_asks_who_calls_ends_with_its_client(
+async def test_the_look_up_of_a_caller_ends_with_its_client(
     narrow: RunningGateway, admin: httpx2.AsyncClient, holder: asyncpg.Connection, observer: asyncpg.Connection
 ) -> None:
-    """And so do the routes that read no other tables."""
+    """So do the routes that read no other tables."""
     async with holder.transaction():
         await lock(holder, lambda _: True)
         for method, path in sorted(READING_CALLERS):

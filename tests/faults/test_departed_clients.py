@@ -1,4 +1,4 @@
-"""Clients that leave before they are answered: what they asked for ends with them, and nobody is alarmed."""
+"""Clients that leave before they are answered: their calls end with them, and nothing is logged as an error."""
 
 import asyncio
 import json
@@ -40,7 +40,7 @@ class LoggedGateway:
     log: Path
 
     def alarms(self) -> list[dict[str, Any]]:
-        """What it logged as an error, or with a traceback."""
+        """The lines that it logged as an error, or with a traceback."""
         lines = self.log.read_text().splitlines()
         told = [json.loads(line) if line.startswith("{") else {"level": "error", "event": line} for line in lines]
         return [line for line in told if line.get("level") in ("error", "critical") or "exception" in line]
@@ -48,12 +48,12 @@ class LoggedGateway:
 
 @pytest.fixture(scope="module")
 def alone() -> None:
-    """Unlike the other faults', these tests share a gateway."""
+    """Unlike other tests of faults, these share a gateway."""
 
 
 @pytest.fixture(scope="module")
 async def logged(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LoggedGateway]:
-    """One whose work would outlast the test."""
+    """A gateway whose time limits are longer than the test."""
     endless = {
         "compute_seconds": 10**6,
         "lock_timeout_seconds": 2 * MAX_WAIT_SECONDS,
@@ -96,7 +96,7 @@ async def secret(issue: NewApiKey, tenant_caller: Caller) -> str:
 
 @pytest.fixture(scope="module")
 async def agent(db: Database, tenant_caller: Caller) -> Agent:
-    """Of a graph that takes a while to send, and one that takes very long to compare."""
+    """The agent of a graph that takes a while to send, and of one that takes very long to compare."""
     agent = Agent(db, tenant_caller, "default")
     await agent.create(*(NewEntity(f"talker {n}", "talker", (f"{SAID_LONG}{n}",)) for n in range(1_000)))
     alike = Agent(db, tenant_caller, "alike")
@@ -106,7 +106,7 @@ async def agent(db: Database, tenant_caller: Caller) -> Agent:
 
 @pytest.fixture
 async def quiet(logged: LoggedGateway, owner: asyncpg.Connection, tenant_caller: Caller) -> AsyncIterator[None]:
-    """Afterwards the gateway serves, has no statement and no transaction open, and was alarmed by nothing."""
+    """After the test, the gateway serves, has no open statement or transaction, and logged no error."""
     before = len(logged.alarms())
     yield
     await eventually(lambda: _is_idle(owner))
@@ -117,7 +117,7 @@ async def quiet(logged: LoggedGateway, owner: asyncpg.Connection, tenant_caller:
 
 @asynccontextmanager
 async def held_graph(owner: asyncpg.Connection, caller: Caller) -> AsyncIterator[None]:
-    """Whoever writes a graph of the tenant waits, in PostgreSQL."""
+    """Lock the graphs of the tenant in PostgreSQL, so that writers wait."""
     async with owner.transaction():
         await owner.execute("SELECT 1 FROM graph_heads WHERE tenant_id = $1 FOR UPDATE", caller.tenant_id)
         yield
@@ -128,7 +128,7 @@ FACT = {"items": [{"text": "somebody left"}]}
 
 
 def call(tool: str, arguments: dict[str, Any], revision: str) -> tuple[str, Any, dict[str, str]]:
-    """A tool's call as a request of one revision of the protocol."""
+    """The call of a tool as a request of a protocol revision."""
     params: dict[str, Any] = {"name": tool, "arguments": arguments}
     headers = rpc_headers(revision)
     if revision == MODERN:
@@ -148,7 +148,7 @@ REQUESTS: dict[str, Callable[[str], tuple[str, Any, dict[str, str]]]] = {
 
 
 @pytest.mark.usefixtures("agent", "quiet")
-class TestWhileItIsServed:
+class TestDuringACall:
     @pytest.mark.parametrize(("transport", "revision"), [("mcp", LEGACY), ("mcp", MODERN), ("v1", LEGACY)])
     async def test_a_statement_ends_with_its_client(
         self,
@@ -167,7 +167,7 @@ class TestWhileItIsServed:
             await asyncio.gather(asking, return_exceptions=True)
             await eventually(lambda: _as_many_wait(owner, 0))
 
-    async def test_what_has_an_idempotency_key_is_finished_for_who_will_ask_again(
+    async def test_a_call_with_an_idempotency_key_is_finished(
         self, logged: LoggedGateway, secret: str, owner: asyncpg.Connection, tenant_caller: Caller
     ) -> None:
         path, with_key, answers = "/v1/graphs/default/memories", {"Idempotency-Key": "left"}, list[httpx2.Response]()
@@ -217,12 +217,12 @@ class TestWhileItIsServed:
 
 
 @pytest.mark.usefixtures("agent", "quiet")
-class TestWhileItSends:
+class TestDuringAnUpload:
     @pytest.mark.parametrize(
         "path", ["/mcp", "/v1/graphs/default/memories", "/v1/graphs/default/import", "/v1/graphs/default/imports"]
     )
     @pytest.mark.parametrize("abruptly", [False, True], ids=["closed", "reset"])
-    async def test_half_a_body(
+    async def test_half_a_body_leaves_no_held_job(
         self,
         logged: LoggedGateway,
         secret: str,
@@ -260,7 +260,7 @@ async def _as_many_wait(owner: asyncpg.Connection, count: int) -> bool:
 
 
 async def _none_waits_for_input(owner: asyncpg.Connection, caller: Caller) -> bool:
-    """Whether no job of the tenant is held for what nobody sends any more."""
+    """Whether no job of the tenant waits for input."""
     held: int = await owner.fetchval(
         "SELECT count(*) FROM jobs WHERE tenant_id = $1 AND held AND finished_at IS NULL", caller.tenant_id
     )
@@ -268,7 +268,7 @@ async def _none_waits_for_input(owner: asyncpg.Connection, caller: Caller) -> bo
 
 
 async def _is_idle(owner: asyncpg.Connection) -> bool:
-    """Whether no other connection does anything, or has a transaction open."""
+    """Whether no other connection is at work or in a transaction."""
     busy: int = await owner.fetchval(
         "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'recollect' AND state <> 'idle'"
     )

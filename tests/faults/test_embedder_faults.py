@@ -1,7 +1,7 @@
-"""Workers whose embedder answers 429, 500, garbage and nothing, and who are killed meanwhile.
+"""Workers whose embedder answers 429, 500, garbage or nothing, and that are killed meanwhile.
 
-In the end every passage has its vector, or is set aside if the embedder never takes it; none is lost, and none is
-embedded twice but for batches that were in hand when a worker was killed. What is left to chance follows from the seed.
+In the end every passage has its vector, or is set aside if the embedder always refuses it. None is lost, and none is
+embedded twice except in batches that a killed worker had in hand. Random choices follow from the seed.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from tests.support.timeouts import MAX_WAIT_SECONDS
 from tests.support.workers import embedded_within, killed, remember, waiting, working
 
 TIMEOUT_SECONDS = 3
-"""In which the test's server answers on a busy machine, unless it is told not to."""
+"""Seconds in which the server of the test answers on a busy machine, unless the test delays it."""
 
 TROUBLES: tuple[Callable[[random.Random], EmbeddingAnswer], ...] = (
     lambda chance: EmbeddingAnswer(b"", 429, {"Retry-After": str(chance.choice((0.2, 1)))}),
@@ -44,7 +44,7 @@ def server() -> Iterator[EmbeddingServer]:
 
 @pytest.fixture
 def remote(settings: Settings, server: EmbeddingServer) -> Settings:
-    """Settings of a worker that uses it, in batches of seven."""
+    """Settings of a worker that uses the server, in batches of seven."""
     changed = {
         "embedder": "openai",
         "embedding_url": server.url,
@@ -66,7 +66,7 @@ async def has_refused(owner: asyncpg.Connection, caller: Caller, number: int) ->
     return await refused(owner, caller) == number
 
 
-async def test_in_the_end_each_is_embedded_and_what_is_never_taken_is_set_aside(
+async def test_every_passage_is_embedded_in_the_end_or_set_aside(
     remote: Settings,
     server: EmbeddingServer,
     db: Database,
@@ -104,7 +104,7 @@ async def is_done(owner: asyncpg.Connection, caller: Caller) -> bool:
 
 
 def mischief(chance: random.Random, server: EmbeddingServer) -> Callable[[], EmbeddingAnswer | None]:
-    """Every now and then a run of requests that go wrong in one way, or that nobody answers in time."""
+    """Make runs of requests fail in one way, or exceed the timeout, now and then."""
     left = 0
     trouble = TROUBLES[0]
 
@@ -123,7 +123,7 @@ def mischief(chance: random.Random, server: EmbeddingServer) -> Callable[[], Emb
     return decide
 
 
-async def test_one_that_asks_for_a_pause_gets_it(
+async def test_a_worker_respects_the_retry_after_of_its_embedder(
     remote: Settings, server: EmbeddingServer, db: Database, caller: Caller, owner: asyncpg.Connection, tmp_path: Path
 ) -> None:
     await remember(db, caller, "Alice")
@@ -140,7 +140,7 @@ async def test_one_that_asks_for_a_pause_gets_it(
 
 
 @pytest.mark.timeout(1_500)  # In a soak run, filling and embedding the many takes minutes.
-async def test_ten_of_one_tenant_do_not_wait_for_the_many_of_another(
+async def test_ten_passages_of_a_tenant_do_not_wait_for_the_many_of_another(
     remote: Settings,
     server: EmbeddingServer,
     db: Database,
@@ -149,7 +149,7 @@ async def test_ten_of_one_tenant_do_not_wait_for_the_many_of_another(
     tmp_path: Path,
     pytestconfig: pytest.Config,
 ) -> None:
-    """Valkey is away, so that no wake-up helps: the ten come while the worker is at the many, and are done before."""
+    """Valkey is away, so no wake-up helps: the ten arrive while the worker embeds the many, and are done first."""
     many = 100_000 if pytestconfig.getoption("soak") else 3_000
     busy, other = [operator_caller(await new_tenant()) for _ in range(2)]
     for start in range(0, many // 2, 500):

@@ -1,8 +1,8 @@
-"""No call keeps the others of its process waiting, or takes its memory: a gateway is watched while the worst come in.
+"""No call blocks the others of its process or takes too much memory: a gateway is watched during the worst calls.
 
-Each graph here is built to be bad for some walk, search or comparison. How long the loop was held is measured in
-processor time, which other work on the machine does not lengthen much; a slower machine is given as much more. What a
-call takes is the most memory that the process has resident during it, above what it had before.
+Each graph here is built to be bad for some traversal, search or comparison. The time for which the loop was held is
+measured in processor time, which other work on the machine does not lengthen much; a slower machine gets as much more.
+The memory of a call is the peak of the resident memory during it, above what the process had before.
 """
 
 import asyncio
@@ -47,22 +47,22 @@ MAX_TAKEN = 150 * 2**20
 """Bytes of memory that a call may take (docs/limits.md)."""
 
 MAX_RESIDENT = 600 * 2**20
-"""Bytes of memory that the gateway has at most while all of this is done."""
+"""Bytes of memory that the gateway may have at any time during these tests."""
 
 MAX_TAKEN_BY_REFUSED = 60 * 2**20
-"""The same of a call whose answer no reply holds: it is refused before what it asks for is read."""
+"""Bytes for a call whose answer exceeds a reply: it is refused before its results are read."""
 
 CLIQUE, ALIKE, CHAIN, TALKERS, SPOKES = 120, 4_000, 9_000, 50, 4_000
 NUMBERED = 19
 BATCH = 1_000
 COMPUTE_SECONDS = 1.0
 STATEMENT_SECONDS = 15.0
-"""Short: what is quadratic does not end in it, what is linear in a fraction of it."""
+"""So short that a quadratic statement does not end in it; a linear one ends in a fraction of it."""
 
 
 @pytest.fixture(scope="module")
 def alone() -> None:
-    """Unlike the other faults', these tests share what they build."""
+    """Unlike other tests of faults, these share the graphs that they build."""
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ async def http(watched: RunningGateway, issue: NewApiKey, tenant_caller: Caller)
 
 @pytest.fixture(scope="module")
 async def clique(db: Database, tenant_caller: Caller) -> str:
-    """Every entity related to every other; a start and an end beside it, which only the start leads to."""
+    """A graph where every entity is related to every other; only `start` leads to `end`."""
     crowd = [f"member {n}" for n in range(CLIQUE)]
     agent = Agent(db, tenant_caller, "clique")
     await agent.create(*crowd, "start", "end", "beyond")
@@ -98,7 +98,7 @@ async def clique(db: Database, tenant_caller: Caller) -> str:
 
 @pytest.fixture(scope="module")
 async def alike(db: Database, tenant_caller: Caller) -> str:
-    """Entities of one type whose long names begin alike, and end differently."""
+    """Entities of one type whose long names begin equally and end differently."""
     chance = random.Random(1)
     made = [NewEntity("x" * 440 + "".join(chance.choices("abcdefgh", k=60)), "thing") for _ in range(ALIKE)]
     await in_batches(Agent(db, tenant_caller, "alike").create, made)
@@ -107,7 +107,7 @@ async def alike(db: Database, tenant_caller: Caller) -> str:
 
 @pytest.fixture(scope="module")
 async def chain(db: Database, tenant_caller: Caller) -> str:
-    """Each entity under the one before; since the third revision all have another importance."""
+    """A chain of entities, each the parent of the next; all got another importance in the third revision."""
     links = [f"link {n}" for n in range(CHAIN)]
     agent = Agent(db, tenant_caller, "chain")
     async with agent.writing() as (tx, revision):
@@ -122,7 +122,7 @@ async def chain(db: Database, tenant_caller: Caller) -> str:
 
 @pytest.fixture(scope="module")
 async def texts(db: Database, tenant_caller: Caller) -> str:
-    """Entities of which more is said than any reply holds: 10 MB."""
+    """Entities with more text than any reply holds: 10 MB."""
     agent = Agent(db, tenant_caller, "texts")
     said = tuple(f"{'x' * 9_900}{n}" for n in range(20))
     await agent.create(*(NewEntity(f"talker {n}", "talker", said) for n in range(TALKERS)))
@@ -131,7 +131,7 @@ async def texts(db: Database, tenant_caller: Caller) -> str:
 
 @pytest.fixture(scope="module")
 async def numbers(watched: RunningGateway, http: httpx2.AsyncClient) -> list[str]:
-    """The ids of nodes with as many numbers in their metadata as it holds: a reply of theirs is a million values."""
+    """The ids of nodes with as many numbers in their metadata as allowed: a reply with them has a million values."""
     ids = []
     for n in range(NUMBERED):
         arguments = {"graph": "numbers", "kind": "note", "content": f"note {n}", "metadata": {"some": [0] * 49_000}}
@@ -142,7 +142,7 @@ async def numbers(watched: RunningGateway, http: httpx2.AsyncClient) -> list[str
 
 @pytest.fixture(scope="module")
 async def star(db: Database, tenant_caller: Caller) -> str:
-    """One entity related to thousands of names that are nothing else."""
+    """One entity that is related to thousands of placeholders."""
     agent = Agent(db, tenant_caller, "star")
     await agent.create("hub")
     await in_batches(agent.relate, [("hub", f"spoke {n}", "to") for n in range(SPOKES)])
@@ -156,7 +156,7 @@ async def in_batches(write: Callable[..., Awaitable[Any]], given: Sequence[Any])
 
 @asynccontextmanager
 async def unheld(http: httpx2.AsyncClient, max_taken: int = MAX_TAKEN) -> AsyncIterator[None]:
-    """The loop is not held by what is called inside, and little memory is taken."""
+    """Require that the calls inside neither hold the loop nor take much memory."""
     before = await held(http)
     yield
     told = await held(http)
@@ -182,14 +182,14 @@ class TestPaths:
         ],
         ids=lambda value: value if isinstance(value, str) else " to ".join(map(str, list(value.values())[:2])),
     )
-    async def test_a_clique_holds_nobody(
+    async def test_paths_in_a_clique_do_not_hold_the_loop(
         self, watched: RunningGateway, http: httpx2.AsyncClient, clique: str, tool: str, arguments: dict[str, Any]
     ) -> None:
         async with unheld(http):
             result = await watched.call(http, tool, {"graph": clique, **arguments}, path="/mcp/x/all")
         assert not result["isError"], result
 
-    async def test_nor_does_a_trace_between_nodes(
+    async def test_a_trace_in_a_clique_does_not_hold_the_loop(
         self, watched: RunningGateway, http: httpx2.AsyncClient, clique: str, db: Database, tenant_caller: Caller
     ) -> None:
         found = await Agent(db, tenant_caller, clique).open("start", "end")
@@ -202,7 +202,7 @@ class TestPaths:
 
 class TestDuplicates:
     @pytest.mark.parametrize("tool", ["find_duplicates", "compress_graph"])
-    async def test_what_takes_too_long_is_refused_with_what_to_do(
+    async def test_a_comparison_that_takes_too_long_is_refused_with_advice(
         self, watched: RunningGateway, http: httpx2.AsyncClient, alike: str, tool: str
     ) -> None:
         async with unheld(http):
@@ -210,10 +210,10 @@ class TestDuplicates:
         assert result["_meta"][ERROR_META]["code"] == "too_costly"
         assert "propose_duplicates" in result["content"][0]["text"]
 
-    async def test_it_holds_no_connection_and_ends_when_its_caller_leaves(
+    async def test_a_comparison_holds_no_connection_and_ends_with_its_client(
         self, settings: Settings, issue: NewApiKey, tenant_caller: Caller, alike: str
     ) -> None:
-        """With one connection, others are served while entities are compared without end."""
+        """With one connection, other calls are served during an endless comparison."""
         narrow = {"compute_seconds": 10**6, "database_pool_size": 1, "database_acquire_seconds": 20}
         async with (
             watched_gateway(settings.model_copy(update=narrow)) as gateway,
@@ -243,7 +243,7 @@ class TestDuplicates:
 
 
 class TestChain:
-    async def test_an_undo_over_a_chain_of_parents_is_planned_in_no_time(
+    async def test_undoing_changes_of_a_chain_of_parents_does_not_hold_the_loop(
         self, watched: RunningGateway, http: httpx2.AsyncClient, chain: str
     ) -> None:
         arguments = {"graph": chain, "since_revision": 2, "dry_run": True}
@@ -252,7 +252,7 @@ class TestChain:
         assert not result["isError"], result
         assert result["structuredContent"]["nodes_restored"] == CHAIN
 
-    async def test_an_entity_is_put_under_the_last_of_a_chain(
+    async def test_a_parent_at_the_end_of_a_chain_does_not_hold_the_loop(
         self, watched: RunningGateway, http: httpx2.AsyncClient, chain: str
     ) -> None:
         async with unheld(http):
@@ -265,7 +265,7 @@ class TestChain:
 
 
 def _small(name: str) -> list[str]:
-    """500 entities with twenty observations each, as JSON that is begun."""
+    """500 entities with twenty observations each, as JSON without the opening brace."""
     said = ",".join(f'"{n}"' for n in range(20))
     return [f'"name":"{name} {n}","entityType":"t","observations":[{said}]}}' for n in range(500)]
 
@@ -277,7 +277,7 @@ SMALL_THINGS = {
         ["name,entityType,observations", *(f"text/csv {n},t,{'; '.join(map(str, range(20)))}" for n in range(500))]
     ).encode(),
 }
-"""Files of as many observations as one request may have, all of them small."""
+"""Files with as many observations as one request may have, all of them small."""
 
 EMPTIES = b"[" + b",".join([b"{}"] * 1_300_000) + b"]"
 ONES = b"[" + b",".join([b"1"] * 2_000_000) + b"]"
@@ -286,13 +286,13 @@ COMMAS = b'"' + b'\\",' * 1_300_000 + b'"'
 
 
 class TestBodies:
-    """What 4 MB can hold is refused, or read, without holding anybody."""
+    """Any body of 4 MB is refused or read without holding the loop."""
 
     @pytest.mark.parametrize("path", ["/mcp/x/all", "/v1/graphs/default/memories"])
     @pytest.mark.parametrize(
         ("body", "statuses"), [(EMPTIES, {413}), (ONES, {413}), (TEXT, {400}), (COMMAS, {400})], ids=lambda _: "body"
     )
-    async def test_a_body_that_is_no_message(
+    async def test_a_body_that_is_no_valid_message(
         self, http: httpx2.AsyncClient, path: str, body: bytes, statuses: set[int]
     ) -> None:
         async with unheld(http):
@@ -300,7 +300,7 @@ class TestBodies:
         assert response.status_code in statuses, response.text[:200]
 
     @pytest.mark.parametrize("path", ["/mcp/x/all", "/v1/graphs/default/memories"])
-    async def test_several_at_once(self, http: httpx2.AsyncClient, path: str) -> None:
+    async def test_several_large_bodies_at_once(self, http: httpx2.AsyncClient, path: str) -> None:
         async with unheld(http):
             posts = (http.post(path, content=EMPTIES, headers=rpc_headers()) for _ in range(4))
             responses = await asyncio.gather(*posts)
@@ -359,7 +359,7 @@ class TestReplies:
         ],
         ids=lambda value: value if isinstance(value, str) else "…",
     )
-    async def test_texts_that_no_reply_holds_are_not_read(
+    async def test_texts_that_exceed_a_reply_are_not_read(
         self, watched: RunningGateway, http: httpx2.AsyncClient, texts: str, tool: str, arguments: dict[str, Any]
     ) -> None:
         async with unheld(http, MAX_TAKEN_BY_REFUSED):
@@ -367,7 +367,7 @@ class TestReplies:
         assert result["_meta"][ERROR_META]["code"] in ("reply_too_large", "too_costly"), result
 
     @pytest.mark.usefixtures("numbers")
-    async def test_a_million_values_are_told(self, watched: RunningGateway, http: httpx2.AsyncClient) -> None:
+    async def test_a_reply_of_a_million_values_is_sent(self, watched: RunningGateway, http: httpx2.AsyncClient) -> None:
         arguments = {"graph": "numbers", "limit": NUMBERED}
         async with unheld(http):
             plain = await watched.call(http, "list_nodes", arguments, path="/mcp/x/all")
@@ -388,7 +388,7 @@ class TestReplies:
         [contents] = read.json()["result"]["contents"]
         assert msgspec.json.decode(contents["text"])["node"]["metadata"] == {"some": [0] * 49_000}
 
-    async def test_a_whole_neighbourhood_is_told_to_clients_of_today(
+    async def test_a_large_neighbourhood_is_sent_to_modern_clients(
         self, http: httpx2.AsyncClient, clique: str, db: Database, tenant_caller: Caller
     ) -> None:
         [member] = (await Agent(db, tenant_caller, clique).open("member 1")).entities
@@ -398,10 +398,10 @@ class TestReplies:
         assert len(told["structuredContent"]["nodes"]) == CLIQUE + 3
 
 
-class TestMuch:
-    """What the walks below do not make up: few items that come to many rows, and files of the smallest things."""
+class TestManyItems:
+    """Calls that the generated ones below do not cover: few items that become many rows, and files of tiny items."""
 
-    async def test_memories_about_many(self, watched: RunningGateway, http: httpx2.AsyncClient) -> None:
+    async def test_memories_about_many_entities(self, watched: RunningGateway, http: httpx2.AsyncClient) -> None:
         """2,000 observations of 10,000 characters each, in 40,000 passages."""
         said = "so it was said. " * 620
         about = [f"somebody {n}" for n in range(20)]
@@ -410,14 +410,14 @@ class TestMuch:
             result = await watched.call(http, "remember", {"graph": "much", "items": items}, path="/mcp/x/all")
         assert not result["isError"], result
 
-    async def test_they_are_erased(self, watched: RunningGateway, http: httpx2.AsyncClient) -> None:
+    async def test_those_memories_are_undone(self, watched: RunningGateway, http: httpx2.AsyncClient) -> None:
         arguments = {"graph": "much", "since_revision": 0, "dry_run": False}
         async with unheld(http):
             result = await watched.call(http, "undo_changes", arguments, path="/mcp/x/admin")
         assert result["structuredContent"]["nodes_removed"] == 20, result
 
     @pytest.mark.parametrize("media_type", SMALL_THINGS, ids=lambda media_type: media_type.rpartition("/")[2])
-    async def test_a_file_of_small_things(self, http: httpx2.AsyncClient, media_type: str) -> None:
+    async def test_a_file_of_small_items(self, http: httpx2.AsyncClient, media_type: str) -> None:
         async with unheld(http):
             response = await http.post(
                 "/v1/graphs/small/import", content=SMALL_THINGS[media_type], headers={"Content-Type": media_type}
@@ -425,14 +425,14 @@ class TestMuch:
         assert response.status_code == 200, response.text
         assert response.json()["observations_added"] == 10_000, response.text[:500]
 
-    async def test_they_are_opened_by_a_thousand_names(self, watched: RunningGateway, http: httpx2.AsyncClient) -> None:
+    async def test_a_thousand_names_are_opened(self, watched: RunningGateway, http: httpx2.AsyncClient) -> None:
         names = [f"text/csv {n}" for n in range(500)] + [f"nobody {n}" for n in range(500)]
         async with unheld(http):
             result = await watched.call(http, "open_nodes", {"graph": "small", "names": names}, path="/mcp/x/all")
         assert not result["isError"], result
 
     @pytest.mark.parametrize("depth", [20, 40, 100_000])
-    async def test_a_deep_value(self, http: httpx2.AsyncClient, depth: int) -> None:
+    async def test_a_deeply_nested_value(self, http: httpx2.AsyncClient, depth: int) -> None:
         deep = b"[" * depth + b"]" * depth
         body = b'{"items":[{"text":"deep","metadata":{"a":%s}}]}' % deep
         async with unheld(http):
@@ -456,7 +456,7 @@ class TestMuch:
 
 
 class TestStar:
-    """What one entity has thousands of is read without holding anybody."""
+    """An entity with thousands of relations is read without holding the loop."""
 
     @pytest.mark.parametrize(
         ("tool", "arguments"),
@@ -468,7 +468,7 @@ class TestStar:
         ],
         ids=lambda value: value if isinstance(value, str) else "…",
     )
-    async def test_a_star_holds_nobody(
+    async def test_reading_a_star_does_not_hold_the_loop(
         self, watched: RunningGateway, http: httpx2.AsyncClient, star: str, tool: str, arguments: dict[str, Any]
     ) -> None:
         async with unheld(http):
@@ -477,10 +477,10 @@ class TestStar:
 
 
 class TestEveryTool:
-    """Each is called with as much as its schema allows, and with its example on each of the bad graphs."""
+    """Each tool with the largest arguments of its schema, and with its example on each of the bad graphs."""
 
     @pytest.mark.parametrize("tool", CATALOGUE, ids=lambda tool: tool.name)
-    async def test_with_the_worst_that_it_takes(
+    async def test_each_tool_with_its_largest_arguments(
         self, watched: RunningGateway, http: httpx2.AsyncClient, tool: ToolSpec
     ) -> None:
         arguments = worst_call(tool, EXAMPLES[tool.name])
@@ -490,7 +490,7 @@ class TestEveryTool:
         assert "isError" in result
 
     @pytest.mark.parametrize("tool", [tool for tool in CATALOGUE if tool.read_only], ids=lambda tool: tool.name)
-    async def test_on_a_bad_graph(
+    async def test_each_tool_that_reads_on_a_bad_graph(
         self,
         watched: RunningGateway,
         http: httpx2.AsyncClient,
@@ -509,7 +509,7 @@ class TestEveryTool:
 
 
 class TestEveryRoute:
-    """The same of every route: each is sent as much as its schema allows, and those that read read each bad graph."""
+    """Each route with the largest request of its schema, and each that reads on each of the bad graphs."""
 
     @pytest.fixture
     async def admin(
@@ -519,7 +519,7 @@ class TestEveryRoute:
             yield http
 
     @pytest.mark.parametrize(("method", "path"), OPERATIONS)
-    async def test_with_the_worst_that_it_takes(self, admin: httpx2.AsyncClient, method: str, path: str) -> None:
+    async def test_each_route_with_its_largest_request(self, admin: httpx2.AsyncClient, method: str, path: str) -> None:
         names = stand_ins(path, graph="default", id_=f"{STAND_IN}-8000-000000000001")
         for worst in worst_requests(DOCUMENT, method, path, names):
             async with unheld(admin):
@@ -528,7 +528,7 @@ class TestEveryRoute:
             assert status < 500
 
     @pytest.mark.parametrize("path", [path for method, path in OPERATIONS if method == "get" and "{name}" in path])
-    async def test_on_a_bad_graph(
+    async def test_each_route_that_reads_on_a_bad_graph(
         self, admin: httpx2.AsyncClient, path: str, clique: str, alike: str, chain: str, texts: str
     ) -> None:
         for graph in (clique, alike, chain, texts):
@@ -539,7 +539,7 @@ class TestEveryRoute:
 
 
 async def send(http: httpx2.AsyncClient, worst: RouteRequest) -> int:
-    """Send a request and read its answer, however long; the status."""
+    """Send a request, read its whole answer, and return the status."""
     headers = {} if worst.body is None else {"Content-Type": worst.media_type}
     method = worst.method.upper()
     async with http.stream(method, worst.path, params=worst.params, content=worst.body, headers=headers) as answer:

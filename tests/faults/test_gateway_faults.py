@@ -1,4 +1,4 @@
-"""The gateway when Valkey or PostgreSQL goes away and comes back, on servers of the tests' own."""
+"""The gateway when Valkey or PostgreSQL goes away and comes back, on servers of these tests."""
 
 import asyncio
 import os
@@ -45,7 +45,7 @@ from tests.support.gateway import (
 from tests.support.workers import embedded_within, waiting, working
 
 BOUND_SECONDS = 60
-"""No call may take longer, whatever is away: many times what the settings allow, to bear a busy machine."""
+"""The longest that a call may take, whatever is away: many times what the settings allow, for a busy machine."""
 
 READ_GRAPH = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "read_graph", "arguments": {}}}
 
@@ -68,7 +68,7 @@ def own_postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPost
 
 @pytest.fixture(scope="module")
 async def own_database(settings: Settings, own_postgres: LocalPostgres) -> Settings:
-    """Settings for it, with short waits."""
+    """Settings of a gateway for this server, with short waits."""
     await migrate(own_postgres.url())
     return settings.model_copy(
         update={
@@ -87,7 +87,7 @@ async def http(gateway: RunningGateway, key: str) -> AsyncIterator[httpx2.AsyncC
 
 
 class TestValkey:
-    """Slower at most: nothing lost, nothing wrong."""
+    """Without Valkey, calls may be slower, but nothing is lost or wrong."""
 
     @pytest.fixture
     def own(self, settings: Settings, valkey: LocalValkey) -> Settings:
@@ -98,7 +98,7 @@ class TestValkey:
         with serving(own) as gateway:
             yield gateway
 
-    async def test_tools_go_on_while_it_is_flushed_and_stopped(
+    async def test_tools_go_on_while_valkey_is_flushed_and_stopped(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, own: Settings, valkey: LocalValkey
     ) -> None:
         await remember_and_find(gateway, http, "early")
@@ -113,7 +113,7 @@ class TestValkey:
         for word in ("early", "flushed", "stopped"):
             assert await recalled(gateway, http, word), f"what was written {word} is lost"
 
-    async def test_wake_ups_work_again_once_it_is_back(
+    async def test_wake_ups_work_again_once_valkey_is_back(
         self,
         own: Settings,
         key: str,
@@ -140,7 +140,7 @@ class TestValkey:
                 assert await embedded_within(owner, caller)
                 assert await waiting(owner, caller) == 0
 
-    async def test_one_that_hangs_holds_no_call_up(
+    async def test_a_hanging_valkey_delays_no_call(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, valkey: LocalValkey
     ) -> None:
         assert valkey.pid is not None
@@ -156,7 +156,7 @@ class TestValkey:
 
 
 class TestPostgreSQL:
-    """Every call is told so in bounded time, and works again, without a restart, once it is back."""
+    """Without PostgreSQL, every call is refused in bounded time, and works again without a restart once it is back."""
 
     @pytest.fixture
     def gateway(self, own_database: Settings) -> Iterator[RunningGateway]:
@@ -174,7 +174,7 @@ class TestPostgreSQL:
         async with Database.connect(own_database.database_url, settings=own_database) as db:
             return (await issue_key(db, own_database, caller, kind="admin")).secret
 
-    async def test_stopped_and_started(
+    async def test_calls_are_refused_until_postgresql_is_back(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, own_postgres: LocalPostgres
     ) -> None:
         await remember_and_find(gateway, http, "early")
@@ -189,10 +189,10 @@ class TestPostgreSQL:
         assert await recalled(gateway, http, "early")
         await remember_and_find(gateway, http, "restored")
 
-    async def test_while_it_takes_no_writes_reading_goes_on(
+    async def test_reads_go_on_while_postgresql_is_read_only(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, own_postgres: LocalPostgres
     ) -> None:
-        """The read-only mode of docs/operations.md: on connections that are open already, too."""
+        """The read-only mode of docs/operations.md applies to open connections, too."""
         await remember_and_find(gateway, http, "early")
         try:
             await administered(own_postgres, "ALTER SYSTEM SET default_transaction_read_only = on")
@@ -213,7 +213,7 @@ class TestPostgreSQL:
         await remember_and_find(gateway, http, "restored")
 
     @pytest.mark.parametrize("revision", MODES)
-    async def test_every_tool_tells_in_its_dialect_that_it_is_away(
+    async def test_every_tool_reports_in_its_dialect_that_the_database_is_away(
         self, gateway: RunningGateway, key: str, own_postgres: LocalPostgres, revision: str
     ) -> None:
         async with gateway.client(key, "/mcp/x/all", revision=revision) as client:
@@ -222,7 +222,7 @@ class TestPostgreSQL:
             try:
                 for tool, arguments in EXAMPLES.items():
                     if tool != "health_check":
-                        told_away(TOOLS[tool], await client.call_tool(tool, Played().fill(arguments)))
+                        require_away(TOOLS[tool], await client.call_tool(tool, Played().fill(arguments)))
                 health = await client.call_tool("health_check", {})
                 assert not health.is_error
                 assert (health.structured_content or {})["success"] is True
@@ -237,10 +237,10 @@ class TestPostgreSQL:
             finally:
                 await asyncio.to_thread(own_postgres.start)
 
-    async def test_while_it_is_away_only_keys_that_could_hold_are_told_so(
+    async def test_only_well_formed_keys_learn_that_the_database_is_away(
         self, gateway: RunningGateway, key: str, own_postgres: LocalPostgres
     ) -> None:
-        """One that is made up with a right checksum too: whether it holds cannot be found out. Others stay refused."""
+        """So does an invented key with a right checksum, which cannot be checked. Malformed keys are refused."""
         broken = key[:-1] + ("0" if key[-1] != "0" else "1")
         await asyncio.to_thread(own_postgres.stop)
         try:
@@ -255,10 +255,10 @@ class TestPostgreSQL:
         finally:
             await asyncio.to_thread(own_postgres.start)
 
-    async def test_sessions_cut_in_the_middle_of_many_calls(
+    async def test_calls_whose_sessions_are_cut_are_answered_or_can_be_repeated(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, own_database: Settings, caller: Caller
     ) -> None:
-        """Each call is answered or told to try again; what was said to be written is there."""
+        """Each call is answered or may be repeated; everything that was confirmed is stored."""
         writing = [asyncio.create_task(add(http, number)) for number in range(60)]
         administrator = await asyncpg.connect(own_database.database_url.replace("recollect_app", "postgres"))
         cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'recollect'"
@@ -274,10 +274,10 @@ class TestPostgreSQL:
         written = {f"e{number}" for number, code in enumerate(answers) if code is None}
         assert written <= {entity["name"] for entity in graph["entities"]}
 
-    async def test_one_that_hangs(
+    async def test_calls_on_a_locked_graph_are_refused_in_bounded_time(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, own_database: Settings
     ) -> None:
-        """A graph whose lock nobody gives back: the others wait no longer than they are told to, and reads go on."""
+        """The lock of the graph is never released: writers wait for a bounded time, and reads go on."""
         await remember(gateway, http, "something to read")
         holder = await asyncpg.connect(own_database.migration_url, server_settings={"search_path": "recollect, public"})
         async with holder.transaction():
@@ -293,12 +293,12 @@ class TestPostgreSQL:
 
 
 @pytest.mark.parametrize("revision", MODES)
-async def test_calls_that_nobody_waits_for_give_back_what_they_hold(
+async def test_abandoned_calls_release_their_connections(
     key: str, caller: Caller, settings: Settings, owner: asyncpg.Connection, revision: str
 ) -> None:
-    """More of them than the pool has connections, each stopped while it waits for a graph's lock.
+    """There are more of them than connections, and each is abandoned while it waits for the lock of a graph.
 
-    What they hold would come back by itself when the lock's time is over, after a call has been refused.
+    Their connections would be released anyway when the lock timeout is over, but only after a call was refused.
     """
     with serving(settings.model_copy(update={"database_acquire_seconds": 5})) as gateway:
         await calls_are_abandoned(gateway, key, caller, settings.database_pool_size, owner, revision)
@@ -320,7 +320,7 @@ async def calls_are_abandoned(
 
 
 async def abandon(gateway: RunningGateway, key: str, revision: str) -> None:
-    """Call a tool that must wait, and leave."""
+    """Call a tool that has to wait, and leave."""
     async with gateway.client(key, "/mcp", revision=revision) as client:
         with anyio.move_on_after(1):
             await client.call_tool("remember", {"items": [{"text": "abandoned"}]})
@@ -328,7 +328,7 @@ async def abandon(gateway: RunningGateway, key: str, revision: str) -> None:
 
 
 async def administered(server: LocalPostgres, statement: str) -> None:
-    """Change a setting of the server, for the sessions that are open, too."""
+    """Change a setting of the server, also for open sessions."""
     administrator = await asyncpg.connect(server.url())
     await administrator.execute("SET default_transaction_read_only = off")
     await administrator.execute(statement)
@@ -356,7 +356,7 @@ async def recalled(gateway: RunningGateway, http: httpx2.AsyncClient, word: str)
 
 
 async def remember_and_find(gateway: RunningGateway, http: httpx2.AsyncClient, word: str) -> None:
-    """Write, search and recall by words."""
+    """Write an entity, search it, and recall it by words."""
     entity = {"name": f"Thing {word}", "entityType": "thing", "observations": [f"was noted {word} the flood"]}
     assert not (await gateway.call(http, "create_entities", {"entities": [entity]}))["isError"]
     found = await gateway.call(http, "search_nodes", {"query": f"{word} the flood"})
@@ -365,7 +365,7 @@ async def remember_and_find(gateway: RunningGateway, http: httpx2.AsyncClient, w
 
 
 async def add(http: httpx2.AsyncClient, number: int) -> str | None:
-    """Write an entity; None, or the code of the refusal."""
+    """Write an entity, and return None or the code of the refusal."""
     entity = {"name": f"e{number}", "entityType": "t", "observations": ["x"]}
     call = {"name": "create_entities", "arguments": {"entities": [entity]}}
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
@@ -374,8 +374,8 @@ async def add(http: httpx2.AsyncClient, number: int) -> str | None:
     return result["_meta"][ERROR_META]["code"] if result["isError"] else None
 
 
-def told_away(tool: ToolSpec, result: CallToolResult) -> None:
-    """The tool must say that the database is away as its toolset says errors."""
+def require_away(tool: ToolSpec, result: CallToolResult) -> None:
+    """Require that the tool reports the missing database as its toolset reports errors."""
     assert error_of(result) == {"code": "database_unavailable", "retry_after": 2}, tool.name
     if "facts" in tool.toolsets:
         assert (result.structured_content or {})["error_code"] == "connection_error", tool.name
@@ -385,7 +385,7 @@ def told_away(tool: ToolSpec, result: CallToolResult) -> None:
 
 
 async def unavailable(http: httpx2.AsyncClient, path: str) -> None:
-    """The request must be refused in bounded time, for the database is away."""
+    """Require that the request is refused in bounded time because the database is away."""
     started = time.monotonic()
     response = await http.get(path)
     assert time.monotonic() - started < BOUND_SECONDS

@@ -1,4 +1,4 @@
-"""Clients that nobody knows: whatever they send, however slowly, from how many connections, others are served."""
+"""Unknown clients: whatever they send, however slowly and on however many connections, others are served."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ SHORT = 1.0
 
 @pytest.fixture(scope="module")
 def impatient(settings: Settings) -> Settings:
-    """A gateway's settings with times so short that a test can wait for their end."""
+    """Settings with time limits so short that a test can wait for their end."""
     return settings.model_copy(
         update={"header_seconds": SHORT, "body_seconds": SHORT, "answer_seconds": SHORT, "keep_alive_seconds": 1}
     )
@@ -35,19 +35,19 @@ def impatient(settings: Settings) -> Settings:
 
 @pytest.fixture(scope="module")
 def hurried(impatient: Settings) -> Iterator[RunningGateway]:
-    """A gateway that waits for nobody."""
+    """A gateway with short time limits."""
     with serving(impatient) as gateway:
         yield gateway
 
 
 class Connection:
-    """A bare connection, such as no HTTP client would make."""
+    """A raw connection, for requests that no HTTP client would send."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
 
     async def send(self, data: bytes) -> bool:
-        """Whether the other side still takes it."""
+        """Send data, and return whether the other side still accepts it."""
         try:
             self.writer.write(data)
             await asyncio.wait_for(self.writer.drain(), MAX_WAIT_SECONDS)
@@ -56,7 +56,7 @@ class Connection:
         return not self.writer.is_closing()
 
     async def rest(self) -> bytes:
-        """All that comes until the other side closes."""
+        """Everything that arrives until the other side closes."""
         got = bytearray()
         try:
             while part := await asyncio.wait_for(self.reader.read(65536), MAX_WAIT_SECONDS):
@@ -66,7 +66,7 @@ class Connection:
         return bytes(got)
 
     async def rest_while_sending(self, drop: bytes) -> bytes:
-        """The same, while we send a drop now and then."""
+        """Everything that arrives until the other side closes, while a drop is sent now and then."""
         rest = asyncio.create_task(self.rest())
         for _ in range(int(MAX_WAIT_SECONDS * 10)):
             if rest.done() or not await self.send(drop):
@@ -75,7 +75,7 @@ class Connection:
         return await rest
 
     async def answer(self) -> tuple[int, bytes]:
-        """One whole answer of known length: its status and its body."""
+        """The status and the body of one answer of known length."""
         head = await asyncio.wait_for(self.reader.readuntil(b"\r\n\r\n"), MAX_WAIT_SECONDS)
         length = next(int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
         return int(head[9:12]), await self.reader.readexactly(length)
@@ -92,8 +92,8 @@ async def connected(gateway: RunningGateway, source: str | None = None) -> Async
         writer.close()
 
 
-def told(raw: bytes) -> tuple[int, dict[str, Any]]:
-    """Status and problem of a refusal, which is the last thing said."""
+def refusal(raw: bytes) -> tuple[int, dict[str, Any]]:
+    """The status and the problem of a refusal, which is the last answer."""
     head, _, body = raw.partition(b"\r\n\r\n")
     assert b"connection: close" in head.lower()
     problem = json.loads(body)
@@ -102,7 +102,7 @@ def told(raw: bytes) -> tuple[int, dict[str, Any]]:
 
 
 class TestHeaders:
-    """Their number, their size and their time are bounded."""
+    """The number, the size and the time of headers are bounded."""
 
     @pytest.mark.parametrize(
         "begin",
@@ -115,7 +115,7 @@ class TestHeaders:
         ],
         ids=["value", "name", "address", "trailer", "chunk extension"],
     )
-    async def test_one_without_end_is_cut_off(self, gateway: RunningGateway, begin: bytes) -> None:
+    async def test_an_endless_header_is_cut_off(self, gateway: RunningGateway, begin: bytes) -> None:
         async with connected(gateway) as attacker:
             sent, going = 0, await attacker.send(begin)
             while going and sent < 64 * MEGABYTE:
@@ -126,7 +126,7 @@ class TestHeaders:
     @pytest.mark.parametrize(
         "prefix", [GET, POST + b"Transfer-Encoding: chunked\r\n\r\n0\r\n"], ids=["head", "trailers"]
     )
-    async def test_many_without_end_are_cut_off(self, gateway: RunningGateway, prefix: bytes) -> None:
+    async def test_endless_headers_are_cut_off(self, gateway: RunningGateway, prefix: bytes) -> None:
         async with connected(gateway) as attacker:
             sent, going = 0, await attacker.send(prefix)
             while going and sent < 64 * MEGABYTE:
@@ -144,27 +144,27 @@ class TestHeaders:
             (b"X-A: %s\r\n" % (b"a" * 17_000) * 2, 431),
         ],
     )
-    async def test_past_a_bound_they_are_refused(self, gateway: RunningGateway, headers: bytes, status: int) -> None:
+    async def test_headers_beyond_a_bound_are_refused(
+        self, gateway: RunningGateway, headers: bytes, status: int
+    ) -> None:
         async with connected(gateway) as client:
             assert await client.send(GET + headers + b"Connection: close\r\n\r\n")
             raw = await client.rest()
         assert int(raw[9:12]) == status
         if status == 431:
-            assert told(raw)[1]["code"] == "headers_too_large"
+            assert refusal(raw)[1]["code"] == "headers_too_large"
 
     @pytest.mark.parametrize("drop", [b"", b"X-Slow: a\r\n", b"a"], ids=["silent", "lines", "bytes"])
-    async def test_half_of_them_are_not_waited_for(self, hurried: RunningGateway, drop: bytes) -> None:
+    async def test_incomplete_headers_time_out(self, hurried: RunningGateway, drop: bytes) -> None:
         async with connected(hurried) as attacker:
             assert await attacker.send(GET + b"X-Half: ")
             raw = await attacker.rest_while_sending(drop)
-            status, problem = told(raw)
+            status, problem = refusal(raw)
         assert (status, problem["code"]) == (408, "request_timeout")
 
     @pytest.mark.parametrize("drop", [b"", b"\r\n"], ids=["silent", "empty lines"])
     @pytest.mark.parametrize("asked", [b"", GET + b"\r\n"], ids=["at once", "after an answer"])
-    async def test_a_connection_that_asks_nothing_is_closed(
-        self, hurried: RunningGateway, asked: bytes, drop: bytes
-    ) -> None:
+    async def test_an_idle_connection_is_closed(self, hurried: RunningGateway, asked: bytes, drop: bytes) -> None:
         async with connected(hurried) as attacker:
             if asked:
                 await attacker.send(asked)
@@ -172,7 +172,7 @@ class TestHeaders:
             raw = await attacker.rest_while_sending(drop)
             assert b" 200 " not in raw
 
-    async def test_requests_sent_ahead_are_answered_up_to_a_number(self, gateway: RunningGateway) -> None:
+    async def test_the_number_of_pipelined_requests_is_bounded(self, gateway: RunningGateway) -> None:
         async with connected(gateway) as client:
             assert await client.send((GET + b"\r\n") * MAX_AHEAD)
             for _ in range(MAX_AHEAD):
@@ -181,8 +181,8 @@ class TestHeaders:
             await attacker.send((GET + b"\r\n") * 10_000)
             assert (await attacker.rest()).count(b" 200 ") < 1_000
 
-    async def test_a_trailer_is_no_header(self, gateway: RunningGateway, key: str) -> None:
-        """Whoever looks at headers in front must see the same as we do."""
+    async def test_a_trailer_does_not_count_as_a_header(self, gateway: RunningGateway, key: str) -> None:
+        """Proxies that check headers must see the same headers as we do."""
         async with connected(gateway) as client:
             trailer = b"0\r\nAuthorization: Bearer %s\r\n\r\n" % key.encode()
             await client.send(
@@ -192,18 +192,18 @@ class TestHeaders:
 
 
 class TestBodies:
-    """They come in time, or are not waited for."""
+    """Bodies arrive in time, or time out."""
 
     @pytest.mark.parametrize("drop", [b"", b"1\r\na\r\n"], ids=["silent", "bytes"])
-    async def test_a_slow_one_is_not_waited_for(self, hurried: RunningGateway, key: str, drop: bytes) -> None:
+    async def test_a_slow_body_times_out(self, hurried: RunningGateway, key: str, drop: bytes) -> None:
         credential = b"Authorization: Bearer %s\r\n" % key.encode()
         async with connected(hurried) as attacker:
             assert await attacker.send(POST + credential + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
             raw = await attacker.rest_while_sending(drop)
-            status, problem = told(raw)
+            status, problem = refusal(raw)
         assert (status, problem["code"]) == (408, "request_timeout")
 
-    async def test_one_without_end_is_not_read_for_ever_after_its_answer(self, hurried: RunningGateway) -> None:
+    async def test_an_endless_body_is_not_read_for_ever_after_its_answer(self, hurried: RunningGateway) -> None:
         async with connected(hurried) as attacker:
             assert await attacker.send(POST + b"Transfer-Encoding: chunked\r\n\r\n")
             assert (await attacker.answer())[0] == 401
@@ -212,8 +212,8 @@ class TestBodies:
             while await attacker.send(chunk * 20):
                 assert asyncio.get_running_loop().time() < give_up
 
-    async def test_a_long_one_that_keeps_coming_is_taken(self, settings: Settings, key: str) -> None:
-        """For several windows, with ten times what each must bring."""
+    async def test_a_long_body_that_keeps_arriving_is_accepted(self, settings: Settings, key: str) -> None:
+        """It takes several windows, with ten times the required bytes in each."""
         window, pieces = 2.0, 80
         piece = b'{"type":"entity","name":"x","entityType":"t","observations":[]}\n' * (BODY_SHARE // 128)
         with serving(settings.model_copy(update={"body_seconds": window})) as patient:
@@ -230,8 +230,8 @@ class TestBodies:
                 assert asyncio.get_running_loop().time() - started > 2 * window
 
 
-async def test_a_client_that_does_not_take_its_answers_is_cut_off(hurried: RunningGateway, key: str) -> None:
-    """They are more than what the systems between it and us buffer."""
+async def test_a_client_that_does_not_read_its_answers_is_cut_off(hurried: RunningGateway, key: str) -> None:
+    """The answers exceed what the systems between client and gateway buffer."""
     address = urlsplit(hurried.url)
     body = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
     headers = rpc_headers() | {
@@ -257,9 +257,9 @@ async def test_a_client_that_does_not_take_its_answers_is_cut_off(hurried: Runni
 
 
 class TestConnections:
-    """As many as are set, in all and of one address."""
+    """The number of connections is bounded, in all and per address."""
 
-    async def test_more_from_one_address_are_refused_and_said_why(self, settings: Settings) -> None:
+    async def test_connections_beyond_the_bound_of_an_address_are_refused(self, settings: Settings) -> None:
         with serving(settings.model_copy(update={"max_connections_per_address": 3})) as gateway:
             async with connected(gateway) as first, connected(gateway) as second, connected(gateway) as third:
                 for one in (first, second, third):
@@ -267,7 +267,7 @@ class TestConnections:
                     assert (await one.answer())[0] == 200
                 async with connected(gateway) as fourth:
                     await fourth.send(GET + b"\r\n")
-                    status, problem = told(await fourth.rest())
+                    status, problem = refusal(await fourth.rest())
                 assert (status, problem["code"]) == (503, "too_many_connections")
                 await first.send(GET + b"\r\n")
                 assert (await first.answer())[0] == 200
@@ -280,7 +280,7 @@ class TestConnections:
             await eventually(served)
 
     @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only one address leads to this machine")
-    async def test_one_address_leaves_room_for_others(self, settings: Settings) -> None:
+    async def test_one_address_leaves_connections_for_others(self, settings: Settings) -> None:
         bounds = {"max_connections": 6, "max_connections_per_address": 4}
         with serving(settings.model_copy(update=bounds)) as gateway:
             held = [connected(gateway) for _ in range(20)]
@@ -293,7 +293,7 @@ class TestConnections:
                 await each.__aexit__(None, None, None)
 
     @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only one address leads to this machine")
-    async def test_a_trusted_proxy_brings_many_up_to_the_bound_of_all(self, settings: Settings) -> None:
+    async def test_a_trusted_proxy_may_open_connections_up_to_the_total(self, settings: Settings) -> None:
         bounds = {"max_connections": 4, "max_connections_per_address": 1, "trusted_proxies": ["127.0.0.2/32"]}
         with serving(settings.model_copy(update=bounds)) as gateway:
             held = [connected(gateway, "127.0.0.2") for _ in range(5)]
@@ -307,5 +307,5 @@ class TestConnections:
 
 
 async def test_a_connection_is_kept_longer_than_proxies_keep_theirs(settings: Settings) -> None:
-    """They keep it for 60 seconds: who closes first must be the one that asks."""
+    """Proxies keep connections for 60 seconds, and the client side must be the first to close."""
     assert server_config(None, settings).timeout_keep_alive > 60

@@ -1,6 +1,6 @@
 """Jobs when workers, Valkey and PostgreSQL go away at any moment: in the end each is done, and each step once.
 
-What is left to chance follows from the seed: `make test` tries a few, `make soak` many.
+Random choices follow from the seed: `make test` tries a few seeds, `make soak` many.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ HASTY = {"sweep_seconds": 1, "job_lease_seconds": 20}
 """Short waits. A lease is long enough for a busy machine: those of killed workers are ended."""
 
 FORSAKEN = HASTY | {"job_lease_seconds": 4, "statement_timeout_seconds": 2, "database_acquire_seconds": 2}
-"""For when a server goes away: whoever hangs on it, and what nobody could give back, is free soon."""
+"""For tests that stop a server: calls that hang on it end soon, and so do leases that nobody could release."""
 
 
 @pytest.fixture
@@ -61,14 +61,14 @@ async def has_ended(desk: Desk, job: Job) -> bool:
 
 
 async def ended(desk: Desk, *started: Job) -> list[Job]:
-    """The jobs, each of which must end."""
+    """Wait until each job has ended, and return the jobs."""
     for job in started:
         await eventually(partial(has_ended, desk, job))
     return [await desk.look(job) for job in started]
 
 
 async def done_once(desk: Desk, started: list[Job]) -> None:
-    """Each job succeeded, and each of its steps had its effect once."""
+    """Require that each job succeeded, and that each of its steps had its effect once."""
     for job in await ended(desk, *started):
         assert (job.status, job.done) == ("succeeded", job.arguments["steps"]), job
     async with desk.db.transaction(desk.caller, read_only=True) as tx:
@@ -81,7 +81,9 @@ async def done_once(desk: Desk, started: list[Job]) -> None:
 
 
 class TestWorkers:
-    async def test_killed_at_random_moments(self, hasty: Settings, desk: Desk, tmp_path: Path, seed: int) -> None:
+    async def test_jobs_survive_workers_that_are_killed_at_random_moments(
+        self, hasty: Settings, desk: Desk, tmp_path: Path, seed: int
+    ) -> None:
         chance = random.Random(seed)
         started = [
             await desk.start(COUNT, steps=chance.randint(20, 60), seconds=chance.choice((0, 0.02)), output=True)
@@ -92,7 +94,7 @@ class TestWorkers:
         with working(hasty, tmp_path, WORKER), working(hasty, tmp_path, WORKER):
             await done_once(desk, started)
 
-    async def test_killed_while_it_makes_passages_anew(
+    async def test_reindexing_survives_killed_workers(
         self, hasty: Settings, desk: Desk, owner: asyncpg.Connection, tmp_path: Path, seed: int
     ) -> None:
         chance = random.Random(seed)
@@ -116,7 +118,7 @@ class TestWorkers:
             await owner.execute("DELETE FROM passages WHERE tenant_id = $1", tenant_id)
         assert sorted(row["text"] for row in texts) == sorted(f"says {number}" for number in range(2_000))
 
-    async def test_killed_while_it_imports_and_exports(
+    async def test_imports_and_exports_survive_killed_workers(
         self, hasty: Settings, desk: Desk, owner: asyncpg.Connection, tmp_path: Path, seed: int
     ) -> None:
         chance = random.Random(seed)
@@ -140,7 +142,7 @@ class TestWorkers:
         assert await desk.output(started) == file.removesuffix(b"\n")
         await owner.execute("DELETE FROM passages WHERE tenant_id = $1", desk.caller.tenant_id)
 
-    async def test_killed_while_it_merges_duplicates(
+    async def test_merging_duplicates_survives_killed_workers(
         self, hasty: Settings, desk: Desk, owner: asyncpg.Connection, tmp_path: Path, seed: int
     ) -> None:
         chance = random.Random(seed)
@@ -164,7 +166,7 @@ class TestWorkers:
         await owner.execute("DELETE FROM passages WHERE tenant_id = $1", desk.caller.tenant_id)
 
     async def outlives_kills(self, hasty: Settings, desk: Desk, job: Job, tmp_path: Path, chance: random.Random) -> Job:
-        """The job, which succeeds however many workers are killed at it."""
+        """Kill two workers at the job, then let one succeed, and return the job."""
         for _ in range(2):
             await killed(hasty, tmp_path, chance, seconds=0.8)
         with working(hasty, tmp_path):
@@ -172,7 +174,7 @@ class TestWorkers:
         assert shown.status == "succeeded", shown
         return shown
 
-    async def test_one_that_is_told_to_stop_gives_its_jobs_back(
+    async def test_a_worker_that_is_stopped_releases_its_jobs(
         self, hasty: Settings, desk: Desk, tmp_path: Path
     ) -> None:
         patient = hasty.model_copy(update={"job_lease_seconds": 600})
@@ -184,7 +186,7 @@ class TestWorkers:
         with working(patient, tmp_path, WORKER):
             await done_once(desk, [job])
 
-    async def test_one_that_stalls_is_overtaken_and_commits_nothing_more(
+    async def test_a_stalled_worker_is_overtaken_and_commits_nothing_more(
         self, settings: Settings, desk: Desk, postgres: LocalPostgres, tmp_path: Path, seed: int
     ) -> None:
         chance, hasty = random.Random(seed), settings.model_copy(update=FORSAKEN)
@@ -202,7 +204,7 @@ class TestWorkers:
 
 
 async def stall(worker: WorkerProcess, postgres: LocalPostgres) -> None:
-    """Stop a worker, but not between the messages of one statement.
+    """Suspend a worker, but not between the messages of one statement.
 
     PostgreSQL ends a session that idles in a transaction; one whose client has sent half of what makes a statement (the
     driver prepares one by itself first) keeps its locks until the connection ends.
@@ -222,7 +224,7 @@ async def stall(worker: WorkerProcess, postgres: LocalPostgres) -> None:
 
 
 class TestServers:
-    """On servers of the test's own, with what a power cut would leave kept."""
+    """Servers of these tests, which keep what would survive a power cut."""
 
     @pytest.fixture
     def valkey(self, tmp_path: Path) -> Iterator[LocalValkey]:
@@ -259,7 +261,7 @@ class TestServers:
                 yield Desk(db, caller)
             await wakeups.aclose()
 
-    async def test_flushed_stopped_restarted_and_killed_at_random_moments(
+    async def test_jobs_survive_faults_of_servers_and_workers_at_random_moments(
         self, own: Settings, desk: Desk, own_postgres: LocalPostgres, valkey: LocalValkey, tmp_path: Path, seed: int
     ) -> None:
         chance = random.Random(seed)
@@ -291,8 +293,8 @@ class TestServers:
             await eventually(lambda: answers(desk))
             await done_once(desk, started)
 
-    async def test_a_job_begins_at_once_when_it_is_announced(self, own: Settings, desk: Desk, tmp_path: Path) -> None:
-        """The worker looks for jobs by itself once, before there is any."""
+    async def test_an_announced_job_begins_at_once(self, own: Settings, desk: Desk, tmp_path: Path) -> None:
+        """The worker looks for jobs by itself only once, before there is any."""
         with working(own, tmp_path, wakeup_worker.WORKER) as worker:
             for event in ("listening for wake-ups", wakeup_worker.has_swept("jobs")):
                 await asyncio.to_thread(worker.wait_for, event)
@@ -307,7 +309,7 @@ async def is_past(desk: Desk, job: Job, done: int) -> bool:
 
 
 async def answers(desk: Desk) -> bool:
-    """Whether PostgreSQL is back for the test's own connections."""
+    """Whether PostgreSQL is back for the connections of the test."""
     try:
         await desk.db.ping()
     except Exception:

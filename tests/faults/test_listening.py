@@ -1,4 +1,4 @@
-"""Listening while everything else goes wrong: Redis flushed, stopped and started, gateways that stop, slow readers."""
+"""Listeners during faults: Redis is flushed, stopped and started, gateways stop, and readers are slow."""
 
 import asyncio
 import itertools
@@ -29,7 +29,7 @@ from tests.support.timeouts import MAX_WAIT_SECONDS
 from tests.support.workers import working
 
 NEVER = 600.0
-"""Seconds between checks: what is heard within a test, the bus told."""
+"""Seconds between checks: so long that a test receives changes only by the bus."""
 
 _numbers = itertools.count(1)
 
@@ -44,7 +44,7 @@ def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalValkey]:
 
 @pytest.fixture
 def own(settings: Settings, valkey: LocalValkey) -> Settings:
-    """Settings with a Redis of the test's own, by which alone listeners hear."""
+    """Settings with a Redis of the test, without which listeners receive nothing."""
     return settings.model_copy(update={"redis_url": valkey.url, "stream_check_seconds": NEVER})
 
 
@@ -56,14 +56,14 @@ def gateways(own: Settings) -> Iterator[tuple[RunningGateway, RunningGateway]]:
 
 @pytest.fixture
 async def agent(db: Database, caller: Caller) -> Agent:
-    """Of a graph that is there. What it writes, nobody is told of."""
+    """The agent of an existing graph. Its writes are not announced."""
     agent = Agent(db, caller, None)
     await agent.create("first")
     return agent
 
 
 async def write(http: httpx2.AsyncClient) -> None:
-    """One revision, through a gateway."""
+    """Write one revision through a gateway."""
     body = {"items": [{"text": f"this happened, and it was number {next(_numbers)}"}]}
     answer = await http.post("/v1/graphs/default/memories", json=body)
     assert answer.status_code == 200, answer.text
@@ -80,7 +80,7 @@ async def restart(valkey: LocalValkey) -> None:
 
 
 @pytest.mark.usefixtures("agent")
-async def test_what_a_gateway_and_a_worker_write_is_heard_at_another_gateway(
+async def test_writes_of_a_gateway_and_a_worker_are_received_at_another_gateway(
     gateways: tuple[RunningGateway, RunningGateway], own: Settings, key: str, tmp_path: Path
 ) -> None:
     one, two = gateways
@@ -98,7 +98,7 @@ async def test_what_a_gateway_and_a_worker_write_is_heard_at_another_gateway(
 
 
 @pytest.mark.usefixtures("agent")
-async def test_whatever_happens_to_redis_everything_is_heard_once_and_in_order(
+async def test_changes_are_received_once_and_in_order_during_faults_of_redis(
     gateways: tuple[RunningGateway, RunningGateway], key: str, valkey: LocalValkey
 ) -> None:
     one, two = gateways
@@ -126,7 +126,7 @@ async def test_whatever_happens_to_redis_everything_is_heard_once_and_in_order(
             assert await anext(aiter(subscription)) == ResourceUpdated(uri)
 
 
-async def test_whoever_comes_back_has_missed_nothing_whenever_what_was_away(
+async def test_listeners_that_reconnect_miss_nothing_during_faults_of_redis(
     gateways: tuple[RunningGateway, RunningGateway],
     key: str,
     valkey: LocalValkey,
@@ -135,7 +135,7 @@ async def test_whoever_comes_back_has_missed_nothing_whenever_what_was_away(
     caller: Caller,
     seed: int,
 ) -> None:
-    """Listeners that break off and come back at either gateway, while Redis is flushed and restarted."""
+    """Listeners break off and reconnect at either gateway, while Redis is flushed and restarted."""
     chance, told = random.Random(seed), [1]
     writes = 12
 
@@ -167,10 +167,10 @@ async def test_whoever_comes_back_has_missed_nothing_whenever_what_was_away(
     assert await revision_of(db, caller) == writes + 1
 
 
-async def test_a_stream_that_somebody_else_wrote_to_misleads_nobody(
+async def test_forged_entries_in_the_change_stream_mislead_no_listener(
     gateways: tuple[RunningGateway, RunningGateway], key: str, valkey: LocalValkey, agent: Agent, caller: Caller
 ) -> None:
-    """Whoever can write to Redis can have listeners look, and tell them nothing."""
+    """Others who can write to Redis can make listeners read, but not deceive them."""
     one, two = gateways
     async with listening(two, key) as stream, one.http(key) as http, Redis.from_url(valkey.url) as redis:
         await redis.set(stream_of(caller.tenant_id), "no stream")
@@ -187,7 +187,7 @@ class TestSlowReaders:
 
     @pytest.fixture
     async def long_log(self, agent: Agent, owner: asyncpg.Connection, caller: Caller) -> int:
-        """A log that is larger than what the systems between us and a client buffer: 10 MB. Its newest revision."""
+        """Write a log of 10 MB, more than the systems in between buffer; returns its newest revision."""
         await owner.execute(
             "INSERT INTO changes SELECT tenant_id, graph_id, revision + n, at, actor, 'test', "
             "(SELECT array_agg(gen_random_uuid()) FROM generate_series(1, 100 + n - n)), '{}' "
@@ -200,7 +200,7 @@ class TestSlowReaders:
         )
         return self.CHANGES + 1
 
-    async def test_one_is_cut_off_and_goes_on_where_it_was(self, settings: Settings, key: str, long_log: int) -> None:
+    async def test_a_slow_reader_is_cut_off_and_can_continue(self, settings: Settings, key: str, long_log: int) -> None:
         app = create_app(settings.model_copy(update={"answer_seconds": 0.5}))
         with serving(settings.model_copy(update={"answer_seconds": 0.5}), app) as gateway:
             read = await self._taken_late(gateway, key, app)
@@ -212,7 +212,7 @@ class TestSlowReaders:
                 assert await stream.changes(long_log) == list(range(last + 1, long_log + 1))
 
     async def _taken_late(self, gateway: RunningGateway, key: str, app: Any) -> bytes:
-        """What a client gets that reads nothing until it was cut off."""
+        """The bytes that a client gets that reads nothing until it was cut off."""
         address, loop = urlsplit(gateway.url), asyncio.get_running_loop()
         with socket.socket() as client:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -240,9 +240,7 @@ async def has(app: Any, streams: int) -> bool:
 
 
 @pytest.mark.usefixtures("agent")
-async def test_a_gateway_that_is_told_to_stop_ends_its_streams_and_stops(
-    settings: Settings, key: str, tmp_path: Path
-) -> None:
+async def test_a_gateway_that_is_stopped_ends_its_streams(settings: Settings, key: str, tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

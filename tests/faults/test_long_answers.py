@@ -1,4 +1,4 @@
-"""What takes long ends when the credential that it was begun with does."""
+"""Long transfers end when their credential ends."""
 
 import json
 import socket
@@ -36,7 +36,7 @@ LINES = b"\n".join(
     for number in range(100)
 )
 FILES = 4
-"""Together more than the systems between a gateway and its client buffer."""
+"""So many files exceed what the systems between a gateway and its client buffer."""
 
 End = Callable[[], Awaitable[None]]
 
@@ -50,7 +50,7 @@ async def issued(issue: NewApiKey, caller: Caller) -> IssuedKey:
 def end(
     request: pytest.FixtureRequest, db: Database, operator: Operator, caller: Caller, tenant: Tenant, issued: IssuedKey
 ) -> End:
-    """Makes the credential void."""
+    """Ends the credential."""
 
     async def revoke() -> None:
         async with db.transaction(caller) as tx:
@@ -64,7 +64,7 @@ def end(
 
 @pytest.fixture
 async def agent(gateway: RunningGateway, issued: IssuedKey) -> AsyncIterator[httpx2.AsyncClient]:
-    """A client of a graph that takes long to be told."""
+    """A client of a graph that takes long to send."""
     async with gateway.http(issued.secret) as http:
         for part in range(FILES):
             body = LINES.replace(b'"name": "', b'"name": "%d-' % part)
@@ -77,7 +77,7 @@ async def agent(gateway: RunningGateway, issued: IssuedKey) -> AsyncIterator[htt
 
 @contextmanager
 def begun(gateway: RunningGateway, secret: str, path: str) -> Iterator[socket.socket]:
-    """A client that has taken the beginning of an answer, and no more yet."""
+    """A client that has read only the beginning of an answer."""
     address = urlsplit(gateway.url)
     with socket.socket() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -89,7 +89,7 @@ def begun(gateway: RunningGateway, secret: str, path: str) -> Iterator[socket.so
 
 
 def rest(client: socket.socket) -> bytes:
-    """What is still sent until the other side closes."""
+    """Everything that arrives until the other side closes."""
     got = bytearray()
     try:
         while part := client.recv(65536):
@@ -99,17 +99,19 @@ def rest(client: socket.socket) -> bytes:
     return bytes(got)
 
 
-async def test_an_export(gateway: RunningGateway, agent: httpx2.AsyncClient, issued: IssuedKey, end: End) -> None:
+async def test_an_export_is_cut_off_when_its_credential_ends(
+    gateway: RunningGateway, agent: httpx2.AsyncClient, issued: IssuedKey, end: End
+) -> None:
     whole = len((await agent.get("/v1/graphs/default/export")).content)
     with begun(gateway, issued.secret, "/v1/graphs/default/export") as client:
         await end()
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024 * 1024)
-        told = rest(client)
-    assert len(told) < whole
-    assert not told.endswith(b"0\r\n\r\n")
+        received = rest(client)
+    assert len(received) < whole
+    assert not received.endswith(b"0\r\n\r\n")
 
 
-async def test_the_output_of_a_job(
+async def test_a_download_is_cut_off_when_its_credential_ends(
     gateway: RunningGateway, agent: httpx2.AsyncClient, issued: IssuedKey, end: End, context: WorkerContext
 ) -> None:
     job = (await agent.post("/v1/graphs/default/exports", json={"format": "jsonl"})).json()
@@ -123,7 +125,9 @@ async def test_the_output_of_a_job(
         assert len(rest(client)) < whole
 
 
-async def test_an_upload(gateway: RunningGateway, issued: IssuedKey, end: End) -> None:
+async def test_an_upload_is_refused_when_its_credential_ends(
+    gateway: RunningGateway, issued: IssuedKey, end: End
+) -> None:
     async with gateway.http(issued.secret, **{"Content-Type": "application/x-ndjson"}) as http:
 
         async def parts() -> AsyncIterator[bytes]:

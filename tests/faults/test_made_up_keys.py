@@ -1,4 +1,4 @@
-"""Made-up keys do not ask the database for ever, and do not lock out who has a good one."""
+"""Invented keys cause a bounded number of look-ups, and do not lock out valid keys."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
@@ -33,7 +33,7 @@ LIST_TOOLS = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 
 @pytest.fixture(scope="module")
 def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalValkey]:
-    """One of this file's own: all tests of a run have one address, and many fail there."""
+    """A Valkey for this file: all tests of a run have one address, from which many keys are refused."""
     server = LocalValkey(tmp_path_factory.mktemp("valkey"))
     server.start()
     yield server
@@ -42,28 +42,28 @@ def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalValkey]:
 
 @pytest.fixture
 async def own(settings: Settings, valkey: LocalValkey) -> Settings:
-    """Few failures, of which none was met yet."""
+    """Settings that allow few failures, of which none has happened yet."""
     await forget(valkey)
     few = {"failed_keys_per_minute": ALLOWED, "redis_url": valkey.url, "rate_limit_wait_seconds": MAX_WAIT_SECONDS}
     return settings.model_copy(update=few)
 
 
 async def forget(valkey: LocalValkey) -> None:
-    """What a minute does, in no time."""
+    """Forget all failures, as a minute would do."""
     async with Redis.from_url(valkey.url) as redis:
         await redis.flushall()
 
 
 @pytest.fixture
 def strict(own: Settings) -> Iterator[RunningGateway]:
-    """A gateway that forgives few failures."""
+    """A gateway that allows few failures."""
     with serving(own) as gateway:
         yield gateway
 
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[bytes]:
-    """How often the database was asked for each key."""
+    """How often each key was looked up in the database."""
     counted: Counter[bytes] = Counter()
     find_key = store.find_key
 
@@ -80,7 +80,7 @@ async def ask(gateway: RunningGateway, secret: str, **headers: str) -> httpx2.Re
         return await http.get("/v1/graphs")
 
 
-async def test_beyond_a_number_they_are_refused_without_asking(
+async def test_invented_keys_beyond_a_bound_are_refused_without_a_look_up(
     strict: RunningGateway, valkey: LocalValkey, asked: Counter[bytes], key: str, issue: NewApiKey, caller: Caller
 ) -> None:
     assert (await ask(strict, key)).status_code == 200
@@ -92,7 +92,7 @@ async def test_beyond_a_number_they_are_refused_without_asking(
     assert all(1 <= int(answer.headers["Retry-After"]) <= 61 for answer in refused)
     async with strict.http(generate_secret("agent"), **rpc_headers()) as http:
         assert (await http.post("/mcp", json=LIST_TOOLS)).status_code == 429
-    # One that held lately is asked for all the same, as many share an address; a new one, once the minute is over.
+    # A key that was valid lately is looked up anyway, as many share an address; a new one when the minute is over.
     assert (await ask(strict, key)).status_code == 200
     new = await issue(caller)
     assert (await ask(strict, new.secret)).status_code == 429
@@ -105,7 +105,7 @@ async def test_beyond_a_number_they_are_refused_without_asking(
     assert (await ask(strict, new.secret)).status_code == 200
 
 
-async def test_one_that_was_refused_just_now_is_not_asked_for_again(
+async def test_a_key_that_was_just_refused_is_not_looked_up_again(
     strict: RunningGateway, asked: Counter[bytes]
 ) -> None:
     secret = generate_secret("agent")
@@ -120,7 +120,9 @@ async def test_one_that_was_refused_just_now_is_not_asked_for_again(
     await eventually(asked_again)
 
 
-async def test_what_could_be_no_key_is_no_failure(strict: RunningGateway, asked: Counter[bytes], key: str) -> None:
+async def test_a_malformed_key_does_not_count_as_a_failure(
+    strict: RunningGateway, asked: Counter[bytes], key: str
+) -> None:
     assert {(await ask(strict, "rcl_agent_x")).status_code for _ in range(3 * ALLOWED)} == {401}
     assert (await ask(strict, key)).status_code == 200
     assert asked.total() == 1
@@ -146,14 +148,14 @@ async def test_a_resumed_tenant_is_served_at_once(
         await tenants.resume_tenant(operator, tenant.slug)
 
 
-async def test_all_gateways_together_forgive_as_many(own: Settings, asked: Counter[bytes]) -> None:
+async def test_failures_are_counted_at_all_gateways_together(own: Settings, asked: Counter[bytes]) -> None:
     with serving(own) as one, serving(own) as two:
         told = [(await ask(gateway, generate_secret("agent"))).status_code for gateway in (one, two) * ALLOWED]
     assert told == [401] * ALLOWED + [429] * ALLOWED
     assert asked.total() == ALLOWED
 
 
-async def test_nobody_names_another_address_but_a_trusted_proxy(own: Settings, valkey: LocalValkey, key: str) -> None:
+async def test_only_a_trusted_proxy_can_name_another_address(own: Settings, valkey: LocalValkey, key: str) -> None:
     few = own.model_copy(update={"failed_keys_per_minute": 1})
     forwarded = [{"X-Forwarded-For": f"192.0.2.{number}"} for number in range(10)]
     with serving(few) as gateway:
@@ -168,18 +170,18 @@ async def test_nobody_names_another_address_but_a_trusted_proxy(own: Settings, v
 
 
 class TestMemory:
-    """What a gateway remembers of them."""
+    """What a gateway remembers of refused keys."""
 
     @pytest.fixture
     async def forgetful(self, settings: Settings, tmp_path: Path) -> AsyncIterator[RateLimiter]:
-        """One whose Redis is away for ever: all that it knows is in memory."""
+        """A limiter whose Redis is away for ever, so that its state is in memory."""
         redis = connect_redis(settings.model_copy(update={"redis_url": f"unix://{tmp_path}/none.sock"}))
         limiter = RateLimiter(redis, wait_seconds=MAX_WAIT_SECONDS, local_share=1.0)
         yield limiter
         await limiter.aclose()
         await redis.aclose()
 
-    async def test_is_bounded(self, forgetful: RateLimiter) -> None:
+    async def test_the_memory_of_refused_keys_is_bounded(self, forgetful: RateLimiter) -> None:
         failed = FailedKeys(forgetful, lambda site: RateLimit("address", site, quota=1), clock=lambda: 0.0)
         for number in range(3 * max(REMEMBERED_KEYS, REMEMBERED)):
             await failed.note_failed(number.to_bytes(32), str(number), void=True)
@@ -187,7 +189,7 @@ class TestMemory:
         sizes = [len(failed._valid), len(failed._void), len(forgetful._local)]
         assert sizes == [REMEMBERED_KEYS, REMEMBERED_KEYS, REMEMBERED]
 
-    async def test_fades(self, forgetful: RateLimiter) -> None:
+    async def test_the_memory_of_a_refused_key_fades(self, forgetful: RateLimiter) -> None:
         now = 0.0
         failed = FailedKeys(forgetful, lambda site: RateLimit("address", site, quota=5), clock=lambda: now)
         for _ in range(5):
@@ -200,7 +202,7 @@ class TestMemory:
         now = VOID_SECONDS + 0.1
         assert not failed.is_void(b"key")
 
-    async def test_a_key_that_ceases_to_hold_is_no_longer_known(self, forgetful: RateLimiter) -> None:
+    async def test_a_key_that_becomes_invalid_is_no_longer_remembered_as_valid(self, forgetful: RateLimiter) -> None:
         failed = FailedKeys(forgetful, lambda site: RateLimit("address", site, quota=1))
         failed.note_valid(b"key")
         await failed.note_failed(b"key", "site", void=False)

@@ -1,4 +1,4 @@
-"""What one tenant does to the others: its calls take no more than their share of what all of them need."""
+"""The calls of one tenant take no more than their share of the resources that all tenants need."""
 
 import asyncio
 from collections.abc import Iterator
@@ -20,17 +20,17 @@ from tests.support.gateway import NewApiKey, RunningGateway, eventually, rpc_hea
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 ATTACKERS = 12
-"""Calls at once, more than the connections of a gateway, and twice as many as one tenant may have of them."""
+"""Concurrent calls: more than a gateway has connections, and twice as many as one tenant may have of them."""
 
 
 @pytest.fixture
 async def neighbours(new_tenant: NewTenant) -> tuple[Caller, Caller]:
-    """One that floods the service, and one that calls it beside."""
+    """A tenant that floods the service, and one that calls it meanwhile."""
     return operator_caller(await new_tenant()), operator_caller(await new_tenant())
 
 
 class TestConnections:
-    async def test_a_tenant_that_holds_its_share_leaves_the_rest_to_others(
+    async def test_a_tenant_with_its_share_of_connections_leaves_the_rest_to_others(
         self, settings: Settings, neighbours: tuple[Caller, Caller]
     ) -> None:
         flooding, other = neighbours
@@ -47,7 +47,7 @@ class TestConnections:
             await asyncio.gather(*waiting)
         assert len(db._tenants) == 0, "nothing is kept of who has gone"
 
-    async def test_more_than_its_share_is_told_to_come_again(
+    async def test_a_call_beyond_the_share_of_its_tenant_is_refused_as_busy(
         self, settings: Settings, neighbours: tuple[Caller, Caller]
     ) -> None:
         small = settings.model_copy(update={"database_pool_size": 2})
@@ -57,7 +57,7 @@ class TestConnections:
                 await _transact(db, neighbours[0])
         assert refused.value.code is ErrorCode.BUSY
 
-    async def test_who_gave_up_leaves_no_place_taken(self) -> None:
+    async def test_a_call_that_gives_up_leaves_no_place_taken(self) -> None:
         shares = Shares(1)
         async with shares.hold("tenant", wait_seconds=1):
             for _ in range(3):
@@ -76,13 +76,13 @@ async def _transact(db: Database, caller: Caller) -> None:
 
 @pytest.fixture(scope="module")
 def patient(settings: Settings) -> Iterator[RunningGateway]:
-    """A gateway whose writers wait as long as a busy machine may take."""
+    """A gateway whose writers wait as long as a busy machine may need."""
     waits = {"lock_timeout_seconds": MAX_WAIT_SECONDS, "statement_timeout_seconds": MAX_WAIT_SECONDS}
     with serving(settings.model_copy(update=waits)) as gateway:
         yield gateway
 
 
-async def test_writers_of_a_graph_that_is_held_keep_few_connections_and_nobody_up(
+async def test_writers_of_a_locked_graph_keep_few_connections_and_delay_no_one(
     patient: RunningGateway, issue: NewApiKey, neighbours: tuple[Caller, Caller], owner: asyncpg.Connection
 ) -> None:
     flooding, other = [(await issue(caller)).secret for caller in neighbours]
@@ -116,11 +116,11 @@ WRITERS: dict[str, tuple[str, str, Any]] = {
     "erase": ("POST", "/v1/graphs/default/erase", {"name": "the very same kettle"}),
     "erase_graph": ("DELETE", "/v1/graphs/default", None),
 }
-"""What writes a graph in a way of its own: its tool, its address, its arguments."""
+"""Writers of each kind: tool or method, address, and arguments."""
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-async def test_no_kind_of_writer_waits_for_a_graph_with_more_connections(
+async def test_writers_of_each_kind_wait_with_few_connections(
     patient: RunningGateway, issue: NewApiKey, neighbours: tuple[Caller, Caller], owner: asyncpg.Connection, writer: str
 ) -> None:
     flooding, other = [(await issue(caller, kind="admin")).secret for caller in neighbours]
@@ -146,7 +146,7 @@ async def test_no_kind_of_writer_waits_for_a_graph_with_more_connections(
 
 
 async def _write(gateway: RunningGateway, client: httpx2.AsyncClient, writer: str) -> int:
-    """Call it; the status of the answer."""
+    """Call the writer, and return the status of the answer."""
     way, path, arguments = WRITERS[writer]
     if way == "tool":
         await gateway.call(client, writer, arguments, path=path)

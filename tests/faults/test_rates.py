@@ -1,4 +1,4 @@
-"""Rates hold at all gateways together, with Redis there, flushed, killed and back, and cost the others nothing."""
+"""Rate limits apply to all gateways together while Redis is flushed, killed and back, and do not delay others."""
 
 import asyncio
 from collections import Counter
@@ -17,7 +17,7 @@ from recollect.platform.transactions import Session, Transaction
 from recollect.settings import Settings
 from recollect_local.valkey import LocalValkey
 from tests.support.gateway import NewApiKey, RunningGateway, eventually, serving
-from tests.support.rates import NewLimited, flood, list_graphs, list_tools, told
+from tests.support.rates import NewLimited, flood, list_graphs, list_tools, reported_limits
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 QUOTA = 40
@@ -34,7 +34,7 @@ def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalValkey]:
 
 @pytest.fixture
 def gateways(settings: Settings, valkey: LocalValkey) -> Iterator[list[RunningGateway]]:
-    """Two, which wait for Redis as long as a busy machine takes; one that is killed says so at once."""
+    """Two gateways that wait for Redis as long as a busy machine may need; a killed Redis fails at once."""
     patient = {"rate_limit_wait_seconds": MAX_WAIT_SECONDS, "redis_timeout_seconds": MAX_WAIT_SECONDS}
     own = settings.model_copy(update={"redis_url": valkey.url, "rate_limit_local_share": SHARE, **patient})
     with serving(own) as one, serving(own) as two:
@@ -57,19 +57,19 @@ async def limited(new_limited: NewLimited) -> Caller:
 async def clients(
     gateways: list[RunningGateway], issue: NewApiKey, limited: Caller
 ) -> AsyncIterator[list[httpx2.AsyncClient]]:
-    """Its clients at both gateways."""
+    """The clients of the limited tenant at both gateways."""
     async with clients_of(gateways, (await issue(limited)).secret) as clients:
         yield clients
 
 
 @pytest.fixture
 async def neighbour(gateways: list[RunningGateway], key: str) -> AsyncIterator[list[httpx2.AsyncClient]]:
-    """Another tenant's, which has no limit."""
+    """The clients of another tenant, which has no limit."""
     async with clients_of(gateways, key) as clients:
         yield clients
 
 
-async def test_two_gateways_let_through_exactly_as_many_as_may(
+async def test_two_gateways_together_admit_exactly_the_quota(
     clients: list[httpx2.AsyncClient], neighbour: list[httpx2.AsyncClient]
 ) -> None:
     assert await flood(clients, QUOTA - 3) == {200: QUOTA - 3}
@@ -77,7 +77,7 @@ async def test_two_gateways_let_through_exactly_as_many_as_may(
     assert await flood(neighbour, QUOTA) == {200: QUOTA}
 
 
-async def test_a_flush_begins_one_new_minute(clients: list[httpx2.AsyncClient], valkey: LocalValkey) -> None:
+async def test_a_flush_of_redis_begins_one_new_minute(clients: list[httpx2.AsyncClient], valkey: LocalValkey) -> None:
     assert (await flood(clients, 2 * QUOTA))[200] == QUOTA
     async with Redis.from_url(valkey.url) as redis:
         await redis.flushall()
@@ -93,7 +93,7 @@ async def test_a_flush_begins_one_new_minute(clients: list[httpx2.AsyncClient], 
     assert passed[200] == QUOTA
 
 
-async def test_flushes_at_any_moment_break_nothing(clients: list[httpx2.AsyncClient], valkey: LocalValkey) -> None:
+async def test_flushes_at_any_moment_cause_no_errors(clients: list[httpx2.AsyncClient], valkey: LocalValkey) -> None:
     async with Redis.from_url(valkey.url) as redis:
         flooding = [asyncio.create_task(flood(clients, QUOTA)) for _ in range(5)]
         while not all(task.done() for task in flooding):
@@ -107,7 +107,7 @@ async def test_without_redis_each_gateway_grants_a_share_until_it_is_back(
 ) -> None:
     assert (await flood(clients, 2 * QUOTA))[200] == QUOTA
     valkey.stop()
-    # No call waits or fails for it. Who was refused a moment ago may be so for a second more.
+    # No call waits or fails for that. A tenant that was just refused may be refused for another second.
     for client in clients:
         granted: Counter[int] = Counter()
 
@@ -119,23 +119,23 @@ async def test_without_redis_each_gateway_grants_a_share_until_it_is_back(
         assert granted.keys() <= {200, 429}
         refused = await list_tools(client)
         assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited")
-        assert told(refused)["tenant"].quota == QUOTA * SHARE
+        assert reported_limits(refused)["tenant"].quota == QUOTA * SHARE
     assert await flood(neighbour, QUOTA) == {200: QUOTA}
     valkey.start()
     for client in clients:
 
         async def counted_there(client: httpx2.AsyncClient = client) -> bool:
-            return told(await list_graphs(client))["tenant"].quota == QUOTA
+            return reported_limits(await list_graphs(client))["tenant"].quota == QUOTA
 
         await eventually(counted_there)
     passed = (await flood(clients, 2 * QUOTA))[200]
     assert QUOTA - 2 <= passed <= QUOTA, "the window is a fresh one, and theirs together"
 
 
-class TestWhoeverIsRefused:
+class TestRefusedRequests:
     @pytest.fixture
     def transactions(self, monkeypatch: pytest.MonkeyPatch) -> Counter[Any]:
-        """How many transactions each tenant has begun."""
+        """The number of transactions that each tenant has begun."""
         counted: Counter[Any] = Counter()
         begin = Database.transaction
 
@@ -150,7 +150,7 @@ class TestWhoeverIsRefused:
 
     @pytest.fixture
     def lookups(self, monkeypatch: pytest.MonkeyPatch) -> Counter[bytes]:
-        """How often the database was asked for each key."""
+        """How often each key was looked up in the database."""
         counted: Counter[bytes] = Counter()
         find_key = store.find_key
 
@@ -161,7 +161,7 @@ class TestWhoeverIsRefused:
         monkeypatch.setattr(store, "find_key", find_and_count)
         return counted
 
-    async def test_reaches_no_table_and_keeps_nobody_waiting(
+    async def test_refused_requests_reach_no_table_and_delay_no_one(
         self,
         clients: list[httpx2.AsyncClient],
         neighbour: list[httpx2.AsyncClient],

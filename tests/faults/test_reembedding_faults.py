@@ -1,6 +1,6 @@
-"""A change of the embedding model, when its worker is killed at any moment: in the end the new model serves all of it.
+"""A change of the embedding model, whose worker is killed at any moment: in the end the new model serves everything.
 
-What is left to chance follows from the seed: `make test` tries a few, `make soak` many.
+Random choices follow from the seed: `make test` tries a few seeds, `make soak` many.
 """
 
 import random
@@ -22,7 +22,7 @@ from tests.support.memories import at_work
 
 @pytest.fixture
 def changed(settings: Settings) -> Settings:
-    """A worker after a change of the embedder, which asks its server for 20 texts at a time."""
+    """Settings of a worker after a change of the embedder, which embeds 20 texts per request."""
     return settings.model_copy(
         update=HASTY
         | {

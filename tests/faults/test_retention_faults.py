@@ -1,6 +1,6 @@
-"""What keeps a memory in order, when its worker is killed at any moment: all of it is done in the end, and done once.
+"""Expiry and compaction, whose worker is killed at any moment: everything is done in the end, and done once.
 
-What is left to chance follows from the seed: `make test` tries a few, `make soak` many.
+Random choices follow from the seed: `make test` tries a few seeds, `make soak` many.
 """
 
 import random
@@ -35,7 +35,7 @@ def hasty(settings: Settings) -> Settings:
 
 
 class TestExpiry:
-    async def test_everything_that_expired_is_archived_once_and_purged_once(
+    async def test_every_expired_fact_is_archived_once_and_purged_once(
         self, hasty: Settings, desk: Desk, owner: asyncpg.Connection, tmp_path: Path, seed: int
     ) -> None:
         chance = random.Random(seed)
@@ -55,7 +55,7 @@ class TestExpiry:
                 await assert_laws(each)
 
     async def write(self, agent: Agent) -> list[str]:
-        """300 facts that expire, which takes thirty steps, and twenty that do not; the ids of the former."""
+        """Write 300 facts that expire, in thirty steps, and twenty that do not; returns the ids of the former."""
         later = datetime.now(UTC) + timedelta(hours=1)
         async with agent.writing() as (tx, revision):
             made = [NewFact(f"fact {number}", expires_at=later) for number in range(300)]
@@ -68,7 +68,7 @@ class TestExpiry:
         return bool(await owner.fetchval(waiting, desk.caller.tenant_id) == 0)
 
     async def touched(self, owner: asyncpg.Connection, desk: Desk, operation: str) -> Counter[str]:
-        """How often each id stands in a change of this operation."""
+        """How often each id occurs in changes of this operation."""
         rows = await owner.fetch(
             "SELECT unnest(ids)::text AS id FROM changes WHERE tenant_id = $1 AND operation = $2",
             desk.caller.tenant_id,
@@ -86,10 +86,10 @@ class TestExpiry:
 
 
 class TestCompaction:
-    async def test_all_that_is_over_goes_and_nothing_else(
+    async def test_compaction_removes_exactly_the_old_history(
         self, hasty: Settings, desk: Desk, owner: asyncpg.Connection, tmp_path: Path, seed: int
     ) -> None:
-        """Started by the worker, done step by step."""
+        """The worker starts the job, and does it step by step."""
         chance = random.Random(seed)
         async with at_work(desk.db, desk.caller) as agent:
             await self.write_and_delete(agent)
@@ -107,7 +107,7 @@ class TestCompaction:
             await assert_laws(agent, whole=False)
 
     async def write_and_delete(self, agent: Agent) -> None:
-        """Entities with an observation each: most are deleted, and those that stay have another instead."""
+        """Write entities with an observation each, delete most, and replace the observation of the others."""
         await agent.create(*[NewEntity(f"e{n}", "thing", (f"says {n}",)) for n in range(600)])
         async with agent.writing() as (tx, revision):
             await observations.add_observations(tx, revision, [NewObservation(f"e{n}", f"now {n}") for n in range(100)])
@@ -125,13 +125,13 @@ class TestCompaction:
         return bool(jobs) and all([await has_succeeded(desk, job) for job in jobs])
 
     async def gone(self, owner: asyncpg.Connection, desk: Desk) -> int:
-        """Rows that are no more, but stand in a table still."""
+        """The number of removed rows that are still in a table."""
         tables = ("nodes", "observations", "passages")
         counts = [f"(SELECT count(*) FROM {t} WHERE tenant_id = $1 AND removed_revision IS NOT NULL)" for t in tables]
         return int(await owner.fetchval(f"SELECT {' + '.join(counts)}", desk.caller.tenant_id))
 
     async def living(self, owner: asyncpg.Connection, desk: Desk) -> list[tuple[str, str, int]]:
-        """What is said of whom, with how many passages."""
+        """The current observations with their entities and numbers of passages."""
         rows = await owner.fetch(
             """SELECT n.name, o.content, (
                 SELECT count(*) FROM passages p

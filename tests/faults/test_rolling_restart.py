@@ -47,7 +47,7 @@ async def test_no_call_fails_while_gateways_are_replaced(balancer: Balancer, pro
 
 
 async def drained(balancer: Balancer, gateway: Member, key: str) -> None:
-    """It is only told to stop: it is not ready from then on, serves what comes, and its streams end last."""
+    """Stop a gateway: from then on it is not ready, serves the requests that arrive, and ends its streams last."""
     async with listening(RunningGateway(gateway.url), key, "load-0") as events, httpx2.AsyncClient() as http:
         stopping = asyncio.create_task(gateway.stop())
         await balancer.wait_until(gateway.url, ready=False)

@@ -1,4 +1,4 @@
-"""A server that takes connections and says nothing is counted as away, and not one whose connections are in use."""
+"""A server that accepts connections and never answers counts as away; one whose connections are in use does not."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,12 +12,12 @@ from recollect.settings import Settings
 from tests.support.measured import Measured
 
 LITTLE = 0.2
-"""Seconds that are waited for a connection, where none comes."""
+"""Seconds of the wait for a connection that never answers."""
 
 
 @pytest.fixture
 async def silent_url() -> AsyncIterator[str]:
-    """Where a server listens that takes every connection and never answers."""
+    """The address of a server that accepts every connection and never answers."""
     held: list[asyncio.StreamWriter] = []
 
     async def take(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -33,7 +33,7 @@ async def silent_url() -> AsyncIterator[str]:
 
 
 def unanswered(measured: Measured) -> dict[str, int]:
-    """Connections that a server said nothing to, by pool."""
+    """The number of connections that a server did not answer, by pool."""
     told = measured.of("recollect.database.failures")
     assert {at["error.type"] for at, _ in told} <= {"unanswered"}
     return {at["db.client.connection.pool.name"]: point.value for at, point in told}
@@ -44,7 +44,7 @@ async def begin(db: Database, caller: Caller) -> None:
         """Whether it begins is the question."""
 
 
-async def test_each_connection_that_a_silent_server_swallows_is_counted_as_a_failure_of_its_pool(
+async def test_each_unanswered_connection_counts_as_a_failure_of_its_pool(
     silent_url: str, settings: Settings, caller: Caller, measured: Measured
 ) -> None:
     asked = settings.model_copy(update={"database_acquire_seconds": LITTLE})
@@ -58,7 +58,7 @@ async def test_each_connection_that_a_silent_server_swallows_is_counted_as_a_fai
     assert unanswered(measured) == {"tenants": 2, "reserved": 1}
 
 
-async def test_whose_caller_leaves_at_once_is_no_failure_of_the_server(
+async def test_a_caller_that_leaves_at_once_does_not_count_as_a_failure(
     silent_url: str, settings: Settings, caller: Caller, measured: Measured
 ) -> None:
     async with Database.connect(silent_url, settings=settings) as db:
@@ -70,7 +70,7 @@ async def test_whose_caller_leaves_at_once_is_no_failure_of_the_server(
     assert unanswered(measured) == {}
 
 
-async def test_a_wait_for_connections_that_are_in_use_is_no_failure_of_the_server(
+async def test_a_wait_for_used_connections_does_not_count_as_a_failure(
     settings: Settings, caller: Caller, measured: Measured
 ) -> None:
     asked = settings.model_copy(update={"database_acquire_seconds": LITTLE, "database_pool_size": 1})

@@ -1,4 +1,4 @@
-"""Webhooks when a worker is killed in the middle, several work at once, or Valkey is away."""
+"""Webhooks when a worker is killed during a delivery, several workers send at once, or Valkey is away."""
 
 import asyncio
 import signal
@@ -26,13 +26,13 @@ async def desk(
 
 @pytest.fixture
 def of_workers(settings: Settings) -> Settings:
-    """Settings of worker processes that may send to receivers on loopback, and hear of nothing by Valkey."""
+    """Settings of worker processes that may send to receivers on loopback, and have no Valkey."""
     return settings.model_copy(
         update={"outbound_networks": [LOOPBACK], "sweep_seconds": 1, "redis_url": "redis://127.0.0.1:9/0"}
     )
 
 
-async def test_what_a_killed_worker_had_sent_is_sent_again_under_its_id(
+async def test_a_delivery_of_a_killed_worker_is_sent_again_under_its_id(
     desk: WebhookDesk, of_workers: Settings, tmp_path: Path
 ) -> None:
     never = asyncio.Event()
@@ -64,19 +64,19 @@ async def test_several_workers_send_each_event_once(desk: WebhookDesk, of_worker
             for number in range(4):
                 await desk.write(f"{number}a", f"{number}b")
                 await desk.test(made.webhook.id)
-            while await told(receiver, made.secret) < 12:
+            while await received(receiver, made.secret) < 12:
                 await receiver.server.wait_for_requests(len(receiver.ids) + 1)
         assert len(receiver.ids) == len(set(receiver.ids))
-        assert await told(receiver, made.secret) == 12
+        assert await received(receiver, made.secret) == 12
 
 
-async def told(receiver: Receiver, secret: str) -> int:
-    """Changes and tests that have come."""
+async def received(receiver: Receiver, secret: str) -> int:
+    """The number of received changes and tests."""
     return sum(len(event["data"].get("changes", [None])) for event in receiver.events(secret))
 
 
-async def test_who_records_too_late_changes_nothing(desk: WebhookDesk) -> None:
-    """Its lease was over, and another worker has the delivery."""
+async def test_an_outcome_that_is_recorded_too_late_changes_nothing(desk: WebhookDesk) -> None:
+    """The lease is over, and another worker has the delivery."""
     async with receiving() as receiver:
         made = await desk.make(receiver.url)
         await desk.test(made.webhook.id)
@@ -91,7 +91,7 @@ async def test_who_records_too_late_changes_nothing(desk: WebhookDesk) -> None:
         assert delivery.status == "delivered"
 
 
-async def test_a_webhook_that_is_deleted_meanwhile_is_no_fault(desk: WebhookDesk) -> None:
+async def test_a_webhook_that_is_deleted_during_a_delivery_is_no_error(desk: WebhookDesk) -> None:
     async with receiving() as receiver:
         made = await desk.make(receiver.url)
         await desk.test(made.webhook.id)

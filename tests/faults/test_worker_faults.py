@@ -53,14 +53,14 @@ def remote(settings: Settings, server: EmbeddingServer) -> Settings:
 
 @pytest.fixture
 def valkey(tmp_path: Path) -> Iterator[LocalValkey]:
-    """A Valkey of the test's own, to be stopped and flushed."""
+    """A Valkey of the test, which it may stop and flush."""
     server = LocalValkey(tmp_path)
     server.start()
     yield server
     server.stop()
 
 
-async def test_a_worker_killed_in_the_middle_of_a_batch_loses_nothing(
+async def test_a_worker_that_is_killed_during_a_batch_loses_nothing(
     remote: Settings, db: Database, caller: Caller, owner: asyncpg.Connection, server: EmbeddingServer, tmp_path: Path
 ) -> None:
     await remember(db, caller, *PEOPLE)
@@ -132,7 +132,7 @@ async def test_valkey_may_stop_and_come_back(
         assert await embedded_within(owner, caller)
         valkey.start()
         await asyncio.to_thread(worker.wait_for, "listening for wake-ups", times=2)
-        await wake_and_see_it_taken(own, caller)
+        await require_wake_up_taken(own, caller)
         assert len(worker.lines("Redis is away: sweeping without wake-ups")) == 1
         assert worker.stop() == 0
 
@@ -166,7 +166,7 @@ async def test_valkey_may_be_flushed_at_any_moment(
                 await redis.flushall()
                 await asyncio.sleep(0.05)
             assert await embedded_within(owner, caller)
-            await wake_and_see_it_taken(own, caller)
+            await require_wake_up_taken(own, caller)
             assert worker.stop() == 0
 
 
@@ -193,7 +193,7 @@ async def test_postgresql_may_stop_and_come_back(settings: Settings, tmp_path: P
         postgres.stop()
 
 
-async def wake_and_see_it_taken(settings: Settings, caller: Caller) -> None:
+async def require_wake_up_taken(settings: Settings, caller: Caller) -> None:
     async with connect_redis(settings) as redis:
 
         async def is_taken() -> bool:
@@ -207,6 +207,6 @@ async def wake_and_see_it_taken(settings: Settings, caller: Caller) -> None:
 
 
 async def times_queued(redis: Redis) -> int:
-    """How often anything was put into a queue since Valkey was started."""
+    """The number of entries that were queued since Valkey was started."""
     counts = await redis.info("commandstats")
     return int(counts.get("cmdstat_zadd", {"calls": 0})["calls"])

@@ -1,1 +1,1 @@
-"""What tests share: servers, agents, clocks, laws, and ways to look at what was done."""
+"""Code that tests share: servers, agents, clocks, invariants, and ways to observe what happened."""

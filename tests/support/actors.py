@@ -1,4 +1,4 @@
-"""Who is at work: agents below the transports, a desk that starts jobs, a worker, and a client of the routes."""
+"""Actors: agents below the transports, a desk that starts jobs, a worker, and a client of the routes."""
 
 import itertools
 from collections.abc import AsyncIterator, Callable
@@ -21,33 +21,33 @@ _serial = itertools.count(1)
 
 @pytest.fixture
 async def agent(db: Database, caller: Caller) -> AsyncIterator[Agent]:
-    """The test's tenant's."""
+    """The agent of the test's tenant."""
     async with at_work(db, caller) as agent:
         yield agent
 
 
 @pytest.fixture
 def new_graph(agent: Agent) -> Callable[[], Agent]:
-    """The same, each time on a graph that is not there yet."""
+    """Makes agents of the test's tenant, each on a new graph."""
     return lambda: Agent(agent.db, agent.caller, f"graph-{next(_serial)}")
 
 
 @pytest.fixture
 async def other(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]:
-    """Another tenant's."""
+    """The agent of another tenant."""
     async with at_work(db, operator_caller(await new_tenant())) as agent:
         yield agent
 
 
 @pytest.fixture
 def desk(db: Database, caller: Caller) -> Desk:
-    """Where the test's tenant starts jobs."""
+    """A desk that starts jobs of the test's tenant."""
     return Desk(db, caller)
 
 
 @pytest.fixture
 async def context(settings: Settings, db: Database) -> AsyncIterator[WorkerContext]:
-    """A worker's parts."""
+    """The context of a worker."""
     async with employed(settings, db) as context:
         yield context
 

@@ -1,4 +1,4 @@
-"""Requests of one tenant that hold what is another's, and what such requests must not tell."""
+"""Requests of one tenant with ids of another, and what their answers must not reveal."""
 
 import re
 from collections.abc import AsyncIterator, Mapping
@@ -40,7 +40,7 @@ ROUTES = sorted(
 
 @dataclass(frozen=True)
 class Attack:
-    """One request; `names` are what its path names, `graph` what its body does."""
+    """One request; `names` fill the parameters of its path, `graph` is the graph in its body."""
 
     method: str
     path: str
@@ -50,7 +50,7 @@ class Attack:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     async def send(self, http: httpx2.AsyncClient) -> httpx2.Response:
-        """As the document's example says."""
+        """Send the request with the body of the documented example."""
         asked: dict[str, Any] = example_request(
             DOCUMENT, self.method, self.path, dict(self.names), cursor=self.cursor, graphs=[self.graph]
         )
@@ -59,16 +59,16 @@ class Attack:
 
     @property
     def url(self) -> str:
-        """What it asks for."""
+        """The address of the request."""
         return self.path.format(**self.names)
 
     def asked(self) -> set[str]:
-        """The ids that it holds, which an answer may repeat."""
+        """The ids in the request, which an answer may repeat."""
         return {*self.names.values(), self.graph} - {""}
 
 
 def attacks(names: Mapping[str, str], own: Mapping[str, str]) -> list[Attack]:
-    """Every route with these ids; where a path names several things, also within those that are the caller's own."""
+    """Requests to every route with these ids; where a path has several, also with some of the caller's own."""
     made = []
     for method, path in ROUTES:
         made.append(Attack(method, path, names, names["name"]))
@@ -82,7 +82,7 @@ def attacks(names: Mapping[str, str], own: Mapping[str, str]) -> list[Attack]:
 
 
 def anonymous(response: httpx2.Response, attack: Attack) -> str:
-    """Status and error of an answer, without the ids that were asked for; of what was done, only that it was."""
+    """The status and the error of an answer, without the requested ids; of a success, only that it was one."""
     text = "" if response.is_success else response.text
     for asked in attack.asked():
         text = text.replace(asked, "…")
@@ -97,18 +97,18 @@ async def admin_of(gateway: RunningGateway, issue: NewApiKey, caller: Caller) ->
 
 
 async def names_of(owner: asyncpg.Connection, caller: Caller) -> dict[str, str]:
-    """Something of a tenant's for whatever a path names."""
+    """An id or name of the tenant for every path parameter."""
     names = {name: await owner.fetchval(query, caller.tenant_id) for name, query in NAMED.items()}
     assert None not in names.values(), names
     return {name: str(id_) for name, id_ in names.items()}
 
 
 def ids_in(rows: list[str]) -> set[str]:
-    """Every id that stands in these rows."""
+    """Every id in these rows."""
     return set(re.findall(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", "".join(rows)))
 
 
 def lasting(rows: list[str]) -> list[str]:
-    """Without what the victim's own calls leave sometime after: that they were made, and when a key was used."""
+    """The rows without those that the victim's own calls write later: usage, and the last use of a key."""
     kept = [re.sub(r'"last_used_at": ("[^"]*"|null)', "", row) for row in rows if '"hour": ' not in row]
     return sorted(kept)

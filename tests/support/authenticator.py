@@ -1,6 +1,6 @@
-"""An authenticator in software: what a browser and a device do between them when a passkey is made or used.
+"""An authenticator in software: what a browser and a device do together when a passkey is created or used.
 
-It says what it is told to say, so that tests can have it lie.
+Tests can set each of its values, also to wrong ones.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ class Authenticator:
     user_handle: bytes = b""
 
     def make(self, options: dict[str, Any]) -> tuple["Authenticator", str]:
-        """A passkey for these options: the authenticator that has it, and what the browser answers."""
+        """Create a passkey for these options: the authenticator that has it, and the answer of the browser."""
         numbers = self.key.public_key().public_numbers()
         x, y = (number.to_bytes(32, "big") for number in (numbers.x, numbers.y))
         public_key = cbor2.dumps({1: 2, 3: -7, -1: 1, -2: x, -3: y})
@@ -44,7 +44,7 @@ class Authenticator:
         return replace(self, user_handle=bytes_of(options["user"]["id"])), self._answer(response)
 
     def sign(self, options: dict[str, Any], *, count: int | None = None) -> str:
-        """What the browser answers who asks for a signature; `count` is what the device's counter says."""
+        """The browser's answer to a request for a signature; `count` is the signature counter of the device."""
         client_data = self._client_data("webauthn.get", options)
         data = self._data(0, self.count + 1 if count is None else count)
         signature = self.key.sign(data + hashlib.sha256(client_data).digest(), ec.ECDSA(hashes.SHA256()))
@@ -72,10 +72,10 @@ class Authenticator:
 
 
 def text(data: bytes) -> str:
-    """As browsers write bytes."""
+    """Bytes as browsers encode them."""
     return urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
 def bytes_of(written: str) -> bytes:
-    """What was so written."""
+    """Decode bytes that a browser encoded."""
     return urlsafe_b64decode(written + "=" * (-len(written) % 4))

@@ -1,6 +1,6 @@
-"""A balancer in front of several gateways: requests go round among those that are ready, on connections that are kept.
+"""A balancer in front of several gateways: requests go round robin to those that are ready, on kept connections.
 
-It sends a request once: what fails is seen, and never hidden by another attempt.
+It sends a request once, so that no retry hides a failure.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ PROBE_SECONDS = 0.2
 
 
 class NoGatewayError(httpx2.ConnectError):
-    """No gateway is ready: nothing was sent."""
+    """No gateway is ready, so nothing was sent."""
 
 
 class Balancer(httpx2.AsyncBaseTransport):
@@ -32,31 +32,31 @@ class Balancer(httpx2.AsyncBaseTransport):
         self.at_work: Counter[str] = Counter()
 
     def add(self, url: str) -> None:
-        """Know a gateway, which gets requests once it is ready."""
+        """Add a gateway, which gets requests once it is ready."""
         self._backends[url] = False
 
     async def bring_in(self, members: Iterable[Member]) -> None:
-        """Know these gateways; return when they get requests."""
+        """Add these gateways, and wait until they get requests."""
         for member in (members := list(members)):
             self.add(member.url)
         for member in members:
             await self.wait_until(member.url, ready=True)
 
     async def remove(self, url: str) -> None:
-        """Send a gateway nothing more, as when an endpoint is taken away; return when its calls have ended."""
+        """Send a gateway nothing more, as when an endpoint is removed, and wait until its calls have ended."""
         del self._backends[url]
         await until(lambda: not self.at_work[url])
 
     def is_ready(self, url: str) -> bool:
-        """Whether it gets requests."""
+        """Whether the gateway gets requests."""
         return self._backends.get(url, False)
 
     async def wait_until(self, url: str, *, ready: bool) -> None:
-        """Return when it is noticed that a gateway is ready, or is not."""
+        """Wait until the balancer notices that a gateway is ready, or is not."""
         await until(lambda: self.is_ready(url) is ready)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send it to the next gateway that is ready."""
+        """Send the request to the next gateway that is ready."""
         backend = self._next()
         target = httpx2.URL(backend)
         request.url = request.url.copy_with(scheme=target.scheme, host=target.host, port=target.port)

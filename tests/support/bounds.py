@@ -1,4 +1,4 @@
-"""Bounds that tests lower, so that what takes thousands of rows shows with a few."""
+"""Lower bounds, so that tests need a few rows instead of thousands."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
-"""A worker that does each second what is done every ten minutes, in small steps: `python -m tests.support.busy_worker`.
+"""A worker that does every second what is usually done every ten minutes, in small steps.
 
-And what must come of it when such workers are killed.
+It is run by `python -m tests.support.busy_worker`. `outlived` kills such workers, and waits for the outcome.
 """
 
 import random
@@ -32,7 +32,7 @@ STEP = 10
 async def outlived(
     settings: Settings, folder: Path, chance: random.Random, holds: Callable[[], Awaitable[bool]]
 ) -> None:
-    """Wait for what must hold in the end, however many workers are killed at it; two do the rest."""
+    """Kill some workers, then let two finish the work, until the condition is true."""
     for _ in range(KILLS):
         await killed(settings, folder, chance, seconds=1, module=WORKER)
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Two cells: the run's database, which is home, and another one of the same server."""
+"""Two cells: the database of the run, which is the home cell, and another database of the same server."""
 
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -56,21 +56,21 @@ async def celled(postgres: LocalPostgres, settings: Settings) -> Settings:
 
 @asynccontextmanager
 async def opened(settings: Settings) -> AsyncIterator[Cells]:
-    """The cells of these settings, as a gateway has them."""
+    """The cells of these settings, as a gateway opens them."""
     async with connect_redis(settings) as redis, Cells.open(settings, redis, lambda *_: None) as cells:
         yield cells
 
 
 @pytest.fixture
 async def cells(celled: Settings) -> AsyncIterator[Cells]:
-    """Both, as a gateway that remembers nothing yet has them."""
+    """Both cells, as a new gateway opens them."""
     async with opened(celled) as database:
         yield database
 
 
 @pytest.fixture(scope="session")
 def celled_gateway(celled: Settings) -> Iterator[RunningGateway]:
-    """A gateway of both."""
+    """A gateway of both cells."""
     with serving(celled) as gateway:
         yield gateway
 
@@ -93,19 +93,19 @@ async def new_tenant_of(celled: Settings) -> NewTenantOf:
 
 @pytest.fixture
 async def resident(new_tenant_of: NewTenantOf) -> Caller:
-    """The operator of a tenant in the other cell."""
+    """A caller of a tenant in the other cell."""
     return await new_tenant_of(OTHER)
 
 
 @pytest.fixture
 async def native(new_tenant_of: NewTenantOf) -> Caller:
-    """The operator of a tenant at home."""
+    """A caller of a tenant in the home cell."""
     return await new_tenant_of(HOME)
 
 
 @pytest.fixture
 async def owner_b(celled: Settings) -> AsyncIterator[asyncpg.Connection]:
-    """A bare connection as the owner of the other cell."""
+    """A plain connection as the owner of the other cell."""
     url = celled.of_cell(OTHER).migration_url
     connection = await asyncpg.connect(url, server_settings={"search_path": "recollect, public"})
     yield connection

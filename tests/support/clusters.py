@@ -1,4 +1,4 @@
-"""PostgreSQL servers that drills back up, restore, follow and promote, by PostgreSQL's own programs."""
+"""PostgreSQL servers that drills back up, restore, replicate and promote, with PostgreSQL's own programs."""
 
 import os
 import shutil
@@ -23,11 +23,11 @@ class Cluster(LocalPostgres):
 
     @property
     def host(self) -> str:
-        """Where its socket is, as an address names it."""
+        """The folder of its socket, as part of an address."""
         return str(self._socket_folder())
 
     def own_folder(self, name: str) -> Path:
-        """A folder beside its files that its user may write."""
+        """A folder next to its files that its user may write."""
         folder = self.home.parent / name
         folder.mkdir(parents=True, exist_ok=True)
         if self._account:
@@ -36,7 +36,7 @@ class Cluster(LocalPostgres):
         return folder
 
     def run(self, program: str, *arguments: str) -> None:
-        """Run one of PostgreSQL's programs as its user; raises Unavailable with what it says."""
+        """Run one of PostgreSQL's programs as its user; raises Unavailable with its output."""
         self._run(program, [*arguments])
 
     def back_up(self, source: str, *options: str) -> None:
@@ -56,14 +56,14 @@ class Cluster(LocalPostgres):
         self.home.chmod(0o700)
 
     def configure(self, signal: str, **settings: str) -> None:
-        """Add settings, and the file that says what it is to do when it starts."""
+        """Add settings, and the signal file for its next start."""
         lines = [f"{name} = '{value}'\n" for name, value in settings.items()]
         with (self.home / "postgresql.auto.conf").open("a") as file:
             file.writelines(lines)
         (self.home / signal).touch()
 
     async def execute(self, *statements: str) -> str:
-        """Run statements as the superuser; the first value of the last one."""
+        """Run statements as the superuser, and return the first value of the last one."""
         connection = await asyncpg.connect(self.url(), timeout=MAX_WAIT_SECONDS)
         try:
             for statement in statements[:-1]:
@@ -73,7 +73,7 @@ class Cluster(LocalPostgres):
             await connection.close()
 
     def kill(self) -> None:
-        """End all its processes at once, as when a machine is gone. They are no one group: each has its own session."""
+        """Kill all its processes at once, as when a machine fails. They share no process group."""
         assert self.pid is not None
         server = psutil.Process(self.pid)
         for process in [server, *server.children(recursive=True)]:

@@ -1,4 +1,4 @@
-"""A name server on loopback that says which TXT records there are, or nothing at all."""
+"""A name server on loopback that answers with TXT records, or does not answer."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -14,7 +14,7 @@ import dns.rrset
 
 @dataclass
 class NameServer(asyncio.DatagramProtocol):
-    """Answers by `records`, each name with its texts; asked for a name in `silent`, it does not. `asked`: the names."""
+    """Answers with the texts of a name in `records`, but not for those in `silent`. `asked` lists the requests."""
 
     records: dict[str, list[str]] = field(default_factory=dict)
     silent: set[str] = field(default_factory=set)

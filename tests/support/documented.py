@@ -1,4 +1,4 @@
-"""The commands of a page of the documentation: what its blocks marked `shell` or `python` say."""
+"""The commands on a page of the documentation: its blocks marked `shell` or `python`."""
 
 from pathlib import Path
 
@@ -15,11 +15,11 @@ def fences_of(text: str) -> list[Token]:
 
 
 def scripts_of(page: str) -> list[str]:
-    """Each block of the page, a file of the tree, as a script of a shell."""
+    """Each block of the page, which is a path in the repository, as a shell script."""
     blocks = fences_of((ROOT / page).read_text())
     return [_PIECES[block.info].format(block.content) for block in blocks if block.info in _PIECES]
 
 
 def script_of(page: str) -> str:
-    """The page's blocks as one script of a shell, from top to bottom."""
+    """All blocks of the page as one shell script, from top to bottom."""
     return "".join(scripts_of(page))

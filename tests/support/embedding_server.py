@@ -1,4 +1,4 @@
-"""An OpenAI-compatible embedder for tests, which behaves or misbehaves as told."""
+"""An OpenAI-compatible embedder for tests, which can misbehave."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ DIMENSIONS = 8
 
 @dataclass(frozen=True)
 class EmbeddingAnswer:
-    """What the server says to one request."""
+    """The answer of the server to one request."""
 
     body: bytes
     status: int = 200
@@ -24,7 +24,7 @@ class EmbeddingAnswer:
 
 
 def embeddings(*rows: tuple[int, list[float]]) -> EmbeddingAnswer:
-    """A well-formed answer: index and vector of each row."""
+    """A well-formed answer with the index and the vector of each row."""
     return EmbeddingAnswer(json.dumps({"data": [{"index": index, "embedding": row} for index, row in rows]}).encode())
 
 
@@ -34,7 +34,7 @@ def made_up(text: str) -> list[float]:
 
 
 class EmbeddingServer(ThreadingHTTPServer):
-    """Gives the queued `answers` in order, the last one again and again; without any, made-up vectors.
+    """Sends the queued `answers` in order, and repeats the last one; without any, made-up vectors.
 
     Requests with a text that holds `poison` get `poisoned` instead, and any request what `mischief` says, if it says
     anything. `vouched` counts how often each text was given a made-up vector. Each answer takes `seconds`, and is given
@@ -61,7 +61,7 @@ class EmbeddingServer(ThreadingHTTPServer):
         self.vouched: Counter[str] = Counter()
 
     def answer(self, texts: list[str]) -> EmbeddingAnswer:
-        """What to say to the request that came last."""
+        """The answer to the latest request."""
         if (trouble := self.mischief()) is not None:
             return trouble
         if self.poison is not None and any(self.poison in text for text in texts):
@@ -97,7 +97,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(answer.body)
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager

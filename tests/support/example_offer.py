@@ -1,7 +1,7 @@
-"""What the official conformance suite wants to meet on a server: tools, prompts and resources of its example server.
+"""What the official conformance suite needs on a server: tools, prompts and resources of its example server.
 
-A gateway mounts them beside its own, so that the suite tries what no tool of ours does on the gateway's own transport.
-Their names and answers are the suite's (`everything-server.ts`).
+A gateway mounts them beside its own, so that the suite can test what no tool of ours does on the gateway's transport.
+Their names and answers are those of the suite (`everything-server.ts`).
 """
 
 import json
@@ -86,18 +86,18 @@ REGION: dict[str, Any] = {
 
 
 class Nothing(Struct, frozen=True, forbid_unknown_fields=True):
-    """No argument, and no structure of an answer."""
+    """No arguments, or no structured content."""
 
 
 class InRegion(Struct, frozen=True):
-    """What the tool with a header takes."""
+    """The arguments of the tool with a header."""
 
     region: str
     query: str = ""
 
 
 class Contact(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """What the tool of the whole vocabulary takes."""
+    """The arguments of the tool with the whole schema vocabulary."""
 
     name: str | None = None
     address: dict[str, str] | None = None
@@ -298,7 +298,7 @@ def _read_template(uri: str) -> ReadResourceResult | None:
 
 
 def with_examples(offer: Offer = RECOLLECT) -> Offer:
-    """An offer with the examples beside it, where a request names no toolset, too."""
+    """An offer with the examples beside it, also where a request names no toolset."""
     return replace(
         offer,
         tools={**offer.tools, **{tool.name: tool for tool in (*_tools(), *task_tools(TOOLSET))}},

@@ -1,4 +1,4 @@
-"""What the official conformance suite wants to meet of tasks: its tools, and a worker that does their work.
+"""The tools for tasks that the official conformance suite needs, and a worker that does their work.
 
 `python -m tests.support.example_tasks` is that worker.
 """
@@ -53,7 +53,7 @@ class Computation(Struct, frozen=True):
 
 
 class Anything(Struct, frozen=True):
-    """Arguments that nobody reads, and no structure of an answer."""
+    """Arguments that are not read, or no structured content."""
 
 
 def _said(text: str) -> CallToolResult:
@@ -119,7 +119,7 @@ async def _tell_of_a_fault(_: Call, __: Job) -> CallToolResult:
 
 
 def task_tools(toolset: str) -> list[ToolSpec]:
-    """The tools, as those of a toolset."""
+    """The tools as a toolset."""
 
     def tool(
         name: str,
@@ -164,19 +164,19 @@ def task_tools(toolset: str) -> list[ToolSpec]:
 
 
 async def compute(_: Transaction, job: Job) -> StepResult:
-    """Be at work for a moment."""
+    """Work for a moment."""
     await asyncio.sleep(STEP_SECONDS)
     total = job.arguments["steps"]
     return StepResult({}, job.done + 1, total, finished=job.done + 1 >= total)
 
 
 async def fail(_: Transaction, __: Job) -> StepResult:
-    """Can never succeed."""
+    """A step that never succeeds."""
     raise StepRefused("This tool intentionally returns an error for testing")
 
 
 async def finish(_: Transaction, __: Job) -> StepResult:
-    """Has nothing to do."""
+    """A step that has nothing to do."""
     return StepResult({}, 1, 1, finished=True)
 
 

@@ -1,7 +1,7 @@
 """Which examples a property test tries, and how many.
 
-`make test` tries the same examples each time, so that its result tells of the commit and not of luck. `make soak` tries
-new ones, SOAK_FACTOR times as many: it is there to find what nobody thought of.
+`make test` tries the same examples each time, so that its result depends on the commit and not on luck. `make soak`
+tries new ones, SOAK_FACTOR times as many, to find unknown faults.
 """
 
 import hypothesis
@@ -38,5 +38,5 @@ def examples(count: int) -> hypothesis.settings:
 
 
 def one_in(count: int) -> int:
-    """How many cases there are for each one that is tried: `count` in `make test`; `make soak` tries all."""
+    """Test one of how many cases: of `count` in `make test`, and every case in `make soak`."""
     return 1 if _factor > 1 else count

@@ -1,4 +1,4 @@
-"""Boolean queries in Python: made up, written out, and judged term by term."""
+"""Boolean queries in Python: generated, written, and evaluated term by term."""
 
 from collections.abc import Callable
 
@@ -25,7 +25,7 @@ EXPRESSIONS = expressions(st.sampled_from("abcde"), st.none())
 
 
 def written(expression: Expression) -> str:
-    """The expression as a query."""
+    """The expression, written as a query."""
     match expression:
         case SubstringTerm():
             quoted = expression.text.replace("\\", "\\\\").replace('"', '\\"')
@@ -39,7 +39,7 @@ def written(expression: Expression) -> str:
 
 
 def holds(expression: Expression, matches: Callable[[SubstringTerm], bool]) -> bool:
-    """Whether it holds where these terms match."""
+    """Whether the expression is true where these terms match."""
     match expression:
         case SubstringTerm():
             return matches(expression)

@@ -1,4 +1,4 @@
-"""Gateways and workers as processes of their own, of this tree or of an older one, started and told to stop by hand."""
+"""Gateways and workers as processes, of this tree or of an older one, which tests start and stop."""
 
 import asyncio
 import os
@@ -29,30 +29,30 @@ class Member:
         self.process, self.log, self.url = process, log, url
 
     async def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """Send the signal; the exit code, once it has ended."""
+        """Send the signal, wait for the end, and return the exit code."""
         self.process.send_signal(number)
         return await asyncio.to_thread(self.process.wait, MAX_WAIT_SECONDS)
 
     def faults(self) -> list[str]:
-        """The lines in which it logged a fault of its own."""
+        """The log lines about its internal errors."""
         return [line for line in self.log.read_text().splitlines() if '"level": "error"' in line or "Traceback" in line]
 
 
 class Fleet:
-    """Starts processes with the same settings. `tree`: the folder of the sources that run; None, those of this tree."""
+    """Starts processes with the same settings. `tree` is the folder of their sources; None is this tree."""
 
     def __init__(self, settings: Settings, folder: Path, stack: ExitStack) -> None:
         self.settings, self.members = settings, list[Member]()
         self._folder, self._stack = folder, stack
 
     def gateway(self, tree: Path | None = None, **changed: object) -> Member:
-        """`python -m recollect_gateway` on a free port; it may not be ready yet."""
+        """Start `python -m recollect_gateway` on a free port; it may not be ready yet."""
         port = self._stack.enter_context(claimed_port("127.0.0.1", 0))
         settings = self.settings.model_copy(update={"port": port, **changed})
         return self._start("recollect_gateway", settings, tree, local_url("127.0.0.1", port))
 
     def worker(self, tree: Path | None = None, **changed: object) -> Member:
-        """`python -m recollect_workers`."""
+        """Start `python -m recollect_workers`."""
         return self._start("recollect_workers", self.settings.model_copy(update=changed), tree)
 
     def _start(self, module: str, settings: Settings, tree: Path | None, url: str = "") -> Member:
@@ -73,5 +73,5 @@ def fleet(settings: Settings, folder: Path) -> Iterator[Fleet]:
 
 
 def sources(tree: Path | None) -> dict[str, str]:
-    """The variable by which Python finds an older tree's packages before those that are installed."""
+    """The variable by which Python finds packages of an older tree before the installed ones."""
     return {"PYTHONPATH": os.pathsep.join(str(tree / part) for part in PARTS)} if tree else {}

@@ -1,4 +1,4 @@
-"""A gateway that listens on a port of its own, keys for it, and the official MCP client."""
+"""A gateway that listens on its own port, keys for it, and the official MCP client."""
 
 import asyncio
 import itertools
@@ -73,7 +73,7 @@ class RunningGateway:
     async def post(
         self, http: httpx2.AsyncClient, method: str, params: Mapping[str, Any], *, path: str = "/mcp/x/memory"
     ) -> dict[str, Any]:
-        """One JSON-RPC request as today's clients send it, without the client's own checks; the whole answer."""
+        """Send a JSON-RPC request as current clients do, without checks of a client, and return the whole answer."""
         body = {"jsonrpc": "2.0", "id": next(_ids), "method": method, "params": params}
         response = await http.post(path, content=json.dumps(body), headers=rpc_headers())
         answer = rpc_answer(response.text)
@@ -83,7 +83,7 @@ class RunningGateway:
     async def call(
         self, http: httpx2.AsyncClient, tool: str, arguments: Any, *, path: str = "/mcp/x/memory"
     ) -> dict[str, Any]:
-        """The result of one tool, a tool error too."""
+        """Call a tool, and return its result, which may be a tool error."""
         answer = await self.post(http, "tools/call", {"name": tool, "arguments": arguments}, path=path)
         result: dict[str, Any] = answer["result"]
         return result
@@ -102,7 +102,7 @@ class RunningGateway:
 
 
 def rpc_headers(revision: str = LEGACY) -> dict[str, str]:
-    """What a client of that revision sends beside its credential."""
+    """The headers of a client of that revision, besides its credential."""
     return {
         "Content-Type": "application/json",
         "Accept": "application/json, text/event-stream",
@@ -186,7 +186,7 @@ async def issue_key(db: Database, settings: Settings, caller: Caller, **fields: 
 
 @asynccontextmanager
 async def held(context: AbstractAsyncContextManager[T]) -> AsyncIterator[T]:
-    """Enter and leave in one task, which anyio's scopes ask for; a fixture is entered and left in two."""
+    """Enter and leave a context in one task, as anyio's scopes require; fixtures are entered and left in two."""
     entered: asyncio.Future[T] = asyncio.get_running_loop().create_future()
     leave = asyncio.Event()
 
@@ -217,20 +217,20 @@ def texts_of(result: CallToolResult) -> list[str]:
 
 
 async def answer(client: Client, tool: str, /, **arguments: Any) -> Any:
-    """The structured content of a success."""
+    """Call a tool that must succeed, and return its structured content."""
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, result.content
     return result.structured_content
 
 
 async def refused(client: Client, tool: str, /, **arguments: Any) -> tuple[str, str]:
-    """Code and text of an error."""
+    """Call a tool that must fail, and return the code and the text of the error."""
     result = await client.call_tool(tool, arguments)
     return error_of(result)["code"], text_of(result)
 
 
 def error_of(result: CallToolResult) -> dict[str, Any]:
-    """The code, and the path where there is one, of a tool error."""
+    """The code of a tool error, and its path if it has one."""
     assert result.is_error
     error: dict[str, Any] = (result.meta or {})[ERROR_META]
     return error
@@ -252,7 +252,7 @@ async def revision_of(db: Database, caller: Caller, graph: str = "default") -> i
 async def eventually(
     holds: Callable[[], Awaitable[bool]], *, seconds: float = MAX_WAIT_SECONDS, every: float = 0.1
 ) -> None:
-    """Return once it holds; fail after so many seconds. Asks often at first, `every` so many seconds in the end."""
+    """Wait until the condition is true, or fail after `seconds`. It polls often at first, later `every` seconds."""
     give_up, pause = time.monotonic() + seconds, 0.01
     while not await holds():
         assert time.monotonic() < give_up, f"still not so after {seconds} s"
@@ -261,7 +261,7 @@ async def eventually(
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """As `eventually`, for what is asked at once."""
+    """As `eventually`, for a condition that is not a coroutine."""
 
     async def asked() -> bool:
         return holds()

@@ -1,7 +1,7 @@
-"""Gateways of which a guard between tenants is taken away: what the queries say, or row-level security.
+"""Gateways without one of the guards between tenants: the predicates of queries, or row-level security.
 
-Two guards keep tenants apart: each query says `tenant_id = :tenant_id`, and PostgreSQL's policies stand under it. Where
-both hold, nobody sees that one of them has a hole; so attacks are made with each alone.
+Two guards keep tenants apart: each query says `tenant_id = :tenant_id`, and PostgreSQL has policies. With both in
+place, a hole in one of them does not show, so attacks are made with each alone.
 """
 
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -34,7 +34,7 @@ RESOLVING = ("find_graph", "find_graph_ids", "lock_graph")
 
 @dataclass(frozen=True, slots=True)
 class Guards:
-    """Which guards stand: row-level security, what queries say, or both; with `deep` no query finds the graph first."""
+    """The active guards: row-level security, predicates, or both; with `deep`, no query looks the graph up first."""
 
     policies: bool = True
     predicates: bool = True
@@ -57,14 +57,14 @@ EACH = {
 
 @dataclass(frozen=True)
 class Attacked:
-    """A gateway, and the guards that stand while it is attacked."""
+    """A gateway, and the guards that are active during an attack."""
 
     gateway: RunningGateway
     guards: Guards
 
     @contextmanager
     def by(self, stranger: Mapping[str, UUID], victim: Mapping[str, UUID]) -> Iterator[None]:
-        """Take the predicates away, if they are to be: what the stranger's queries bind is the victim's."""
+        """Disable the predicates, if requested: the stranger's queries bind the ids of the victim."""
         if self.guards.predicates:
             yield
             return
@@ -78,7 +78,7 @@ class Attacked:
 
 
 def _binding(stranger: UUID, swapped: Mapping[UUID, UUID], kept: tuple[str, ...]) -> Any:
-    """Of what a transaction binds: another's ids in the place of the stranger's own. The setting remains."""
+    """Replace the stranger's ids in the parameters of a transaction by the victim's; the session's tenant remains."""
     bound = Transaction._arguments
 
     def exchanged(value: Any) -> Any:
@@ -96,13 +96,13 @@ def _binding(stranger: UUID, swapped: Mapping[UUID, UUID], kept: tuple[str, ...]
 
 
 async def ids_of(db: Database, caller: Caller) -> dict[str, UUID]:
-    """A tenant's id and that of its graph `default`."""
+    """The ids of a tenant and of its graph `default`."""
     async with db.transaction(caller, read_only=True) as tx:
         return {"tenant": caller.tenant_id, "graph": (await graphs.get_graph(tx, "default")).id}
 
 
 class _Unwatched(Database):
-    """A database in which only what queries say keeps tenants apart."""
+    """A database in which only the predicates of queries keep tenants apart."""
 
     @classmethod
     @asynccontextmanager
@@ -122,7 +122,7 @@ class _Unwatched(Database):
 
 @pytest.fixture(scope="module")
 async def unwatched(postgres: LocalPostgres, settings: Settings) -> AsyncIterator[RunningGateway]:
-    """A gateway to which no policy applies; its role and all its rights are those of the application otherwise."""
+    """A gateway to which no policy applies; its role otherwise has the rights of the application."""
     superuser = await asyncpg.connect(postgres.url())
     try:
         await superuser.execute(f"DROP ROLE IF EXISTS {WITHOUT_POLICIES}")
@@ -145,5 +145,5 @@ def attacked(request: pytest.FixtureRequest, gateway: RunningGateway, unwatched:
 
 @pytest.fixture
 def unguarded(unwatched: RunningGateway) -> Attacked:
-    """A gateway with neither: what an attack finds there shows that it would find a hole."""
+    """A gateway without guards, which shows that the attacks would find a hole."""
     return Attacked(unwatched, NEITHER)

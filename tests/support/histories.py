@@ -1,4 +1,4 @@
-"""Random histories: every kind of write there is, on a handful of names, so that they meet."""
+"""Random histories: every kind of write, on few names, so that writes affect each other."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
@@ -93,7 +93,7 @@ AMENDMENTS = st.builds(
 
 @dataclass(frozen=True)
 class Known:
-    """Ids of what lives, oldest first, to choose from."""
+    """The ids of current objects, oldest first, to choose from."""
 
     memories: Sequence[Any]
     nodes: Sequence[Any]
@@ -269,7 +269,7 @@ HISTORIES = st.builds(lambda first, steps: [first, *steps], SETTLED, st.lists(ST
 
 
 async def written(agent: Agent, step: tuple[Callable[..., Write], tuple[Any, ...]]) -> bool:
-    """Do one step of a history; whether it was accepted. What is refused leaves nothing."""
+    """Do one step of a history, and return whether it was accepted. A refused step changes nothing."""
     write, arguments = step
     known = await _known(agent)
     try:

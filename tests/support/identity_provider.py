@@ -1,6 +1,6 @@
-"""An identity provider on loopback: discovery, keys that rotate, codes, and tokens that may each be wrong.
+"""An identity provider on loopback: discovery, rotating keys, codes, and tokens, each of which a test can make wrong.
 
-It shares nothing with what Recollect serves: it signs what a test says, and checks what a provider would check.
+It shares no code with Recollect: it signs what a test sets, and checks what a provider would check.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ _RSA = [RSAKey.generate_key(2048, {"kid": f"rsa-{number}"}, private=True) for nu
 
 @dataclass
 class Account:
-    """Somebody at the provider."""
+    """An account at the provider."""
 
     subject: str = field(default_factory=lambda: f"subject-{secrets.token_hex(8)}")
     email: str = "nobody@example.com"
@@ -42,9 +42,9 @@ class Account:
 
 @dataclass
 class IdentityProviderServer:
-    """A provider that listens. `claims`, `header` and what else is set makes its tokens wrong.
+    """A listening provider. Tests set `claims`, `header` and other attributes to make its tokens wrong.
 
-    With `userinfo`, who somebody is stands at its userinfo endpoint, as changed by that, and not in ID tokens.
+    With `userinfo`, the identity claims are at its userinfo endpoint, changed by that, and not in ID tokens.
     """
 
     server: WebServer
@@ -69,11 +69,11 @@ class IdentityProviderServer:
         self.keys, self.signs_with = [_RSA[1]], _RSA[1]
 
     def asked(self, path: str) -> int:
-        """How often an address was asked for."""
+        """How often an address was requested."""
         return sum(head.startswith((f"get {path} ", f"post {path} ")) for head in self.server.heads())
 
     def authorize(self, url: str) -> str:
-        """What a browser does at the provider: somebody signs in, and is sent back to this address."""
+        """Sign in at the provider as a browser does, and return the address to which it redirects."""
         asked = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
         assert asked["response_type"] == "code"
         assert asked["code_challenge_method"] == "S256"
@@ -139,7 +139,7 @@ class IdentityProviderServer:
         return await _json({"access_token": "opaque", "token_type": "Bearer", "id_token": token}, head, writer)
 
     def _redeemed(self, head: bytes, body: str) -> dict[str, str] | None:
-        """What a code was given for, once, to its client with the verifier that belongs to it."""
+        """What a code stands for: a client with the right verifier gets it once."""
         told = {name: values[0] for name, values in parse_qs(body).items()}
         basic = re.search(rb"(?i)authorization: basic (\S+)", head)
         client = base64.b64decode(basic[1]).decode() if basic else ""
@@ -176,20 +176,20 @@ def unsigned(_: IdentityProviderServer, token: str) -> str:
 
 
 def signed_by_public_key(provider: IdentityProviderServer, token: str) -> str:
-    """The same claims under HS256, whose secret is the provider's public key as everybody can read it."""
+    """The same claims under HS256, with the provider's public key as the secret."""
     header = _base64(json.dumps({"alg": "HS256", "kid": provider.signs_with.kid}).encode())
     signed = f"{header}.{token.split('.')[1]}"
     return f"{signed}.{_base64(hmac.digest(provider.keys[0].as_pem(private=False), signed.encode(), 'sha256'))}"
 
 
 def signed_by_stranger(_: IdentityProviderServer, token: str) -> str:
-    """The same claims, signed by a key that says to be the provider's."""
+    """The same claims, signed by another key under the id of the provider's key."""
     forged = RSAKey.generate_key(2048, {"kid": "rsa-0"}, private=True)
     return jwt.encode({"alg": "RS256", "kid": "rsa-0"}, claims_of(token), forged, algorithms=["RS256"])
 
 
 def claims_of(token: str) -> dict[str, Any]:
-    """What a token says, unverified."""
+    """The claims of a token, unverified."""
     part = token.split(".")[1]
     claims: dict[str, Any] = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
     return claims
@@ -201,7 +201,7 @@ def elliptic_key() -> ECKey:
 
 
 async def to_provider(http: httpx2.AsyncClient, path: str, **fields: str) -> str:
-    """Open one of our pages, press the button of a provider, and say where that leads."""
+    """Open one of our pages, press the button of a provider, and return the address to which it leads."""
     shown = await http.get(path)
     assert shown.status_code == 200, shown.text
     forms = re.findall(r'<form method="post" action="/sign-in/provider">(.*?)</form>', shown.text, re.DOTALL)
@@ -214,7 +214,7 @@ async def to_provider(http: httpx2.AsyncClient, path: str, **fields: str) -> str
 
 
 async def sign_in_by(http: httpx2.AsyncClient, provider: IdentityProviderServer, path: str) -> httpx2.Response:
-    """All the way: our page, the provider, and back; the answer to whoever came back."""
+    """Sign in by a provider, from our page and back, and return the last answer."""
     landed = provider.authorize(await to_provider(http, path))
     return await http.get(landed)
 

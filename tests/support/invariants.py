@@ -1,4 +1,4 @@
-"""What holds of every graph, whatever was written to it."""
+"""Invariants of every graph, whatever was written to it."""
 
 from recollect.platform.sql import Query
 from tests.support.memories import Agent
@@ -172,7 +172,7 @@ OF_ALL_HISTORY = {
 
 
 async def assert_laws(agent: Agent, *, whole: bool = True) -> None:
-    """No law is broken in the agent's graph, which need not be there yet. Not `whole`: some of its history is gone."""
+    """Check the invariants of the agent's graph, which may not exist. If not `whole`, parts of its history are gone."""
     named = agent.graph or agent.caller.default_graph
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         graph_id = await tx.fetchval(Query.compile("SELECT id FROM graphs WHERE name = :named"), named=named)

@@ -41,7 +41,7 @@ BREAK = "break_down"
 
 
 async def count_steps(tx: Transaction, job: Job) -> StepResult:
-    """Make one entity a step, of a name of its own and with the step's number for a kind: a step done twice shows."""
+    """Create one entity per step, with a new name and the step's number as kind: a step that is done twice shows."""
     number = job.cursor.get("number", 0)
     assert job.graph_id is not None
     async with graphs.write_graph_of(tx, job.graph_id, job.kind) as revision:
@@ -55,7 +55,7 @@ async def count_steps(tx: Transaction, job: Job) -> StepResult:
 
 
 async def copy_input(tx: Transaction, job: Job) -> StepResult:
-    """Give back what was put in, a chunk a step."""
+    """Output the input, one chunk per step."""
     place = job.cursor.get("place", 0)
     chunk = await jobs.read_input(tx, job, place)
     if chunk is None:
@@ -64,19 +64,19 @@ async def copy_input(tx: Transaction, job: Job) -> StepResult:
 
 
 async def refuse(tx: Transaction, job: Job) -> StepResult:
-    """Can never succeed."""
+    """Never succeed."""
     raise StepRefused("It is not to be done.")
 
 
 async def waver(tx: Transaction, job: Job) -> StepResult:
-    """Fails as if something were away, as often as its arguments say."""
+    """Fail as if something were away, as often as the arguments say."""
     if job.attempts <= job.arguments["times"]:
         raise Unavailable("A secret is away.")
     return StepResult({}, 1, 1, finished=True)
 
 
 async def break_down(tx: Transaction, job: Job) -> StepResult:
-    """Has a fault, after it has written."""
+    """Raise an internal error after a write."""
     await count_steps(tx, job)
     raise LookupError("secret")
 
@@ -97,13 +97,13 @@ class Desk:
             yield tx
 
     async def start(self, kind: str, *, graph: str | None = "default", unique: bool = False, **arguments: Any) -> Job:
-        """A job of a graph, or of none."""
+        """Start a job of a graph, or of none."""
         async with self.writing() as tx:
             graph_id = (await graphs.get_graph(tx, graph)).id if graph else None
             return await jobs.schedule(tx, NewJob(kind, graph_id, arguments, unique=unique))
 
     async def look(self, job: Job) -> Job:
-        """The job as it stands."""
+        """The present state of the job."""
         async with self.db.transaction(self.caller, read_only=True) as tx:
             return await jobs.get_job(tx, job.id)
 
@@ -132,7 +132,7 @@ async def has_begun(desk: Desk, job: Job) -> bool:
 
 @asynccontextmanager
 async def employed(settings: Settings, db: Database) -> AsyncIterator[WorkerContext]:
-    """A worker's parts, which know every kind. What other tests left is gone: a sweep works for every tenant."""
+    """The context of a worker for every kind of job, without work of other tests: a sweep works for every tenant."""
     async with Operator.connect(settings.migration_url, settings) as operator:
         await operator.execute(Query.compile("DELETE FROM jobs"))
     async with connect_redis(settings) as redis:
@@ -143,7 +143,7 @@ async def employed(settings: Settings, db: Database) -> AsyncIterator[WorkerCont
 
 
 async def started(response: httpx2.Response) -> dict[str, Any]:
-    """The job that a route has started."""
+    """The job that the answer of a route has started."""
     assert response.status_code == 202, response.text
     job: dict[str, Any] = response.json()
     return job
@@ -156,12 +156,12 @@ async def look(http: httpx2.AsyncClient, job: dict[str, Any]) -> dict[str, Any]:
 
 
 async def import_by_another(context: WorkerContext, desk: Desk) -> None:
-    """A step of the tenant's import by a worker that has no place in its file: it reads it from its beginning."""
+    """Do a step of the tenant's import as a worker that has no position in its file and reads it from the beginning."""
     await take_one_step(replace(context, kinds={IMPORT_GRAPH: Imports(ImportReaders(idle_seconds=60)).step}), desk)
 
 
 async def take_one_step(context: WorkerContext, desk: Desk) -> None:
-    """A step of the tenant's next job, which then waits for another turn."""
+    """Do a step of the tenant's next job, which then waits for another turn."""
     claimed = await runner._attempt_claim(context, desk.caller.tenant_id)
     assert claimed is not None
     try:
@@ -175,7 +175,7 @@ async def take_one_step(context: WorkerContext, desk: Desk) -> None:
 
 
 async def effects(connection: AnyConnection, tenant_id: UUID) -> list[int]:
-    """The steps of the tenant's `count_steps` that had an effect, each as often as it had one."""
+    """The steps of the tenant's `count_steps` jobs, each as often as it had an effect."""
     rows = await connection.fetch(
         "SELECT kind::integer AS number FROM nodes WHERE tenant_id = $1 AND kind ~ '^[0-9]+$' ORDER BY 1", tenant_id
     )

@@ -1,4 +1,4 @@
-"""A graph of a size that real ones have, of texts as agents write them."""
+"""A graph of realistic size, with texts as agents write them."""
 
 import itertools
 import random
@@ -43,14 +43,14 @@ _WORDS = (
 
 @dataclass(frozen=True)
 class LargeGraph:
-    """What tools are asked about: names and ids by what they are of; the revisions of the graphs when all was there."""
+    """Names and ids for the calls of tools, by their meaning, and the revisions of the complete graphs."""
 
     called: Mapping[str, str]
     revisions: Mapping[str, int]
 
 
 def sentence(chosen: random.Random, least: int = 60, most: int = 250) -> str:
-    """Words of so many characters."""
+    """Words with this number of characters."""
     said, length = list[str](), chosen.randint(least, most)
     while sum(map(len, said)) + len(said) <= length:
         said.append(chosen.choice(_WORDS))
@@ -58,7 +58,7 @@ def sentence(chosen: random.Random, least: int = 60, most: int = 250) -> str:
 
 
 async def large_graph(gateway: RunningGateway, http: httpx2.AsyncClient, db: Database, caller: Caller) -> LargeGraph:
-    """Fill the default graph of a tenant, and a few tables beside it; `http` has the key of one of its admins."""
+    """Fill the default graph of a tenant, and a few other tables; `http` has the key of one of its admins."""
     chosen, agent = random.Random(1), Agent(db, caller)
     called = await _write_facts(gateway, http, chosen)
     await agent.embed()
@@ -88,7 +88,7 @@ def _entity(name: str, n: int, chosen: random.Random) -> NewEntity:
 
 
 async def _place(agent: Agent, names: Sequence[str]) -> UUID:
-    """Many entities below one, and a chain below the last of them; the id of the hub."""
+    """Place many entities below one, and a chain below the last of them; returns the id of the hub."""
     async with agent.writing() as (tx, revision):
         found = await nodes.require_entities(tx, revision.graph, names[: 2 + BELOW + CHAIN])
         wide = {found[name].id: found[TOP].id for name in names[2 : 2 + BELOW]}
@@ -98,7 +98,7 @@ async def _place(agent: Agent, names: Sequence[str]) -> UUID:
 
 
 async def _make_alike(agent: Agent, chosen: random.Random) -> None:
-    """Pairs that say the same under nearly the same name."""
+    """Write pairs with the same observations and nearly the same name."""
     titles = [sentence(chosen, 90, 120) for _ in range(PAIRS)]
     await agent.create(
         *(
@@ -110,7 +110,7 @@ async def _make_alike(agent: Agent, chosen: random.Random) -> None:
 
 
 async def _write_facts(gateway: RunningGateway, http: httpx2.AsyncClient, chosen: random.Random) -> dict[str, str]:
-    """Facts, many versions of the first and edges from it to the others, symlinks, and graphs; the ids of two."""
+    """Write facts, versions of the first and edges from it to the others, symlinks, and graphs; returns two ids."""
 
     async def call(tool: str, **arguments: Any) -> Any:
         result = await gateway.call(http, tool, arguments, path="/mcp/x/all")
@@ -153,7 +153,7 @@ def _edge(source: str, target: str, **beside: Any) -> dict[str, Any]:
 
 
 async def _write_beside(db: Database, caller: Caller) -> None:
-    """Jobs that have ended, and a day of counted calls."""
+    """Write jobs that have ended, and a day of usage."""
     async with db.transaction(caller) as tx:
         await tx.execute(
             Query.compile(

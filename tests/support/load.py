@@ -1,6 +1,6 @@
 """Agents at work: calls of several tools and routes, one after the other, each of which must be answered.
 
-What was acknowledged is kept, to be looked for afterwards.
+Acknowledged writes are recorded, so that tests can look for them afterwards.
 """
 
 import asyncio
@@ -26,9 +26,9 @@ GRAPHS = 2
 
 
 class CallFailed(Exception):
-    """A call that was not answered as it should be. `code` empty: no answer came, or none of ours.
+    """A call without the expected answer. `code` is empty if there was no answer, or none of ours.
 
-    `may_be_repeated`: the answer says in how many seconds. `went_unsent`: the balancer knew no gateway that is ready.
+    `may_be_repeated`: the answer says after how many seconds. `went_unsent`: the balancer had no ready gateway.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class CallFailed(Exception):
 
 @dataclass(slots=True)
 class Load:
-    """What the agents did. `repeats`: they also rewrite, and a call that fails is sent again until it is answered.
+    """The record of the agents. `repeats`: they also rewrite, and repeat a failed call until it is answered.
     `pause`: seconds between two calls of an agent.
     """
 
@@ -56,7 +56,7 @@ class Load:
 
     @asynccontextmanager
     async def at_work(self, agents: int) -> AsyncIterator["Load"]:
-        """So many agents, until the block ends; each ends the call that it has in hand."""
+        """Run this number of agents until the block ends; each finishes its current call."""
         stopping = asyncio.Event()
         work = [asyncio.create_task(self._agent(number, stopping)) for number in range(agents)]
         try:
@@ -66,7 +66,7 @@ class Load:
             await asyncio.gather(*work)
 
     async def wait_for(self, more: int) -> None:
-        """Return when so many more calls were answered."""
+        """Wait for this number of further answered calls."""
         wanted = self.calls.total() + more
         await until(lambda: self.calls.total() >= wanted)
 
@@ -107,7 +107,7 @@ class Load:
         return [remember, create, observe, post, read, *(self._rewrites(graph, word) if self.repeats else ())]
 
     def _rewrites(self, graph: str, word: str) -> list[Callable[[], Awaitable[None]]]:
-        """A fact, and its versions by each tool that writes one; none is told which version its agent has read."""
+        """Write a fact, and versions of it with each tool that writes one, without a base version."""
         texts = [f"{word} was {done}" for done in ("drafted", "put", "put with others", "revised", "updated")]
 
         async def draft() -> None:
@@ -183,7 +183,7 @@ class Load:
 
 @asynccontextmanager
 async def agents_of(transport: httpx2.AsyncBaseTransport, key: str) -> AsyncIterator[httpx2.AsyncClient]:
-    """The client of agents that have this key and know one address, that of a balancer."""
+    """A client for agents with this key, which uses the address of a balancer."""
     headers = {"Authorization": f"Bearer {key}"}
     async with httpx2.AsyncClient(
         transport=transport, base_url=ADDRESS, headers=headers, timeout=MAX_WAIT_SECONDS
@@ -192,7 +192,7 @@ async def agents_of(transport: httpx2.AsyncBaseTransport, key: str) -> AsyncIter
 
 
 async def stored_once(load: Load) -> None:
-    """Look for everything that was acknowledged: each is there, nothing is there twice, and no version is."""
+    """Require that each acknowledged write is stored, and that nothing is stored twice, versions included."""
     for (graph_name, node), said in load.versions.items():
         told = await load.tool("history", {"graph": graph_name, "lineage_id": node}, "/mcp/x/lineage")
         assert [version["content"] for version in told["versions"]] == said[::-1]

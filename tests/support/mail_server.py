@@ -1,4 +1,4 @@
-"""An SMTP server on loopback that keeps what it is handed."""
+"""An SMTP server on loopback that keeps received messages."""
 
 import asyncio
 import ssl
@@ -15,9 +15,9 @@ from aiosmtpd.smtp import SMTP, AuthResult, Envelope
 
 @dataclass
 class MailServer:
-    """What was handed over: envelopes, as they came. `refusal`: what is said to a message instead of taking it.
+    """The received envelopes, in order. `refusal`: the answer to a message instead of accepting it.
 
-    `silent`: it says nothing to one. `most`: the connections that it had at once.
+    `silent`: it does not answer a message. `most`: the maximum of simultaneous connections.
     """
 
     port: int = 0
@@ -30,7 +30,7 @@ class MailServer:
 
     @property
     def messages(self) -> list[EmailMessage]:
-        """The messages, read."""
+        """The received messages, parsed."""
         return [_read(envelope) for envelope in self.envelopes]
 
     async def wait_for_messages(self, count: int) -> None:

@@ -1,4 +1,4 @@
-"""Recollect's own metrics as a test reads them, without a collector."""
+"""Recollect's own metrics, for tests, without a collector."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,12 +15,12 @@ Point = tuple[dict[str, Any], Any]
 
 @dataclass(frozen=True)
 class Measured:
-    """What this process recorded since the fixture began."""
+    """The records of this process since the fixture began."""
 
     reader: InMemoryMetricReader
 
     def points(self) -> dict[str, list[Point]]:
-        """Every point by the name of its metric."""
+        """The points of every metric, by name."""
         found = self.reader.get_metrics_data()
         sources = found.resource_metrics if found else []
         told = [metric for source in sources for scope in source.scope_metrics for metric in scope.metrics]
@@ -33,7 +33,7 @@ class Measured:
 
 @pytest.fixture
 def measured(monkeypatch: pytest.MonkeyPatch) -> Measured:
-    """All instruments anew, whose records this test alone reads."""
+    """New instruments, whose records only this test reads."""
     reader = InMemoryMetricReader()
     made = metrics.instruments_of(MeterProvider(metric_readers=[reader], shutdown_on_exit=False).get_meter("test"))
     monkeypatch.setattr(metrics, "_instruments", lambda: made)

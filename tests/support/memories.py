@@ -44,18 +44,18 @@ Triple = tuple[str, str, str]
 
 @cache
 def embedder() -> Embedder:
-    """The embedder of the tests' settings, loaded once a run."""
+    """The embedder of the tests' settings, loaded once per run."""
     return create_embedder(Settings(embedder="wordllama"))
 
 
 async def found_path(view: GraphView, source: str, target: str) -> NamedPaths:
-    """A shortest path between two names, as find_path tells it."""
+    """A shortest path between two names, as find_path returns it."""
     searched = await traversal.open_path_between(view, source, target)
     return await traversal.name_paths(view.tx, searched, finish(searched.shortest_path()))
 
 
 async def found_duplicates(view: GraphView, *, threshold: float) -> list[list[str]]:
-    """The names of entities that are alike, as find_duplicates tells them."""
+    """The names of similar entities, as find_duplicates returns them."""
     searched = await duplicates.open_search(view, threshold=threshold)
     return (await duplicates.list_groups(view.tx, searched, finish(searched.groups()), offset=0, limit=10)).groups
 
@@ -77,24 +77,24 @@ class Agent:
             yield tx, revision
 
     async def create(self, *given: NewEntity | str) -> list[str]:
-        """Make entities; the names of those that are new."""
+        """Create entities, and return the names of the new ones."""
         wanted = [NewEntity(entity, "thing") if isinstance(entity, str) else entity for entity in given]
         async with self.writing() as (tx, revision):
             return [entity.name for _, entity in await entities.create_entities(tx, revision, wanted)]
 
     async def observe(self, entity: str, *contents: str) -> list[str]:
-        """Add statements; those that are new."""
+        """Add observations, and return the new ones."""
         wanted = [NewObservation(entity, content) for content in contents]
         async with self.writing() as (tx, revision):
             return [observation.content for observation in await observations.add_observations(tx, revision, wanted)]
 
     async def unobserve(self, *statements: tuple[str, str]) -> None:
-        """Take (entity, content) statements away."""
+        """Delete observations, given as (entity, content)."""
         async with self.writing() as (tx, revision):
             await observations.remove_observations(tx, revision, statements)
 
     async def relate(self, *triples: Triple) -> list[Triple]:
-        """Make relations; those that are new."""
+        """Create relations, and return the new ones."""
         async with self.writing() as (tx, revision):
             made = await relations.create_relations(tx, revision, [NewRelation(*triple) for triple in triples])
             return [relation.triple for relation in made]
@@ -162,7 +162,7 @@ class Agent:
             return await graphs.head_of(view)
 
     async def embed(self, by: Embedder | None = None) -> int:
-        """Give every waiting passage of the tenant its vector, as the worker does; how many got one."""
+        """Embed every pending passage of the tenant as the worker does, and return their number."""
         by = by or embedder()
         model, embedded = by.model, 0
         while True:
@@ -180,7 +180,7 @@ class Agent:
 
 
 async def embedded_passages(claimed: Sequence[PendingPassage], by: Embedder | None = None) -> dict[str, Any]:
-    """What `passages.settle` is told of passages that were claimed with a text, as the worker makes it."""
+    """The arguments of `passages.settle` for claimed passages with a text, as the worker computes them."""
     bare = [passage for passage in claimed if passage.text is not None]
     embedded = await embed_passages(by or embedder(), [passage.text or "" for passage in bare])
     evidence = await evidence_of(bare, embedded.tokens)
@@ -189,7 +189,7 @@ async def embedded_passages(claimed: Sequence[PendingPassage], by: Embedder | No
 
 @asynccontextmanager
 async def at_work(db: Database, caller: Caller) -> AsyncIterator[Agent]:
-    """An agent that leaves no passages behind: a worker that other tests start would embed them first."""
+    """An agent whose passages are deleted at the end: a worker of other tests would embed them first."""
     try:
         yield Agent(db, caller)
     finally:
@@ -198,7 +198,7 @@ async def at_work(db: Database, caller: Caller) -> AsyncIterator[Agent]:
 
 
 async def count_words(tx: Transaction) -> None:
-    """Count the words of all the tenant's graphs that have changed much, as the worker does."""
+    """Count the words of the tenant's graphs that have changed much, as the worker does."""
     for graph_id in await passages.graphs_to_count(tx, limit=100):
         await passages.recount_terms(tx, graph_id)
 
@@ -214,10 +214,10 @@ async def asked(*texts: str) -> list[Question]:
 
 
 def triples(graph: Subgraph) -> list[Triple]:
-    """Its relations, oldest first."""
+    """The relations of the result, oldest first."""
     return [(relation.source, relation.target, relation.type) for relation in graph.relations]
 
 
 def names(graph: Subgraph) -> Sequence[str]:
-    """Its entities' names, oldest first."""
+    """The names of the entities of the result, oldest first."""
     return [entity.name for entity in graph.entities]

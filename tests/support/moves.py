@@ -1,4 +1,4 @@
-"""Two cells on one server, tenants that move between them, and whoever moves them, who may be killed."""
+"""Two cells on one server, and moves of tenants between them that can be killed."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -48,12 +48,12 @@ goes on. There is one for each that changes something."""
 
 
 class Killed(BaseException):
-    """Whoever moved a tenant is gone: it does nothing more, and no handler of its does."""
+    """A killed move: from then on neither it nor its exception handlers do anything."""
 
 
 @dataclass(frozen=True)
 class TwoCells:
-    """The home cell, which all tests share, and another database of the same server. `told`: what movers said."""
+    """The home cell, which all tests share, and another database of the same server. `told`: the output of moves."""
 
     known: dict[str, Cell]
     settings: Settings
@@ -75,13 +75,13 @@ class TwoCells:
             await moves.undo_move(cells, slug, MoveOptions(), self.told.append)
 
     async def step(self, slug: str) -> str | None:
-        """Which step was noted last; None where no move is under way."""
+        """The last recorded step; None if no move is under way."""
         async with CellConnections.reaching(self.known, self.settings) as cells:
             return {move.slug: move.step for move in await moves.list_moves(cells)}.get(slug)
 
     @asynccontextmanager
     async def bare(self, cell: str) -> AsyncIterator[asyncpg.Connection]:
-        """A bare connection to a cell, to look at what is stored."""
+        """A plain connection to a cell."""
         url = self.known[cell].url
         connection = await asyncpg.connect(url, server_settings={"search_path": "recollect, public"})
         try:
@@ -90,13 +90,13 @@ class TwoCells:
             await connection.close()
 
     async def place(self, cell: str, slug: str) -> str | None:
-        """What a cell says of a tenant."""
+        """The place of a tenant in a cell."""
         async with self.bare(cell) as connection:
             place: str | None = await connection.fetchval("SELECT place FROM tenants WHERE slug = $1", slug)
             return place
 
     async def leftovers(self) -> list[str]:
-        """Publications, slots and subscriptions of moves that are still there."""
+        """Remaining publications, slots and subscriptions of moves."""
         async with self.bare(HOME) as connection:
             rows = await connection.fetch(
                 """SELECT 'publication' AS what FROM pg_publication UNION ALL SELECT 'slot' FROM pg_replication_slots
@@ -107,7 +107,7 @@ class TwoCells:
 
 @pytest.fixture(scope="session")
 async def two_cells(postgres: LocalPostgres, settings: Settings, database_url: str) -> TwoCells:
-    """The tests' database, and another one beside it."""
+    """The database of the tests, and another one beside it."""
     urls = {HOME: postgres.url(), AWAY: postgres.url().replace("/recollect?", "/away?")}
     connection = await asyncpg.connect(urls[HOME])
     try:
@@ -121,7 +121,7 @@ async def two_cells(postgres: LocalPostgres, settings: Settings, database_url: s
 
 @asynccontextmanager
 async def killed_after(function: str, times: int = 1) -> AsyncIterator[None]:
-    """Whoever moves a tenant inside is killed right after this function of the store was called so many times.
+    """Kill the move inside the block right after this function of the store was called so many times.
 
     From then on it sends no statement, whatever it has in `finally`.
     """

@@ -1,4 +1,4 @@
-"""OAuth clients: the SDK's own, with a person who signs in and submits the consent page, and requests by hand."""
+"""OAuth clients: that of the SDK, with a person who signs in and consents, and one with single requests."""
 
 import asyncio
 import base64
@@ -44,7 +44,7 @@ Fields = Mapping[str, str | Sequence[str]]
 
 @dataclass
 class Wallet:
-    """What a client keeps from one session to the next: its tokens, its id, and what it discovered."""
+    """The storage of a client between sessions: its tokens, its id, and what it discovered."""
 
     tokens: OAuthToken | None = None
     client: OAuthClientInformationFull | None = None
@@ -53,7 +53,7 @@ class Wallet:
 
     @property
     def held(self) -> OAuthToken:
-        """The tokens of a client that has some."""
+        """The tokens of the client, which must have some."""
         assert self.tokens is not None
         return self.tokens
 
@@ -78,27 +78,27 @@ class Wallet:
         self.client = client_info
 
 
-class Sent(Protocol):
-    """Somebody whom a client sends to an address, and who comes back to the client's own."""
+class RedirectedPerson(Protocol):
+    """A person whom a client redirects to an address, and who returns to that of the client."""
 
     async def visit(self, url: str) -> str:
-        """Go there, and do what is asked; where that leads."""
+        """Open the address, complete the pages, and return the last address."""
 
     async def bring_back(self) -> AuthorizationCodeResult:
         """What the client is told by the address to which they came."""
 
 
 def brought_back(landed: str) -> AuthorizationCodeResult:
-    """What an address tells a client to which a browser came back."""
+    """The parameters in the address to which a browser returned."""
     said = {name: values[0] for name, values in parse_qs(urlsplit(landed).query).items()}
     return AuthorizationCodeResult(code=said.get("code", ""), state=said.get("state"), iss=said.get("iss"))
 
 
 @dataclass
 class Visitor:
-    """A person at a browser without scripts, who is sent somewhere by a client.
+    """A person at a browser without scripts, whom a client redirects.
 
-    `chosen`: what their consent form says, beside what it holds; what comes back to the client is in `landed`.
+    `chosen`: changes to the consent form; `landed`: the address at which the person returned to the client.
     """
 
     http: httpx2.AsyncClient
@@ -129,7 +129,7 @@ class Visitor:
 
 
 async def consent(http: httpx2.AsyncClient, page: str, chosen: Fields) -> httpx2.Response:
-    """Submit a consent page as a browser does: what is checked in it, unless it is chosen otherwise."""
+    """Submit a consent page as a browser does, with its checked boxes unless `chosen` differs."""
     action = re.search(r'<form method="post" action="([^"]*)"', page)
     assert action, page
     data: dict[str, Any] = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', page))
@@ -142,7 +142,7 @@ async def consent(http: httpx2.AsyncClient, page: str, chosen: Fields) -> httpx2
 @asynccontextmanager
 async def oauth_client(
     gateway: RunningGateway,
-    visitor: Sent,
+    visitor: RedirectedPerson,
     wallet: Wallet,
     *,
     path: str = "/mcp/x/memory",
@@ -150,7 +150,7 @@ async def oauth_client(
     metadata_url: str | None = None,
     callback: str = CALLBACK,
 ) -> AsyncIterator[Client]:
-    """The SDK's client, connected by its own OAuth flow."""
+    """The client of the SDK, connected by its own OAuth flow."""
 
     async def go(url: str) -> None:
         await visitor.visit(url)
@@ -198,7 +198,7 @@ def pkce() -> tuple[str, str]:
 
 @dataclass
 class HandClient:
-    """A client that sends each request by hand, so that each may be wrong."""
+    """A client with single requests, each of which a test can make wrong."""
 
     gateway: RunningGateway
     http: httpx2.AsyncClient
@@ -214,7 +214,7 @@ class HandClient:
         return cls(gateway, http, answer.json()["client_id"], answer.json()["redirect_uris"][0])
 
     def request(self, **changed: str | None) -> str:
-        """The address to which this client sends a browser; a parameter that is None is left out."""
+        """The authorization address of this client; parameters that are None are left out."""
         self.verifier, challenge = pkce()
         asked = {
             "response_type": "code",
@@ -230,13 +230,13 @@ class HandClient:
         return f"{self.gateway.url}/oauth/authorize?{httpx2.QueryParams(given)}"
 
     async def code(self, visitor: Visitor, **changed: str | None) -> str:
-        """A code that the visitor gave."""
+        """A code from the visitor's consent."""
         landed = parse_qs(urlsplit(await visitor.visit(self.request(**changed))).query)
         assert "code" in landed, landed
         return landed["code"][0]
 
     async def redeem(self, code: str, **changed: str | None) -> httpx2.Response:
-        """Change a code for tokens."""
+        """Exchange a code for tokens."""
         return await self.token(
             grant_type="authorization_code",
             code=code,
@@ -246,16 +246,16 @@ class HandClient:
         )
 
     async def refresh(self, token: str, **changed: str | None) -> httpx2.Response:
-        """Change a refresh token for new tokens."""
+        """Exchange a refresh token for new tokens."""
         return await self.token(grant_type="refresh_token", refresh_token=token, **changed)
 
     async def token(self, **parameters: str | None) -> httpx2.Response:
-        """Ask the token endpoint."""
+        """Send a request to the token endpoint."""
         given = {"client_id": self.id, **parameters}
         return await self.http.post("/oauth/token", data={name: value for name, value in given.items() if value})
 
     async def tokens(self, visitor: Visitor, **changed: str | None) -> dict[str, Any]:
-        """Tokens for what the visitor allows."""
+        """Tokens for the scopes that the visitor grants."""
         answer = await self.redeem(await self.code(visitor, **changed))
         assert answer.status_code == 200, answer.text
         issued: dict[str, Any] = answer.json()
@@ -263,7 +263,7 @@ class HandClient:
 
 
 async def granted(owner: asyncpg.Connection, tenant_id: UUID, person_id: UUID | str) -> UUID:
-    """The id of a grant of a member, as it is stored."""
+    """Store a grant of a member, and return its id."""
     grant_id: UUID = await owner.fetchval(
         """INSERT INTO oauth_grants (tenant_id, id, person_id, client_id, client_name, scopes, resource, created_by,
             expires_at)

@@ -1,4 +1,4 @@
-"""A PostgreSQL of another version than the wheel's, for `pytest --postgres=FOLDER`."""
+"""A PostgreSQL of another version than that of the wheel, for `pytest --postgres=FOLDER`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,9 +10,9 @@ OF_THE_SERVER = frozenset({"postgres", "initdb"})
 
 
 class OtherPostgres(LocalPostgres):
-    """The server of an installation: a folder with `bin`, and the rest where its programs look for it.
+    """The server of an installation: a folder with `bin`, and the other files where its programs expect them.
 
-    PostgreSQL has the builtin locales from 17 on; before, this is the C library's of the same name.
+    PostgreSQL has builtin locales from 17 on; before, the locale of the same name of the C library is used.
     """
 
     locale = ("--locale=C.UTF-8",)

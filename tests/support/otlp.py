@@ -16,7 +16,7 @@ from tests.support.timeouts import MAX_WAIT_SECONDS
 
 
 class Collector(ThreadingHTTPServer):
-    """`endpoint` goes into RECOLLECT_OTLP_ENDPOINT; `spans` and `metrics` are all that came; `raw` is every byte."""
+    """`endpoint` is for RECOLLECT_OTLP_ENDPOINT; `spans` and `metrics` are all that arrived; `raw` is every byte."""
 
     daemon_threads = True
 
@@ -28,7 +28,7 @@ class Collector(ThreadingHTTPServer):
         self.raw = b""
 
     def points(self, name: str) -> dict[frozenset[tuple[str, Any]], Any]:
-        """The newest number, or the newest histogram's point, of a metric, by its attributes."""
+        """The newest number or histogram point of a metric, by attributes."""
         points: dict[frozenset[tuple[str, Any]], Any] = {}
         for metric in self.metrics:
             if metric.name == name:
@@ -37,7 +37,7 @@ class Collector(ThreadingHTTPServer):
         return points
 
     def named(self, name: str, *, seconds: float = MAX_WAIT_SECONDS) -> Span:
-        """The first span of that name, waited for."""
+        """Wait for a span of that name, and return the first."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             for span in list(self.spans):
@@ -66,7 +66,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 def _attributes(point: Any) -> frozenset[tuple[str, Any]]:

@@ -1,4 +1,4 @@
-"""People who sign in: invited, joined, and their browsers."""
+"""People who sign in: how they are invited and join, and their browsers."""
 
 import asyncio
 import itertools
@@ -43,7 +43,7 @@ def cheap_passwords() -> Iterator[Mapping[str, Any]]:
 
 
 def new_email() -> str:
-    """An address that nobody has yet."""
+    """An unused email address."""
     return f"person-{next(_serial)}@example.com"
 
 
@@ -59,7 +59,7 @@ async def joined(db: Database, caller: Caller, role: Role, *, pepper: bytes, ema
 
 
 async def beside_another_password(owner: asyncpg.Connection, person: Person, act: Coroutine[Any, Any, T]) -> T:
-    """What comes of an act that compares the old password, and writes once another one is stored."""
+    """The outcome of an act that checks the old password, and writes after another password was stored."""
     waits = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pg_backend_pid() = ANY (pg_blocking_pids(pid)))"
     async with owner.transaction():
         await owner.execute("UPDATE people SET password_hash = 'another' WHERE id = $1", person.id)
@@ -80,19 +80,19 @@ async def browser(gateway: RunningGateway) -> AsyncIterator[httpx2.AsyncClient]:
 
 
 async def submit(http: httpx2.AsyncClient, path: str, action: str | None = None, **fields: str) -> httpx2.Response:
-    """Open a page, then send its form as it stands there with these fields."""
+    """Open a page, then submit its form with these fields."""
     shown = await http.get(path)
     assert shown.status_code == 200, shown.text
     return await send_form(http, shown.text, action or path, **fields)
 
 
 async def send_form(http: httpx2.AsyncClient, html: str, action: str, **fields: str) -> httpx2.Response:
-    """Send a form of a page that was shown: its hidden fields and these."""
+    """Submit a form of a page, with its hidden fields and these."""
     hidden = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', html))
     origin = {"Origin": str(http.base_url).rstrip("/")}
     return await http.post(action, data=hidden | fields, headers=origin)
 
 
 async def sign_in(http: httpx2.AsyncClient, email: str, password: str = PASSWORD) -> httpx2.Response:
-    """Sign in by the form; the answer."""
+    """Sign in by the form, and return the answer."""
     return await submit(http, "/sign-in", email=email, password=password)

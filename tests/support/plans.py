@@ -1,4 +1,4 @@
-"""What PostgreSQL did for every statement of a piece of work: the plans, and how many rows were looked at."""
+"""What PostgreSQL did for every statement: the plans, and the number of rows that it read."""
 
 import re
 from collections.abc import AsyncIterator, Iterator
@@ -43,19 +43,19 @@ class Counting:
 
 
 def explained(query: Query, options: str = "") -> Query:
-    """What PostgreSQL says of a query that is asked with the same parameters."""
+    """The explained plan of a query with the same parameters."""
     return replace(query, text=f"EXPLAIN {f'({options}) ' if options else ''}{query.text}")
 
 
 def steps(plan: Plan) -> Iterator[Plan]:
-    """The plan and all below it."""
+    """The plan and all of its steps."""
     yield plan
     for below in plan.get("Plans", []):
         yield from steps(below)
 
 
 def looked_at(plan: Plan) -> float:
-    """Rows that came out of all steps or were thrown away by them, times their loops."""
+    """The rows that all steps returned or filtered out, times their loops."""
     thrown = ("Rows Removed by Filter", "Rows Removed by Join Filter", "Rows Removed by Index Recheck")
     return sum(
         float(step["Actual Loops"] * (step["Actual Rows"] + sum(step.get(rows, 0) for rows in thrown)))
@@ -64,7 +64,7 @@ def looked_at(plan: Plan) -> float:
 
 
 class Watch:
-    """How many rows each statement looked at, at most, since the last `clear`; by its name in a `queries.sql`."""
+    """The maximum of rows that each statement read since the last `clear`, by its name in a `queries.sql`."""
 
     def __init__(self) -> None:
         self.rows: dict[str, float] = {}
@@ -83,7 +83,7 @@ class Watch:
 
 
 class _OneConnection:
-    """A pool of one connection: PostgreSQL tells its listener what it did."""
+    """A pool of one connection, whose listener gets the plans."""
 
     def __init__(self, connection: asyncpg.Connection) -> None:
         self._connection = connection
@@ -96,7 +96,7 @@ class _OneConnection:
 
 @asynccontextmanager
 async def watched(superuser_url: str, settings: Settings) -> AsyncIterator[tuple[Database, Watch]]:
-    """A database as the gateway sees it, and what its statements looked at. One transaction at a time."""
+    """A database as the gateway uses it, and the rows that its statements read. One transaction at a time."""
     session = session_settings(APP_ROLE, settings) | AUTO_EXPLAIN
     connection, watch = await asyncpg.connect(superuser_url, server_settings=session), Watch()
     try:

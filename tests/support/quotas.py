@@ -1,4 +1,4 @@
-"""Tenants with plans of a test's own."""
+"""Plans of tests."""
 
 import itertools
 
@@ -10,7 +10,7 @@ _serial = itertools.count(1)
 
 
 async def limit(operator: Operator, tenant: str, **limits: int | None) -> str:
-    """Give the tenant of this slug a plan that has these limits and no other; its name."""
+    """Give the tenant of this slug a plan with only these limits, and return its name."""
     plan = f"own-{next(_serial)}-{tenant}"
     await plans.set_plan(operator, plan, limits)
     await tenants.set_plan(operator, tenant, plan)

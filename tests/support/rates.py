@@ -1,4 +1,4 @@
-"""Tenants with limits, and what answers tell of them."""
+"""Tenants with limits, and the limits in the headers of answers."""
 
 import asyncio
 import itertools
@@ -56,8 +56,8 @@ def new_limited(new_tenant: NewTenant, limit: Limit) -> NewLimited:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What an answer tells of one limit."""
+class ReportedLimit:
+    """One limit in the headers of an answer."""
 
     quota: int
     window: int
@@ -65,12 +65,12 @@ class Told:
     reset: int
 
 
-def told(answer: httpx2.Response) -> dict[str, Told]:
-    """The limits that an answer tells, by the names of their policies."""
+def reported_limits(answer: httpx2.Response) -> dict[str, ReportedLimit]:
+    """The limits in the headers of an answer, by the names of their policies."""
     fields = [_items(answer.headers.get(name, "")) for name in ("RateLimit-Policy", "RateLimit")]
     assert fields[0].keys() == fields[1].keys(), answer.headers
     return {
-        name: Told(policy["q"], policy["w"], fields[1][name]["r"], fields[1][name]["t"])
+        name: ReportedLimit(policy["q"], policy["w"], fields[1][name]["r"], fields[1][name]["t"])
         for name, policy in fields[0].items()
     }
 
@@ -89,30 +89,30 @@ def _items(field: str) -> dict[str, dict[str, int]]:
 
 
 async def list_graphs(client: httpx2.AsyncClient) -> httpx2.Response:
-    """One request of a route."""
+    """Send one request to a route."""
     return await client.get("/v1/graphs")
 
 
 async def list_tools(client: httpx2.AsyncClient) -> httpx2.Response:
-    """One request of MCP."""
+    """Send one MCP request."""
     return await client.post("/mcp", json=LIST_TOOLS, headers=rpc_headers())
 
 
 async def flood(clients: Sequence[httpx2.AsyncClient], count: int) -> Counter[int]:
-    """The statuses of so many requests at once, by clients and transports in turn."""
+    """Send so many requests at once, by clients and transports in turn, and count the statuses."""
     asked = itertools.islice(itertools.cycle(itertools.product((list_graphs, list_tools), clients)), count)
     return Counter(answer.status_code for answer in await asyncio.gather(*(ask(client) for ask, client in asked)))
 
 
 def unsent(secret: str, path: str = "/mcp") -> bytes:
-    """The head of a request whose body does not come before it is asked for."""
+    """The head of a request whose body is not sent yet."""
     named = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {secret}\r\n"
     return f"{named}Expect: 100-continue\r\nContent-Length: 2\r\n\r\n".encode()
 
 
 @contextmanager
 def under_way(gateway: RunningGateway, secret: str) -> Iterator[socket.socket]:
-    """A call that was admitted, and whose body does not come."""
+    """An admitted call whose body is never sent."""
     address = urlsplit(gateway.url)
     with socket.create_connection((str(address.hostname), address.port or 80), timeout=MAX_WAIT_SECONDS) as client:
         client.sendall(unsent(secret))

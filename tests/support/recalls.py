@@ -1,4 +1,4 @@
-"""A gateway's way of recalling, through the cache and past it, in one snapshot."""
+"""Recall as a gateway does it, with the cache and without it, in one snapshot."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -24,7 +24,7 @@ SECRET = b"of these tests"
 
 @dataclass(frozen=True)
 class Twice:
-    """One recall, answered through the cache and past it."""
+    """One recall, answered with the cache and without it."""
 
     cached: Recalled
     searched: Recalled
@@ -32,25 +32,25 @@ class Twice:
 
     @property
     def hits(self) -> int:
-        """How many of its questions the cache answered."""
+        """The number of questions that the cache answered."""
         return self.lookup.hits if self.lookup else 0
 
     @property
     def texts(self) -> list[str]:
-        """What was found, best first."""
+        """The texts that were found, best first."""
         return [hit.text for hit in self.cached.hits]
 
 
 @dataclass(frozen=True)
 class RecallStack:
-    """What a gateway has: a pool of its own, a connection to Redis of its own, a cache of its own."""
+    """The parts of a gateway: a pool, a connection to Redis, and a cache."""
 
     db: Database
     redis: Redis
     cache: RecallCache
 
     async def recall(self, caller: Caller, *texts: str, graph: str | None = None, **only: Any) -> Twice:
-        """Recall as a tool does it, and, in the same snapshot, without the cache."""
+        """Recall as a tool does, and, in the same snapshot, without the cache."""
         questions, wanted = await asked(*texts), RecallFilter(**only)
         lookup = await self.cache.look_up(caller, graph or caller.default_graph, questions, wanted)
         async with self.db.transaction(caller, read_only=True) as tx:
@@ -65,7 +65,7 @@ class RecallStack:
         return Twice(cached, searched, lookup)
 
     async def cached(self, caller: Caller, *texts: str, **only: Any) -> list[str]:
-        """What is found, once the cache has it: asserts that it came from there and is what a search finds."""
+        """The cached answer, once there is one: asserts that it equals the result of a search."""
         for _ in range(2):
             await self.recall(caller, *texts, **only)
         answer = await self.recall(caller, *texts, **only)
@@ -78,7 +78,7 @@ class RecallStack:
         return sorted(await self.redis.keys(f"recollect:recall:*{caller.tenant_id}*:*"))
 
     async def forge(self, caller: Caller, text: str, ranking: Sequence[RankedPassage]) -> None:
-        """Keep a ranking as the answer to a question, as one could who holds the secret."""
+        """Store a ranking as the cached answer to a question, as somebody with the secret could."""
         state = self.cache._states[(caller.tenant_id, caller.default_graph)]
         [question] = await asked(text)
         self.cache.shared.put(caller.tenant_id, key_material(state, question, RecallFilter()), encode(ranking))
@@ -87,7 +87,7 @@ class RecallStack:
 
 @asynccontextmanager
 async def stack(settings: Settings, *, max_entries: int = 1000, ttl_seconds: int = 60) -> AsyncIterator[RecallStack]:
-    """A stack on the servers of these settings; it waits longer for Redis than gateways do, for slow machines."""
+    """A stack on the servers of these settings, which waits longer for Redis than gateways do, for slow machines."""
     async with (
         Database.connect(settings.database_url, settings=settings) as db,
         connect_redis(settings) as redis,

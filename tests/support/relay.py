@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL that pass through here: what the server says to some of them can be held back."""
+"""A relay of connections to PostgreSQL that can hold back the answers to some of them."""
 
 import asyncio
 from collections.abc import AsyncIterator

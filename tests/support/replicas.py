@@ -1,4 +1,4 @@
-"""A primary with its streaming replica, of which a test says how far it replays."""
+"""A primary with a streaming replica, whose replay a test controls."""
 
 import itertools
 import tempfile
@@ -39,17 +39,17 @@ class Pair:
     settings: Settings
 
     async def pause(self) -> None:
-        """Have the replica replay nothing from now on, all that was written so far being there."""
+        """Let the replica catch up, and then replay nothing."""
         await self.catch_up()
         await self.standby.execute("SELECT pg_wal_replay_pause()")
         await eventually(self._is_paused)
 
     async def resume(self) -> None:
-        """Have it replay again."""
+        """Resume the replay."""
         await self.standby.execute("SELECT pg_wal_replay_resume()")
 
     async def catch_up(self) -> None:
-        """Return once the replica has all that the primary has."""
+        """Wait until the replica has everything that the primary has."""
         written = await self.primary.execute("SELECT pg_current_wal_lsn()::text")
 
         async def has_all() -> bool:
@@ -58,7 +58,7 @@ class Pair:
         await eventually(has_all)
 
     async def disturb(self, choice: Random) -> None:
-        """At random have it stop replaying at any moment, replay on, or have all."""
+        """Pause, resume or catch up at random moments."""
         match choice.randrange(12):
             case 0:
                 await self.standby.execute("SELECT pg_wal_replay_pause()")
@@ -102,7 +102,7 @@ class Reader:
         return call_of(self.db, caller, self.settings)
 
     def agent(self, caller: Caller) -> Agent:
-        """Who writes, to the primary."""
+        """An agent that writes to the primary."""
         return Agent(self.db, caller)
 
 
@@ -112,13 +112,13 @@ def call_of(db: Database, caller: Caller, settings: Settings) -> Call:
 
 
 def outcomes(measured: Measured) -> dict[str, int]:
-    """How reads went that a replica might answer, since the fixture began."""
+    """The outcomes of reads that a replica might answer, since the fixture began."""
     return {at["recollect.replica.outcome"]: point.value for at, point in measured.of("recollect.replica.reads")}
 
 
 @pytest.fixture(scope="session")
 async def pair(settings: Settings) -> AsyncIterator[Pair]:
-    """The run's, which are a server each."""
+    """The pair of the run, a server each."""
     with tempfile.TemporaryDirectory(prefix="recollect-") as folder, ExitStack() as stack:
         primary, standby = Cluster(Path(folder) / "a"), Cluster(Path(folder) / "b")
         primary.start()
@@ -142,7 +142,7 @@ NewTenantOfPair = Callable[[], Awaitable[Caller]]
 
 @pytest.fixture(scope="session")
 def new_tenant_of_pair(pair: Pair) -> NewTenantOfPair:
-    """Makes tenants on the primary; their operators."""
+    """Makes tenants on the primary, and returns their callers."""
 
     async def make() -> Caller:
         slug = f"replicated-{next(_serial)}"

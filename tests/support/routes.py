@@ -1,4 +1,4 @@
-"""Addresses of routes, with something in the place of what they name."""
+"""Addresses of routes with values for their parameters."""
 
 import json
 import re
@@ -10,7 +10,7 @@ OPEN_TO_ALL = {"/v1/keys/report"}
 
 
 def stand_ins(path: str, *, graph: str = "nowhere", id_: UUID | str | None = None) -> dict[str, str]:
-    """What a path names: a graph, and an id (by default one that nobody has) wherever it has one, a node's too."""
+    """Values for the parameters of a path: a graph, and an id (by default an unknown one) for every other."""
     ids = {name: str(id_ or uuid4()) for name in re.findall(r"\{(\w+_id)\}", path)}
     return {"name": graph, "node": str(id_ or "nobody"), **ids}
 

@@ -1,7 +1,7 @@
-"""What is asked of PostgreSQL by the gateways and workers of this process: the work of a call, told without a clock.
+"""The statements that gateways and workers of this process send to PostgreSQL: the work of a call, without a clock.
 
-Who averages enough answers sees how long each takes. Two calls that make the same round trips with the same statements
-differ by no more than what PostgreSQL finds, which policies and predicates have made nothing of either.
+An attacker who averages enough answers sees how long each takes. Two calls that make the same round trips with the same
+statements differ only by the rows that PostgreSQL finds, and policies and predicates hide these in both.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ _BESIDE = frozenset({"usage"})
 
 @contextmanager
 def sent_statements() -> Iterator[list[str]]:
-    """The text of each statement that is sent by a pooled connection meanwhile, in order: each is one round trip."""
+    """The text of each statement that pooled connections send in the block, in order: each is one round trip."""
     sent: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
         for name in _METHODS:

@@ -1,4 +1,4 @@
-"""Databases of which PostgreSQL knows much or nothing when it plans: for tests of how many rows statements look at."""
+"""Databases with and without planner statistics, for tests of how many rows statements read."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -63,7 +63,7 @@ COPIED = {
 
 @dataclass(frozen=True)
 class Work:
-    """An agent with nothing in its graph, or a thousand entities of which PostgreSQL knows, and who watches it."""
+    """An agent with an empty graph, or with a thousand entities in the statistics, and the watch of its statements."""
 
     agent: Agent
     watch: Watch
@@ -72,7 +72,7 @@ class Work:
 
 @pytest.fixture(params=STATES)
 async def work(request: pytest.FixtureRequest, postgres: LocalPostgres, settings: Settings) -> AsyncIterator[Work]:
-    """In a database of its own, in which statistics are gathered when the test says so."""
+    """Work in its own database, where only the test gathers statistics."""
     server = postgres.url()
     async with _at_work(server, await _template(server, request.param, settings), settings) as work:
         yield work
@@ -82,7 +82,7 @@ async def work(request: pytest.FixtureRequest, postgres: LocalPostgres, settings
 async def work_after(
     fill: Callable[[Work], Awaitable[None]], state: str, server: str, settings: Settings
 ) -> AsyncIterator[Work]:
-    """Work in a database in that state, in which `fill` has written: once, however many tests get a copy."""
+    """Work in a database in that state, in which `fill` has written once; each test gets a copy."""
     template = f"statistics_of_{_identifier(state)}_{fill.__name__}"
     if not await _exists(server, template):
         await _copy(server, await _template(server, state, settings), template)
@@ -94,7 +94,7 @@ async def work_after(
 
 @asynccontextmanager
 async def _at_work(server: str, template: str, settings: Settings) -> AsyncIterator[Work]:
-    """Work in a copy of a database, which is dropped behind it."""
+    """Work in a copy of a database, which is dropped at the end."""
     name = f"{template}_copy"
     await _copy(server, template, name)
     try:
@@ -116,7 +116,7 @@ async def _working_in(url: str, settings: Settings) -> AsyncIterator[Work]:
 
 
 async def _template(server: str, state: str, settings: Settings) -> str:
-    """The name of a database in that state, which is made once, and of which tests get copies."""
+    """The name of a database in that state, which is made once and copied for tests."""
     template = f"statistics_of_{_identifier(state)}"
     if not await _exists(server, template):
         if state == "none":
@@ -129,7 +129,7 @@ async def _template(server: str, state: str, settings: Settings) -> str:
 
 
 async def _prepare(url: str) -> None:
-    """Migrate a database in which nothing gathers statistics by itself, and make the tenant at work."""
+    """Migrate a database without automatic statistics, and create the tenant."""
     await migrate(url)
     owner = await _connect(url)
     tables = "SELECT relname FROM pg_class WHERE relnamespace = 'recollect'::regnamespace AND relkind = 'r'"
@@ -140,7 +140,7 @@ async def _prepare(url: str) -> None:
 
 
 async def _fill(url: str, state: str, settings: Settings) -> None:
-    """Write what a state has beside the one that it adds to."""
+    """Write what a state has in addition to the one that it extends."""
     owner = await _connect(url)
     tenant = await tenants.find_tenant(Operator(owner), WORKING)
     async with watched(url, settings) as (db, _):
@@ -219,7 +219,7 @@ def entities_of(name: str, count: int) -> list[NewEntity]:
 
 
 async def _copy_for_large_tenant(owner: asyncpg.Connection, beside: Tenant, copies: int) -> None:
-    """Rows of one large tenant, whose vectors stand in the same part as those of another."""
+    """Copy rows for one large tenant, whose vectors are in the same partition as those of another."""
     large = await owner.fetchval(
         "SELECT t.id FROM (SELECT gen_random_uuid() AS id FROM generate_series(1, 1000)) AS t"
         " CROSS JOIN generate_series(0, 15) AS n"
@@ -231,13 +231,13 @@ async def _copy_for_large_tenant(owner: asyncpg.Connection, beside: Tenant, copi
 
 
 async def _copy_for_many_tenants(owner: asyncpg.Connection) -> None:
-    """A dozen rows of each of thousands of tenants, in a graph of its own."""
+    """Copy a dozen rows for each of thousands of tenants, in a graph each."""
     of_tenant = {column: f"md5('{column} ' || n / {OF_EACH})::uuid" for column in ("tenant_id", "graph_id")}
     await _copy_rows(owner, AMONG, of_tenant)
 
 
 async def _copy_rows(owner: asyncpg.Connection, copies: int, of_tenant: dict[str, str]) -> None:
-    """Copy a row of each table so often, with these columns of others; what copies refer to is not there."""
+    """Copy a row of each table so often, with other values in these columns; rows that copies refer to do not exist."""
     async with owner.transaction():
         await owner.execute("SET LOCAL session_replication_role = replica")
         for table, others in COPIED.items():

@@ -1,4 +1,4 @@
-"""Listeners: server-sent events of /v1, read one by one."""
+"""Listeners that read server-sent events of /v1 one by one."""
 
 import json
 from collections.abc import AsyncIterator
@@ -10,13 +10,13 @@ from tests.support.gateway import RunningGateway
 
 
 def revision_of_event(place: str | None) -> int:
-    """The revision that an event's id says; 0 of none."""
+    """The revision in the id of an event; 0 without an id."""
     return int((place or "0").rpartition("-")[2])
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event as it came. `name` empty: only its id was told."""
+    """One received event. `name` is empty if it only had an id."""
 
     name: str
     id: str | None
@@ -24,15 +24,15 @@ class Event:
 
     @property
     def revision(self) -> int:
-        """The revision that its id says."""
+        """The revision in its id."""
         return revision_of_event(self.id)
 
 
 @dataclass(slots=True)
 class EventReader:
-    """The events of one answer. `place`: the last id that was told, as a browser would send it again.
+    """The events of one answer. `place`: the last received id, which a browser would send again.
 
-    `first`: what told where the stream begins.
+    `first`: the event with the beginning of the stream.
     """
 
     lines: AsyncIterator[str]
@@ -41,7 +41,7 @@ class EventReader:
     first: Event = Event("", None, None)
 
     async def next(self) -> Event | None:
-        """The next event, comments left out; None at the end."""
+        """The next event without comments; None at the end."""
         name, data, told = "", None, None
         async for line in self.lines:
             field, _, value = line.partition(": ")
@@ -63,7 +63,7 @@ class EventReader:
         raise AssertionError(f"the stream ended without {name}")
 
     async def changes(self, until: int) -> list[int]:
-        """The revisions of the changes that are told until one is reached, told of or not."""
+        """The revisions of the received changes until one is reached, whether it is received or not."""
         told: list[int] = []
         while revision_of_event(self.place) < until:
             event = await self.next()
@@ -77,7 +77,7 @@ class EventReader:
 async def listening(
     gateway: RunningGateway, key: str, graph: str = "default", *, last: str | int | None = None, query: str = ""
 ) -> AsyncIterator[EventReader]:
-    """Listen to a graph; a stream that was opened has told where it begins."""
+    """Listen to a graph; an opened stream has already sent where it begins."""
     headers = {"Accept": "text/event-stream"} | ({} if last is None else {"Last-Event-ID": str(last)})
     async with (
         gateway.http(key) as http,

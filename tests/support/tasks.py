@@ -1,4 +1,4 @@
-"""Clients that know tasks: one that sends what it likes, and the official one, which asks on until a task has ended."""
+"""Clients with tasks: one that sends any request, and the official one, which polls until a task has ended."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -22,7 +22,7 @@ NOBODYS = "019abcde-0000-7000-8000-000000000000"
 
 @dataclass(frozen=True)
 class TaskClient:
-    """Sends requests of 2026-07-28 as they are."""
+    """Sends plain requests of revision 2026-07-28."""
 
     http: httpx2.AsyncClient
     path: str = "/mcp/x/all"
@@ -30,7 +30,7 @@ class TaskClient:
     headers: dict[str, str] = field(default_factory=dict)
 
     async def send(self, method: str, name: str | None, /, **params: Any) -> httpx2.Response:
-        """The answer of a request whose header says that name."""
+        """Send a request with that name in its header, and return the answer."""
         meta = {
             "io.modelcontextprotocol/protocolVersion": MODERN,
             "io.modelcontextprotocol/clientCapabilities": self.capabilities,
@@ -42,19 +42,19 @@ class TaskClient:
         return await self.http.post(self.path, json=body, headers=headers)
 
     async def call(self, tool: str, /, *, more: Any = None, **arguments: Any) -> dict[str, Any]:
-        """The result of a tool; `more`: what a second round brings with it."""
+        """The result of a tool; `more`: the additional parameters of a second round."""
         response = await self.send("tools/call", tool, name=tool, arguments=arguments, **(more or {}))
         result: dict[str, Any] = rpc_answer(response.text)["result"]
         return result
 
     async def begin(self, tool: str, /, **arguments: Any) -> str:
-        """The id of the task that a tool is answered by."""
+        """Call a tool that is answered by a task, and return the id of the task."""
         result = await self.call(tool, **arguments)
         assert result["resultType"] == "task", result
         return str(result["taskId"])
 
     async def ask(self, method: str, task_id: str) -> dict[str, Any]:
-        """The whole answer to one of the requests that are about a task."""
+        """The whole answer to a request about a task."""
         answers: dict[str, Any] = {"inputResponses": {}} if method == "tasks/update" else {}
         answer: dict[str, Any] = rpc_answer((await self.send(method, task_id, taskId=task_id, **answers)).text)
         return answer
@@ -65,7 +65,7 @@ class TaskClient:
         return task
 
     async def refusal(self, method: str, task_id: str) -> dict[str, Any]:
-        """The error that one of these requests is answered by."""
+        """The error that answers a request about a task."""
         error: dict[str, Any] = (await self.ask(method, task_id))["error"]
         return error
 
@@ -93,7 +93,7 @@ class _GetTask(Request[_TaskParams, Literal["tasks/get"]]):
 
 
 class Patient(ClientExtension):
-    """What lets the official client wait for tasks. `begun`: the ids of those that it was handed."""
+    """Lets the official client wait for tasks. `begun`: the ids of the tasks that it received."""
 
     identifier = EXTENSION
 
@@ -116,7 +116,7 @@ class Patient(ClientExtension):
 
 @asynccontextmanager
 async def patient(gateway: RunningGateway, key: str, path: str) -> AsyncIterator[tuple[Client, Patient]]:
-    """The official client, which calls tools as ever and waits for the tasks that they are answered by."""
+    """The official client, which waits for the tasks that answer its tool calls."""
     waits = Patient()
     async with (
         gateway.http(key) as http,

@@ -1,4 +1,4 @@
-"""TLS in front of servers whose wheels have none: what comes is passed on to their sockets as it is."""
+"""TLS in front of servers whose wheels have none: the decrypted bytes are passed on to their sockets."""
 
 import asyncio
 import ssl

@@ -1,4 +1,4 @@
-"""A worker that looks for work once, when it starts: what it does later, it was woken for.
+"""A worker that looks for work only once, when it starts: later it works only after a wake-up.
 
 Run it by `python -m tests.support.wakeup_worker`.
 """
@@ -20,12 +20,12 @@ log = structlog.get_logger(__name__)
 
 
 def has_swept(what: str) -> str:
-    """What is logged each time that it has looked for `passages` or `jobs`."""
+    """The event that is logged each time that it has looked for `passages` or `jobs`."""
     return f"sweep {what}: done"
 
 
 def once(context: WorkerContext) -> list[ScheduledJob]:
-    """All that is regular, with the next time a day away. What is due at once, as after a wake-up, still is."""
+    """The schedule of the worker with a day between regular runs. Work that is due at once still runs."""
     return [_rare(regular) for regular in scheduled_jobs(context)]
 
 

@@ -1,4 +1,4 @@
-"""The gateway in a process of its own, its event loop watched: `python -m tests.support.watched_gateway`.
+"""The gateway in its own process, with a watched event loop: `python -m tests.support.watched_gateway`.
 
 A heartbeat says how long the loop was held between two beats, in processor time, so that a machine that is busy with
 other work counts for nothing: `loop` is what the loop's own thread computed; `process` what the whole process did,
@@ -44,7 +44,7 @@ _PEAK = "5"
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """How long the loop was held at most, and what the process took so far, in seconds of processor time and bytes.
+    """The longest time that the loop was held, and the use of the process so far, in processor seconds and bytes.
 
     `peak`: the most memory since it was asked last; `memory`: what it has now. `slowness`: how many times as long as
     where the bounds were measured the machine takes for the same, 1 at least.
@@ -59,14 +59,14 @@ class Held:
 
 
 class Heartbeat:
-    """Beats on the event loop, and keeps the longest time between two beats."""
+    """Beats on the event loop, and records the longest time between two beats."""
 
     def __init__(self) -> None:
         self._loop, self._process = 0.0, 0.0
         self._last = self._times()
 
     def beat(self) -> None:
-        """Compare with the last beat, and beat again."""
+        """Compare this beat with the last, and schedule the next."""
         now = self._times()
         thread, process, wall = (later - earlier for later, earlier in zip(now, self._last, strict=True))
         self._loop, self._process = max(self._loop, thread), max(self._process, min(process, wall))
@@ -74,7 +74,7 @@ class Heartbeat:
         asyncio.get_running_loop().call_later(BEAT_SECONDS, self.beat)
 
     def told(self) -> bytes:
-        """The most since this was asked last."""
+        """The longest times since the last call."""
         peak, memory = _resident()
         _CLEAR.write_text(_PEAK)
         spent = time.process_time()
@@ -131,7 +131,7 @@ async def watched_gateway(settings: Settings) -> AsyncIterator[RunningGateway]:
 
 
 async def held(http: httpx2.AsyncClient) -> Held:
-    """How long the loop of a watched gateway was held since this was asked last."""
+    """How long the loop of a watched gateway was held since the last call."""
     return Held(**(await http.get(HELD)).json())
 
 
@@ -147,7 +147,7 @@ def _reference_seconds() -> float:
 
 
 def _resident() -> tuple[int, int]:
-    """The most memory that the process had resident, and what it has now, in bytes."""
+    """The peak of the resident memory of the process, and its present value, in bytes."""
     lines = (line.split() for line in _STATUS.read_text().splitlines())
     told = {words[0]: int(words[1]) * 1024 for words in lines if words[0] in ("VmHWM:", "VmRSS:")}
     return told["VmHWM:"], told["VmRSS:"]

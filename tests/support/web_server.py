@@ -1,4 +1,4 @@
-"""A server on loopback that answers as told, byte by byte, with or without TLS; and certificates for it."""
+"""A server on loopback whose answers tests set byte by byte, with or without TLS, and certificates for it."""
 
 import asyncio
 import ssl
@@ -21,7 +21,7 @@ Answering = Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]
 
 @dataclass
 class WebServer:
-    """What was asked of a server: how many connections it had, and each request with its body."""
+    """The record of a server: the number of connections, and each request with its body."""
 
     port: int = 0
     connections: int = 0
@@ -29,7 +29,7 @@ class WebServer:
     asked: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     def heads(self) -> list[str]:
-        """Line and headers of each request, in lower case."""
+        """The first line and headers of each request, in lower case."""
         return [head.decode().lower() for head, _ in self.requests]
 
     async def wait_for_requests(self, count: int) -> None:
@@ -38,7 +38,7 @@ class WebServer:
 
 
 def plain(body: bytes, *headers: str, status: str = "200 OK") -> Answering:
-    """A whole answer."""
+    """A complete answer."""
     lines = "".join(f"{header}\r\n" for header in headers)
     head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n{lines}\r\n".encode()
 
@@ -52,7 +52,7 @@ def plain(body: bytes, *headers: str, status: str = "200 OK") -> Answering:
 async def web_server(
     answer: Answering, *, host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[WebServer]:
-    """A server of one request each connection, for as long as the context lasts."""
+    """A server with one request per connection, for as long as the context lasts."""
     told = WebServer()
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -95,15 +95,15 @@ class CertificateAuthority:
 
     @property
     def pem(self) -> bytes:
-        """The authority's own certificate, for who is to trust it."""
+        """The certificate of the authority itself, for clients that trust it."""
         return _pem(self._certificate)
 
     def trusting(self) -> ssl.SSLContext:
-        """What a client trusts who trusts this authority alone."""
+        """A context for a client that trusts only this authority."""
         return ssl.create_default_context(cadata=self.pem.decode())
 
     def serving(self, *names: str) -> ssl.SSLContext:
-        """What a server needs that is called so, names and addresses."""
+        """A context for a server with these names and addresses."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[0])])
         certificate = self._signed(subject, key.public_key(), x509.SubjectAlternativeName(_general_names(names)))
@@ -138,7 +138,7 @@ class CertificateAuthority:
 
 
 def trusted_authority(folder: Path, patch: pytest.MonkeyPatch) -> CertificateAuthority:
-    """An authority that whatever starts from now on trusts, and no other one, until the patch is undone."""
+    """An authority that everything started from now on trusts exclusively, until the patch is undone."""
     authority = CertificateAuthority(folder)
     bundle = folder / "bundle.pem"
     bundle.write_bytes(authority.pem)

@@ -1,4 +1,4 @@
-"""Webhooks for tests: a receiver on loopback, a worker that sends, and a desk that makes and watches them."""
+"""Webhooks for tests: a receiver on loopback, a worker that sends, and a desk that creates and reads webhooks."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -43,7 +43,7 @@ def headers_of(head: bytes) -> dict[str, str]:
 
 @dataclass
 class Receiver:
-    """Answers as told: each request by the next of `answers`, the last of which goes on."""
+    """Answers each request with the next of `answers`, the last of which repeats."""
 
     server: WebServer = field(default_factory=WebServer)
     answers: list[Answering] = field(default_factory=lambda: [OK])
@@ -58,7 +58,7 @@ class Receiver:
         return [headers_of(head)["webhook-id"] for head, _ in self.server.requests]
 
     def events(self, secret: str) -> list[dict[str, Any]]:
-        """What each request says; the official library has verified each."""
+        """The event of each request, which the official library has verified."""
         return [Verifier(secret).verify(body, headers_of(head)) for head, body in self.server.requests]
 
     async def answer(self, head: bytes, writer: asyncio.StreamWriter) -> None:
@@ -76,7 +76,7 @@ async def receiving(*answers: Answering, host: str = "127.0.0.1", port: int = 0)
 
 @asynccontextmanager
 async def sending(settings: Settings, db: Database, **changed: Any) -> AsyncIterator[WorkerContext]:
-    """A worker's parts that may send to receivers on loopback."""
+    """The context of a worker that may send to receivers on loopback."""
     told: dict[str, Any] = {"outbound_networks": [LOOPBACK]} | changed
     settings = settings.model_copy(update=told)
     outbound = Outbound(settings)
@@ -89,7 +89,7 @@ async def sending(settings: Settings, db: Database, **changed: Any) -> AsyncIter
 
 @dataclass(frozen=True)
 class WebhookDesk:
-    """Makes webhooks for a caller, lets things happen, and has a worker tell of them."""
+    """Creates webhooks for a caller, makes events, and lets a worker deliver them."""
 
     db: Database
     caller: Caller
@@ -103,7 +103,7 @@ class WebhookDesk:
     async def make(
         self, url: str, *types: EventType, graph_ids: Sequence[UUID] | None = None, description: str = ""
     ) -> IssuedWebhook:
-        """A webhook, of changes of graphs unless others are named."""
+        """Create a webhook, for changes of graphs unless other events are named."""
         chosen = None if graph_ids is None else tuple(graph_ids)
         new = NewWebhook(url, types or (EventType.GRAPH_CHANGED,), description, chosen)
         async with self.db.transaction(self.caller) as tx:
@@ -126,7 +126,7 @@ class WebhookDesk:
             return await webhooks.test_webhook(tx, webhook_id)
 
     async def deliveries(self, webhook_id: UUID, **only: Any) -> list[Delivery]:
-        """Newest first."""
+        """The deliveries, newest first."""
         async with self.db.transaction(self.caller, read_only=True) as tx:
             return list(await webhooks.list_deliveries(tx, webhook_id, **only))
 
@@ -135,7 +135,7 @@ class WebhookDesk:
             return await webhooks.replay(tx, webhook_id, delivery_id)
 
     async def graph(self, name: str) -> UUID:
-        """A new graph."""
+        """Create a graph."""
         async with self.db.transaction(self.caller) as tx:
             return (await graphs.create_graph(tx, NewGraph(name))).id
 
@@ -144,7 +144,7 @@ class WebhookDesk:
             await graphs.delete_graph(tx, name, "delete_graph")
 
     async def write(self, *names: str, graph: str = "default") -> None:
-        """Entities, each in a revision of its own."""
+        """Create entities, each in its own revision."""
         for name in names:
             async with (
                 self.db.transaction(self.caller) as tx,
@@ -153,12 +153,12 @@ class WebhookDesk:
                 await entities.create_entities(tx, revision, [NewEntity(name, "person", ("likes tea",))])
 
     async def tell(self) -> None:
-        """What a worker does: look for events, and send what is due."""
+        """Do what a worker does: look for events, and send what is due."""
         await worker.collect(self.worker)
         await worker.send(self.worker)
 
     async def wait_no_longer(self) -> None:
-        """Let every wait for another attempt be over."""
+        """End every wait for another attempt."""
         await self.owner.execute(
             "UPDATE webhook_deliveries SET next_attempt_at = now() WHERE tenant_id = $1 AND next_attempt_at > now()",
             self.caller.tenant_id,
@@ -169,7 +169,7 @@ class WebhookDesk:
 async def at_desk(
     settings: Settings, db: Database, owner: asyncpg.Connection, caller: Caller, **changed: Any
 ) -> AsyncIterator[WebhookDesk]:
-    """A desk; webhooks that other tests left are gone: a worker works for every tenant."""
+    """A desk, without webhooks of other tests, because a worker works for every tenant."""
     await owner.execute("DELETE FROM webhooks")
     async with sending(settings, db, **changed) as context:
         yield WebhookDesk(db, caller, owner, context)

@@ -1,4 +1,4 @@
-"""What surrounds a passage, computed once more, without SQL: to compare with what the worker stored."""
+"""The window around a passage, computed without SQL, to compare with the one that the worker stored."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ LIVE = """
 
 @dataclass(frozen=True)
 class LivePassage:
-    """A live passage: what it says, and what the worker made of what surrounds it."""
+    """A live passage: its text, and the window that the worker stored."""
 
     id: UUID
     sequence: UUID
@@ -52,7 +52,7 @@ class LivePassage:
 
 
 async def assert_windows(agent: Agent, owner: asyncpg.Connection) -> None:
-    """Every live passage of the tenant is settled, with the words around it and the vector its neighbours share in."""
+    """Require that every live passage is settled, with its surrounding words and the vector that includes them."""
     live = [LivePassage(**row) for row in await owner.fetch(LIVE, agent.caller.tenant_id)]
     own = await embedder().embed([said.to_embed for said in live])
     vectors = {said.id: vector.astype(np.float16).astype(np.float64) for said, vector in zip(live, own, strict=True)}
@@ -67,7 +67,7 @@ async def assert_windows(agent: Agent, owner: asyncpg.Connection) -> None:
 
 
 def _placed(live: Sequence[LivePassage]) -> Iterator[tuple[LivePassage, list[LivePassage], list[LivePassage]]]:
-    """Each passage with those before it and those after it that count, nearest first."""
+    """Each passage with its counting predecessors and successors, nearest first."""
     sequences: defaultdict[UUID, list[LivePassage]] = defaultdict(list)
     for said in live:
         if said.source == "name":
@@ -81,7 +81,7 @@ def _placed(live: Sequence[LivePassage]) -> Iterator[tuple[LivePassage, list[Liv
 
 
 def _once(said: LivePassage, beside: Sequence[LivePassage]) -> list[LivePassage]:
-    """Passages beside one, nearest first, each text once and not its own."""
+    """The neighbours of a passage, nearest first, each text once and without its own."""
     nearest: dict[str, LivePassage] = {}
     for other in beside:
         nearest.setdefault(other.text, other)

@@ -1,4 +1,4 @@
-"""Workers as processes, for tests that stop and kill them, and work for workers."""
+"""Workers as processes, which tests stop and kill, and work for them."""
 
 import asyncio
 import json
@@ -38,7 +38,7 @@ _FORKS.set_forkserver_preload(
 
 
 def _become(module: str, variables: dict[str, str], log: Path) -> None:
-    """Be `python -m` that module, with those variables and no others, which writes to the log."""
+    """Become `python -m` that module, with only those variables, and with its output in the log."""
     os.environ.clear()
     os.environ.update(variables)
     os.dup2(os.open(log, os.O_WRONLY | os.O_APPEND), sys.stderr.fileno())
@@ -46,7 +46,7 @@ def _become(module: str, variables: dict[str, str], log: Path) -> None:
 
 
 class WorkerProcess:
-    """`python -m recollect_workers`, or another module that is a worker; its log is read as it grows."""
+    """`python -m recollect_workers`, or another worker module, and its growing log."""
 
     def __init__(self, settings: Settings, log: Path, module: str) -> None:
         self._log = log
@@ -61,7 +61,7 @@ class WorkerProcess:
         return [line for line in lines if line["event"] == event]
 
     def wait_for(self, event: str, *, times: int = 1, seconds: float = MAX_WAIT_SECONDS) -> None:
-        """Return when the event has been logged so many times."""
+        """Wait until the event has been logged so many times."""
         deadline = time.monotonic() + seconds
         while len(self.lines(event)) < times:
             assert self.is_running(), f"the worker ended: {self._log.read_text()}"
@@ -72,24 +72,24 @@ class WorkerProcess:
         return self._process.is_alive()
 
     def send(self, number: signal.Signals) -> None:
-        """Send the signal, and do not wait."""
+        """Send the signal without waiting."""
         assert self._process.pid is not None
         os.kill(self._process.pid, number)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """Send the signal; the exit code."""
+        """Send the signal, wait for the end, and return the exit code."""
         self.send(number)
         return self.wait()
 
     def wait(self) -> int:
-        """Return when it has ended; the exit code."""
+        """Wait for the end, and return the exit code."""
         self._process.join(MAX_WAIT_SECONDS)
         assert self._process.exitcode is not None, f"the worker does not end: {self._log.read_text()}"
         return self._process.exitcode
 
 
 def environment(settings: Settings) -> dict[str, str]:
-    """The variables that make another process read the same settings."""
+    """The environment variables for another process with the same settings."""
     values = settings.model_dump(exclude_defaults=True, mode="json") | {"log_format": "json"}
     return {
         f"RECOLLECT_{name.upper()}": json.dumps(value) if isinstance(value, list | dict) else str(value)
@@ -99,7 +99,7 @@ def environment(settings: Settings) -> dict[str, str]:
 
 @contextmanager
 def working(settings: Settings, folder: Path, module: str = "recollect_workers") -> Iterator[WorkerProcess]:
-    """A worker process, which is killed at the end unless the test has ended it."""
+    """A worker process, which is killed at the end unless the test has stopped it."""
     worker = WorkerProcess(settings, folder / f"worker-{time.monotonic_ns()}.log", module)
     try:
         yield worker
@@ -111,7 +111,7 @@ def working(settings: Settings, folder: Path, module: str = "recollect_workers")
 async def killed(
     settings: Settings, folder: Path, chance: random.Random, *, seconds: float, module: str = "recollect_workers"
 ) -> None:
-    """A worker that is killed at some moment of its first `seconds`; what it held is free again."""
+    """Start a worker, kill it at a random moment of its first `seconds`, and end its leases."""
     with working(settings, folder, module) as worker:
         await begun(worker)
         await asyncio.sleep(chance.uniform(0, seconds))
@@ -120,7 +120,7 @@ async def killed(
 
 
 async def end_leases(settings: Settings) -> None:
-    """What killed workers held is free again, as it will be when their leases end: nobody has to wait for that."""
+    """End the leases of killed workers, so that tests need not wait for their expiry."""
     async with Operator.connect(settings.migration_url, settings) as operator:
         for table in ("jobs", "passages"):
             await operator.execute(
@@ -129,32 +129,32 @@ async def end_leases(settings: Settings) -> None:
 
 
 async def begun(worker: WorkerProcess) -> None:
-    """Return when it has started."""
+    """Wait until the worker has started."""
     await asyncio.to_thread(worker.wait_for, "worker started")
 
 
 async def remember(db: Database, caller: Caller, *names: str) -> None:
-    """Make entities with two observations each: two passages a name."""
+    """Create entities with two observations each: two passages per name."""
     async with db.transaction(caller) as tx, graphs.write_graph(tx, None, "create_entities") as revision:
         likings = ("likes coffee", "likes tea")
         await entities.create_entities(tx, revision, [NewEntity(name, "person", likings) for name in names])
 
 
 async def embed_batch(context: WorkerContext, tenant_id: UUID) -> None:
-    """Claim, embed and store one batch, as a worker's run does again and again."""
+    """Claim, embed and store one batch, as a worker does repeatedly."""
     run = embedding._EmbeddingTurn(context, tenant_id)
     await run._do_batch()
     await run._wait_until_stored()
 
 
 async def waiting(owner: asyncpg.Connection, caller: Caller) -> int:
-    """Passages of the caller's tenant that have no vector."""
+    """The number of passages of the caller's tenant without a vector."""
     query = "SELECT count(*) FROM passages WHERE tenant_id = $1 AND embedding_model IS NULL"
     return int(await owner.fetchval(query, caller.tenant_id))
 
 
 async def embedded_within(owner: asyncpg.Connection, caller: Caller, seconds: float = MAX_WAIT_SECONDS) -> bool:
-    """Whether every passage of the tenant gets its vector in that time."""
+    """Whether every passage of the tenant gets its vector within that time."""
     deadline = time.monotonic() + seconds
     while await waiting(owner, caller):
         if time.monotonic() > deadline:

@@ -25,7 +25,7 @@ STAND_IN = "00000000-0000-7000"
 
 @dataclass(frozen=True, slots=True)
 class RouteRequest:
-    """One request of the management API. `body` as it is sent; None: none."""
+    """One request of the management API. `body` is sent as it is; None means no body."""
 
     method: str
     path: str
@@ -56,7 +56,7 @@ def worst_requests(document: dict[str, Any], method: str, path: str, named: Mapp
 
 
 def least_request(document: dict[str, Any], method: str, path: str, named: Mapping[str, str]) -> RouteRequest:
-    """A request of an operation that sends the least with which it goes to work; `named` as above."""
+    """The smallest request of an operation that reaches its work; `named` as above."""
     operation = document["paths"][path][method]
     needed = {
         given["name"]: _least(_inlined(given["schema"], document))
@@ -74,7 +74,7 @@ def least_request(document: dict[str, Any], method: str, path: str, named: Mappi
 
 
 def _needed(schema: dict[str, Any]) -> Any:
-    """Something small that a schema takes, with the properties that it needs."""
+    """A small value that is valid by the schema, with the required properties."""
     least = _least(schema)
     return {key: least[key] for key in schema.get("required", ())} if isinstance(least, dict) else least
 
@@ -106,7 +106,7 @@ def _inlined(schema: Any, document: dict[str, Any]) -> Any:
 
 
 def _least(schema: dict[str, Any]) -> Any:
-    """Something small that a schema takes, with each of its properties."""
+    """A small value that is valid by the schema, with every property."""
     schema = next((option for option in schema.get("anyOf", [schema]) if option.get("type") != "null"), schema)
     if "enum" in schema:
         return schema["enum"][0]
@@ -125,13 +125,13 @@ def _least(schema: dict[str, Any]) -> Any:
 
 
 def worst_call(tool: ToolSpec, example: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of an example, with lists as long and texts as long as they may be and fit into a request."""
+    """The arguments of an example, with lists and texts as long as allowed and as fit into a request."""
     worst: dict[str, Any] = _enlarged_to_fit(json_schema(tool.arguments), example)
     return worst
 
 
 def on_graph(example: dict[str, Any], tool: ToolSpec, graph: str, name: str, node_id: str) -> dict[str, Any]:
-    """An example's arguments for another graph, of which they ask as much as they may, about an entity of its own."""
+    """The arguments of an example for another graph and one of its entities, with the largest limits."""
     arguments = json_schema(tool.arguments)
     schema, required = arguments["properties"], arguments.get("required", ())
     narrowing = {"as_of", "tags", "kinds", "entityType", "offset"}.difference(required)
@@ -190,7 +190,7 @@ def _takes(schema: dict[str, Any], value: Any) -> bool:
 
 
 def _varied(value: Any, number: int) -> Any:
-    """The same with other texts, as far as they are free."""
+    """The value with other texts, where any text is allowed."""
     if isinstance(value, dict):
         return {key: _varied(item, number) for key, item in value.items()}
     if isinstance(value, str) and len(value) > 100:

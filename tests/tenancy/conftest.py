@@ -1,4 +1,4 @@
-"""Two tenants that hold the very same things, in every table there is."""
+"""Two tenants with equal rows in every table."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -24,14 +24,14 @@ from tests.support.memories import Agent, at_work
 
 PEPPER = b"pepper"
 NOBODYS_KIND = "of_nobody"
-"""A kind of job that no worker knows: it stays as it is."""
+"""A kind of job that no worker knows, so that the job stays as it is."""
 
 
 @dataclass(frozen=True)
 class Neighbour(Agent):
     """A tenant with a key, an entity, a relation, a placeholder, a fact, an observation, and an alias.
 
-    It has jobs, too: one that waits with its input, one that left an output, and one that is due.
+    It has jobs, too: one on hold with its input, one with an output, and one that is due.
     """
 
     key: IssuedKey | None = None
@@ -52,7 +52,7 @@ class Neighbour(Agent):
 
 @pytest.fixture
 async def temporary_objects(postgres: LocalPostgres, database_url: str) -> AsyncIterator[None]:
-    """The application may make temporary objects, as where an operator lets it: what stands behind is tried, too."""
+    """Let the application make temporary objects, as an operator might: this tests the guards behind that one."""
     superuser = await asyncpg.connect(postgres.url())
     await superuser.execute("GRANT TEMPORARY ON DATABASE recollect TO recollect_app")
     yield
@@ -67,7 +67,7 @@ async def tables(owner: asyncpg.Connection) -> list[str]:
 
 
 async def tables_of_tenants(owner: asyncpg.Connection) -> list[str]:
-    """The names of those tables that say whose each row is."""
+    """The names of the tables with a tenant for each row."""
     rows = await owner.fetch(
         """SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant_id'
         WHERE c.relnamespace = 'recollect'::regnamespace AND c.relkind IN ('r', 'p')
@@ -78,7 +78,7 @@ async def tables_of_tenants(owner: asyncpg.Connection) -> list[str]:
 
 
 async def contents(owner: asyncpg.Connection, neighbour: Neighbour) -> list[str]:
-    """Everything that the tenant has, as text."""
+    """Every row of the tenant, as text."""
     rows = []
     for table in await tables_of_tenants(owner):
         rows += await owner.fetch(

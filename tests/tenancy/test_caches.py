@@ -1,4 +1,4 @@
-"""Every cache of a process: what one tenant asked is neither answered, nor told, nor found out by another."""
+"""No cache of a process reveals to a tenant what another tenant asked."""
 
 import ast
 from collections.abc import AsyncIterator, Sequence
@@ -45,21 +45,21 @@ CACHES = {
     "recollect_gateway.web.pages": "templates: nothing of a tenant's",
     "recollect_gateway.web.styles": "a style sheet: nothing of a tenant's",
 }
-"""Modules that keep something beyond a call, and why no tenant meets another there."""
+"""Modules that keep state beyond a call, and how they keep tenants apart."""
 
 _KEEPING = {"cachetools", "cache", "lru_cache", "LRUCache", "TTLCache", "LFUCache", "OrderedDict", "SharedCache"}
 
 
 def keeps(path: Path) -> bool:
-    """Whether a module makes a cache by one of the usual means."""
+    """Whether a module has a cache of one of the usual kinds."""
     found = ast.walk(ast.parse(path.read_text()))
     names = {alias.name for node in found if isinstance(node, ast.ImportFrom | ast.Import) for alias in node.names}
     classes = {node.name for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef)}
     return bool((names | classes) & _KEEPING)
 
 
-def test_every_cache_is_known_here() -> None:
-    """A new one gets its line, and a test that tries it with two tenants."""
+def test_every_cache_is_listed() -> None:
+    """A new cache needs a line here, and a test with two tenants."""
     roots = [ROOT / "shared", ROOT / "services"]
     modules = {
         ".".join(path.relative_to(root).with_suffix("").parts): path for root in roots for path in root.rglob("*.py")
@@ -69,8 +69,8 @@ def test_every_cache_is_known_here() -> None:
     assert found == CACHES.keys()
 
 
-async def told(gateway: RunningGateway, http: httpx2.AsyncClient) -> dict[str, dict[str, float]]:
-    """What a tenant is told of the caches."""
+async def cache_figures(gateway: RunningGateway, http: httpx2.AsyncClient) -> dict[str, dict[str, float]]:
+    """The figures of the caches that a tenant sees."""
     result = await gateway.call(http, "health_check", {}, path="/mcp/x/facts")
     caches: dict[str, dict[str, float]] = result["structuredContent"]["cache"]
     return caches
@@ -80,14 +80,14 @@ async def told(gateway: RunningGateway, http: httpx2.AsyncClient) -> dict[str, d
 async def clients(
     settings: Settings, issue: NewApiKey, new_tenant: NewTenant
 ) -> AsyncIterator[tuple[RunningGateway, httpx2.AsyncClient, httpx2.AsyncClient]]:
-    """A gateway whose caches are empty, and two tenants."""
+    """A gateway with empty caches, and clients of two tenants."""
     one, two = [(await issue(operator_caller(await new_tenant()))).secret for _ in range(2)]
     with serving(settings) as gateway:
         async with gateway.http(one, **rpc_headers()) as first, gateway.http(two, **rpc_headers()) as second:
             yield gateway, first, second
 
 
-async def test_what_is_told_is_one_s_own(
+async def test_a_tenant_sees_only_its_own_cache_figures(
     clients: tuple[RunningGateway, httpx2.AsyncClient, httpx2.AsyncClient],
 ) -> None:
     gateway, spied_on, spy = clients
@@ -95,21 +95,21 @@ async def test_what_is_told_is_one_s_own(
     async def recall(http: httpx2.AsyncClient, question: str) -> None:
         assert not (await gateway.call(http, "recall", {"query": question}, path="/mcp"))["isError"]
 
-    before = await told(gateway, spy)
+    before = await cache_figures(gateway, spy)
     for question in ("the merger with Heron", "the merger with Heron", "who is leaving?"):
         await recall(spied_on, question)
-    assert (await told(gateway, spied_on))["embeddings"]["size"] == 2
-    assert await told(gateway, spy) == before
+    assert (await cache_figures(gateway, spied_on))["embeddings"]["size"] == 2
+    assert await cache_figures(gateway, spy) == before
     asked = []
     for question in ("the merger with Heron", "the merger with Owl"):  # One of which the other tenant asked.
         await recall(spy, question)
-        asked.append((await told(gateway, spy))["embeddings"])
+        asked.append((await cache_figures(gateway, spy))["embeddings"])
     assert [each["size"] for each in asked] == [1, 2]
     assert [each["hit_rate"] for each in asked] == [0, 0]
 
 
 class CountingEmbedder:
-    """The real embedder, which notes the texts that reach it: each takes the time that would give a cache away."""
+    """The real embedder, which records the texts that reach it: a cached text would be faster, and so reveal itself."""
 
     similarity_thresholds = UNMEASURED
 
@@ -127,7 +127,7 @@ class CountingEmbedder:
 
 
 @pytest.mark.parametrize("as_previous", [False, True], ids=["serving model", "previous model"])
-async def test_a_question_takes_as_long_as_if_nobody_had_asked_it(
+async def test_a_question_of_another_tenant_is_embedded_again(
     settings: Settings, new_tenant: NewTenant, as_previous: bool
 ) -> None:
     inner = CountingEmbedder(settings)

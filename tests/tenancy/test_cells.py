@@ -1,4 +1,4 @@
-"""Two tenants in two cells that hold the same things: what one has opens nothing of the other, wherever they are."""
+"""Two tenants in two cells with equal rows: neither reaches anything of the other, in either direction."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -29,7 +29,7 @@ from tests.tenancy.conftest import Neighbour, contents, settled
 async def apart(
     cells: Cells, native: Caller, resident: Caller, owner: asyncpg.Connection, owner_b: asyncpg.Connection
 ) -> AsyncIterator[dict[str, tuple[Neighbour, asyncpg.Connection]]]:
-    """A tenant of each cell, by the cell, with the owner's connection there."""
+    """A tenant of each cell, and the owner's connection there, by cell."""
     async with AsyncExitStack() as stack:
         at_home = await stack.enter_async_context(at_work(cells, native))
         away = await stack.enter_async_context(at_work(cells, resident))
@@ -40,7 +40,7 @@ async def apart(
 async def test_foreign_ids_look_like_unknown_ones_and_nothing_moves(
     apart: Any, celled: Settings, celled_gateway: RunningGateway, cells: Cells, of_stranger: str, of_victim: str
 ) -> None:
-    """Every route, as in one cell."""
+    """Every route, as with tenants of one cell."""
     (stranger, there), (victim, here) = apart[of_stranger], apart[of_victim]
     names, own = await names_of(here, victim.caller), await names_of(there, stranger.caller)
     unknown = {name: str(uuid4()) for name in names}
@@ -62,10 +62,10 @@ async def test_foreign_ids_look_like_unknown_ones_and_nothing_moves(
 
 
 @pytest.mark.parametrize(("of_tenant", "asked"), [(HOME, OTHER), (OTHER, HOME)])
-async def test_a_transaction_in_another_cell_is_refused_whoever_asks(
+async def test_a_transaction_in_the_wrong_cell_is_refused(
     celled: Settings, new_tenant_of: NewTenantOf, of_tenant: str, asked: str
 ) -> None:
-    """Where a process is wrong about where a tenant is: a gateway, or a worker of the other cell."""
+    """Such a process has a wrong place of the tenant: a gateway, or a worker of the other cell."""
     tenant = await new_tenant_of(of_tenant)
     its = celled.of_cell(asked)
     async with Database.connect(its.database_url, settings=its) as cell:
@@ -76,7 +76,7 @@ async def test_a_transaction_in_another_cell_is_refused_whoever_asks(
                         raise AssertionError("it has begun")
 
 
-async def test_a_key_is_good_for_its_tenant_alone_and_its_address(
+async def test_a_key_is_valid_only_for_its_own_tenant(
     celled: Settings, celled_gateway: RunningGateway, cells: Cells, native: Caller, resident: Caller
 ) -> None:
     for caller, other in ((native, resident), (resident, native)):
@@ -92,7 +92,7 @@ async def default_graph(cells: Cells, caller: Caller) -> Any:
         return (await graphs.get_graph(tx, "default")).id
 
 
-async def test_a_member_of_one_is_nobody_in_the_other(
+async def test_a_member_of_one_tenant_is_unknown_in_the_other(
     celled: Settings, celled_gateway: RunningGateway, cells: Cells, native: Caller, resident: Caller
 ) -> None:
     pepper = celled.key_secret.get_secret_value().encode()
@@ -109,10 +109,10 @@ async def test_a_member_of_one_is_nobody_in_the_other(
             assert told[other.tenant][0] == 401
 
 
-async def test_a_credential_of_a_tenant_that_is_arriving_opens_nothing_there(
+async def test_a_key_of_an_arriving_tenant_is_refused(
     celled: Settings, celled_gateway: RunningGateway, cells: Cells, resident: Caller, owner_b: asyncpg.Connection
 ) -> None:
-    """Its rows may have come by half."""
+    """Its rows may be incomplete."""
     async with cells.transaction(resident) as tx:
         pepper = celled.key_secret.get_secret_value().encode()
         key = (await identity.create_key(tx, NewKey("test"), pepper=pepper)).secret

@@ -1,4 +1,4 @@
-"""What runs as the owner before a tenant is known: a closed list, and attacks on each of it."""
+"""Functions that run as the owner before a tenant is known: a closed list, and attacks on each of them."""
 
 import json
 import re
@@ -167,13 +167,13 @@ FUNCTIONS = {
     "delete_account()": {"delete_account"},
     "forget_brought_person()": {"forget_brought_person"},
 }
-"""Each with what it tells, and no more."""
+"""Each function with its result columns."""
 
 OF_OPERATORS = {"find_operator_key", "count_of_tenant"}
-"""Those that are the operator API's alone: test_operators.py."""
+"""Functions for the operator API only: test_operators.py."""
 
 OF_TRIGGERS = {"forget_brought_person"}
-"""Those that nobody calls."""
+"""Functions that only triggers call."""
 
 OF_BOTH = {"forget_statistics", "erase_tenant_step", "missing_migrations"}
 
@@ -194,7 +194,7 @@ WRITING = {
     "delete_account": "away with the transaction's own person, who is a member nowhere: test_people.py",
     "forget_brought_person": "away with whom a provider brought and who is a member no more: test_provider_sign_in.py",
 }
-"""Those that write, and what."""
+"""Functions that write, and what they write."""
 
 SHADOWS = """
     CREATE TEMP TABLE api_keys (tenant_id uuid, id uuid, kind text, hash bytea, scopes text[], graph_ids uuid[],
@@ -229,14 +229,14 @@ SHADOWS = """
     END $$;
     SET search_path = pg_temp, recollect, public, pg_catalog;
 """
-"""Objects named like ours, before ours in the attacker's path, made by whoever speaks SQL as the application."""
+"""Objects with the names of ours that an attacker with SQL as the application puts first in the search path."""
 
 Neighbours = tuple[Neighbour, Neighbour]
 
 
 @pytest.fixture
 async def attacker(settings: Settings, temporary_objects: None) -> AsyncIterator[asyncpg.Connection]:
-    """Arbitrary SQL as the application, without a tenant."""
+    """A connection for arbitrary SQL as the application, without a tenant."""
     connection = await asyncpg.connect(settings.database_url, server_settings=session_settings(APP_ROLE, settings))
     yield connection
     await connection.close()
@@ -257,12 +257,12 @@ async def employed_tenants(connection: asyncpg.Connection) -> list[str]:
 
 
 async def tenants_in(connection: asyncpg.Connection, function: str) -> set[str]:
-    """The tenants that one of the functions for the sweep tells."""
+    """The tenants that one of the functions for sweeps returns."""
     return {row["tenant_id"] for row in await connection.fetch(f"SELECT tenant_id::text FROM recollect.{function}")}
 
 
-async def test_the_list_is_closed(owner: asyncpg.Connection) -> None:
-    """A new function belongs here, with attacks of its own."""
+async def test_the_list_of_definer_functions_is_closed(owner: asyncpg.Connection) -> None:
+    """A new function needs a line here, and attacks of its own."""
     found = await owner.fetch(
         """SELECT n.nspname, p.proname || '(' || pg_get_function_identity_arguments(p.oid) || ')' AS function
         FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE p.prosecdef"""
@@ -271,7 +271,7 @@ async def test_the_list_is_closed(owner: asyncpg.Connection) -> None:
 
 
 def callers_of(function: str) -> list[str]:
-    """The roles that may call it, beside its owner."""
+    """The roles that may call a function, besides its owner."""
     if function in OF_OPERATORS:
         return [OPERATOR_ROLE]
     if function in OF_TRIGGERS:
@@ -289,20 +289,20 @@ WHEREVER_IT_IS = {
     "find_places",
     "list_open_switches",
 }
-"""Those that are told a tenant, and need not find it here: operators ask, and the directory answers."""
+"""Functions that get a tenant as argument, which need not be in this cell: operators call them, or the directory."""
 
 
 VIEWS = "tenants_here", "tenants_staying"
 SWEEPING = {"tenants_to_erase", "waiting_work"} | {
     name.partition("(")[0] for name in FUNCTIONS if name.startswith("tenants_with_")
 }
-"""What workers ask, for all tenants."""
+"""Functions that workers call for all tenants."""
 
 
-async def test_each_finds_tenants_that_are_here_and_no_others(owner: asyncpg.Connection) -> None:
-    """Rows of one that is in another cell may be left, or may have come: the views leave them out.
+async def test_each_function_finds_only_tenants_of_this_cell(owner: asyncpg.Connection) -> None:
+    """Rows of a tenant of another cell may remain here, or arrive early: the views leave them out.
 
-    What workers ask for leaves out those as well that are about to leave, whom they could not write to.
+    The functions for workers also leave out tenants that are about to leave, to which they could not write.
     """
     found = await owner.fetch("SELECT proname, prosrc FROM pg_proc WHERE prosecdef")
     anywhere = {row["proname"] for row in found if re.search(r"\b(FROM|JOIN) tenants\b", row["prosrc"])}
@@ -314,7 +314,7 @@ async def test_each_finds_tenants_that_are_here_and_no_others(owner: asyncpg.Con
 
 
 @pytest.mark.parametrize(("place", "is_found"), [("leaving", True), ("arriving", False), ("departed", False)])
-async def test_a_key_of_a_tenant_that_is_elsewhere_is_not_found(
+async def test_a_key_of_a_tenant_in_another_cell_is_not_found(
     attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection, place: str, is_found: bool
 ) -> None:
     mine, other = neighbours
@@ -325,7 +325,7 @@ async def test_a_key_of_a_tenant_that_is_elsewhere_is_not_found(
     assert await find_key(attacker, hash_secret(other.key.secret, PEPPER))
 
 
-async def test_the_directory_tells_of_tenants_that_were_asked_for(
+async def test_the_directory_returns_only_requested_tenants(
     attacker: asyncpg.Connection, owner: asyncpg.Connection
 ) -> None:
     ids = [uuid4(), uuid4()]
@@ -344,7 +344,7 @@ async def test_the_directory_tells_of_tenants_that_were_asked_for(
         await owner.execute("DELETE FROM tenant_cells WHERE id = ANY ($1)", ids)
 
 
-async def test_each_is_the_owners_with_a_path_of_its_own_and_open_to_the_application_only(
+async def test_each_function_has_its_own_search_path_and_may_be_called_only_by_its_roles(
     owner: asyncpg.Connection,
 ) -> None:
     found = await owner.fetch(
@@ -361,7 +361,7 @@ async def test_each_is_the_owners_with_a_path_of_its_own_and_open_to_the_applica
         assert (path[0], path[-1]) == ("recollect", "pg_temp"), "temporary objects come last, where they shadow nothing"
 
 
-async def test_each_tells_what_it_must_and_no_more(attacker: asyncpg.Connection, neighbours: Neighbours) -> None:
+async def test_each_function_returns_exactly_its_columns(attacker: asyncpg.Connection, neighbours: Neighbours) -> None:
     for function, columns in FUNCTIONS.items():
         name, _, arguments = function.removesuffix(")").partition("(")
         if name in OF_OPERATORS | OF_TRIGGERS:
@@ -371,7 +371,7 @@ async def test_each_tells_what_it_must_and_no_more(attacker: asyncpg.Connection,
         assert {column.name for column in statement.get_attributes()} == columns
 
 
-async def test_a_key_is_found_by_its_whole_hash_and_alone(attacker: asyncpg.Connection, neighbours: Neighbours) -> None:
+async def test_a_key_is_found_only_by_its_whole_hash(attacker: asyncpg.Connection, neighbours: Neighbours) -> None:
     for neighbour in neighbours:
         assert neighbour.key is not None
         (found,) = await find_key(attacker, hash_secret(neighbour.key.secret, PEPPER))
@@ -382,13 +382,13 @@ async def test_a_key_is_found_by_its_whole_hash_and_alone(attacker: asyncpg.Conn
 @pytest.mark.parametrize(
     "hostile", [None, b"", b"\x00" * 32, b"%", b"' OR true --", b"\xff" * 1_000_000], ids=lambda h: repr(h)[:12]
 )
-async def test_hostile_hashes_find_nothing(
+async def test_hostile_hashes_find_no_key(
     attacker: asyncpg.Connection, neighbours: Neighbours, hostile: bytes | None
 ) -> None:
     assert await find_key(attacker, hostile) == []
 
 
-async def test_a_part_of_a_hash_finds_nothing(attacker: asyncpg.Connection, neighbours: Neighbours) -> None:
+async def test_a_part_of_a_key_hash_finds_no_key(attacker: asyncpg.Connection, neighbours: Neighbours) -> None:
     key = neighbours[0].key
     assert key is not None
     whole = hash_secret(key.secret, PEPPER)
@@ -396,7 +396,7 @@ async def test_a_part_of_a_hash_finds_nothing(attacker: asyncpg.Connection, neig
         assert await find_key(attacker, part) == []
 
 
-async def test_objects_named_like_ours_change_no_answer(attacker: asyncpg.Connection, neighbours: Neighbours) -> None:
+async def test_shadowing_objects_change_no_answer(attacker: asyncpg.Connection, neighbours: Neighbours) -> None:
     key = neighbours[0].key
     assert key is not None
     whole = hash_secret(key.secret, PEPPER)
@@ -413,8 +413,8 @@ async def test_objects_named_like_ours_change_no_answer(attacker: asyncpg.Connec
     assert await find_key(attacker, b"forged") == []
 
 
-async def test_the_callers_tenant_changes_no_answer(attacker: asyncpg.Connection, neighbours: Neighbours) -> None:
-    """The functions look across tenants; a tenant that is set neither narrows nor widens that."""
+async def test_a_set_tenant_changes_no_answer(attacker: asyncpg.Connection, neighbours: Neighbours) -> None:
+    """The functions search across tenants; a set tenant neither narrows nor widens that."""
     mine, other = neighbours
     assert other.key is not None
     before = set(await waiting_tenants(attacker)), set(await employed_tenants(attacker))
@@ -425,7 +425,7 @@ async def test_the_callers_tenant_changes_no_answer(attacker: asyncpg.Connection
     assert await attacker.fetchval("SELECT count(*) FROM api_keys WHERE tenant_id = $1", other.caller.tenant_id) == 0
 
 
-async def test_waiting_tenants_are_active_ones_with_passages_to_embed(
+async def test_only_active_tenants_with_pending_passages_are_returned(
     attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection
 ) -> None:
     mine, other = neighbours
@@ -447,7 +447,7 @@ async def test_waiting_tenants_are_active_ones_with_passages_to_embed(
         ("status = 'failed', finished_at = now(), expires_at = now()", True),
     ],
 )
-async def test_employed_tenants_are_active_ones_with_a_job_to_be_worked_on_or_removed(
+async def test_only_active_tenants_with_due_or_expired_jobs_are_returned(
     attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection, state: str, told: bool
 ) -> None:
     mine, other = neighbours
@@ -462,7 +462,7 @@ async def test_employed_tenants_are_active_ones_with_a_job_to_be_worked_on_or_re
 EXPIRED, DUE = "tenants_with_expired()", "tenants_with_deduplication_due()"
 
 
-async def test_tenants_of_curation_are_active_ones_with_work(
+async def test_only_active_tenants_with_due_curation_are_returned(
     attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection
 ) -> None:
     mine, other = (str(neighbour.caller.tenant_id) for neighbour in neighbours)
@@ -483,7 +483,7 @@ async def test_tenants_of_curation_are_active_ones_with_work(
 PURGEABLE = "tenants_with_purgeable(interval '30 days')"
 
 
-async def test_tenants_to_purge_are_active_ones_with_something_archived_long_ago(
+async def test_only_active_tenants_with_old_archived_nodes_are_returned_for_purging(
     attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection
 ) -> None:
     mine, other = (str(neighbour.caller.tenant_id) for neighbour in neighbours)
@@ -504,10 +504,10 @@ async def test_tenants_to_purge_are_active_ones_with_something_archived_long_ago
     assert {mine, other}.isdisjoint(await tenants_in(attacker, PURGEABLE))
 
 
-async def test_a_tenant_changes_its_name_and_retention_and_no_more(
+async def test_a_tenant_can_change_only_its_name_and_retention(
     attacker: asyncpg.Connection, neighbours: Neighbours
 ) -> None:
-    """What the application may not by its grants, no fault of its queries gives away."""
+    """No fault in the application's queries can do what its grants forbid."""
     mine = neighbours[0].caller.tenant_id
     await attacker.execute("SELECT set_config('recollect.tenant_id', $1, false)", str(mine))
     for column, value in (("plan", "unlimited"), ("slug", "mine"), ("status", "suspended")):
@@ -522,10 +522,10 @@ HOSTILE += [f'{{"mode": "merge", "every_hours": {value}}}' for value in ('"1; DR
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
-async def test_a_hostile_configuration_breaks_no_sweep(
+async def test_a_hostile_configuration_does_not_break_the_sweep(
     attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection, hostile: str
 ) -> None:
-    """The configuration is a tenant's own text: one tenant's must not keep the others from their turn."""
+    """The configuration is text of a tenant, which must not keep other tenants from their turn."""
     mine, other = (str(neighbour.caller.tenant_id) for neighbour in neighbours)
     await owner.execute("UPDATE graphs SET metadata = $2 WHERE tenant_id = $1", mine, f'{{"dedup": {hostile}}}')
     await owner.execute("UPDATE graphs SET metadata = $2 WHERE tenant_id = $1", other, '{"dedup": {"mode": "merge"}}')
@@ -534,7 +534,7 @@ async def test_a_hostile_configuration_breaks_no_sweep(
     assert mine not in await tenants_in(attacker, DUE), "it was compared a moment ago, or asks for nothing"
 
 
-async def test_shadows_and_the_callers_tenant_change_no_answer_of_curation(
+async def test_shadowing_objects_and_a_set_tenant_change_no_answer_about_curation(
     attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection
 ) -> None:
     mine, other = (str(neighbour.caller.tenant_id) for neighbour in neighbours)
@@ -546,13 +546,13 @@ async def test_shadows_and_the_callers_tenant_change_no_answer_of_curation(
     assert [await tenants_in(attacker, function) for function in (EXPIRED, DUE)] == before
 
 
-async def test_others_may_not_call_them(owner: asyncpg.Connection, neighbours: Neighbours) -> None:
+async def test_the_public_may_not_call_the_functions(owner: asyncpg.Connection, neighbours: Neighbours) -> None:
     asked = "SELECT proname, has_function_privilege('public', oid, 'EXECUTE') AS open FROM pg_proc WHERE prosecdef"
     found = {row["proname"]: row["open"] for row in await owner.fetch(asked)}
     assert found == dict.fromkeys((function.partition("(")[0] for function in FUNCTIONS), False)
 
 
-async def test_tenants_with_facts_to_relate_are_active_ones_whose_facts_are_embedded(
+async def test_only_active_tenants_with_embedded_facts_are_returned_for_autolinks(
     attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection
 ) -> None:
     ids = {str(neighbour.caller.tenant_id) for neighbour in neighbours}
@@ -576,7 +576,7 @@ async def test_tenants_with_facts_to_relate_are_active_ones_whose_facts_are_embe
 OLD_USAGE = "tenants_with_old_usage(interval '400 days')"
 
 
-async def test_tenants_with_old_usage_are_active_ones_with_a_row_that_is_too_old(
+async def test_only_active_tenants_with_old_usage_are_returned(
     attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection
 ) -> None:
     mine, other = (str(neighbour.caller.tenant_id) for neighbour in neighbours)
@@ -596,7 +596,7 @@ async def test_tenants_with_old_usage_are_active_ones_with_a_row_that_is_too_old
     assert {mine, other}.isdisjoint(await tenants_in(attacker, OLD_USAGE))
 
 
-async def test_tenants_to_compact_are_active_ones_whose_graphs_were_not_looked_at_for_a_day(
+async def test_only_active_tenants_with_a_due_compaction_check_are_returned(
     attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection
 ) -> None:
     mine, other = (str(neighbour.caller.tenant_id) for neighbour in neighbours)
@@ -612,10 +612,10 @@ async def test_tenants_to_compact_are_active_ones_whose_graphs_were_not_looked_a
     assert await tenants_in(attacker, function) == set()
 
 
-async def test_whoever_takes_new_statistics_chooses_no_table_and_learns_nothing(
+async def test_forget_statistics_neither_accepts_other_tables_nor_returns_anything(
     attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection
 ) -> None:
-    """It runs as the owner, reads of tables by names, and executes statements that it makes."""
+    """The function runs as the owner, gets the names of tables, and executes statements that it builds."""
     call = "SELECT recollect.forget_statistics($1)"
     hostile = ["pg_authid", "public.x", "nodes; DROP TABLE recollect.nodes", 'nodes"', "tenants", "api_keys", ""]
     before = await owner.fetchval("SELECT count(*) FROM nodes")
@@ -676,7 +676,7 @@ OF_WEBHOOKS = """
         ),
     ],
 )
-async def test_tenants_with_news_are_active_ones_with_a_webhook_that_was_not_told(
+async def test_only_active_tenants_with_webhook_news_are_returned(
     attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection, types: str, news: str, told: bool
 ) -> None:
     mine, other = (str(neighbour.caller.tenant_id) for neighbour in neighbours)
@@ -709,7 +709,7 @@ async def test_tenants_with_news_are_active_ones_with_a_webhook_that_was_not_tol
         ("lease = gen_random_uuid(), claimed_until = now() - interval '1 second'", True),
     ],
 )
-async def test_tenants_with_due_deliveries_are_active_ones_with_an_enabled_webhook(
+async def test_only_active_tenants_with_due_deliveries_are_returned(
     attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection, state: str, told: bool
 ) -> None:
     mine, other = (str(neighbour.caller.tenant_id) for neighbour in neighbours)
@@ -724,7 +724,7 @@ async def test_tenants_with_due_deliveries_are_active_ones_with_an_enabled_webho
     assert mine not in await tenants_in(attacker, DUE_DELIVERIES)
 
 
-async def test_tenants_with_old_deliveries_are_active_ones_whose_deliveries_are_too_old(
+async def test_only_active_tenants_with_old_deliveries_are_returned(
     attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection
 ) -> None:
     mine, other = (str(neighbour.caller.tenant_id) for neighbour in neighbours)
@@ -740,7 +740,7 @@ async def test_tenants_with_old_deliveries_are_active_ones_whose_deliveries_are_
     assert mine not in await tenants_in(attacker, OLD_DELIVERIES)
 
 
-async def test_a_hold_is_ended_when_it_is_over_and_no_other_is(
+async def test_only_an_expired_hold_is_ended(
     attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection
 ) -> None:
     held = "UPDATE tenants SET place = $2, held_until = $3 WHERE id = $1"
@@ -760,7 +760,7 @@ async def test_a_hold_is_ended_when_it_is_over_and_no_other_is(
         assert await owner.fetchval(place, other) == said
 
 
-async def test_moves_are_told_in_numbers(attacker: asyncpg.Connection, owner: asyncpg.Connection) -> None:
+async def test_moves_under_way_are_reported_as_numbers(attacker: asyncpg.Connection, owner: asyncpg.Connection) -> None:
     told = "SELECT step, moves, oldest_seconds FROM recollect.moves_under_way()"
     assert {row["step"] for row in await attacker.fetch(told)} == set(Step)
     rolled_back = owner.transaction()
@@ -777,10 +777,10 @@ async def test_moves_are_told_in_numbers(attacker: asyncpg.Connection, owner: as
     assert switching["oldest_seconds"] >= 3_600
 
 
-async def test_what_waits_is_told_in_numbers_of_all_active_tenants(
+async def test_waiting_work_of_all_active_tenants_is_reported_as_numbers(
     neighbours: Neighbours, owner: asyncpg.Connection
 ) -> None:
-    """In one snapshot, so that no other test's work is seen to come and go."""
+    """The queries share a snapshot, so that work of other tests does not change the numbers."""
     call = "SELECT queue, waiting, oldest_seconds FROM recollect.waiting_work($1)"
     rolled_back = owner.transaction(isolation="repeatable_read")
     await rolled_back.start()

@@ -1,4 +1,4 @@
-"""Counts of edges that a gateway remembers: each is of one tenant's graph at one revision, and always right."""
+"""Cached counts of edges: each belongs to one tenant's graph at one revision, and is always right."""
 
 import random
 from dataclasses import replace
@@ -23,7 +23,7 @@ STEPS = 40
 
 
 async def counted(agent: Agent, counts: EdgeCounts) -> tuple[int, int, bool]:
-    """How many relations a graph is told to have, how many it lists, and whether all were counted for that."""
+    """The count of relations, the number of listed ones, and whether the count was computed anew."""
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         view = await graphs.view(tx, agent.graph)
         head = await graphs.head_of(view)
@@ -37,7 +37,7 @@ async def counted(agent: Agent, counts: EdgeCounts) -> tuple[int, int, bool]:
     return told, len(listed), any("count_between_names" in statement for statement in sent)
 
 
-async def test_they_are_right_whatever_is_written_expires_or_leads_into_other_graphs(
+async def test_counts_are_right_after_writes_expiries_and_edges_into_other_graphs(
     db: Database, new_tenant: NewTenant
 ) -> None:
     chance = random.Random(17)
@@ -69,7 +69,7 @@ async def test_they_are_right_whatever_is_written_expires_or_leads_into_other_gr
         assert (told, again) == (listed, False)
 
 
-async def test_another_tenant_s_is_not_told(db: Database, new_tenant: NewTenant) -> None:
+async def test_the_count_of_another_tenant_is_not_used(db: Database, new_tenant: NewTenant) -> None:
     one, two = [Agent(db, operator_caller(await new_tenant())) for _ in range(2)]
     counts = EdgeCounts()
     await one.relate(("a", "b", "knows"))
@@ -86,7 +86,7 @@ async def test_another_tenant_s_is_not_told(db: Database, new_tenant: NewTenant)
 
 
 async def expire(agent: Agent, name: str) -> None:
-    """Let a node of that name have expired just now."""
+    """Make the node of that name expire a moment ago."""
     async with agent.writing() as (tx, revision):
         found = (await nodes.find_named(GraphView(tx, revision.graph), [name])).get(name)
         if found is not None:
@@ -95,7 +95,7 @@ async def expire(agent: Agent, name: str) -> None:
 
 
 async def tie(agent: Agent, other: Agent, source: str | None, target: str) -> None:
-    """An edge from a name, or from a new fact, to a name of a graph, where both are there."""
+    """Put an edge from a named node or a new fact to a named node of a graph, if both exist."""
     async with agent.writing() as (tx, revision):
         graph = (await graphs.view(tx, other.graph)).graph
         ends = await nodes.find_named(GraphView(tx, revision.graph), [source] if source else [])

@@ -1,4 +1,4 @@
-"""Claims of domains are a tenant's; what crosses is who has a verified one, and that an old proof gives way."""
+"""Claims of domains are isolated by tenant, except that one tenant can verify a domain, until its proof is old."""
 
 from collections.abc import AsyncIterator
 
@@ -15,7 +15,7 @@ DOMAIN = "example.com"
 
 @pytest.fixture
 async def attacker(settings: Settings) -> AsyncIterator[asyncpg.Connection]:
-    """Arbitrary SQL as the application."""
+    """A connection for arbitrary SQL as the application."""
     connection = await asyncpg.connect(settings.database_url, server_settings=session_settings(APP_ROLE, settings))
     yield connection
     await connection.close()
@@ -38,7 +38,7 @@ async def verified(owner: asyncpg.Connection, neighbour: Neighbour) -> bool:
     return bool(await owner.fetchval(asked, neighbour.caller.tenant_id))
 
 
-async def test_no_two_tenants_have_one(
+async def test_only_one_tenant_can_verify_a_domain(
     attacker: asyncpg.Connection, proven: Neighbours, owner: asyncpg.Connection
 ) -> None:
     mine, other = proven
@@ -49,7 +49,7 @@ async def test_no_two_tenants_have_one(
     assert await verified(owner, other)
 
 
-async def test_only_who_claims_it_has_an_old_proof_give_way(
+async def test_only_a_claimant_of_a_domain_can_release_an_old_proof(
     attacker: asyncpg.Connection, proven: Neighbours, owner: asyncpg.Connection
 ) -> None:
     mine, other = proven
@@ -66,7 +66,7 @@ async def test_only_who_claims_it_has_an_old_proof_give_way(
     assert not await verified(owner, other)
 
 
-async def test_a_domain_tells_its_tenant_where_it_is_verified(
+async def test_only_a_verified_domain_returns_its_tenant(
     attacker: asyncpg.Connection, proven: Neighbours, owner: asyncpg.Connection
 ) -> None:
     asked = "SELECT tenant FROM recollect.find_email_domain($1)"

@@ -1,4 +1,4 @@
-"""What a client is given besides ids, in another's hands: cursors, entity tags and idempotency keys tell nothing."""
+"""Cursors, entity tags and idempotency keys of another tenant reveal nothing."""
 
 import json
 import re
@@ -30,7 +30,7 @@ SECOND = {
     "webhooks": "'{}'",
     "webhook_deliveries": '\'{"source": "second"}\'',
 }
-"""Tables of which tenants get a second row, and what differs in it beside its id."""
+"""Tables in which tenants get a second row, and the columns that differ in it besides its id."""
 
 
 def _parameters(path: str, method: str) -> str:
@@ -45,7 +45,7 @@ KEYED = [(method, path) for method, path in ROUTES if '"Idempotency-Key"' in _pa
 
 @dataclass(frozen=True)
 class Party:
-    """One side: who it is, a browser in which one of its owners is signed in, and something of each kind."""
+    """A tenant, a browser in which one of its owners is signed in, and ids of each kind."""
 
     caller: Caller
     http: httpx2.AsyncClient
@@ -56,7 +56,7 @@ class Party:
 async def party(
     gateway: RunningGateway, db: Database, settings: Settings, owner: asyncpg.Connection, neighbour: Neighbour
 ) -> AsyncIterator[Party]:
-    """A tenant that has two of everything of which there are lists."""
+    """A tenant that has two objects of every listed kind."""
     caller = neighbour.caller
     pepper = settings.key_secret.get_secret_value().encode()
     await neighbour.create("Ada Zuse", "Zuse")
@@ -109,16 +109,16 @@ async def parties(
 
 
 def beside(cursor: str) -> str:
-    """A cursor like it that names nothing that is there: the ids in it end otherwise."""
+    """A similar cursor that names nothing: the ids in it have other ends."""
     other = str(uuid4())[-12:]
     return re.sub(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-)[0-9a-f]{12}", rf"\g<1>{other}", cursor)
 
 
 class TestCursors:
-    async def test_anothers_goes_on_where_one_of_nobody_does(
+    async def test_a_cursor_of_another_tenant_acts_like_an_unknown_one(
         self, parties: tuple[Party, Party], neighbours: Neighbours, owner: asyncpg.Connection
     ) -> None:
-        """Of every list that comes in pages."""
+        """For every list with pages."""
         stranger, victim = parties
         hidden = ids_in(await contents(owner, neighbours[1])) - ids_in(await contents(owner, neighbours[0]))
         for path in sorted(PAGED):
@@ -134,7 +134,7 @@ class TestCursors:
             assert told[0] == told[-1], path
 
     async def second_page(self, victim: Party, path: str) -> str:
-        """Where the second page of the victim's list begins."""
+        """The cursor of the second page of the victim's list."""
         params = {"limit": "1"} | ({"q": "Zuse"} if path.endswith("/search") else {})
         page = await victim.http.get(path.format(**own(victim)), params=params)
         assert page.is_success, (path, page.text)
@@ -143,12 +143,12 @@ class TestCursors:
 
 
 def own(party: Party) -> dict[str, str]:
-    """What there is of one's own, its graph by name."""
+    """The ids of a party's own objects, with the graph by name."""
     return {**party.names, "name": "default"}
 
 
 class TestEntityTags:
-    async def test_anothers_thing_with_its_tag_looks_like_one_of_nobody(
+    async def test_an_object_of_another_tenant_with_its_tag_looks_like_an_unknown_one(
         self, parties: tuple[Party, Party], neighbours: Neighbours, owner: asyncpg.Connection
     ) -> None:
         stranger, victim = parties
@@ -168,7 +168,7 @@ class TestEntityTags:
                 assert told[0][0].startswith("404"), (path, told)
         assert lasting(await contents(owner, neighbours[1])) == before
 
-    async def test_ones_own_thing_never_has_anothers_tag(self, parties: tuple[Party, Party]) -> None:
+    async def test_a_tag_of_another_tenant_never_matches(self, parties: tuple[Party, Party]) -> None:
         stranger, victim = parties
         for path in sorted(TAGGED):
             asked = Attack("get", path, own(stranger), headers={"If-None-Match": await tag_of(victim, path)})
@@ -181,7 +181,7 @@ class TestEntityTags:
 
 
 async def tag_of(party: Party, path: str) -> str:
-    """The entity tag of a party's own thing, as the route that reads it tells."""
+    """The entity tag of a party's own object, from the route that reads it."""
     place = path if path in TAGGED else path.rpartition("/")[0]
     told = await Attack("get", place, own(party)).send(party.http)
     assert told.is_success, (place, told.text)
@@ -189,7 +189,7 @@ async def tag_of(party: Party, path: str) -> str:
 
 
 class TestIdempotencyKeys:
-    async def test_anothers_key_with_anothers_request_is_as_a_new_one(
+    async def test_an_idempotency_key_of_another_tenant_acts_like_a_new_one(
         self,
         gateway: RunningGateway,
         issue: NewApiKey,
@@ -197,7 +197,7 @@ class TestIdempotencyKeys:
         neighbours: Neighbours,
         owner: asyncpg.Connection,
     ) -> None:
-        """On every route that takes keys: no answer of the other is told, and nothing of it stands in the way."""
+        """On every route that accepts keys: no answer of the other tenant is replayed, and none causes a conflict."""
         stranger, victim = parties
         hidden = ids_in(await contents(owner, neighbours[1])) - ids_in(await contents(owner, neighbours[0]))
         kept = 0

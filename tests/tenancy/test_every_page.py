@@ -1,4 +1,4 @@
-"""Every page of people and every endpoint of OAuth, with what is another person's in another tenant."""
+"""Every page for people and every OAuth endpoint, with ids and secrets of a person of another tenant."""
 
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -32,9 +32,9 @@ PASSWORD = "violet tractor under glass"
 
 @dataclass(frozen=True)
 class PageAttack:
-    """What is sent: a form, or in a query where a page is asked for.
+    """The fields of a form, or of the query of a page.
 
-    `guess`: whoever sends it guesses ids, so that the work is to be the same; else they hold a secret that was stolen.
+    `guess`: the attacker guesses ids, so the work must be the same, too; otherwise they hold a stolen secret.
     """
 
     fields: Callable[[Names], Mapping[str, str]] = lambda names: {}
@@ -42,7 +42,7 @@ class PageAttack:
 
 
 def asked(names: Names, **more: str) -> dict[str, str]:
-    """What a client of the stranger's asks for in the tenant that is named."""
+    """An authorization request of the stranger's client for the named tenant."""
     return {
         "response_type": "code",
         "client_id": names["client_id"],
@@ -86,10 +86,10 @@ ATTACKS = {
         lambda names: {"token": names["access"], "client_id": names["client_id"]}, guess=False
     ),
 }
-"""Every route beside /v1 that takes what is somebody's."""
+"""Every route outside /v1 that accepts an id or secret of a person or tenant."""
 
 PUBLIC = {"GET /.well-known/oauth-protected-resource/t/{tenant:str}/mcp"}
-"""What names something and is told to everybody: which issuers a tenant trusts, asked before one has a credential."""
+"""A route that names a tenant and is public: its trusted issuers, which clients read before they have a credential."""
 
 NOBODYS = {
     "GET /.well-known/oauth-authorization-server",
@@ -116,10 +116,10 @@ NOBODYS = {
     "POST /sign-in",
     "POST /sign-out",
 }
-"""Those that take nothing of the kind: they are about who is signed in, or ask who one is."""
+"""Routes that accept no such id: they concern the signed-in person, or the sign-in."""
 
 LAST = ["POST /account/organisations/{tenant:str}/leave", "POST /account/sessions/{session_id:uuid}/end"]
-"""After which nothing more is to be done."""
+"""Attacks that end the membership or session, so they come last."""
 
 UNSEEN = {
     "GET /join/{secret:str}",
@@ -128,7 +128,7 @@ UNSEEN = {
     "POST /reset/{secret:str}",
     "GET /sign-in/callback/{provider_id:uuid}",
 }
-"""Those where not even one's own id finds anything: they ask for a secret, of which only a hash is stored."""
+"""Routes where not even one's own id finds anything: they need a secret, of which only a hash is stored."""
 
 STORED = {
     "sessions": "SELECT to_jsonb(x)::text FROM sessions x WHERE person_id = $1",
@@ -136,12 +136,12 @@ STORED = {
     "links": "SELECT to_jsonb(x)::text FROM password_resets x WHERE person_id = $1",
     "account": "SELECT to_jsonb(x)::text FROM people x WHERE id = $1",
 }
-"""What is a person's and no tenant's."""
+"""Rows of a person that belong to no tenant."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """A person of a tenant, their browser, an OAuth client of theirs, and what there is of theirs to be named."""
+    """A person of a tenant, their browser, their OAuth client, and the ids of their objects."""
 
     caller: Caller
     person: Person
@@ -201,7 +201,7 @@ async def sides(
         yield await side(mine, neighbours[0].caller), await side(theirs, neighbours[1].caller)
 
 
-def test_each_page_is_attacked_or_takes_nothing_of_anybody(settings: Settings) -> None:
+def test_each_page_is_attacked_or_accepts_no_ids(settings: Settings) -> None:
     there = {
         f"{method} {route.path}"
         for route in create_app(settings).routes
@@ -212,10 +212,10 @@ def test_each_page_is_attacked_or_takes_nothing_of_anybody(settings: Settings) -
     assert not [page for page in NOBODYS if "{" in page]
 
 
-async def test_what_is_anothers_looks_like_what_is_nobodys(
+async def test_objects_of_another_person_look_like_unknown_ones(
     sides: tuple[Side, Side], neighbours: Neighbours, owner: asyncpg.Connection
 ) -> None:
-    """By the answer, and where ids can be guessed by the work, too; and nothing of the other's moves."""
+    """In the answer and, where ids can be guessed, in the work, too. Nothing of the other person changes."""
     stranger, victim = sides
     own = {name: stranger.names[name] for name in ("client_id", "redirect_uri")} | {
         "own_tenant": stranger.caller.tenant
@@ -238,8 +238,8 @@ async def test_what_is_anothers_looks_like_what_is_nobodys(
     assert await everything(owner, neighbours[1], victim.person) == before
 
 
-async def test_the_same_pages_find_ones_own(sides: tuple[Side, Side], owner: asyncpg.Connection) -> None:
-    """So that what hides another's is that it is another's."""
+async def test_the_same_pages_find_ones_own_objects(sides: tuple[Side, Side], owner: asyncpg.Connection) -> None:
+    """This shows that ownership is what hides the objects of others."""
     stranger, _ = sides
     own = of_ones_own(stranger)
     unknown = like(stranger.names) | own
@@ -256,17 +256,17 @@ async def test_the_same_pages_find_ones_own(sides: tuple[Side, Side], owner: asy
 
 
 def of_ones_own(side: Side) -> dict[str, str]:
-    """What the stranger's client says of itself, whatever it asks for."""
+    """The fields of the stranger's own client, which every request has."""
     return {name: side.names[name] for name in ("client_id", "redirect_uri")} | {"own_tenant": side.caller.tenant}
 
 
 def like(names: Names) -> dict[str, str]:
-    """Names that nobody has and that look the same."""
+    """Similar names that do not exist."""
     return {name: value[:-12] + str(uuid4())[-12:] for name, value in names.items()} | {"tenant": "nobodys-name"}
 
 
 async def send(http: httpx2.AsyncClient, route: str, attack: PageAttack, names: Names) -> httpx2.Response:
-    """As a browser would that is signed in; its forms hold what those of our pages hold."""
+    """Send an attack like a signed-in browser, with the fields of our forms."""
     method, _, path = route.partition(" ")
     path, fields = re.sub(r"\{(\w+):\w+\}", r"{\1}", path).format(**names), dict(attack.fields(names))
     if method == "GET":
@@ -280,6 +280,6 @@ async def send(http: httpx2.AsyncClient, route: str, attack: PageAttack, names: 
 
 
 async def everything(owner: asyncpg.Connection, neighbour: Neighbour, person: Person) -> list[Any]:
-    """What is the tenant's, and what is the person's."""
+    """Every row of the tenant and of the person."""
     stored = [await owner.fetch(query, person.id) for query in STORED.values()]
     return [lasting(await contents(owner, neighbour)), [[row[0] for row in rows] for rows in stored]]

@@ -1,4 +1,4 @@
-"""Every route with another tenant's ids and names: with both guards, and with each alone, nothing of it."""
+"""Every route with ids and names of another tenant reveals nothing, with both guards and with each alone."""
 
 import re
 from uuid import uuid4
@@ -24,14 +24,14 @@ SECRETS = ("Zuse", "platypus")
 
 @pytest.fixture
 async def victim(neighbours: Neighbours) -> Neighbour:
-    """Has something of each kind, and some things that the other has not."""
+    """A tenant with objects of each kind, some of which the other does not have."""
     _, victim = neighbours
     await victim.observe("Ada", "kept a platypus called Ferdinand")
     await victim.create("Zuse")
     return victim
 
 
-def test_whatever_a_path_names_the_attacks_have_one() -> None:
+def test_the_attacks_have_an_id_for_every_path_parameter() -> None:
     placeholders = {name for _, path in ROUTES for name in re.findall(r"\{(\w+)\}", path)}
     assert placeholders == set(NAMED)
 
@@ -44,7 +44,7 @@ async def test_foreign_ids_look_like_unknown_ones_and_nothing_moves(
     victim: Neighbour,
     owner: asyncpg.Connection,
 ) -> None:
-    """The answers are alike, and so is the work: round trips and statements are the same."""
+    """The answers are equal, and so are the round trips and statements."""
     stranger, _ = neighbours
     names, own = await names_of(owner, victim.caller), await names_of(owner, stranger.caller)
     unknown = {name: str(uuid4()) for name in names}
@@ -74,7 +74,7 @@ async def test_foreign_ids_look_like_unknown_ones_and_nothing_moves(
     assert compared > len(NAMED) or attacked.guards != BOTH
 
 
-async def test_where_no_guard_stands_the_same_routes_find_it_all(
+async def test_without_guards_the_same_routes_find_everything(
     unguarded: Attacked,
     issue: NewApiKey,
     db: Database,
@@ -82,7 +82,7 @@ async def test_where_no_guard_stands_the_same_routes_find_it_all(
     victim: Neighbour,
     owner: asyncpg.Connection,
 ) -> None:
-    """So that what stops them with one guard is that guard; and finding takes other statements than not finding."""
+    """This shows that each guard alone stops the attacks, and that found objects take other statements."""
     stranger, _ = neighbours
     names, own = await names_of(owner, victim.caller), await names_of(owner, stranger.caller)
     unknown = {name: str(uuid4()) for name in names}
@@ -106,14 +106,14 @@ async def test_where_no_guard_stands_the_same_routes_find_it_all(
     assert len(told) > 3, sorted(told)
 
 
-async def test_whose_member_one_is_not_looks_like_what_is_not_there(
+async def test_a_tenant_of_which_one_is_not_a_member_looks_like_an_unknown_one(
     gateway: RunningGateway,
     db: Database,
     settings: Settings,
     neighbours: Neighbours,
     owner: asyncpg.Connection,
 ) -> None:
-    """Every route in a browser that says by its header whose member it is: another's name is as one of nobody."""
+    """Every route in a browser whose header names the tenant: a foreign tenant looks like an unknown one."""
     stranger, victim = neighbours
     names = await names_of(owner, victim.caller)
     pepper = settings.key_secret.get_secret_value().encode()

@@ -1,4 +1,4 @@
-"""The whole catalogue against another tenant's ids and names: they look like unknown ones, and nothing moves."""
+"""Every tool with ids and names of another tenant: they look like unknown ones, and nothing changes."""
 
 import json
 from typing import Any
@@ -26,14 +26,14 @@ SECRET = (
     "made of leaves",
     "lighthouse clock",
 )
-"""Of what the examples write."""
+"""Some texts that the examples write."""
 
 
-def test_each_tool_is_called() -> None:
+def test_each_tool_has_an_example() -> None:
     assert set(EXAMPLES) == set(TOOLS)
 
 
-async def test_foreign_ids_and_names_look_like_unknown_ones(
+async def test_ids_and_names_of_another_tenant_look_like_unknown_ones(
     gateway: RunningGateway,
     attacked: Attacked,
     issue: NewApiKey,
@@ -52,7 +52,7 @@ async def test_foreign_ids_and_names_look_like_unknown_ones(
         assert await everything(gateway, owner) == before
 
 
-async def test_where_no_guard_stands_the_same_tools_find_it_all(
+async def test_without_guards_the_same_tools_find_everything(
     gateway: RunningGateway,
     unguarded: Attacked,
     issue: NewApiKey,
@@ -60,7 +60,7 @@ async def test_where_no_guard_stands_the_same_tools_find_it_all(
     new_tenant: NewTenant,
     db: Database,
 ) -> None:
-    """So that what stops them with one guard is that guard."""
+    """This shows that each guard alone stops the attacks."""
     stranger = operator_caller(await new_tenant())
     async with gateway.http((await issue(caller)).secret, **rpc_headers()) as owner:
         played = await play(gateway, owner)
@@ -79,9 +79,9 @@ async def test_where_no_guard_stands_the_same_tools_find_it_all(
 async def attack_tools(
     attacked: Attacked, key: IssuedKey, db: Database, between: tuple[Caller, Caller], played: Played, secrets: set[str]
 ) -> None:
-    """Call every tool with the ids and names of another: what reads tells what it tells of ids that nobody has.
+    """Call every tool with ids and names of another tenant: those that read answer as for unknown ids.
 
-    It does the same for it, too: the statements are the same, so that no average of times tells more.
+    The statements are the same, too, so that the time reveals nothing.
     """
     stranger, victim = between
     nowhere = Played()
@@ -105,10 +105,10 @@ async def attack_tools(
                 await gateway.call(http, name, played.fill(EXAMPLES[name]), path=ALL)
 
 
-async def test_the_id_of_a_foreign_graph_looks_like_an_unknown_one(
+async def test_the_id_of_another_tenants_graph_looks_like_an_unknown_one(
     gateway: RunningGateway, issue: NewApiKey, caller: Caller, new_tenant: NewTenant, db: Database
 ) -> None:
-    """Wherever a tool takes a graph, the name of which may be its id."""
+    """In every argument that names a graph, which may be given by id."""
     theirs = (await issue(operator_caller(await new_tenant()), kind="admin")).secret
     async with db.transaction(caller, read_only=True) as tx:
         foreign = str((await graphs.get_graph(tx, "default")).id)
@@ -125,10 +125,10 @@ async def test_the_id_of_a_foreign_graph_looks_like_an_unknown_one(
     assert await revision_of(db, caller) == before
 
 
-async def test_a_confined_key_is_told_nothing_of_what_its_graph_is_tied_to(
+async def test_a_confined_key_sees_nothing_of_related_nodes_in_other_graphs(
     gateway: RunningGateway, issue: NewApiKey, caller: Caller, db: Database
 ) -> None:
-    """In a graph that its allow-list leaves out there is an entity with relations from and to each of its own."""
+    """A graph outside its allow-list has an entity with relations from and to each of its own nodes."""
     async with gateway.http((await issue(caller)).secret, **rpc_headers()) as owner:
         played = await play(gateway, owner)
         secret = [{"name": "Platypus", "entityType": "animal", "observations": ["likes Anvils"]}]
@@ -160,7 +160,7 @@ async def test_a_confined_key_is_told_nothing_of_what_its_graph_is_tied_to(
 
 
 async def play(gateway: RunningGateway, http: Any) -> Played:
-    """Write all that the examples write, and keep the ids that they answer."""
+    """Run the examples that write, and keep the ids that they return."""
     played = Played()
     for name, arguments in EXAMPLES.items():
         if not TOOLS[name].read_only and not TOOLS[name].destructive:
@@ -170,12 +170,12 @@ async def play(gateway: RunningGateway, http: Any) -> Played:
 
 
 async def everything(gateway: RunningGateway, http: Any) -> Any:
-    """What the tenant's default graph shows."""
+    """The default graph of the tenant."""
     return (await gateway.call(http, "read_graph", {}, path=ALL))["structuredContent"]
 
 
 def words_of(graph: dict[str, Any]) -> set[str]:
-    """The names and the texts of a graph as `read_graph` shows it."""
+    """The names and the texts of a graph from `read_graph`."""
     words = {entity["name"] for entity in graph["entities"]}
     words |= {text for entity in graph["entities"] for text in entity["observations"]}
     assert len(words) > 10
@@ -183,7 +183,7 @@ def words_of(graph: dict[str, Any]) -> set[str]:
 
 
 def nameless(result: dict[str, Any], played: Played) -> str:
-    """A result without the ids that were asked for, which a refusal repeats."""
+    """A result without the requested ids, which a refusal repeats."""
     text = json.dumps(result, sort_keys=True)
     for answered in played.ids.values():
         text = text.replace(answered, "…")

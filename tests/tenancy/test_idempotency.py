@@ -1,4 +1,4 @@
-"""Idempotency keys of another tenant, and of another credential, are nobody's."""
+"""Idempotency keys of another tenant or credential count as unused."""
 
 import asyncpg
 
@@ -8,7 +8,7 @@ from tests.conftest import NewTenant
 from tests.support.gateway import NewApiKey, RunningGateway
 
 
-async def test_another_tenants_key_is_a_new_one(
+async def test_a_key_of_another_tenant_counts_as_unused(
     gateway: RunningGateway, issue: NewApiKey, caller: Caller, new_tenant: NewTenant, owner: asyncpg.Connection
 ) -> None:
     other = operator_caller(await new_tenant())
@@ -29,7 +29,7 @@ async def test_another_tenants_key_is_a_new_one(
     assert len({bytes(row["request_hash"]) for row in hashes}) == 3, "equal bodies of others are not seen as equal"
 
 
-async def test_another_body_with_anothers_key_is_no_conflict(
+async def test_a_key_of_another_tenant_causes_no_conflict(
     gateway: RunningGateway, issue: NewApiKey, caller: Caller, new_tenant: NewTenant
 ) -> None:
     other = operator_caller(await new_tenant())

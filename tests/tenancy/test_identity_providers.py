@@ -1,4 +1,4 @@
-"""Identity providers, whom they vouch for and sign-ins under way are a tenant's, whatever the statement."""
+"""Identity providers, their identities and pending sign-ins are isolated by tenant, for any statement."""
 
 from collections.abc import AsyncIterator
 from uuid import uuid4
@@ -27,13 +27,13 @@ BARRED = asyncpg.InsufficientPrivilegeError
 
 @pytest.fixture
 async def attacker(settings: Settings) -> AsyncIterator[asyncpg.Connection]:
-    """Arbitrary SQL as the application."""
+    """A connection for arbitrary SQL as the application."""
     connection = await asyncpg.connect(settings.database_url, server_settings=session_settings(APP_ROLE, settings))
     yield connection
     await connection.close()
 
 
-async def test_a_foreign_provider_is_neither_listed_nor_changed(db: Database, neighbours: Neighbours) -> None:
+async def test_a_provider_of_another_tenant_is_neither_listed_nor_changed(db: Database, neighbours: Neighbours) -> None:
     mine, other = neighbours
     async with db.transaction(other.caller, read_only=True) as tx:
         (theirs,) = await providers.list_providers(tx)
@@ -51,7 +51,7 @@ async def test_a_foreign_provider_is_neither_listed_nor_changed(db: Database, ne
         assert await providers.list_providers(tx) == [theirs]
 
 
-async def test_a_secret_opens_in_its_own_row_alone(
+async def test_a_client_secret_can_be_decrypted_only_in_its_own_row(
     db: Database, neighbours: Neighbours, owner: asyncpg.Connection
 ) -> None:
     stored = []
@@ -70,7 +70,7 @@ async def test_a_secret_opens_in_its_own_row_alone(
         Cipher.of(b"another", purpose="identity providers").decrypt(stored[0][1], bound_to=stored[0][0])
 
 
-async def test_pages_tell_the_providers_of_the_tenants_that_they_name(
+async def test_only_providers_of_the_named_tenants_are_found(
     attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection
 ) -> None:
     mine, other = neighbours
@@ -83,7 +83,7 @@ async def test_pages_tell_the_providers_of_the_tenants_that_they_name(
     assert await attacker.fetch(asked, [mine.caller.tenant, other.caller.tenant]) == []
 
 
-async def test_a_sign_in_is_found_by_its_whole_hash_and_alone(
+async def test_a_sign_in_is_found_only_by_its_whole_hash(
     attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection
 ) -> None:
     asked = "SELECT * FROM recollect.find_provider_sign_in($1)"
@@ -96,7 +96,7 @@ async def test_a_sign_in_is_found_by_its_whole_hash_and_alone(
             assert await attacker.fetch(asked, part) == []
 
 
-async def test_nobody_makes_a_person_of_another_tenants_provider(
+async def test_no_tenant_can_create_a_person_of_another_tenants_provider(
     attacker: asyncpg.Connection, neighbours: Neighbours, db: Database
 ) -> None:
     mine, other = neighbours
@@ -115,7 +115,7 @@ async def test_nobody_makes_a_person_of_another_tenants_provider(
         await attacker.execute("UPDATE people SET password_hash = 'x' WHERE id = $1", person_id)
 
 
-async def test_an_address_of_a_providers_person_is_nobodys_account(
+async def test_the_address_of_a_provider_s_person_is_not_an_account(
     db: Database, neighbours: Neighbours, owner: asyncpg.Connection, attacker: asyncpg.Connection
 ) -> None:
     email = new_email()
@@ -131,8 +131,8 @@ async def test_an_address_of_a_providers_person_is_nobodys_account(
     assert found["id"] == person.id
 
 
-async def test_what_an_issuer_published_is_kept_for_each_tenant_apart(neighbours: Neighbours) -> None:
-    """One tenant's question neither answers nor delays another's: each asks for itself."""
+async def test_the_documents_of_an_issuer_are_cached_per_tenant(neighbours: Neighbours) -> None:
+    """A request of one tenant neither answers nor delays another's: each fetches for itself."""
     issuers = Issuers(Outbound(Settings(outbound_networks=["127.0.0.0/8"])))
     mine, other = (neighbour.caller.tenant_id for neighbour in neighbours)
     async with identity_provider() as idp:
@@ -147,7 +147,7 @@ async def test_what_an_issuer_published_is_kept_for_each_tenant_apart(neighbours
         assert idp.asked("/jwks") == 2
 
 
-def test_a_secret_of_one_sign_in_tells_nothing_of_another() -> None:
+def test_the_secrets_of_two_sign_ins_are_unrelated() -> None:
     one, other = SignInSecrets.new("browser", PEPPER), SignInSecrets.new("browser", PEPPER)
     derived = [(each.hash, each.nonce, each.code_verifier) for each in (one, other)]
     assert len({text for each in derived for text in each}) == 6

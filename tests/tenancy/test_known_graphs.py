@@ -1,6 +1,6 @@
-"""Graphs that a gateway knows: each call has the database confirm its own.
+"""Graphs that a gateway knows: the database confirms the graph in each call.
 
-So none is read as another's, or as it was.
+So no call reads the graph of another tenant or an old state.
 """
 
 from collections.abc import AsyncIterator
@@ -25,25 +25,25 @@ from tests.support.statements import sent_statements
 
 @pytest.fixture
 async def services(db: Database, settings: Settings) -> AsyncIterator[Services]:
-    """Those of one gateway, which knows no graph yet."""
+    """The services of one gateway, which knows no graph yet."""
     embedder = create_embedder(settings)
     yield Services(db, QuestionEncoder(embedder), settings)
     await embedder.close()
 
 
 async def read(services: Services, caller: Caller, graph: str) -> tuple[str, bool, int]:
-    """The name of the graph that a call reads, whether it is there, and how many round trips that takes to begin."""
+    """The name of the graph that a call reads, whether it exists, and the round trips to begin."""
     with sent_statements() as sent:
         async with Call(caller, services, "read", read_only=True).reading(graph) as view:
             return view.graph.name, view.is_there, len(sent)
 
 
-async def test_a_graph_that_is_known_is_not_asked_for(services: Services, caller: Caller) -> None:
+async def test_a_known_graph_is_not_looked_up(services: Services, caller: Caller) -> None:
     assert await read(services, caller, "default") == ("default", True, 2)
     assert await read(services, caller, "default") == ("default", True, 1)
 
 
-async def test_one_of_another_tenant_is_not_read_whatever_the_gateway_thinks_it_knows(
+async def test_a_graph_of_another_tenant_is_not_read_even_if_the_gateway_is_wrong(
     services: Services, db: Database, caller: Caller, new_tenant: NewTenant
 ) -> None:
     stranger = operator_caller(await new_tenant())
@@ -64,7 +64,7 @@ async def test_one_of_another_tenant_is_not_read_whatever_the_gateway_thinks_it_
     assert known.graph == own
 
 
-async def test_what_was_renamed_configured_or_deleted_is_found_anew(
+async def test_a_renamed_configured_or_deleted_graph_is_looked_up_again(
     services: Services, db: Database, caller: Caller
 ) -> None:
     async with db.transaction(caller) as tx:
@@ -82,7 +82,7 @@ async def test_what_was_renamed_configured_or_deleted_is_found_anew(
     assert (await read(services, caller, str(first.id)))[1] is False
 
 
-async def test_an_allow_list_holds_for_what_is_known(services: Services, caller: Caller) -> None:
+async def test_an_allow_list_applies_to_known_graphs(services: Services, caller: Caller) -> None:
     await read(services, caller, "default")
     with pytest.raises(Forbidden):
         await read(services, replace(caller, graphs=frozenset()), "default")

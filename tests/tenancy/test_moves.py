@@ -1,4 +1,4 @@
-"""A tenant that moves to another cell takes all its rows along, and none of anybody else's."""
+"""A move of a tenant to another cell copies all of its rows, and no others."""
 
 import asyncpg
 import pytest
@@ -25,11 +25,11 @@ GLOBAL = {
     "tenants",
     "schema_migrations",
 }
-"""Tables that are not replicated: what of them belongs to a tenant that moves is copied otherwise, or stays at home."""
+"""Tables that are not replicated: a move copies their rows of the tenant otherwise, or leaves them at home."""
 
 
-async def test_every_table_moves_or_is_named_here(owner: asyncpg.Connection, tables: list[str]) -> None:
-    """What is replicated is found by its tenant: PostgreSQL tells whose a deleted row was by its key alone."""
+async def test_every_table_is_replicated_or_listed_as_global(owner: asyncpg.Connection, tables: list[str]) -> None:
+    """Primary keys of replicated tables begin with the tenant: PostgreSQL replicates only the key of a deleted row."""
     assert set(await owner.fetchval("SELECT tables_of_tenants()")) == set(tables)
     keys = await owner.fetch(
         """SELECT c.relname, array_agg(a.attname) AS key, c.relreplident::text AS identity FROM pg_class c
@@ -43,7 +43,7 @@ async def test_every_table_moves_or_is_named_here(owner: asyncpg.Connection, tab
     assert [row["relname"] for row in keys if row["relname"] in tables and "tenant_id" not in row["key"]] == []
 
 
-async def test_what_moves_is_one_tenants_whole_and_no_others(
+async def test_a_move_copies_all_rows_of_its_tenant_and_no_others(
     two_cells: TwoCells, neighbours: tuple[Neighbour, Neighbour], owner: asyncpg.Connection, tables: list[str]
 ) -> None:
     mine, other = neighbours
@@ -76,7 +76,7 @@ async def test_what_moves_is_one_tenants_whole_and_no_others(
     assert await owner.fetchval(sessions, mine.caller.tenant_id) == 1
 
 
-async def test_nothing_erases_a_tenant_that_is_served(
+async def test_the_cleanup_of_a_move_refuses_a_tenant_that_is_served(
     neighbours: tuple[Neighbour, Neighbour], owner: asyncpg.Connection
 ) -> None:
     mine = neighbours[0]
@@ -87,9 +87,9 @@ async def test_nothing_erases_a_tenant_that_is_served(
 
 
 async def add_people_of_its_provider(owner: asyncpg.Connection, neighbour: Neighbour) -> None:
-    """Somebody whom the tenant's own provider brought, who has signed in; and a password of its other member.
+    """Add a signed-in person of the tenant's own provider, and a password of its other member.
 
-    Also a session of somebody who was a member, and another that has ended: neither is copied.
+    Also add a session of a former member and an ended session, neither of which is copied.
     """
     await owner.execute(
         """WITH person AS (INSERT INTO people (id, email, name, provider_tenant_id)

@@ -1,4 +1,4 @@
-"""Grants, codes and tokens are a tenant's; clients and signing keys are nobody's, reached by functions alone."""
+"""Grants, codes and tokens are isolated by tenant; clients and signing keys are reached only by functions."""
 
 import json
 from collections.abc import AsyncIterator
@@ -34,7 +34,7 @@ BARRED = asyncpg.InsufficientPrivilegeError
 
 @dataclass(frozen=True)
 class Granted:
-    """A tenant in which somebody let a client in: its tokens, and a code that is not used yet."""
+    """A tenant with a grant for a client: its tokens, and an unused code."""
 
     caller: Caller
     person: Person
@@ -49,7 +49,7 @@ class Granted:
 
 @pytest.fixture
 async def both(db: Database, new_tenant: NewTenant) -> tuple[Granted, Granted]:
-    """Two tenants, in each of which a person of its own let the same client in."""
+    """Two tenants, in each of which a person of its own authorized the same client."""
 
     async def one() -> Granted:
         caller = operator_caller(await new_tenant())
@@ -73,15 +73,15 @@ async def both(db: Database, new_tenant: NewTenant) -> tuple[Granted, Granted]:
 
 @pytest.fixture
 async def attacker(settings: Settings, temporary_objects: None) -> AsyncIterator[asyncpg.Connection]:
-    """Arbitrary SQL as the application."""
+    """A connection for arbitrary SQL as the application."""
     connection = await asyncpg.connect(settings.database_url, server_settings=session_settings(APP_ROLE, settings))
     await connection.set_type_codec("jsonb", schema="pg_catalog", encoder=json.dumps, decoder=json.loads)
     yield connection
     await connection.close()
 
 
-async def test_what_one_tenant_gave_is_nothing_in_another(db: Database, both: tuple[Granted, Granted]) -> None:
-    """A transaction of B, with A's secrets: as if nobody had them. A's still work afterwards."""
+async def test_codes_and_tokens_of_another_tenant_are_unknown(db: Database, both: tuple[Granted, Granted]) -> None:
+    """In a transaction of B, the secrets of A count as unknown. They still work afterwards for A."""
     mine, other = both
     async with db.transaction(authorization_server(mine.caller.tenant_id)) as tx:
         assert await grants.present_code(tx, other.code, CLIENT, pepper=PEPPER) is None
@@ -96,7 +96,9 @@ async def test_what_one_tenant_gave_is_nothing_in_another(db: Database, both: tu
         assert await grants.present_refresh(tx, other.refresh, CLIENT, times=TIMES, pepper=PEPPER) is not None
 
 
-async def test_a_foreign_grant_is_neither_listed_nor_revoked(db: Database, both: tuple[Granted, Granted]) -> None:
+async def test_a_grant_of_another_tenant_is_neither_listed_nor_revoked(
+    db: Database, both: tuple[Granted, Granted]
+) -> None:
     mine, other = both
     async with db.transaction(other.caller, read_only=True) as tx:
         theirs = await grants.list_grants(tx)
@@ -114,9 +116,7 @@ async def test_a_foreign_grant_is_neither_listed_nor_revoked(db: Database, both:
     assert await grants.authenticate(db, other.tokens.access, resource=RESOURCE, pepper=PEPPER)
 
 
-async def test_work_goes_on_for_a_grant_of_the_tenant_that_holds_and_for_no_other(
-    db: Database, both: tuple[Granted, Granted]
-) -> None:
+async def test_work_goes_on_only_for_a_valid_grant_of_the_tenant(db: Database, both: tuple[Granted, Granted]) -> None:
     mine, other = both
     subjects = [
         (await grants.authenticate(db, each.tokens.access, resource=RESOURCE, pepper=PEPPER)).subject for each in both
@@ -132,7 +132,7 @@ async def test_work_goes_on_for_a_grant_of_the_tenant_that_holds_and_for_no_othe
         await identity.require_standing(tx, subjects[1])
 
 
-async def test_a_person_of_another_tenant_gives_no_grant_here(db: Database, both: tuple[Granted, Granted]) -> None:
+async def test_a_person_of_another_tenant_cannot_give_a_grant(db: Database, both: tuple[Granted, Granted]) -> None:
     mine, other = both
     asked = Approval(
         other.person.id, CLIENT, "A client", ("memory:read",), None, None, RESOURCE, "http://127.0.0.1/cb", "challenge"
@@ -156,14 +156,14 @@ HOSTILE = [None, b"", b"\x00" * 32, b"%", b"' OR true --", b"\xff" * 1_000_000]
 
 
 @pytest.mark.parametrize("hostile", HOSTILE, ids=lambda value: repr(value)[:12])
-async def test_hostile_hashes_find_nothing(
+async def test_hostile_hashes_find_no_token(
     attacker: asyncpg.Connection, both: tuple[Granted, Granted], hostile: bytes | None
 ) -> None:
     for function in ("find_oauth_access_token", "find_oauth_tenant"):
         assert await attacker.fetch(f"SELECT * FROM recollect.{function}($1)", hostile) == []
 
 
-async def test_a_secret_is_found_by_its_whole_hash_and_alone(
+async def test_a_token_is_found_only_by_its_whole_hash(
     attacker: asyncpg.Connection, both: tuple[Granted, Granted]
 ) -> None:
     mine, other = both
@@ -206,7 +206,7 @@ SHADOWS = """
 """
 
 
-async def test_objects_named_like_ours_change_no_answer(
+async def test_shadowing_objects_change_no_answer(
     attacker: asyncpg.Connection, db: Database, both: tuple[Granted, Granted]
 ) -> None:
     token = hash_secret(both[0].tokens.access, PEPPER)
@@ -226,7 +226,7 @@ async def test_objects_named_like_ours_change_no_answer(
 
 
 @pytest.mark.parametrize("table", ["oauth_clients", "signing_keys"])
-async def test_what_is_nobodys_is_reached_by_functions_alone(
+async def test_global_oauth_tables_are_reached_only_by_functions(
     attacker: asyncpg.Connection, both: tuple[Granted, Granted], table: str
 ) -> None:
     await attacker.execute(f"SET recollect.tenant_id = '{both[0].caller.tenant_id}'")
@@ -240,8 +240,8 @@ async def test_what_is_nobodys_is_reached_by_functions_alone(
             await attacker.execute(statement)
 
 
-async def test_a_client_that_registered_cannot_be_made_another(attacker: asyncpg.Connection, db: Database) -> None:
-    """Nor one be kept that no rule of ours would take: the table has the rules, too."""
+async def test_a_registered_client_cannot_be_overwritten(attacker: asyncpg.Connection, db: Database) -> None:
+    """Nor can an invalid client be stored: the table has constraints, too."""
     keep = "SELECT * FROM keep_oauth_client($1, $2, $3, $4, true, NULL)"
     client = await clients.register(db, name="Ada's", uri=None, uris=["http://localhost/cb"], refreshes=True)
     assert await attacker.fetch(keep, client.id, "Evil", None, ["https://evil.example/cb"]) == []
@@ -289,7 +289,7 @@ async def test_a_flood_of_clients_or_keys_stays_bounded(
 async def test_a_forged_signing_key_signs_nothing(
     attacker: asyncpg.Connection, owner: asyncpg.Connection, db: Database
 ) -> None:
-    """Whoever speaks SQL as the application may add one; without the secret it is not taken for ours."""
+    """An attacker with SQL as the application may add a key; without the secret it is not accepted."""
     await owner.execute("DELETE FROM signing_keys")
     vault, forger = Vault.of(PEPPER), Vault.of(b"guessed")
     forged = forger.new_key()
@@ -300,7 +300,7 @@ async def test_a_forged_signing_key_signs_nothing(
     await owner.execute("DELETE FROM signing_keys")
 
 
-async def test_a_token_of_nobody_is_refused_like_one_that_ended(db: Database, both: tuple[Granted, Granted]) -> None:
+async def test_an_unknown_token_is_refused_like_a_revoked_one(db: Database, both: tuple[Granted, Granted]) -> None:
     told = set()
     async with db.transaction(both[0].caller) as tx:
         for grant in await grants.list_grants(tx):

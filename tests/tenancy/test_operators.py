@@ -1,4 +1,4 @@
-"""The role of the operator API: tenants and plans, and nothing that a tenant stored."""
+"""The role of the operator API reaches tenants and plans, and nothing that a tenant stored."""
 
 from collections.abc import AsyncIterator
 
@@ -31,14 +31,14 @@ RIGHTS = {
     "api_keys": {"SELECT", "INSERT"},
     "invitations": {"SELECT", "INSERT", "UPDATE"},
 }
-"""All that it may, by table, if only with some of the columns."""
+"""All of its rights, by table, even if only on some columns."""
 
 SECRETS = {("api_keys", "hash"), ("invitations", "hash"), ("operator_keys", "hash")}
 
 
 @pytest.fixture
 async def operating(postgres: LocalPostgres, settings: Settings) -> AsyncIterator[asyncpg.Connection]:
-    """Arbitrary SQL as the operator API."""
+    """A connection for arbitrary SQL as the operator API."""
     connection = await asyncpg.connect(
         postgres.url(OPERATOR_ROLE), server_settings=session_settings(OPERATOR_ROLE, settings)
     )
@@ -46,7 +46,7 @@ async def operating(postgres: LocalPostgres, settings: Settings) -> AsyncIterato
     await connection.close()
 
 
-async def test_it_has_these_rights_and_no_others(owner: asyncpg.Connection) -> None:
+async def test_the_operator_role_has_exactly_these_rights(owner: asyncpg.Connection) -> None:
     found = await owner.fetch(
         """SELECT c.relname AS name, array_agg(privilege) AS rights
         FROM pg_class c, unnest('{SELECT,INSERT,UPDATE,DELETE,TRUNCATE,REFERENCES,TRIGGER}'::text[]) AS privilege
@@ -65,10 +65,10 @@ async def test_it_has_these_rights_and_no_others(owner: asyncpg.Connection) -> N
     assert await owner.fetchval(member, OPERATOR_ROLE) == 0
 
 
-async def test_it_reads_nothing_that_a_tenant_stored(
+async def test_the_operator_role_reads_nothing_that_a_tenant_stored(
     operating: asyncpg.Connection, neighbours: Neighbours, tables: list[str]
 ) -> None:
-    """Also with that tenant set, as what it makes there asks for."""
+    """Also with the tenant set, which the operator API needs to create rows there."""
     for neighbour in neighbours:
         async with operating.transaction():
             await operating.execute(
@@ -82,13 +82,13 @@ async def test_it_reads_nothing_that_a_tenant_stored(
         assert await operating.fetchval("SELECT count(*) FROM tenants WHERE id = $1", neighbour.caller.tenant_id) == 1
 
 
-async def test_the_application_sees_nothing_of_operators(owner: asyncpg.Connection) -> None:
+async def test_the_application_has_no_rights_on_operator_tables(owner: asyncpg.Connection) -> None:
     for table in TABLES_OF_OPERATORS:
         for right in ("SELECT", "INSERT", "UPDATE"):
             assert not await owner.fetchval("SELECT has_any_column_privilege($1, $2, $3)", APP_ROLE, table, right)
 
 
-async def test_nobody_erases_a_tenant_whose_grace_is_not_over(
+async def test_no_role_can_erase_a_tenant_before_its_grace_period_is_over(
     neighbours: Neighbours,
     settings: Settings,
     operating: asyncpg.Connection,
@@ -110,7 +110,7 @@ async def test_nobody_erases_a_tenant_whose_grace_is_not_over(
     await deletions.restore_tenant(operator, deleted.tenant)
 
 
-async def test_a_key_is_found_by_its_whole_hash_and_by_the_operator_api_alone(
+async def test_only_the_operator_api_finds_operator_keys(
     operating: asyncpg.Connection, operator: Operator, settings: Settings
 ) -> None:
     key, secret = await operator_keys.create_key(operator, "test", lifetime=deletions.BUSY_WAIT, pepper=PEPPER)

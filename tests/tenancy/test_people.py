@@ -1,4 +1,4 @@
-"""A person's own rows are that person's, a tenant's members are that tenant's, whatever the statement."""
+"""Rows of a person are isolated by person, and members by tenant, for any statement."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ PEPPER = b"pepper"
 
 @dataclass(frozen=True)
 class SignedIn:
-    """A person, the tenant of which they are a member, and a session."""
+    """A person, their tenant, and a session."""
 
     person: Person
     caller: Caller
@@ -36,7 +36,7 @@ class SignedIn:
 
 @pytest.fixture
 async def both(db: Database, new_tenant: NewTenant) -> tuple[SignedIn, SignedIn]:
-    """Two people, each of a tenant of their own."""
+    """Two people of different tenants."""
 
     async def one() -> SignedIn:
         caller = operator_caller(await new_tenant())
@@ -59,13 +59,13 @@ async def both(db: Database, new_tenant: NewTenant) -> tuple[SignedIn, SignedIn]
 
 @pytest.fixture
 async def attacker(settings: Settings, temporary_objects: None) -> AsyncIterator[asyncpg.Connection]:
-    """Arbitrary SQL as the application."""
+    """A connection for arbitrary SQL as the application."""
     connection = await asyncpg.connect(settings.database_url, server_settings=session_settings(APP_ROLE, settings))
     yield connection
     await connection.close()
 
 
-async def test_a_person_sees_their_own_rows_only(db: Database, both: tuple[SignedIn, SignedIn]) -> None:
+async def test_a_person_sees_only_their_own_rows(db: Database, both: tuple[SignedIn, SignedIn]) -> None:
     mine, other = both
     async with db.personal(mine.person.id) as session:
         assert [row["id"] for row in await session.fetch(Query.compile("SELECT id FROM people"))] == [mine.person.id]
@@ -80,7 +80,7 @@ async def test_a_person_sees_their_own_rows_only(db: Database, both: tuple[Signe
     ]
 
 
-async def test_a_tenant_sees_its_own_members_and_nobody_s_sessions(
+async def test_a_tenant_sees_only_its_own_members_and_no_sessions(
     db: Database, both: tuple[SignedIn, SignedIn]
 ) -> None:
     mine, other = both
@@ -97,7 +97,7 @@ async def test_a_tenant_sees_its_own_members_and_nobody_s_sessions(
         assert await tx.fetch(Query.compile("SELECT * FROM list_own_identities(100)")) == []
 
 
-async def test_an_invitation_of_another_tenant_is_not_there(db: Database, both: tuple[SignedIn, SignedIn]) -> None:
+async def test_an_invitation_of_another_tenant_is_not_found(db: Database, both: tuple[SignedIn, SignedIn]) -> None:
     mine, other = both
     async with db.transaction(other.caller) as tx:
         issued = await members.invite(tx, new_email(), Role.MEMBER, pepper=PEPPER)
@@ -152,7 +152,7 @@ THEIRS = """
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-async def test_who_is_signed_in_reaches_nobody_else(
+async def test_a_signed_in_person_reaches_no_rows_of_others(
     attacker: asyncpg.Connection, both: tuple[SignedIn, SignedIn], attack: str
 ) -> None:
     mine, other = both
@@ -162,7 +162,7 @@ async def test_who_is_signed_in_reaches_nobody_else(
 
 
 @pytest.mark.parametrize("attack", REFUSED)
-async def test_what_nobody_may_is_refused(
+async def test_forbidden_statements_are_refused(
     attacker: asyncpg.Connection, both: tuple[SignedIn, SignedIn], attack: str
 ) -> None:
     mine, other = both
@@ -171,10 +171,10 @@ async def test_what_nobody_may_is_refused(
         await attacker.execute(REFUSED[attack], other.person.id)
 
 
-async def test_whoever_deletes_an_account_deletes_their_own(
+async def test_delete_account_deletes_only_ones_own_account(
     attacker: asyncpg.Connection, db: Database, both: tuple[SignedIn, SignedIn], owner: asyncpg.Connection
 ) -> None:
-    """It takes no id and no address: it deletes nothing of who is nobody or a member, and never what is another's."""
+    """It has no parameters, and deletes nothing without a person, for a member, or of another person."""
     mine, other = both
     async with db.transaction(other.caller) as tx:
         await members.invite(tx, other.person.email, Role.READER, pepper=PEPPER)
@@ -191,7 +191,7 @@ async def test_whoever_deletes_an_account_deletes_their_own(
 
 
 @pytest.mark.parametrize("hostile", [None, b"", b"\x00" * 32, b"%", b"' OR true --"], ids=repr)
-async def test_hostile_hashes_find_nothing(
+async def test_hostile_hashes_find_no_secret(
     attacker: asyncpg.Connection, both: tuple[SignedIn, SignedIn], hostile: bytes | None
 ) -> None:
     for function in ("find_session", "find_invitation", "find_password_reset", "find_passkey"):
@@ -203,13 +203,13 @@ async def test_hostile_hashes_find_nothing(
 
 
 @pytest.mark.parametrize("hostile", [None, "", "%", "%@example.com", "' OR true --"])
-async def test_hostile_addresses_find_nobody(
+async def test_hostile_addresses_find_no_person(
     attacker: asyncpg.Connection, both: tuple[SignedIn, SignedIn], hostile: str | None
 ) -> None:
     assert await attacker.fetch("SELECT * FROM recollect.find_person($1)", hostile) == []
 
 
-async def test_objects_named_like_ours_change_no_answer(
+async def test_shadowing_objects_change_no_answer(
     attacker: asyncpg.Connection, both: tuple[SignedIn, SignedIn]
 ) -> None:
     mine, _ = both

@@ -1,4 +1,4 @@
-"""Quotas of one tenant: nobody else's use counts for them, tells of them or waits for them."""
+"""Quotas are isolated by tenant: the use of others neither counts, nor is shown, nor waits."""
 
 import httpx2
 import pytest
@@ -18,14 +18,14 @@ from tests.tenancy.conftest import Neighbour
 
 
 async def use(http: httpx2.AsyncClient) -> dict[str, tuple[int | None, int | None]]:
-    """Limit and use of each quota, as /v1/plan tells them."""
+    """The limit and the use of each quota, from /v1/plan."""
     return {one["quota"]: (one["limit"], one["used"]) for one in (await http.get("/v1/plan")).json()["quotas"]}
 
 
-async def test_what_another_has_is_neither_counted_nor_told(
+async def test_the_use_of_another_tenant_is_neither_counted_nor_shown(
     neighbours: tuple[Neighbour, Neighbour], operator: Operator
 ) -> None:
-    """Both have the very same, and one has twice that."""
+    """Both tenants have equal rows, and then one has many more."""
     mine, other = neighbours
     await other.observe("Ada", *(f"number {n}" for n in range(90)))
     async with mine.db.transaction(mine.caller, read_only=True) as tx:
@@ -42,14 +42,16 @@ async def test_what_another_has_is_neither_counted_nor_told(
 
 
 @pytest.mark.parametrize("what", [STORING, EMBEDDING])
-async def test_nobody_waits_for_anothers_turn(neighbours: tuple[Neighbour, Neighbour], what: str) -> None:
+async def test_a_tenant_does_not_wait_for_the_lock_of_another(
+    neighbours: tuple[Neighbour, Neighbour], what: str
+) -> None:
     mine, other = neighbours
     async with other.db.transaction(other.caller) as theirs, mine.db.transaction(mine.caller) as tx:
         await store.take_turn(theirs, what)
         await store.take_turn(tx, what)
 
 
-async def test_a_confined_key_and_another_tenant_are_told_nothing_of_it(
+async def test_a_confined_key_and_another_tenant_do_not_see_the_use(
     gateway: RunningGateway,
     key: str,
     db: Database,

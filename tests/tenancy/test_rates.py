@@ -1,4 +1,4 @@
-"""Rates are each tenant's and each key's own: with Redis, without it, and in what is kept there."""
+"""Rates are counted per tenant and per key, with Redis and without it, and in the keys in Redis."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from recollect.accounts.identity.model import hash_secret
 from recollect.settings import Settings
 from recollect_local.valkey import LocalValkey
 from tests.support.gateway import NewApiKey, RunningGateway, serving
-from tests.support.rates import NewLimited, flood, list_graphs, told, under_way
+from tests.support.rates import NewLimited, flood, list_graphs, reported_limits, under_way
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 QUOTA = 6
@@ -25,39 +25,41 @@ def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalValkey]:
 
 @pytest.fixture(params=[True, False], ids=["with Redis", "without"])
 def gateway(request: pytest.FixtureRequest, settings: Settings, valkey: LocalValkey) -> Iterator[RunningGateway]:
-    """One that counts in Redis, and one whose Redis is away: it grants all by itself."""
+    """A gateway that counts in Redis, and one whose Redis is away, which grants by itself."""
     url = valkey.url if request.param else f"{valkey.url}.none"
     own = {"redis_url": url, "rate_limit_wait_seconds": MAX_WAIT_SECONDS, "rate_limit_local_share": 1.0}
     with serving(settings.model_copy(update=own)) as gateway:
         yield gateway
 
 
-async def test_what_one_tenant_sends_is_none_of_another_s(
+async def test_requests_of_one_tenant_do_not_count_for_another(
     gateway: RunningGateway, issue: NewApiKey, new_limited: NewLimited
 ) -> None:
-    """Also where both have the same plan, and keys of the same name."""
+    """Also if both have the same plan, and keys of the same name."""
     one, two = [(await issue(await new_limited(requests_per_minute=QUOTA))).secret for _ in range(2)]
     async with gateway.http(one) as flooding, gateway.http(two) as other:
         assert await flood([flooding], 3 * QUOTA) == {200: QUOTA, 429: 2 * QUOTA}
-        assert told(await list_graphs(other))["tenant"].remaining == QUOTA - 1
+        assert reported_limits(await list_graphs(other))["tenant"].remaining == QUOTA - 1
         assert await flood([other], QUOTA) == {200: QUOTA - 1, 429: 1}
 
 
-async def test_what_one_key_sends_is_none_of_another_s(
+async def test_requests_of_one_key_do_not_count_for_another(
     gateway: RunningGateway, issue: NewApiKey, new_limited: NewLimited
 ) -> None:
-    """And what is refused to it takes nothing from the tenant."""
+    """Its refused requests do not count for the tenant, either."""
     caller = await new_limited(requests_per_minute=2 * QUOTA, key_requests_per_minute=QUOTA)
     one, two = [(await issue(caller)).secret for _ in range(2)]
     async with gateway.http(one) as flooding, gateway.http(two) as other:
         assert await flood([flooding], 3 * QUOTA) == {200: QUOTA, 429: 2 * QUOTA}
-        left = told(await list_graphs(other))
+        left = reported_limits(await list_graphs(other))
         assert (left["key"].remaining, left["tenant"].remaining) == (QUOTA - 1, QUOTA - 1)
         assert await flood([other], QUOTA) == {200: QUOTA - 1, 429: 1}
 
 
-async def test_places_are_each_tenant_s_own(settings: Settings, issue: NewApiKey, new_limited: NewLimited) -> None:
-    """Also of two tenants whose plans give the same number."""
+async def test_concurrent_calls_are_counted_per_tenant(
+    settings: Settings, issue: NewApiKey, new_limited: NewLimited
+) -> None:
+    """Also for two tenants with equal limits."""
     one, two = [(await issue(await new_limited(concurrent_calls=1))).secret for _ in range(2)]
     with serving(settings) as gateway, under_way(gateway, one):
         async with gateway.http(one) as flooding, gateway.http(two) as other:
@@ -65,7 +67,7 @@ async def test_places_are_each_tenant_s_own(settings: Settings, issue: NewApiKey
             assert await flood([other], 1) == {200: 1}
 
 
-async def test_what_is_kept_names_the_tenant_and_holds_no_secret(
+async def test_keys_in_redis_name_the_tenant_and_contain_no_secret(
     settings: Settings, valkey: LocalValkey, issue: NewApiKey, new_limited: NewLimited
 ) -> None:
     caller = await new_limited(requests_per_minute=QUOTA, key_requests_per_minute=QUOTA)

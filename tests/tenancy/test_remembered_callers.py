@@ -1,4 +1,4 @@
-"""Callers that a gateway remembers: none is served as another tenant's, nor forgotten for what another tenant does."""
+"""Cached callers: none is served as one of another tenant, nor evicted by a change of another tenant."""
 
 from uuid import uuid4
 
@@ -28,7 +28,7 @@ async def neighbour(new_tenant: NewTenant) -> Caller:
     return operator_caller(await new_tenant())
 
 
-async def test_who_is_remembered_is_of_its_own_tenant_at_every_address(
+async def test_a_cached_caller_is_served_only_at_addresses_of_its_own_tenant(
     settings: Settings, issue: NewApiKey, caller: Caller, neighbour: Caller, owner: asyncpg.Connection
 ) -> None:
     lasting = settings.model_copy(update={"remember_callers_seconds": 10 * MAX_WAIT_SECONDS})
@@ -52,7 +52,7 @@ async def test_who_is_remembered_is_of_its_own_tenant_at_every_address(
         assert await status(gateway, mine.secret) == 200
 
 
-def test_word_of_one_tenant_forgets_no_other(caller: Caller, neighbour: Caller) -> None:
+def test_a_change_of_one_tenant_evicts_no_caller_of_another(caller: Caller, neighbour: Caller) -> None:
     callers = RememberedCallers(60.0, lambda: True)
     presented = [(who.tenant.encode(), None, None) for who in (caller, neighbour)]
     for each, who in zip(presented, (caller, neighbour), strict=True):

@@ -1,4 +1,4 @@
-"""The replica's connections keep tenants apart as the primary's do, and no tenant has more than its share of them."""
+"""Connections to the replica isolate tenants as those to the primary do, and each tenant has a share of them."""
 
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -24,7 +24,7 @@ WRITE = Query.compile("INSERT INTO graphs (tenant_id, id, name) VALUES (:tenant_
 
 @pytest.fixture
 async def both(pair: Pair, new_tenant_of_pair: NewTenantOfPair) -> tuple[Caller, Caller]:
-    """Two tenants, each with a node in its graph of the same name, which the replica has."""
+    """Two tenants with graphs of the same name, each with a node, which the replica has replayed."""
     callers = await new_tenant_of_pair(), await new_tenant_of_pair()
     async with pair.opened() as reader:
         for caller, name in zip(callers, ("Ada", "Grace"), strict=True):
@@ -40,7 +40,7 @@ async def names(call: Call) -> list[str]:
         return list(await view.tx.fetchval(NAMES))
 
 
-async def test_rows_of_others_are_not_there_and_the_session_is_as_on_the_primary(
+async def test_the_replica_isolates_tenants_and_has_the_session_of_the_primary(
     pair: Pair, both: tuple[Caller, Caller]
 ) -> None:
     one, other = both
@@ -55,7 +55,7 @@ async def test_rows_of_others_are_not_there_and_the_session_is_as_on_the_primary
             assert await session.fetchval(NAMES) is None
 
 
-async def test_it_takes_no_writes(pair: Pair, both: tuple[Caller, Caller]) -> None:
+async def test_the_replica_refuses_writes(pair: Pair, both: tuple[Caller, Caller]) -> None:
     async with pair.opened() as reader:
         with pytest.raises(Exception) as refused:  # noqa: PT011 - the error of the driver is its cause
             async with reader.replica.reading(both[0], None) as tx:
@@ -63,14 +63,14 @@ async def test_it_takes_no_writes(pair: Pair, both: tuple[Caller, Caller]) -> No
         assert isinstance(refused.value.__cause__, asyncpg.ReadOnlySQLTransactionError)
 
 
-async def test_an_allow_list_holds_as_on_the_primary(pair: Pair, both: tuple[Caller, Caller]) -> None:
+async def test_an_allow_list_applies_on_the_replica(pair: Pair, both: tuple[Caller, Caller]) -> None:
     async with pair.opened() as reader:
         confined = replace(both[0], graphs=frozenset())
         with pytest.raises(Forbidden):
             await read_by_replica(reader.call(confined), names)
 
 
-async def test_a_tenant_that_holds_its_share_reads_on_from_the_primary_and_others_from_the_replica(
+async def test_a_tenant_beyond_its_share_of_the_replica_reads_from_the_primary(
     pair: Pair, both: tuple[Caller, Caller], measured: Measured
 ) -> None:
     flooding, other = both

@@ -1,4 +1,4 @@
-"""Resources, their lists and the completion of names: a tenant sees its own, whatever address another one's has."""
+"""Resources, their lists and the completion of names: a tenant sees only its own, by any URI."""
 
 import json
 from typing import Any
@@ -26,7 +26,7 @@ HIDDEN = ("Platypus", "monotreme", "Anvils")
 SECRET = {"name": "Platypus", "entityType": "animal", "observations": ["likes Anvils"]}
 
 
-async def test_a_stranger_is_told_of_what_another_tenant_has_as_of_what_nobody_has(
+async def test_resources_of_another_tenant_look_like_unknown_ones(
     gateway: RunningGateway, issue: NewApiKey, new_tenant: NewTenant
 ) -> None:
     keys = [(await issue(operator_caller(await new_tenant()))).secret for _ in range(2)]
@@ -58,7 +58,7 @@ async def test_a_stranger_is_told_of_what_another_tenant_has_as_of_what_nobody_h
         assert found.completion.values == []
 
 
-async def test_with_each_guard_alone_nothing_is_told(
+async def test_with_each_guard_alone_nothing_is_revealed(
     attacked: Attacked, issue: NewApiKey, db: Database, neighbours: Neighbours
 ) -> None:
     stranger, victim = neighbours
@@ -66,17 +66,17 @@ async def test_with_each_guard_alone_nothing_is_told(
     assert [word for word in HIDDEN if word in told] == []
 
 
-async def test_where_no_guard_stands_it_is(
+async def test_without_guards_everything_is_revealed(
     unguarded: Attacked, issue: NewApiKey, db: Database, neighbours: Neighbours
 ) -> None:
-    """So that what hides it is the guard."""
+    """This shows that the guards are what hides it."""
     stranger, victim = neighbours
     told = await _asked(unguarded, (await issue(stranger.caller)).secret, db, stranger, victim)
     assert [word for word in HIDDEN if word in told] == list(HIDDEN)
 
 
 async def _asked(attacked: Attacked, key: str, db: Database, stranger: Neighbour, victim: Neighbour) -> str:
-    """What resources, their list and completion tell a stranger of names that the victim alone has."""
+    """What resources, their list and completions answer to a stranger about names that only the victim has."""
     await victim.create(NewEntity("Platypus", "monotreme", ("likes Anvils",)))
     ids = await ids_of(db, stranger.caller), await ids_of(db, victim.caller)
     completed = {
@@ -97,8 +97,8 @@ async def _asked(attacked: Attacked, key: str, db: Database, stranger: Neighbour
     return "".join(told)
 
 
-async def test_names_are_completed_from_the_graph_of_the_tenant(neighbours: Neighbours, db: Database) -> None:
-    """With the id of the other's graph at hand, which no call can come by."""
+async def test_names_are_completed_only_from_graphs_of_the_tenant(neighbours: Neighbours, db: Database) -> None:
+    """Even with the id of the other's graph, which no call can get."""
     mine, other = neighbours
     async with db.transaction(other.caller, read_only=True) as tx:
         theirs = await graphs.view(tx, None)

@@ -1,4 +1,4 @@
-"""PostgreSQL keeps tenants apart, whatever the statement: the tables, the views, the roles and the transactions."""
+"""PostgreSQL isolates tenants for any statement, by tables, views, roles and transactions."""
 
 import asyncio
 import re
@@ -28,17 +28,17 @@ Neighbours = tuple[Neighbour, Neighbour]
 
 @pytest.fixture
 async def views(owner: asyncpg.Connection) -> list[str]:
-    """Every view that the application reads; those of tenants are for functions of the owner."""
+    """Every view that the application reads; views of tenants are for functions of the owner."""
     return [row["relname"] for row in await owner.fetch(VIEWS)]
 
 
 def source(relation: str) -> str:
-    """The table that a search view shows."""
+    """The table of a search view."""
     return relation.removeprefix("search_")
 
 
 async def attempted(neighbour: Neighbour, statement: str) -> str:
-    """What comes of a statement of this tenant, which is rolled back: "UPDATE 0", or the reason why it is barred."""
+    """The outcome of a statement of this tenant, which is rolled back: "UPDATE 0", or the reason of the refusal."""
     try:
         async with neighbour.db.transaction(neighbour.caller) as tx:
             raise _Done(await tx._connection.execute(statement))
@@ -47,10 +47,10 @@ async def attempted(neighbour: Neighbour, statement: str) -> str:
 
 
 TABLES_OF_PERSONS = {"people", "sessions", "password_resets", "passkeys"}
-"""They hold a person's own rows, whatever the tenant: test_people.py."""
+"""Tables with rows of a person, regardless of the tenant: test_people.py."""
 
 TABLES_OF_NOBODY = {"oauth_clients", "signing_keys", "passkey_challenges"}
-"""No policy shows a row of them: test_oauth.py, test_people.py."""
+"""Tables of which no policy shows a row: test_oauth.py, test_people.py."""
 
 TABLES_OF_OPERATORS = {
     "tenant_deletions",
@@ -60,19 +60,19 @@ TABLES_OF_OPERATORS = {
     "tenant_cells",
     "tenant_moves",
 }
-"""The operator API alone sees their rows: test_operators.py."""
+"""Tables whose rows only the operator API sees: test_operators.py."""
 
 
 PARTS = {partition_name(number) for number in range(PARTITIONS)}
-"""The tables that the searched vectors are dealt out to."""
+"""The partitions of the searched vectors."""
 
 
 class _Done(Exception):
-    """Takes an outcome out of a transaction, and the transaction with it."""
+    """Carries an outcome out of a transaction, which is rolled back."""
 
 
-async def test_the_catalogue_of_tables_is_whole(owner: asyncpg.Connection, tables: list[str]) -> None:
-    """A new table belongs to tenants, to persons or to nobody, or is named here."""
+async def test_every_table_is_classified(owner: asyncpg.Connection, tables: list[str]) -> None:
+    """A new table belongs to tenants, to persons or to nobody, or is listed here."""
     relations = """
         SELECT relname FROM pg_class
         WHERE relnamespace = 'recollect'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition"""
@@ -83,12 +83,12 @@ async def test_the_catalogue_of_tables_is_whole(owner: asyncpg.Connection, table
 
 
 @pytest.mark.parametrize("view", ["tenants_here", "tenants_staying"])
-async def test_views_of_the_tenants_that_are_here_are_the_owners_alone(owner: asyncpg.Connection, view: str) -> None:
+async def test_only_the_owner_reads_the_views_of_tenants(owner: asyncpg.Connection, view: str) -> None:
     for role in (APP_ROLE, OPERATOR_ROLE):
         assert not await owner.fetchval("SELECT has_table_privilege($1, $2, 'SELECT')", role, view)
 
 
-async def test_every_table_of_tenants_is_under_a_policy_and_keyed_by_tenant(
+async def test_every_table_of_tenants_has_a_policy_and_keys_that_begin_with_the_tenant(
     owner: asyncpg.Connection, tables: list[str]
 ) -> None:
     secured = """
@@ -107,7 +107,7 @@ async def test_every_table_of_tenants_is_under_a_policy_and_keyed_by_tenant(
     assert {row["table"] for row in keys} == set(tables)
 
 
-async def test_the_applications_role_and_all_it_may_become_own_nothing(owner: asyncpg.Connection) -> None:
+async def test_the_application_role_and_its_memberships_own_nothing(owner: asyncpg.Connection) -> None:
     roles = await owner.fetch(
         """WITH RECURSIVE reach AS (
             SELECT oid FROM pg_roles WHERE rolname = $1
@@ -123,7 +123,7 @@ async def test_the_applications_role_and_all_it_may_become_own_nothing(owner: as
     assert [tuple(role) for role in roles] == [(APP_ROLE, False, False, False, False, False, None, None, None)]
 
 
-async def test_the_applications_role_holds_no_right_that_row_level_security_does_not_see(
+async def test_the_application_role_has_no_right_that_bypasses_row_level_security(
     owner: asyncpg.Connection,
 ) -> None:
     maintain = ",MAINTAIN" if owner.get_server_version().major >= 17 else ""
@@ -148,8 +148,8 @@ async def test_the_applications_role_holds_no_right_that_row_level_security_does
     ],
     ids=lambda made: " ".join(made.split()[:2]),
 )
-async def test_the_application_makes_nothing_in_the_database(settings: Settings, made: str) -> None:
-    """No function of its own, by which it could see what conditions of searches are tried on."""
+async def test_the_application_can_create_nothing_in_the_database(settings: Settings, made: str) -> None:
+    """In particular no function, which could see the rows on which search conditions are evaluated."""
     app = await asyncpg.connect(settings.database_url, server_settings=session_settings(APP_ROLE, settings))
     try:
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
@@ -158,7 +158,7 @@ async def test_the_application_makes_nothing_in_the_database(settings: Settings,
         await app.close()
 
 
-async def test_the_application_cannot_become_the_owner_or_step_out_of_row_level_security(
+async def test_the_application_can_neither_become_the_owner_nor_turn_row_security_off(
     settings: Settings, neighbours: Neighbours
 ) -> None:
     app = await asyncpg.connect(settings.database_url, server_settings=session_settings(APP_ROLE, settings))
@@ -173,7 +173,7 @@ async def test_the_application_cannot_become_the_owner_or_step_out_of_row_level_
         await app.close()
 
 
-async def test_without_a_tenant_nothing_is_seen(
+async def test_without_a_tenant_no_rows_are_visible(
     db: Database, neighbours: Neighbours, owner: asyncpg.Connection, tables: list[str], views: list[str]
 ) -> None:
     assert views == ["search_aliases", "search_nodes", "search_observations", "search_passages", "versions"]
@@ -183,7 +183,7 @@ async def test_without_a_tenant_nothing_is_seen(
             assert await session.fetchval(Query.compile(f"SELECT count(*) FROM {relation}")) == 0, relation
 
 
-async def test_a_tenant_sees_its_own_rows_only(
+async def test_a_tenant_sees_only_its_own_rows(
     neighbours: Neighbours, owner: asyncpg.Connection, tables: list[str], views: list[str]
 ) -> None:
     for neighbour in neighbours:
@@ -200,9 +200,7 @@ async def test_a_tenant_sees_its_own_rows_only(
             assert [row["id"] for row in await tx.fetch(Query.compile("SELECT id FROM tenants"))] == [tenant_id]
 
 
-async def test_a_tenant_sees_the_plan_that_it_has_and_no_other(
-    neighbours: Neighbours, owner: asyncpg.Connection, db: Database
-) -> None:
+async def test_a_tenant_sees_only_its_own_plan(neighbours: Neighbours, owner: asyncpg.Connection, db: Database) -> None:
     mine, other = neighbours
     await owner.execute("INSERT INTO plans (name, graphs) VALUES ('for-the-other', 7) ON CONFLICT DO NOTHING")
     await owner.execute("UPDATE tenants SET plan = 'for-the-other' WHERE id = $1", other.caller.tenant_id)
@@ -246,7 +244,7 @@ WITHOUT_RIGHT = {
     "provider_identities": {"move", "take"},
     "provider_sign_ins": {"move", "take", "update"},
 }
-"""The log is never rewritten, keys and invitations are never deleted: there the right itself is missing."""
+"""The log is never rewritten, keys and invitations are never deleted: the application lacks these rights."""
 UPDATABLE = {
     "api_keys": "last_used_at",
     "invitations": "revoked_at",
@@ -260,7 +258,7 @@ UPDATABLE = {
     "email_domains": "role",
     "provider_identities": "last_used_at",
 }
-"""A column that may be updated where not all may be."""
+"""A column that may be updated, for tables where not all may."""
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -274,8 +272,8 @@ async def test_a_tenant_cannot_touch_anothers_rows(neighbours: Neighbours, table
         assert outcome == (f"permission denied for table {table}" if barred else OUTCOMES[attack]), table
 
 
-async def test_a_tenant_may_do_all_that_to_its_own_rows(neighbours: Neighbours, tables: list[str]) -> None:
-    """So that what stopped the attacks is the other tenant, not the statement."""
+async def test_the_same_statements_change_the_tenants_own_rows(neighbours: Neighbours, tables: list[str]) -> None:
+    """This shows that the attacks failed because of the other tenant, not because of the statement."""
     mine, _ = neighbours
     own = {"mine": mine.caller.tenant_id, "other": mine.caller.tenant_id}
     for table in set(tables) - set(WITHOUT_RIGHT):
@@ -287,7 +285,7 @@ async def test_a_tenant_may_do_all_that_to_its_own_rows(neighbours: Neighbours, 
 
 
 @pytest.mark.parametrize("relation", ["tenants", "plans", "schema_migrations", "search_nodes"])
-async def test_what_is_nobodys_cannot_be_written(neighbours: Neighbours, relation: str) -> None:
+async def test_global_tables_cannot_be_written(neighbours: Neighbours, relation: str) -> None:
     assert await attempted(neighbours[0], f"DELETE FROM {relation}") == f"permission denied for {KIND[relation]}"
 
 
@@ -299,7 +297,7 @@ async def test_what_is_nobodys_cannot_be_written(neighbours: Neighbours, relatio
         "UPDATE tenants SET plan = 'business'",
     ],
 )
-async def test_a_tenant_gives_itself_no_plan(neighbours: Neighbours, statement: str) -> None:
+async def test_a_tenant_cannot_change_its_plan(neighbours: Neighbours, statement: str) -> None:
     table = "tenants" if "tenants" in statement else "plans"
     assert await attempted(neighbours[0], statement) == f"permission denied for table {table}"
 
@@ -312,7 +310,7 @@ KIND = {
 }
 
 
-# Transactions: the tenant is there from the first statement to the last, and no longer.
+# Transactions: the tenant is set from the first statement to the last, and no longer.
 
 
 async def tenant_of(connection: Transaction) -> str | None:
@@ -324,7 +322,7 @@ async def tenant_of(connection: Transaction) -> str | None:
 
 @pytest.fixture
 async def one_connection(settings: Settings) -> AsyncIterator[Database]:
-    """A pool of one, so that whatever a transaction leaves behind the next one meets."""
+    """A pool of one connection, so that the next transaction meets whatever one leaves behind."""
     narrow = settings.model_copy(update={"database_pool_size": 1})
     async with Database.connect(settings.database_url, settings=narrow) as db:
         yield db
@@ -385,9 +383,7 @@ async def test_a_read_sees_one_state(neighbours: Neighbours) -> None:
         assert await tx.fetchval(Query.compile("SELECT count(*) FROM nodes")) == before
 
 
-async def test_an_error_that_was_swallowed_inside_does_not_look_committed(
-    settings: Settings, neighbours: Neighbours
-) -> None:
+async def test_a_suppressed_error_in_a_transaction_fails_the_commit(settings: Settings, neighbours: Neighbours) -> None:
     """PostgreSQL answers COMMIT of a failed transaction with ROLLBACK, and no error."""
     caller, woken = neighbours[0].caller, []
 

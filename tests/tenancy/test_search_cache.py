@@ -1,4 +1,4 @@
-"""The search cache: neither a question, nor a ranking, nor a value in Redis crosses from tenant to tenant."""
+"""The search cache: no question, ranking or value in Redis crosses from one tenant to another."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -26,7 +26,7 @@ async def agent(db: Database, caller: Caller) -> AsyncIterator[Agent]:
         yield agent
 
 
-async def test_the_same_question_on_graphs_of_the_same_name(
+async def test_equal_questions_of_two_tenants_have_separate_entries(
     one: RecallStack, db: Database, new_tenant: NewTenant
 ) -> None:
     callers = [operator_caller(await new_tenant()) for _ in range(2)]
@@ -38,8 +38,10 @@ async def test_the_same_question_on_graphs_of_the_same_name(
         assert await one.cached(mine.caller, "alder") == ["my alder"]
 
 
-async def test_a_value_of_another_tenant_is_no_value(one: RecallStack, db: Database, new_tenant: NewTenant) -> None:
-    """Moved to another key in Redis it is not opened; and if it were, its passages are not there to be read."""
+async def test_a_cached_value_of_another_tenant_is_not_used(
+    one: RecallStack, db: Database, new_tenant: NewTenant
+) -> None:
+    """Moved to another key in Redis, it cannot be decrypted; even if it could, its passages could not be read."""
     callers = [operator_caller(await new_tenant()) for _ in range(2)]
     async with at_work(db, callers[0]) as mine, at_work(db, callers[1]) as other:
         await mine.remember("my alder")

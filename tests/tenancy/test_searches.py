@@ -1,4 +1,4 @@
-"""No search finds, or counts, what is another tenant's."""
+"""No search finds or counts nodes of another tenant."""
 
 import asyncpg
 import pytest
@@ -11,7 +11,7 @@ from tests.support.memories import names
 from tests.tenancy.conftest import Neighbour
 
 
-async def test_each_tenant_finds_its_own(neighbours: tuple[Neighbour, Neighbour]) -> None:
+async def test_each_search_finds_only_the_tenants_own_entities(neighbours: tuple[Neighbour, Neighbour]) -> None:
     mine, theirs = neighbours
     await mine.create("Grace")
     for agent, others in ((mine, ["Grace"]), (theirs, [])):
@@ -49,10 +49,10 @@ QUERIES = {
 
 @pytest.mark.parametrize("revision", [None, 3])
 @pytest.mark.parametrize("function", QUERIES)
-async def test_the_functions_that_searches_read_show_no_other_tenant(
+async def test_the_functions_of_searches_show_no_rows_of_another_tenant(
     neighbours: tuple[Neighbour, Neighbour], function: str, revision: int | None
 ) -> None:
-    """They run as their caller: asked for another tenant's things by their ids, they have no row, now or then."""
+    """They run as their caller: for ids of another tenant they return no row, now or in the past."""
     mine, theirs = neighbours
     async with mine.db.transaction(mine.caller, read_only=True) as tx:
         found = await tx.fetchrow(Query.compile("SELECT graph_id, id AS node_id FROM nodes WHERE name = 'Ada'"))
@@ -84,7 +84,7 @@ RECALLED = {
 
 
 @pytest.mark.parametrize("function", RECALLED)
-async def test_the_functions_that_recall_asks_show_no_other_tenant(
+async def test_the_functions_of_recall_show_no_rows_of_another_tenant(
     neighbours: tuple[Neighbour, Neighbour], owner: asyncpg.Connection, function: str
 ) -> None:
     mine, theirs = neighbours

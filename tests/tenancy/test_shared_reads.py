@@ -1,4 +1,4 @@
-"""Listeners of one write share a read of the log: those of one tenant that may see the same, and no others."""
+"""Only listeners of one tenant that may see the same changes share a read of the log."""
 
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
@@ -20,12 +20,12 @@ from tests.support.timeouts import MAX_WAIT_SECONDS
 
 LISTENERS = 20
 LOG = "FROM changes"
-"""Of the statements that read a graph's log."""
+"""A part of the statements that read the log of a graph."""
 
 
 @pytest.fixture(scope="module")
 def patient(settings: Settings) -> Iterator[RunningGateway]:
-    """A gateway whose streams look when something was written, and not otherwise."""
+    """A gateway whose streams read only after a write."""
     often = {
         "stream_check_seconds": 10 * MAX_WAIT_SECONDS,
         "streams_per_key": 10 * LISTENERS,
@@ -42,7 +42,7 @@ def agent(db: Database, caller: Caller) -> Agent:
 
 
 async def write(gateway: RunningGateway, key: str, text: str) -> None:
-    """One revision."""
+    """Write one revision."""
     async with gateway.http(key) as http:
         told = await http.post("/v1/graphs/default/memories", json={"items": [{"text": text}]})
     assert told.status_code == 200, told.text
@@ -57,13 +57,13 @@ async def heard(streams: list[EventReader]) -> list[int]:
 
 
 async def settle(gateway: RunningGateway, key: str, streams: list[EventReader]) -> None:
-    """Have each hear of two writes: those that are opened may still look at what was before."""
+    """Let each stream receive two writes: a new stream may still read earlier changes."""
     for text in ("one", "another"):
         await write(gateway, key, text)
         await heard(streams)
 
 
-async def test_a_write_is_read_once_for_all_who_hear_of_it(patient: RunningGateway, key: str, agent: Agent) -> None:
+async def test_a_write_is_read_once_for_all_listeners(patient: RunningGateway, key: str, agent: Agent) -> None:
     await agent.create("begin")
     async with AsyncExitStack() as stack:
         streams = [await opened(stack, patient, key) for _ in range(LISTENERS)]
@@ -77,7 +77,7 @@ async def test_a_write_is_read_once_for_all_who_hear_of_it(patient: RunningGatew
         assert len(asked) >= LISTENERS, "each credential is asked for anew"
 
 
-async def test_subscriptions_share_their_look(patient: RunningGateway, key: str, agent: Agent) -> None:
+async def test_subscriptions_share_a_read(patient: RunningGateway, key: str, agent: Agent) -> None:
     await agent.create("begin")
     async with AsyncExitStack() as stack:
         subscriptions = []
@@ -98,10 +98,10 @@ async def test_subscriptions_share_their_look(patient: RunningGateway, key: str,
         assert 1 <= len(looks) <= 6, "each looked for itself"
 
 
-async def test_tenants_share_nothing(
+async def test_listeners_of_different_tenants_share_no_read(
     patient: RunningGateway, key: str, agent: Agent, db: Database, new_tenant: NewTenant, issue: NewApiKey
 ) -> None:
-    """Two of the same graph's name, at the same revision, who hear of a write each at the same time."""
+    """Two tenants with graphs of the same name and revision, each written at the same time."""
     stranger = operator_caller(await new_tenant())
     their_key = (await issue(stranger)).secret
     await agent.create("begin")
@@ -122,10 +122,10 @@ async def test_tenants_share_nothing(
             assert told[0].data["ids"] != told[-1].data["ids"]
 
 
-async def test_callers_who_may_see_other_things_hear_of_theirs(
+async def test_listeners_with_other_rights_receive_only_their_changes(
     patient: RunningGateway, key: str, agent: Agent, db: Database, caller: Caller, issue: NewApiKey
 ) -> None:
-    """A key that is confined to the graph, one that is not, and one that hears of persons only."""
+    """A key that is confined to the graph, one that is not, and a stream of persons only."""
     await agent.create("begin")
     async with db.transaction(caller) as tx:
         ids = await graphs.graph_ids(tx, ["default"])

@@ -1,4 +1,4 @@
-"""Tasks: another tenant's is answered like one that is not there, looked at, listened to or ended."""
+"""A task of another tenant looks like an unknown one when it is read, subscribed to or cancelled."""
 
 import asyncpg
 
@@ -18,7 +18,7 @@ Neighbours = tuple[Neighbour, Neighbour]
 METHODS = ("tasks/get", "tasks/update", "tasks/cancel")
 
 
-async def test_a_stranger_is_told_what_is_told_of_none(
+async def test_a_task_of_another_tenant_looks_like_an_unknown_one(
     gateway: RunningGateway, issue: NewApiKey, new_tenant: NewTenant
 ) -> None:
     owners, strangers = [(await issue(operator_caller(await new_tenant()))).secret for _ in range(2)]
@@ -34,23 +34,23 @@ async def test_a_stranger_is_told_what_is_told_of_none(
     assert told == {"taskIds": [own]}
 
 
-async def test_with_each_guard_alone_nothing_is_told_or_ended(
+async def test_with_each_guard_alone_no_task_is_revealed_or_ended(
     attacked: Attacked, issue: NewApiKey, db: Database, neighbours: Neighbours, owner: asyncpg.Connection
 ) -> None:
     assert await _attack(attacked, issue, db, neighbours, owner) == (set(), False)
 
 
-async def test_where_no_guard_stands_it_is(
+async def test_without_guards_the_task_is_revealed_and_ended(
     unguarded: Attacked, issue: NewApiKey, db: Database, neighbours: Neighbours, owner: asyncpg.Connection
 ) -> None:
-    """So that what hides it is the guard."""
+    """This shows that the guards are what hides it."""
     assert await _attack(unguarded, issue, db, neighbours, owner) == (set(METHODS), True)
 
 
 async def _attack(
     attacked: Attacked, issue: NewApiKey, db: Database, neighbours: Neighbours, owner: asyncpg.Connection
 ) -> tuple[set[str], bool]:
-    """The methods that answer a stranger of a victim's task, and whether it is ended then."""
+    """The methods that answer a stranger about a victim's task, and whether the task is ended then."""
     stranger, victim = neighbours
     job = await _job_of(db, victim)
     ids = await ids_of(db, stranger.caller), await ids_of(db, victim.caller)

@@ -1,4 +1,4 @@
-"""Issuers that a tenant trusts are its own: found by its address and theirs, and their work ends with the trust."""
+"""Trusted issuers are isolated by tenant, and work in their name ends with the trust."""
 
 from collections.abc import AsyncIterator
 from uuid import UUID, uuid4
@@ -21,7 +21,7 @@ ISSUER = "https://login.example.com"
 
 @pytest.fixture
 async def attacker(settings: Settings) -> AsyncIterator[asyncpg.Connection]:
-    """Arbitrary SQL as the application."""
+    """A connection for arbitrary SQL as the application."""
     connection = await asyncpg.connect(settings.database_url, server_settings=session_settings(APP_ROLE, settings))
     yield connection
     await connection.close()
@@ -33,7 +33,7 @@ async def issuer_of(db: Database, neighbour: Neighbour) -> UUID:
     return found.id
 
 
-async def test_a_foreign_issuer_is_neither_changed_nor_dropped(db: Database, neighbours: Neighbours) -> None:
+async def test_an_issuer_of_another_tenant_is_neither_changed_nor_deleted(db: Database, neighbours: Neighbours) -> None:
     mine, other = neighbours
     told = set()
     for issuer_id in (await issuer_of(db, other), uuid4()):
@@ -47,7 +47,7 @@ async def test_a_foreign_issuer_is_neither_changed_nor_dropped(db: Database, nei
     assert told == {("There is no such issuer.", ErrorCode.ISSUER_NOT_FOUND)}
 
 
-async def test_one_is_found_by_the_tenant_and_the_issuer_together(
+async def test_an_issuer_is_found_only_by_tenant_and_address_together(
     attacker: asyncpg.Connection, db: Database, neighbours: Neighbours, owner: asyncpg.Connection
 ) -> None:
     mine, other = neighbours
@@ -66,9 +66,7 @@ async def test_one_is_found_by_the_tenant_and_the_issuer_together(
     assert await attacker.fetch(listed, other.caller.tenant) == []
 
 
-async def test_work_goes_on_for_an_issuer_that_the_tenant_trusts_and_for_no_other(
-    db: Database, neighbours: Neighbours
-) -> None:
+async def test_work_goes_on_only_for_an_issuer_that_the_tenant_trusts(db: Database, neighbours: Neighbours) -> None:
     mine, other = neighbours
     own, foreign = [f"issuer:{await issuer_of(db, each)}:agent:7" for each in neighbours]
     async with db.transaction(mine.caller) as tx:

@@ -1,4 +1,4 @@
-"""Two tenants with the same graphs, names and texts, side by side: nothing crosses in any use case."""
+"""Two tenants with the same graphs, names and texts: no use case crosses from one to the other."""
 
 from dataclasses import replace
 from typing import Any
@@ -43,9 +43,7 @@ async def stored(owner: asyncpg.Connection, neighbour: Neighbour, table: str) ->
     return {row["id"] for row in rows}
 
 
-async def test_what_one_tenant_does_leaves_the_other_as_it_was(
-    neighbours: Neighbours, owner: asyncpg.Connection
-) -> None:
+async def test_writes_of_one_tenant_do_not_change_the_other(neighbours: Neighbours, owner: asyncpg.Connection) -> None:
     mine, other = neighbours
     before = await contents(owner, other)
     await mine.observe("Ada", "was born in London")
@@ -59,7 +57,7 @@ async def test_what_one_tenant_does_leaves_the_other_as_it_was(
     assert (names(await other.read()), triples(await other.read())) == (["Ada"], [("Ada", "Babbage", "knows")])
 
 
-async def test_what_one_tenant_has_the_other_does_not_find(neighbours: Neighbours) -> None:
+async def test_a_tenant_does_not_find_memories_of_another(neighbours: Neighbours) -> None:
     mine, other = neighbours
     await mine.create("Zuse")
     await mine.observe("Ada", "kept a platypus called Ferdinand")
@@ -76,7 +74,7 @@ async def test_what_one_tenant_has_the_other_does_not_find(neighbours: Neighbour
     assert await mine.recalled("platypus") != []
 
 
-async def test_the_same_memory_is_new_to_each_and_close_to_ones_own_only(neighbours: Neighbours) -> None:
+async def test_an_equal_memory_of_another_tenant_is_neither_known_nor_close(neighbours: Neighbours) -> None:
     mine, other = neighbours
     await mine.remember("the sluice gate opens at dawn", NewMemory("opens sluice gates", about=("Zuse",)))
     await mine.embed()
@@ -87,7 +85,7 @@ async def test_the_same_memory_is_new_to_each_and_close_to_ones_own_only(neighbo
     assert {older.memory_id for older in again.close} <= {one.id for one in remembered}
 
 
-async def test_foreign_ids_open_nothing(neighbours: Neighbours, owner: asyncpg.Connection) -> None:
+async def test_ids_of_another_tenant_open_nothing(neighbours: Neighbours, owner: asyncpg.Connection) -> None:
     mine, other = neighbours
     foreign = list(await stored(owner, other, "nodes"))
     async with mine.db.transaction(mine.caller, read_only=True) as tx:
@@ -100,7 +98,7 @@ async def test_foreign_ids_open_nothing(neighbours: Neighbours, owner: asyncpg.C
         ).relations == []
 
 
-async def test_foreign_ids_take_nothing_away(neighbours: Neighbours, owner: asyncpg.Connection) -> None:
+async def test_ids_of_another_tenant_delete_nothing(neighbours: Neighbours, owner: asyncpg.Connection) -> None:
     mine, other = neighbours
     before = await contents(owner, other)
     foreign = list(await stored(owner, other, "nodes"))
@@ -112,7 +110,7 @@ async def test_foreign_ids_take_nothing_away(neighbours: Neighbours, owner: asyn
     assert await contents(owner, other) == before
 
 
-async def test_a_worker_claims_and_fills_its_own_tenants_passages_only(
+async def test_a_worker_claims_and_settles_only_passages_of_its_tenant(
     neighbours: Neighbours, owner: asyncpg.Connection
 ) -> None:
     mine, other = neighbours
@@ -138,7 +136,7 @@ async def test_a_worker_claims_and_fills_its_own_tenants_passages_only(
     assert await owner.fetchval(epochs, mine.caller.tenant_id) == before
 
 
-async def test_foreign_jobs_are_neither_seen_nor_ended_nor_read(
+async def test_jobs_of_another_tenant_are_neither_read_nor_ended(
     neighbours: Neighbours, owner: asyncpg.Connection
 ) -> None:
     mine, other = neighbours
@@ -167,7 +165,7 @@ async def test_foreign_jobs_are_neither_seen_nor_ended_nor_read(
     assert [chunk async for chunk in jobs.read_output(other.db, other.caller, other.done)] == [b"what was found"]
 
 
-async def test_a_worker_takes_and_ends_its_own_tenants_jobs_only(
+async def test_a_worker_claims_and_ends_only_jobs_of_its_tenant(
     neighbours: Neighbours, owner: asyncpg.Connection
 ) -> None:
     mine, other = neighbours
@@ -194,9 +192,7 @@ async def test_a_worker_takes_and_ends_its_own_tenants_jobs_only(
     assert await contents(owner, other) == before
 
 
-async def test_a_foreign_key_starts_nothing_and_what_becomes_of_it_ends_nothing(
-    neighbours: Neighbours, issue: NewApiKey
-) -> None:
+async def test_a_key_of_another_tenant_authorizes_no_work(neighbours: Neighbours, issue: NewApiKey) -> None:
     mine, other = neighbours
     own, foreign = [(await issue(neighbour.caller)).key.id for neighbour in (mine, other)]
     async with mine.db.transaction(mine.caller, read_only=True) as tx:
@@ -209,7 +205,7 @@ async def test_a_foreign_key_starts_nothing_and_what_becomes_of_it_ends_nothing(
         await identity.require_standing(tx, f"key:{own}")
 
 
-async def test_only_a_member_of_the_tenant_has_work_done(neighbours: Neighbours) -> None:
+async def test_only_a_member_of_the_tenant_authorizes_work(neighbours: Neighbours) -> None:
     mine, other = neighbours
     own, foreign = [await joined(each.db, each.caller, Role.MEMBER, pepper=PEPPER) for each in (mine, other)]
     async with mine.db.transaction(mine.caller) as tx:
@@ -221,7 +217,7 @@ async def test_only_a_member_of_the_tenant_has_work_done(neighbours: Neighbours)
             await identity.require_standing(tx, subject_of(own.id))
 
 
-async def test_a_job_cannot_be_of_a_foreign_graph(neighbours: Neighbours, db: Database) -> None:
+async def test_a_job_cannot_have_a_graph_of_another_tenant(neighbours: Neighbours, db: Database) -> None:
     mine, other = neighbours
     async with db.transaction(other.caller) as tx:
         foreign = (await graphs.get_graph(tx, "default")).id
@@ -234,8 +230,8 @@ async def test_a_job_cannot_be_of_a_foreign_graph(neighbours: Neighbours, db: Da
             await graphs.hold_graph(tx, foreign)
 
 
-async def test_a_foreign_key_is_not_found(neighbours: Neighbours) -> None:
-    """As one that never was: the answer is the same."""
+async def test_a_key_of_another_tenant_is_not_found(neighbours: Neighbours) -> None:
+    """The answer is the same as for an unknown key."""
     mine, other = neighbours
     assert other.key is not None
     for key_id in (other.key.key.id, uuid4()):
@@ -249,7 +245,7 @@ async def test_a_foreign_key_is_not_found(neighbours: Neighbours) -> None:
     assert (await identity.authenticate(mine.db, other.key.secret, pepper=PEPPER)).tenant_id == other.caller.tenant_id
 
 
-async def test_a_key_cannot_default_to_a_foreign_graph(neighbours: Neighbours, db: Database) -> None:
+async def test_a_key_cannot_default_to_a_graph_of_another_tenant(neighbours: Neighbours, db: Database) -> None:
     mine, other = neighbours
     async with db.transaction(other.caller) as tx:
         foreign = (await graphs.get_graph(tx, "default")).id
@@ -258,7 +254,7 @@ async def test_a_key_cannot_default_to_a_foreign_graph(neighbours: Neighbours, d
             await identity.create_key(tx, NewKey("greedy", default_graph_id=foreign), pepper=PEPPER)
 
 
-async def test_an_allow_list_of_foreign_graphs_reaches_nothing(neighbours: Neighbours, db: Database) -> None:
+async def test_an_allow_list_of_another_tenants_graphs_reaches_nothing(neighbours: Neighbours, db: Database) -> None:
     mine, other = neighbours
     async with db.transaction(other.caller) as tx:
         foreign = (await graphs.get_graph(tx, "default")).id
@@ -268,7 +264,7 @@ async def test_an_allow_list_of_foreign_graphs_reaches_nothing(neighbours: Neigh
             await call()
 
 
-async def test_graphs_of_one_name_are_two(neighbours: Neighbours, db: Database) -> None:
+async def test_graphs_of_one_name_are_separate(neighbours: Neighbours, db: Database) -> None:
     mine, other = neighbours
     for neighbour in neighbours:
         async with db.transaction(neighbour.caller) as tx:
@@ -284,7 +280,7 @@ async def test_graphs_of_one_name_are_two(neighbours: Neighbours, db: Database) 
         await replace(other, graph="secret").head()
 
 
-async def test_entities_of_one_name_are_two(neighbours: Neighbours, owner: asyncpg.Connection) -> None:
+async def test_entities_of_one_name_are_separate(neighbours: Neighbours, owner: asyncpg.Connection) -> None:
     mine, other = neighbours
     for table in ("nodes", "node_versions", "observations", "relations", "passages", "graphs", "api_keys"):
         assert (await stored(owner, mine, table)).isdisjoint(await stored(owner, other, table)), table

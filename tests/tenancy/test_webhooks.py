@@ -1,4 +1,4 @@
-"""Webhooks of another tenant: not seen, not changed, not told, and nothing tells that they are there."""
+"""Webhooks are isolated by tenant: neither read, nor changed, nor notified, nor revealed."""
 
 import json
 from collections.abc import AsyncIterator
@@ -35,7 +35,7 @@ async def theirs(mine: WebhookDesk, new_tenant: NewTenant) -> WebhookDesk:
 
 
 async def rows(owner: asyncpg.Connection, caller: Caller) -> list[str]:
-    """All that a tenant has of webhooks."""
+    """Every row about webhooks of a tenant."""
     found = []
     for table in ("webhooks", "webhook_cursors", "webhook_deliveries"):
         query = f"SELECT to_jsonb(x)::text AS row FROM {table} x WHERE tenant_id = $1 ORDER BY 1"
@@ -43,7 +43,7 @@ async def rows(owner: asyncpg.Connection, caller: Caller) -> list[str]:
     return found
 
 
-async def test_foreign_ids_look_like_unknown_ones_on_every_route(
+async def test_ids_of_another_tenant_look_like_unknown_ones_on_every_route(
     gateway: RunningGateway, issue: NewApiKey, mine: WebhookDesk, theirs: WebhookDesk
 ) -> None:
     hook = (await mine.make(URL, *EventType)).webhook
@@ -79,7 +79,7 @@ async def test_foreign_ids_look_like_unknown_ones_on_every_route(
     assert await rows(mine.owner, mine.caller) == before
 
 
-async def test_a_foreign_graph_is_named_by_nobody(
+async def test_a_webhook_cannot_name_a_graph_of_another_tenant(
     gateway: RunningGateway, issue: NewApiKey, mine: WebhookDesk, theirs: WebhookDesk
 ) -> None:
     async with mine.db.transaction(mine.caller, read_only=True) as tx:
@@ -97,7 +97,7 @@ async def test_a_foreign_graph_is_named_by_nobody(
         assert told[0] == told[1]
 
 
-async def test_nobody_is_told_what_happens_to_another(mine: WebhookDesk, theirs: WebhookDesk) -> None:
+async def test_a_webhook_receives_no_events_of_another_tenant(mine: WebhookDesk, theirs: WebhookDesk) -> None:
     async with receiving() as receiver, receiving() as other:
         made, their_hook = await mine.make(receiver.url, *EventType), await theirs.make(other.url, *EventType)
         graph = await theirs.graph("same-name")
@@ -112,10 +112,10 @@ async def test_nobody_is_told_what_happens_to_another(mine: WebhookDesk, theirs:
         assert str(graph) not in receiver.server.requests[0][1].decode()
 
 
-async def test_a_webhook_that_names_a_foreign_graph_all_the_same_is_told_nothing_of_it(
+async def test_a_webhook_with_a_foreign_graph_id_receives_nothing_of_that_graph(
     mine: WebhookDesk, theirs: WebhookDesk
 ) -> None:
-    """Where something went wrong: each guard stands by itself."""
+    """The id is forced into the table, which tests each guard by itself."""
     async with mine.db.transaction(mine.caller, read_only=True) as tx:
         foreign = (await graphs.get_graph(tx, "default")).id
     async with receiving() as receiver:
@@ -133,7 +133,7 @@ async def test_a_webhook_that_names_a_foreign_graph_all_the_same_is_told_nothing
         assert json.loads(body)["type"] == "graph.deleted"
 
 
-async def test_an_event_is_signed_by_the_webhooks_own_secret_only(mine: WebhookDesk, theirs: WebhookDesk) -> None:
+async def test_an_event_is_signed_only_with_the_webhooks_own_secret(mine: WebhookDesk, theirs: WebhookDesk) -> None:
     async with receiving() as receiver:
         made, their_hook = await mine.make(receiver.url), await theirs.make(receiver.url)
         await mine.owner.execute(

@@ -1,4 +1,4 @@
-"""Values of JSON documents that Python takes for equal."""
+"""Comparison of JSON values, some of which Python takes for equal."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from recollect.json_values import same_json
 
 
 @pytest.mark.parametrize("inside", [lambda v: v, lambda v: {"a": v}, lambda v: [v], lambda v: {"a": [0, {"b": v}]}])
-def test_a_truth_is_no_number_however_deep(inside: Any) -> None:
+def test_a_boolean_differs_from_a_number_at_any_depth(inside: Any) -> None:
     for truth, number in ((True, 1), (False, 0), (True, 1.0)):
         assert not same_json(inside(truth), inside(number))
         assert not same_json(inside(number), inside(truth))
@@ -18,5 +18,5 @@ def test_a_truth_is_no_number_however_deep(inside: Any) -> None:
 
 
 @pytest.mark.parametrize("other", [{}, {"a": 1, "b": 2}, {"b": 1}, {"a": None}, {"a": [1]}, {"a": "1"}, [1], None])
-def test_what_differs_in_any_other_way(other: Any) -> None:
+def test_other_differences_are_found(other: Any) -> None:
     assert not same_json({"a": 1}, other)

@@ -1,4 +1,4 @@
-"""Addresses of mail servers: what they say, and what is none."""
+"""Parsing the addresses of mail servers."""
 
 import pytest
 
@@ -15,7 +15,7 @@ from recollect.mail_url import MailSecurity, MailServer, read_mail_url
         ("smtps://a%40b:p%3Aq%2F@h:1465", MailServer("h", 1465, MailSecurity.TLS, "a@b", "p:q/")),
     ],
 )
-def test_it_says_how_a_server_is_reached(text: str, server: MailServer) -> None:
+def test_an_address_says_how_a_server_is_reached(text: str, server: MailServer) -> None:
     assert read_mail_url(text) == server
 
 
@@ -38,7 +38,7 @@ def test_it_says_how_a_server_is_reached(text: str, server: MailServer) -> None:
         "smtps://user:secret@h\n",
     ],
 )
-def test_what_is_none_is_refused_without_repeating_it(text: str) -> None:
+def test_a_malformed_address_is_refused_without_repeating_it(text: str) -> None:
     with pytest.raises(ValueError, match="it") as refusal:
         read_mail_url(text)
     assert "secret" not in str(refusal.value)

@@ -1,4 +1,4 @@
-"""Text of others on a terminal."""
+"""Showing foreign text on a terminal."""
 
 import json
 import unicodedata
@@ -9,7 +9,7 @@ from recollect.printable import controls, printable, printable_json
 
 
 @pytest.mark.parametrize("text", ["", "plain", "naïve Grüße 日本\u3000語", "👩‍👩‍👧", "a\\b", "[/x]"])
-def test_what_is_only_shown_stays(text: str) -> None:
+def test_printable_text_is_unchanged(text: str) -> None:
     assert (printable(text), controls(text)) == (text, False)
 
 
@@ -21,12 +21,12 @@ def test_no_control_character_is_left() -> None:
     assert printable("a\ud800") == r"a\ud800"
 
 
-def test_lines_may_stay_lines() -> None:
+def test_line_feeds_may_be_kept() -> None:
     assert printable("a\x1b\nb\tc", lines=True) == "a\\x1b\nb\\tc"
 
 
-def test_json_stays_the_same_document() -> None:
+def test_printable_json_is_the_same_document() -> None:
     document = {"text": "a\x1b\x9b\u202e\u2028\n\t\x7fé"}
-    told = json.dumps(document, ensure_ascii=False, indent=1)
-    assert json.loads(printable_json(told)) == document
-    assert not controls(printable_json(told).replace("\n", ""))
+    encoded = json.dumps(document, ensure_ascii=False, indent=1)
+    assert json.loads(printable_json(encoded)) == document
+    assert not controls(printable_json(encoded).replace("\n", ""))

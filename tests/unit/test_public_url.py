@@ -18,7 +18,7 @@ from recollect.settings import Settings
         ("https://xn--bcher-kva.example", "https://xn--bcher-kva.example"),
     ],
 )
-def test_is_kept_in_one_form(text: str, canonical: str) -> None:
+def test_a_public_url_is_normalized(text: str, canonical: str) -> None:
     assert read_public_url(text) == canonical
 
 
@@ -47,7 +47,7 @@ def test_is_kept_in_one_form(text: str, canonical: str) -> None:
         "https://[::1",
     ],
 )
-def test_holds_nothing_else(text: str) -> None:
+def test_a_public_url_with_other_parts_is_refused(text: str) -> None:
     with pytest.raises(ValidationError, match="public_url"):
         Settings(public_url=text)
 
@@ -61,7 +61,7 @@ def test_holds_nothing_else(text: str) -> None:
         ("memory.example.com", "http://memory.example.com:8787"),
     ],
 )
-def test_is_where_the_gateway_listens_unless_told(host: str, url: str) -> None:
+def test_the_default_is_the_address_where_the_gateway_listens(host: str, url: str) -> None:
     assert local_url(host, 8787) == url
     assert Settings(host=host, port=8787).base_url == url
     assert Settings(host=host, public_url="https://memory.example.com/").base_url == "https://memory.example.com"

@@ -1,4 +1,4 @@
-"""Moments that PostgreSQL's driver takes for others, or cannot read again."""
+"""Moments that PostgreSQL's driver would store as others, or could not read again."""
 
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Annotated
@@ -13,13 +13,13 @@ from recollect.times import FIRST, LAST, NEEDED, from_milliseconds, in_plain_wor
 EAST = timezone(timedelta(hours=14))
 
 
-def test_a_moment_stays_what_it_is_in_utc() -> None:
+def test_a_moment_is_converted_to_utc() -> None:
     at = datetime(2026, 1, 31, 12, tzinfo=EAST)
     assert storable(at) == at
     assert storable(at).tzinfo is UTC
 
 
-def test_the_ends_of_the_calendar_are_not_infinity() -> None:
+def test_the_ends_of_the_calendar_are_not_stored_as_infinity() -> None:
     assert storable(datetime.min.replace(tzinfo=UTC)) == FIRST
     assert storable(datetime.max.replace(tzinfo=UTC)) == LAST
 
@@ -27,12 +27,12 @@ def test_the_ends_of_the_calendar_are_not_infinity() -> None:
 @pytest.mark.parametrize(
     "at", [datetime.min.replace(tzinfo=EAST), datetime.max.replace(tzinfo=timezone(-timedelta(hours=1)))]
 )
-def test_what_an_offset_takes_out_of_the_calendar_is_refused(at: datetime) -> None:
+def test_a_moment_that_its_offset_moves_out_of_the_calendar_is_refused(at: datetime) -> None:
     with pytest.raises(OverflowError):
         storable(at)
 
 
-def test_what_is_asked_for_has_an_example() -> None:
+def test_the_message_about_a_time_has_a_valid_example() -> None:
     example = NEEDED.rpartition(" ")[2]
     assert msgspec.convert(example, datetime).tzinfo is UTC
     for text in ("2026-11-20", "2026-11-20T00:00:00", "yesterday"):
@@ -46,17 +46,17 @@ MOMENTS = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.j
 
 
 @given(MOMENTS)
-def test_what_was_told_in_milliseconds_means_the_moment_that_was_told(at: datetime) -> None:
-    told = datetime.fromisoformat(at.isoformat(timespec="milliseconds"))
-    assert told <= at <= through(told)
-    assert through(told) - told < timedelta(milliseconds=1)
-    assert from_milliseconds(milliseconds(at)) == told
+def test_a_time_in_milliseconds_includes_its_whole_millisecond(at: datetime) -> None:
+    truncated = datetime.fromisoformat(at.isoformat(timespec="milliseconds"))
+    assert truncated <= at <= through(truncated)
+    assert through(truncated) - truncated < timedelta(milliseconds=1)
+    assert from_milliseconds(milliseconds(at)) == truncated
 
 
 @given(MOMENTS.filter(lambda at: at.microsecond % 1_000))
-def test_what_was_told_in_microseconds_means_just_that(at: datetime) -> None:
+def test_a_time_in_microseconds_is_exact(at: datetime) -> None:
     assert through(at) == at
 
 
-def test_the_end_of_the_calendar_has_no_moment_after_it() -> None:
+def test_the_last_millisecond_of_the_calendar_ends_at_its_last_moment() -> None:
     assert through(datetime(9999, 12, 31, 23, 59, 59, 999_000, UTC)) == LAST

@@ -1,4 +1,4 @@
-"""Addresses of services that are asked over HTTP: what is none is refused where settings are read."""
+"""The addresses of HTTP services: malformed ones are refused when settings are read."""
 
 import traceback
 
@@ -31,19 +31,19 @@ SETTINGS = ("breached_passwords_url", "embedding_url", "otlp_endpoint")
         "http://user:sécret@h",
     ],
 )
-def test_what_is_none_is_refused_without_repeating_it(text: str) -> None:
+def test_a_malformed_address_is_refused_without_repeating_it(text: str) -> None:
     with pytest.raises(ValueError, match="it") as refusal:
         read_web_url(text)
     assert "secret" not in str(refusal.value)
 
 
 @pytest.mark.parametrize("text", ["http://127.0.0.1:4318", "https://user:secret@h/v1", "HTTPS://h", "http://[::1]:9/x"])
-def test_it_stays_as_it_is(text: str) -> None:
+def test_a_valid_address_is_unchanged(text: str) -> None:
     assert read_web_url(text) == text
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_each_setting_is_refused_by_its_name(name: str) -> None:
+def test_a_malformed_address_is_refused_by_the_name_of_its_setting(name: str) -> None:
     with pytest.raises(ValidationError, match=name) as refusal:
         Settings.model_validate({name: WRONG})
     assert "secret" not in "".join(traceback.format_exception(refusal.value))

@@ -1,4 +1,4 @@
-"""A host of MCP Apps: frames the page that a tool names, hands it what the tool answered, and calls tools for it."""
+"""A host of MCP Apps: it frames the page that a tool names, passes results of tools to it, and calls tools for it."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,14 +21,14 @@ from tests.verify.node import MODULES
 
 HOST_PAGE = Path(__file__).with_name("app_host.html")
 SCHEMAS = MODULES / "@modelcontextprotocol" / "ext-apps" / "dist" / "src" / "generated" / "schema.json"
-"""What the extension's own SDK says of its messages."""
+"""The schemas of messages in the SDK of the extension."""
 
 CAPABLE = advertise(EXTENSION_ID, {"mimeTypes": [APP_MIME_TYPE]})
 
 
 @asynccontextmanager
 async def app_client(gateway: RunningGateway, key: str) -> AsyncIterator[Client]:
-    """The official client, of a host that shows apps."""
+    """The official client, as a host that supports apps."""
     async with (
         gateway.http(key) as http,
         Client(
@@ -39,7 +39,7 @@ async def app_client(gateway: RunningGateway, key: str) -> AsyncIterator[Client]
 
 
 def policy_of(declared: dict[str, list[str]]) -> str:
-    """The policy that the specification has hosts enforce, of what a page declares."""
+    """The policy that a host enforces by the specification, for the declarations of a page."""
     origins = {name: " ".join(declared[name]) or "'none'" for name in ("connectDomains", "frameDomains")}
     resources = " ".join(["'self'", "'unsafe-inline'", *declared["resourceDomains"]])
     return (
@@ -50,7 +50,7 @@ def policy_of(declared: dict[str, list[str]]) -> str:
 
 @dataclass
 class AppHost:
-    """A page that is framed, in a browser, and the server that it is of."""
+    """A framed page in a browser, and a client of its server."""
 
     page: Chromium
     client: Client
@@ -60,7 +60,7 @@ class AppHost:
     async def showing(
         cls, page: Chromium, client: Client, uri: str, *, theme: str = "light", may_call: bool = True
     ) -> AsyncIterator["AppHost"]:
-        """Frame the page of an address, and begin with it."""
+        """Frame the page at a URI, and complete the handshake with it."""
         [app] = (await client.read_resource(uri)).contents
         assert isinstance(app, TextResourceContents)
         assert app.mime_type == APP_MIME_TYPE
@@ -78,53 +78,53 @@ class AppHost:
             host = cls(page, client)
             await host.begin(theme, may_call)
             yield host
-            asked = [head.split()[1] for head, _ in site.requests]
-            assert asked == [b"/", b"/app"], "the page asks for nothing"
+            requested = [head.split()[1] for head, _ in site.requests]
+            assert requested == [b"/", b"/app"], "the page asks for nothing"
 
     async def begin(self, theme: str, may_call: bool) -> None:
-        """Shake hands, as the specification has it."""
-        asked = await self.heard("ui/initialize", "McpUiInitializeRequest")
+        """Do the handshake of the specification."""
+        request = await self.heard("ui/initialize", "McpUiInitializeRequest")
         result = {
-            "protocolVersion": asked["params"]["protocolVersion"],
+            "protocolVersion": request["params"]["protocolVersion"],
             "hostInfo": {"name": "host", "version": "1"},
             "hostCapabilities": {"serverTools": {}} if may_call else {},
             "hostContext": {"theme": theme},
         }
-        await self.tell(id=asked["id"], result=result)
+        await self.tell(id=request["id"], result=result)
         await self.heard("ui/notifications/initialized", "McpUiInitializedNotification")
         await self.heard("ui/notifications/size-changed", "McpUiSizeChangedNotification")
 
     async def show(self, tool: str, arguments: dict[str, Any]) -> CallToolResult:
-        """Call a tool as a model would, and hand the page what it was asked and what it answered."""
+        """Call a tool as a model would, and pass the arguments and the result to the page."""
         result = await self.client.call_tool(tool, arguments)
         await self.tell(method="ui/notifications/tool-input", params={"arguments": arguments})
         await self.tell(method="ui/notifications/tool-result", params=as_json(result))
         return result
 
-    async def call_what_is_asked(self) -> dict[str, Any]:
-        """Call the tool that the page asks for, and tell it the answer; its arguments."""
-        asked = await self.heard("tools/call")
-        params = asked["params"]
+    async def call_the_requested_tool(self) -> dict[str, Any]:
+        """Call the tool that the page requests, and send it the result; returns the name and the arguments."""
+        request = await self.heard("tools/call")
+        params = request["params"]
         await self.tell(
-            id=asked["id"], result=as_json(await self.client.call_tool(params["name"], params["arguments"]))
+            id=request["id"], result=as_json(await self.client.call_tool(params["name"], params["arguments"]))
         )
         return {"name": params["name"], **params["arguments"]}
 
     async def heard(self, method: str, kind: str | None = None) -> dict[str, Any]:
-        """The next message of that method; as the extension's schema has it, where that knows it."""
+        """The next message with that method, validated by the schema of the extension if `kind` names one."""
         message: dict[str, Any] = await self.page.do("page.evaluate", f"next({method!r})")
         assert message["jsonrpc"] == "2.0"
         if kind:
             schemas = msgspec.json.decode(SCHEMAS.read_bytes())
-            told = {key: value for key, value in message.items() if key not in ("jsonrpc", "id")}
-            Draft202012Validator(schemas["$defs"][kind]).validate(told)
+            content = {key: value for key, value in message.items() if key not in ("jsonrpc", "id")}
+            Draft202012Validator(schemas["$defs"][kind]).validate(content)
         return message
 
     async def tell(self, **message: Any) -> None:
         await self.page.do("page.evaluate", f"tell({msgspec.json.encode(message).decode()})")
 
     async def see(self, script: str) -> Any:
-        """What a script finds in the page."""
+        """The value of a script in the page."""
         return await self.page.do("frame.evaluate", script)
 
     async def wait_for(self, selector: str) -> None:

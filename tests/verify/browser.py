@@ -1,4 +1,4 @@
-"""Headless Chromium, and a person at it who has a keyboard and no mouse."""
+"""Headless Chromium, and a person who uses it with a keyboard and no mouse."""
 
 import asyncio
 import json
@@ -18,12 +18,12 @@ from tests.verify.node import node
 
 DRIVER = Path(__file__).parent / "browser.mjs"
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-"""How Debian and others call it."""
+"""The names of the program in Debian and elsewhere."""
 
 STEP_SECONDS = 60
 NARROW = 320
 MOST_TABS = 60
-"""How often a person presses Tab before they give up. No page of ours has as many places to go to."""
+"""How often a person presses Tab before they give up. No page of ours has as many stops."""
 
 FOCUSED = """(() => {
     const at = document.activeElement;
@@ -33,7 +33,7 @@ FOCUSED = """(() => {
 
 
 def executable() -> str:
-    """The machine's own Chromium; nothing is downloaded."""
+    """The path of this machine's Chromium; nothing is downloaded."""
     for name in NAMES:
         if found := shutil.which(name):
             return found
@@ -42,20 +42,20 @@ def executable() -> str:
 
 @dataclass
 class Chromium:
-    """A browser with one page, cookies of its own, and a note of whatever its console complains of."""
+    """A browser with one page, its own cookies, and a record of the complaints in its console."""
 
     process: asyncio.subprocess.Process
 
     async def do(self, method: str, *given: Any) -> Any:
-        """Call a method of Playwright's `page`, or what else the driver offers; what it answers."""
+        """Call a method of Playwright's `page`, or another command of the driver, and return the result."""
         assert self.process.stdin
         assert self.process.stdout
         self.process.stdin.write(json.dumps([method, *given]).encode() + b"\n")
         line = await asyncio.wait_for(self.process.stdout.readline(), STEP_SECONDS)
         assert line, "the browser ended"
-        said = json.loads(line)
-        assert "error" not in said, f"{method} {given}: {said['error']} {await self.faults()}"
-        return said["value"]
+        reply = json.loads(line)
+        assert "error" not in reply, f"{method} {given}: {reply['error']} {await self.faults()}"
+        return reply["value"]
 
     async def open(self, url: str) -> None:
         await self.do("page.goto", url)
@@ -65,27 +65,27 @@ class Chromium:
         return found
 
     async def text(self) -> str:
-        """What can be read on the page."""
+        """The visible text of the page."""
         found: str = await self.do("page.innerText", "body")
         return found
 
     async def arrive(self, pattern: str) -> str:
-        """Wait until the page is one whose address fits the pattern (`**`: anything); the address."""
+        """Wait for a page whose address matches the pattern (`**` is anything); returns the address."""
         await self.do("page.waitForURL", pattern)
         return await self.address()
 
     async def faults(self) -> list[str]:
-        """What the console and the content security policy complained of since they were last asked."""
+        """The complaints of the console and of the content security policy since the last call."""
         found: list[str] = await self.do("faults")
         return found
 
     async def barriers(self) -> list[str]:
-        """What axe finds that keeps people from using the page."""
+        """What keeps people from using the page, as found by axe."""
         found: list[str] = await self.do("axe")
         return found
 
     async def narrow_width(self) -> int:
-        """How wide the page is in a window that is as wide as a small telephone."""
+        """The width of the page in a window as wide as a small telephone."""
         await self.do("page.setViewportSize", {"width": NARROW, "height": 640})
         width: int = await self.do("page.evaluate", "document.documentElement.scrollWidth")
         await self.do("page.setViewportSize", {"width": 1280, "height": 720})
@@ -99,7 +99,7 @@ class Chromium:
         await self.do("page.keyboard.type", text)
 
     async def tab_to(self, label: str) -> bool:
-        """Press Tab until what is called so has the focus, and shows it; whether it is checked."""
+        """Press Tab until the element with that label has a visible focus; returns whether it is checked."""
         passed: list[str] = []
         for _ in range(MOST_TABS):
             at = await self.do("page.evaluate", FOCUSED)
@@ -113,7 +113,7 @@ class Chromium:
 
 @asynccontextmanager
 async def chromium() -> AsyncIterator[Chromium]:
-    """A browser that nobody has used yet."""
+    """A new browser."""
     process = await asyncio.create_subprocess_exec(
         node(),
         *(str(DRIVER), executable()),
@@ -133,9 +133,9 @@ async def chromium() -> AsyncIterator[Chromium]:
 
 
 async def examine(page: Chromium) -> None:
-    """Fail unless the page has a title and no barriers, and nothing was complained of on the way to it.
+    """Fail unless the page has a title and no barriers, and the browser had no complaints on the way to it.
 
-    Nobody scrolls it sideways (WCAG 2.2, 1.4.10).
+    Nobody has to scroll it sideways (WCAG 2.2, 1.4.10).
     """
     title = await page.do("page.title")
     assert title.endswith(" · Recollect"), title
@@ -146,9 +146,9 @@ async def examine(page: Chromium) -> None:
 
 @dataclass
 class Keyboarder:
-    """Somebody whom a client sends to Chromium, and who signs in and consents by the keyboard alone.
+    """A person whom a client sends to Chromium, and who signs in and consents with the keyboard alone.
 
-    `refused`: the choices of the consent page, as it words them, that they take away.
+    `refused`: the labels of the choices on the consent page that the person unchecks.
     """
 
     page: Chromium
@@ -160,7 +160,7 @@ class Keyboarder:
     visits: int = 0
 
     async def visit(self, url: str) -> str:
-        """Open a client's address, sign in where that is asked, and allow; where that leads."""
+        """Open an address of a client, sign in if required, and consent; returns the address that follows."""
         self.visits += 1
         await self.page.open(url)
         if "/sign-in" in await self.page.address():
@@ -178,7 +178,7 @@ class Keyboarder:
         return self.landed
 
     async def sign_in(self) -> None:
-        """Fill the form of the sign-in page in, whose first field has the focus."""
+        """Fill in the form of the sign-in page, whose first field has the focus."""
         await examine(self.page)
         await self.page.type(self.email)
         await self.page.tab_to("Password")
@@ -186,5 +186,5 @@ class Keyboarder:
         await self.page.press("Enter")
 
     async def bring_back(self) -> AuthorizationCodeResult:
-        """What the client is told by the address to which the browser came."""
+        """The parameters for the client in the address to which the browser came."""
         return brought_back(self.landed)

@@ -1,6 +1,6 @@
-"""What the official MCP conformance suite wrote about its scenarios, and what it found.
+"""The results of the official MCP conformance suite, and its findings in them.
 
-Its own list of expected failures lets warnings and skipped checks pass unseen; here they count as findings.
+The list of expected failures of the suite ignores warnings and skipped checks; here they count as findings.
 """
 
 import json
@@ -23,12 +23,12 @@ def suite(*arguments: str) -> list[str]:
 
 
 def read_checks(folder: Path, kind: str) -> Checks:
-    """The checks of each scenario, from its folder of results, which is called KIND-SCENARIO-TIME."""
+    """The checks of each scenario, from its folder of results, whose name is KIND-SCENARIO-TIME."""
     return {_scenario(path.parent.name, kind): json.loads(path.read_text()) for path in folder.glob("*/checks.json")}
 
 
 def findings(checks: Checks) -> dict[str, str]:
-    """`scenario: check` -> what the suite said, for each check that did not succeed."""
+    """`scenario: check` -> the message of the suite, for each check that did not succeed."""
     found = {
         f"{scenario}: {check['id']}": f"{check['status']}: {check.get('errorMessage') or check.get('description')}"
         for scenario, entries in checks.items()

@@ -1,12 +1,12 @@
-"""What the official conformance suite is known to find against Recollect, and why each is as it should be.
+"""The known findings of the official conformance suite about Recollect, with the reason why each is right.
 
-A finding is `scenario: check` for a check that did not succeed: failed, warned, or was skipped. Scenarios not named
-here hold whole, and SCENARIOS says how many the suite has. What no tool of ours does, the examples do that are mounted
-beside them (tests/support/example_offer.py).
+A finding is `scenario: check` for a check that did not succeed: failed, warned, or was skipped. Scenarios without an
+entry succeed as a whole. SCENARIOS has the numbers of scenarios. The suite also needs tools that Recollect does not
+have: these are the examples in tests/support/example_offer.py, which are mounted beside ours.
 """
 
 TASKS = "io.modelcontextprotocol/tasks"
-"""The extension, which the suite tries beside the revisions."""
+"""The extension, which the suite tests in addition to the revisions."""
 
 TASK_SCENARIOS = (
     "tasks-capability-negotiation",
@@ -20,10 +20,10 @@ TASK_SCENARIOS = (
     "tasks-status-notifications",
     "tasks-wire-fields",
 )
-"""The suite's scenarios of tasks, which it runs by their names only."""
+"""The scenarios of the suite about tasks, which it runs only by their names."""
 
 SCENARIOS = {"2025-11-25": 33, "2026-07-28": 40, TASKS: len(TASK_SCENARIOS)}
-"""How many server scenarios the suite has for a revision: fewer would be a suite that broke off."""
+"""The number of server scenarios for each revision: with fewer, the suite has broken off."""
 
 NO_LOGGING = "MCP logging is not offered (no capability), and deprecated by 2026-07-28"
 NO_SUBSCRIBE = "subscribes at a revision that tells by a standing stream of a session; Recollect has no sessions"
@@ -61,10 +61,10 @@ EXPECTED: dict[str, dict[str, str]] = {
         "tasks-status-notifications: tasks-status-notifications": NOT_TRIED,
     },
 }
-"""For each revision: finding -> why it is as it should be. Remove a line when its feature comes: the test will ask."""
+"""For each revision: finding -> the reason why it is right. The test demands that entries without a finding go."""
 
 AUTHORIZATION_SCENARIOS = {"authorization-server-metadata-endpoint", "authorization-code-grant"}
-"""The suite's scenarios of authorization servers."""
+"""The scenarios of the suite for authorization servers."""
 
 AUTHORIZATION: dict[str, str] = {}
-"""The same of these: none is known."""
+"""The known findings of these scenarios: none."""

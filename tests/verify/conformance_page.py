@@ -1,4 +1,4 @@
-"""`docs/conformance.md`: what the official MCP conformance suite says of each scenario at both revisions."""
+"""`docs/conformance.md`: the results of the official MCP conformance suite at both revisions."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -33,7 +33,7 @@ def deployed(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> It
 
 @pytest.fixture(scope="session")
 def with_examples(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedGateway]:
-    """The same with what the conformance suite wants to meet on a server, mounted beside its own, and a worker."""
+    """A gateway that also has the tools which the conformance suite needs on a server, and a worker."""
     folder = tmp_path_factory.mktemp("examples")
     several = settings.model_copy(update={"jobs_per_tenant": 20, "max_jobs": 20})
     with (
@@ -45,7 +45,7 @@ def with_examples(settings: Settings, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture(scope="session")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CertificateAuthority]:
-    """An authority that the reaching gateway trusts."""
+    """A certificate authority that the reaching gateway trusts."""
     with pytest.MonkeyPatch.context() as patch:
         yield trusted_authority(tmp_path_factory.mktemp("authority"), patch)
 
@@ -61,7 +61,7 @@ async def dns() -> AsyncIterator[NameServer]:
 def reaching(
     settings: Settings, authority: CertificateAuthority, dns: NameServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[DeployedGateway]:
-    """Another gateway: one that may ask what others name on this machine, such as documents of clients."""
+    """A gateway that may send requests to addresses on this machine, such as those of documents of clients."""
     log: Path = tmp_path_factory.mktemp("reaching") / "gateway.log"
     changed = {"outbound_networks": ["127.0.0.0/8", "::1/128"], "dns_servers": [dns.address]}
     with gateway_process(settings.model_copy(update=changed), log) as reaching:
@@ -81,13 +81,13 @@ async def person(db: Database, caller: Caller, pepper: bytes) -> Person:
 
 @pytest.fixture
 async def page() -> AsyncIterator[Chromium]:
-    """A browser that nobody has used yet."""
+    """A new browser."""
     async with chromium() as page:
         yield page
 
 
 @pytest.fixture
 async def keyboarder(page: Chromium, person: Person) -> AsyncIterator[Keyboarder]:
-    """That person at it, whom clients have come back to an address at which something listens."""
+    """That person at the browser; clients send it back to an address at which a server listens."""
     async with web_server(plain(LANDED, "Content-Type: text/html")) as client:
         yield Keyboarder(page, person.email, f"http://127.0.0.1:{client.port}/callback")

@@ -1,4 +1,4 @@
-"""What drills share: settings of a server of their own, a tenant and a key on it, and its graph as it is exported."""
+"""Helpers of drills: settings for a server of their own, a tenant and a key on it, and exports of its graph."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,7 +18,7 @@ from tests.support.load import Load
 
 
 def address(role: str, *servers: Cluster) -> str:
-    """An address that names several servers, of which the one is meant that takes writes."""
+    """An address with several servers, for a connection to the one that accepts writes."""
     hosts, ports = ",".join(server.host for server in servers), ",".join("5432" for _ in servers)
     return f"postgresql://{quote(role)}@/recollect?host={hosts}&port={ports}&target_session_attrs=read-write"
 
@@ -49,14 +49,14 @@ async def calling(gateway: RunningGateway, key: str) -> AsyncIterator[Load]:
 
 
 async def graph_of(gateway: RunningGateway, key: str, graph: str = "default") -> str:
-    """The whole graph."""
+    """The graph, as JSON."""
     async with gateway.http(key) as http:
         exported = await http.get(f"/v1/graphs/{graph}/export", params={"format": "json"})
         return exported.text
 
 
 async def embedded(own: Settings) -> bool:
-    """Whether nothing waits for its vector."""
+    """Whether every passage has its vector."""
     connection = await asyncpg.connect(own.migration_url, server_settings={"search_path": "recollect, public"})
     try:
         return not await connection.fetchval(

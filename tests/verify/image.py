@@ -1,6 +1,6 @@
-"""The image as Debian's buildah makes it of infra/Dockerfile by the command of docs/image.md, and commands run in it.
+"""The image, built by Debian's buildah from infra/Dockerfile with the command of docs/image.md, and commands run in it.
 
-buildah needs no container engine. The base image is made here, of Debian's own packages: Debian 13 with pip, and with
+buildah needs no container engine. The base image is built here from Debian's packages: Debian 13 with pip, and with
 Python as `/usr/local/bin/python`.
 """
 
@@ -20,8 +20,8 @@ BASE = "localhost/python"
 BUNDLE = Path("/etc/ssl/certs/ca-certificates.crt")
 REGISTRY_VARIABLES = ("PIP_INDEX_URL", "PIP_DEFAULT_TIMEOUT")
 
-# What `buildah run` has no option for: the root read-only but for /tmp. In a mount namespace of its own, so that
-# nothing stays mounted; `exec`, so that signals reach the program.
+# `buildah run` has no option for a root that is read-only except for /tmp. The mount namespace ends with the command,
+# so nothing stays mounted; `exec` lets signals reach the program.
 _SEALED = """
 set -e
 root=$1 user=$2 folder=$3; shift 3
@@ -37,69 +37,69 @@ exec chroot --userspec="$user" "$root" /usr/bin/env -C "$folder" "$@"
 
 @dataclass(frozen=True, slots=True)
 class Buildah:
-    """buildah, with images and containers of its own under a folder."""
+    """buildah, with its own images and containers in a folder."""
 
     folder: Path
 
     @property
     def command(self) -> list[str]:
-        """How it is called."""
+        """The beginning of each command."""
         program = shutil.which("buildah")
         assert program, "install Debian's package buildah"
         places = ["--root", str(self.folder / "storage"), "--runroot", str(self.folder / "run")]
         return [program, *places, "--storage-driver", "vfs"]
 
     def __call__(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """What it says to these arguments."""
+        """Run buildah with these arguments."""
         return _run([*self.command, *arguments], check=check)
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """The image, and a container of it that stands for all: nothing of it is changed."""
+    """The image, and one container of it for all tests, in which nothing is changed."""
 
     buildah: Buildah
     container: str
     root: Path
     config: Mapping[str, Any]
     layers: list[int]
-    """The sizes of its layers in bytes, unpacked, its base's first."""
+    """The unpacked sizes of its layers in bytes, that of the base first."""
 
     @property
     def variables(self) -> dict[str, str]:
-        """The environment that it sets."""
+        """The environment variables that the image sets."""
         return dict(entry.split("=", 1) for entry in self.config["Env"])
 
     def run(self, *command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end, as the image says: by its user, in its folder, with its environment."""
+        """Run a command until it ends, with the user, the folder and the environment of the image."""
         return self.buildah("run", "--isolation", "chroot", self.container, "--", *command, check=check)
 
     def sealed(self, *command: str) -> list[str]:
-        """The command as one of this machine, on a root of which all but /tmp is read-only."""
+        """The command for this machine that runs it on a root which is read-only except for /tmp."""
         place = [str(self.root), self.config["User"], self.config["WorkingDir"]]
         return ["unshare", "--mount", "sh", "-c", _SEALED, "sh", *place, *command]
 
     def run_sealed(
         self, *command: str, check: bool = True, more: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Run it so to its end."""
+        """Run the sealed command until it ends."""
         return _run(self.sealed(*command), check=check, env={**self.variables, **(more or {})})
 
 
 def build(folder: Path) -> Image:
-    """Make the base, and build on it what the page says."""
+    """Build the base image, and on it the image, with the command of the page."""
     buildah = Buildah(folder)
     _make_base(buildah)
-    _run(["sh", "-eux", "-c", script_of("docs/image.md")], cwd=ROOT, env=_lending(buildah))
-    told = json.loads(buildah("inspect", "--type", "image", "recollect").stdout)
+    _run(["sh", "-eux", "-c", script_of("docs/image.md")], cwd=ROOT, env=_build_environment(buildah))
+    inspected = json.loads(buildah("inspect", "--type", "image", "recollect").stdout)
     container = buildah("from", "recollect").stdout.strip()
     root = Path(buildah("mount", container).stdout.strip())
-    layers = [layer["size"] for layer in json.loads(told["Manifest"])["layers"]]
-    return Image(buildah, container, root, json.loads(told["Config"])["config"], layers)
+    layers = [layer["size"] for layer in json.loads(inspected["Manifest"])["layers"]]
+    return Image(buildah, container, root, json.loads(inspected["Config"])["config"], layers)
 
 
 def _make_base(buildah: Buildah) -> None:
-    """What the base image is: a small Debian 13 with Python where that image has it."""
+    """Build the base image: a small Debian 13 with Python at the usual place of Python images."""
     files = buildah.folder / "base.tar"
     _run(["mmdebstrap", "--quiet", "--variant=minbase", f"--include={PACKAGES}", "trixie", str(files)])
     container = buildah("from", "scratch").stdout.strip()
@@ -110,10 +110,10 @@ def _make_base(buildah: Buildah) -> None:
     buildah("commit", "--quiet", "--rm", container, BASE)
 
 
-def _lending(buildah: Buildah) -> dict[str, str]:
-    """An environment in which `buildah bud` builds on our base, with what this machine needs to reach the registries.
+def _build_environment(buildah: Buildah) -> dict[str, str]:
+    """An environment in which `buildah bud` builds on our base, with this machine's access to the registries.
 
-    It is mounted over folders that the base has, so that no layer keeps any of it.
+    The access is mounted over folders of the base, so that no layer contains any of it.
     """
     home, programs = buildah.folder / "home", buildah.folder / "bin"
     settings = [

@@ -1,4 +1,4 @@
-"""Where toolset `memory` answers otherwise than the official memory server, and why. All else is alike."""
+"""The differences between toolset `memory` and the official memory server, with reasons. All else is equal."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +10,7 @@ Graph = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One step, after others that both answer alike. `official` and `recollect` are the gist of the two answers."""
+    """One step, after others with equal answers. `official` and `recollect` are the gist of the two answers."""
 
     reason: str
     before: tuple[Step, ...]
@@ -50,7 +50,7 @@ def search(query: str) -> Step:
 
 
 def graph(*entities: dict[str, Any]) -> Graph:
-    """What a reading tool answers, without relations."""
+    """The result of a reading tool, without relations."""
     return {"entities": list(entities), "relations": []}
 
 
@@ -158,7 +158,7 @@ DECIDED: tuple[Difference, ...] = (
         "Unknown tool: forget_all",
     ),
 )
-"""By TOOLS.md, DESIGN.md or the protocol."""
+"""Differences by TOOLS.md, DESIGN.md or the protocol."""
 
 OPEN: tuple[Difference, ...] = (
     Difference(
@@ -197,4 +197,4 @@ OPEN: tuple[Difference, ...] = (
         graph(),
     ),
 )
-"""Known, small, and nobody's decision: mend them or decide them."""
+"""Small known differences that nobody decided: to be removed or decided."""

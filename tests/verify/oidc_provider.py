@@ -1,4 +1,4 @@
-"""npm's oidc-provider as a process: an identity provider, and an issuer of access tokens, that is not ours."""
+"""The npm package oidc-provider as a process: a third-party identity provider and issuer of access tokens."""
 
 import json
 import os
@@ -20,20 +20,20 @@ from tests.verify.node import node
 PROGRAM = Path(__file__).parent / "oidc_provider.mjs"
 SECRET = "kept-between-the-two"
 PERSONS, AGENTS = "recollect", "agents"
-"""Its two clients: Recollect, to which it sends people, and programs that act for themselves."""
+"""Its two clients: Recollect, for people who sign in, and programs that act for themselves."""
 
 START_SECONDS = 60.0
 STOP_SECONDS = 10.0
 
 
 def signing_key(name: str) -> dict[str, Any]:
-    """A key by which it may sign."""
+    """A signing key for the provider."""
     return RSAKey.generate_key(2048, {"kid": name, "use": "sig", "alg": "RS256"}, private=True).as_dict(private=True)
 
 
 @dataclass(frozen=True)
 class OidcProvider:
-    """One that may run at this port, time and again, with other keys: what it does is in the log."""
+    """A provider at this port, which can run repeatedly with different keys, and logs what it does."""
 
     port: int
     redirect_uri: str
@@ -45,19 +45,19 @@ class OidcProvider:
 
     @contextmanager
     def running(self, *keys: dict[str, Any]) -> Iterator[None]:
-        """It runs, and signs by the first of these keys."""
+        """Run the provider, which signs with the first of these keys."""
         known = {"client_secret": SECRET, "grant_types": ["authorization_code"], "response_types": ["code"]}
         clients = [
             known | {"client_id": PERSONS, "redirect_uris": [self.redirect_uri]},
             known
             | {"client_id": AGENTS, "redirect_uris": [], "grant_types": ["client_credentials"], "response_types": []},
         ]
-        told = json.dumps({"port": self.port, "keys": keys, "clients": clients})
-        before = len(self.said("listens"))
-        process = start_process([node(), str(PROGRAM), told], log=self.log, environment=dict(os.environ))
+        configuration = json.dumps({"port": self.port, "keys": keys, "clients": clients})
+        before = len(self.logged("listens"))
+        process = start_process([node(), str(PROGRAM), configuration], log=self.log, environment=dict(os.environ))
         try:
             give_up = time.monotonic() + START_SECONDS
-            while len(self.said("listens")) == before:
+            while len(self.logged("listens")) == before:
                 assert process.poll() is None, self.log.read_text()
                 assert time.monotonic() < give_up, self.log.read_text()
                 time.sleep(0.05)
@@ -65,13 +65,13 @@ class OidcProvider:
         finally:
             stop_process(process, grace_seconds=STOP_SECONDS)
 
-    def said(self, what: str) -> list[Any]:
-        """What the log says of that: `listens`, `asked` (each authorization request), `error`."""
+    def logged(self, what: str) -> list[Any]:
+        """The entries of the log of that kind: `listens`, `asked` (authorization requests) or `error`."""
         lines = self.log.read_text().splitlines() if self.log.exists() else []
-        return [said[what] for line in lines if line.startswith("{") and what in (said := json.loads(line))]
+        return [logged[what] for line in lines if line.startswith("{") and what in (logged := json.loads(line))]
 
     async def access_token(self, resource: str) -> str:
-        """A token of an agent for this resource."""
+        """An access token of an agent for this resource."""
         form = {"grant_type": "client_credentials", "resource": resource, "scope": "memory:read memory:write"}
         async with httpx2.AsyncClient(verify=NO_AUTHORITIES) as http:
             answer = await http.post(f"{self.issuer}/token", data=form, auth=(AGENTS, SECRET))

@@ -1,4 +1,4 @@
-"""The sources of an earlier revision of this repository, run beside those of this tree."""
+"""The sources of an earlier revision of this repository, which run beside those of the working tree."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from tests.support.workers import environment
 
 ROOT = Path(__file__).parents[2]
 CHOSEN = "UPGRADE_FROM"
-"""The variable that names a revision; empty: the last tag, and those of the file `upgrade_from`."""
+"""The environment variable with a revision; if empty, the last tag and those in the file `upgrade_from`."""
 
 CLI = "import sys; from recollect_cli.main import main; sys.exit(main())"
 PREPARE = """
@@ -72,18 +72,18 @@ def checked_out(revision: str, folder: Path) -> Path:
 
 
 def _git(*arguments: str) -> bytes:
-    asked = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, check=False)
-    assert asked.returncode == 0, f"git {arguments[0]}: {asked.stderr.decode()}"
-    return asked.stdout
+    finished = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, check=False)
+    assert finished.returncode == 0, f"git {arguments[0]}: {finished.stderr.decode()}"
+    return finished.stdout
 
 
 def recollect(settings: Settings, *arguments: str, tree: Path | None = None) -> str:
-    """What `recollect` prints, of that tree or of this one."""
+    """The output of `recollect`, from that tree or the working tree."""
     return _python(settings, tree, CLI, *arguments)
 
 
-def unprepared(settings: Settings, tree: Path) -> list[str]:
-    """The queries of a tree that the database does not take, each with PostgreSQL's words."""
+def rejected_queries(settings: Settings, tree: Path) -> list[str]:
+    """The queries of a tree that the database rejects, each with the message of PostgreSQL."""
     return _python(settings, tree, PREPARE, str(tree)).splitlines()
 
 

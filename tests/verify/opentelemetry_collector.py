@@ -1,4 +1,4 @@
-"""The OpenTelemetry collector, as `make verify` builds it: receives OTLP, and writes what came to a file."""
+"""The OpenTelemetry collector that `make verify` builds: it receives OTLP, and writes it to files."""
 
 import base64
 import json
@@ -36,32 +36,32 @@ service:
 
 @dataclass
 class OpenTelemetryCollector:
-    """A collector that runs, or has run. `endpoint` goes into RECOLLECT_OTLP_ENDPOINT."""
+    """A collector, running or finished. `endpoint` is the value of RECOLLECT_OTLP_ENDPOINT."""
 
     endpoint: str
     folder: Path
 
     @property
     def raw(self) -> str:
-        """All that came."""
+        """All received data."""
         return "".join(path.read_text() for path in self.folder.glob("*.jsonl"))
 
     def traces(self) -> TracesData:
-        """The spans that came, each with whose it is. Read it when the collector has ended: it writes the rest then."""
-        told = TracesData()
+        """The received spans with their resources. They are complete once the collector has ended."""
+        traces = TracesData()
         for line in (self.folder / "traces.jsonl").read_text().splitlines():
-            told.MergeFrom(ParseDict(json.loads(line, object_hook=_in_base64), TracesData()))
-        return told
+            traces.MergeFrom(ParseDict(json.loads(line, object_hook=_in_base64), TracesData()))
+        return traces
 
 
-def _in_base64(told: dict[str, Any]) -> dict[str, Any]:
-    """Ids are hexadecimal in the JSON of OTLP, and base64 in that of Protocol Buffers."""
-    return told | {name: base64.b64encode(bytes.fromhex(told[name])).decode() for name in _IDS if name in told}
+def _in_base64(fields: dict[str, Any]) -> dict[str, Any]:
+    """Convert ids, which are hexadecimal in the JSON of OTLP and base64 in that of Protocol Buffers."""
+    return fields | {name: base64.b64encode(bytes.fromhex(fields[name])).decode() for name in _IDS if name in fields}
 
 
 @contextmanager
 def collecting(folder: Path) -> Iterator[OpenTelemetryCollector]:
-    """A running collector on a free port; fails where it is not built."""
+    """A running collector on a free port; fails if it has not been built."""
     if not COLLECTOR.exists():
         pytest.fail("The OpenTelemetry collector is missing. Run `make verify`, which builds it (Go is needed).")
     with claimed_port("127.0.0.1", 0) as port:

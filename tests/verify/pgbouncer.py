@@ -33,7 +33,7 @@ max_client_conn = 200
 
 @contextmanager
 def pgbouncer(url: str, *, connections: int) -> Iterator[str]:
-    """The address at which PgBouncer shares so many connections to the database at `url`, as recollect_app."""
+    """Run PgBouncer with so many connections to the database at `url`; yields its address for recollect_app."""
     program = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
     assert program, "this needs PgBouncer: install it (the package pgbouncer of Debian)"
     place, account = parse_qs(urlsplit(url).query), server_account()

@@ -1,4 +1,4 @@
-"""A gateway as it is deployed, in a process of its own, and a forwarder that signs in for clients that cannot."""
+"""A deployed gateway in its own process, and a forwarder that authenticates for clients that cannot."""
 
 import asyncio
 import os
@@ -20,7 +20,7 @@ from tests.support.gateway import RunningGateway
 from tests.support.workers import environment
 
 ROOT = Path(__file__).parents[2]
-"""The folder in which modules of tests are found."""
+"""The folder from which tests are imported."""
 
 START_SECONDS = 60.0
 STOP_SECONDS = 20.0
@@ -35,7 +35,7 @@ class DeployedGateway:
     log: Path
 
     def faults(self) -> list[str]:
-        """The lines in which the gateway logged a fault of its own."""
+        """The lines of its log with an internal error."""
         return [line for line in self.log.read_text().splitlines() if '"level": "error"' in line or "Traceback" in line]
 
 
@@ -71,10 +71,10 @@ def is_ready(url: str) -> bool:
 
 @asynccontextmanager
 async def signing_in(gateway: RunningGateway, key: str) -> AsyncIterator[RunningGateway]:
-    """The same gateway at an address where every request is given `key`.
+    """The gateway at another address, where a forwarder adds `key` to every request.
 
-    Bytes go through as they are, but for the header that is added and for `Connection: close`: one request a
-    connection, so that no second head goes by unseen.
+    It passes bytes unchanged except for that header and `Connection: close`: with one request per connection, it sees
+    every head.
     """
     host, port = gateway.url.removeprefix("http://").split(":")
 
@@ -87,7 +87,7 @@ async def signing_in(gateway: RunningGateway, key: str) -> AsyncIterator[Running
         upstream, request = await asyncio.open_connection(host, int(port))
         request.write(_signed(head, key))
         pipes = [asyncio.create_task(pipe(client, request)), asyncio.create_task(pipe(upstream, answer))]
-        # Whichever side ends first ends both: a client that leaves must be seen to leave.
+        # The end of either side ends both, so that the gateway notices when a client leaves.
         await asyncio.wait(pipes, return_when=asyncio.FIRST_COMPLETED)
         for task in pipes:
             task.cancel()
@@ -106,7 +106,7 @@ def _signed(head: bytes, key: str) -> bytes:
 
 
 async def pipe(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-    """Pass on what comes until its end or that of the connection, and end what it was passed to."""
+    """Copy from source to sink until either ends, then close the sink."""
     try:
         while chunk := await source.read(65536):
             sink.write(chunk)

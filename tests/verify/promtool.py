@@ -1,4 +1,4 @@
-"""Prometheus' own tests of rules, for the alerts of infra/observability."""
+"""The alerts of infra/observability in the rule tests of Prometheus."""
 
 import shutil
 import subprocess
@@ -17,30 +17,30 @@ RULES: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Case:
-    """What Prometheus has of some metrics, a sample a minute, and with which labels an alert fires at a time.
+    """Samples of metrics, one per minute, and the labels with which an alert fires at a time.
 
-    `series` is written as promtool writes it: `0+2x30` is 0, 2, 4 and so on, thirty times more.
+    `series` are in the notation of promtool: `0+2x30` is 0, 2, 4 and so on, thirty times more.
     """
 
     alert: str
-    told: str
+    situation: str
     series: Mapping[str, str]
     at: str
     fires: Sequence[Mapping[str, str]] = ()
 
     def __str__(self) -> str:
-        return f"{self.alert}: {self.told}"
+        return f"{self.alert}: {self.situation}"
 
 
 def promtool(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run it; fails where it is missing."""
+    """Run promtool; fails if it is missing."""
     program = shutil.which("promtool")
     assert program, "this needs promtool: install it (the package prometheus of Debian)"
     return subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
 
 
-def tried(case: Case, folder: Path) -> subprocess.CompletedProcess[str]:
-    """What promtool says of a case: it fails where another set of alerts fires."""
+def try_case(case: Case, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run promtool for a case: it fails if other alerts fire than expected."""
     rule = RULES[case.alert]
     expected = [
         {"exp_labels": {**rule["labels"], **labels}, "exp_annotations": rule["annotations"]} for labels in case.fires

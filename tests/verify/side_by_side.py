@@ -1,4 +1,4 @@
-"""The official memory server over stdio beside Recollect's toolset `memory`, each asked through the official client."""
+"""The official memory server over stdio, and Recollect's toolset `memory`, each with the official client."""
 
 import json
 from collections.abc import AsyncIterator
@@ -21,7 +21,7 @@ Step = tuple[str, dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """What a tool answered: its text (a protocol error's message too), and the structured content of a success."""
+    """The answer of a tool: its text, or the message of a protocol error, and the structured content of a success."""
 
     text: str
     structured: Any
@@ -33,7 +33,7 @@ class ToolAnswer:
 
     @property
     def with_entities_in_any_order(self) -> "ToolAnswer":
-        """The same with the entities by name; that the text says the same as the structured content is checked here."""
+        """The answer with its entities sorted by name, after a check that the text equals the structured content."""
         if not isinstance(self.structured, dict) or "relations" not in self.structured:
             return self
         assert self.text == as_text(self.structured)
@@ -55,7 +55,7 @@ class Pair:
 
 @asynccontextmanager
 async def side_by_side(gateway: RunningGateway, key: str, folder: Path, revision: str) -> AsyncIterator[Pair]:
-    """An empty official memory server, and the default graph of the key's tenant at that wire revision."""
+    """An empty official memory server, and the default graph of the key's tenant, at that wire revision."""
     server = StdioServerParameters(
         command=node(),
         args=[script("@modelcontextprotocol/server-memory")],

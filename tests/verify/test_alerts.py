@@ -1,4 +1,4 @@
-"""Each alert of infra/observability fires where it should, and does not where it should not, as Prometheus sees it."""
+"""Each alert of infra/observability fires when it should, and only then, as evaluated by Prometheus."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.project.test_observability import LABELS, OF_HTTP
-from tests.verify.promtool import ALERTS, RULES, Case, promtool, tried
+from tests.verify.promtool import ALERTS, RULES, Case, promtool, try_case
 
 CALLS = "mcp_server_operation_duration_seconds"
 HTTP = "http_server_request_duration_seconds_count"
@@ -22,7 +22,7 @@ A, B = 'instance="a"', 'instance="b"'
 
 
 def quantile(name: str, bound: str, share: int, labels: str = "") -> dict[str, str]:
-    """A histogram of a hundred calls a minute, so many of which took no longer than `bound`."""
+    """A histogram of a hundred calls per minute, of which `share` took no longer than `bound`."""
     return {
         f'{name}_bucket{{{labels}le="{bound}"}}': f"0+{share}x120",
         f'{name}_bucket{{{labels}le="30"}}': "0+100x120",
@@ -31,13 +31,13 @@ def quantile(name: str, bound: str, share: int, labels: str = "") -> dict[str, s
 
 
 def waiting(queue: str, seconds: int, cell: str = "") -> dict[str, str]:
-    """The oldest of a queue has waited for so long, all the time."""
+    """The oldest entry of a queue has always waited for so many seconds."""
     of_cell = f',recollect_cell="{cell}"' if cell else ""
     return {f'{OLDEST}{{recollect_queue_name="{queue}"{of_cell}}}': f"{seconds}+0x60"}
 
 
 def workers_of(*cells: str) -> dict[str, str]:
-    """Workers of these cells tell what waits."""
+    """Workers of these cells report the lengths of their queues."""
     return {
         f'recollect_queue_waiting{{recollect_queue_name="jobs",recollect_cell="{cell}"}}': "0+0x60" for cell in cells
     }
@@ -302,20 +302,20 @@ CASES = [
 ]
 
 
-def test_prometheus_reads_the_rules() -> None:
-    said = promtool("check", "rules", ALERTS)
-    assert said.returncode == 0, said.stderr
-    assert f"{len(RULES)} rules found" in said.stdout
+def test_prometheus_accepts_the_rules() -> None:
+    finished = promtool("check", "rules", ALERTS)
+    assert finished.returncode == 0, finished.stderr
+    assert f"{len(RULES)} rules found" in finished.stdout
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_an_alert_fires_where_it_should_and_only_there(case: Case, tmp_path: Path) -> None:
-    said = tried(case, tmp_path)
-    assert said.returncode == 0, f"{said.stdout}\n{said.stderr}"
+def test_exactly_the_expected_alerts_fire(case: Case, tmp_path: Path) -> None:
+    finished = try_case(case, tmp_path)
+    assert finished.returncode == 0, f"{finished.stdout}\n{finished.stderr}"
 
 
 @pytest.mark.parametrize("alert", RULES)
-def test_each_alert_is_seen_to_fire_and_not_to_fire(alert: str) -> None:
+def test_each_alert_has_cases_in_which_it_fires_and_does_not_fire(alert: str) -> None:
     assert {bool(case.fires) for case in CASES if case.alert == alert} == {True, False}
 
 
@@ -326,9 +326,9 @@ def named_series() -> Iterator[tuple[str, set[str]]]:
             yield name, set(re.findall(r"(\w+)=", labels))
 
 
-def test_the_series_are_named_as_the_alerts_and_metrics_name_them() -> None:
-    """A case of a series that no process tells shows nothing. What alerts name is held against metrics elsewhere."""
-    asked = " ".join(rule["expr"] for rule in RULES.values())
+def test_the_series_of_cases_have_the_names_in_alerts_and_metrics() -> None:
+    """A case with a series that no process reports proves nothing. Another test compares alerts with metrics."""
+    expressions = " ".join(rule["expr"] for rule in RULES.values())
     for name, labels in named_series():
-        assert name == "up" or re.search(rf"\b{name}\b", asked) or name in OF_HTTP, name
+        assert name == "up" or re.search(rf"\b{name}\b", expressions) or name in OF_HTTP, name
         assert labels <= LABELS | {"instance"}, name

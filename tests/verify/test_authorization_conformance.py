@@ -1,4 +1,4 @@
-"""The official suite's scenarios of authorization servers against a gateway process: a client of it asks, a person in
+"""The official scenarios for authorization servers against a gateway process: the suite is the client, and a person in
 Chromium signs in and consents."""
 
 import asyncio
@@ -23,7 +23,7 @@ SUITE_SECONDS = 200
 
 
 @pytest.mark.parametrize(("revision", "path"), [(LEGACY, "/mcp"), (MODERN, "/t/{tenant}/mcp")])
-async def test_every_scenario_holds_or_is_listed_with_its_reason(
+async def test_every_scenario_succeeds_or_is_listed_with_a_reason(
     deployed: DeployedGateway,
     tenant: Tenant,
     person: Person,
@@ -36,10 +36,10 @@ async def test_every_scenario_holds_or_is_listed_with_its_reason(
         callback = f"http://127.0.0.1:{port}/callback"
         async with deployed.gateway.http() as http:
             client = await HandClient.register(deployed.gateway, http, redirect_uris=[callback])
-        asked = ["--url", deployed.gateway.url, "--client-id", client.id, "--port", str(port)]
-        asked += ["--resource", deployed.gateway.url + path.format(tenant=tenant.slug), "--spec-version", revision]
+        arguments = ["--url", deployed.gateway.url, "--client-id", client.id, "--port", str(port)]
+        arguments += ["--resource", deployed.gateway.url + path.format(tenant=tenant.slug), "--spec-version", revision]
         visitor = Keyboarder(page, person.email, callback)
-        checks = await authorization_checks(asked, visitor, tmp_path)
+        checks = await authorization_checks(arguments, visitor, tmp_path)
     found = findings(checks)
     unexpected = {finding: said for finding, said in found.items() if finding not in AUTHORIZATION}
     assert not unexpected, json.dumps(unexpected, indent=2)
@@ -49,24 +49,24 @@ async def test_every_scenario_holds_or_is_listed_with_its_reason(
     assert deployed.faults() == []
 
 
-async def authorization_checks(asked: list[str], visitor: Keyboarder, folder: Path) -> Checks:
-    """Run the suite's scenarios of authorization servers; the visitor opens the address that it says to open."""
-    async with running(suite("authorization", *asked, "--output-dir", str(folder))) as process:
+async def authorization_checks(arguments: list[str], visitor: Keyboarder, folder: Path) -> Checks:
+    """Run the suite's scenarios for authorization servers; the visitor opens the address that the suite prints."""
+    async with running(suite("authorization", *arguments, "--output-dir", str(folder))) as process:
         assert process.stdout
-        said: list[str] = []
+        output: list[str] = []
         async for line in process.stdout:
-            said.append(line.decode())
-            if "/oauth/authorize?" in said[-1]:
-                await visitor.visit(said[-1].strip())
+            output.append(line.decode())
+            if "/oauth/authorize?" in output[-1]:
+                await visitor.visit(output[-1].strip())
         await process.wait()
     checks = read_checks(folder, "authorization-server")
-    assert checks, "".join(said)
+    assert checks, "".join(output)
     return checks
 
 
 @asynccontextmanager
 async def running(command: list[str]) -> AsyncIterator[asyncio.subprocess.Process]:
-    """A process that is no more when the context ends, nor takes longer than SUITE_SECONDS."""
+    """A process that ends with the context, and after SUITE_SECONDS at the latest."""
     process = await asyncio.create_subprocess_exec(
         *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
     )

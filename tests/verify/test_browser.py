@@ -1,4 +1,4 @@
-"""People in headless Chromium, with a keyboard and no mouse, and the SDK's own OAuth client that sends them there."""
+"""People in headless Chromium, with a keyboard and no mouse, and the OAuth client of the SDK that sends them there."""
 
 import asyncio
 from dataclasses import replace
@@ -20,7 +20,9 @@ ENTITY = {"name": "Ada", "entityType": "person", "observations": []}
 WRITE = "Remember, change and forget"
 
 
-async def test_a_client_that_registers_is_let_in_and_stays(reaching: DeployedGateway, keyboarder: Keyboarder) -> None:
+async def test_a_registered_client_is_authorized_and_refreshes_its_tokens(
+    reaching: DeployedGateway, keyboarder: Keyboarder
+) -> None:
     gateway, wallet = reaching.gateway, Wallet()
     async with oauth_client(gateway, keyboarder, wallet, callback=keyboarder.callback) as client:
         assert (await answer(client, "create_entities", entities=[ENTITY]))["entities"][0]["name"] == "Ada"
@@ -40,15 +42,15 @@ async def test_a_client_that_registers_is_let_in_and_stays(reaching: DeployedGat
 
 
 async def read_names(reaching: DeployedGateway, keyboarder: Keyboarder, wallet: Wallet) -> list[str]:
-    """The names in the default graph, as a client reads them that has this wallet."""
+    """The names in the default graph, as read by a client with this wallet."""
     async with oauth_client(reaching.gateway, keyboarder, wallet, callback=keyboarder.callback) as client:
         return [entity["name"] for entity in (await answer(client, "read_graph"))["entities"]]
 
 
-async def test_a_client_that_describes_itself_is_let_in(
+async def test_a_client_with_a_metadata_document_is_authorized(
     reaching: DeployedGateway, keyboarder: Keyboarder, authority: CertificateAuthority, caller: Caller
 ) -> None:
-    """At the tenant's own address."""
+    """The client comes to the address of the tenant, with a client metadata document."""
     wallet = Wallet()
     async with client_document(authority, client_name="Described") as (client_id, site):
         path = f"/t/{caller.tenant}/mcp/x/memory"
@@ -63,7 +65,7 @@ async def test_a_client_that_describes_itself_is_let_in(
     assert wallet.client.client_id == client_id
 
 
-async def test_what_was_left_out_is_asked_for_when_it_is_needed(
+async def test_a_refused_scope_is_requested_again_when_it_is_needed(
     reaching: DeployedGateway, keyboarder: Keyboarder
 ) -> None:
     wallet = Wallet()
@@ -77,7 +79,7 @@ async def test_what_was_left_out_is_asked_for_when_it_is_needed(
     assert keyboarder.visits == 2
 
 
-async def test_a_person_ends_what_they_let_a_client_do(reaching: DeployedGateway, keyboarder: Keyboarder) -> None:
+async def test_a_person_revokes_the_access_of_a_client(reaching: DeployedGateway, keyboarder: Keyboarder) -> None:
     wallet, page = Wallet(), keyboarder.page
     async with oauth_client(reaching.gateway, keyboarder, wallet, callback=keyboarder.callback) as client:
         await answer(client, "read_graph")
@@ -92,7 +94,7 @@ async def test_a_person_ends_what_they_let_a_client_do(reaching: DeployedGateway
     assert keyboarder.visits == 2, "the person is asked again"
 
 
-async def test_somebody_opens_an_invitation_and_joins(
+async def test_a_person_opens_an_invitation_and_joins(
     reaching: DeployedGateway, page: Chromium, db: Database, caller: Caller, pepper: bytes
 ) -> None:
     email = f"a.{'long.' * 8}{new_email()}"
@@ -111,7 +113,7 @@ async def test_somebody_opens_an_invitation_and_joins(
         assert [(each.email, each.name) for each in await members.list_members(tx)] == [(email, "Grace")]
 
 
-async def test_who_is_a_member_of_several_chooses_one(
+async def test_a_member_of_several_tenants_chooses_one(
     reaching: DeployedGateway,
     keyboarder: Keyboarder,
     person: Person,
@@ -136,7 +138,9 @@ async def test_who_is_a_member_of_several_chooses_one(
     assert f"asks for access to {other.name}" in await page.text()
 
 
-async def test_who_forgot_the_password_is_told_what_to_do(reaching: DeployedGateway, page: Chromium) -> None:
+async def test_the_sign_in_page_leads_to_help_with_a_forgotten_password(
+    reaching: DeployedGateway, page: Chromium
+) -> None:
     await page.open(f"{reaching.gateway.url}/sign-in")
     await page.tab_to("Forgotten your password?")
     await page.press("Enter")
@@ -144,7 +148,7 @@ async def test_who_forgot_the_password_is_told_what_to_do(reaching: DeployedGate
     await examine(page)
 
 
-async def test_the_description_of_the_api_complains_of_nothing(reaching: DeployedGateway, page: Chromium) -> None:
+async def test_the_page_about_the_api_causes_no_complaints(reaching: DeployedGateway, page: Chromium) -> None:
     await page.open(f"{reaching.gateway.url}/v1/docs")
     await page.do("page.waitForSelector", "text=graphs")
     assert await page.do("page.title") == "Recollect management API"
@@ -153,8 +157,8 @@ async def test_the_description_of_the_api_complains_of_nothing(reaching: Deploye
     assert await page.faults() == []
 
 
-async def test_what_pages_do_wrong_is_seen(page: Chromium) -> None:
-    """Else none of the tests above could fail."""
+async def test_faults_of_a_page_are_found(page: Chromium) -> None:
+    """Otherwise none of the tests above could fail."""
     wrong = b"<p>none of it is named</p><input style=width:400px><script>1</script><script src=data:,></script>"
     policy = "Content-Security-Policy: script-src 'nonce-none'"
     async with web_server(plain(wrong, "Content-Type: text/html", policy)) as site:
@@ -163,7 +167,7 @@ async def test_what_pages_do_wrong_is_seen(page: Chromium) -> None:
     assert any(fault.startswith("content security policy: script-src") for fault in faults), faults
     assert any(fault.startswith("console: ") for fault in faults), faults
     assert await page.narrow_width() > NARROW
-    barriers = {said.split(":")[0] for said in await page.barriers()}
+    barriers = {barrier.split(":")[0] for barrier in await page.barriers()}
     assert {"document-title", "html-has-lang", "label"} <= barriers
     await page.do("page.evaluate", "setTimeout(() => { throw new Error('out of order') })")
     await page.do("page.evaluate", "new Promise(done => setTimeout(done, 1))")

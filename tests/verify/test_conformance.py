@@ -1,4 +1,4 @@
-"""The official MCP conformance suite against a gateway process: every server scenario of both wire revisions."""
+"""The official MCP conformance suite against a gateway process: all server scenarios of both wire revisions."""
 
 import asyncio
 import json
@@ -16,15 +16,15 @@ from tests.verify.processes import DeployedGateway, signing_in
 
 DEFAULT = "/mcp"
 TENANT = "/t/{tenant}/mcp/x/agent,memory,examples"
-"""Not all toolsets: at 2026-07-28 a list of that size, left unread on a closing connection, ends the suite itself
+"""Not all toolsets: at 2026-07-28 a list of that size, unread on a closing connection, crashes the suite itself
 (an assertion in Node's HTTP client, `server-sse-multiple-streams`)."""
 SUITE_SECONDS = 100
 
 
-async def test_the_page_tells_what_holds_and_why_the_rest_does_not(
+async def test_the_page_lists_all_results_with_reasons_for_failures(
     with_examples: DeployedGateway, key: str, tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
-    """`make conformance` writes the page anew where it differs, and fails then: read the difference, and commit it."""
+    """If the page differs, `make conformance` rewrites it and fails: read the difference, and commit it."""
     async with signing_in(with_examples.gateway, key) as gateway:
         results = {revision: await conformance(gateway.url + DEFAULT, revision, tmp_path) for revision in MODES}
         results[TASKS] = await conformance_of_tasks(gateway.url + DEFAULT, tmp_path)
@@ -39,7 +39,7 @@ async def test_the_page_tells_what_holds_and_why_the_rest_does_not(
 
 
 @pytest.mark.parametrize("revision", MODES)
-async def test_the_same_holds_at_the_address_of_a_tenant(
+async def test_the_suite_has_the_same_findings_at_the_address_of_a_tenant(
     revision: str, with_examples: DeployedGateway, tenant: Tenant, key: str, tmp_path: Path
 ) -> None:
     async with signing_in(with_examples.gateway, key) as gateway:
@@ -49,7 +49,7 @@ async def test_the_same_holds_at_the_address_of_a_tenant(
 
 
 def require_expected(revision: str, checks: Checks) -> None:
-    """Fail unless the suite ran whole, and found what is listed with its reason and nothing else."""
+    """Fail unless the suite ran all scenarios, and has exactly the listed findings."""
     found, expected = findings(checks), EXPECTED[revision]
     unexpected = {finding: said for finding, said in found.items() if finding not in expected}
     assert not unexpected, json.dumps(unexpected, indent=2)
@@ -59,12 +59,12 @@ def require_expected(revision: str, checks: Checks) -> None:
 
 
 async def conformance(url: str, revision: str, parent: Path) -> Checks:
-    """Run the suite's server scenarios of a revision, and read what it wrote."""
+    """Run the suite's server scenarios of a revision; returns their checks."""
     return await _run(parent, revision, "--url", url, "--suite", "all", "--spec-version", revision)
 
 
 async def conformance_of_tasks(url: str, parent: Path) -> Checks:
-    """The same of the extension's scenarios, each of which is run by its name."""
+    """Run the scenarios of the extension, each by its name; returns their checks."""
     checks: dict[str, list[dict[str, Any]]] = {}
     for scenario in TASK_SCENARIOS:
         checks |= await _run(parent, scenario, "--url", url, "--scenario", scenario)
@@ -81,35 +81,35 @@ async def _run(parent: Path, name: str, *arguments: str) -> Checks:
         cwd=folder,
     )
     try:
-        said, _ = await asyncio.wait_for(process.communicate(), SUITE_SECONDS)
+        output, _ = await asyncio.wait_for(process.communicate(), SUITE_SECONDS)
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
     checks = read_checks(folder, "server")
-    assert checks, said.decode(errors="replace")
+    assert checks, output.decode(errors="replace")
     return checks
 
 
 class TestFindings:
-    """The reading of results can fail, so it is tested too."""
+    """Tests of `findings`, which could hide failures."""
 
     @pytest.mark.parametrize("status", ["FAILURE", "WARNING", "SKIPPED", "anything new"])
-    def test_whatever_did_not_succeed_is_one(self, status: str) -> None:
+    def test_every_check_that_did_not_succeed_is_a_finding(self, status: str) -> None:
         checks = [{"id": "a", "status": "SUCCESS"}, {"id": "b", "status": status, "errorMessage": "why"}]
         assert findings({"ping": checks}) == {"ping: b": f"{status}: why"}
 
-    def test_a_scenario_that_checked_nothing_is_one(self) -> None:
+    def test_a_scenario_without_checks_is_a_finding(self) -> None:
         assert findings({"ping": [{"id": "a", "status": "INFO"}], "other": []}) == {
             "ping: nothing was checked": "",
             "other: nothing was checked": "",
         }
 
 
-async def test_the_forwarder_adds_the_key_and_nothing_else_lets_a_client_in(
+async def test_the_forwarder_adds_the_key_without_which_a_client_is_refused(
     deployed: DeployedGateway, key: str
 ) -> None:
-    """Else the suite would not have met the gateway that is deployed."""
+    """Otherwise the suite would not test the deployed gateway."""
     async with signing_in(deployed.gateway, key) as signed_in:
         assert await _status(deployed.gateway) == 401
         assert await _status(signed_in) == 200

@@ -1,4 +1,4 @@
-"""What is exported, as those read it for whom it is made: Graphviz, Mermaid, and the official memory server."""
+"""Exports, read by the programs for which they are made: Graphviz, Mermaid, and the official memory server."""
 
 import json
 import re
@@ -35,7 +35,7 @@ WORDS += [
 SECONDS = 60
 
 
-def seen(text: str) -> str:
+def normalized(text: str) -> str:
     return " ".join(text.split())
 
 
@@ -48,7 +48,7 @@ async def exported(agent: Agent, deployed: DeployedGateway, key: str, format_nam
 
 @pytest.fixture
 async def agent(db: Database, caller: Caller) -> Agent:
-    """A graph of names and relations that mean something to somebody."""
+    """An agent with a graph of names and types of relations that have a meaning in some format."""
     agent = Agent(db, caller)
     texts = [*NAMES, *(word for word in WORDS if word not in NAMES)]
     await agent.create(*[NewEntity(text, "thing", (text, f"{text} again")) for text in texts])
@@ -57,7 +57,7 @@ async def agent(db: Database, caller: Caller) -> Agent:
 
 
 def read(dot: str, mermaid: str) -> dict[str, Any]:
-    """Both drawings as Graphviz and Mermaid understand them."""
+    """Parse both drawings with Graphviz and Mermaid."""
     given = json.dumps({"dot": dot, "mermaid": mermaid})
     command = [node(), str(READER)]
     done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=SECONDS, check=False)
@@ -69,16 +69,16 @@ def read(dot: str, mermaid: str) -> dict[str, Any]:
 async def test_graphviz_and_mermaid_read_every_text(agent: Agent, deployed: DeployedGateway, key: str) -> None:
     found = read(await exported(agent, deployed, key, "dot"), await exported(agent, deployed, key, "mermaid"))
     texts = [*NAMES, *(word for word in WORDS if word not in NAMES)]
-    assert [seen(text) for text in found["mermaid"]["nodes"]] == [seen(text) for text in texts]
+    assert [normalized(text) for text in found["mermaid"]["nodes"]] == [normalized(text) for text in texts]
     edges = found["mermaid"]["edges"]
-    assert [(end, seen(said)) for _, end, said in edges] == [(edges[0][0], seen(text)) for text in texts]
+    assert [(end, normalized(said)) for _, end, said in edges] == [(edges[0][0], normalized(text)) for text in texts]
     assert len({start for start, _, _ in edges}) == len(texts)
     assert [unescaped(text) for text in found["dot"]["nodes"]] == texts
     assert [unescaped(said) for _, _, said in found["dot"]["edges"]] == texts
 
 
 def unescaped(label: str) -> str:
-    """A label of Graphviz as it is drawn."""
+    """The drawn text of a label of Graphviz."""
     drawn = re.sub(r"\\(.)", lambda escape: {"n": "\n"}.get(escape[1], escape[1]), label)
     return drawn.replace("&amp;", "&")
 

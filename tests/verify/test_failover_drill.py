@@ -1,4 +1,4 @@
-"""The primary is killed under load and its standby promoted: what was acknowledged is there, and there once."""
+"""The primary is killed under load and its standby promoted: every acknowledged write is there exactly once."""
 
 import tempfile
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ MAY_BE_REPEATED = {"database_unavailable", "busy"}
 
 @pytest.fixture
 def pair() -> Iterator[tuple[Cluster, Cluster]]:
-    """A primary that acknowledges what its standby has, too; and that standby."""
+    """A primary with synchronous replication, and its standby."""
     with tempfile.TemporaryDirectory(prefix="recollect-") as folder, ExitStack() as stack:
         primary, standby = Cluster(Path(folder) / "a"), Cluster(Path(folder) / "b")
         primary.start()
@@ -36,7 +36,7 @@ def pair() -> Iterator[tuple[Cluster, Cluster]]:
         yield primary, standby
 
 
-async def test_what_was_acknowledged_survives_and_repeats_double_nothing(
+async def test_a_failover_keeps_acknowledged_writes_and_repetitions_double_nothing(
     settings: Settings, pair: tuple[Cluster, Cluster], tmp_path: Path
 ) -> None:
     primary, standby = pair
@@ -77,7 +77,7 @@ async def has_failed(load: Load) -> bool:
 
 
 async def takes_no_writes(own: Settings) -> None:
-    """Until a standby is promoted, whoever asks is told to try again."""
+    """Until the standby is promoted, clients get an error that asks them to retry."""
     async with Database.connect(own.database_url, settings=own) as db:
         with pytest.raises(Unavailable):
             await db.ping()

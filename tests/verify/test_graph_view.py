@@ -1,4 +1,4 @@
-"""What `explore` finds, as the page that a client shows of it: in Chromium, framed as the specification has it."""
+"""The page with which a client shows the results of `explore`: in Chromium, in a frame as specified."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ PLACES = "[...document.querySelectorAll('.node circle')].map(({ cx, cy }) => [cx
 FOCUSED = "document.activeElement.getAttribute('aria-label').split(',')[0]"
 
 
-async def told(host: AppHost, what: str) -> str:
+async def text_of(host: AppHost, what: str) -> str:
     found: str = await host.see(f"document.getElementById({what!r}).textContent")
     return found
 
@@ -37,7 +37,7 @@ async def fill(client: Any) -> None:
         assert not (await client.call_tool(tool, arguments)).is_error
 
 
-async def test_what_is_explored_is_drawn_and_led_through_by_keys(
+async def test_the_explored_graph_is_drawn_and_can_be_walked_by_keyboard(
     deployed: DeployedGateway, key: str, page: Chromium
 ) -> None:
     async with app_client(deployed.gateway, key) as client:
@@ -52,13 +52,13 @@ async def test_what_is_explored_is_drawn_and_led_through_by_keys(
             assert await host.see(LISTED) == sorted(drawn)
             assert await host.see("document.querySelectorAll('path.edge').length") == 3
             assert await host.see("document.querySelectorAll('img, main script').length") == 0
-            assert await told(host, "status") == "3 nodes, 3 relations."
-            await assert_fit(host)
+            assert await text_of(host, "status") == "3 nodes, 3 relations."
+            await assert_no_barriers(host)
 
             await page.do("page.focus", "iframe")
             await page.press("Tab")
             assert await host.see(FOCUSED) == "Ada"
-            assert HOSTILE in await told(host, "node-text")
+            assert HOSTILE in await text_of(host, "node-text")
             seen = {"Ada"}
             for arrow in ("ArrowDown", "ArrowUp", "ArrowUp"):
                 await page.press(arrow)
@@ -66,27 +66,29 @@ async def test_what_is_explored_is_drawn_and_led_through_by_keys(
             assert seen == {"Ada", "Babbage", HOSTILE}, "arrows lead to every node"
             await host.see("document.querySelector('[aria-label^=Babbage]').focus()")
             await page.press("Enter")
-            asked = await host.call_what_is_asked()
-            assert asked["name"] == "explore"
+            call = await host.call_the_requested_tool()
+            assert call["name"] == "explore"
             await page.do("frame.waitForFunction", "document.title && title.textContent === 'Around Babbage'")
             assert await host.see(NODES) == ["Ada", "Babbage", "Engine"]
             assert await host.see(FOCUSED) == "Babbage"
             await host.see("document.getElementById('back').focus()")
             await page.press("Enter")
-            assert await told(host, "title") == "Around Ada"
+            assert await text_of(host, "title") == "Around Ada"
             await host.tell(method="ui/notifications/host-context-changed", params={"theme": "dark"})
             await host.see("new Promise(done => setTimeout(done, 1))")
             assert await host.see("getComputedStyle(document.body).backgroundColor") == "rgb(22, 26, 34)"
-            await assert_fit(host)
+            await assert_no_barriers(host)
             assert await page.do("page.evaluate", "window.hacked ?? null") is None
 
 
-async def assert_fit(host: AppHost) -> None:
-    """Nothing keeps people from using the page, and no policy was broken."""
+async def assert_no_barriers(host: AppHost) -> None:
+    """Fail if axe finds barriers, or the page violated its policy."""
     assert (await host.page.do("axeOfFrame"), await host.page.faults()) == ([], [])
 
 
-async def test_a_click_asks_the_host_which_may_say_no(deployed: DeployedGateway, key: str, page: Chromium) -> None:
+async def test_a_click_requests_a_tool_from_the_host_which_may_refuse(
+    deployed: DeployedGateway, key: str, page: Chromium
+) -> None:
     async with app_client(deployed.gateway, key) as client:
         await fill(client)
         async with AppHost.showing(page, client, GRAPH_VIEW) as host:
@@ -94,20 +96,20 @@ async def test_a_click_asks_the_host_which_may_say_no(deployed: DeployedGateway,
             await host.wait_for(".node.centre")
             assert await host.see(NODES) == sorted([HOSTILE, "Ada", "Babbage", "Engine"])
             await page.do("frame.click", "[aria-label^=Engine] circle")
-            asked = await host.heard("tools/call")
-            assert asked["params"]["arguments"].items() >= {"depth": 2, "max_nodes": 10}.items()
-            await host.tell(id=asked["id"], error={"code": -32000, "message": f"No. {HOSTILE}"})
+            request = await host.heard("tools/call")
+            assert request["params"]["arguments"].items() >= {"depth": 2, "max_nodes": 10}.items()
+            await host.tell(id=request["id"], error={"code": -32000, "message": f"No. {HOSTILE}"})
             await page.do("frame.waitForFunction", "document.getElementById('status').textContent.includes('No.')")
-            assert await told(host, "title") == "Around Ada"
+            assert await text_of(host, "title") == "Around Ada"
             await host.show("explore", {"start": "nobody"})
             await host.wait_for("#text:not([hidden])")
-            assert "nobody" in await told(host, "text")
-            await assert_fit(host)
+            assert "nobody" in await text_of(host, "text")
+            await assert_no_barriers(host)
         async with AppHost.showing(page, client, GRAPH_VIEW, may_call=False) as host:
             await host.show("explore", {"start": "Ada", "to": "Engine", "depth": 3})
             await host.wait_for(".node.centre")
             await page.do("frame.click", "[aria-label^=Engine] circle")
-            assert "lets nothing be explored" in await told(host, "status")
+            assert "lets nothing be explored" in await text_of(host, "status")
 
 
 def name(place: int) -> str:
@@ -128,4 +130,4 @@ async def test_a_large_neighbourhood_is_drawn(deployed: DeployedGateway, key: st
             assert len(drawn) == 100
             near = [(a, b) for a in drawn for b in drawn if a is not b and abs(a[0] - b[0]) + abs(a[1] - b[1]) < 32]
             assert near == [], "no node hides another"
-            await assert_fit(host)
+            await assert_no_barriers(host)

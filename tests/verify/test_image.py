@@ -1,6 +1,6 @@
-"""The image that infra/Dockerfile becomes: what is in it, and that it serves without rights, on a read-only root.
+"""The image from infra/Dockerfile: what it contains, and that it serves without privileges on a read-only root.
 
-`tests/verify/image.py` has buildah build it. It wants root, for chroot, and Debian's buildah and mmdebstrap.
+`tests/verify/image.py` builds it with buildah. It needs root, for chroot, and Debian's buildah and mmdebstrap.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from tests.verify.processes import STOP_SECONDS, is_ready, pipe
 pytestmark = pytest.mark.timeout(1800)
 
 LARGEST_LAYER = 500_000_000
-"""Bytes, unpacked, of what the image has beside its base: docs/image.md says how many there are."""
+"""The limit of the unpacked bytes that the image adds to its base; docs/image.md has the actual number."""
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
 
 @pytest.fixture
 async def served(image: Image, tmp_path: Path) -> AsyncIterator[dict[str, str]]:
-    """Settings for programs of the image, which reach a new PostgreSQL and Valkey by ports of loopback."""
+    """Settings for programs of the image, which reach a new PostgreSQL and Valkey at ports on loopback."""
     postgres, valkey = LocalPostgres(tmp_path), LocalValkey(tmp_path)
     for server in (postgres, valkey):
         server.start()
@@ -61,7 +61,7 @@ async def served(image: Image, tmp_path: Path) -> AsyncIterator[dict[str, str]]:
         server.stop()
 
 
-def test_it_says_what_it_is_and_how_it_is_run(image: Image) -> None:
+def test_the_image_declares_its_identity_and_how_to_run_it(image: Image) -> None:
     config, labels = image.config, image.config["Labels"]
     revision = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True)
     assert labels["org.opencontainers.image.title"] == "Recollect"
@@ -73,7 +73,7 @@ def test_it_says_what_it_is_and_how_it_is_run(image: Image) -> None:
     assert config["Healthcheck"] == {"Test": ["NONE"]}
 
 
-def test_nothing_is_in_it_that_it_does_not_need(image: Image) -> None:
+def test_the_image_contains_no_build_tools_and_stays_small(image: Image) -> None:
     for program in ("cc", "gcc", "c++", "make", "ld"):
         assert image.run("sh", "-c", f"command -v {program}", check=False).returncode != 0, program
     packages = next((image.root / "opt/recollect/lib").glob("python3.*/site-packages"))
@@ -85,8 +85,8 @@ def test_nothing_is_in_it_that_it_does_not_need(image: Image) -> None:
     assert ours < LARGEST_LAYER
 
 
-def test_nothing_of_the_build_is_left_in_it(image: Image) -> None:
-    """Neither what reached the registries, nor an argument."""
+def test_nothing_of_the_build_remains_in_the_image(image: Image) -> None:
+    """Neither the access to the registries, nor an argument of the build."""
     assert set(image.variables) == {
         "PATH",
         "PYTHONDONTWRITEBYTECODE",
@@ -99,7 +99,7 @@ def test_nothing_of_the_build_is_left_in_it(image: Image) -> None:
     assert list((image.root / "tmp").iterdir()) == []
 
 
-def test_its_user_may_change_nothing(image: Image) -> None:
+def test_the_user_of_the_image_can_write_only_to_tmp(image: Image) -> None:
     assert image.run("id", "-u").stdout == "10001\n"
     owned = "find /opt /usr /etc /bin /lib -xdev ( -user 10001 -o -perm -o+w ) ! -type l ! -perm -1000"
     assert image.run(*owned.split(), check=False).stdout == ""
@@ -114,13 +114,13 @@ def test_our_modules_are_compiled(image: Image) -> None:
     assert [file for file in ours if not list((file.parent / "__pycache__").glob(f"{file.stem}.cpython-*.pyc"))] == []
 
 
-def test_without_a_command_it_tells_what_there_is(image: Image) -> None:
-    said = image.run(*image.config["Entrypoint"], *image.config["Cmd"]).stdout
+def test_the_image_without_a_command_lists_the_commands(image: Image) -> None:
+    output = image.run(*image.config["Entrypoint"], *image.config["Cmd"]).stdout
     for command in ("gateway", "worker", "migrate", "operator"):
-        assert command in said
+        assert command in output
 
 
-async def test_every_role_serves_read_only_and_without_rights(
+async def test_every_role_serves_without_privileges_on_a_read_only_root(
     image: Image, served: dict[str, str], tmp_path: Path
 ) -> None:
     recollect = image.config["Entrypoint"]
@@ -147,7 +147,7 @@ async def test_every_role_serves_read_only_and_without_rights(
         await _until(lambda: is_ready(f"http://127.0.0.1:{port}"), tmp_path / "gateway.log")
         await _until(lambda: _is_live(f"http://127.0.0.1:{operator_port}"), tmp_path / "operator.log")
         assert {_user_of(process) for process in processes.values()} == {10001}
-        tried = await asyncio.to_thread(_try_it, f"http://127.0.0.1:{port}/mcp", key)
+        tried = await asyncio.to_thread(_try_as_agent, f"http://127.0.0.1:{port}/mcp", key)
         assert tried.returncode == 0, tried.stdout + tried.stderr + (tmp_path / "worker.log").read_text()
     finally:
         for process in processes.values():
@@ -155,8 +155,8 @@ async def test_every_role_serves_read_only_and_without_rights(
     assert processes["gateway"].returncode == 0, "it drains and ends by itself"
 
 
-def _try_it(url: str, key: str) -> subprocess.CompletedProcess[str]:
-    """The whole path of an agent: write, search, remember, recall by meaning."""
+def _try_as_agent(url: str, key: str) -> subprocess.CompletedProcess[str]:
+    """All steps of an agent: write, search, remember, recall by meaning."""
     return subprocess.run(
         [sys.executable, str(ROOT / "docs" / "try_it.py")],
         env={**os.environ, "RECOLLECT_MCP_URL": url, "RECOLLECT_API_KEY": key},
@@ -193,7 +193,7 @@ async def _until(holds: Callable[[], bool], log: Path) -> None:
 
 @asynccontextmanager
 async def _at_a_port(socket: str) -> AsyncIterator[int]:
-    """A port of loopback whose connections go to a unix socket, which only its server's user may open."""
+    """A port on loopback, forwarded to a unix socket that only the user of its server may open."""
 
     async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         upstream, request = await asyncio.open_unix_connection(socket)

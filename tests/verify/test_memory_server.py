@@ -1,6 +1,6 @@
-"""Toolset `memory` is a drop-in for the official memory server: both are asked the same, and answer the same.
+"""Toolset `memory` is a drop-in for the official memory server: to equal calls, both give equal answers.
 
-The differences that there are stand in memory_server_differences.py; one that has gone fails until it is removed.
+memory_server_differences.py lists the differences; one that no longer exists fails until it is removed there.
 """
 
 import random
@@ -30,7 +30,7 @@ from tests.verify.side_by_side import Pair, Step, ToolAnswer, side_by_side
 
 READ: Step = ("read_graph", {})
 ANY_ORDER = ("search_nodes", "open_nodes")
-"""Tools whose order is a decided difference."""
+"""Tools for whose results the order is a decided difference."""
 
 ALICE, BOB = entity("Alice", "person", "likes tea", "lives in Ósló"), entity("Bob", "person")
 ODD = entity(" tab\t\nline ", "\u202eé", "", "\n", "\x01\b\f\x1f\x7f\x85\u2028", "a\\b\"c'/<>&", "e\u0301", "é", "🧠")
@@ -131,32 +131,34 @@ SEQUENCES: dict[str, list[Step]] = {
 
 @pytest.mark.parametrize("revision", MODES)
 @pytest.mark.parametrize("name", SEQUENCES)
-async def test_both_answer_alike(name: str, revision: str, deployed: DeployedGateway, key: str, tmp_path: Path) -> None:
+async def test_both_servers_answer_alike(
+    name: str, revision: str, deployed: DeployedGateway, key: str, tmp_path: Path
+) -> None:
     async with side_by_side(deployed.gateway, key, tmp_path, revision) as pair:
         for step in [READ, *SEQUENCES[name]]:
-            await answer_alike(pair, step, any_order=step[0] in ANY_ORDER)
-            await answer_alike(pair, READ)
-        await resource_reads_alike(pair)
+            await assert_answers_alike(pair, step, any_order=step[0] in ANY_ORDER)
+            await assert_answers_alike(pair, READ)
+        await assert_resource_alike(pair)
     assert deployed.faults() == []
 
 
 @pytest.mark.parametrize(("seed", "revision"), [(1, LEGACY), (2, MODERN), (3, LEGACY), (4, MODERN)])
-async def test_both_answer_alike_whatever_is_asked(
+async def test_both_servers_answer_random_calls_alike(
     seed: int, revision: str, deployed: DeployedGateway, key: str, tmp_path: Path
 ) -> None:
     async with side_by_side(deployed.gateway, key, tmp_path, revision) as pair:
-        for step in chance_steps(seed, 150):
-            await answer_alike(pair, step, any_order=step[0] not in ("create_entities", "create_relations"))
-            await answer_alike(pair, READ, any_order=True)
+        for step in random_steps(seed, 150):
+            await assert_answers_alike(pair, step, any_order=step[0] not in ("create_entities", "create_relations"))
+            await assert_answers_alike(pair, READ, any_order=True)
 
 
 @pytest.mark.parametrize("difference", DECIDED + OPEN, ids=lambda difference: difference.reason)
-async def test_differences_are_those_that_are_listed(
+async def test_every_listed_difference_exists(
     difference: Difference, deployed: DeployedGateway, key: str, tmp_path: Path
 ) -> None:
     async with side_by_side(deployed.gateway, key, tmp_path, MODERN) as pair:
         for step in difference.before:
-            await answer_alike(pair, step)
+            await assert_answers_alike(pair, step)
         official, recollect = await pair.ask(difference.step)
         if official == recollect:  # it shows only in the graph
             official, recollect = await pair.ask(READ)
@@ -165,8 +167,8 @@ async def test_differences_are_those_that_are_listed(
     assert official.gist != recollect.gist
 
 
-async def test_tools_are_offered_alike(deployed: DeployedGateway, key: str, tmp_path: Path) -> None:
-    """Recollect may take and give more, never less; where the official server's tool may be repeated, ours may."""
+async def test_both_servers_offer_the_same_tools(deployed: DeployedGateway, key: str, tmp_path: Path) -> None:
+    """Recollect may accept and return more, never less; an idempotent tool of the official server is so in ours."""
     async with side_by_side(deployed.gateway, key, tmp_path, LEGACY) as pair:
         official = {tool.name: tool for tool in (await pair.official.list_tools()).tools}
         recollect = {tool.name: tool for tool in (await pair.recollect.list_tools()).tools}
@@ -179,19 +181,21 @@ async def test_tools_are_offered_alike(deployed: DeployedGateway, key: str, tmp_
         assert ours.annotations is not None
         assert theirs.annotations is not None
         for hint in ("read_only_hint", "destructive_hint", "open_world_hint"):
-            assert hinted(ours.annotations, hint) == hinted(theirs.annotations, hint), (name, hint)
-        assert hinted(ours.annotations, "idempotent_hint") >= hinted(theirs.annotations, "idempotent_hint"), name
+            assert hint_or_default(ours.annotations, hint) == hint_or_default(theirs.annotations, hint), (name, hint)
+        assert hint_or_default(ours.annotations, "idempotent_hint") >= hint_or_default(
+            theirs.annotations, "idempotent_hint"
+        ), name
 
 
-def hinted(annotations: ToolAnnotations, hint: str) -> bool:
-    """What a hint says, or MCP takes for granted where it is left out. What only reads destroys nothing twice."""
+def hint_or_default(annotations: ToolAnnotations, hint: str) -> bool:
+    """The value of a hint, or its default in MCP. A read-only tool is idempotent and not destructive."""
     if annotations.read_only_hint and hint in ("destructive_hint", "idempotent_hint"):
         return hint == "idempotent_hint"
-    said: bool | None = getattr(annotations, hint)
-    return hint in ("destructive_hint", "open_world_hint") if said is None else said
+    value: bool | None = getattr(annotations, hint)
+    return hint in ("destructive_hint", "open_world_hint") if value is None else value
 
 
-async def test_the_resource_is_offered_alike_before_our_own(
+async def test_the_resources_of_the_official_server_are_listed_before_our_own(
     deployed: DeployedGateway, key: str, tmp_path: Path
 ) -> None:
     async with side_by_side(deployed.gateway, key, tmp_path, LEGACY) as pair:
@@ -199,15 +203,15 @@ async def test_the_resource_is_offered_alike_before_our_own(
         assert (await pair.recollect.list_resources()).resources[: len(official)] == official
 
 
-async def answer_alike(pair: Pair, step: Step, *, any_order: bool = False) -> None:
-    """Fail unless text, structured content and outcome are the same; `any_order`: of entities that are read."""
+async def assert_answers_alike(pair: Pair, step: Step, *, any_order: bool = False) -> None:
+    """Fail unless text, structured content and outcome are equal; with `any_order`, entities may be in any order."""
     official, recollect = await pair.ask(step)
     if any_order:
         official, recollect = official.with_entities_in_any_order, recollect.with_entities_in_any_order
     assert recollect == official, step
 
 
-async def resource_reads_alike(pair: Pair) -> None:
+async def assert_resource_alike(pair: Pair) -> None:
     uri = "memory://knowledge-graph"
     [official] = (await pair.official.read_resource(uri)).contents
     [recollect] = (await pair.recollect.read_resource(uri)).contents
@@ -215,7 +219,7 @@ async def resource_reads_alike(pair: Pair) -> None:
 
 
 def uncovered(ours: Any, theirs: Any, path: str) -> Iterator[str]:
-    """Where a schema of theirs has what ours lacks, or ours asks for what theirs does not."""
+    """The places where our schema lacks something of theirs, or requires something that theirs does not."""
     if ours.get("type") != theirs["type"]:
         yield f"{path}: {ours.get('type')} for {theirs['type']}"
     if set(ours.get("required", [])) != set(theirs.get("required", [])):
@@ -226,10 +230,10 @@ def uncovered(ours: Any, theirs: Any, path: str) -> Iterator[str]:
         yield from uncovered(ours.get("items", {}), theirs["items"], f"{path}[]")
 
 
-def chance_steps(seed: int, count: int) -> Iterator[Step]:
-    """Calls over few names, so that they meet: duplicates, unknown names, placeholders, deletions, new beginnings.
+def random_steps(seed: int, count: int) -> Iterator[Step]:
+    """Random calls with a few names, which often coincide: duplicates, unknown names, deletions, re-creations.
 
-    Nothing stands twice in one call: that is a decided difference.
+    No call contains anything twice: that is a decided difference.
     """
     chance = random.Random(seed)
     names, kinds, texts, types = ["a", "B", "ç", "d d", "🧠", "A"], ["t", "ü", "Ωt"], ["x", "Y", "ç is", ""], ["r", "s"]
@@ -254,11 +258,11 @@ def chance_steps(seed: int, count: int) -> Iterator[Step]:
             case "open":
                 yield "open_nodes", {"names": some(names)}
             case _:
-                yield chance_deletion(chance, names, texts, relations())
+                yield random_deletion(chance, names, texts, relations())
 
 
-def chance_deletion(chance: random.Random, names: list[str], texts: list[str], relations: list[dict[str, Any]]) -> Step:
-    """One of the three deletions; entities seldom, or nothing would grow."""
+def random_deletion(chance: random.Random, names: list[str], texts: list[str], relations: list[dict[str, Any]]) -> Step:
+    """One of the three deletions; few entities, or the graph would not grow."""
     deletions = [{"entityName": name, "observations": chance.sample(texts, 2)} for name in chance.sample(names, 2)]
     steps: list[Step] = [
         ("delete_entities", {"entityNames": chance.sample(names, 1)}),
@@ -268,7 +272,7 @@ def chance_deletion(chance: random.Random, names: list[str], texts: list[str], r
     return chance.choice(steps)
 
 
-def test_a_text_that_says_otherwise_than_the_structured_content_is_seen() -> None:
+def test_a_text_that_differs_from_the_structured_content_fails() -> None:
     answer = ToolAnswer('{"entities": [], "relations": []}', {"entities": [], "relations": []})
     with pytest.raises(AssertionError):
         _ = answer.with_entities_in_any_order

@@ -1,4 +1,4 @@
-"""An organisation moves to another server under load, and back: what was acknowledged is there, and there once."""
+"""A tenant moves to another server under load, and back: every acknowledged write is there exactly once."""
 
 import asyncio
 import signal
@@ -35,25 +35,25 @@ from tests.verify.drills import embedded, on
 AGENTS = 3
 STEP = 60
 TIMED, PAUSE = 300, 0.2
-"""Calls of each tenant that are timed before the move, and seconds between two of one agent: without a pause they would
-wait for each other, whether anybody moves or not."""
+"""Timed calls of each tenant before the move, and seconds between two calls of one agent: without a pause, they would
+wait for each other even without a move."""
 
 MEMORIES = 5_000
-"""Of the tenant that moves, so that it takes long enough for its neighbours to notice, if they do."""
+"""Memories of the moving tenant, so many that its neighbours would notice the move, if it affected them."""
 
 AWAY = "b"
 
 NEIGHBOURS = {"neighbour": HOME, "resident": AWAY}
-"""Tenants that stay, in the cell that the one that moves leaves, and in that where it arrives."""
+"""Tenants that stay: one in the cell that the moving tenant leaves, and one in the cell where it arrives."""
 
 MOVE_SECONDS = 300.0
-"""Beside what agents do on all of this machine's processors."""
+"""The limit of a move while agents keep all processors of this machine busy."""
 
 Servers = tuple[Cluster, Cluster]
 
 
 class Timed(httpx2.AsyncBaseTransport):
-    """A transport that notes how long each request took, in milliseconds."""
+    """A transport that records the duration of each request, in milliseconds."""
 
     def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
         self._inner, self.took = inner, list[float]()
@@ -66,14 +66,14 @@ class Timed(httpx2.AsyncBaseTransport):
             self.took.append(1000 * (time.monotonic() - began))
 
     def percentile(self, share: float = 0.95) -> str:
-        """That of all requests until now, which are forgotten."""
+        """The percentile of the durations since the last call of this method."""
         took, self.took = sorted(self.took), []
         return f"{took[int(share * (len(took) - 1))]:.0f} ms of {len(took)} calls"
 
 
 @pytest.fixture
 def servers() -> Iterator[Servers]:
-    """Two clusters, of which each may replicate to the other."""
+    """Two clusters, each of which can replicate to the other."""
     with tempfile.TemporaryDirectory(prefix="recollect-") as folder, ExitStack() as stack:
         pair = tuple(Cluster(Path(folder) / name, wal_level="logical") for name in ("a", "b"))
         for server in pair:
@@ -84,7 +84,7 @@ def servers() -> Iterator[Servers]:
 
 @pytest.fixture
 async def own(settings: Settings, servers: Servers) -> Settings:
-    """Settings that know both, as their superuser where the owner is asked for."""
+    """Settings with both servers, whose owner is the superuser."""
     home, away = servers
     for server in servers:
         await migrate(server.url())
@@ -94,20 +94,20 @@ async def own(settings: Settings, servers: Servers) -> Settings:
 
 @dataclass(frozen=True, slots=True)
 class AtWork:
-    """Agents of the tenant that moves, and of its neighbours, whose calls are timed."""
+    """Agents of the moving tenant, and of its neighbours, whose calls are timed."""
 
     load: Load
     neighbours: list[Load]
     timed: list[Timed]
 
     async def go_on(self, calls: int = STEP) -> None:
-        """Return when each has made so many calls more."""
+        """Wait until each tenant has made so many more calls."""
         await asyncio.gather(*(each.wait_for(calls) for each in (self.load, *self.neighbours)))
 
 
 @asynccontextmanager
 async def under_load(own: Settings, folder: Path, *, pause: float = 0.0) -> AsyncIterator[AtWork]:
-    """Agents that work until the block ends; then what was acknowledged is there once, and nobody failed for good."""
+    """Agents that work until the block ends; then every acknowledged write is there once, and every call succeeded."""
     keys = [await key_in(own, slug, cell) for slug, cell in (("drill", HOME), *NEIGHBOURS.items())]
     with fleet(own, folder) as processes:
         gateways = [processes.gateway() for _ in range(2)]
@@ -137,34 +137,32 @@ async def under_load(own: Settings, folder: Path, *, pause: float = 0.0) -> Asyn
         assert [fault for member in processes.members for fault in member.faults()] == []
 
 
-async def test_an_organisation_moves_under_load_and_back(
+async def test_a_tenant_moves_under_load_and_back(
     own: Settings, servers: Servers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shell = Shell(tmp_path, environment(own))
     async with under_load(own, tmp_path, pause=PAUSE) as agents:
-        await filled(agents.load)
+        await fill(agents.load)
         await eventually(partial(embedded, own))
         for each in agents.timed:
             each.took.clear()
         await agents.go_on(TIMED)
         before = [each.percentile() for each in agents.timed]
-        await moved(shell, "--to", AWAY)
+        await move(shell, "--to", AWAY)
         during = [each.percentile() for each in agents.timed]
-        assert await rows_of_drill(servers) == [0, 1]
+        assert await count_drill_tenants(servers) == [0, 1]
         await agents.go_on()
-        await killed_while_writes_are_held(shell, "--to", HOME)
-        await moved(shell, "--continue")
-        assert await rows_of_drill(servers) == [1, 0]
+        await kill_while_writes_are_held(shell, "--to", HOME)
+        await move(shell, "--continue")
+        assert await count_drill_tenants(servers) == [1, 0]
     with capsys.disabled():
         for cell, *took in zip(NEIGHBOURS.values(), before, during, strict=True):
             print("\nthe p95 of the neighbour in {}: {} before, {} during the move".format(cell, *took))
         print(f"{len(agents.load.failures)} calls of the one that moved were told to come again")
 
 
-async def test_whoever_moves_it_under_load_is_killed_at_every_step(
-    own: Settings, servers: Servers, tmp_path: Path
-) -> None:
-    """Each time another goes on; before the switch it is undone as well, and begun anew."""
+async def test_a_move_under_load_survives_a_kill_at_every_step(own: Settings, servers: Servers, tmp_path: Path) -> None:
+    """Each time another process continues the move; before the switch, it is also undone and begun anew."""
     known = {name: Cell(name, server.url(), server.url()) for name, server in zip((HOME, AWAY), servers, strict=True)}
     cells = TwoCells(known, own, [])
     begin = partial(cells.move, to=AWAY)
@@ -173,7 +171,7 @@ async def test_whoever_moves_it_under_load_is_killed_at_every_step(
             async with killed_after(function, times):
                 await begin("drill")
             await cells.undo("drill")
-        assert await rows_of_drill(servers) == [1, 0]
+        assert await count_drill_tenants(servers) == [1, 0]
         await agents.go_on()
         act: Act = begin
         for function, times in PREPARED + COPIED + SWITCHED:
@@ -181,7 +179,7 @@ async def test_whoever_moves_it_under_load_is_killed_at_every_step(
                 await act("drill")
             act = cells.go_on
         await cells.go_on("drill")
-        assert await rows_of_drill(servers) == [0, 1]
+        assert await count_drill_tenants(servers) == [0, 1]
 
 
 async def key_in(own: Settings, slug: str, cell: str) -> str:
@@ -197,7 +195,7 @@ async def key_in(own: Settings, slug: str, cell: str) -> str:
         return (await issue_key(db, its, caller, kind="admin")).secret
 
 
-async def filled(load: Load) -> None:
+async def fill(load: Load) -> None:
     """Remember MEMORIES facts, a hundred a call."""
     for first in range(0, MEMORIES, 100):
         facts = [f"hive {number} was counted" for number in range(first, first + 100)]
@@ -205,23 +203,23 @@ async def filled(load: Load) -> None:
         load.facts += facts
 
 
-async def moved(shell: Shell, *how: str) -> None:
+async def move(shell: Shell, *how: str) -> None:
     with shell.start("tenants", "move", "drill", *how) as process:
-        _, told = await asyncio.to_thread(process.communicate, None, MOVE_SECONDS)
-    assert process.returncode == 0, told
+        _, errors = await asyncio.to_thread(process.communicate, None, MOVE_SECONDS)
+    assert process.returncode == 0, errors
 
 
-async def killed_while_writes_are_held(shell: Shell, *how: str) -> None:
-    """Whoever moves it is gone, at once, without a word."""
+async def kill_while_writes_are_held(shell: Shell, *how: str) -> None:
+    """Kill the process that moves the tenant while it holds writes."""
     with shell.start("tenants", "move", "drill", *how) as process:
         assert process.stderr is not None
-        told = await asyncio.to_thread(lambda: list(iter(process.stderr.readline, b"writes are held\n")))  # type: ignore[union-attr]
+        lines = await asyncio.to_thread(lambda: list(iter(process.stderr.readline, b"writes are held\n")))  # type: ignore[union-attr]
         process.send_signal(signal.SIGKILL)
-    assert told
+    assert lines
 
 
-async def rows_of_drill(servers: Servers) -> list[int]:
-    """How many tenants of that name each server knows."""
+async def count_drill_tenants(servers: Servers) -> list[int]:
+    """How many tenants named `drill` each server has."""
     return [
         int(await server.execute("SELECT count(*) FROM recollect.tenants WHERE slug = 'drill'")) for server in servers
     ]

@@ -1,4 +1,4 @@
-"""npm's oidc-provider as an organisation's own: people sign in by it in Chromium, agents bring its access tokens."""
+"""npm's oidc-provider as the provider of a tenant: people sign in with it in Chromium, agents use its tokens."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -33,7 +33,7 @@ def port() -> Iterator[int]:
 
 @pytest.fixture
 async def provider(admin: httpx2.AsyncClient, port: int, tmp_path: Path) -> OidcProvider:
-    """The tenant's, which is set up at both ends and does not run yet."""
+    """The provider of the tenant, configured on both sides, and not running yet."""
     new = {"name": "Acme Login", "issuer": f"http://127.0.0.1:{port}", "client_id": PERSONS, "client_secret": SECRET}
     made = await done(admin, "POST", "/v1/identity-providers", **new)
     return OidcProvider(port, made["redirect_uri"], tmp_path / "provider.log")
@@ -41,7 +41,7 @@ async def provider(admin: httpx2.AsyncClient, port: int, tmp_path: Path) -> Oidc
 
 @pytest.fixture
 async def domain(admin: httpx2.AsyncClient, dns: NameServer) -> str:
-    """A domain that the tenant has proven to be its own: who has an address there joins as a reader."""
+    """A verified domain of the tenant: people with an address there join as readers."""
     claim = await done(admin, "POST", "/v1/email-domains", domain=f"{uuid4().hex}.example", role="reader")
     dns.records[claim["record_name"]] = [claim["record_value"]]
     assert (await done(admin, "POST", f"/v1/email-domains/{claim['id']}/verify"))["verified_at"]
@@ -49,7 +49,7 @@ async def domain(admin: httpx2.AsyncClient, dns: NameServer) -> str:
 
 
 async def sign_in(page: Chromium, gateway_url: str, provider: OidcProvider, email: str, organization: str) -> None:
-    """From our sign-in page to the provider, through its own pages, and back, by the keyboard."""
+    """Go from our sign-in page to the provider, through its pages, and back, with the keyboard."""
     await page.open(f"{gateway_url}/sign-in?organization={organization}")
     await examine(page)
     await page.tab_to("Sign in by Acme Login")
@@ -66,7 +66,7 @@ async def sign_in(page: Chromium, gateway_url: str, provider: OidcProvider, emai
     await page.arrive(f"{gateway_url}/**")
 
 
-async def test_somebody_of_the_domain_joins_by_it_and_comes_again_when_its_key_is_another(
+async def test_a_person_joins_by_the_provider_and_signs_in_again_after_its_key_changed(
     reaching: DeployedGateway,
     admin: httpx2.AsyncClient,
     caller: Caller,
@@ -79,9 +79,9 @@ async def test_somebody_of_the_domain_joins_by_it_and_comes_again_when_its_key_i
         await sign_in(page, url, provider, email, caller.tenant)
         await examine(page)
         assert email in await page.text()
-        (asked,) = provider.said("asked")
-    assert (asked["client_id"], asked["code_challenge_method"]) == (PERSONS, "S256")
-    assert all(len(asked[name]) >= 32 for name in ("state", "nonce", "code_challenge"))
+        (request,) = provider.logged("asked")
+    assert (request["client_id"], request["code_challenge_method"]) == (PERSONS, "S256")
+    assert all(len(request[name]) >= 32 for name in ("state", "nonce", "code_challenge"))
     (joined,) = (await done(admin, "GET", "/v1/members"))["items"]
     assert (joined["email"], joined["name"], joined["role"]) == (email, "Grace", "reader")
 
@@ -96,10 +96,10 @@ async def test_somebody_of_the_domain_joins_by_it_and_comes_again_when_its_key_i
 
         await eventually(comes_again)
     assert len((await done(admin, "GET", "/v1/members"))["items"]) == 1
-    assert provider.said("error") == []
+    assert provider.logged("error") == []
 
 
-async def test_its_access_tokens_hold_at_the_endpoint_for_which_they_are(
+async def test_access_tokens_are_valid_only_at_the_endpoint_that_they_name(
     reaching: DeployedGateway, admin: httpx2.AsyncClient, caller: Caller, provider: OidcProvider
 ) -> None:
     gateway, path = reaching.gateway, f"/t/{caller.tenant}/mcp"

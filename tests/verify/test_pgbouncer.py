@@ -1,4 +1,4 @@
-"""Gateways behind PgBouncer in transaction mode, as `RECOLLECT_DATABASE_POOLED` says: two share two connections."""
+"""Gateways behind PgBouncer in transaction mode, with `RECOLLECT_DATABASE_POOLED`: two share two connections."""
 
 import asyncio
 from pathlib import Path
@@ -45,8 +45,8 @@ async def test_two_gateways_share_two_connections_and_keep_their_tenants_apart(
             assert one.faults() == two.faults() == []
 
 
-async def test_without_the_setting_it_does_not_work(settings: Settings) -> None:
-    """PgBouncer refuses the settings of a session: the mode is not a matter of taste."""
+async def test_without_the_setting_pgbouncer_refuses_the_connection(settings: Settings) -> None:
+    """PgBouncer refuses the settings of a session, so the setting is required."""
     with pgbouncer(settings.database_url, connections=2) as url:
         direct = settings.model_copy(update={"database_url": url})
         async with Database.connect(url, settings=direct) as db:

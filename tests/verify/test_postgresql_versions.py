@@ -1,7 +1,7 @@
-"""Recollect runs on every version of PostgreSQL that it says it runs on. The wheel's, 18, is that of all other tests.
+"""Recollect runs on every supported version of PostgreSQL. All other tests use version 18, from the wheel.
 
-Each version is put through tests of the suite, in a process of their own: migrations and all queries, writing and
-reading the past, searching, jobs, moves between cells, erasure, row-level security, and tools at a gateway.
+On each version, a separate process runs tests of the suite: migrations and all queries, writing and reading the past,
+searching, jobs, moves between cells, erasure, row-level security, and tools at a gateway.
 """
 
 import subprocess
@@ -39,14 +39,14 @@ FROM_18_ON = (
     "test_statistics_of_a_locked_table_are_reported_and_left_to_a_job",
     "test_statistics_of_a_table_that_is_now_empty_are_cleared",
 )
-"""Of erasure, where an older server cannot clear what it knows of a table that is empty by then, and tells so."""
+"""Tests of erasure: an older server cannot clear its statistics of an empty table, and Recollect reports that."""
 
 FROM_16_ON = ("test_an_owner_without_superuser_can_move_a_tenant_with_the_documented_rights",)
-"""Before, PostgreSQL lets superusers alone subscribe."""
+"""In older versions, only superusers may subscribe."""
 
 
 @pytest.mark.parametrize("major", MADE)
-def test_the_suite_s_scenarios_hold_on(major: int) -> None:
+def test_chosen_tests_of_the_suite_pass_on_version(major: int) -> None:
     programs = installation(major)
     assert version_of(programs).partition(".")[0] == str(major)
     command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider", "--maxfail=5"]

@@ -1,4 +1,4 @@
-"""Backups are worth what was restored from them: a dump, and a point in time just before a mistake."""
+"""Backups are restored: from a dump, and to a point in time just before a mistake."""
 
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -19,14 +19,14 @@ QUESTION = "which insects make honey"
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A short one: socket addresses are."""
+    """A folder with a short path, because paths of sockets are limited."""
     with tempfile.TemporaryDirectory(prefix="recollect-") as folder:
         yield Path(folder)
 
 
 @pytest.fixture
 async def original(folder: Path) -> AsyncIterator[Cluster]:
-    """A server that archives its log."""
+    """A server that archives its write-ahead log."""
     archive = Cluster(folder / "original").own_folder("archive")
     command = f"test ! -f {archive}/%f && cp %p {archive}/%f"
     server = Cluster(folder / "original", archive_mode="on", archive_command=command)
@@ -36,26 +36,26 @@ async def original(folder: Path) -> AsyncIterator[Cluster]:
     server.stop()
 
 
-async def remembered(gateway: RunningGateway, key: str, *texts: str) -> None:
+async def remember(gateway: RunningGateway, key: str, *texts: str) -> None:
     async with calling(gateway, key) as load:
         await load.tool("remember", {"items": [{"text": text, "about": ["Bees"]} for text in texts]})
 
 
-async def recalled(gateway: RunningGateway, key: str) -> list[str]:
+async def recall(gateway: RunningGateway, key: str) -> list[str]:
     async with calling(gateway, key) as load:
         return [memory["text"] for memory in (await load.tool("recall", {"query": QUESTION}))["memories"]]
 
 
-async def test_a_dump_restored_into_a_new_server_is_the_same_graph(
+async def test_a_dump_restored_into_a_new_server_has_the_same_graph(
     settings: Settings, folder: Path, original: Cluster
 ) -> None:
-    """With Redis gone, too. Keys hold, vectors are there, roles and rights are as they were."""
+    """Redis is lost, too. Keys stay valid, vectors exist, roles and rights are the same."""
     own = on(settings, original)
     key = await issued_key(own)
     with serving(own) as gateway, working(own, folder):
-        await remembered(gateway, key, "Bees make honey", "Wasps make paper")
+        await remember(gateway, key, "Bees make honey", "Wasps make paper")
         await eventually(lambda: embedded(own))
-        before, found = await graph_of(gateway, key), await recalled(gateway, key)
+        before, found = await graph_of(gateway, key), await recall(gateway, key)
     dump = original.own_folder("dump")
     server = ("-h", original.host, "-U", "postgres")
     original.run("pg_dumpall", *server, "--roles-only", "-f", f"{dump}/roles.sql")
@@ -75,21 +75,23 @@ async def test_a_dump_restored_into_a_new_server_is_the_same_graph(
         assert await restored.execute("SET ROLE recollect_app", "SELECT count(*) FROM recollect.nodes") == "0"
         with serving(on(settings, restored, redis_url=valkey.url)) as gateway:
             assert await graph_of(gateway, key) == before
-            assert await recalled(gateway, key) == found
-            await remembered(gateway, key, "Ants make hills")
+            assert await recall(gateway, key) == found
+            await remember(gateway, key, "Ants make hills")
     finally:
         valkey.stop()
         restored.stop()
 
 
-async def test_a_point_in_time_just_before_a_mistake(settings: Settings, folder: Path, original: Cluster) -> None:
+async def test_a_server_is_restored_to_a_point_in_time_just_before_a_mistake(
+    settings: Settings, folder: Path, original: Cluster
+) -> None:
     own = on(settings, original)
     key = await issued_key(own)
     base = Cluster(folder / "base")
     with serving(own) as gateway:
-        await remembered(gateway, key, "Bees make honey")
+        await remember(gateway, key, "Bees make honey")
         base.back_up(original.url())
-        await remembered(gateway, key, "Wasps make paper")  # After the backup: it is in the log alone.
+        await remember(gateway, key, "Wasps make paper")  # After the backup: it is in the log alone.
         before = await graph_of(gateway, key)
         moment = await original.execute("SELECT clock_timestamp()")
         async with calling(gateway, key) as load:
@@ -111,7 +113,7 @@ async def test_a_point_in_time_just_before_a_mistake(settings: Settings, folder:
         await eventually(lambda: writable(restored))
         with serving(on(settings, restored)) as gateway:
             assert await graph_of(gateway, key) == before
-            await remembered(gateway, key, "Ants make hills")
+            await remember(gateway, key, "Ants make hills")
     finally:
         restored.stop()
 

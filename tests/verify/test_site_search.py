@@ -1,4 +1,4 @@
-"""The site of the documentation at a browser without a network: its search, from loopback and from the file system."""
+"""The site of the documentation in a browser without a network: its search, from loopback and from the file system."""
 
 import functools
 import subprocess
@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """Serves files and logs nothing."""
+    """A server of files that logs nothing."""
 
     def log_message(self, format: str, *args: object) -> None:
         pass
@@ -32,7 +32,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=["loopback", "files"])
 def address(request: pytest.FixtureRequest, site: Path) -> Iterator[str]:
-    """Where the site begins."""
+    """The base address of the site."""
     if request.param == "files":
         yield site.as_uri()
         return
@@ -42,7 +42,7 @@ def address(request: pytest.FixtureRequest, site: Path) -> Iterator[str]:
         server.shutdown()
 
 
-async def test_recall_is_found_and_leads_to_its_page(page: Chromium, address: str) -> None:
+async def test_a_search_for_recall_leads_to_its_page(page: Chromium, address: str) -> None:
     await page.open(f"{address}/index.html")
     await page.press("/")
     await page.type("recall")
@@ -56,10 +56,10 @@ async def test_recall_is_found_and_leads_to_its_page(page: Chromium, address: st
     assert await page.faults() == [], "nothing was asked of anybody else"
 
 
-async def test_no_page_asks_anybody_else(page: Chromium, address: str) -> None:
-    """The browser reaches this machine alone, so that asking elsewhere is an error of its console."""
+async def test_no_page_requests_anything_from_another_host(page: Chromium, address: str) -> None:
+    """The browser reaches only this machine, so a request to another would be an error in its console."""
     for name in ("index", "quick-start", "tools", "glossary", "adr/0006-embedders", "runbook/slow-calls"):
         await page.open(f"{address}/{name}.html")
-        asked = await page.do("page.evaluate", "performance.getEntriesByType('resource').map(({ name }) => name)")
-        assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == [], name
+        requested = await page.do("page.evaluate", "performance.getEntriesByType('resource').map(({ name }) => name)")
+        assert [url for url in requested if not url.startswith((address, "data:", "blob:"))] == [], name
     assert await page.faults() == []

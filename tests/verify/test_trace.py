@@ -1,4 +1,4 @@
-"""One trace from a client's span to a worker's job, span by span, as the OpenTelemetry collector received it."""
+"""One trace from the span of a client to the job of a worker, as the OpenTelemetry collector receives it."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from tests.e2e.test_trace import (
     ancestors,
     named,
     remember_and_embed,
-    told,
+    text_attributes,
 )
 from tests.verify.opentelemetry_collector import OpenTelemetryCollector, collecting
 
@@ -22,7 +22,7 @@ GATEWAY, WORKER = "recollect-gateway", "recollect-worker"
 
 
 @pytest.mark.usefixtures("no_backlog")
-async def test_one_trace_from_the_client_to_the_job(
+async def test_one_trace_reaches_from_the_client_to_the_job(
     settings: Settings, key: str, caller: Caller, tmp_path: Path
 ) -> None:
     with collecting(tmp_path) as collector:
@@ -32,23 +32,27 @@ async def test_one_trace_from_the_client_to_the_job(
     http = named(spans, "POST /mcp")
     assert http.parent_span_id.hex() == CLIENT_SPAN
     assert (homes[http.span_id.hex()], http.kind) == (GATEWAY, Span.SPAN_KIND_SERVER)
-    assert told(http).items() >= {"http.request.method": "POST", "http.route": "/mcp"}.items()
+    assert text_attributes(http).items() >= {"http.request.method": "POST", "http.route": "/mcp"}.items()
 
     tool = named(spans, "tools/call remember")
     assert tool.parent_span_id == http.span_id
     assert (homes[tool.span_id.hex()], tool.kind) == (GATEWAY, Span.SPAN_KIND_SERVER)
-    assert told(tool).items() >= {"mcp.method.name": "tools/call", "gen_ai.tool.name": "remember"}.items()
+    assert text_attributes(tool).items() >= {"mcp.method.name": "tools/call", "gen_ai.tool.name": "remember"}.items()
 
-    locked = next(span for span in spans.values() if told(span).get("db.query.summary") == "SELECT graphs.lock_graph")
+    locked = next(
+        span for span in spans.values() if text_attributes(span).get("db.query.summary") == "SELECT graphs.lock_graph"
+    )
     assert tool.span_id.hex() in ancestors(spans, locked)
     assert (homes[locked.span_id.hex()], locked.kind) == (GATEWAY, Span.SPAN_KIND_CLIENT)
-    assert told(locked)["db.system.name"] == "postgresql"
+    assert text_attributes(locked)["db.system.name"] == "postgresql"
 
     sent = named(spans, "send embed_passages")
     assert tool.span_id.hex() in ancestors(spans, sent)
     assert (homes[sent.span_id.hex()], sent.kind) == (GATEWAY, Span.SPAN_KIND_PRODUCER)
     redis = [
-        span for span in spans.values() if "redis" in (told(span).get("db.system.name"), told(span).get("db.system"))
+        span
+        for span in spans.values()
+        if "redis" in (text_attributes(span).get("db.system.name"), text_attributes(span).get("db.system"))
     ]
     woken = [span for span in redis if sent.span_id.hex() in ancestors(spans, span)]
     assert {homes[span.span_id.hex()] for span in woken} >= {GATEWAY}
@@ -57,10 +61,10 @@ async def test_one_trace_from_the_client_to_the_job(
     job = named(spans, "process embed_passages")
     assert job.parent_span_id == sent.span_id
     assert (homes[job.span_id.hex()], job.kind) == (WORKER, Span.SPAN_KIND_CONSUMER)
-    assert told(job)["recollect.tenant.id"] == str(caller.tenant_id)
+    assert text_attributes(job)["recollect.tenant.id"] == str(caller.tenant_id)
     below = [span for span in spans.values() if job.span_id.hex() in ancestors(spans, span)]
     assert {homes[span.span_id.hex()] for span in below} == {WORKER}
-    assert any(told(span).get("db.system.name") == "postgresql" for span in below)
+    assert any(text_attributes(span).get("db.system.name") == "postgresql" for span in below)
     assert any(span.name.startswith("embeddings ") for span in below)
 
     outer = [span for span in spans.values() if span.parent_span_id.hex() not in spans]
@@ -72,7 +76,7 @@ async def test_one_trace_from_the_client_to_the_job(
 
 
 def received(collector: OpenTelemetryCollector) -> tuple[dict[str, Span], dict[str, str]]:
-    """The spans of the client's trace by their ids, and the service that told each."""
+    """The spans of the client's trace by their ids, and the service that reported each."""
     spans: dict[str, Span] = {}
     homes: dict[str, str] = {}
     for resource in collector.traces().resource_spans:

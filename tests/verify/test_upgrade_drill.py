@@ -1,8 +1,8 @@
 """A rolling upgrade from an earlier revision, and back, under load: no call fails, and nothing is lost.
 
-From the revisions that the file `upgrade_from` names, of which 0.1.0 is one; `make upgrade-drill OLD=<revision>`
-chooses another. Once by an administrator's login, and once by the owner's: all that the migrations of the chart have.
-The older sources run with the libraries of this tree's lock.
+It starts from the revisions in the file `upgrade_from`, such as 0.1.0; `make upgrade-drill OLD=<revision>` chooses
+another. Migrations run once with an administrator's login, and once with the owner's, as in the chart. The older
+sources run with the libraries of this tree's lock.
 """
 
 import asyncio
@@ -25,17 +25,17 @@ from tests.support.fleet import Fleet, Member, fleet
 from tests.support.gateway import eventually
 from tests.support.load import Load, agents_of, stored_once
 from tests.verify.drills import embedded
-from tests.verify.older_tree import checked_out, old_revisions, recollect, unprepared
+from tests.verify.older_tree import checked_out, old_revisions, recollect, rejected_queries
 
 CHART = Path(__file__).parents[2] / "helm" / "recollect"
 AGENTS = 4
 STEP = 40
-"""Calls that are answered before the next step."""
+"""The number of answered calls before the next step."""
 
 
 @pytest.fixture
 def own_postgres() -> Iterator[LocalPostgres]:
-    """A server that the old tree migrates."""
+    """A new server, which the old tree migrates."""
     with tempfile.TemporaryDirectory(prefix="recollect-") as folder:
         server = LocalPostgres(Path(folder), settings=FAST_AND_FORGETFUL)
         server.start()
@@ -45,7 +45,7 @@ def own_postgres() -> Iterator[LocalPostgres]:
 
 @pytest.fixture
 def own_valkey() -> Iterator[LocalValkey]:
-    """A server in which no earlier drill's tenants wait, whom this one's database does not know."""
+    """A new server without work for tenants of earlier drills, which the database does not know."""
     with tempfile.TemporaryDirectory(prefix="recollect-") as folder:
         server = LocalValkey(Path(folder))
         server.start()
@@ -54,7 +54,7 @@ def own_valkey() -> Iterator[LocalValkey]:
 
 
 async def prepare(server: LocalPostgres) -> None:
-    """What the chart's example of a cluster has an administrator do once; migrations have the owner's rights then."""
+    """Do what an administrator does once by the chart's example; migrations then run with the rights of the owner."""
     prepared = yaml.safe_load_all((CHART / "examples" / "cloudnative-pg.yaml").read_text())
     cluster = next(each["spec"] for each in prepared if each["kind"] == "Cluster")
     made = cluster["bootstrap"]["initdb"]
@@ -73,7 +73,7 @@ async def prepare(server: LocalPostgres) -> None:
 async def own(
     request: pytest.FixtureRequest, settings: Settings, own_postgres: LocalPostgres, own_valkey: LocalValkey
 ) -> Settings:
-    """By the login with which migrations are run."""
+    """Settings for each login with which migrations run."""
     if request.param == OWNER_ROLE:
         await prepare(own_postgres)
     return settings.model_copy(
@@ -104,14 +104,14 @@ def old_tree(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     return checked_out(request.param, tmp_path_factory.mktemp("old"))
 
 
-async def out(balancer: Balancer, *members: Member) -> None:
-    """Take gateways away as an operator does whose old version does not drain by itself."""
+async def remove(balancer: Balancer, *members: Member) -> None:
+    """Remove gateways as an operator must whose old version does not drain by itself."""
     for member in members:
         await balancer.remove(member.url)
         await member.stop()
 
 
-async def test_no_call_fails_while_it_is_upgraded_and_taken_back(
+async def test_no_call_fails_during_an_upgrade_and_a_rollback(
     own: Settings, old_tree: Path, processes: Fleet, balancer: Balancer
 ) -> None:
     recollect(own, "migrate", tree=old_tree)
@@ -127,11 +127,11 @@ async def test_no_call_fails_while_it_is_upgraded_and_taken_back(
             await load.wait_for(STEP)
             again = processes.gateway(old_tree)  # An old one that starts beside it.
             await balancer.bring_in([again])
-            await out(balancer, old[0])
+            await remove(balancer, old[0])
             new, new_worker = [processes.gateway() for _ in range(2)], processes.worker()
             await balancer.bring_in(new)
             await load.wait_for(STEP)  # Both versions at work.
-            await out(balancer, old[1], again)
+            await remove(balancer, old[1], again)
             await old_worker.stop()
             await load.wait_for(STEP)
             back, back_worker = processes.gateway(old_tree), processes.worker(old_tree)
@@ -147,9 +147,9 @@ async def test_no_call_fails_while_it_is_upgraded_and_taken_back(
     await eventually(lambda: embedded(own))
 
 
-async def test_the_new_schema_takes_every_query_of_the_old_version(
+async def test_every_query_of_the_old_version_works_on_the_new_schema(
     own: Settings, old_tree: Path, own_postgres: LocalPostgres
 ) -> None:
-    """Which would not be so had a migration dropped or renamed what one of them names: that is for the next release."""
+    """A migration that drops or renames something that old queries use belongs into the next release."""
     recollect(own, "migrate")
-    assert unprepared(own, old_tree) == []
+    assert rejected_queries(own, old_tree) == []

@@ -1,4 +1,4 @@
-"""The calls whose cost is measured, as data: another one is another entry."""
+"""The calls whose cost is measured, as data."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ def _writing(toolset: str, tool: str, arguments: MakesArguments, found: Callable
 
 
 def _any(*path: str) -> Callable[[Any], int]:
-    """1 where what stands there in a reply is not empty: how much there is depends on what is asked for."""
+    """1 if that part of a reply is not empty; its length depends on the arguments."""
 
     def found(reply: Any) -> int:
         for key in path:
@@ -44,13 +44,13 @@ def _pair(corpus: Corpus, chance: random.Random, size: int) -> list[str]:
 
 
 def _question(corpus: Corpus, chance: random.Random, size: int) -> str:
-    """Four words of an observation. Hardly ever the same ones twice, so that no cache holds the answer."""
+    """Four words of an observation, rarely the same ones twice, so that no cache contains the answer."""
     words = corpus.entity(chance.randrange(size)).observations[0].removesuffix(".").lower().split()
     return " ".join(chance.sample(words, 4))
 
 
 def _way(corpus: Corpus, chance: random.Random, size: int) -> Arguments:
-    """Two entities that are two relations apart."""
+    """Two entities with a path of two relations."""
     number = chance.randrange(4, size)
     return {"from": corpus.name(number), "to": corpus.name(number // 4)}
 
@@ -75,11 +75,11 @@ ADD_OBSERVATIONS = next(call for call in CALLS if call.tool == "add_observations
 
 MIX_READS = (GET_ENTITY, OPEN_NODES, SUBSTRING, RECALL)
 MIX_WRITE = ADD_OBSERVATIONS
-"""What is called in the mix of reading and writing."""
+"""The calls in the mix of reading and writing."""
 
 
 def reading_calls(stock: Stock) -> Sequence[MeasuredCall]:
-    """In the order of measurement."""
+    """The reading calls, in the order of measurement."""
     return (
         RECALL,
         _reading(
@@ -168,7 +168,7 @@ def reading_calls(stock: Stock) -> Sequence[MeasuredCall]:
 
 
 def writing_calls(stock: Stock) -> Sequence[MeasuredCall]:
-    """In the order of measurement, after what reads and the mix: what they write stays."""
+    """The writing calls, in the order of measurement, after the others, because their writes remain."""
     return (
         _writing(
             "agent",

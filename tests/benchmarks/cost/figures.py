@@ -1,4 +1,4 @@
-"""What was measured, as values."""
+"""The measurements, as values."""
 
 from dataclasses import dataclass, field
 
@@ -8,7 +8,7 @@ from tests.benchmarks.cost.statements import Sent
 
 @dataclass(frozen=True, slots=True)
 class MeasuredCost:
-    """One call at one size. `spent` is by one call, but for the echo, which is by one echo."""
+    """The cost of one call at one size. `spent` is per call, except for the echo, which is per echo."""
 
     toolset: str
     label: str
@@ -19,10 +19,10 @@ class MeasuredCost:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredMix:
-    """So many clients that read and write without pause, spread over so many gateways; `spent` is by one call.
+    """So many clients that read and write without pause, on so many gateways; `spent` is per call.
 
-    `echo_rate`: echoes a second, where as many clients ask the SDK's bare echo in turns with that; `spent.echo` is by
-    one of these. The echo server is one process, as one gateway is.
+    `echo_rate`: echoes per second of as many clients of the SDK's bare echo, measured in turns with the calls;
+    `spent.echo` is per echo. The echo server is one process, like one gateway.
     """
 
     gateways: int
@@ -34,18 +34,18 @@ class MeasuredMix:
 
     @property
     def rate(self) -> float:
-        """Calls a second."""
+        """Calls per second."""
         return self.calls / self.seconds
 
     @property
     def in_echoes(self) -> float:
-        """What all servers spend on a call, in echoes."""
+        """The time that all servers spend on a call, in echoes."""
         return self.spent.all_servers / self.spent.echo
 
 
 @dataclass(slots=True)
 class SizeCosts:
-    """All of one size (entities). `at_rest`: by a second. `others`: cores that the rest of the machine used."""
+    """All costs at one size (entities). `at_rest`: per second. `others`: cores used by the rest of the machine."""
 
     entities: int
     at_rest: Spent
@@ -55,5 +55,5 @@ class SizeCosts:
 
 
 def in_echoes(seconds: float, cost: MeasuredCost) -> float:
-    """So many echoes, of those that were measured in turns with this call."""
+    """The cost in echoes, of those that were measured in turns with this call."""
     return seconds / cost.spent.echo

@@ -1,4 +1,4 @@
-"""Calls a second, where clients read nine times and write once, without pause."""
+"""Calls per second of clients that read nine times and write once, without pause."""
 
 import asyncio
 import itertools
@@ -17,15 +17,15 @@ from tests.benchmarks.cost.turns import CallCosts
 CLIENTS = (1, 8, 32)
 _PATH = "/mcp/x/agent,memory"
 _OF_TEN = 10
-"""Calls of which one writes."""
+"""The number of calls of which one writes."""
 _TURNS = 3
-"""Of calls and echoes, since a machine's speed wanders."""
+"""Turns of calls and echoes, because the speed of a machine varies."""
 _ECHO_SHARE = 1 / 3
-"""Seconds of echoes to a second of calls."""
+"""Seconds of echoes per second of calls."""
 
 
 def mixed_calls() -> Iterator[MeasuredCall]:
-    """What is called one after the other, by whichever client is free: nine of ten read, in turns."""
+    """The sequence of calls, each made by the next free client: nine of ten read, in turns."""
     reads = itertools.cycle(MIX_READS)
     for number in itertools.count(1):
         yield MIX_WRITE if number % _OF_TEN == 0 else next(reads)
@@ -33,7 +33,7 @@ def mixed_calls() -> Iterator[MeasuredCall]:
 
 @dataclass(frozen=True, slots=True)
 class GatewayAddress:
-    """A gateway that is measured."""
+    """The address of a measured gateway."""
 
     server: Server = field(hash=False)
     port: int
@@ -42,7 +42,7 @@ class GatewayAddress:
 async def measure_mix(
     costs: CallCosts, gateways: Sequence[GatewayAddress], clients: int, size: int, seconds: float
 ) -> MeasuredMix:
-    """Let so many clients call for so long, in turns with echoes; what they have begun then is answered, and counts."""
+    """Let so many clients call for so long, in turns with echoes; begun calls are finished and count."""
     calls = mixed_calls()
     servers = [gateway.server for gateway in gateways]
     addresses = [gateways[number % len(gateways)] for number in range(clients)]
@@ -72,7 +72,7 @@ async def _all_call(
     turn: int,
     seconds: float,
 ) -> int:
-    """A client at each address calls for so long; how many calls they made."""
+    """Let a client at each address call for so long; returns the number of calls."""
     title = f"{len(addresses)} clients, {len(set(addresses))} gateways, {size} entities"
 
     async def one(number: int, until: float) -> int:
@@ -84,7 +84,7 @@ async def _all_call(
 
 
 async def _all_echo(costs: CallCosts, clients: int, seconds: float) -> int:
-    """The same of the bare echo."""
+    """Let clients call the bare echo for so long; returns the number of echoes."""
 
     async def one(_: int, until: float) -> int:
         async with costs.echo() as echo:

@@ -1,4 +1,4 @@
-"""What was measured, in Markdown: as it stands in docs/benchmarks.md."""
+"""The measurements, in Markdown, as in docs/benchmarks.md."""
 
 from collections.abc import Iterable, Sequence
 
@@ -40,7 +40,7 @@ _MIXED = (
 
 
 def cost_markdown(sizes: Sequence[SizeCosts], cores: int) -> str:
-    """A table of each size, and one of the mixes."""
+    """A table for each size, and one for the mixes."""
     parts = [part for size in sizes if size.calls for part in _costs(size, cores)]
     mixes = [(size.entities, mix) for size in sizes for mix in size.mixes]
     if mixes:
@@ -103,7 +103,7 @@ def _mix_row(entities: int, mix: MeasuredMix) -> Sequence[str]:
 
 
 def _table(columns: Sequence[str], texts: int, rows: Iterable[Sequence[str]]) -> str:
-    """The first `texts` columns hold words, the others figures, which stand on the right."""
+    """A table whose first `texts` columns are words; the others are figures, aligned right."""
     rule = ["---" if number < texts else "---:" for number in range(len(columns))]
     return "\n".join(f"| {' | '.join(row)} |" for row in (columns, rule, *rows))
 

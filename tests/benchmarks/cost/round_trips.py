@@ -1,6 +1,6 @@
-"""Round trips to PostgreSQL, counted where they happen: on a socket before the server's own.
+"""Round trips to PostgreSQL, counted where they happen: on a socket in front of the server's own.
 
-Statements that are sent together are one round trip, so that counting statements would not tell.
+Statements that are sent together are one round trip, so the number of statements would be wrong.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ _CHUNK = 65_536
 
 @dataclass(slots=True)
 class RoundTrips:
-    """How many times a client has spoken after the server had answered it, and where to connect to be counted."""
+    """How often clients have sent something after an answer of the server, and the folder of the counted socket."""
 
     folder: Path
     count: int = 0
@@ -28,7 +28,7 @@ class RoundTrips:
 
 @asynccontextmanager
 async def counted_round_trips(folder: Path, url: str) -> AsyncIterator[RoundTrips]:
-    """Pass on every connection that is made to a socket in `folder` to the server at `url`, and count."""
+    """Forward every connection to a socket in `folder` to the server at `url`, and count its round trips."""
     trips = RoundTrips(folder)
     connections = set[asyncio.Task[None]]()
 
@@ -60,7 +60,7 @@ async def _closing(writer: asyncio.StreamWriter) -> AsyncIterator[None]:
 
 
 class _Connection:
-    """One client's: whether what it asked last has been answered."""
+    """The connection of one client, and whether its last request has been answered."""
 
     def __init__(self, trips: RoundTrips) -> None:
         self._trips = trips
@@ -70,7 +70,7 @@ class _Connection:
         async with _closing(writer):
             server_reader, server_writer = await asyncio.open_unix_connection(socket)
             async with _closing(server_writer):
-                # Where one end fails, the other is told so by the end of what it reads.
+                # If one end fails, the other sees the end of its stream.
                 ways = self._ask(reader, server_writer), self._answer(server_reader, writer)
                 await asyncio.gather(*ways, return_exceptions=True)
 

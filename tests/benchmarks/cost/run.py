@@ -1,4 +1,4 @@
-"""One run: grow the graph to each size, and there measure every call and the mix."""
+"""One run: grow the graph to each size, and measure every call and the mix at that size."""
 
 import asyncio
 import time
@@ -30,7 +30,7 @@ _REST_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class CostPlan:
-    """Sizes in entities, calls of each tool, which tools (none: all), and seconds of each mix (0: no mix)."""
+    """Sizes in entities, calls of each tool, the tools (empty: all), and seconds of each mix (0: no mix)."""
 
     sizes: Sequence[int]
     calls: int
@@ -39,7 +39,7 @@ class CostPlan:
 
 
 async def run(stack: Stack, folder: Path, plan: CostPlan, sizes: list[SizeCosts], console: Console) -> None:
-    """Measure all of it, into `sizes`, which are of use whenever this ends."""
+    """Measure all of it, into `sizes`, which are valid even if this ends early."""
     columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())
     corpus = Corpus()
     async with _call_costs(stack, folder, corpus, plan.calls) as costs:
@@ -65,7 +65,7 @@ async def _call_costs(stack: Stack, folder: Path, corpus: Corpus, calls: int) ->
 
 
 async def _measure_size(costs: CallCosts, plan: CostPlan, measured: SizeCosts, progress: Progress) -> None:
-    """What reads first, on a graph of exactly that size."""
+    """Measure one size: first the reading calls, on a graph of exactly that size."""
     await _look_up(costs)
     await _measure_calls(costs, plan, reading_calls(costs.stock), measured, progress)
     if plan.mix_seconds:
@@ -105,7 +105,7 @@ async def _measure_mixes(costs: CallCosts, plan: CostPlan, measured: SizeCosts, 
 
 
 async def _at_rest(costs: CallCosts) -> Spent:
-    """By a second in which nobody calls."""
+    """The time spent per second without calls."""
     begun, before = time.monotonic(), costs.meter.spent([costs.stack.gateway])
     await asyncio.sleep(_REST_SECONDS)
     return (costs.meter.spent([costs.stack.gateway]) - before).per(time.monotonic() - begun)
@@ -113,7 +113,7 @@ async def _at_rest(costs: CallCosts) -> Spent:
 
 @contextmanager
 def _others(measured: SizeCosts) -> Iterator[None]:
-    """Note how many cores everything else on the machine used meanwhile."""
+    """Record how many cores everything else on the machine used meanwhile."""
     begun, before = time.monotonic(), other_seconds()
     try:
         yield

@@ -1,4 +1,4 @@
-"""Processor time of everything that a call keeps busy, by what it belongs to."""
+"""The processor time of all processes that a call keeps busy, by their roles."""
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
@@ -8,12 +8,12 @@ from tests.benchmarks.processes import LoginSessions, processor_seconds
 from tests.benchmarks.stack import WORKER_LOGIN, Stack
 
 _LOOKING_ON = "postgres"
-"""The login of those who fill, look and wait, which no call pays for."""
+"""The login for filling, inspecting and waiting, which does not count for any call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Seconds. `postgres` is all of the server but what its sessions did for the worker (`worker_postgres`)."""
+    """Seconds. `postgres` is the whole server without the sessions of the worker (`worker_postgres`)."""
 
     gateway: float = 0.0
     postgres: float = 0.0
@@ -24,7 +24,7 @@ class Spent:
 
     @property
     def all_servers(self) -> float:
-        """All but the echo."""
+        """The seconds of all servers without the echo server."""
         return self.gateway + self.postgres + self.worker + self.worker_postgres + self.valkey
 
     def __add__(self, other: "Spent") -> "Spent":
@@ -34,12 +34,12 @@ class Spent:
         return Spent(*(mine - its for mine, its in zip(astuple(self), astuple(other), strict=True)))
 
     def per(self, times: float) -> "Spent":
-        """Divided by a number of calls, or of seconds."""
+        """The seconds divided by a number of calls or seconds."""
         return Spent(*(figure / times for figure in astuple(self)))
 
 
 class Meter:
-    """Tells what was spent until now; a difference tells what was spent between."""
+    """Measures the time spent until now; the difference of two results is the time between them."""
 
     def __init__(self, stack: Stack) -> None:
         self._stack, self._postmaster = stack, _pid(stack.postgres)
@@ -47,7 +47,7 @@ class Meter:
         self._looking_on = LoginSessions(self._postmaster, _LOOKING_ON)
 
     def spent(self, gateways: Sequence[Server]) -> Spent:
-        """Since everything was started, with these of the gateways."""
+        """The time since everything was started, with these gateways."""
         stack, for_worker = self._stack, self._for_worker.seconds()
         return Spent(
             gateway=sum(processor_seconds(_pid(gateway)) for gateway in gateways),

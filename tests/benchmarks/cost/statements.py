@@ -1,7 +1,7 @@
-"""What a call sends to PostgreSQL: round trips, statements, and the time of planning beside that of running them.
+"""The round trips and statements of a call in PostgreSQL, and the times of planning and running them.
 
-`pg_stat_statements` counts and times for one login alone, `COUNTED`: the gateway whose processor time is measured has
-another one, so that counting costs it nothing. Statements inside functions are part of running the one that calls them.
+`pg_stat_statements` counts and times only for one login, `COUNTED`: the gateway whose processor time is measured has
+another one, so that counting costs it nothing. Statements in a function count as part of the statement that calls it.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -18,11 +18,11 @@ from tests.benchmarks.cost.round_trips import RoundTrips
 from tests.benchmarks.stack import WORKER_LOGIN
 
 COUNTED = "benchmark_counted"
-"""The login whose statements are counted."""
+"""The login whose statements count."""
 
 
 def counting_settings() -> dict[str, str]:
-    """Those that `make run` gives PostgreSQL, and what counts statements."""
+    """The settings of PostgreSQL in `make run`, and those for counting statements."""
     settings = postgres_settings(Machine.own())
     return settings | {
         "shared_preload_libraries": f"{settings['shared_preload_libraries']}, pg_stat_statements",
@@ -45,7 +45,7 @@ _SUMS = """
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """By one call; times in milliseconds of the clock."""
+    """What one call sends; times are milliseconds of the clock."""
 
     round_trips: float
     statements: float
@@ -55,13 +55,13 @@ class Sent:
 
 
 class StatementCounter:
-    """Counts what calls send, one at a time."""
+    """Counts the statements of calls, one call at a time."""
 
     def __init__(self, superuser: asyncpg.Connection, trips: RoundTrips) -> None:
         self._superuser, self._trips = superuser, trips
 
     async def by_call(self, make: Callable[[], Awaitable[None]], calls: int) -> Sent:
-        """Make a call so often; the median of each figure, since a gateway sends something of its own at times."""
+        """Make a call so often; returns the median of each figure, because a gateway sometimes sends others."""
         differences = list[list[float]]()
         for _ in range(calls):
             before = await self._figures()
@@ -78,7 +78,7 @@ class StatementCounter:
 
 @asynccontextmanager
 async def statement_counter(superuser_url: str, trips: RoundTrips) -> AsyncIterator[StatementCounter]:
-    """Make the logins in the migrated database, and count."""
+    """Create the logins in the migrated database; yields the counter."""
     superuser = await asyncpg.connect(superuser_url)
     try:
         await superuser.execute(_LOGINS)

@@ -1,4 +1,4 @@
-"""What calls need that is not known before the graph is filled: ids, and memories to be changed or taken away."""
+"""What calls need from the filled graph: ids, and memories to change or delete."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ _IDS = 500
 
 
 class Stock:
-    """`ids` are those of entities that stay; what a call changes or takes away is taken once."""
+    """`ids` are those of entities that stay; a memory that a call changes or deletes is used once."""
 
     def __init__(self, corpus: Corpus) -> None:
         self.ids: list[str] = []
@@ -21,7 +21,7 @@ class Stock:
         self._ready: list[str] = []
 
     async def look_up(self, superuser: asyncpg.Connection, memory: MeasuredMemory) -> None:
-        """Learn the ids of some of the entities that the graph was filled with."""
+        """Look up the ids of some entities of the filled graph."""
         rows = await superuser.fetch(
             "SELECT id FROM recollect.nodes WHERE tenant_id = $1 AND name = ANY ($2) ORDER BY id",
             memory.caller.tenant_id,
@@ -30,7 +30,7 @@ class Stock:
         self.ids = [str(row["id"]) for row in rows]
 
     async def fill(self, connection: McpConnection, tool: str, count: int) -> None:
-        """Make so many of what calls of a tool change or take away, through tools; most need nothing."""
+        """Create so many memories for a tool that changes or deletes them; most tools need none."""
         match tool:
             case "revise" | "forget":
                 self._ready = await self._remember(connection, count, about=True)
@@ -42,7 +42,7 @@ class Stock:
                 self._ready = [str(entity["name"]) for entity in entities]
 
     def take(self) -> str:
-        """The id or name of one of those."""
+        """Take the id or the name of one of these memories."""
         return self._ready.pop()
 
     async def _remember(self, connection: McpConnection, count: int, *, about: bool) -> list[str]:

@@ -1,4 +1,4 @@
-"""One call, measured: its processor time in turns with the echo's, then what it sends to PostgreSQL."""
+"""One measured call: its processor time, in turns with that of the echo, then its statements in PostgreSQL."""
 
 import asyncio
 import random
@@ -19,19 +19,19 @@ from tests.benchmarks.wire import LEGACY, McpConnection
 
 _WARM_UP = 5
 _CALLS, _ECHOES = 20, 40
-"""Of one turn, without a pause: what has waited finds cold caches, and an echo that waited costs twice as much."""
+"""Calls of one turn, without a pause: after a pause, caches are cold, and an echo costs twice as much."""
 _COUNTED = 20
-"""Calls whose statements are counted."""
+"""The number of calls whose statements are counted."""
 _SECONDS = 30.0
-"""After so long measuring ends, with fewer calls than were asked for."""
+"""Measuring ends after so many seconds, even with fewer calls than requested."""
 _ECHO = {"text": "x" * 64, "length": 64}
 
 
 @dataclass(frozen=True, slots=True)
 class CallCosts:
-    """The ways to what is measured, with so many calls of each tool.
+    """The connections to everything that is measured, with so many calls of each tool.
 
-    `counted_port` is that of the gateway whose statements are counted, and whose processor time is not looked at.
+    `counted_port` is that of the gateway whose statements are counted; its processor time is not measured.
     """
 
     stack: Stack
@@ -44,10 +44,10 @@ class CallCosts:
     calls: int
 
     async def measure(self, call: MeasuredCall, size: int) -> MeasuredCost:
-        """Measure one call, in a graph of so many entities."""
+        """Measure one call in a graph of so many entities."""
         if call.writes:
             await self._stock_up(call)
-        # Connections of its own for each call, since servers close one that was idle.
+        # New connections for each call, since servers close idle ones.
         path, chance = f"/mcp/x/{call.toolset}", random.Random(f"{call.label} {size}")
         async with self.client(self.stack.settings.port, path, chance, size) as client:
             await self._warm_up(client, call)
@@ -59,13 +59,13 @@ class CallCosts:
 
     @asynccontextmanager
     async def client(self, port: int, path: str, chance: random.Random, size: int) -> AsyncIterator["Client"]:
-        """Somebody who calls over a connection of its own, in a graph of so many entities."""
+        """A client with its own connection, for a graph of so many entities."""
         async with McpConnection(port, path, LEGACY, self.memory.key) as connection:
             yield Client(connection, self.corpus, chance, size)
 
     @asynccontextmanager
     async def echo(self) -> AsyncIterator[Callable[[], Awaitable[None]]]:
-        """What asks the bare echo once, over a connection of its own: the server closes one that waits for long."""
+        """A function that calls the bare echo once, on a new connection, because the server closes idle ones."""
         async with McpConnection(self.stack.echo_port, "/mcp", LEGACY) as connection:
 
             async def echo() -> None:
@@ -74,13 +74,13 @@ class CallCosts:
             yield echo
 
     async def worker_done(self) -> None:
-        """Return when the worker has nothing left to do; raises RuntimeError where it ended."""
+        """Wait until the worker has nothing left to do; raises RuntimeError if it ended."""
         while await self.memory.waiting() or await self.memory.waiting_links():
             require_running(self.stack.worker)
             await asyncio.sleep(0.05)
 
     async def _spent(self, client: "Client", call: MeasuredCall) -> tuple[int, Spent]:
-        """How many calls were made, and what each took; echoes take turns with them: a machine's speed wanders."""
+        """The number of calls and the time of each, in turns with echoes, because the speed of a machine varies."""
         turns, until = 0, time.monotonic() + _SECONDS
         before = self.meter.spent([self.stack.gateway])
         while turns * _CALLS < self.calls and time.monotonic() < until:
@@ -113,7 +113,7 @@ class CallCosts:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Makes calls over one connection, with other arguments each time."""
+    """Makes calls on one connection, with different arguments each time."""
 
     connection: McpConnection
     corpus: Corpus
@@ -121,7 +121,7 @@ class Client:
     size: int
 
     async def make(self, call: MeasuredCall) -> None:
-        """Call; raises RuntimeError where the reply is not what it must be."""
+        """Make a call; raises RuntimeError if the reply is not as expected."""
         arguments = call.arguments(self.corpus, self.chance, self.size)
         exchange = await self.connection.call(call.tool, arguments)
         found = call.found(exchange.result()["structuredContent"])

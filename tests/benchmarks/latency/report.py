@@ -1,4 +1,4 @@
-"""Latencies and agreements, as a table for people and as JSON for programs."""
+"""Latencies and agreements, as a table and as JSON."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,14 +17,14 @@ FLOOR = "floor"
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The share of the exact path's answers to a question that the index path gave, and of which length it is."""
+    """The share of the exact path's answers to a question that the index path found, and the length of the question."""
 
     length: str
     share: float
 
 
 def length_of(question: str) -> str:
-    """How a question is told apart by its length: a shorter one has fewer words to lead to its vector."""
+    """The class of a question by its length: a shorter one has fewer words to determine its vector."""
     words = question.split()
     if len(words) == 1 and question[0].isupper():
         return "a name"
@@ -33,8 +33,8 @@ def length_of(question: str) -> str:
 
 @dataclass(slots=True)
 class Size:
-    """What was measured at so many passages: the turns of each way, and, for each question, the share of the exact
-    path's answers that the index path gave. `bytes`: of a passage's rows, in each table."""
+    """The measurements at so many passages: the turns of each way, and, for each question, the share of the exact
+    path's answers that the index path found. `bytes`: the size of the rows of a passage, by table."""
 
     passages: int
     taken: dict[str, list[Taken]] = field(default_factory=dict)
@@ -47,12 +47,12 @@ class Size:
 
     @property
     def agreement(self) -> float:
-        """The mean; 0 where nothing was compared."""
+        """The mean agreement; 0 if nothing was compared."""
         return _mean([one.share for one in self.agreements])
 
     @property
     def agreement_by_length(self) -> dict[str, float]:
-        """The mean of the questions of each length."""
+        """The mean agreement of the questions of each length."""
         lengths = sorted({one.length for one in self.agreements})
         return {length: _mean([o.share for o in self.agreements if o.length == length]) for length in lengths}
 
@@ -66,7 +66,7 @@ class LatencyReport:
 
 
 def print_latency(report: LatencyReport, console: Console) -> None:
-    """One table; nothing where nothing was measured."""
+    """Print a table, unless nothing was measured."""
     if not report.sizes:
         return
     questions = len(report.sizes[0].taken[FLOOR])
@@ -94,7 +94,7 @@ def print_latency(report: LatencyReport, console: Console) -> None:
 
 
 def latency_document(report: LatencyReport) -> dict[str, Any]:
-    """Every turn, in seconds, with quantiles and agreements."""
+    """All turns in seconds, with quantiles and agreements."""
     return {"embedder": report.embedder, "sizes": [_document(size) for size in report.sizes]}
 
 

@@ -1,4 +1,4 @@
-"""One run: listen to talk up to each size, and there let every way of answering take turns."""
+"""One run: remember talk up to each size, and let all ways of answering take turns at that size."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _WARM_UP = 10
 
 @dataclass(frozen=True, slots=True)
 class LatencyPlan:
-    """Sizes in passages, questions a way, and questions that are answered with and without indexes of vectors."""
+    """Sizes in passages, questions per way, and questions that are answered with and without the vector index."""
 
     sizes: Sequence[int]
     questions: int
@@ -25,14 +25,14 @@ class LatencyPlan:
 
 
 async def run(stack: Stack, plan: LatencyPlan, talk: Spoken, report: LatencyReport, console: Console) -> None:
-    """Measure all of it, into `report`, which is of use whenever this ends."""
+    """Measure all of it, into `report`, which is valid even if this ends early."""
     columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())
     async with measured_memory(stack) as memory:
         await stack.serve()
         with Progress(*columns, console=console) as progress:
             for passages in plan.sizes:
                 await memory.listen(talk, passages, progress)
-                # Connections of its own, since servers close one that was idle while the graph grew.
+                # New connections, since servers close those that were idle while the graph grew.
                 async with open_ways(stack.settings, memory.caller, memory.key) as ways:
                     size = await _measure(ways, talk, passages, plan, progress)
                     size.bytes = await memory.bytes_per_passage()
@@ -41,15 +41,15 @@ async def run(stack: Stack, plan: LatencyPlan, talk: Spoken, report: LatencyRepo
 
 
 async def _measure(ways: Ways, talk: Spoken, passages: int, plan: LatencyPlan, progress: Progress) -> Size:
-    """The ways take turns, since a shared machine's speed wanders; none asks the same twice."""
+    """Let the ways take turns, because the speed of a shared machine varies; no question is asked twice."""
     size = Size(passages)
     turns = {FLOOR: ways.floor, "service": ways.service, "exact": ways.exact, "MCP": ways.mcp}
-    if await ways.tells_tokens():
+    if await ways.compares_tokens():
         turns["first stage"] = ways.first_stage
-    asked = {way: talk.questions(passages, _WARM_UP + plan.questions, way) for way in turns}
+    questions = {way: talk.questions(passages, _WARM_UP + plan.questions, way) for way in turns}
     measuring = progress.add_task(f"{passages:,}: measuring", total=plan.questions)
     for number in range(_WARM_UP + plan.questions):
-        taken = {way: await turn(asked[way][number]) for way, turn in turns.items()}
+        taken = {way: await turn(questions[way][number]) for way, turn in turns.items()}
         if number >= _WARM_UP:
             for way, one in taken.items():
                 size.taken.setdefault(way, []).append(one)
@@ -58,7 +58,7 @@ async def _measure(ways: Ways, talk: Spoken, passages: int, plan: LatencyPlan, p
 
 
 async def _compare(ways: Ways, talk: Spoken, size: Size, plan: LatencyPlan, progress: Progress) -> None:
-    """Answer the same questions with and without indexes of vectors; those that find nothing without tell nothing."""
+    """Answer the same questions with and without the vector index; a question without exact answers does not count."""
     comparing = progress.add_task(f"{size.passages:,}: comparing with the exact path", total=plan.compared)
     for text in talk.questions(size.passages, plan.compared, "compared"):
         exact = await ways.answer(text, exact=True)

@@ -1,8 +1,8 @@
-"""What is remembered and asked: talk by number, made up, the same in every run, whatever the size.
+"""Synthetic talk and questions about it, by number, the same in every run and for every size.
 
-Words are the tokenizer's own, as unevenly common as its ranks say; each thread of THREAD turns has a topic, which is a
-word and its nearest in meaning, so that vectors lie in clusters as those of real talk do. One person, the owner, takes
-part in every thread and says every other turn; the other changes every BLOCK threads.
+Words are tokens of the tokenizer, with frequencies by their ranks; each thread of THREAD turns has a topic, which is a
+word and its nearest neighbours in meaning, so that vectors form clusters as in real talk. One person, the owner, takes
+part in every thread and speaks every other turn; the other person changes every BLOCK threads.
 """
 
 import itertools
@@ -25,14 +25,14 @@ BLOCK = 25
 _TOPICS = 400
 _TOPIC_WORDS = 80
 _DRAWS = 20
-"""How often a kind of questions is asked for a new one before the next kind is."""
+"""How many attempts a kind of question gets to produce a new one before the next kind."""
 _STRIDE = 157  # prime to _TOPICS, so that threads in a row differ
 _START = datetime(2020, 1, 1, 8, tzinfo=UTC)
 _SYLLABLES = [a + b for a in "bdfglmnprstv" for b in ("a", "e", "i", "o", "u", "an", "el", "ir", "or", "us")]
 
 
 class Spoken(Protocol):
-    """Turns and questions by number, whoever made them."""
+    """Turns and questions by number, from any source."""
 
     def turn(self, number: int) -> NewObservation:
         """The turn of that number, from 0."""
@@ -42,13 +42,13 @@ class Spoken(Protocol):
 
 
 async def create_talk() -> "Talk":
-    """Talk, with the meanings of its words."""
+    """Create talk, with the meanings of its words."""
     words = _vocabulary()
     return Talk(words, await WordLlamaEmbedder().embed(words))
 
 
 class Talk:
-    """Turns and questions by number."""
+    """Synthetic turns and questions, by number."""
 
     def __init__(self, words: Sequence[str], vectors: Vectors) -> None:
         self._words = words
@@ -65,13 +65,13 @@ class Talk:
         return NewObservation(self.speaker(number), text, thread=f"talk {thread}", said_at=at)
 
     def speaker(self, number: int) -> str:
-        """Who says that turn."""
+        """The speaker of that turn."""
         return OWNER if number % 2 else person(number // (THREAD * BLOCK))
 
     def questions(self, size: int, count: int, salt: str) -> list[str]:
-        """So many questions on the first `size` turns, none twice; another `salt`, others.
+        """So many different questions about the first `size` turns; another `salt` gives other questions.
 
-        Each of the kinds of KINDS comes as often, as long as it has new ones: names are few where the talk is short.
+        All kinds in KINDS are equally frequent, as long as they have new questions: short talk has few names.
         """
         chance = random.Random(f"{salt} {size}")
         drawn: dict[str, None] = {}
@@ -81,16 +81,16 @@ class Talk:
         return list(drawn)
 
     def fragment(self, chance: random.Random, size: int, least: int, most: int) -> str:
-        """Words that were said together."""
-        said = self._said(chance.randrange(size))
-        return " ".join(chance.sample(said, min(len(said), chance.randint(least, most))))
+        """Words from one turn."""
+        words = self._said(chance.randrange(size))
+        return " ".join(chance.sample(words, min(len(words), chance.randint(least, most))))
 
     def frequent(self, chance: random.Random, count: int) -> str:
-        """Some of the hundred most frequent words after the first hundred, most of which are no words to search for."""
+        """Some of the second hundred most frequent words; nobody searches for most of the first hundred."""
         return " ".join(chance.sample(self._words[100:200], count))
 
     def rare(self, chance: random.Random, count: int) -> str:
-        """Words of the rarer half."""
+        """Some words of the rarer half."""
         return " ".join(chance.sample(self._words[len(self._words) // 2 :], count))
 
     def _said(self, number: int) -> list[str]:
@@ -105,7 +105,7 @@ class Talk:
 
 
 def person(number: int) -> str:
-    """A name of its own for each number below a million."""
+    """A different name for each number below a million."""
     rest, first = divmod(number, len(_SYLLABLES))
     third, second = divmod(rest, len(_SYLLABLES))
     return f"{_SYLLABLES[first]}{_SYLLABLES[second]}{_SYLLABLES[third]}".capitalize()
@@ -129,7 +129,7 @@ KINDS: Sequence[Callable[[Talk, random.Random, int], str]] = (
     lambda talk, chance, size: f"Which {talk.fragment(chance, size, 8, 11)}?",
     lambda talk, chance, size: person(chance.randrange(1 + size // (THREAD * BLOCK))),
 )
-"""Kinds of questions, of 1 to 12 words: rare and frequent ones, words that were said together, and names."""
+"""Kinds of questions, of 1 to 12 words: rare words, frequent words, words from one turn, and names."""
 
 
 def _vocabulary() -> list[str]:

@@ -1,4 +1,4 @@
-"""The ways of answering that take turns: each answers one question, or does what a question cannot go below."""
+"""The ways of answering that take turns: each answers one question, or does the minimum of work for any question."""
 
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -27,7 +27,7 @@ _ROW = "SELECT * FROM nodes WHERE tenant_id = $1 AND id = $2"
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """One turn: seconds, and how many memories came back."""
+    """One turn: seconds, and the number of memories in the answer."""
 
     seconds: float
     found: int
@@ -35,7 +35,7 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """Connections of their own for each way; `node_id`: a node that is there."""
+    """The ways, each with its own connections; `node_id`: an existing node."""
 
     caller: Caller
     db: Database
@@ -45,7 +45,7 @@ class Ways:
     node_id: UUID
 
     async def floor(self, _: str) -> Taken:
-        """One row by its primary key, in a transaction of the same shape."""
+        """Read one row by its primary key, in a transaction of the same shape."""
         begin = (
             "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "
             f"SELECT set_config('recollect.tenant_id', '{self.caller.tenant_id}', true)"
@@ -58,34 +58,34 @@ class Ways:
         return Taken(await replay(self.bare, statements), LIMIT)
 
     async def service(self, text: str) -> Taken:
-        """The use case in this process, the embedding of the question included."""
+        """Run the use case in this process, including the embedding of the question."""
         start = time.perf_counter()
         found = await self.answer(text)
         return Taken(time.perf_counter() - start, len(found))
 
     async def first_stage(self, text: str) -> Taken:
-        """The use case where nothing is compared token by token."""
+        """Run the use case without the comparison of tokens."""
         start = time.perf_counter()
         found = await self.answer(text, tokens=False)
         return Taken(time.perf_counter() - start, len(found))
 
-    async def tells_tokens(self) -> bool:
-        """Whether there is a second stage that compares them."""
+    async def compares_tokens(self) -> bool:
+        """Whether there is a second stage, which compares tokens."""
         return len((await embed_questions(self.embedder, ["boat"])).tokens[0]) > 0
 
     async def exact(self, text: str) -> Taken:
-        """The use case without the index of vectors."""
+        """Run the use case without the vector index."""
         start = time.perf_counter()
         found = await self.answer(text, exact=True)
         return Taken(time.perf_counter() - start, len(found))
 
     async def mcp(self, text: str) -> Taken:
-        """The tool through the gateway."""
+        """Call the tool through the gateway."""
         exchange = await self.gateway.call("recall", {"query": text, "limit": LIMIT})
         return Taken(exchange.seconds, len(exchange.result()["structuredContent"]["memories"]))
 
     async def answer(self, text: str, *, exact: bool = False, tokens: bool = True) -> Sequence[UUID]:
-        """The memories, best first. `exact`: without the index of vectors, if the graph has one."""
+        """The memories, best first. `exact`: without the vector index, if the graph has one."""
         (question,) = await QuestionEncoder(self.embedder).questions(self.caller, [text])
         question = question if tokens else replace(question, tokens=None)
         async with self.db.transaction(self.caller, read_only=True) as tx:
@@ -97,7 +97,7 @@ class Ways:
 
 @asynccontextmanager
 async def open_ways(settings: Settings, caller: Caller, key: str) -> AsyncIterator[Ways]:
-    """All ways, connected; there must be a node."""
+    """Connect all ways; the graph must have a node."""
     async with AsyncExitStack() as stack:
         db = await stack.enter_async_context(Database.connect(settings.database_url, settings=settings))
         embedder = create_embedder(settings)

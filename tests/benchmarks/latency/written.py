@@ -1,7 +1,7 @@
-"""What is remembered and asked where a file of text is given: what people wrote, in threads.
+"""Turns and questions from a file with texts of people, in threads.
 
-A line is a turn, an empty line ends a thread. Each thread is between two people; how often somebody takes part is as
-unevenly distributed as names are in what people write (Zipf). Nothing of the file is kept.
+A line is a turn, an empty line ends a thread. Each thread is between two people; how often a person takes part is as
+unevenly distributed as names in real texts (Zipf). Nothing of the file is kept.
 """
 
 import random
@@ -23,7 +23,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
 
 
 class Written:
-    """Turns and questions by number, of what a file tells. Raises ValueError where it has none."""
+    """Turns and questions from a file, by number. Raises ValueError if it has none."""
 
     def __init__(self, text: str) -> None:
         turns = [(place, line) for place, thread in enumerate(_threads(text)) for line in thread]
@@ -35,7 +35,7 @@ class Written:
         self._common, self._names = _common_words_and_names(self._texts)
 
     def __len__(self) -> int:
-        """How many turns there are."""
+        """The number of turns."""
         return len(self._texts)
 
     def turn(self, number: int) -> NewObservation:
@@ -47,9 +47,9 @@ class Written:
         return NewObservation(people[place % 2], self._texts[number], thread=f"text {thread}", said_at=at)
 
     def questions(self, size: int, count: int, salt: str) -> list[str]:
-        """So many questions on the first `size` turns, none twice; another `salt`, others; each kind as often.
+        """So many different questions about the first `size` turns, all kinds equally; another `salt` gives others.
 
-        Raises ValueError where so few turns have not so many questions.
+        Raises ValueError if so few turns do not have so many questions.
         """
         chance = random.Random(f"{salt} {size}")
         drawn: dict[str, None] = {}
@@ -63,19 +63,19 @@ class Written:
         return list(drawn)
 
     def name(self, chance: random.Random, number: int) -> str | None:
-        """A name that the turn tells: as often asked for as it is told."""
+        """A name in the turn, so that frequent names are frequent questions."""
         told = [word for word in _WORD.findall(self._texts[number])[1:] if word in self._names]
         return chance.choice(told) if told else None
 
     def words(self, chance: random.Random, number: int, least: int, most: int) -> str | None:
-        """Words of the turn, but for the most common ones, in their order."""
+        """Words of the turn in their order, without the most common ones."""
         told = [word for word in _WORD.findall(self._texts[number]) if word.lower() not in self._common]
         count = chance.randint(least, most)
         places = sorted(chance.sample(range(len(told)), count)) if len(told) >= count else []
         return " ".join(told[place] for place in places) or None
 
     def about_somebody(self, chance: random.Random, number: int) -> str | None:
-        """What somebody said about something."""
+        """A question about what a person said about a topic."""
         name, words = self.name(chance, number), self.words(chance, number, 2, 4)
         return f"What did {name} say about {words}?" if name and words else None
 
@@ -90,7 +90,7 @@ _KINDS: Sequence[Callable[[Written, random.Random, int], str | None]] = (
 
 
 def read_written(path: Path) -> Written:
-    """What a file of text tells, or all files `*.txt` of a folder, in the order of their names. Raises ValueError."""
+    """Read a text file, or all files `*.txt` of a folder, in the order of their names. Raises ValueError."""
     files = sorted(path.glob("*.txt")) if path.is_dir() else [path]
     return Written("\n\n".join(file.read_text(encoding="utf-8", errors="replace") for file in files))
 
@@ -101,7 +101,7 @@ def _threads(text: str) -> list[list[str]]:
 
 
 def _common_words_and_names(texts: Sequence[str]) -> tuple[set[str], set[str]]:
-    """The hundred most frequent words (a tenth of them at most), and what has a capital inside of a turn mostly."""
+    """The hundred most frequent words (at most a tenth of all), and words that mostly have a capital within turns."""
     small, capital = Counter[str](), Counter[str]()
     for text in texts:
         for word in _WORD.findall(text)[1:]:

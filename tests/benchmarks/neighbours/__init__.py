@@ -1,1 +1,1 @@
-"""Group `neighbours`: what one tenant notices of another that floods the service, and of ten thousand small ones."""
+"""Group `neighbours`: how one tenant is affected by another that floods the service, and by ten thousand small ones."""

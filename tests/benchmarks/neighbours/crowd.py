@@ -1,19 +1,19 @@
-"""Very many tenants in one database, each with a copy of a small graph: made by SQL, in seconds and not in hours."""
+"""Very many tenants in one database, each with a copy of a small graph: created by SQL in seconds instead of hours."""
 
 from uuid import UUID
 
 import asyncpg
 
 TABLES = ("graphs", "graph_heads", "graph_indexes", "nodes", "node_versions", "observations", "relations", "passages")
-"""What a tenant's memory stands in, those that are referred to first."""
+"""The tables of a tenant's memory, with referenced tables first."""
 
 COPIED_AT_ONCE = 500
 
 
 async def make_crowd(superuser: asyncpg.Connection, tenant_id: UUID, count: int) -> list[UUID]:
-    """So many tenants with copies of what a tenant has. `superuser`: a session without triggers; returns their ids.
+    """Create so many tenants with copies of a tenant's rows; returns their ids. `superuser` must have no triggers.
 
-    Every id of a copy is the original's and its tenant's together, hashed: what refers to what stays so.
+    Each id in a copy is a hash of the original id and the tenant, so that references stay intact.
     """
     made = list[UUID]()
     await superuser.execute(_COPIED_ID)

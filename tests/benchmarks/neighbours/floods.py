@@ -1,7 +1,7 @@
 """A tenant that floods: `python -m tests.benchmarks.neighbours.floods PORT KIND ENTITIES AT_ONCE`.
 
-It reads its key from stdin and sends calls of one kind over so many connections, one after the other on each, until it
-is ended. Refusals count as answers. A process of its own: what it computes is not on the loop of whoever measures.
+It reads its key from stdin and sends calls of one kind on so many connections, one after the other on each, until it is
+stopped. Refusals count as answers. It is a separate process, so that its work does not delay the measurement.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ import httpx2
 from tests.benchmarks.corpus import Corpus
 
 ANSWERED = "answered"
-"""What it says once its first call is answered."""
+"""The line that it prints after the first answer."""
 
 Arguments = Callable[[Corpus, int, int], dict[str, Any]]
 
@@ -43,7 +43,7 @@ TOOLS: dict[str, tuple[str, Arguments]] = {
     "comparisons": ("find_duplicates", lambda _, __, ___: {"threshold": 0.65}),
     "backlog": ("remember", lambda corpus, _, __: {"items": [{"text": corpus.new_sentence()} for _ in range(100)]}),
 }
-"""Kinds of flood that are calls of a tool."""
+"""The kinds of flood that are calls of a tool."""
 
 ROUTES = ("exports", "imports")
 KINDS = (*TOOLS, *ROUTES)

@@ -1,4 +1,4 @@
-"""What is measured: calls of a tenant alone and beside a flood, or in a crowd, in turns of the same run."""
+"""The measurements: calls of a tenant alone, and beside a flood or in a crowd, in turns of the same run."""
 
 import asyncio
 import random
@@ -34,23 +34,23 @@ from tests.benchmarks.stack import Stack
 from tests.benchmarks.wire import LEGACY, McpConnection
 
 SMALL = 5
-"""Entities of a small graph."""
+"""The number of entities of a small graph."""
 
 ROUNDS, CALLS = 10, 10
-"""Rounds, each with a turn alone and one beside, and calls of each tool in a turn."""
+"""Rounds, each with a turn alone and one under load, and calls of each tool per turn."""
 
 SETTLE_SECONDS = 60.0
-"""How long the worker has at most, before a turn alone, for what a flood left behind."""
+"""The limit in seconds for the worker to finish the work of a flood before a turn alone."""
 
 ASKED = 50
-"""Tenants of a crowd that are asked."""
+"""The number of tenants of a crowd that make calls."""
 
 MEASURED = ("recall", "open_nodes", "remember")
 
 
 @dataclass(slots=True)
 class MeasuredBeside:
-    """Seconds of each call, by tool and round: `alone`, and `beside` what `what` says."""
+    """The seconds of each call, by tool and round: `alone`, and `beside` the load that `what` names."""
 
     what: str
     alone: dict[str, list[list[float]]] = field(default_factory=lambda: {tool: [] for tool in MEASURED})
@@ -60,7 +60,7 @@ class MeasuredBeside:
 async def measure_floods(
     stack: Stack, size: int, kinds: Sequence[str], rows: list[MeasuredBeside], console: Console, *, at_once: int
 ) -> None:
-    """Measure kinds of flood, of so many calls at once, of a tenant that has so many entities, into `rows`."""
+    """Measure kinds of flood, with so many calls at once, by a tenant with so many entities, into `rows`."""
     corpus = Corpus()
     columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())
     async with measured_memory(stack) as flooding:
@@ -82,7 +82,7 @@ async def measure_floods(
 
 
 async def _settled(flooding: MeasuredMemory) -> None:
-    """Return when nothing of a flood that stands still is being worked on, or the time for it is up."""
+    """Wait until all work of a paused flood is done, or the time for it is up."""
     give_up = time.monotonic() + SETTLE_SECONDS
     await asyncio.sleep(1)  # The gateway ends what it has begun.
     while await flooding.waiting() or await flooding.waiting_links():
@@ -92,7 +92,7 @@ async def _settled(flooding: MeasuredMemory) -> None:
 
 
 async def measure_crowd(stack: Stack, crowd: int, rows: list[MeasuredBeside]) -> None:
-    """The same calls on two databases of one server, each with a gateway: of one tenant, and of very many."""
+    """Measure the same calls on two databases of one server, each with a gateway: one tenant, and very many."""
     corpus = Corpus()
     rows.append(row := MeasuredBeside(f"{crowd:,} tenants"))
     async with AsyncExitStack() as held:
@@ -112,7 +112,7 @@ async def measure_crowd(stack: Stack, crowd: int, rows: list[MeasuredBeside]) ->
 
 
 async def _crowded(settings: Settings, caller: Caller, count: int) -> list[str]:
-    """Keys of some tenants of a crowd like the caller's."""
+    """Create a crowd of tenants like the caller's; returns the keys of some of them."""
     if not count:
         return []
     session = {"search_path": "recollect, public", "session_replication_role": "replica"}
@@ -131,7 +131,7 @@ async def _crowded(settings: Settings, caller: Caller, count: int) -> list[str]:
 
 
 async def _database(stack: Stack, name: str) -> Settings:
-    """A database of that name beside the stack's; settings for who fills it."""
+    """Create a database with that name on the server of the stack; returns settings for filling it."""
     superuser = await asyncpg.connect(stack.superuser_url)
     await superuser.execute(f"CREATE DATABASE {name}")
     await superuser.close()
@@ -157,7 +157,7 @@ async def _small_tenant(settings: Settings, corpus: Corpus, slug: str) -> tuple[
 
 
 async def _sample(port: int, keys: Sequence[str], corpus: Corpus, taken: dict[str, list[list[float]]]) -> None:
-    """Call each tool in turn, each time as another of these tenants: one more round of what was taken."""
+    """Add one round to the samples: call each tool in turn, each time as another of these tenants."""
     arguments: dict[str, Callable[[int], dict[str, Any]]] = {
         "recall": lambda n: {"query": corpus.question(n)},
         "open_nodes": lambda n: {"names": [corpus.name(n)]},
@@ -178,7 +178,7 @@ async def _sample(port: int, keys: Sequence[str], corpus: Corpus, taken: dict[st
 
 @asynccontextmanager
 async def _flood(port: int, kind: str, key: str, size: int, at_once: int) -> AsyncIterator[asyncio.subprocess.Process]:
-    """A flood that has begun, until the block ends; while its process is stopped, it sends nothing."""
+    """A running flood until the block ends; it sends nothing while its process is paused."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -208,12 +208,12 @@ async def _flood(port: int, kind: str, key: str, size: int, at_once: int) -> Asy
 
 
 def p95(seconds: Sequence[float]) -> float:
-    """What nineteen of twenty calls do not exceed."""
+    """The time that nineteen of twenty calls do not exceed."""
     return sorted(seconds)[max(0, -(-len(seconds) * 19 // 20) - 1)]
 
 
 def neighbours_table(rows: Sequence[MeasuredBeside]) -> Table:
-    """What was measured, for people."""
+    """The table of the measurements."""
     table = Table(
         box=box.SIMPLE,
         title="Neighbours: p95 of a tenant's calls, ms alone → beside (ratio; ratio of medians)",

@@ -1,9 +1,9 @@
-"""How well recall finds: questions with known evidence, asked of the real service, beside baselines on the same texts.
+"""How well recall finds: questions with known evidence to the real service, compared with baselines on the same texts.
 
-A conversation is remembered turn by turn through MCP (`thread`, `at`, and `about` or the speaker before the text), each
-in a graph of its own. When the worker has caught up, every question is asked, and what comes back is compared with the
-turns that hold the answer. No model judges anything.
+Each conversation is remembered turn by turn through MCP (`thread`, `at`, and `about` or the speaker before the text),
+in its own graph. When the worker has caught up, all questions are asked, and the results are compared with the turns
+that contain the answers. No model judges anything.
 
-    make quality                                        conversations that are made up (`invented.py`)
-    make quality ARGS="--conversations FILE"            those of a file in the shape of LoCoMo's
+    make quality                                        synthetic conversations (`invented.py`)
+    make quality ARGS="--conversations FILE"            those of a file in the format of LoCoMo
 """

@@ -28,13 +28,13 @@ from tests.benchmarks.report import WIDTH
 from tests.benchmarks.stack import Stack, running_stack
 
 INVENTED = 15
-"""Conversations that are made up where no other number is asked for."""
+"""The default number of synthetic conversations."""
 
 _FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure as the arguments say; the exit code: 1 if the time was up."""
+    """Measure what the arguments name; the exit code is 1 if the time was up."""
     options = _parser().parse_args(arguments)
     signal.signal(signal.SIGTERM, _leave)
     try:

@@ -1,6 +1,6 @@
-"""What needs no service: the same questions on the same texts, by words alone and by meaning alone.
+"""Baselines without the service: the same questions on the same texts, by words alone and by meaning alone.
 
-A figure of the service says little without them, since conversations differ in how hard they are.
+The figures of the service mean little without them, because some conversations are harder than others.
 """
 
 import math
@@ -14,7 +14,7 @@ from recollect.platform.embedding import Embedder
 from tests.benchmarks.quality.conversations import Conversation, Turn
 
 Ranking = list[int]
-"""Places of turns, best first."""
+"""A ranking: the positions of turns, best first."""
 
 _K1, _B = 1.2, 0.75
 _ENDINGS = ("ingly", "edly", "ings", "ing", "ied", "ies", "ed", "es", "ly", "s")
@@ -53,7 +53,7 @@ def rank_by_words(conversation: Conversation, limit: int) -> Callable[[str], Ran
 async def rank_by_meaning(
     embedder: Embedder, conversation: Conversation, questions: Sequence[str], limit: int
 ) -> list[Ranking]:
-    """Nearest vectors of the embedder, one ranking a question."""
+    """The nearest vectors of the embedder, one ranking per question."""
     turns = await embedder.embed([document(turn) for turn in conversation.turns])
     cosines = await embedder.embed(questions) @ turns.T
     return [[int(place) for place in row[:limit]] for row in np.argsort(-cosines, axis=1, kind="stable")]

@@ -1,4 +1,4 @@
-"""Conversations with labelled questions, and how to read them from a file in the shape of LoCoMo's JSON."""
+"""Conversations with labelled questions, and their reader for files in the JSON format of LoCoMo."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -10,20 +10,20 @@ from typing import Any
 import msgspec
 
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
-"""What LoCoMo calls its categories (Maharana et al., ACL 2024)."""
+"""The names of the categories in LoCoMo (Maharana et al., ACL 2024)."""
 
 ABSTENTION = "abstention"
-"""Questions about what nobody ever said."""
+"""The category of questions without an answer in the conversation."""
 
 APART = frozenset({"adversarial", ABSTENTION})
-"""Categories that no overall figure counts: their questions have no answer."""
+"""Categories that overall figures exclude, because their questions have no answer."""
 
 _TIMES = ("%I:%M %p on %d %B, %Y", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d")
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What one of the two said: an id in its conversation, the session, when, who, and the words."""
+    """A turn of one of the two speakers: its id in the conversation, session, time, speaker and words."""
 
     id: str
     session: int
@@ -34,7 +34,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """A question, its category, and the ids of the turns that hold its answer (none: nothing was said about it)."""
+    """A question, its category, and the ids of the turns with its answer (empty: the conversation has no answer)."""
 
     text: str
     category: str
@@ -43,7 +43,7 @@ class Labelled:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Turns in order, and what is asked about them."""
+    """Turns in order, and questions about them."""
 
     id: str
     turns: Sequence[Turn]

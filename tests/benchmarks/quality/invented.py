@@ -1,9 +1,9 @@
-"""Conversations that are made up, with questions whose evidence is known because it was put there.
+"""Synthetic conversations, with questions whose evidence is known by construction.
 
-The same seed makes the same conversations. What makes them hard, as in real talk: questions mean the same in other
-words; the answer often stands in the turn after the one that has the question's words; the same words occur in rumours
-that tell nothing; the other person did likewise, on the same occasion; two memories weeks apart are needed for some
-questions; and some ask about what nobody ever said.
+The same seed gives the same conversations. They are as hard as real talk: questions use other words for the same
+meaning; the answer is often in the turn after the one with the words of the question; the same words occur in rumours
+without the answer; the other person did the same on the same occasion; some questions need two memories that are weeks
+apart; and some have no answer.
 """
 
 import random
@@ -24,13 +24,13 @@ CATEGORIES = {Form.TOLD: "one turn", Form.REPLIED: "the turn after", Form.DATED:
 USER, ASSISTANT = "user", "assistant"
 
 _SAME_WORDS = 0.6
-"""Share of the questions that name the occasion as it was named; the others say it in other words."""
+"""The share of questions that name the occasion in the same words; the others use other words."""
 
 _START = datetime(2025, 1, 7, tzinfo=UTC)
 
 
 def invent_conversations(count: int, seed: int) -> list[Conversation]:
-    """So many: two of three are between two people; in the third a user talks, and asks in the first person."""
+    """Create so many conversations: two of three between two people; in each third a user talks and asks as `I`."""
     lexicon, chatter = read_lexicon(), read_chatter()
     return [_invent(number, lexicon, chatter, random.Random(f"{seed} {number}")) for number in range(count)]
 
@@ -45,7 +45,7 @@ def _invent(number: int, lexicon: Lexicon, chatter: Chatter, chance: random.Rand
 
 
 def _transcript(sessions: Sequence[Sequence[Line]], chance: random.Random) -> tuple[list[Turn], dict[int, set[str]]]:
-    """The turns with their ids and times, and for each event or visit (by identity) the turns that tell it."""
+    """The turns with their ids and times, and the turns that mention each event or visit (by identity)."""
     turns: list[Turn] = []
     evidence: dict[int, set[str]] = defaultdict(set)
     at = _START
@@ -71,10 +71,10 @@ class Examiner:
     chance: random.Random
 
     def questions(self) -> Iterator[Labelled]:
-        """Every question."""
+        """All questions."""
         repeated = {id(event) for _, _, events in self.plot.repeated() for event in events}
         for event in self.plot.events:
-            yield self._about_one(event, told_apart=id(event) not in repeated)
+            yield self._about_one(event, unique=id(event) not in repeated)
         for who, act, events in self.plot.repeated():
             yield self._labelled(self.chance.choice(act.all), who, TWO, *events)
         for one, other in self.plot.shared():
@@ -85,14 +85,14 @@ class Examiner:
         for who, act, cue in self.plot.unheard:
             yield Labelled(_filled(self.chance.choice(act.asked), who, hint=self._hint(cue)), ABSTENTION, frozenset())
 
-    def _about_one(self, event: Event, *, told_apart: bool) -> Labelled:
+    def _about_one(self, event: Event, *, unique: bool) -> Labelled:
         category = CATEGORIES[event.form]
         if event.form is not Form.DATED:
             return self._labelled(
                 self.chance.choice(event.act.asked).replace("{hint}", self._hint(event.cue)), event.who, category, event
             )
         answer = _unpossessed(event.answer[0])
-        template = self.chance.choice(event.act.when) if told_apart else event.act.when[0]
+        template = self.chance.choice(event.act.when) if unique else event.act.when[0]
         return self._labelled(
             template.replace("{answer}", answer).replace("{kind}", event.answer[1]), event.who, category, event
         )
@@ -101,8 +101,8 @@ class Examiner:
         said, meant = cue
         return _unpossessed(said) if self.chance.random() < _SAME_WORDS else meant
 
-    def _labelled(self, template: str, who: str, category: str, *told: Event | Visit) -> Labelled:
-        evidence = frozenset().union(*(self.evidence[id(one)] for one in told))
+    def _labelled(self, template: str, who: str, category: str, *events: Event | Visit) -> Labelled:
+        evidence = frozenset().union(*(self.evidence[id(one)] for one in events))
         return Labelled(_filled(template, who), FIRST_PERSON if who == USER else category, evidence)
 
 
@@ -111,5 +111,5 @@ def _filled(template: str, who: str, hint: str = "") -> str:
 
 
 def _unpossessed(said: str) -> str:
-    """As others say it."""
+    """The cue without a possessive, as other people would word it."""
     return re.sub(r"^(my|our) ", "the ", said)

@@ -1,4 +1,4 @@
-"""The words that conversations are made of: `lexicon.toml` (what is asked about) and `chatter.toml` (what is not)."""
+"""The words of conversations: `lexicon.toml` (topics of questions) and `chatter.toml` (small talk)."""
 
 import random
 import re
@@ -9,13 +9,13 @@ from typing import TypeVar
 import msgspec
 
 Pair = tuple[str, str]
-"""What is said, and another way to mean it, which is asked."""
+"""A cue as it is said, and another wording of it for questions."""
 
 T = TypeVar("T")
 
 
 class Act(msgspec.Struct, frozen=True):
-    """Something that people do: templates, and what fills them. See `lexicon.toml`."""
+    """Something that people do: templates, and the words that fill them. See `lexicon.toml`."""
 
     said: list[str]
     prompt: list[str]
@@ -29,7 +29,7 @@ class Act(msgspec.Struct, frozen=True):
 
 
 class Lexicon(msgspec.Struct, frozen=True):
-    """What is asked about."""
+    """The topics of questions."""
 
     names: list[str]
     towns: list[str]
@@ -42,7 +42,7 @@ class Lexicon(msgspec.Struct, frozen=True):
 
 
 class Chatter(msgspec.Struct, frozen=True):
-    """What is not."""
+    """Small talk, about which nobody asks."""
 
     turns: list[str]
     short: list[str]
@@ -52,17 +52,17 @@ class Chatter(msgspec.Struct, frozen=True):
     lists: dict[str, list[str]]
 
     def sentence(self, chance: random.Random) -> str:
-        """One that tells nothing anybody asks about."""
+        """A sentence of small talk."""
         return re.sub(r"\{(\w+)\}", lambda slot: chance.choice(self.lists[slot[1]]), chance.choice(self.turns))
 
 
 def read_lexicon() -> Lexicon:
-    """From its file."""
+    """Read the lexicon from its file."""
     return _read("lexicon.toml", Lexicon)
 
 
 def read_chatter() -> Chatter:
-    """From its file."""
+    """Read the small talk from its file."""
     return _read("chatter.toml", Chatter)
 
 

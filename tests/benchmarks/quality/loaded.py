@@ -1,4 +1,4 @@
-"""What was remembered where. With `--keep` it stays, so that another run only asks: ranking is tuned that way."""
+"""The loaded conversations. `--keep` keeps them, so that another run only asks, for tuning the ranking."""
 
 import os
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ class Loaded:
 
 
 def read_kept(path: Path, embedder: str) -> Loaded | None:
-    """What is kept there, if anything is; raises RuntimeError where another embedder made it."""
+    """The kept conversations, if there are any; raises RuntimeError if another embedder was used for them."""
     if not path.exists():
         return None
     kept = msgspec.json.decode(path.read_bytes(), type=Loaded)
@@ -31,7 +31,7 @@ def read_kept(path: Path, embedder: str) -> Loaded | None:
 
 
 async def open_loaded(path: Path, settings: Settings) -> Loaded:
-    """What is kept there, its database migrated, or a new tenant in a new database."""
+    """The kept conversations, with their database migrated, or a new tenant in a new database."""
     kept = read_kept(path, settings.embedder)
     if kept is None:
         _, key = await new_tenant(settings)
@@ -41,7 +41,7 @@ async def open_loaded(path: Path, settings: Settings) -> Loaded:
 
 
 def keep(path: Path, loaded: Loaded) -> None:
-    """Write it down, readable by its owner only, since it holds a key."""
+    """Write the file, readable by its owner only, because it contains a key."""
     path.touch(mode=0o600)
     os.truncate(path, 0)
     path.write_bytes(msgspec.json.encode(loaded))

@@ -1,4 +1,4 @@
-"""What happens to two people, before anybody has told it: events, and in which way each will be told."""
+"""The events in the lives of two people, and the form in which each will be mentioned in the conversation."""
 
 import random
 from collections import defaultdict
@@ -9,14 +9,14 @@ from enum import StrEnum
 from tests.benchmarks.quality.lexicon import Act, Lexicon, Pair
 
 _SINGLE, _REPEATED = 5, 3
-"""Acts of one person that happen once, and those that happen twice or three times."""
+"""The numbers of acts of one person that happen once, and of those that happen two or three times."""
 
 _VISITS = 3
-"""Towns that one person goes to where somebody of the family lives."""
+"""The number of towns with a relative that one person visits."""
 
 
 class Form(StrEnum):
-    """How an event is told: in one turn, in answer to a question, with a time that is relative to the telling."""
+    """How an event is mentioned: in one turn, in reply to a question, or with a relative time."""
 
     TOLD = "told"
     REPLIED = "replied"
@@ -25,7 +25,7 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Somebody did something: on what occasion (the cue), and with what outcome (the answer)."""
+    """A person did something: the occasion is the cue of questions, and the outcome the answer."""
 
     who: str
     act: Act
@@ -36,7 +36,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """Somebody was in a town, where somebody of the family lives, as was told another day."""
+    """A person visited a town in which a relative lives, who was mentioned on another day."""
 
     who: str
     kin: Pair
@@ -45,14 +45,14 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """All that happens in a conversation. `unheard`: who, act and cue of what never did, nor was spoken of."""
+    """All events of a conversation. `unheard`: person, act and cue of events that neither happen nor are mentioned."""
 
     events: Sequence[Event]
     visits: Sequence[Visit]
     unheard: Sequence[tuple[str, Act, Pair]]
 
     def repeated(self) -> Iterator[tuple[str, Act, list[Event]]]:
-        """What somebody did more than once, with every time."""
+        """The acts that a person did more than once, with all events."""
         groups: dict[tuple[str, int], list[Event]] = defaultdict(list)
         for event in self.events:
             groups[event.who, id(event.act)].append(event)
@@ -61,7 +61,7 @@ class Plot:
                 yield who, group[0].act, group
 
     def shared(self) -> Iterator[tuple[Event, Event]]:
-        """What two people did with the same outcome."""
+        """The acts that two people did with the same outcome."""
         for place, first in enumerate(self.events):
             for second in self.events[place + 1 :]:
                 if first.who != second.who and first.answer == second.answer:
@@ -69,7 +69,7 @@ class Plot:
 
 
 def make_plot(lexicon: Lexicon, people: Sequence[str], chance: random.Random) -> Plot:
-    """A plot for those people. No two events of one have the same act and cue; only shared answers occur twice."""
+    """Create a plot. No two events of a person have the same act and cue; only shared answers occur twice."""
     answers = {id(act): chance.sample(act.answers, len(act.answers)) for act in lexicon.acts}
     events = [event for who in people for event in _events(lexicon, who, answers, chance)]
     if len(people) > 1:
@@ -90,7 +90,7 @@ def _events(lexicon: Lexicon, who: str, answers: dict[int, list[Pair]], chance: 
 
 
 def _shared(events: Sequence[Event], people: Sequence[str], chance: random.Random) -> Iterator[Event]:
-    """The second does two of the things that the first did, on other occasions."""
+    """Events in which the second person repeats two acts of the first, on other occasions."""
     done = {id(event.act) for event in events if event.who == people[1]}
     fresh = [event for event in events if event.who == people[0] and id(event.act) not in done]
     for event in {id(event.act): event for event in fresh}.values():

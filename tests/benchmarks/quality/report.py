@@ -1,4 +1,4 @@
-"""What was found, as a table for people and as JSON for programs."""
+"""The results, as a table and as JSON."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ OVERALL = "all with an answer"
 
 
 def print_quality(found: Mapping[str, Sequence[AskedQuestion]], title: str, console: Console) -> None:
-    """One table: each way of answering, each category."""
+    """Print a table of all ways of answering and all categories."""
     table = Table(box=box.SIMPLE, pad_edge=False, title=title)
     for column in (
         "",
@@ -41,7 +41,7 @@ def print_quality(found: Mapping[str, Sequence[AskedQuestion]], title: str, cons
 
 
 def by_category(asked: Sequence[AskedQuestion]) -> dict[str, list[AskedQuestion]]:
-    """All with an answer first, then each category."""
+    """Group the questions: first all with an answer, then each category."""
     groups = {OVERALL: [one for one in asked if one.question.category not in APART]}
     for one in sorted(asked, key=lambda one: (one.question.category in APART, one.question.category)):
         groups.setdefault(one.question.category, []).append(one)
@@ -49,7 +49,7 @@ def by_category(asked: Sequence[AskedQuestion]) -> dict[str, list[AskedQuestion]
 
 
 def write_questions(found: Mapping[str, Sequence[AskedQuestion]], path: Path) -> None:
-    """Every question with what was found, one JSON object a line."""
+    """Write all questions with their results, one JSON object per line."""
     rows = [
         {
             "way": way,
@@ -79,9 +79,9 @@ def _cells(group: Sequence[AskedQuestion]) -> list[str]:
 
 
 def _precision(asked: Sequence[AskedQuestion]) -> str:
-    """Of the questions with an answer for which anything came back."""
-    told = [one.precision for one in asked if one.question.category not in APART]
-    known = [precision for precision in told if precision is not None]
+    """The mean precision over questions that have an answer and got a result."""
+    precisions = [one.precision for one in asked if one.question.category not in APART]
+    known = [precision for precision in precisions if precision is not None]
     if not known:
         return "nothing came back"
     means = mean_precision(known)

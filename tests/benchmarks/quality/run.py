@@ -1,4 +1,4 @@
-"""One run: every conversation in every shape, remembered and asked, and the baselines on the same texts."""
+"""One run: every conversation is remembered in every shape and questioned, and so are the baselines."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -19,8 +19,8 @@ from tests.benchmarks.quality.service import LIMIT, RecallAnswer, Service
 
 @dataclass(frozen=True, slots=True)
 class AskedQuestion:
-    """A question and what a way of answering found: ids of memories or turns, best first. `scores`: none without
-    evidence. `memories`: as the service told them; `by_default`: where no limit and no budget was asked for."""
+    """A question and the result of a way of answering: ids of memories or turns, best first. `scores`: none without
+    evidence. `memories`: as returned by the service; `by_default`: those without a given limit or budget."""
 
     conversation: str
     question: Labelled
@@ -32,19 +32,19 @@ class AskedQuestion:
 
     @property
     def precision(self) -> Precision | None:
-        """Of what came back by default; None where nothing did, or nothing is evidence."""
-        told = [(memory["id"], len(memory["text"]) // CHARACTERS_PER_TOKEN + 1) for memory in self.by_default]
-        return precision(told, self.wanted) if told and self.wanted else None
+        """The precision of the default result; None if it is empty, or the question has no evidence."""
+        sized = [(memory["id"], len(memory["text"]) // CHARACTERS_PER_TOKEN + 1) for memory in self.by_default]
+        return precision(sized, self.wanted) if sized and self.wanted else None
 
     @property
     def scores(self) -> Scores | None:
-        """Of the ranking."""
+        """The scores of the ranking."""
         return score(self.ranked, self.wanted) if self.wanted else None
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What the ways of answering share."""
+    """The data that all ways of answering share."""
 
     conversations: Sequence[Conversation]
     service: Service
@@ -55,7 +55,7 @@ class Run:
     progress: Progress
 
     async def ask_service(self, shape: str) -> list[AskedQuestion]:
-        """Remember what is not there yet, wait for the worker, ask everything."""
+        """Remember missing conversations, wait for the worker, and ask all questions."""
         task = self.progress.add_task(f"{shape}: remembering", total=len(self.conversations))
         for conversation in self.conversations:
             await self._remember(conversation, shape)
@@ -69,7 +69,7 @@ class Run:
         return asked
 
     async def ask_baselines(self, embedder: Embedder) -> dict[str, list[AskedQuestion]]:
-        """The same questions without the service."""
+        """Answer the same questions without the service."""
         task = self.progress.add_task("baselines", total=len(self.conversations))
         words: list[AskedQuestion] = []
         meaning: list[AskedQuestion] = []
@@ -103,7 +103,7 @@ def _graph(conversation: Conversation, shape: str) -> str:
 
 
 def _of_memories(conversation: Conversation, answer: RecallAnswer, memories: Mapping[str, str]) -> AskedQuestion:
-    # Two turns of the same words are one memory, so that what is found and wanted are memories.
+    # Two turns with the same words are one memory, so results and evidence are compared as memories.
     wanted = frozenset(memories[turn] for turn in answer.question.evidence)
     return AskedQuestion(
         conversation.id, answer.question, answer.ids, wanted, answer.seconds, answer.memories, answer.by_default

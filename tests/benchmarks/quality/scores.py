@@ -1,4 +1,4 @@
-"""How good a ranking is, by what should have been in it."""
+"""The quality of a ranking, by the evidence that it should contain."""
 
 import math
 from collections.abc import Hashable, Sequence, Set
@@ -9,16 +9,16 @@ from typing import TypeVar
 Item = TypeVar("Item", bound=Hashable)
 
 DEPTH = 10
-"""Places of a ranking that recall and nDCG look at."""
+"""The number of ranks that count for recall and nDCG."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Of one question, or the means of several.
+    """The scores of one question, or the means of several.
 
-    `recall`: the share of the evidence among the first DEPTH. `complete`: 1 where all of it is there. `mrr`: one over
-    the place of the first evidence. `ndcg`: normalised discounted cumulative gain of the first DEPTH, by log2 of the
-    place (Järvelin and Kekäläinen, TOIS 2002), each evidence worth the same.
+    `recall`: the share of the evidence among the first DEPTH. `complete`: 1 if all of it is among them. `mrr`: the
+    reciprocal rank of the first evidence. `ndcg`: normalised discounted cumulative gain of the first DEPTH, by log2 of
+    the rank (Järvelin and Kekäläinen, TOIS 2002), with equal weights.
     """
 
     recall: float
@@ -28,7 +28,7 @@ class Scores:
 
 
 def score(ranked: Sequence[Item], wanted: Set[Item]) -> Scores:
-    """Of a ranking, best first; `wanted` must not be empty."""
+    """The scores of a ranking, best first; `wanted` must not be empty."""
     hits = [item in wanted for item in dict.fromkeys(ranked)]
     found = sum(hits[:DEPTH])
     gain = sum(hit / math.log2(place + 2) for place, hit in enumerate(hits[:DEPTH]))
@@ -43,7 +43,7 @@ def score(ranked: Sequence[Item], wanted: Set[Item]) -> Scores:
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """How much came back, and which share of it is evidence, by memories and by tokens; of a question, or the means."""
+    """The size of a result, and the share of evidence in it, by memories and tokens; of one question, or the means."""
 
     memories: float
     tokens: float
@@ -51,15 +51,15 @@ class Precision:
     of_tokens: float
 
 
-def precision(told: Sequence[tuple[Item, int]], wanted: Set[Item]) -> Precision:
-    """Of what came back, which is not empty, each with its tokens."""
-    tokens = sum(size for _, size in told)
-    evidence = [size for item, size in told if item in wanted]
-    return Precision(len(told), tokens, len(evidence) / len(told), sum(evidence) / tokens)
+def precision(found: Sequence[tuple[Item, int]], wanted: Set[Item]) -> Precision:
+    """The precision of a result, which is not empty, with the tokens of each item."""
+    tokens = sum(size for _, size in found)
+    evidence = [size for item, size in found if item in wanted]
+    return Precision(len(found), tokens, len(evidence) / len(found), sum(evidence) / tokens)
 
 
 def mean_precision(precisions: Sequence[Precision]) -> Precision:
-    """The mean of each; `precisions` must not be empty."""
+    """The means of all fields; `precisions` must not be empty."""
     return Precision(
         fmean(one.memories for one in precisions),
         fmean(one.tokens for one in precisions),
@@ -69,7 +69,7 @@ def mean_precision(precisions: Sequence[Precision]) -> Precision:
 
 
 def mean(scores: Sequence[Scores]) -> Scores:
-    """The mean of each; `scores` must not be empty."""
+    """The means of all fields; `scores` must not be empty."""
     return Scores(
         fmean(one.recall for one in scores),
         fmean(one.complete for one in scores),

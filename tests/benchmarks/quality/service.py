@@ -1,4 +1,4 @@
-"""The real service as it is measured: conversations remembered and questions asked through MCP."""
+"""The real service, which is measured: it remembers conversations and answers questions through MCP."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -15,10 +15,10 @@ from tests.benchmarks.settling import settle
 from tests.benchmarks.wire import LEGACY, Exchange, McpConnection
 
 BATCH = 100
-"""Items of one call of `remember`, which is as many as it takes."""
+"""The number of items per call of `remember`, which is its limit."""
 
 LIMIT = 20
-"""Memories of one answer: MRR looks further down than recall@10."""
+"""The number of memories per answer, because MRR considers more ranks than recall@10."""
 
 ABOUT = "about"
 PREFIXED = "prefixed"
@@ -29,14 +29,14 @@ SHAPES: dict[str, Callable[[Turn], Item]] = {
     ABOUT: lambda turn: {"text": turn.text, "about": [turn.speaker]},
     PREFIXED: lambda turn: {"text": f"{turn.speaker}: {turn.text}"},
 }
-"""How a turn may be remembered: as something about its speaker, or as a text that names the speaker."""
+"""How turns are remembered: as facts about the speaker, or as texts that name the speaker."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecallAnswer:
-    """What came back for a question: memories, best first, as `recall` tells them, and the seconds that it took.
+    """The result of a question: memories, best first, as `recall` returns them, and the seconds that it took.
 
-    `by_default`: what came back where no limit and no budget was asked for.
+    `by_default`: the result without a given limit or budget.
     """
 
     question: Labelled
@@ -46,13 +46,13 @@ class RecallAnswer:
 
     @property
     def ids(self) -> list[str]:
-        """Of the memories."""
+        """The ids of the memories."""
         return [memory["id"] for memory in self.memories]
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A gateway and the worker beside it; `key` opens a tenant of our own, which `caller` reaches in the database."""
+    """A gateway and a worker; `key` is that of our tenant, which `caller` reaches in the database."""
 
     port: int
     key: str
@@ -61,7 +61,7 @@ class Service:
     caller: Caller
 
     async def remember(self, conversation: Conversation, graph: str, shape: str) -> list[str]:
-        """Remember every turn; the id of each turn's memory. The same words said twice in a session share one."""
+        """Remember all turns; returns the id of the memory of each turn. Equal turns of a session share one memory."""
         ids: list[str] = []
         async with self._connection() as connection:
             for batch in _batches([_item(turn, conversation.id, shape) for turn in conversation.turns]):
@@ -70,13 +70,13 @@ class Service:
         return ids
 
     async def settle(self, progress: Progress, title: str) -> None:
-        """Return when the worker has caught up, so that the same questions find the same; RuntimeError if it ended."""
+        """Wait until the worker has caught up, so that results are reproducible; raises RuntimeError if it ended."""
         await settle(self.db, self.caller, self.worker, progress, title)
 
     async def ask(
         self, questions: Sequence[Labelled], graph: str, *, concurrency: int, explain: bool = False
     ) -> list[RecallAnswer]:
-        """An answer for each question, in order; `concurrency` of them are under way at a time."""
+        """The answers to all questions, in order, with `concurrency` calls at a time."""
         answers: dict[int, RecallAnswer] = {}
         waiting = iter(enumerate(questions))
 

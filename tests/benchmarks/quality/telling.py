@@ -1,4 +1,4 @@
-"""How a plot is told: sessions of lines, with small talk and rumours between what matters."""
+"""Turns a plot into sessions of lines, with small talk and rumours in between."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -9,15 +9,15 @@ from tests.benchmarks.quality.plot import Event, Form, Plot, Visit
 
 SESSIONS = 18
 _TURNS = 24
-"""Turns of one session, at least."""
+"""The minimum number of turns per session."""
 
 _RUMOURS = 0.8
-"""Share of the events whose words somebody uses another day, telling nothing of the sort."""
+"""The share of events whose words occur on another day in a rumour without the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What one of the two says; `tells`: the event or visit that it is evidence of, if it is of one."""
+    """A line of one speaker; `tells`: the event or visit for which it is evidence, if any."""
 
     speaker: str
     text: str
@@ -30,7 +30,7 @@ Exchange = Sequence[Line]
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Writes the lines of two people."""
+    """Writes the lines of the two people."""
 
     lexicon: Lexicon
     chatter: Chatter
@@ -87,7 +87,7 @@ class Author:
         return Line(self._other(to), self._padded(reaction, before=False))
 
     def _padded(self, text: str, *, before: bool = True) -> str:
-        """Sometimes with a sentence of small talk beside it."""
+        """The text, sometimes with a sentence of small talk added."""
         sentence = self.chatter.sentence(self.chance)
         match self.chance.randrange(4):
             case 0:

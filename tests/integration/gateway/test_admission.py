@@ -19,11 +19,11 @@ from tests.support.rates import (
     LIST_TOOLS,
     Limit,
     NewLimited,
-    Told,
+    ReportedLimit,
     flood,
     list_graphs,
     list_tools,
-    told,
+    reported_limits,
     under_way,
     unsent,
 )
@@ -64,14 +64,14 @@ class TestRates:
         async with patient.http(key.secret) as client:
             answers = [await ask(client) for _ in range(5)]
         assert [answer.status_code for answer in answers] == [200] * 3 + [429] * 2
-        assert [told(answer)["key"].remaining for answer in answers] == [2, 1, 0, 0, 0]
-        assert [told(answer)["tenant"].remaining for answer in answers[:4]] == [4, 3, 2, 2]
-        assert {(each.quota, each.window) for each in told(answers[0]).values()} == {(3, 60), (5, 60)}
+        assert [reported_limits(answer)["key"].remaining for answer in answers] == [2, 1, 0, 0, 0]
+        assert [reported_limits(answer)["tenant"].remaining for answer in answers[:4]] == [4, 3, 2, 2]
+        assert {(each.quota, each.window) for each in reported_limits(answers[0]).values()} == {(3, 60), (5, 60)}
         refused = answers[3]
         assert refused.headers["Content-Type"] == "application/problem+json"
         problem = refused.json()
         assert (problem["status"], problem["code"]) == (429, "rate_limited")
-        seconds = told(refused)["key"].reset
+        seconds = reported_limits(refused)["key"].reset
         assert int(refused.headers["Retry-After"]) == seconds
         assert 1 <= seconds <= 61
         said = f"All 3 requests that this key may send in 60 seconds are used. Try again in {seconds} second"
@@ -102,8 +102,8 @@ class TestRates:
                 await client.get("/v1/graphs/default/export"),
             ]
         assert [answer.status_code for answer in answers] == [404, 400, 400, 204, 403, 400, 400, 200]
-        assert [told(answer) for answer in answers] == [
-            {"tenant": Told(100, 60, 99 - number, told(answer)["tenant"].reset)}
+        assert [reported_limits(answer) for answer in answers] == [
+            {"tenant": ReportedLimit(100, 60, 99 - number, reported_limits(answer)["tenant"].reset)}
             for number, answer in enumerate(answers)
         ]
 
@@ -113,7 +113,7 @@ class TestRates:
         async with patient.http(key) as client, Redis.from_url(settings.redis_url) as redis:
             assert await flood([client], 40) == {200: 40}
             for answer in (await list_graphs(client), await list_tools(client)):
-                assert told(answer) == {}
+                assert reported_limits(answer) == {}
             assert [found async for found in redis.scan_iter(f"*rate*{tenant.id}*")] == []
 
     @pytest.mark.parametrize("path", ["/mcp", "/v1/graphs/default/memories"])
@@ -130,7 +130,7 @@ class TestRates:
     ) -> None:
         key = await issue(caller)
         async with patient.http(key.secret) as client:
-            assert told(await list_graphs(client)) == {}
+            assert reported_limits(await list_graphs(client)) == {}
             await limit(tenant, requests_per_minute=2)
             assert await flood([client], 4) == {200: 2, 429: 2}
             await limit(tenant, requests_per_minute=3)
@@ -263,7 +263,7 @@ class TestAddresses:
             answers = {site: [await ask(site) for _ in range(2)] for site in sites}
             statuses = [[answer.status_code for answer in answers[site]] for site in sites]
             assert statuses == [[200, 200], [200, 429], [200, 200]], "an IPv6 network is one client"
-            assert [told(each)["address"].remaining for each in answers["192.0.2.1"]] == [2, 1]
+            assert [reported_limits(each)["address"].remaining for each in answers["192.0.2.1"]] == [2, 1]
             refused = answers["2001:db8:0:1::2"][1]
             assert refused.json()["code"] == "rate_limited"
             assert "this address" in refused.json()["detail"]

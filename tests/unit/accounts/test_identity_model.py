@@ -22,7 +22,7 @@ SECRETS = st.builds(lambda kind, _: generate_secret(kind), st.sampled_from(KINDS
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_key_tells_its_kind_and_is_new_each_time(kind: str) -> None:
+def test_a_key_contains_its_kind_and_is_unique(kind: str) -> None:
     secrets = {generate_secret(kind) for _ in range(100)}
     assert len(secrets) == 100
     assert all(re.fullmatch(rf"rcl_{kind}_[0-9A-Za-z]{{38}}", secret) for secret in secrets)
@@ -30,7 +30,7 @@ def test_a_key_tells_its_kind_and_is_new_each_time(kind: str) -> None:
 
 
 def test_the_checksum_is_a_crc32_in_base_62() -> None:
-    """Of kind and body, so that other programs can check keys offline. The format is frozen: keys are out there."""
+    """It covers kind and body, so that other programs can check keys offline. The format is frozen: keys are in use."""
     body = "0" * 32
     digits = [crc32(f"agent_{body}".encode()) // 62**power % 62 for power in reversed(range(6))]
     checksum = "".join((string.digits + string.ascii_uppercase + string.ascii_lowercase)[digit] for digit in digits)
@@ -39,21 +39,21 @@ def test_the_checksum_is_a_crc32_in_base_62() -> None:
 
 
 @given(secret=SECRETS, place=st.integers(min_value=0), character=st.sampled_from(ALPHABET + "_ \n٣é"))
-def test_a_mistyped_key_is_noticed(secret: str, place: int, character: str) -> None:
+def test_a_key_with_one_wrong_character_is_malformed(secret: str, place: int, character: str) -> None:
     place %= len(secret)
     assume(secret[place] != character)
     assert not is_well_formed(secret[:place] + character + secret[place + 1 :])
 
 
 @given(secret=SECRETS, place=st.integers(min_value=0))
-def test_swapped_neighbours_are_noticed(secret: str, place: int) -> None:
+def test_a_key_with_two_swapped_characters_is_malformed(secret: str, place: int) -> None:
     place %= len(secret) - 1
     assume(secret[place] != secret[place + 1])
     assert not is_well_formed(secret[:place] + secret[place + 1] + secret[place] + secret[place + 2 :])
 
 
 @given(st.text())
-def test_any_text_may_be_asked_about(text: str) -> None:
+def test_any_text_can_be_checked_for_the_format(text: str) -> None:
     assert not is_well_formed(text)
 
 
@@ -66,7 +66,7 @@ def test_a_hash_depends_on_the_secret_and_on_the_pepper(secret: str, other: str)
 
 
 @given(SECRETS)
-def test_a_hint_gives_four_characters_away(secret: str) -> None:
+def test_a_hint_shows_the_last_four_characters(secret: str) -> None:
     prefix, _, end = hint_of(secret).partition("…")
     assert secret.startswith(prefix)
     assert prefix.count("_") == 2

@@ -1,4 +1,4 @@
-"""Which addresses a client may have a browser sent to, and which can be its id."""
+"""Which redirect URIs a client may use, and which addresses can be a client id."""
 
 import pytest
 
@@ -12,7 +12,7 @@ def client(*uris: str) -> Client:
 
 
 @pytest.mark.parametrize(
-    ("named", "asked", "may"),
+    ("registered", "requested", "may"),
     [
         (WEB, WEB, True),
         (WEB, "https://client.example.com:444/cb?x=1", False),
@@ -31,8 +31,10 @@ def client(*uris: str) -> Client:
         ("http://localhost/cb", "http://localhost.evil.example:5/cb", False),
     ],
 )
-def test_an_address_is_the_clients_letter_by_letter_but_for_a_loopback_port(named: str, asked: str, may: bool) -> None:
-    assert client(named).may_redirect_to(asked) is may
+def test_a_redirect_uri_must_match_exactly_except_for_a_loopback_port(
+    registered: str, requested: str, may: bool
+) -> None:
+    assert client(registered).may_redirect_to(requested) is may
 
 
 @pytest.mark.parametrize(
@@ -49,6 +51,6 @@ def test_an_address_is_the_clients_letter_by_letter_but_for_a_loopback_port(name
         "",
     ],
 )
-def test_what_misleads_is_no_id(address: str) -> None:
+def test_a_misleading_address_is_not_a_client_id(address: str) -> None:
     assert is_client_id("https://client.example.com/x.json")
     assert not is_client_id(address)

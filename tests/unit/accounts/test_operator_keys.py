@@ -1,4 +1,4 @@
-"""When an operator's key holds, and that it is of no other kind."""
+"""When an operator key is valid, and that it is no key of a tenant."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
@@ -19,11 +19,13 @@ NOW = datetime(2026, 1, 31, tzinfo=UTC)
         (timedelta(days=1), NOW - timedelta(days=1), False),
     ],
 )
-def test_a_key_holds_until_it_ends_or_is_revoked(ends: timedelta, revoked: datetime | None, holds: bool) -> None:
+def test_an_operator_key_is_valid_until_it_expires_or_is_revoked(
+    ends: timedelta, revoked: datetime | None, holds: bool
+) -> None:
     assert FoundKey(uuid4(), "ada", NOW + ends, revoked).holds(NOW) is holds
 
 
-def test_a_secret_of_an_operator_is_no_key_of_a_tenant() -> None:
+def test_an_operator_key_is_not_a_tenant_key() -> None:
     secret = generate_secret(KIND)
     assert kind_of(secret) == KIND
     assert KIND not in KIND_SCOPES

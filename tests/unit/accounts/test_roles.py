@@ -1,4 +1,4 @@
-"""What each role may, as the documentation says it, and as it is."""
+"""The documented table of roles agrees with the code."""
 
 import re
 from itertools import pairwise
@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "people.md"
 
 
 def table() -> dict[str, dict[Role, bool]]:
-    """The rows of the table of roles: what it is about, and which roles may."""
+    """The rows of the table of roles: each permission, and which roles have it."""
     section = PAGE.read_text().partition("## Roles")[2].partition("\n## ")[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if "|" in line]
     roles = [Role(name) for name in rows[0][1:]]
@@ -23,13 +23,15 @@ def table() -> dict[str, dict[Role, bool]]:
 
 
 @pytest.mark.parametrize("role", Role)
-def test_the_table_of_roles_tells_their_scopes(role: Role) -> None:
-    told = {Scope(scope) for row, may in table().items() for scope in re.findall(r"\(`([^`]+)`\)", row) if may[role]}
-    assert told == ROLE_SCOPES[role]
+def test_the_table_of_roles_lists_the_scopes_of_each_role(role: Role) -> None:
+    documented = {
+        Scope(scope) for row, may in table().items() for scope in re.findall(r"\(`([^`]+)`\)", row) if may[role]
+    }
+    assert documented == ROLE_SCOPES[role]
 
 
 @pytest.mark.parametrize("role", Role)
-def test_the_table_of_roles_tells_who_makes_owners(role: Role) -> None:
+def test_the_table_of_roles_says_which_role_makes_owners(role: Role) -> None:
     caller = Caller(new_id(), "acme", "person:x", ROLE_SCOPES[role], role=role)
     try:
         require_may_give(caller, Role.OWNER)
@@ -39,6 +41,6 @@ def test_the_table_of_roles_tells_who_makes_owners(role: Role) -> None:
     assert may is table()["make and unmake owners"][role]
 
 
-def test_each_role_has_what_those_below_it_have() -> None:
+def test_each_role_has_the_scopes_of_the_roles_below_it() -> None:
     scopes = [ROLE_SCOPES[role] for role in (Role.READER, Role.MEMBER, Role.ADMIN, Role.OWNER)]
     assert all(lower <= higher for lower, higher in pairwise(scopes))

@@ -1,4 +1,4 @@
-"""What is counted in memory, and what may be asked for."""
+"""Usage that is counted in memory, and the span and cursor of a usage query."""
 
 import asyncio
 from collections import Counter as Sums
@@ -35,7 +35,7 @@ calls = st.tuples(st.sampled_from(TENANTS), st.sampled_from(["recall", "remember
 steps = st.lists(calls | st.just("flush") | st.just("fail"), max_size=60)
 
 
-def test_calls_that_are_not_counted_are_an_increase_from_the_first_on(measured: Measured) -> None:
+def test_the_metric_of_uncounted_calls_starts_at_zero(measured: Measured) -> None:
     tally = UsageTally(max_entries=0)
     assert [point.value for _, point in measured.of("recollect.usage.uncounted")] == [0]
     tally.count(TENANTS[0], "tool", "recall", Counts(calls=3))
@@ -43,7 +43,7 @@ def test_calls_that_are_not_counted_are_an_increase_from_the_first_on(measured: 
 
 
 @given(steps)
-def test_whatever_fails_and_comes_back_each_call_is_counted_once(steps: list[object]) -> None:
+def test_each_call_is_counted_once_although_writes_fail(steps: list[object]) -> None:
     tally, written, expected = UsageTally(), Sums[tuple[UUID, str]](), Sums[tuple[UUID, str]]()
     errors = 0
 
@@ -74,7 +74,7 @@ def test_whatever_fails_and_comes_back_each_call_is_counted_once(steps: list[obj
     assert found == errors
 
 
-def test_it_holds_so_much_and_no_more_and_what_it_knows_goes_on() -> None:
+def test_a_full_tally_goes_on_counting_the_entries_that_it_has() -> None:
     tally = UsageTally(max_entries=2)
     for _ in range(3):
         for name in ("a", "b", "c"):
@@ -89,7 +89,7 @@ def test_it_holds_so_much_and_no_more_and_what_it_knows_goes_on() -> None:
     assert len(tally.take(TENANTS[0]).counted) == 1, "what was taken made room"
 
 
-def test_what_comes_back_has_no_more_place_than_anything_else() -> None:
+def test_usage_that_is_given_back_does_not_exceed_the_bound() -> None:
     tally = UsageTally(max_entries=2)
     for name in ("a", "b"):
         tally.count(TENANTS[0], "tool", name, Counts(calls=1))
@@ -101,7 +101,7 @@ def test_what_comes_back_has_no_more_place_than_anything_else() -> None:
     assert len(tally.take(TENANTS[1]).counted) == 2
 
 
-def test_who_failed_comes_after_the_others() -> None:
+def test_a_tenant_whose_write_failed_comes_after_the_others() -> None:
     tally = UsageTally()
     for tenant_id in TENANTS:
         tally.count(tenant_id, "tool", "a", Counts(calls=1))
@@ -118,17 +118,17 @@ def test_the_last_use_of_a_key_is_kept() -> None:
     assert tally.take(TENANTS[0]).keys == {TENANTS[1]: later}
 
 
-def test_an_hour_is_of_utc() -> None:
+def test_an_hour_begins_in_utc() -> None:
     counter = Counter(int(NOW.timestamp()) // 3600, "tool", "recall")
     assert counter.since == datetime(2026, 11, 20, 20, tzinfo=UTC)
 
 
 class TestSpan:
-    def test_the_default_is_the_last_day(self) -> None:
+    def test_the_default_span_is_the_last_day(self) -> None:
         span = usage_span(None, None, "hour", now=NOW)
         assert (span.since, span.until) == (datetime(2026, 11, 19, 20, tzinfo=UTC), NOW)
 
-    def test_it_begins_with_an_hour_whatever_the_offset(self) -> None:
+    def test_a_span_begins_at_a_full_hour_of_utc(self) -> None:
         india = timezone(timedelta(hours=5, minutes=30))
         span = usage_span(datetime(2026, 1, 1, 12, 45, tzinfo=india), NOW, "day", now=NOW)
         assert span.since == datetime(2026, 1, 1, 7, tzinfo=UTC)
@@ -144,13 +144,17 @@ class TestSpan:
             (None, datetime.max.replace(tzinfo=timezone(-timedelta(hours=1))), "to"),
         ],
     )
-    def test_what_makes_no_sense_is_refused(self, since: datetime | None, until: datetime | None, path: str) -> None:
+    def test_an_impossible_span_is_refused_with_its_path(
+        self, since: datetime | None, until: datetime | None, path: str
+    ) -> None:
         with pytest.raises(InvalidInput) as refused:
             usage_span(since, until, "hour", now=NOW)
         assert refused.value.path == path
 
     @given(st.datetimes(timezones=st.just(UTC)), st.sampled_from(["hour", "day", "month", "all"]))
-    def test_any_end_has_a_day_before_it_or_the_beginning_of_time(self, until: datetime, per: Per) -> None:
+    def test_the_default_span_before_any_end_is_a_day_or_begins_at_the_first_moment(
+        self, until: datetime, per: Per
+    ) -> None:
         span = usage_span(None, until, per, now=NOW)
         assert timedelta(0) <= span.until - span.since < timedelta(days=1, hours=1)
         assert FIRST <= span.since <= span.until <= LAST
@@ -158,7 +162,7 @@ class TestSpan:
 
 class TestCursor:
     @pytest.mark.parametrize("per", ["hour", "day", "month", "all"])
-    def test_it_stands_for_its_row_and_its_span_whatever_the_time_is(self, per: Per) -> None:
+    def test_a_cursor_keeps_its_row_and_its_span_as_time_passes(self, per: Per) -> None:
         span = usage_span(None, None, per, now=NOW)
         cursor = cursor_of(span, UsageRow(NOW, "route", "GET /v1/graphs/{name}", 1, 0, 0, 0))
         rest = usage_span(None, None, per, now=NOW + timedelta(hours=2), cursor=cursor)
@@ -177,14 +181,14 @@ class TestCursor:
             "2026-01-01T00:00:00Z 2026-01-02T00:00:00Z 9999-12-31T23:59:59-12:00 a b",
         ],
     )
-    def test_another_text_is_refused(self, cursor: str) -> None:
+    def test_a_malformed_cursor_is_refused(self, cursor: str) -> None:
         with pytest.raises(InvalidInput) as refused:
             usage_span(None, None, "hour", now=NOW, cursor=cursor)
         assert refused.value.path == "cursor"
 
 
 class AsTea(ASGIMiddleware):
-    """Lets everybody in, as one caller."""
+    """Authenticates every request as one caller."""
 
     async def handle(self, scope: AsgiScope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
         scope["user"] = TEA
@@ -192,7 +196,7 @@ class AsTea(ASGIMiddleware):
 
 
 @get("/long")
-async def tell_at_length() -> Stream:
+async def stream_without_end() -> Stream:
     async def parts() -> AsyncIterator[bytes]:
         yield b"a part"
         await asyncio.Event().wait()
@@ -201,7 +205,7 @@ async def tell_at_length() -> Stream:
 
 
 @get("/short")
-async def tell() -> Stream:
+async def stream_one_part() -> Stream:
     async def parts() -> AsyncIterator[bytes]:
         yield b"a part"
 
@@ -209,9 +213,11 @@ async def tell() -> Stream:
 
 
 @pytest.mark.parametrize(("path", "errors"), [("/long", 1), ("/short", 0)])
-async def test_an_answer_that_its_reader_breaks_off_has_failed(path: str, errors: int) -> None:
+async def test_an_answer_that_the_client_breaks_off_counts_as_an_error(path: str, errors: int) -> None:
     tally, gone = UsageTally(), asyncio.Event()
-    app = Litestar([tell_at_length, tell], middleware=[AsTea(), UsageMiddleware()], state=State({"tally": tally}))
+    app = Litestar(
+        [stream_without_end, stream_one_part], middleware=[AsTea(), UsageMiddleware()], state=State({"tally": tally})
+    )
 
     async def receive() -> Any:
         await gone.wait()

@@ -1,4 +1,4 @@
-"""What the benchmark of costs measures and how it tells it."""
+"""What the benchmark of costs measures and how it reports it."""
 
 import itertools
 from pathlib import Path
@@ -24,24 +24,24 @@ _BENCHMARKS = Path(__file__).parents[3] / "docs" / "benchmarks.md"
 
 
 @pytest.mark.parametrize("call", _CALLS, ids=lambda call: call.label)
-def test_a_measured_call_is_of_a_tool_that_its_toolset_offers(call: MeasuredCall) -> None:
+def test_each_measured_call_uses_a_tool_of_its_toolset(call: MeasuredCall) -> None:
     tool = TOOLS[call.tool]
     assert call.toolset in tool.toolsets
     assert call.writes is not tool.read_only
 
 
-def test_every_tool_that_agents_are_offered_is_measured() -> None:
+def test_every_tool_of_the_agent_toolset_is_measured() -> None:
     offered = {tool.name for tool in TOOLS.values() if "agent" in tool.toolsets}
     assert offered <= {call.tool for call in _CALLS}
 
 
-def test_one_call_of_ten_writes_in_the_mix() -> None:
+def test_one_call_in_ten_of_the_mix_writes() -> None:
     calls = list(itertools.islice(mixed_calls(), 100))
     assert sum(call.writes for call in calls) == 10
     assert len({call.label for call in calls}) == 5
 
 
-def test_costs_are_told_in_the_echoes_that_were_measured_beside_them() -> None:
+def test_costs_are_reported_as_multiples_of_an_echo_call() -> None:
     spent = Spent(gateway=0.003, postgres=0.0012, echo=0.0006)
     cost = MeasuredCost("memory", "open_nodes (3)", 200, spent, Sent(5, 6, 3, 0.5, 0.25))
     size = SizeCosts(1_000, Spent(), others=0.5, calls=[cost], mixes=[MeasuredMix(2, 8, 500, 10.0, spent, 400.0)])

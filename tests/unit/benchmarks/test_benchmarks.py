@@ -1,4 +1,4 @@
-"""What a figure of the benchmarks rests on: scores, labels, and that what is made up is the same in every run."""
+"""What a figure of the benchmarks rests on: scores, labels, and generated data that is the same in every run."""
 
 import json
 import math
@@ -19,30 +19,32 @@ from tests.benchmarks.quality.scores import Precision, Scores, mean, mean_precis
 from tests.benchmarks.stack import _environment
 
 
-def test_a_ranking_is_scored_by_its_first_ten() -> None:
+def test_a_ranking_is_scored_by_its_first_ten_results() -> None:
     ranked = ["x", "a", *"1234567", "y", "b"]
     assert score(ranked, {"a", "b"}) == Scores(
         recall=0.5, complete=0.0, mrr=0.5, ndcg=(1 / math.log2(3)) / (1 + 1 / math.log2(3))
     )
 
 
-def test_the_best_and_the_worst_ranking() -> None:
+def test_the_best_ranking_scores_one_and_the_worst_scores_zero() -> None:
     assert score(["a", "b", "c"], {"a", "b"}) == Scores(1.0, 1.0, 1.0, 1.0)
     assert score(["c"], {"a", "b"}) == score([], {"a"}) == Scores(0.0, 0.0, 0.0, 0.0)
 
 
-def test_what_is_found_twice_counts_once() -> None:
+def test_a_duplicate_result_counts_once() -> None:
     assert score(["a", "a", "b"], {"a", "b"}) == Scores(1.0, 1.0, 1.0, 1.0)
 
 
-def test_means_are_of_each_score() -> None:
+def test_the_mean_is_taken_of_each_score() -> None:
     assert mean([Scores(1, 1, 1, 1), Scores(0, 0, 0.5, 0)]) == Scores(0.5, 0.5, 0.75, 0.5)
 
 
-def test_precision_is_of_what_came_back() -> None:
-    told = [("a", 30), ("x", 10), ("b", 20), ("y", 40)]
-    assert precision(told, {"a", "b", "c"}) == Precision(memories=4, tokens=100, of_memories=0.5, of_tokens=0.5)
-    assert mean_precision([precision(told, {"x"}), precision(told[:1], {"a"})]) == Precision(2.5, 65, 0.625, 0.55)
+def test_precision_is_computed_from_the_returned_memories() -> None:
+    returned = [("a", 30), ("x", 10), ("b", 20), ("y", 40)]
+    assert precision(returned, {"a", "b", "c"}) == Precision(memories=4, tokens=100, of_memories=0.5, of_tokens=0.5)
+    assert mean_precision([precision(returned, {"x"}), precision(returned[:1], {"a"})]) == Precision(
+        2.5, 65, 0.625, 0.55
+    )
 
 
 @pytest.fixture
@@ -86,7 +88,7 @@ def test_the_same_seed_makes_the_same_conversations(invented: list[Conversation]
     assert invent_conversations(1, seed=2) != invented[:1]
 
 
-def test_every_question_has_evidence_but_those_about_nothing_that_was_said(invented: list[Conversation]) -> None:
+def test_every_question_has_evidence_except_abstention_questions(invented: list[Conversation]) -> None:
     for conversation in invented:
         ids = {turn.id for turn in conversation.turns}
         assert len(ids) == len(conversation.turns)
@@ -97,21 +99,21 @@ def test_every_question_has_evidence_but_those_about_nothing_that_was_said(inven
             assert not {"{", "}"} & set(question.text), question
 
 
-def test_nobody_said_anything_in_templates(invented: list[Conversation]) -> None:
+def test_generated_turns_contain_no_template_fields(invented: list[Conversation]) -> None:
     assert not [turn for conversation in invented for turn in conversation.turns if {"{", "}"} & set(turn.text)]
 
 
-def test_evidence_is_what_the_person_in_question_said(invented: list[Conversation]) -> None:
+def test_the_evidence_of_a_question_was_said_by_the_person_it_asks_about(invented: list[Conversation]) -> None:
     for conversation in invented:
-        said = {turn.id: turn for turn in conversation.turns}
+        turns = {turn.id: turn for turn in conversation.turns}
         for question in conversation.questions:
-            speakers = {said[turn].speaker for turn in question.evidence}
+            speakers = {turns[turn].speaker for turn in question.evidence}
             if question.category == FIRST_PERSON:
                 assert speakers == {USER}, question
             assert all(speaker in question.text for speaker in speakers - {USER}), question
 
 
-def test_words_rank_the_turn_that_holds_the_rarest_of_them_first() -> None:
+def test_the_word_baseline_ranks_the_turn_with_the_rarest_word_first() -> None:
     texts = ["we saw the boat", "we saw the sea and the boat", "we saw a heron"]
     turns = [_turn(n, text) for n, text in enumerate(texts)]
     rank = rank_by_words(Conversation("c", turns, []), limit=2)
@@ -128,7 +130,7 @@ def test_words_rank_the_turn_that_holds_the_rarest_of_them_first() -> None:
         ("otlp_endpoint", "http://collector.internal:4318"),
     ],
 )
-def test_servers_that_are_measured_reach_nothing_of_the_machine_s(
+def test_measured_servers_ignore_the_settings_of_the_machine(
     monkeypatch: pytest.MonkeyPatch, setting: str, address: str
 ) -> None:
     monkeypatch.setenv(f"RECOLLECT_{setting.upper()}", address)
@@ -141,7 +143,7 @@ def test_servers_that_are_measured_reach_nothing_of_the_machine_s(
     assert (theirs.migration_url, theirs.redis_url) == ("postgresql:///measured", "unix:///measured")
 
 
-async def test_talk_is_the_same_in_every_run_and_at_every_size() -> None:
+async def test_generated_talk_is_the_same_in_every_run_and_at_every_size() -> None:
     talk, again = await create_talk(), await create_talk()
     assert [talk.turn(n) for n in (0, 1, 12_345)] == [again.turn(n) for n in (0, 1, 12_345)]
     assert talk.questions(1_000, 20, "x") == again.questions(1_000, 20, "x")
@@ -170,7 +172,7 @@ Yesterday Tanoru sold some apples at the market near the southern railway bridge
 """
 
 
-def test_a_text_is_told_line_by_line_and_its_threads_end_at_empty_lines() -> None:
+def test_each_line_of_a_text_is_a_turn_and_an_empty_line_ends_a_thread() -> None:
     written = Written(_LETTERS)
     turns = [written.turn(number) for number in range(len(written))]
     assert [turn.content for turn in turns] == [line for line in _LETTERS.splitlines() if line]
@@ -179,7 +181,7 @@ def test_a_text_is_told_line_by_line_and_its_threads_end_at_empty_lines() -> Non
     assert turns == [Written(_LETTERS).turn(number) for number in range(3)]
 
 
-def test_questions_of_a_text_are_its_names_and_words() -> None:
+def test_questions_about_a_text_are_its_names_and_words() -> None:
     written = Written("\n\n".join([_LETTERS] * 4))
     questions = written.questions(12, 10, "x")
     assert len(set(questions)) == 10
@@ -192,13 +194,13 @@ def test_questions_of_a_text_are_its_names_and_words() -> None:
         Written("\n \n")
 
 
-def test_agreements_are_told_by_the_length_of_a_question() -> None:
+def test_agreement_is_reported_by_the_length_of_the_question() -> None:
     size = Size(20, agreements=[Agreement(length_of(text), share) for text, share in (("Ann", 0.5), ("Bo", 1.0))])
     size.agreements.append(Agreement(length_of("boats in the harbour"), 1.0))
     assert size.agreement_by_length == {"3 to 7 words": 1.0, "a name": 0.75}
 
 
-def test_names_differ() -> None:
+def test_generated_names_are_unique() -> None:
     names = {person(number) for number in range(5_000)}
     assert len(names) == 5_000
     assert OWNER not in names

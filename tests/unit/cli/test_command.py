@@ -10,29 +10,29 @@ from recollect_cli.main import COMMANDS, app
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_is_told_at_the_root_as_it_tells_itself(command: str) -> None:
+def test_the_root_help_describes_each_command_as_its_own_help_does(command: str) -> None:
     loaded = app[command]
-    told = loaded.help or inspect.getdoc(loaded.default_command)
-    assert told
-    assert " ".join(told.split()).startswith(COMMANDS[command][1].removesuffix("."))
+    description = loaded.help or inspect.getdoc(loaded.default_command)
+    assert description
+    assert " ".join(description.split()).startswith(COMMANDS[command][1].removesuffix("."))
 
 
-def test_only_the_command_that_is_used_is_loaded() -> None:
+def test_help_loads_no_command() -> None:
     shown = "from recollect_cli.main import app; app(['--help'], result_action='return_value')"
     loaded = loaded_by(shown)
     assert "recollect_cli.main" in loaded
     assert not [name for name in loaded if name.startswith(("recollect_gateway", "recollect.platform", "mcp", "numpy"))]
 
 
-def test_commands_on_tenants_load_no_exporters_and_no_tools() -> None:
-    """Each takes as long to load as all that they do need."""
+def test_database_commands_load_neither_mcp_nor_exporters() -> None:
+    """Each of the two takes as long to load as everything that they need."""
     loaded = loaded_by("import recollect_cli.keys, recollect_cli.members")
     assert "recollect.platform.db" in loaded
     assert not [name for name in loaded if name.startswith(("mcp", "opentelemetry.exporter", "opentelemetry.instr"))]
 
 
-def test_no_command_loads_mcp_but_those_that_speak_it() -> None:
-    """That takes longer than all else, and who asks the operator API, in its process or another, needs none of it."""
+def test_only_commands_that_speak_mcp_load_it() -> None:
+    """Loading it takes longer than all else, and callers of the operator API do not need it, in whichever process."""
     modules = {
         COMMANDS[command][0].partition(":")[0] for command in COMMANDS.keys() - {"gateway", "stdio", "reference"}
     }
@@ -40,15 +40,15 @@ def test_no_command_loads_mcp_but_those_that_speak_it() -> None:
     assert not [name for name in loaded if name.startswith("mcp")]
 
 
-def test_what_asks_an_operator_api_elsewhere_loads_no_server_and_no_database() -> None:
+def test_operator_commands_load_neither_a_server_nor_a_database_driver() -> None:
     loaded = loaded_by("import recollect_cli.tenants, recollect_cli.plans")
     assert "recollect_cli.operator_api" in loaded
     kept_out = ("litestar", "recollect_gateway", "recollect_operator", "asyncpg", "redis", "numpy")
     assert not [name for name in loaded if name.startswith(kept_out)]
 
 
-def test_what_carries_files_to_a_gateway_loads_nothing_that_a_graph_is_kept_with() -> None:
-    """Formats name what graphs are made of, and need no search, no embedder and no server for it."""
+def test_import_and_export_commands_do_not_load_the_graph() -> None:
+    """The file formats need no search, no embedder and no server."""
     loaded = loaded_by("import recollect_cli.transfer")
     assert "recollect.transfer.formats.mem0" in loaded
     kept_out = ("numpy", "redis", "mcp", "recollect.retrieval", "recollect.memory", "recollect.platform.db")

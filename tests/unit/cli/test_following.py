@@ -1,4 +1,4 @@
-"""What is said of a job that did not succeed."""
+"""The messages about a job that failed."""
 
 from datetime import UTC, datetime
 from uuid import UUID
@@ -23,14 +23,14 @@ def job(status: str, error: JobFailure | None = None) -> JobView:
         ("It stays", "invalid_input", "It stays"),
     ],
 )
-def test_a_failure_says_what_to_do(kept: str, code: str, said: str) -> None:
+def test_the_message_of_a_failed_job_says_what_to_do(kept: str, code: str, said: str) -> None:
     failed = job("failed", JobFailure(code, "It is so."))
     assert _failure_message(failed, Work("import", "importing", kept)) == f"The import failed: It is so. {said}"
 
 
 @pytest.mark.parametrize(("kept", "mend"), [("It stays", "It stays; mend the file"), ("", "Mend the file")])
-def test_what_cannot_be_accepted_is_mended_first(kept: str, mend: str) -> None:
-    """The same file would fail in the same way; of any other failure the file is not the reason."""
+def test_the_message_of_invalid_input_says_to_mend_the_file_first(kept: str, mend: str) -> None:
+    """The same file would fail in the same way. The file causes no other failure."""
     work = Work("import", "importing", kept, mend)
     assert (
         _failure_message(job("failed", JobFailure("invalid_input", "It is so.")), work)
@@ -39,7 +39,7 @@ def test_what_cannot_be_accepted_is_mended_first(kept: str, mend: str) -> None:
     assert mend not in _failure_message(job("failed", JobFailure("busy", "It is so.")), work)
 
 
-def test_a_failure_that_says_it_all_stands_alone() -> None:
+def test_the_message_has_no_advice_where_there_is_none() -> None:
     assert _failure_message(job("failed", JobFailure("invalid_input", "It is so")), Work("export", "exporting")) == (
         "The export failed: It is so"
     )

@@ -1,4 +1,4 @@
-"""What an import says of itself at the command line."""
+"""The summary of an import at the command line."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from recollect_cli.import_tally import ImportTally
 
 
 @pytest.mark.parametrize(
-    ("tally", "said"),
+    ("tally", "summary"),
     [
         (ImportTally(), "0 new entities, 0 new observations, 0 new relations"),
         (
@@ -21,9 +21,9 @@ from recollect_cli.import_tally import ImportTally
         ),
     ],
 )
-def test_one_is_no_plural(tally: ImportTally, said: str) -> None:
-    assert tally.summary() == said
+def test_the_summary_uses_singular_and_plural(tally: ImportTally, summary: str) -> None:
+    assert tally.summary() == summary
 
 
-def test_items_that_change_what_was_there_are_told() -> None:
+def test_the_summary_counts_items_that_change_existing_ones() -> None:
     assert ImportTally(changed=1).summary("items").endswith("; 1 item changed what was there")

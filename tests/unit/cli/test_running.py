@@ -1,4 +1,4 @@
-"""What a command says that could not use the database: which settings lead there, once."""
+"""The message of a command that cannot use the database names the settings of its address, once."""
 
 import pytest
 
@@ -15,8 +15,8 @@ def _no_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def test_without_any_address_no_trying_again_is_advised() -> None:
-    """As beside `make run`, whose database is at no address."""
+def test_without_an_address_the_message_does_not_advise_to_retry() -> None:
+    """Such as beside `make run`, whose database has no address."""
     error = without_database(AWAY, ErrorCode.DATABASE_UNAVAILABLE)
     assert isinstance(error, InvalidInput)
     assert "again" not in error.message
@@ -24,18 +24,18 @@ def test_without_any_address_no_trying_again_is_advised() -> None:
     assert "POST /v1/keys" in error.message
 
 
-def test_a_database_that_answers_says_what_it_lacks_at_whichever_address() -> None:
+def test_an_outdated_schema_is_reported_without_any_address() -> None:
     error = without_database("It lacks a migration.", ErrorCode.SCHEMA_OUTDATED)
     assert error.message.startswith("It lacks a migration. ")
     assert error.code is ErrorCode.SCHEMA_OUTDATED
 
 
 @pytest.mark.parametrize("name", ADDRESSES)
-def test_with_an_address_the_settings_say_where_it_is(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_with_an_address_the_message_names_its_settings(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, "postgresql://nobody@127.0.0.1:9/nowhere")
     error = without_database(AWAY, ErrorCode.DATABASE_UNAVAILABLE)
     assert isinstance(error, Unavailable)
     assert error.message == f"{AWAY} RECOLLECT_DATABASE_URL and RECOLLECT_OWNER_DATABASE_URL say where it is."
-    told = without_database(f"Check {name}.", ErrorCode.DATABASE_UNAVAILABLE)
-    assert told.message == f"Check {name}."
+    error_of_setting = without_database(f"Check {name}.", ErrorCode.DATABASE_UNAVAILABLE)
+    assert error_of_setting.message == f"Check {name}."
     assert without_database("Busy.", ErrorCode.BUSY).message == "Busy."

@@ -1,4 +1,4 @@
-"""Reading what is piped in."""
+"""Reading standard input from a pipe."""
 
 import _thread
 import os
@@ -17,7 +17,7 @@ def pipe() -> tuple[BufferedReader, int]:
     return BufferedReader(InterruptibleFile(reading)), writing
 
 
-def test_what_is_written_is_read_to_its_end(pipe: tuple[BufferedReader, int]) -> None:
+def test_a_pipe_is_read_to_its_end(pipe: tuple[BufferedReader, int]) -> None:
     file, writing = pipe
     with file:
         os.write(writing, b"one\ntwo")
@@ -27,10 +27,10 @@ def test_what_is_written_is_read_to_its_end(pipe: tuple[BufferedReader, int]) ->
         assert file.read(1) == b""
 
 
-def test_a_signal_that_interrupts_no_read_is_heard(
+def test_a_signal_ends_a_read_that_it_does_not_interrupt(
     pipe: tuple[BufferedReader, int], request: pytest.FixtureRequest
 ) -> None:
-    """`interrupt_main` leaves a running system call alone, as a signal does that came just before it."""
+    """`interrupt_main` does not interrupt a system call, and neither does a signal just before the call."""
     # A shell starts what runs in its background with this signal ignored.
     former = signal.signal(signal.SIGINT, signal.default_int_handler)
     request.addfinalizer(lambda: signal.signal(signal.SIGINT, former))

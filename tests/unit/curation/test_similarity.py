@@ -1,4 +1,4 @@
-"""How alike entities are, and that the search for pairs misses none of those that comparing all with all finds."""
+"""How similar entities are. The search for pairs finds every pair that the comparison of all with all finds."""
 
 import random
 from uuid import uuid4
@@ -76,30 +76,32 @@ def found(profiles: list[Profile], threshold: float) -> set[tuple[int, int]]:
     ],
     ids=["the same", "a letter", "halves", "levenshtein", "only the type"],
 )
-def test_the_documented_weights(one: Profile, other: Profile, expected: float) -> None:
+def test_similarity_follows_the_documented_weights(one: Profile, other: Profile, expected: float) -> None:
     assert similarity(one, other) == pytest.approx(expected)
     assert similarity(other, one) == similarity(one, other)
 
 
-def test_what_neither_has_is_no_evidence() -> None:
+def test_fields_that_neither_entity_has_do_not_count() -> None:
     assert similarity(profile("ada"), profile("ada")) == pytest.approx(0.7)
 
 
 def test_a_sum_of_rounded_parts_reaches_the_threshold() -> None:
-    """0.4 + 0.3 + 0.1 is a little less than 0.8 to a machine."""
+    """In floating point, 0.4 + 0.3 + 0.1 is a little less than 0.8."""
     twins = [profile("ada", "", "x"), profile("ada", "", "x")]
     assert finish(DuplicateFinder(twins, 0.8).groups()) == [[0, 1]]
 
 
 @examples(300)
 @given(profiles=st.lists(PROFILES, max_size=14), threshold=THRESHOLDS)
-def test_the_same_pairs_and_groups_as_comparing_all(profiles: list[Profile], threshold: float) -> None:
+def test_the_search_finds_the_same_pairs_and_groups_as_the_full_comparison(
+    profiles: list[Profile], threshold: float
+) -> None:
     assert found(profiles, threshold) == compared_with_all(profiles, threshold)
     assert finish(DuplicateFinder(profiles, threshold).groups()) == grouped_by_comparing_all(profiles, threshold)
 
 
 @pytest.mark.parametrize("threshold", [0.6, 0.8])
-def test_the_same_groups_among_two_thousand(threshold: float) -> None:
+def test_the_search_finds_the_same_groups_among_two_thousand_entities(threshold: float) -> None:
     profiles = crowd(2_000, random.Random(7))
     groups = finish(DuplicateFinder(profiles, threshold).groups())
     assert groups == grouped_by_comparing_all(profiles, threshold)
@@ -107,28 +109,28 @@ def test_the_same_groups_among_two_thousand(threshold: float) -> None:
 
 
 def test_few_pairs_are_compared_where_statements_tell_entities_apart() -> None:
-    """Two rare statements each, one that all have, no tags: only those that share a rare one are looked at."""
+    """Each has two rare statements, one common one and no tags: only pairs that share a rare one are compared."""
     profiles = [profile(f"name {n}", statements=chr(1000 + n) + chr(5000 + n // 2) + "a") for n in range(1_000)]
     finder = DuplicateFinder(profiles, 0.8)
     near = finish(finder.near_names(range(1_000)))
     assert sum(len(finder.candidates(place, near)) for place in range(1_000)) == 1_000
 
 
-def test_statements_that_more_have_than_are_rare_are_no_way_to_a_pair_but_count() -> None:
+def test_a_common_statement_yields_no_pairs_but_counts_in_the_score() -> None:
     profiles = [profile(f"{letter * 9}", statements="ab") for letter in "abcdefghijklmnopqrstuvwxyz0123456789"]
     assert len(profiles) > RARE
     profiles.append(profile("aaaaaaaab", statements="ab"))
     assert finish(DuplicateFinder(profiles, 0.8).groups()) == [[0, len(profiles) - 1]]
 
 
-def test_groups_are_of_one_type_and_in_the_order_of_their_oldest() -> None:
+def test_groups_have_one_type_and_are_ordered_by_their_oldest_entity() -> None:
     cats = [profile("tom", "ab", kind="cat"), profile("tom", "ab", kind="cat")]
     people = [profile("tom", "ab"), profile("tom", "ab")]
     mixed = [people[0], cats[0], cats[1], people[1]]
     assert finish(group_similar(mixed, 0.8)) == [[people[0].id, people[1].id], [cats[0].id, cats[1].id]]
 
 
-def test_of_a_group_only_who_is_still_alike_with_its_first_stays() -> None:
+def test_a_group_keeps_only_entities_still_similar_to_its_first() -> None:
     first, twin, changed, other = (profile("tom", "ab"), profile("tom", "ab"), profile("tim"), profile(kind="cat"))
     known = {p.id: p for p in (first, twin, changed, other)}
     assert still_similar([first.id, twin.id, changed.id, other.id, uuid4()], known, 0.8) == [first.id, twin.id]
@@ -136,7 +138,7 @@ def test_of_a_group_only_who_is_still_alike_with_its_first_stays() -> None:
 
 
 def crowd(size: int, chance: random.Random) -> list[Profile]:
-    """Entities with common and rare statements, a fifth of them a little changed from another."""
+    """Entities with common and rare statements. A fifth of them are slightly changed copies of others."""
     words = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(3, 8))) for _ in range(400)]
     made: list[Profile] = []
     while len(made) < size:
@@ -153,7 +155,7 @@ def crowd(size: int, chance: random.Random) -> list[Profile]:
     return made
 
 
-def test_stars_gather_around_the_oldest() -> None:
+def test_star_clusters_form_around_the_oldest_node() -> None:
     a, b, c, d, e = (uuid4() for _ in range(5))
     ages = {node: age for age, node in enumerate((a, b, c, d, e))}
     pairs = [SimilarPair(b, a, 0.9), SimilarPair(c, b, 0.9), SimilarPair(d, c, 0.9), SimilarPair(e, d, 0.9)]
@@ -161,7 +163,7 @@ def test_stars_gather_around_the_oldest() -> None:
     assert star_clusters([], ages) == []
 
 
-def test_of_many_names_that_are_alike_the_nearest_are_looked_at() -> None:
+def test_of_many_similar_names_only_the_nearest_are_compared() -> None:
     crowded = [profile(f"name {n:03}", statements="a", tags="x") for n in range(200)]
     [(_, all_of_them)] = finish(DuplicateFinder(crowded, 0.8).alike([0]))
     [(_, nearest)] = finish(DuplicateFinder(crowded, 0.8).alike([0], most=30))

@@ -18,7 +18,7 @@ from recollect_gateway.addresses import UNKNOWN, TrustedProxies, site_of
         (None, UNKNOWN),
     ],
 )
-def test_site(host: str | None, site: str) -> None:
+def test_a_client_is_identified_by_its_ipv4_address_or_ipv6_network(host: str | None, site: str) -> None:
     assert site_of(host) == site
 
 
@@ -31,6 +31,6 @@ def test_proxies_are_trusted_by_address_and_network() -> None:
 
 
 @pytest.mark.parametrize("proxy", ["*", "proxy.internal", "10.0.0.1/8"])
-def test_what_is_no_address_is_refused_at_the_start(proxy: str) -> None:
+def test_a_malformed_proxy_address_is_refused_at_startup(proxy: str) -> None:
     with pytest.raises(ValueError, match="trusted_proxies"):
         Settings(trusted_proxies=[proxy])

@@ -1,4 +1,4 @@
-"""How many values a body holds and how long its numbers are is seen without parsing it; what texts say is left out."""
+"""The number of values and the length of numbers are bounded before a body is parsed; strings do not count."""
 
 import json
 from typing import Any
@@ -20,7 +20,7 @@ VALUES = st.recursive(
 
 
 def separators(value: Any) -> int:
-    """Those between the parts of a value and before them."""
+    """How many separators a value has: one before its parts and one between each two."""
     if isinstance(value, dict):
         return 1 + max(len(value) - 1, 0) + sum(map(separators, value.values()))
     if isinstance(value, list):
@@ -29,11 +29,11 @@ def separators(value: Any) -> int:
 
 
 @given(value=VALUES)
-def test_what_stands_in_texts_does_not_count(value: Any) -> None:
+def test_separators_inside_strings_do_not_count(value: Any) -> None:
     assert _count_values(json.dumps(value).encode()) == separators(value)
 
 
-async def test_as_many_as_may_be_pass_and_one_more_does_not() -> None:
+async def test_a_body_with_one_value_too_many_is_refused() -> None:
     await require_quick_to_parse(json.dumps([0] * MAX_VALUES).encode())
     await require_quick_to_parse(json.dumps(["," * 2 * MAX_VALUES]).encode())
     await require_quick_to_parse(b"[" * MAX_VALUES + b"is no JSON")
@@ -52,11 +52,11 @@ async def test_as_many_as_may_be_pass_and_one_more_does_not() -> None:
         ["\\", "7" * 10 * MAX_DIGITS],
     ],
 )
-async def test_numbers_that_are_not_too_long_and_texts_of_digits_pass(value: Any) -> None:
+async def test_numbers_within_the_bound_and_strings_of_digits_are_accepted(value: Any) -> None:
     await require_quick_to_parse(json.dumps(value).encode())
 
 
 @pytest.mark.parametrize("number", [10**MAX_DIGITS, -(10**MAX_DIGITS), [1, {"a": 10**MAX_DIGITS}], ["\\", 10**4000]])
-async def test_a_number_of_too_many_digits_does_not(number: Any) -> None:
+async def test_a_number_of_too_many_digits_is_refused(number: Any) -> None:
     with pytest.raises(InvalidInput, match=f"A number has {MAX_DIGITS} digits at most"):
         await require_quick_to_parse(json.dumps(number).encode())

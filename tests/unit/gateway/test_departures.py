@@ -1,4 +1,4 @@
-"""A request whose client is watched ends: with its answer, or with its client."""
+"""A request ends with its answer, or when its client disconnects."""
 
 import asyncio
 from typing import Any
@@ -14,7 +14,7 @@ DISCONNECT = {"type": "http.disconnect"}
 
 
 async def serve(app: Any, messages: asyncio.Queue[Any], headers: tuple[tuple[bytes, bytes], ...]) -> list[Any]:
-    """What is sent by an application to which the server tells these messages."""
+    """What an application sends that receives these messages from the server."""
     sent: list[Any] = []
 
     async def send(message: Any) -> None:
@@ -29,23 +29,23 @@ async def serve(app: Any, messages: asyncio.Queue[Any], headers: tuple[tuple[byt
 
 
 @pytest.mark.parametrize("headers", [(), ((b"content-length", b"2"),)], ids=["no body", "a body"])
-async def test_one_that_listens_after_its_answer_is_told_that_it_is_over(headers: Any) -> None:
-    """As frameworks do, to read what is left of a body."""
-    told = []
+async def test_an_application_that_reads_after_its_answer_receives_a_disconnect(headers: Any) -> None:
+    """Frameworks do this to read the rest of a body."""
+    received = []
 
     async def app(_: Any, receive: Any, send: Any) -> None:
-        told.append(await receive())
+        received.append(await receive())
         await send(ANSWER)
-        told.append(await receive())
+        received.append(await receive())
 
     messages: asyncio.Queue[Any] = asyncio.Queue()
     messages.put_nowait(REQUEST)
     assert await serve(app, messages, headers) == [ANSWER]
-    assert told == [REQUEST, DISCONNECT]
+    assert received == [REQUEST, DISCONNECT]
 
 
 @pytest.mark.parametrize("read", [True, False], ids=["behind the body", "in the body"])
-async def test_one_whose_client_leaves_is_cancelled(read: bool) -> None:
+async def test_a_request_is_cancelled_when_its_client_disconnects(read: bool) -> None:
     ended = []
 
     async def app(_: Any, receive: Any, send: Any) -> None:

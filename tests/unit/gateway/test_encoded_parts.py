@@ -1,4 +1,4 @@
-"""Stand-ins are replaced by what they stand for, once, whichever encoder wrote them, and nothing else is."""
+"""Each placeholder is replaced by its encoded value once, whichever encoder wrote it. Nothing else is replaced."""
 
 import json
 from typing import Any
@@ -44,36 +44,36 @@ def start(*headers: tuple[bytes, bytes]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("encode", ENCODERS.values(), ids=ENCODERS)
-async def test_a_text_and_an_object_are_put_back(parts: EncodedParts, encode: Any) -> None:
+async def test_the_placeholders_of_a_text_and_an_object_are_replaced(parts: EncodedParts, encode: Any) -> None:
     encoded = msgspec.json.encode(SAID)
     answer = {"text": parts.text(msgspec.json.encode(SAID["text"])), "object": parts.object(encoded), "more": LOOKALIKE}
     [message] = await sent(parts, body(encode(answer)))
     assert json.loads(message["body"]) == {"text": SAID["text"], "object": SAID, "more": LOOKALIKE}
 
 
-async def test_what_a_part_says_is_no_stand_in(parts: EncodedParts) -> None:
+async def test_a_placeholder_inside_a_replaced_value_is_left_alone(parts: EncodedParts) -> None:
     other = parts.text(b'"other"')
     answer = {"first": parts.text(msgspec.json.encode(other)), "second": other}
     [message] = await sent(parts, body(msgspec.json.encode(answer)))
     assert json.loads(message["body"]) == {"first": other, "second": "other"}
 
 
-async def test_a_part_is_told_once(parts: EncodedParts) -> None:
-    told = msgspec.json.encode(parts.text(b'"once"'))
-    first, second = await sent(parts, body(told, more=True), body(told))
-    assert (first["body"], second["body"]) == (b'"once"', told)
+async def test_a_placeholder_is_replaced_once(parts: EncodedParts) -> None:
+    content = msgspec.json.encode(parts.text(b'"once"'))
+    first, second = await sent(parts, body(content, more=True), body(content))
+    assert (first["body"], second["body"]) == (b'"once"', content)
     assert first["more_body"]
     assert not second["more_body"]
 
 
-async def test_the_length_is_that_of_the_whole(parts: EncodedParts) -> None:
-    told = msgspec.json.encode(parts.object(msgspec.json.encode(SAID)))
-    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(told))]
-    begun, whole = await sent(parts, start(*headers), body(told))
+async def test_the_content_length_is_that_of_the_replaced_body(parts: EncodedParts) -> None:
+    content = msgspec.json.encode(parts.object(msgspec.json.encode(SAID)))
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(content))]
+    begun, whole = await sent(parts, start(*headers), body(content))
     assert begun["headers"] == [headers[0], (b"content-length", b"%d" % len(whole["body"]))]
     assert json.loads(whole["body"]) == SAID
 
 
-async def test_a_stream_begins_at_once(parts: EncodedParts) -> None:
+async def test_the_start_of_a_stream_is_sent_at_once(parts: EncodedParts) -> None:
     begun = start((b"content-type", b"text/event-stream"))
     assert await sent(parts, begun) == [begun]

@@ -1,4 +1,4 @@
-"""Errands: done beside what comes next, bounded, and never anybody's error but the log's."""
+"""Errands run in the background, are bounded, and only log their errors."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ from structlog.testing import capture_logs
 from recollect_gateway.errands import MOST, Errands
 
 
-async def test_one_is_done_after_whoever_began_it_went_on() -> None:
+async def test_an_errand_runs_after_its_caller_went_on() -> None:
     errands, done = Errands(), []
 
     async def errand() -> None:
@@ -19,29 +19,29 @@ async def test_one_is_done_after_whoever_began_it_went_on() -> None:
     assert done == ["answer", "errand"]
 
 
-async def test_what_fails_is_told_in_the_log_alone() -> None:
+async def test_a_failed_errand_is_only_logged() -> None:
     errands = Errands()
 
     async def errand() -> None:
         raise ValueError("no")
 
-    with capture_logs() as told:
+    with capture_logs() as logs:
         errands.begin("test", errand)
         await errands.settle(60)
-    assert [(line["event"], line["errand"]) for line in told] == [("errand failed", "test")]
+    assert [(line["event"], line["errand"]) for line in logs] == [("errand failed", "test")]
 
 
-async def test_so_many_are_under_way_and_a_gateway_that_stops_leaves_them() -> None:
+async def test_errands_are_bounded_and_abandoned_at_shutdown() -> None:
     errands, begun, never = Errands(), [], asyncio.Event()
 
     async def errand() -> None:
         begun.append(1)
         await never.wait()
 
-    with capture_logs() as told:
+    with capture_logs() as logs:
         for _ in range(MOST + 1):
             errands.begin("test", errand)
-    assert [line["event"] for line in told] == ["errand left"]
+    assert [line["event"] for line in logs] == ["errand left"]
     await asyncio.sleep(0)
     assert len(begun) == MOST
     await errands.settle(0.01)

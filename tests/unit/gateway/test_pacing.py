@@ -1,4 +1,4 @@
-"""A call that waits for its client lets others work."""
+"""A call that waits for its client releases its slot."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -17,7 +17,7 @@ ANSWER_END = {"type": "http.response.body", "body": b"the last", "more_body": Fa
 
 
 class Client:
-    """What sends the parts of a body, and takes those of an answer, when it is told to."""
+    """A client that sends the parts of a body and takes those of an answer when the test lets it."""
 
     def __init__(self) -> None:
         self.goes_on = asyncio.Queue[dict[str, Any]]()
@@ -28,7 +28,7 @@ class Client:
         return await self.goes_on.get()
 
     async def take(self, message: Any) -> None:
-        """Take a part, when told to."""
+        """Take a part when the test lets it."""
         if message["type"] == "http.response.body":
             await self.goes_on.get()
         self.taken.append(message)
@@ -36,35 +36,35 @@ class Client:
 
 @pytest.fixture
 async def queue() -> FairQueue:
-    """With one slot."""
+    """A queue with one slot."""
     return FairQueue(1)
 
 
 @pytest.fixture
 async def slot(queue: FairQueue) -> AsyncIterator[Slot]:
-    """The one of the call at hand."""
+    """The slot of the call under test."""
     async with held_slot(queue, "tenant", wait_seconds=1000) as slot:
         yield slot
 
 
-async def _others_work(queue: FairQueue) -> None:
+async def _require_free_slot(queue: FairQueue) -> None:
     async with held_slot(queue, "tenant", wait_seconds=1000):
         assert queue.slots_of("tenant") == 1
 
 
-async def test_while_a_body_comes_others_work(queue: FairQueue, slot: Slot) -> None:
+async def test_a_call_releases_its_slot_while_it_receives_a_body(queue: FairQueue, slot: Slot) -> None:
     client = Client()
     exchange = PacedExchange(slot, client.send, client.take)
     for message in (PART, PART, LAST):
         receiving = asyncio.create_task(exchange.receive())
         await asyncio.sleep(0)
-        await _others_work(queue)
+        await _require_free_slot(queue)
         client.goes_on.put_nowait(message)
         assert await receiving == message
         assert queue.slots_of("tenant") == 1, "then it works on what came"
 
 
-async def test_who_listens_for_its_client_to_leave_keeps_its_slot(queue: FairQueue, slot: Slot) -> None:
+async def test_a_call_that_waits_for_a_disconnect_keeps_its_slot(queue: FairQueue, slot: Slot) -> None:
     client = Client()
     exchange = PacedExchange(slot, client.send, client.take)
     client.goes_on.put_nowait(LAST)
@@ -76,7 +76,7 @@ async def test_who_listens_for_its_client_to_leave_keeps_its_slot(queue: FairQue
     assert (await listening)["type"] == "http.disconnect"
 
 
-async def test_while_a_part_of_an_answer_is_taken_others_work(queue: FairQueue, slot: Slot) -> None:
+async def test_a_call_releases_its_slot_while_its_client_reads_the_answer(queue: FairQueue, slot: Slot) -> None:
     client = Client()
     exchange = PacedExchange(slot, client.send, client.take)
     await exchange.send({"type": "http.response.start", "status": 200, "headers": []})
@@ -84,7 +84,7 @@ async def test_while_a_part_of_an_answer_is_taken_others_work(queue: FairQueue, 
     for message, afterwards in ((ANSWER_PART, 1), (ANSWER_PART, 1), (ANSWER_END, 0)):
         sending = asyncio.create_task(exchange.send(message))  # type: ignore[arg-type]  # a message as servers take it
         await asyncio.sleep(0)
-        await _others_work(queue)
+        await _require_free_slot(queue)
         client.goes_on.put_nowait({})
         await sending
         assert queue.slots_of("tenant") == afterwards

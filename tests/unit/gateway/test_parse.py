@@ -1,4 +1,4 @@
-"""All that is wrong with arguments is told at once, each with its path, within a bound on the telling and the work."""
+"""Every fault in the arguments is reported at once with its path. Message and work are bounded."""
 
 import json
 from collections.abc import Iterator
@@ -14,13 +14,13 @@ from recollect_gateway.parsing import MAX_FAULTS, parse, parse_leniently
 
 
 def faults(tool: str, arguments: dict[str, Any]) -> list[str]:
-    """What is said of each fault."""
+    """The message of each fault."""
     with pytest.raises(InvalidInput) as error:
         parse(TOOLS[tool].arguments, arguments)
     return str(error.value).split("\n")
 
 
-def test_three_faults_in_three_places_are_three_lines() -> None:
+def test_three_faults_give_three_lines() -> None:
     entities = [
         {"name": "A", "entityType": "", "observations": []},
         {"name": "B", "entityType": "t", "observations": ["x", 7]},
@@ -34,7 +34,7 @@ def test_three_faults_in_three_places_are_three_lines() -> None:
     ]
 
 
-def test_what_is_missing_or_unknown_or_no_text_is_told_beside_the_rest() -> None:
+def test_missing_and_unknown_arguments_are_reported_beside_other_faults() -> None:
     relations = [{"from": "A", "sesame": 1}, {"from": "a\0", "to": "b", "relationType": "c" * 300}, 5]
     assert faults("create_relations", {"relations": relations}) == [
         "relations.0.to: Required",
@@ -46,21 +46,21 @@ def test_what_is_missing_or_unknown_or_no_text_is_told_beside_the_rest() -> None
     ]
 
 
-def test_the_paths_of_all_are_kept_and_the_first_stands_for_them() -> None:
+def test_the_error_has_every_path_and_the_first_is_its_own() -> None:
     with pytest.raises(InvalidInputs) as error:
         parse(TOOLS["search_nodes"].arguments, {"query": 1, "limit": 0, "as_of": []})
     assert [fault.path for fault in error.value.faults] == ["query", "limit", "as_of"]
     assert error.value.path == "query"
 
 
-@pytest.mark.parametrize(("given", "told"), [(1, 1), (MAX_FAULTS, MAX_FAULTS), (MAX_FAULTS + 1, MAX_FAULTS + 1)])
-def test_they_are_told_up_to_a_bound(given: int, told: int) -> None:
-    said = faults("open_nodes", {"names": [1] * given})
-    assert len(said) == told
-    assert (said[-1] == "and more") is (given > MAX_FAULTS)
+@pytest.mark.parametrize(("given", "expected"), [(1, 1), (MAX_FAULTS, MAX_FAULTS), (MAX_FAULTS + 1, MAX_FAULTS + 1)])
+def test_the_number_of_reported_faults_is_bounded(given: int, expected: int) -> None:
+    lines = faults("open_nodes", {"names": [1] * given})
+    assert len(lines) == expected
+    assert (lines[-1] == "and more") is (given > MAX_FAULTS)
 
 
-def test_a_list_is_refused_by_its_length_before_its_elements_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_that_is_too_long_is_refused_before_its_elements_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at: list[str] = []
     look = parsing._faults
 
@@ -74,66 +74,66 @@ def test_a_list_is_refused_by_its_length_before_its_elements_are_looked_at(monke
     assert looked_at == []
 
 
-def test_what_is_sound_is_parsed_as_before() -> None:
+def test_valid_arguments_are_parsed() -> None:
     parsed = parse(TOOLS["read_graph"].arguments, {"as_of": 3, "limit": 5})
     assert (parsed.as_of, parsed.limit) == ("3", 5)  # type: ignore[attr-defined]
 
 
-class TestWhatModelsSend:
-    """Null for what they leave out, and 5.0 for 5."""
+class TestLenientParsing:
+    """Models send null for an omitted argument, and 5.0 for 5."""
 
     @staticmethod
-    def told(tool: str, arguments: dict[str, Any]) -> Any:
+    def parsed(tool: str, arguments: dict[str, Any]) -> Any:
         return parse_leniently(TOOLS[tool].arguments, arguments)
 
     def outcome(self, tool: str, arguments: dict[str, Any]) -> Any:
-        """The arguments as they are taken, or all that is wrong with them."""
+        """The parsed arguments, or the message of all faults."""
         try:
-            return self.told(tool, arguments)
+            return self.parsed(tool, arguments)
         except InvalidInput as error:
             return str(error)
 
     @pytest.mark.parametrize("tool", TOOLS)
-    def test_null_is_as_good_as_nothing_for_every_argument_that_may_be_left_out(self, tool: str) -> None:
-        """And no argument is complained of for it beside another that is wrong."""
+    def test_null_counts_as_absent_for_every_optional_argument(self, tool: str) -> None:
+        """A null is not reported beside other faults, either."""
         nulls = {field.encode_name: None for field in structs.fields(TOOLS[tool].arguments) if not field.required}
         assert self.outcome(tool, nulls) == self.outcome(tool, {})
 
-    def test_so_it_is_inside_of_lists(self) -> None:
+    def test_null_counts_as_absent_inside_lists(self) -> None:
         bare = {"name": "A", "entityType": "t", "observations": []}
         nulls = {"tags": None, "importance": None, "content": None}
-        assert self.told("create_entities", {"entities": [bare | nulls]}) == self.told(
+        assert self.parsed("create_entities", {"entities": [bare | nulls]}) == self.parsed(
             "create_entities", {"entities": [bare]}
         )
 
-    def test_what_is_needed_is_not_null_unless_it_says_so(self) -> None:
+    def test_null_is_refused_for_a_required_argument_unless_it_is_nullable(self) -> None:
         with pytest.raises(InvalidInput, match="entities: Expected `array`, got `null`"):
-            self.told("create_entities", {"entities": None})
-        assert self.told("set_entity_parent", {"entityName": "A", "parentName": None}).parent_name is None
+            self.parsed("create_entities", {"entities": None})
+        assert self.parsed("set_entity_parent", {"entityName": "A", "parentName": None}).parent_name is None
         with pytest.raises(InvalidInput, match="parentName: Required"):
-            self.told("set_entity_parent", {"entityName": "A"})
+            self.parsed("set_entity_parent", {"entityName": "A"})
 
-    def test_a_whole_number_may_have_a_point(self) -> None:
-        found = self.told("recall", {"query": "x", "limit": 5.0, "token_budget": 200.0, "as_of": 3.0})
+    def test_a_whole_number_may_be_written_as_a_float(self) -> None:
+        found = self.parsed("recall", {"query": "x", "limit": 5.0, "token_budget": 200.0, "as_of": 3.0})
         assert (found.limit, found.token_budget, found.as_of) == (5, 200, "3")
-        assert type(self.told("set_importance", {"entityName": "A", "importance": 5.0}).importance) is float
+        assert type(self.parsed("set_importance", {"entityName": "A", "importance": 5.0}).importance) is float
 
     @pytest.mark.parametrize(
-        ("limit", "said"), [(5.5, "Expected"), ("5", "Expected"), (True, "Expected"), (1e9, "less")]
+        ("limit", "message"), [(5.5, "Expected"), ("5", "Expected"), (True, "Expected"), (1e9, "less")]
     )
-    def test_no_other_number_is(self, limit: object, said: str) -> None:
-        with pytest.raises(InvalidInput, match=f"^limit: .*{said}") as error:
-            self.told("recall", {"query": "x", "limit": limit, "tags": None})
+    def test_no_other_value_is_accepted_as_an_integer(self, limit: object, message: str) -> None:
+        with pytest.raises(InvalidInput, match=f"^limit: .*{message}") as error:
+            self.parsed("recall", {"query": "x", "limit": limit, "tags": None})
         assert "tags" not in str(error.value)
 
-    def test_what_is_kept_as_it_is_sent_is_not_looked_into(self) -> None:
+    def test_metadata_is_kept_as_it_is_sent(self) -> None:
         metadata = {"none": None, "one": 1.0, "many": [None, 2.0]}
-        [item] = self.told("remember", {"items": [{"text": "x", "metadata": metadata, "tags": None}]}).items
+        [item] = self.parsed("remember", {"items": [{"text": "x", "metadata": metadata, "tags": None}]}).items
         assert item.metadata == metadata
         assert type(item.metadata["one"]) is float
 
 
-def test_of_words_to_choose_from_each_is_told() -> None:
+def test_an_invalid_enum_value_is_reported_with_the_valid_ones() -> None:
     assert faults("export_graph", {"format": "xml"}) == [
         "format: Invalid enum value 'xml'; there are: csv, dot, gexf, graphml, json, jsonl, markdown, mermaid"
     ]

@@ -1,4 +1,4 @@
-"""Conditions of requests, as their headers say them."""
+"""The conditional headers of requests: If-Match and If-None-Match."""
 
 from typing import Any
 from uuid import UUID
@@ -15,64 +15,64 @@ from recollect_gateway.preconditions import tagged, unchanged
 MINE, OTHERS = UUID(int=1), UUID(int=2)
 
 
-class Told(Struct, frozen=True):
+class Body(Struct, frozen=True):
     name: str
     uses: int = 0
 
 
-def named(told: Told) -> Told:
-    return Told(told.name)
+def lasting_fields(body: Body) -> Body:
+    return Body(body.name)
 
 
-def asked(tenant_id: UUID = MINE, **headers: str) -> Request[Any, Any, Any]:
+def request_with(tenant_id: UUID = MINE, **headers: str) -> Request[Any, Any, Any]:
     request = RequestFactory().get("/", headers={name.replace("_", "-"): value for name, value in headers.items()})
     request.scope["user"] = Caller(tenant_id, "acme", "key:x", frozenset())
     return request
 
 
-def tag(told: Told, tenant_id: UUID = MINE) -> str:
-    return str(tagged(asked(tenant_id), told, lasting=named).headers["ETag"])
+def tag(body: Body, tenant_id: UUID = MINE) -> str:
+    return str(tagged(request_with(tenant_id), body, lasting=lasting_fields).headers["ETag"])
 
 
-def test_a_tag_is_strong_and_changes_with_whatever_is_told() -> None:
-    tags = {tag(Told("a")), tag(Told("a", 1)), tag(Told("b")), tag(Told("a"), OTHERS)}
+def test_an_etag_is_strong_and_changes_with_the_body() -> None:
+    tags = {tag(Body("a")), tag(Body("a", 1)), tag(Body("b")), tag(Body("a"), OTHERS)}
     assert len(tags) == 4
-    assert tag(Told("a")) in tags
+    assert tag(Body("a")) in tags
     assert all(each[0] == each[-1] == '"' for each in tags)
 
 
 @pytest.mark.parametrize("known", ["{tag}", "W/{tag}", '"x", {tag}', '{tag},"x"', "*", " * "])
-def test_what_is_known_is_not_told_again(known: str) -> None:
-    answer = tagged(asked(If_None_Match=known.format(tag=tag(Told("a")))), Told("a"), lasting=named)
+def test_a_body_that_the_client_has_is_answered_with_304(known: str) -> None:
+    answer = tagged(request_with(If_None_Match=known.format(tag=tag(Body("a")))), Body("a"), lasting=lasting_fields)
     assert answer.status_code == 304
 
 
 @pytest.mark.parametrize("known", ['"x"', '"*"', "", "{tag}"])
-def test_what_is_not_known_is_told(known: str) -> None:
-    answer = tagged(asked(If_None_Match=known.format(tag=tag(Told("a")))), Told("a", 1), lasting=named)
-    assert answer.content == Told("a", 1)
+def test_a_body_that_the_client_does_not_have_is_sent(known: str) -> None:
+    answer = tagged(request_with(If_None_Match=known.format(tag=tag(Body("a")))), Body("a", 1), lasting=lasting_fields)
+    assert answer.content == Body("a", 1)
 
 
 @pytest.mark.parametrize("known", ["{tag}", '"x", {tag}', "*"])
-def test_what_is_used_meanwhile_is_unchanged(known: str) -> None:
-    unchanged(asked(If_Match=known.format(tag=tag(Told("a")))), named)(Told("a", 1))
+def test_if_match_ignores_fields_that_change_by_use(known: str) -> None:
+    unchanged(request_with(If_Match=known.format(tag=tag(Body("a")))), lasting_fields)(Body("a", 1))
 
 
 @pytest.mark.parametrize("known", ["{tag}", "W/{other}", '"x"', '"*"', ""])
-def test_what_was_changed_is_not_overwritten(known: str) -> None:
-    given = known.format(tag=tag(Told("a")), other=tag(Told("b")))
+def test_if_match_refuses_to_overwrite_a_changed_body(known: str) -> None:
+    given = known.format(tag=tag(Body("a")), other=tag(Body("b")))
     with pytest.raises(PreconditionFailed):
-        unchanged(asked(If_Match=given), named)(Told("b"))
+        unchanged(request_with(If_Match=given), lasting_fields)(Body("b"))
 
 
-def test_without_a_condition_all_may_be_changed_unless_one_is_needed() -> None:
-    unchanged(asked(), named)(Told("b"))
+def test_without_if_match_a_change_is_allowed_unless_it_is_required() -> None:
+    unchanged(request_with(), lasting_fields)(Body("b"))
     with pytest.raises(PreconditionRequired):
-        unchanged(asked(), named, needed=True)
-    unchanged(asked(If_Match="*"), named, needed=True)(Told("b"))
+        unchanged(request_with(), lasting_fields, needed=True)
+    unchanged(request_with(If_Match="*"), lasting_fields, needed=True)(Body("b"))
 
 
 @pytest.mark.parametrize("header", ["x", '"x', '"x" "y"', 'w/"x"', ",".join(f'"{n}"' for n in range(51))])
-def test_what_is_no_tag_is_refused(header: str) -> None:
+def test_a_malformed_etag_is_refused(header: str) -> None:
     with pytest.raises(InvalidInput):
-        unchanged(asked(If_Match=header), named)
+        unchanged(request_with(If_Match=header), lasting_fields)

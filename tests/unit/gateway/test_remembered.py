@@ -1,4 +1,4 @@
-"""Callers that are remembered: for so long, until word comes, and never beyond their own end."""
+"""Callers are cached for some seconds, until a change is announced, and never beyond the expiry of their credential."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ PRESENTED = (b"hash", None, None)
 
 
 class Clock:
-    """Time that passes when it is told to."""
+    """A clock that the test moves."""
 
     def __init__(self) -> None:
         self.now, self.is_told = 1000.0, True
@@ -36,22 +36,24 @@ def callers(clock: Clock) -> RememberedCallers:
     return RememberedCallers(SECONDS, lambda: clock.is_told, clock)
 
 
-def looked_up(callers: RememberedCallers, clock: Clock, caller: Caller = CALLER) -> None:
-    """A look-up that took a moment."""
+def look_up(callers: RememberedCallers, clock: Clock, caller: Caller = CALLER) -> None:
+    """Keep a caller whose look-up took a quarter of a second."""
     asked_at = callers.now()
     clock.now += 0.25
     callers.keep(PRESENTED, caller, asked_at)
 
 
-def test_so_long_after_the_look_up_began_and_no_longer(callers: RememberedCallers, clock: Clock) -> None:
-    looked_up(callers, clock)
+def test_a_caller_is_cached_for_some_seconds_from_the_start_of_its_look_up(
+    callers: RememberedCallers, clock: Clock
+) -> None:
+    look_up(callers, clock)
     clock.now += SECONDS - 0.5
     assert callers.find(PRESENTED) is CALLER
     clock.now += 0.25
     assert callers.find(PRESENTED) is None
 
 
-def test_a_look_up_that_took_longer_is_not_kept(callers: RememberedCallers, clock: Clock) -> None:
+def test_a_look_up_that_took_longer_than_that_is_not_cached(callers: RememberedCallers, clock: Clock) -> None:
     asked_at = callers.now()
     clock.now += SECONDS
     callers.keep(PRESENTED, CALLER, asked_at)
@@ -59,24 +61,24 @@ def test_a_look_up_that_took_longer_is_not_kept(callers: RememberedCallers, cloc
 
 
 @pytest.mark.parametrize("presented", [(b"other", None, None), (b"hash", "acme", None), (b"hash", None, "https://r")])
-def test_what_is_presented_otherwise_is_looked_up(
+def test_another_credential_tenant_or_resource_is_looked_up(
     callers: RememberedCallers, clock: Clock, presented: tuple[bytes, str | None, str | None]
 ) -> None:
-    looked_up(callers, clock)
+    look_up(callers, clock)
     assert callers.find(presented) is None
 
 
-@pytest.mark.parametrize("told", [CALLER.tenant_id, EVERYBODY])
-def test_word_of_a_change_has_all_of_the_tenant_looked_up(callers: RememberedCallers, clock: Clock, told: UUID) -> None:
-    looked_up(callers, clock)
-    callers.forget(told)
+@pytest.mark.parametrize("changed", [CALLER.tenant_id, EVERYBODY])
+def test_a_change_evicts_the_callers_of_its_tenant(callers: RememberedCallers, clock: Clock, changed: UUID) -> None:
+    look_up(callers, clock)
+    callers.forget(changed)
     assert callers.find(PRESENTED) is None
     clock.now += 0.25
-    looked_up(callers, clock)
+    look_up(callers, clock)
     assert callers.find(PRESENTED) is CALLER
 
 
-def test_what_was_being_looked_up_when_word_came_is_not_kept(callers: RememberedCallers, clock: Clock) -> None:
+def test_a_look_up_that_began_before_a_change_is_not_cached(callers: RememberedCallers, clock: Clock) -> None:
     asked_at = callers.now()
     clock.now += 0.25
     callers.forget(CALLER.tenant_id)
@@ -84,35 +86,35 @@ def test_what_was_being_looked_up_when_word_came_is_not_kept(callers: Remembered
     assert callers.find(PRESENTED) is None
 
 
-def test_while_no_word_can_come_nobody_is_remembered(callers: RememberedCallers, clock: Clock) -> None:
-    looked_up(callers, clock)
+def test_no_caller_is_cached_while_changes_cannot_be_received(callers: RememberedCallers, clock: Clock) -> None:
+    look_up(callers, clock)
     clock.is_told = False
     assert callers.find(PRESENTED) is None
-    looked_up(callers, clock)
+    look_up(callers, clock)
     clock.is_told = True
     assert callers.find(PRESENTED) is None
 
 
-def test_where_words_may_have_been_missed_everybody_is_forgotten(callers: RememberedCallers, clock: Clock) -> None:
-    looked_up(callers, clock)
+def test_every_caller_is_evicted_when_changes_may_have_been_missed(callers: RememberedCallers, clock: Clock) -> None:
+    look_up(callers, clock)
     CallerListener(callers).wake()
     assert callers.find(PRESENTED) is None
 
 
-def test_the_end_of_a_credential_is_looked_at_each_time(callers: RememberedCallers, clock: Clock) -> None:
+def test_the_expiry_of_a_cached_credential_is_checked_each_time(callers: RememberedCallers, clock: Clock) -> None:
     for ends_in, is_served in ((timedelta(hours=1), True), (timedelta(seconds=-1), False)):
         caller = replace(CALLER, expires_at=datetime.now(UTC) + ends_in)
-        looked_up(callers, clock, caller)
+        look_up(callers, clock, caller)
         assert (callers.find(PRESENTED) is caller) is is_served
 
 
-def test_with_no_seconds_nobody_is_remembered(clock: Clock) -> None:
+def test_zero_seconds_turn_the_cache_off(clock: Clock) -> None:
     callers = RememberedCallers(0, lambda: True, clock)
     callers.keep(PRESENTED, CALLER, callers.now())
     assert callers.find(PRESENTED) is None
 
 
-def test_it_holds_so_many_and_forgets_nothing_of_a_change_for_it(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
+def test_the_cache_is_bounded_and_loses_no_change_by_that(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
     monkeypatch.setattr(remembered, "REMEMBERED_CALLERS", 3)
     callers = RememberedCallers(SECONDS, lambda: True, clock)
     for number in range(5):

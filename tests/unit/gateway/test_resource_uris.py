@@ -1,4 +1,4 @@
-"""Addresses of resources: what is written can be read, and nothing else is taken for one."""
+"""The URIs of resources: each that is written can be parsed, and other texts are not accepted."""
 
 import pytest
 from hypothesis import given
@@ -13,7 +13,7 @@ NODES = st.builds(ResourceAddress, graph=TEXT, node=TEXT)
 
 
 @given(st.one_of(st.just(ResourceAddress()), PARTS, NODES))
-def test_what_is_written_is_read_again(address: ResourceAddress) -> None:
+def test_a_written_uri_parses_to_the_same_address(address: ResourceAddress) -> None:
     if len(address.uri) <= MAX_LENGTH:
         assert parse_address(address.uri) == address
 
@@ -29,7 +29,7 @@ def test_what_is_written_is_read_again(address: ResourceAddress) -> None:
         ("recollect://graphs/work?kind=person&tag=a&tag=b", ResourceAddress("work", None, ("person",), ("a", "b"))),
     ],
 )
-def test_addresses_of_ours(uri: str, expected: ResourceAddress) -> None:
+def test_a_valid_uri_is_parsed(uri: str, expected: ResourceAddress) -> None:
     assert parse_address(uri) == expected
 
 
@@ -55,5 +55,5 @@ def test_addresses_of_ours(uri: str, expected: ResourceAddress) -> None:
         "memory://knowledge-graph",
     ],
 )
-def test_what_is_none(uri: str) -> None:
+def test_an_invalid_uri_is_not_parsed(uri: str) -> None:
     assert parse_address(uri) is None

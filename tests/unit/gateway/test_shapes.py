@@ -1,4 +1,4 @@
-"""What may name what, in the arguments of tools and in what an import reads: a last line's end is part of a text."""
+"""Which names tools and imports accept. A line feed at the end of a name is part of it, so the name is refused."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -34,17 +34,17 @@ def types_of(tool: ToolSpec) -> list[type[msgspec.Struct]]:
 
 
 @pytest.mark.parametrize("tool", CATALOGUE, ids=lambda tool: tool.name)
-def test_patterns_hold_to_the_end_and_are_listed_as_every_client_reads_them(tool: ToolSpec) -> None:
-    held = [*patterns(msgspec.json.schema_components(types_of(tool)))]
-    assert held
-    assert all(pattern.endswith(END) for pattern in held)
+def test_patterns_match_to_the_end_and_are_listed_portably(tool: ToolSpec) -> None:
+    enforced = [*patterns(msgspec.json.schema_components(types_of(tool)))]
+    assert enforced
+    assert all(pattern.endswith(END) for pattern in enforced)
     listed = [*patterns(json_schema(tool.arguments))]
-    assert len(listed) >= len(set(held))
+    assert len(listed) >= len(set(enforced))
     assert all(pattern.endswith("$") for pattern in listed)
 
 
 @pytest.mark.parametrize("tool", CATALOGUE, ids=lambda tool: tool.name)
-def test_no_tool_takes_a_graph_whose_name_ends_a_line(tool: ToolSpec) -> None:
+def test_no_tool_accepts_a_graph_name_that_ends_with_a_line_feed(tool: ToolSpec) -> None:
     with pytest.raises(InvalidInput) as refused:
         parse(tool.arguments, {"graph": "default\n"})
     faults = getattr(refused.value, "faults", [refused.value])
@@ -64,20 +64,20 @@ def test_no_tool_takes_a_graph_whose_name_ends_a_line(tool: ToolSpec) -> None:
         ("get_node", {"node_id": "x", "owner_id": "x" * 129}, "owner_id"),
     ],
 )
-def test_what_no_name_can_be_is_refused_with_its_path(tool: str, arguments: dict[str, str], path: str) -> None:
+def test_an_impossible_name_is_refused_with_its_path(tool: str, arguments: dict[str, str], path: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         parse(TOOLS[tool].arguments, arguments)
     assert refused.value.path == path
 
 
 @pytest.mark.parametrize("status", ["outdated\n", "\noutdated", "secret", ""])
-def test_an_import_takes_no_other_status_and_repeats_nothing_of_it(status: str) -> None:
+def test_an_import_refuses_an_unknown_status_without_repeating_it(status: str) -> None:
     with pytest.raises(UnreadableLine) as refused:
         parsed(FactKey, {"text": "x", "status": status})
     assert str(refused.value).startswith("status: ")
     assert "secret" not in str(refused.value)
 
 
-def test_an_import_takes_each_status() -> None:
+def test_an_import_accepts_each_status() -> None:
     for status in ("active", "outdated", "archived"):
         assert parsed(FactKey, {"text": "x", "status": status}).status == status

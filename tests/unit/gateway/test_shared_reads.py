@@ -1,4 +1,4 @@
-"""Reads that are shared: by whoever wanted one before it began, and by nobody else."""
+"""A read is shared by every caller that asked before the read began, and by no other."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -15,7 +15,7 @@ from recollect_gateway.streams import Stream, Streams
 
 
 class Log:
-    """Something to read, of which each read begins, and ends when it is let."""
+    """A log whose reads end when the test lets them."""
 
     def __init__(self) -> None:
         self.begun, self.written = 0, 0
@@ -40,9 +40,9 @@ def log() -> Log:
     return Log()
 
 
-def wish(reads: SharedReads, ask: Callable[[], Awaitable[int]], key: str = "key") -> "asyncio.Task[int]":
-    """Want something from now on."""
-    return asyncio.create_task(reads.read(key, reads.now(), ask))
+def ask(reads: SharedReads, read: Callable[[], Awaitable[int]], key: str = "key") -> "asyncio.Task[int]":
+    """Ask for a read at this moment."""
+    return asyncio.create_task(reads.read(key, reads.now(), read))
 
 
 async def begun(log: Log, count: int) -> None:
@@ -50,18 +50,18 @@ async def begun(log: Log, count: int) -> None:
         await log.begins.wait_for(lambda: log.begun >= count)
 
 
-async def test_who_wanted_it_before_it_began_shares_it_also_when_it_is_over(reads: SharedReads, log: Log) -> None:
+async def test_callers_that_asked_before_a_read_began_share_it_even_after_its_end(reads: SharedReads, log: Log) -> None:
     wanted = [reads.now() for _ in range(100)]
     log.let.set()
     assert [await reads.read("key", moment, log.read) for moment in wanted] == [0] * 100
     assert log.begun == 1
 
 
-async def test_who_wants_it_later_reads_what_was_written_meanwhile(reads: SharedReads, log: Log) -> None:
-    first = wish(reads, log.read)
+async def test_callers_that_ask_later_share_a_later_read(reads: SharedReads, log: Log) -> None:
+    first = ask(reads, log.read)
     await begun(log, 1)
     log.written = 1
-    later = [wish(reads, log.read) for _ in range(100)]
+    later = [ask(reads, log.read) for _ in range(100)]
     await begun(log, 2)
     log.let.set()
     assert await first == 0
@@ -69,7 +69,7 @@ async def test_who_wants_it_later_reads_what_was_written_meanwhile(reads: Shared
     assert log.begun == 2
 
 
-async def test_what_is_asked_by_another_key_is_another_read(reads: SharedReads, log: Log) -> None:
+async def test_another_key_is_another_read(reads: SharedReads, log: Log) -> None:
     log.let.set()
     wanted = reads.now()
     for key in ("one", "two"):
@@ -77,15 +77,15 @@ async def test_what_is_asked_by_another_key_is_another_read(reads: SharedReads, 
     assert log.begun == 2
 
 
-async def test_of_a_read_that_fails_or_is_broken_off_nothing_is_shared(reads: SharedReads, log: Log) -> None:
+async def test_a_failed_or_cancelled_read_is_not_shared(reads: SharedReads, log: Log) -> None:
     async def fail() -> int:
         await log.read()
         raise LookupError
 
-    failing, waiting = wish(reads, fail), wish(reads, log.read)
+    failing, waiting = ask(reads, fail), ask(reads, log.read)
     await begun(log, 1)
     waiting.cancel()
-    others = [wish(reads, log.read) for _ in range(3)]
+    others = [ask(reads, log.read) for _ in range(3)]
     await begun(log, 2)
     others[0].cancel()
     log.let.set()
@@ -108,9 +108,7 @@ CALLER = Caller(ONE, "one", "key:1", frozenset(Scope))
     ],
     ids=["another key", "another tenant", "other graphs"],
 )
-async def test_streams_share_with_those_of_their_tenant_that_may_see_the_same(
-    log: Log, other: Caller, count: int
-) -> None:
+async def test_streams_of_one_tenant_that_see_the_same_graphs_share_reads(log: Log, other: Caller, count: int) -> None:
     nothing: Any = None
     streams = Streams(nothing, nothing, nothing)
     both = [Stream(streams, caller, nothing, Listener(caller.tenant_id, None)) for caller in (CALLER, other)]

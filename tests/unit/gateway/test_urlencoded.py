@@ -1,15 +1,15 @@
-"""Parameters of forms and queries."""
+"""Parsing the parameters of forms and queries."""
 
 import pytest
 
 from recollect_gateway.urlencoded import MAX_FORM_BYTES, MalformedParameters, parameters
 
 
-def test_each_has_its_one_value() -> None:
+def test_each_parameter_has_one_value() -> None:
     assert parameters(b"a=1&b=&c=%C3%A4+o", limit=3) == {"a": ["1"], "b": [""], "c": ["\u00e4 o"]}
 
 
-def test_only_what_is_named_comes_several_times() -> None:
+def test_only_repeatable_parameters_may_be_repeated() -> None:
     assert parameters(b"a=1&a=2&b=3", limit=3, several={"a", "c"}) == {"a": ["1", "2"], "b": ["3"]}
     with pytest.raises(MalformedParameters, match="twice"):
         parameters(b"a=1&b=3&b=3", limit=3, several={"a"})
@@ -20,6 +20,6 @@ def test_only_what_is_named_comes_several_times() -> None:
     [b"a=%00", b"a=%FF", b"a=\xc3\xa4", b"a=1&b=2&c=3&d=4", b"a=" + b"x" * MAX_FORM_BYTES],
     ids=["U+0000", "no UTF-8", "no ASCII", "too many", "too long"],
 )
-def test_what_cannot_be_read_is_refused(hostile: bytes) -> None:
+def test_malformed_parameters_are_refused(hostile: bytes) -> None:
     with pytest.raises(MalformedParameters):
         parameters(hostile, limit=3)

@@ -1,4 +1,4 @@
-"""Times that texts tell, as ranges of days."""
+"""Times that a text mentions, as ranges of days."""
 
 from datetime import date
 
@@ -13,7 +13,7 @@ SAID = date(2023, 10, 18)
 """A Wednesday."""
 
 
-def told(text: str, said: date = SAID) -> list[str]:
+def mentioned(text: str, said: date = SAID) -> list[str]:
     """The ranges of a text, as `first..last`, or the one day."""
     ranges = date_ranges(LANGUAGES, text, said)
     return [str(one.first) if one.first == one.last else f"{one.first}..{one.last}" for one in ranges]
@@ -69,15 +69,15 @@ def told(text: str, said: date = SAID) -> list[str]:
         ),
     ],
 )
-def test_what_a_text_tells_of(text: str, ranges: list[str]) -> None:
-    assert told(text) == ranges
+def test_the_dates_that_a_text_mentions_are_found(text: str, ranges: list[str]) -> None:
+    assert mentioned(text) == ranges
 
 
 def test_days_beyond_the_calendar_are_left_out() -> None:
-    assert told("999 years ago, yesterday", date(500, 1, 1)) == ["0499-12-31"]
-    assert told("tomorrow, next week, next year, in 9 months", date.max) == []
-    assert told("today, on 30 December", date.max) == ["9999-12-30"], "the day after the last cannot be read"
-    assert told("in May", date(1, 3, 3)) == ["0001-05-01..0001-05-31"]
+    assert mentioned("999 years ago, yesterday", date(500, 1, 1)) == ["0499-12-31"]
+    assert mentioned("tomorrow, next week, next year, in 9 months", date.max) == []
+    assert mentioned("today, on 30 December", date.max) == ["9999-12-30"], "the day after the last cannot be read"
+    assert mentioned("in May", date(1, 3, 3)) == ["0001-05-01..0001-05-31"]
 
 
 @pytest.mark.parametrize(
@@ -92,19 +92,21 @@ def test_days_beyond_the_calendar_are_left_out() -> None:
         ("last Friday, this Friday", date(2023, 10, 20), ["2023-10-13", "2023-10-20"]),
     ],
 )
-def test_from_a_day_at_an_edge(text: str, said: date, ranges: list[str]) -> None:
-    assert told(text, said) == ranges
+def test_relative_dates_are_computed_at_the_edges_of_months_and_seasons(
+    text: str, said: date, ranges: list[str]
+) -> None:
+    assert mentioned(text, said) == ranges
 
 
 @given(st.text("0123456789 -,stndrhafewlmonyug\u0131\u0130\u017f\u212a", max_size=200), st.dates())
-def test_no_text_fails_and_none_tells_much(text: str, said: date) -> None:
+def test_any_text_is_parsed_and_the_number_of_ranges_is_bounded(text: str, said: date) -> None:
     ranges = date_ranges(LANGUAGES, text, said)
     assert len(ranges) <= MAX_RANGES
     assert all(one.first <= one.last for one in ranges)
 
 
 @given(st.dates(date(1950, 1, 1), date(2050, 12, 31)))
-def test_every_day_that_is_written_out_is_found_whenever_it_was_said(day: date) -> None:
+def test_a_full_date_is_found_in_each_notation(day: date) -> None:
     written = [
         f"{day:%Y-%m-%d}",
         f"{day.day} {day:%B %Y}",
@@ -114,6 +116,6 @@ def test_every_day_that_is_written_out_is_found_whenever_it_was_said(day: date) 
     assert [date_ranges(LANGUAGES, f"It was on {text}.", SAID) for text in written] == [[DateRange.of_day(day)]] * 4
 
 
-def test_only_what_the_calendar_says_is_named() -> None:
+def test_only_calendar_dates_are_absolute() -> None:
     times = ENGLISH.times_in("What did she do in May 2023, last week, on 3 June and yesterday?")
     assert [time.absolute for time in times] == [True, False, True, False]

@@ -1,4 +1,4 @@
-"""What drafts lead to, before anything is written."""
+"""The plan that is made of drafts before anything is written."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -54,7 +54,7 @@ def test_a_draft_without_a_node_is_a_new_lineage() -> None:
         ("manual", 1, True),
     ],
 )
-def test_a_stale_draft_stands_beside_the_heads_under_the_manual_policy_only(
+def test_a_stale_draft_becomes_a_sibling_head_only_under_the_manual_policy(
     policy: str, based_on: int | None, beside: bool
 ) -> None:
     draft = Draft(NodeFields(name="Ada", kind="person"), ADA, based_on, actor="somebody")
@@ -63,19 +63,19 @@ def test_a_stale_draft_stands_beside_the_heads_under_the_manual_policy_only(
 
 
 @pytest.mark.parametrize("based_on", [0, 4, -1])
-def test_a_version_that_never_was_is_refused(based_on: int) -> None:
+def test_a_draft_based_on_a_nonexistent_version_is_refused(based_on: int) -> None:
     (step,) = plan_puts(graph(), [Draft(NodeFields(name="Ada"), ADA, based_on)], HEADS, NAMES)
     assert isinstance(step, InvalidInput)
     assert step.path == "based_on_version"
 
 
-def test_what_is_not_there_is_not_found() -> None:
+def test_a_draft_of_a_placeholder_or_missing_node_is_not_found() -> None:
     heads = {ADA: head(ADA, name="Ada", placeholder=True)}
     steps = plan_puts(graph(), [Draft(NodeFields(), ADA), Draft(NodeFields(), BABBAGE)], heads, {})
     assert [type(step) for step in steps] == [NotFound, NotFound]
 
 
-def test_a_draft_that_was_refused_does_not_stand_in_the_way_of_the_next() -> None:
+def test_a_refused_draft_does_not_affect_the_next() -> None:
     drafts = [Draft(NodeFields(name="Grace"), ADA, 9), Draft(NodeFields(name="Grace"), ADA)]
     steps = plan_puts(graph(), drafts, HEADS, NAMES)
     assert [type(step) for step in steps] == [InvalidInput, Rewrite]
@@ -93,14 +93,14 @@ def test_a_draft_that_was_refused_does_not_stand_in_the_way_of_the_next() -> Non
     ],
     ids=["made anew", "renamed", "made twice", "made and renamed", "renamed twice", "renamed and made"],
 )
-def test_a_name_is_one_nodes(drafts: list[Draft]) -> None:
+def test_a_name_belongs_to_one_node(drafts: list[Draft]) -> None:
     *others, last = plan_puts(graph(), drafts, HEADS, NAMES)
     assert not any(isinstance(step, Exception) for step in others)
     assert isinstance(last, Conflict)
     assert last.path == "name"
 
 
-def test_a_whitelist_binds_what_is_new_only() -> None:
+def test_a_whitelist_of_kinds_applies_only_to_new_kinds() -> None:
     narrow = graph(kinds=("person",))
     drafts = [
         Draft(NodeFields(name="Grace", kind="cat")),

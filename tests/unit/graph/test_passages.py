@@ -1,4 +1,4 @@
-"""How a text becomes passages."""
+"""How a text is split into passages."""
 
 from itertools import pairwise
 
@@ -15,7 +15,7 @@ TEXTS = st.one_of(SENTENCES, LONG_SENTENCES, UNBROKEN, st.text())
 
 
 @given(TEXTS)
-def test_nothing_is_lost_doubled_or_turned_round(text: str) -> None:
+def test_the_passages_contain_the_text_once_and_in_order(text: str) -> None:
     assert "".join("".join(split(text)).split()) == "".join(text.split())
 
 
@@ -27,14 +27,14 @@ def test_passages_are_bounded_and_never_blank(text: str) -> None:
 
 
 @given(LONG_SENTENCES | SENTENCES)
-def test_no_two_neighbours_would_have_fitted_into_one(text: str) -> None:
-    """Unless one was cut for its length: then its rest may be short."""
+def test_no_two_adjacent_passages_would_fit_into_one(text: str) -> None:
+    """An exception is a sentence that was cut for its length: its rest may be short."""
     counts = [len(passage.split()) for passage in split(text)]
     assert all(a + b > MAX_WORDS or a == MAX_WORDS for a, b in pairwise(counts))
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t \n", "\u3000"])
-def test_a_blank_text_has_none(text: str) -> None:
+def test_a_blank_text_has_no_passages(text: str) -> None:
     assert list(split(text)) == []
 
 
@@ -50,12 +50,12 @@ def test_sentences_stay_whole_where_they_can() -> None:
 
 
 @pytest.mark.parametrize("end", [".", "!", "?", "。", "！", "？", ""])
-def test_a_sentence_ends_at_its_mark_or_line(end: str) -> None:
+def test_a_sentence_ends_at_a_punctuation_mark_or_line_end(end: str) -> None:
     first = " ".join(["word"] * 50) + end
     separator = " " if end else "\n"
     assert list(split(f"{first}{separator}{first}")) == [first, first]
 
 
-def test_a_longer_sentence_is_cut_at_words_and_text_without_spaces_at_characters() -> None:
+def test_a_long_sentence_is_cut_at_words_or_else_at_characters() -> None:
     assert [len(passage.split()) for passage in split(" ".join(["word"] * 200))] == [80, 80, 40]
     assert [len(passage) for passage in split("東" * 4_500)] == [2_000, 2_000, 500]

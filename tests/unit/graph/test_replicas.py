@@ -1,4 +1,4 @@
-"""What a replica may answer for, by what it and its primary say of a graph."""
+"""Whether a replica may answer a read, by what it and its primary know of the graph."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -26,11 +26,11 @@ REPLAYED = replace(KNOWN, log=900, is_replayed=True)
         (replace(REPLAYED, compacted=3), ReplicaOutcome.BEHIND),
         (replace(REPLAYED, tied="another"), ReplicaOutcome.BEHIND),
         (replace(REPLAYED, is_replayed=False), ReplicaOutcome.PROMOTED),
-        # One that was promoted and written to since will never catch up: it is to be told as what it is.
+        # A replica that was promoted and written to since then never catches up: its outcome says so.
         (replace(REPLAYED, is_replayed=False, revision=8), ReplicaOutcome.PROMOTED),
     ],
 )
-def test_only_one_that_follows_and_has_just_what_the_primary_has_answers(
+def test_only_a_following_replica_with_the_state_of_the_primary_answers(
     found: GraphPosition | None, outcome: ReplicaOutcome
 ) -> None:
     assert compared(KNOWN, 900, found) is outcome

@@ -1,4 +1,4 @@
-"""Paths through what was loaded, against networkx."""
+"""Paths through a loaded graph, compared with those of networkx."""
 
 from collections.abc import Mapping
 from itertools import islice
@@ -33,7 +33,9 @@ def _graph(edges: set[tuple[UUID, UUID]]) -> "networkx.DiGraph[UUID]":
 
 
 @given(edges=EDGES, start=ENDS, end=ENDS, depth=st.integers(1, SIZE))
-def test_all_simple_paths_shortest_first(edges: set[tuple[UUID, UUID]], start: UUID, end: UUID, depth: int) -> None:
+def test_all_simple_paths_are_found_shortest_first(
+    edges: set[tuple[UUID, UUID]], start: UUID, end: UUID, depth: int
+) -> None:
     paths, complete = finish(simple_paths(_adjacency(edges), start, end, max_depth=depth, max_paths=10_000))
     expected = networkx.all_simple_paths(_graph(edges), start, end, cutoff=depth)
     assert paths == sorted(map(list, expected), key=lambda path: (len(path), path))
@@ -41,7 +43,9 @@ def test_all_simple_paths_shortest_first(edges: set[tuple[UUID, UUID]], start: U
 
 
 @given(edges=EDGES, start=ENDS, end=ENDS, limit=st.integers(1, 5))
-def test_a_bound_keeps_the_first_and_says_so(edges: set[tuple[UUID, UUID]], start: UUID, end: UUID, limit: int) -> None:
+def test_a_bounded_search_returns_the_first_paths_and_says_that_it_is_incomplete(
+    edges: set[tuple[UUID, UUID]], start: UUID, end: UUID, limit: int
+) -> None:
     everything, _ = finish(simple_paths(_adjacency(edges), start, end, max_depth=SIZE, max_paths=10_000))
     paths, complete = finish(simple_paths(_adjacency(edges), start, end, max_depth=SIZE, max_paths=limit))
     assert paths == everything[:limit]
@@ -49,15 +53,15 @@ def test_a_bound_keeps_the_first_and_says_so(edges: set[tuple[UUID, UUID]], star
 
 
 @given(edges=EDGES, start=ENDS, end=ENDS, depth=st.integers(1, SIZE))
-def test_the_shortest_path_is_the_first_of_all(
+def test_the_shortest_path_is_the_first_of_all_paths(
     edges: set[tuple[UUID, UUID]], start: UUID, end: UUID, depth: int
 ) -> None:
     paths, _ = finish(simple_paths(_adjacency(edges), start, end, max_depth=depth, max_paths=1))
     assert shortest(_adjacency(edges), start, end, max_depth=depth) == paths
 
 
-def test_the_enumeration_of_paths_comes_to_an_end() -> None:
-    """Between all of 40 nodes there are more paths than anybody could count."""
+def test_the_enumeration_of_paths_is_bounded() -> None:
+    """A complete graph of 40 nodes has far too many paths to list."""
     crowd = [UUID(int=n + 1) for n in range(40)]
     adjacency = {node: set(crowd) - {node} for node in crowd}
     paths, complete = finish(simple_paths(adjacency, crowd[0], crowd[1], max_depth=12, max_paths=10**9))

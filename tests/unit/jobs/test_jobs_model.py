@@ -1,4 +1,4 @@
-"""What equal jobs have in common, what is kept of an error, and how long a failed step waits."""
+"""The digest of equal jobs, what is stored of an error, and how long a failed step waits."""
 
 from uuid import uuid4
 
@@ -47,41 +47,41 @@ def test_equal_jobs_have_one_digest_whatever_the_order_of_their_arguments() -> N
 
 
 @pytest.mark.parametrize("error", [InvalidInput, NotFound, Conflict, Forbidden, TooLarge])
-def test_what_the_job_is_to_blame_for_fails_at_once(error: type[RecollectError]) -> None:
+def test_an_error_that_the_job_causes_is_not_retried(error: type[RecollectError]) -> None:
     failure = failure_of(error(SECRET, path=SECRET))
     assert (failure.code, failure.is_retryable) == (error.default_code, False)
 
 
 @pytest.mark.parametrize("error", [Unavailable(SECRET), RecollectError(SECRET), TimeoutError(SECRET), KeyError(SECRET)])
-def test_everything_else_is_tried_again(error: Exception) -> None:
+def test_every_other_error_is_retried(error: Exception) -> None:
     assert failure_of(error).is_retryable
 
 
 @pytest.mark.parametrize("kind", [RecollectError, *RecollectError.__subclasses__()])
-def test_nothing_that_an_error_says_is_kept(kind: type[RecollectError]) -> None:
-    """It may quote what people stored."""
+def test_the_message_of_an_error_is_not_stored(kind: type[RecollectError]) -> None:
+    """It may quote a user's text."""
     failure = failure_of(kind(SECRET, path=SECRET))
     assert SECRET not in failure.message
     assert failure.message.endswith(".")
 
 
-def test_what_a_step_says_itself_is_kept() -> None:
+def test_the_message_of_a_step_is_stored() -> None:
     assert failure_of(StepRefused("Line 7 is broken.")).message == "Line 7 is broken."
     assert failure_of(StepRefused("x", code=ErrorCode.KIND_NOT_ALLOWED)).code is ErrorCode.KIND_NOT_ALLOWED
 
 
 @given(st.integers(1, 10**9))
-def test_waits_double_to_a_bound_and_half_is_left_to_chance(attempt: int) -> None:
+def test_waits_double_up_to_a_bound_and_half_of_each_is_random(attempt: int) -> None:
     whole = min(LONGEST_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2 ** min(attempt - 1, 100))
     assert whole / 2 <= wait_before(attempt).total_seconds() <= whole
 
 
-def test_kinds_can_be_stored() -> None:
-    """As the table's constraint has it."""
+def test_every_kind_of_job_can_be_stored() -> None:
+    """The table has a constraint on kinds."""
     assert all(
         kind.replace("_", "").isalpha() and kind.islower() and len(kind) <= 64 for kind in known_kinds(Settings())
     )
 
 
-def test_every_kind_that_the_worker_knows_can_be_asked_for() -> None:
+def test_the_api_knows_every_kind_of_job_that_the_worker_runs() -> None:
     assert set(KINDS) == set(known_kinds(Settings()))

@@ -1,4 +1,4 @@
-"""The address that is held for the gateway while everything else starts."""
+"""The port that is reserved for the gateway while everything else starts."""
 
 import socket
 import sys
@@ -12,7 +12,7 @@ from recollect_local.address import claimed_port
 HOST = "127.0.0.1"
 
 
-def test_a_port_is_claimed_by_one_at_a_time() -> None:
+def test_a_port_can_be_claimed_once_at_a_time() -> None:
     with claimed_port(HOST, 0) as port:
         with pytest.raises(InvalidInput, match=f"Port {port} on {HOST} is taken"), claimed_port(HOST, port):
             pytest.fail("it was claimed twice")
@@ -42,8 +42,8 @@ def test_a_port_that_somebody_listens_on_is_taken() -> None:
             pytest.fail("it was claimed")
 
 
-def test_a_port_is_free_once_a_server_has_ended_that_closed_its_connections() -> None:
-    """They wait for what the network may still bring (TIME_WAIT)."""
+def test_a_port_is_free_after_its_server_ends_although_connections_linger() -> None:
+    """Connections that the server closed wait for late packets (TIME_WAIT)."""
     with socket.create_server((HOST, 0)) as server:
         port = server.getsockname()[1]
         with socket.create_connection((HOST, port)) as client:

@@ -17,21 +17,23 @@ def megabytes(machine: Machine, name: str) -> int:
         (1_024 * GB, 4_096, 32, 512),
     ],
 )
-def test_takes_an_eighth_of_the_memory_within_bounds(memory: int, cache: int, work: int, maintenance: int) -> None:
+def test_the_cache_is_an_eighth_of_the_memory_within_bounds(
+    memory: int, cache: int, work: int, maintenance: int
+) -> None:
     machine = Machine(memory)
     assert megabytes(machine, "shared_buffers") == cache
     assert megabytes(machine, "work_mem") == work
     assert megabytes(machine, "maintenance_work_mem") == maintenance
 
 
-def test_leaves_room_on_a_small_machine() -> None:
-    """Its cache, three vacuums, and two sorts of each of twenty sessions are half of 2 GB."""
+def test_the_settings_leave_half_of_a_small_machine_free() -> None:
+    """The cache, three vacuums, and two sorts in each of twenty sessions are half of 2 GB."""
     small = Machine(2 * GB)
     most = megabytes(small, "shared_buffers") + 3 * megabytes(small, "maintenance_work_mem")
     assert most + 40 * megabytes(small, "work_mem") <= 1_024
 
 
-def test_lets_nobody_share_memory_where_there_is_little() -> None:
+def test_parallel_queries_are_off_where_shared_memory_is_small() -> None:
     helped = {"max_parallel_workers_per_gather", "max_parallel_maintenance_workers"}
     assert helped <= postgres_settings(Machine(2 * GB, shared_memory=64 * MB)).keys()
     assert not helped & postgres_settings(Machine(2 * GB, shared_memory=1 * GB)).keys()

@@ -1,4 +1,4 @@
-"""What keeps servers from a move, how two cells are compared, and the statements that are written out."""
+"""What a move requires of servers, how two cells are compared, and the generated statements."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -28,7 +28,7 @@ TWO_FREE = "b has 2 free replication origins"
 FEW_ORIGINS = replace(ABLE, version=160004, free_origins=2)
 
 
-def test_able_servers_lack_nothing() -> None:
+def test_capable_servers_lack_nothing() -> None:
     assert lacking(MOVE, ABLE, ABLE, tables=TABLES) == []
     of_target_alone = replace(ABLE, wal_level="replica", free_slots=0, free_senders=0, may_replicate=False)
     assert lacking(MOVE, ABLE, of_target_alone, tables=TABLES) == []
@@ -38,7 +38,7 @@ def test_able_servers_lack_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "told"),
+    ("source", "target", "message"),
     [
         (replace(ABLE, wal_level="replica"), ABLE, "wal_level of home is replica, not logical"),
         (replace(ABLE, free_slots=2), ABLE, "home has 2 free replication slots, not 3"),
@@ -55,12 +55,14 @@ def test_able_servers_lack_nothing() -> None:
         (ABLE, replace(ABLE, may_erase=False), "the login at b may not set session_replication_role"),
     ],
 )
-def test_what_a_server_lacks_is_told(source: ServerCapabilities, target: ServerCapabilities, told: str) -> None:
-    assert lacking(MOVE, source, target, tables=TABLES) == [told]
+def test_a_missing_capability_of_a_server_is_reported(
+    source: ServerCapabilities, target: ServerCapabilities, message: str
+) -> None:
+    assert lacking(MOVE, source, target, tables=TABLES) == [message]
 
 
 @pytest.mark.parametrize(
-    ("applied", "told"),
+    ("applied", "expected"),
     [
         (["0001", "0002"], None),
         (["0001"], "b lacks 0002, which this command needs. Run `recollect migrate`"),
@@ -69,12 +71,12 @@ def test_what_a_server_lacks_is_told(source: ServerCapabilities, target: ServerC
         (["0001", "0003"], "b lacks 0002,"),
     ],
 )
-def test_a_cell_of_another_version_is_told_with_what_to_do(applied: list[str], told: str | None) -> None:
-    said = unlike_schema("b", applied, ["0001", "0002"])
-    assert said is None if told is None else said is not None and said.startswith(told)
+def test_a_cell_of_another_schema_version_is_reported_with_advice(applied: list[str], expected: str | None) -> None:
+    message = unlike_schema("b", applied, ["0001", "0002"])
+    assert message is None if expected is None else message is not None and message.startswith(expected)
 
 
-def test_tables_differ_by_count_digest_or_being_there() -> None:
+def test_tables_differ_by_row_count_digest_or_existence() -> None:
     nodes, jobs = Contents("nodes", 2, Decimal(5)), Contents("jobs", 0, None)
     assert differences([nodes, jobs], [jobs, nodes]) == []
     assert differences([nodes], [replace(nodes, total=1)]) == ["nodes (2 and 1 rows)"]
@@ -83,13 +85,13 @@ def test_tables_differ_by_count_digest_or_being_there() -> None:
     assert differences([nodes, jobs], [nodes]) == ["jobs (0 and 0 rows)"]
 
 
-def test_what_is_published_is_one_tenants_rows() -> None:
+def test_a_publication_contains_the_rows_of_one_tenant() -> None:
     text = create_publication(TENANT, ["nodes", "jobs"]).text
     assert text.count(f"WHERE (tenant_id = '{TENANT}')") == 2
     assert text.startswith(f"CREATE PUBLICATION {name_of(TENANT)} FOR TABLE ")
 
 
-def test_an_address_is_quoted() -> None:
+def test_the_address_of_a_subscription_is_quoted() -> None:
     assert "CONNECTION 'postgresql://x:it''s@b/recollect' PUBLICATION" in (
         create_subscription(TENANT, "postgresql://x:it's@b/recollect").text
     )

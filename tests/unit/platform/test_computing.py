@@ -1,4 +1,4 @@
-"""What computes long has its turns beside others, ends when its caller leaves, and is refused past its time."""
+"""Long computations take turns, end when their caller leaves, and are refused when their time is over."""
 
 import asyncio
 import threading
@@ -17,15 +17,15 @@ from tests.support.gateway import eventually
 ADVICE = "Ask for less."
 
 
-def counting(slices: int, told: Callable[[], None] = lambda: None) -> Slices[int]:
+def counting(slices: int, on_slice: Callable[[], None] = lambda: None) -> Slices[int]:
     for _ in range(slices):
-        told()
+        on_slice()
         sum(range(10_000))
         yield
     return slices
 
 
-async def test_it_answers_what_the_computation_returns_beside_the_event_loop() -> None:
+async def test_a_computation_runs_outside_the_event_loop_and_returns_its_result() -> None:
     threads = set[int]()
     result = await compute(uuid4(), counting(50, lambda: threads.add(threading.get_ident())), seconds=60, advice=ADVICE)
     assert result == 50
@@ -34,7 +34,7 @@ async def test_it_answers_what_the_computation_returns_beside_the_event_loop() -
     assert await compute(uuid4(), in_one_slice(lambda: 7), seconds=60, advice=ADVICE) == 7
 
 
-async def test_past_its_time_it_is_refused_and_says_what_to_do() -> None:
+async def test_a_computation_is_refused_with_advice_when_its_time_is_over() -> None:
     slices = counting(10**9)
     with pytest.raises(TooLarge, match=ADVICE) as refused:
         await compute(uuid4(), slices, seconds=0.2, advice=ADVICE)
@@ -42,7 +42,7 @@ async def test_past_its_time_it_is_refused_and_says_what_to_do() -> None:
     slices.close()  # raises where it were running still
 
 
-async def test_it_ends_when_its_caller_leaves() -> None:
+async def test_a_computation_ends_when_its_caller_is_cancelled() -> None:
     done = 0
 
     def note() -> None:
@@ -65,7 +65,7 @@ async def test_it_ends_when_its_caller_leaves() -> None:
             await asyncio.sleep(3 * computing.TURN_SECONDS)
 
 
-async def test_a_failure_is_the_callers() -> None:
+async def test_an_error_of_a_computation_reaches_its_caller() -> None:
     def broken() -> int:
         raise LookupError
 
@@ -73,8 +73,8 @@ async def test_a_failure_is_the_callers() -> None:
         await compute(uuid4(), in_one_slice(broken), seconds=60, advice=ADVICE)
 
 
-async def test_a_tenant_with_many_computations_leaves_others_their_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The other's turns come between those of the crowd, which are twenty times as many."""
+async def test_a_tenant_with_many_computations_does_not_delay_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other tenant gets turns between those of the crowd, which has twenty times as many computations."""
     monkeypatch.setattr(computing, "TURN_SECONDS", 0.01)
     crowd, other = uuid4(), uuid4()
     ended: list[UUID] = []
@@ -89,7 +89,7 @@ async def test_a_tenant_with_many_computations_leaves_others_their_turns(monkeyp
     assert ended.index(other) < 3
 
 
-async def test_no_tenant_has_two_threads() -> None:
+async def test_a_tenant_uses_one_thread_at_a_time() -> None:
     at_once = most = 0
     lock = threading.Lock()
 
@@ -119,7 +119,7 @@ def lasting(seconds: float) -> Slices[None]:
         yield
 
 
-async def test_what_is_made_of_many_parts_lets_others_go_on() -> None:
+async def test_map_yielding_lets_other_tasks_run() -> None:
     turns = 0
 
     async def others() -> None:

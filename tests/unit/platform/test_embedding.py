@@ -53,7 +53,7 @@ async def test_no_texts_give_no_rows(embedder: Embedder) -> None:
     assert (await embedder.embed([])).shape == (0, embedder.dimensions)
 
 
-async def test_like_meanings_are_near(embedder: Embedder) -> None:
+async def test_similar_meanings_have_similar_vectors(embedder: Embedder) -> None:
     assert await cosine(embedder, "automobile", "car") > await cosine(embedder, "car", "coffee") + 0.2
 
 
@@ -63,7 +63,7 @@ async def test_a_question_finds_an_answer_that_shares_no_word_with_it(embedder: 
     assert await cosine(embedder, question, "The invoice was paid by bank transfer") < 0.2
 
 
-async def test_a_blank_text_is_like_nothing(embedder: Embedder) -> None:
+async def test_a_blank_text_has_a_zero_vector(embedder: Embedder) -> None:
     vectors = await embedder.embed(["", "coffee", " \n\t"])
     assert vectors[0].any() == vectors[2].any() == np.False_
     assert np.linalg.norm(vectors[1]) == pytest.approx(1, abs=1e-6)
@@ -84,7 +84,7 @@ async def test_a_text_has_the_same_vector_alone_and_in_any_batch(embedder: Embed
     assert together[1] == pytest.approx(alone, abs=1e-6)
 
 
-async def test_the_event_loop_goes_on_while_much_is_embedded(embedder: Embedder) -> None:
+async def test_embedding_does_not_block_the_event_loop(embedder: Embedder) -> None:
     texts = ["The quick brown fox jumps over the lazy dog, again and again. " * 20] * 150
     work = asyncio.create_task(embedder.embed(texts))
     turns = 0
@@ -95,12 +95,12 @@ async def test_the_event_loop_goes_on_while_much_is_embedded(embedder: Embedder)
 
 
 @pytest.mark.parametrize("name", IN_PROCESS)
-def test_the_model_is_named_for_storage(name: str) -> None:
+def test_each_embedder_has_a_model_name_for_storage(name: str) -> None:
     embedder = create_embedder(Settings(embedder=name))
     assert (embedder.model, embedder.dimensions) == IN_PROCESS[name]
 
 
-async def test_words_from_the_mapped_table_have_the_vectors_of_the_package_itself() -> None:
+async def test_the_mapped_table_gives_the_vectors_of_the_wordllama_package() -> None:
     texts = ["Alice drinks coffee.", "Über-große Straßen, 東京", "word " * 300]
     package = Path(wordllama.__file__).parent
     own = wordllama.WordLlama.load(cache_dir=package, disable_download=True)
@@ -111,8 +111,8 @@ async def test_words_from_the_mapped_table_have_the_vectors_of_the_package_itsel
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="tells memory by /proc")
-def test_a_loaded_minilm_keeps_no_memory_that_it_freed() -> None:
-    """It kept 56 MB. In a process of its own: what others free there is theirs."""
+def test_minilm_returns_the_memory_that_loading_freed() -> None:
+    """It used to keep 56 MB. This runs in a process of its own, because other code frees memory, too."""
     kept = subprocess.run([sys.executable, "-c", KEPT_MB], capture_output=True, text=True, check=True).stdout
     assert float(kept) < 10
 

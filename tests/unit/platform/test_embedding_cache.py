@@ -1,4 +1,4 @@
-"""The memory of questions' vectors: bounds, single flight, and what is never remembered."""
+"""The cache of question vectors: its bounds, single flight, and what is never cached."""
 
 import asyncio
 from collections.abc import Sequence
@@ -18,20 +18,20 @@ TENANT, OTHER = UUID(int=1), UUID(int=2)
 
 
 class RecordingEmbedder:
-    """An embedder that notes what it was asked, and answers when `gate` is open; "bad" texts fail."""
+    """An embedder that records its requests, and answers when `gate` is open; "bad" texts fail."""
 
     model = "recording"
     dimensions = DIMENSIONS
     similarity_thresholds = UNMEASURED
 
     def __init__(self) -> None:
-        self.asked: list[list[str]] = []
+        self.requested: list[list[str]] = []
         self.gate = asyncio.Event()
         self.gate.set()
         self.closed = False
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
-        self.asked.append(list(texts))
+        self.requested.append(list(texts))
         await self.gate.wait()
         if "bad" in texts:
             raise Unavailable("away", code=ErrorCode.EMBEDDER_UNAVAILABLE)
@@ -49,7 +49,7 @@ def cached(embedder: RecordingEmbedder, *, max_entries: int = 100, max_bytes: in
     return CachedEmbedder(embedder, max_entries=max_entries, max_bytes=max_bytes)
 
 
-async def test_a_text_is_embedded_once_and_every_row_is_in_its_place() -> None:
+async def test_a_text_is_embedded_once_and_rows_keep_the_order_of_the_texts() -> None:
     inner = RecordingEmbedder()
     cache = cached(inner)
     for texts in (["tea", "rain"], ["rain", "sun", "rain"], ["sun"], []):
@@ -57,12 +57,12 @@ async def test_a_text_is_embedded_once_and_every_row_is_in_its_place() -> None:
         assert rows.shape == (len(texts), DIMENSIONS)
         assert rows.tolist() == [vector_of(text) for text in texts]
         rows.fill(0)  # The caller's own: what is remembered stays.
-    assert inner.asked == [["tea", "rain"], ["sun"]]
+    assert inner.requested == [["tea", "rain"], ["sun"]]
     assert (cache.tallies.of(TENANT).hits, cache.tallies.of(TENANT).misses) == (2, 3)
 
 
 class TokenwiseEmbedder(RecordingEmbedder):
-    """One that tells tokens, too: as many as a text has letters."""
+    """An embedder that returns token vectors, too: as many as a text has letters."""
 
     async def embed_questions(self, texts: Sequence[str]) -> Embedded[Vectors]:
         tokens = [np.full((len(text), DIMENSIONS), len(text), np.float32) for text in texts]
@@ -72,7 +72,7 @@ class TokenwiseEmbedder(RecordingEmbedder):
         raise NotImplementedError("questions are not kept")
 
 
-async def test_a_question_s_tokens_are_remembered_with_its_vector() -> None:
+async def test_the_token_vectors_of_a_question_are_cached_with_its_vector() -> None:
     inner = TokenwiseEmbedder()
     cache = cached(inner).of(TENANT)
     for _ in range(2):
@@ -80,19 +80,19 @@ async def test_a_question_s_tokens_are_remembered_with_its_vector() -> None:
         assert embedded.vectors.tolist() == [vector_of("tea"), vector_of("")]
         assert [tokens.tolist() for tokens in embedded.tokens] == [[[3.0] * DIMENSIONS] * 3, []]
         embedded.tokens[0].fill(0)  # The caller's own.
-    assert inner.asked == [["tea", ""]]
+    assert inner.requested == [["tea", ""]]
     assert [len(tokens) for tokens in (await cached(RecordingEmbedder()).embed_questions(TENANT, ["tea"])).tokens] == [
         0
     ]
 
 
-async def test_equal_texts_asked_at_once_are_embedded_once() -> None:
+async def test_equal_texts_requested_at_once_are_embedded_once() -> None:
     inner = RecordingEmbedder()
     cache = cached(inner)
     inner.gate.clear()
     calls = [asyncio.create_task(cache.embed(TENANT, texts)) for texts in (["tea", "rain"], ["tea"], ["rain", "sun"])]
     await asyncio.sleep(0.01)
-    assert inner.asked == [["tea", "rain"], ["sun"]]
+    assert inner.requested == [["tea", "rain"], ["sun"]]
     inner.gate.set()
     answers = await asyncio.gather(*calls)
     assert [rows.tolist() for rows in answers] == [
@@ -102,7 +102,7 @@ async def test_equal_texts_asked_at_once_are_embedded_once() -> None:
     ]
 
 
-async def test_one_who_leaves_takes_nothing_from_those_who_wait() -> None:
+async def test_a_cancelled_call_does_not_cancel_others_for_the_same_text() -> None:
     inner = RecordingEmbedder()
     cache = cached(inner)
     inner.gate.clear()
@@ -113,10 +113,10 @@ async def test_one_who_leaves_takes_nothing_from_those_who_wait() -> None:
     inner.gate.set()
     assert (await second).tolist() == [vector_of("tea")]
     assert first.cancelled()
-    assert inner.asked == [["tea"]]
+    assert inner.requested == [["tea"]]
 
 
-async def test_a_failure_is_told_to_all_who_wait_and_not_remembered() -> None:
+async def test_a_failure_reaches_all_waiting_calls_and_is_not_cached() -> None:
     inner = RecordingEmbedder()
     cache = cached(inner)
     for _ in range(2):
@@ -124,20 +124,20 @@ async def test_a_failure_is_told_to_all_who_wait_and_not_remembered() -> None:
             cache.embed(TENANT, ["bad"]), cache.embed(TENANT, ["bad"]), return_exceptions=True
         )
         assert [type(answer) for answer in answers] == [Unavailable, Unavailable]
-    assert inner.asked == [["bad"], ["bad"]]
+    assert inner.requested == [["bad"], ["bad"]]
     assert cache.recent.entries() == {}
 
 
-async def test_a_long_text_is_no_question() -> None:
+async def test_a_text_longer_than_a_question_is_not_cached() -> None:
     inner = RecordingEmbedder()
     cache = cached(inner)
     for _ in range(2):
         await cache.embed(TENANT, ["x" * (MAX_CHARACTERS + 1)])
         await cache.embed(TENANT, ["y" * MAX_CHARACTERS])
-    assert [len(texts[0]) for texts in inner.asked] == [MAX_CHARACTERS + 1, MAX_CHARACTERS, MAX_CHARACTERS + 1]
+    assert [len(texts[0]) for texts in inner.requested] == [MAX_CHARACTERS + 1, MAX_CHARACTERS, MAX_CHARACTERS + 1]
 
 
-async def test_closing_ends_what_is_under_way_and_closes_the_embedder() -> None:
+async def test_closing_cancels_pending_calls_and_closes_the_embedder() -> None:
     inner = RecordingEmbedder()
     cache = cached(inner)
     inner.gate.clear()
@@ -149,48 +149,48 @@ async def test_closing_ends_what_is_under_way_and_closes_the_embedder() -> None:
     assert inner.closed
 
 
-async def test_the_least_recently_used_leaves_first() -> None:
+async def test_the_least_recently_used_text_is_evicted_first() -> None:
     inner = RecordingEmbedder()
     cache = cached(inner, max_entries=2)
     for text in ("a", "b", "a", "c", "a", "b"):
         await cache.embed(TENANT, [text])
-    assert inner.asked == [["a"], ["b"], ["c"], ["b"]]
+    assert inner.requested == [["a"], ["b"], ["c"], ["b"]]
 
 
-async def test_more_texts_at_once_than_are_kept() -> None:
+async def test_one_call_may_have_more_texts_than_the_cache_keeps() -> None:
     cache = cached(RecordingEmbedder(), max_entries=2)
     texts = [str(number) for number in range(10)]
     assert (await cache.embed(TENANT, texts)).tolist() == [vector_of(text) for text in texts]
     assert cache.recent.size(TENANT) == 2
 
 
-async def test_another_tenant_s_text_is_embedded_for_it() -> None:
-    """Once it is remembered, and while it is under way."""
+async def test_each_tenant_has_its_text_embedded_for_itself() -> None:
+    """Also while the other tenant's vector is cached or being computed."""
     inner = RecordingEmbedder()
     cache = cached(inner)
     inner.gate.clear()
     both = [asyncio.create_task(cache.of(tenant).embed(["tea"])) for tenant in (TENANT, OTHER)]
     await asyncio.sleep(0.01)
-    assert inner.asked == [["tea"], ["tea"]]
+    assert inner.requested == [["tea"], ["tea"]]
     inner.gate.set()
     await asyncio.gather(*both)
     await cache.of(TENANT).embed(["rain"])
     await cache.of(OTHER).embed(["rain"])
-    assert inner.asked[2:] == [["rain"], ["rain"]]
+    assert inner.requested[2:] == [["rain"], ["rain"]]
     await cache.of(TENANT).embed(["rain"])
     assert [cache.tallies.of(tenant).hits for tenant in (TENANT, OTHER)] == [1, 0]
     assert [cache.recent.size(tenant) for tenant in (TENANT, OTHER)] == [2, 2]
 
 
-async def test_a_tenant_with_many_texts_loses_its_own() -> None:
+async def test_a_tenant_with_many_texts_evicts_its_own() -> None:
     inner = RecordingEmbedder()
     cache = cached(inner, max_entries=5)
     await cache.embed(OTHER, ["mine"])
     for number in range(100):
         await cache.embed(TENANT, [str(number)])
-    asked = len(inner.asked)
+    asked = len(inner.requested)
     await cache.embed(OTHER, ["mine"])
-    assert len(inner.asked) == asked
+    assert len(inner.requested) == asked
     assert (cache.recent.size(TENANT), cache.recent.size(OTHER)) == (5, 1)
 
 
@@ -202,7 +202,7 @@ async def test_a_tenant_with_many_texts_loses_its_own() -> None:
     st.integers(1, 5),
     st.integers(0, 200),
 )
-def test_bounds_hold_after_every_step(
+def test_the_bounds_hold_after_every_step(
     steps: list[tuple[UUID, str, int, bool]], max_entries: int, max_bytes: int
 ) -> None:
     recent = LruRows(max_entries, max_bytes)
@@ -218,7 +218,7 @@ def test_bounds_hold_after_every_step(
             assert recent.size(each) == len([key for key in entries if key[0] == each]) <= max_entries
 
 
-def test_a_row_that_is_larger_than_all_may_be_takes_nobody_s_place() -> None:
+def test_a_row_larger_than_the_cache_evicts_nothing() -> None:
     recent = LruRows(10, 100)
     for length, kept in ((2, {"small", "grows"}), (100, {"small"})):
         recent.put((TENANT, "", "small"), np.zeros(1, np.float32))

@@ -1,4 +1,4 @@
-"""Slots go round by tenant: whoever was served least is next, alone one has all, and nobody waits for ever."""
+"""Slots go to the tenant that was served least; a tenant alone has all slots, and no call waits for ever."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -16,7 +16,7 @@ from tests.support.gateway import eventually, until
 
 @dataclass(slots=True)
 class Calls:
-    """Calls of some tenants in one queue, with a clock that stands still until it is moved."""
+    """Calls of several tenants in one queue, with a clock that the test moves."""
 
     slots: int = 4
     beside: int = 1
@@ -31,36 +31,36 @@ class Calls:
         self.queue = FairQueue(self.slots, self.beside, clock=lambda: self.now)
 
     async def ask(self, *names: str) -> None:
-        """Calls such as `a1`, whose tenant is the first letter."""
+        """Begin calls such as `a1`, whose tenant is the first letter."""
         for name in names:
             self.ends[name] = asyncio.Event()
             self.tasks[name] = asyncio.create_task(self._work(name))
         await _settled()
 
     async def end(self, name: str, *, after: float = 0.0) -> None:
-        """One that is at work ends."""
+        """End a call that is at work."""
         self.now += after
         self.ends[name].set()
         await _settled()
 
     async def leave(self, name: str) -> None:
-        """A caller goes away."""
+        """Cancel a call."""
         self.tasks[name].cancel()
         await _settled()
 
     async def pass_time(self, seconds: float) -> None:
-        """Nothing happens for a while."""
+        """Move the clock while nothing else happens."""
         self.now += seconds
         self.queue.grant()
         await _settled()
 
     def moved(self, seconds: float) -> float:
-        """The time, after which the clock goes on by so much."""
+        """Move the clock and return its time."""
         self.now += seconds
         return self.now
 
     async def drain(self) -> None:
-        """All calls end that can."""
+        """End calls until none is left."""
         while any(not task.done() for task in self.tasks.values()):
             for name in list(self.at_work):
                 await self.end(name, after=0.01)
@@ -103,8 +103,8 @@ async def test_a_tenant_alone_has_every_slot_and_no_more() -> None:
 
 
 @pytest.mark.parametrize("step", [0.001 * number for number in range(1, 40)])
-async def test_a_rest_that_ends_while_the_queue_looks_is_no_end_of_waiting(step: float) -> None:
-    """However long it takes from one look at the clock to the next: nobody else comes, and ends the waiting."""
+async def test_a_call_is_granted_although_its_rest_ends_while_the_queue_looks(step: float) -> None:
+    """However much time passes between two readings of the clock: no other call arrives that would wake the queue."""
     calls = Calls(slots=1)
     calls.queue.clock = lambda: calls.moved(step)
     await calls.ask("b0")
@@ -115,7 +115,7 @@ async def test_a_rest_that_ends_while_the_queue_looks_is_no_end_of_waiting(step:
     await calls.drain()
 
 
-async def test_a_call_waits_for_no_other_tenants_sixteen() -> None:
+async def test_a_call_does_not_wait_for_sixteen_calls_of_another_tenant() -> None:
     calls = Calls(slots=4)
     await calls.ask(*_of("a", 16))
     await calls.ask("b0")
@@ -128,7 +128,7 @@ async def test_a_call_waits_for_no_other_tenants_sixteen() -> None:
     await calls.drain()
 
 
-async def test_beside_others_a_tenant_has_few_slots_until_they_are_gone_for_a_while() -> None:
+async def test_a_tenant_has_few_slots_until_other_tenants_have_been_gone_for_a_while() -> None:
     calls = Calls(slots=4, beside=2)
     await calls.ask("b0")
     await calls.ask(*_of("a", 8))
@@ -155,7 +155,7 @@ async def test_the_tenant_that_was_served_least_is_next() -> None:
     await calls.drain()
 
 
-async def test_who_was_away_does_not_catch_up_on_what_others_had_meanwhile() -> None:
+async def test_a_tenant_that_was_away_does_not_catch_up() -> None:
     calls = Calls(slots=1)
     await calls.ask("a0", *_of("b", 3))
     await calls.end("a0", after=1)
@@ -167,7 +167,7 @@ async def test_who_was_away_does_not_catch_up_on_what_others_had_meanwhile() -> 
     assert calls.order.index("b2") < calls.order.index("a3"), "it waits for its turn, and not for all of the other's"
 
 
-async def test_a_tenant_whose_calls_queue_rests_beside_one_whose_calls_do_not() -> None:
+async def test_a_tenant_with_queued_calls_rests_beside_one_without() -> None:
     calls = Calls(slots=4)
     await calls.ask("b0")
     await calls.ask(*_of("a", 16))
@@ -183,7 +183,7 @@ async def test_a_tenant_whose_calls_queue_rests_beside_one_whose_calls_do_not() 
     await calls.drain()
 
 
-async def test_who_rested_goes_on_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_tenant_goes_on_by_itself_after_its_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fair_queue, "GAP_SECONDS", 1000.0)
     queue, order = FairQueue(4), list[str]()
 
@@ -197,7 +197,7 @@ async def test_who_rested_goes_on_by_itself(monkeypatch: pytest.MonkeyPatch) -> 
     assert order == ["a0", "a1", "a2"]
 
 
-async def test_nobody_rests_for_itself() -> None:
+async def test_a_tenant_alone_does_not_rest() -> None:
     calls = Calls(slots=1)
     await calls.ask("a0")
     await calls.end("a0")
@@ -207,7 +207,7 @@ async def test_nobody_rests_for_itself() -> None:
     await calls.drain()
 
 
-async def test_who_leaves_while_waiting_leaves_nothing_behind() -> None:
+async def test_a_call_that_is_cancelled_while_it_waits_leaves_nothing_behind() -> None:
     calls = Calls(slots=1)
     await calls.ask("a0", "a1", "b0")
     await calls.leave("a1")
@@ -222,7 +222,7 @@ async def test_who_leaves_while_waiting_leaves_nothing_behind() -> None:
     assert len(calls.queue) == 0
 
 
-async def test_who_leaves_as_the_slot_is_granted_gives_it_to_the_next() -> None:
+async def test_a_call_that_is_cancelled_as_it_gets_a_slot_passes_it_on() -> None:
     calls = Calls(slots=1)
     await calls.ask("a0", "a1", "a2")
     calls.ends["a0"].set()
@@ -243,7 +243,7 @@ async def test_a_wait_is_bounded_and_leaves_nothing_behind() -> None:
     assert queue.slots_of("a") == 0
 
 
-async def test_who_works_for_long_goes_on_without_a_slot(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_long_call_goes_on_without_a_slot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slots, "SLOT_SECONDS", 0.01)
     calls = Calls(slots=1)
     await calls.ask("a0", "a1")
@@ -257,7 +257,7 @@ async def test_who_works_for_long_goes_on_without_a_slot(monkeypatch: pytest.Mon
     assert calls.queue.slots_of("a") == 0
 
 
-async def test_who_waits_for_something_else_lets_others_work_and_then_goes_first() -> None:
+async def test_a_call_that_waits_releases_its_slot_and_then_goes_first() -> None:
     queue, order, back = FairQueue(1), list[str](), asyncio.Event()
 
     async def ask(name: str) -> None:
@@ -278,7 +278,7 @@ async def test_who_waits_for_something_else_lets_others_work_and_then_goes_first
         assert queue.slots_of("a") == 0
 
 
-async def test_who_is_cancelled_elsewhere_takes_no_slot_again() -> None:
+async def test_a_call_that_is_cancelled_without_its_slot_takes_none_again() -> None:
     queue, gone = FairQueue(1), asyncio.Event()
 
     async def ask() -> None:
@@ -296,7 +296,7 @@ async def test_who_is_cancelled_elsewhere_takes_no_slot_again() -> None:
     assert (queue.slots_of("a"), queue.waiting("a")) == (0, 0)
 
 
-async def test_a_slot_is_given_back_once() -> None:
+async def test_a_slot_is_released_once() -> None:
     queue = FairQueue(2)
     async with AsyncExitStack() as stack:
         slot: Slot = await stack.enter_async_context(held_slot(queue, "a", wait_seconds=1000))
@@ -312,7 +312,7 @@ async def test_a_slot_is_given_back_once() -> None:
     assert queue.slots_of("a") == 0
 
 
-async def test_a_call_that_is_over_keeps_no_slot_that_it_still_waited_for() -> None:
+async def test_a_call_that_is_over_keeps_no_slot_that_it_waited_for() -> None:
     queue, ended = FairQueue(1), asyncio.Event()
     async with AsyncExitStack() as stack:
         slot: Slot = await stack.enter_async_context(held_slot(queue, "a", wait_seconds=1000))
@@ -343,7 +343,7 @@ STEPS = st.lists(
 
 
 @given(STEPS, st.integers(1, 4), st.integers(1, 4))
-def test_whatever_comes_and_goes_no_tenant_has_too_many_and_all_are_served(
+def test_no_tenant_exceeds_its_slots_and_every_call_is_served(
     steps: list[tuple[str, str | int | float]], slots: int, beside: int
 ) -> None:
     asyncio.run(_try(steps, slots, beside))
@@ -382,7 +382,7 @@ def _check(calls: Calls) -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0.001, 0.5), st.floats(0.001, 0.5)), min_size=5, max_size=30))
-def test_of_two_that_always_ask_none_gets_ahead_by_more_than_a_call(lengths: list[tuple[float, float]]) -> None:
+def test_two_busy_tenants_differ_by_at_most_one_call(lengths: list[tuple[float, float]]) -> None:
     asyncio.run(_share(lengths))
 
 

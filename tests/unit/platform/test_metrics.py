@@ -1,4 +1,4 @@
-"""Every instrument: that it is used and documented, and that its attributes are bounded words of the code."""
+"""Every instrument is used and documented, and its attributes have few values."""
 
 import asyncio
 import inspect
@@ -83,7 +83,7 @@ async def connection(*, fails: type[Exception] | None = None) -> AsyncIterator[s
 
 
 async def record_connections() -> None:
-    """What `OTHERS` record: a call that waits, a stream, and connections that are used, and waited for in vain."""
+    """Call what is in `OTHERS`: a waiting call, a stream, a used connection, and failed attempts to get one."""
     with metrics.waiting_call(), metrics.open_stream("mcp"):
         pass
     async with metrics.used_connection("tenants", connection()):
@@ -94,7 +94,7 @@ async def record_connections() -> None:
                 pass
 
 
-async def test_every_instrument_has_a_use_a_place_in_the_docs_and_bounded_attributes(measured: Measured) -> None:
+async def test_every_instrument_is_used_and_documented_with_bounded_attributes(measured: Measured) -> None:
     functions = {
         name for name, _ in inspect.getmembers(metrics, inspect.isfunction) if _.__module__ == metrics.__name__
     }
@@ -105,14 +105,14 @@ async def test_every_instrument_has_a_use_a_place_in_the_docs_and_bounded_attrib
     points = measured.points()
     assert len(points) == len(fields(metrics.Instruments))
     assert [name for name in points if f"`{name}`" not in DOCUMENTED] == []
-    for name, told in points.items():
-        for attributes, _ in told:
+    for name, of_instrument in points.items():
+        for attributes, _ in of_instrument:
             assert attributes.keys() <= BOUNDED.keys(), name
             assert str(TENANT) not in str(attributes)
             assert not re.search(r"tenant_?id|graph|key", str(list(attributes)))
 
 
-async def test_a_wait_for_a_connection_is_told_whether_it_was_in_vain_or_not(measured: Measured) -> None:
+async def test_each_wait_for_a_connection_is_measured_even_if_it_times_out(measured: Measured) -> None:
     async with metrics.used_connection("tenants", connection()) as held:
         assert held == "connection"
         [(attributes, point)] = measured.of("db.client.connection.count")
@@ -125,14 +125,14 @@ async def test_a_wait_for_a_connection_is_told_whether_it_was_in_vain_or_not(mea
     assert [point.count for _, point in measured.of("db.client.connection.wait_time")] == [2]
 
 
-async def test_a_timeout_while_a_connection_is_used_is_none_of_the_pool(measured: Measured) -> None:
+async def test_a_timeout_while_a_connection_is_in_use_does_not_count_as_a_pool_timeout(measured: Measured) -> None:
     with pytest.raises(TimeoutError):
         async with metrics.used_connection("tenants", connection()), asyncio.timeout(0):
             await asyncio.sleep(1)
     assert measured.of("db.client.connection.timeouts") == []
 
 
-async def test_connections_are_told_by_their_cell_where_there_are_several(measured: Measured) -> None:
+async def test_metrics_name_the_cell_where_there_are_several(measured: Measured) -> None:
     for cell in (None, "home", "b"):
         with pytest.raises(ConnectionRefusedError):
             async with metrics.used_connection("tenants", connection(fails=ConnectionRefusedError), cell):
@@ -143,7 +143,7 @@ async def test_connections_are_told_by_their_cell_where_there_are_several(measur
 
 
 class FickleEmbedder:
-    """Answers, but not to "bad"."""
+    """An embedder that fails on "bad"."""
 
     model, dimensions, similarity_thresholds = "fickle", 2, UNMEASURED
 
@@ -156,10 +156,10 @@ class FickleEmbedder:
         """Nothing is open."""
 
 
-async def test_calls_of_the_embedder_are_measured_with_the_codes_of_their_errors(measured: Measured) -> None:
+async def test_embedder_calls_are_measured_with_their_error_codes(measured: Measured) -> None:
     embedder = MeasuredEmbedder(FickleEmbedder(), "openai")
     assert (await embedder.embed(["a", "b"])).shape == (2, 2)
     with pytest.raises(Unavailable):
         await embedder.embed(["bad"])
-    told = {at.get("error.type"): point.count for at, point in measured.of("gen_ai.client.operation.duration")}
-    assert told == {None: 1, "embedder_unavailable": 1}
+    counts = {at.get("error.type"): point.count for at, point in measured.of("gen_ai.client.operation.duration")}
+    assert counts == {None: 1, "embedder_unavailable": 1}

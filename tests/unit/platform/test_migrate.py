@@ -1,4 +1,4 @@
-"""Servers that are too old are refused by name."""
+"""A server that is too old is refused."""
 
 import pytest
 

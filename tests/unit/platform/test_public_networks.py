@@ -58,17 +58,17 @@ NOT_PUBLIC = [
 
 
 @pytest.mark.parametrize("address", PUBLIC)
-def test_public(address: str) -> None:
+def test_a_public_address_is_allowed(address: str) -> None:
     assert address in PublicNetworks()
     assert address not in PublicNetworks(refused=["0.0.0.0/0", "::/0"])
 
 
 @pytest.mark.parametrize("address", [*NOT_PUBLIC, "", "localhost", "0x7f.1", "2130706433", "127.1", "1.1.1.1 "])
-def test_not_public(address: str) -> None:
+def test_an_address_that_is_not_public_is_refused(address: str) -> None:
     assert address not in PublicNetworks()
 
 
-def test_what_is_allowed_beside_is_that_alone() -> None:
+def test_an_allowed_network_allows_nothing_else() -> None:
     networks = PublicNetworks(allowed=["10.1.2.0/24"], refused=["10.1.2.3/32", "8.8.8.8/32"])
     assert "10.1.2.4" in networks
     assert "10.1.3.4" not in networks
@@ -79,11 +79,11 @@ def test_what_is_allowed_beside_is_that_alone() -> None:
 
 
 @pytest.mark.parametrize("allowed", ["127.0.0.1/32", "127.0.0.0/8", "::1/128", "0.0.0.0/0"])
-def test_loopback_is_allowed_by_name_only(allowed: str) -> None:
+def test_loopback_is_allowed_only_explicitly(allowed: str) -> None:
     assert PublicNetworks(allowed=[allowed]).loopback_allowed
 
 
-def test_loopback() -> None:
+def test_loopback_addresses_are_recognized() -> None:
     assert is_loopback("127.0.0.1")
     assert is_loopback("::1")
     assert not is_loopback("::ffff:127.0.0.1")

@@ -1,4 +1,4 @@
-"""The arithmetic of rate limits: what is left, when more comes back, and what a gateway grants by itself."""
+"""The arithmetic of rate limits: what is left, when it is restored, and what a gateway grants by itself."""
 
 import sys
 from dataclasses import replace
@@ -16,14 +16,14 @@ LENGTH = LIMIT.seconds
 
 @st.composite
 def windows(draw: st.DrawFn) -> SlidingWindow:
-    """A window some time after it began."""
+    """A sliding window at some moment after it began."""
     left = draw(st.floats(0.001, LENGTH))
     previous = draw(st.integers(0, 30))
     return SlidingWindow(previous, left if previous else 0.0, draw(st.integers(0, 30)), LENGTH + left)
 
 
 def later(window: SlidingWindow, seconds: float) -> SlidingWindow:
-    """The same, so much later, if nothing more was sent."""
+    """The same window some seconds later, if no more requests came."""
     if seconds < window.current_ttl - LENGTH:
         fading = max(window.previous_ttl - seconds, 0.0)
         return replace(window, previous_ttl=fading, current_ttl=window.current_ttl - seconds)
@@ -31,9 +31,9 @@ def later(window: SlidingWindow, seconds: float) -> SlidingWindow:
     return SlidingWindow(window.current, left, 0, left + LENGTH)
 
 
-class TestASlidingWindow:
+class TestSlidingWindow:
     @given(windows())
-    def test_has_one_more_request_left_after_the_time_that_is_told(self, window: SlidingWindow) -> None:
+    def test_one_more_request_is_left_after_the_reported_reset(self, window: SlidingWindow) -> None:
         now = window.standing(LIMIT)
         then = later(window, now.reset_seconds).standing(LIMIT)
         used = window.previous * window.previous_ttl / LENGTH + window.current >= 1
@@ -41,22 +41,22 @@ class TestASlidingWindow:
         assert (now.reset > 0) == used
 
     @given(windows())
-    def test_has_no_more_left_before(self, window: SlidingWindow) -> None:
+    def test_no_more_is_left_before_the_reported_reset(self, window: SlidingWindow) -> None:
         now = window.standing(LIMIT)
         assert later(window, now.reset * 0.99).standing(LIMIT).remaining == now.remaining
 
-    def test_counts_those_of_the_window_before_less_and_less(self) -> None:
+    def test_requests_of_the_previous_window_count_less_and_less(self) -> None:
         half = SlidingWindow(previous=8, previous_ttl=LENGTH / 2, current=3, current_ttl=LENGTH * 1.5)
         assert half.standing(LIMIT).remaining == LIMIT.quota - 3 - 4
         assert later(half, LENGTH / 8).standing(LIMIT).remaining == LIMIT.quota - 3 - 3
 
-    def test_that_is_full_waits_for_its_end(self) -> None:
+    def test_a_full_window_resets_after_its_end(self) -> None:
         full = SlidingWindow(previous=0, previous_ttl=0, current=10, current_ttl=LENGTH + 20)
         assert full.standing(LIMIT).reset_seconds == 21  # Whole seconds, after which it has surely ended.
 
 
 class TestTokenBuckets:
-    def test_grant_a_share_which_comes_back_evenly(self) -> None:
+    def test_a_bucket_grants_a_share_that_refills_evenly(self) -> None:
         now = 0.0
         buckets = TokenBuckets(0.4, lambda: now)
         granted = [buckets.ask([LIMIT], take=True) for _ in range(6)]
@@ -67,7 +67,7 @@ class TestTokenBuckets:
         assert buckets.ask([LIMIT], take=True).reached is None
         assert buckets.ask([LIMIT], take=True).reached is not None
 
-    def test_looking_takes_nothing(self) -> None:
+    def test_looking_at_a_bucket_takes_nothing(self) -> None:
         buckets = TokenBuckets(1.0, lambda: 0.0)
         for _ in range(20):
             assert buckets.ask([LIMIT], take=False).standings[0].remaining == LIMIT.quota
@@ -79,7 +79,7 @@ class TestTokenBuckets:
             buckets.ask([narrow, LIMIT], take=True)
         assert buckets.ask([LIMIT], take=False).standings[0].remaining == LIMIT.quota - narrow.quota
 
-    def test_are_bounded(self) -> None:
+    def test_the_number_of_buckets_is_bounded(self) -> None:
         buckets = TokenBuckets(1.0, lambda: 0.0)
         for number in range(3 * REMEMBERED):
             buckets.ask([RateLimit("address", str(number), quota=5)], take=True)
@@ -90,7 +90,7 @@ class TestTokenBuckets:
 @pytest.mark.parametrize(
     ("reset", "end"), [(0.2, "Try again in 1 second."), (12.5, "Try again in 13 seconds.")], ids=["one", "several"]
 )
-def test_what_is_told_says_what_was_reached_by_how_much_and_when_to_come_back(reset: float, end: str) -> None:
+def test_the_error_names_the_limit_its_quota_and_the_time_to_wait(reset: float, end: str) -> None:
     reached = Standing(LIMIT, 0, reset)
     error = RateLimited(reached, [reached])
     assert error.message == f"All 10 requests that this tenant may send in 60 seconds are used. {end}"

@@ -1,4 +1,4 @@
-"""What a replica must have replayed, and what keeps it from answering."""
+"""Which log position a replica must have replayed, and which errors count as the replica's."""
 
 from itertools import count
 
@@ -10,23 +10,23 @@ from recollect.platform.driver_errors import translated_errors
 from recollect.platform.replicas import MARKS, LogMarks, ReplicaOutcome, outcome_of
 
 
-def noted(*moments: tuple[float, int]) -> list[int]:
-    """What a replica must have that may lag for 10 seconds, at each moment, where the primary's log is so long."""
+def required_positions(*moments: tuple[float, int]) -> list[int]:
+    """The position that a replica with a lag of up to 10 seconds must have, at each moment of the primary."""
     times = iter([at for at, _ in moments])
     marks = LogMarks(10, lambda: next(times))
     return [marks.note(position) for _, position in moments]
 
 
-def test_a_replica_must_have_what_there_was_within_the_bound() -> None:
+def test_a_replica_must_have_the_log_up_to_the_allowed_lag() -> None:
     moments = ((0, 100), (4, 200), (9, 300), (10, 400), (11, 500), (15, 600))
-    assert noted(*moments) == [100, 100, 100, 100, 200, 300]
+    assert required_positions(*moments) == [100, 100, 100, 100, 200, 300]
 
 
-def test_where_nothing_is_known_of_that_time_it_must_have_all() -> None:
-    assert noted((0, 100), (10.5, 900)) == [100, 900]
+def test_without_an_older_position_a_replica_must_have_the_whole_log() -> None:
+    assert required_positions((0, 100), (10.5, 900)) == [100, 900]
 
 
-def test_few_positions_are_kept_however_many_ask() -> None:
+def test_few_positions_are_kept_for_any_number_of_requests() -> None:
     now = count()
     marks = LogMarks(10, lambda: next(now) / 100)
     for position in range(3_000):
@@ -50,7 +50,7 @@ def test_few_positions_are_kept_however_many_ask() -> None:
         (asyncpg.CharacterNotInRepertoireError(), None),
     ],
 )
-async def test_each_error_of_the_driver_has_its_word(error: Exception, outcome: ReplicaOutcome | None) -> None:
+async def test_each_driver_error_has_its_outcome(error: Exception, outcome: ReplicaOutcome | None) -> None:
     async def meet() -> None:
         async with translated_errors():
             raise error
@@ -63,5 +63,5 @@ async def test_each_error_of_the_driver_has_its_word(error: Exception, outcome: 
 @pytest.mark.parametrize(
     "error", [NotFound("no"), Unavailable("no vectors", code=ErrorCode.EMBEDDER_UNAVAILABLE), KeyError("no")]
 )
-def test_what_the_call_itself_says_is_no_fault_of_the_replica(error: Exception) -> None:
+def test_an_error_of_the_call_itself_is_no_outcome_of_the_replica(error: Exception) -> None:
     assert outcome_of(error) is None

@@ -1,4 +1,4 @@
-"""Which traces are told, by a provider whose traces are made here."""
+"""Which traces are exported."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ HIGH, LOW = (1 << 64) - 1, 1
 
 
 class Traces:
-    """Makes spans, and tells the names of those that were kept."""
+    """Makes spans, and lists the names of those that were exported."""
 
     def __init__(self, ratio: float) -> None:
         self._exporter = InMemorySpanExporter()
@@ -30,13 +30,13 @@ class Traces:
         self.tracer = self.provider.get_tracer("test")
 
     def begin(self, name: str, trace_id: int = HIGH) -> trace.Span:
-        """A span as a request has it whose caller is traced."""
+        """Begin a span as a request with a remote parent does."""
         caller = SpanContext((1 << 100) + trace_id, 7, is_remote=True, trace_flags=TraceFlags(1))
         within = trace.set_span_in_context(NonRecordingSpan(caller))
         return self.tracer.start_span(name, context=within, start_time=0)
 
     @property
-    def told(self) -> list[str]:
+    def exported(self) -> list[str]:
         return [span.name for span in self._exporter.get_finished_spans()]
 
 
@@ -45,31 +45,31 @@ def traces() -> Traces:
     return Traces(0.5)
 
 
-def test_what_neither_failed_nor_was_slow_is_told_for_its_share_alone(traces: Traces) -> None:
+def test_of_traces_neither_slow_nor_failed_only_the_share_is_exported(traces: Traces) -> None:
     traces.begin("of the share", LOW).end(SECOND // 2)
     traces.begin("other", HIGH).end(SECOND // 2)
-    assert traces.told == ["of the share"]
+    assert traces.exported == ["of the share"]
 
 
 @pytest.mark.parametrize(
     "end", [lambda span: span.end(SECOND), lambda span: (span.set_status(StatusCode.ERROR), span.end(1))]
 )
-def test_one_slow_or_failed_span_keeps_all_of_its_trace(traces: Traces, end: Callable[[trace.Span], object]) -> None:
-    """Also what ended before it, and what ends after it."""
+def test_one_slow_or_failed_span_exports_its_whole_trace(traces: Traces, end: Callable[[trace.Span], object]) -> None:
+    """Also the spans that ended before it, and those that end after it."""
     root, before, bad, after = (traces.begin(name) for name in ("root", "before", "bad", "after"))
     before.end(1)
-    assert traces.told == []
+    assert traces.exported == []
     end(bad)
-    assert traces.told == ["before", "bad"]
+    assert traces.exported == ["before", "bad"]
     after.end(1)
     root.end(1)
     traces.begin("in the background").end(1)
-    assert traces.told == ["before", "bad", "after", "root", "in the background"]
+    assert traces.exported == ["before", "bad", "after", "root", "in the background"]
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), max_size=30))
-def test_a_trace_is_told_whole_or_not_at_all(spans: list[tuple[int, bool]]) -> None:
-    """Whatever spans there are, of which some failed: of six traces, all open at once."""
+def test_a_trace_is_exported_completely_or_not_at_all(spans: list[tuple[int, bool]]) -> None:
+    """For any spans of six traces that are open at once, of which some failed."""
     traces = Traces(0)
     begun = [(number, failed, traces.begin(str(number), HIGH - number)) for number, failed in spans]
     for _, failed, span in begun:
@@ -77,10 +77,10 @@ def test_a_trace_is_told_whole_or_not_at_all(spans: list[tuple[int, bool]]) -> N
             span.set_status(StatusCode.ERROR)
         span.end(1)
     kept = {number for number, failed in spans if failed}
-    assert sorted(traces.told) == sorted(str(number) for number, _ in spans if number in kept)
+    assert sorted(traces.exported) == sorted(str(number) for number, _ in spans if number in kept)
 
 
-def test_what_is_held_is_bounded(traces: Traces, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_buffered_spans_are_bounded(traces: Traces, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampling, "MOST_TRACES", 2)
     monkeypatch.setattr(sampling, "MOST_SPANS", 3)
     monkeypatch.setattr(sampling, "MOST_DECIDED", 2)
@@ -94,14 +94,14 @@ def test_what_is_held_is_bounded(traces: Traces, monkeypatch: pytest.MonkeyPatch
     open_[0].set_status(StatusCode.ERROR)
     for span in open_:
         span.end(1)
-    assert traces.told == ["root 0"], "one that was pushed out is judged by itself"
+    assert traces.exported == ["root 0"], "one that was pushed out is judged by itself"
     assert len(processor._pending) == 0
 
 
-def test_what_is_open_at_the_end_is_told_as_far_as_it_is_kept(traces: Traces) -> None:
+def test_shutdown_exports_the_ended_spans_of_kept_traces(traces: Traces) -> None:
     root = traces.begin("root", LOW)
     traces.begin("child", LOW).end(1)
     traces.begin("other child", HIGH).end(1)
     traces.provider.shutdown()
-    assert traces.told == ["child"]
+    assert traces.exported == ["child"]
     root.end(1)

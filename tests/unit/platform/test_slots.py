@@ -1,4 +1,4 @@
-"""Calls of a tenant whose calls queue give way between their steps, to whom and for how long is bounded."""
+"""A call of a tenant with queued calls gives way between its steps, for a bounded time."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,12 +13,12 @@ from recollect.platform.slots import Slot, give_way, held_slot, takes_short_step
 from tests.support.gateway import eventually
 
 TURNS = 20
-"""Of the event loop, after which whatever can go on has."""
+"""So many turns of the event loop let every task go on that can."""
 
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing here depends on how fast the machine is: all is held, remembered and waited for as long as it takes."""
+    """Make every time limit long, so that nothing depends on how fast the machine is."""
     monkeypatch.setattr(fair_queue, "LATELY_SECONDS", 1000.0)
     monkeypatch.setattr(fair_queue, "RESTS", 0.0)
     monkeypatch.setattr(slots, "SLOT_SECONDS", 1000.0)
@@ -27,7 +27,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def queue() -> FairQueue:
-    """With four slots, of which each tenant has one at most: `other` asked lately."""
+    """A queue with four slots, of which each tenant has at most one, because `other` called lately."""
     queue = FairQueue(4)
     async with held_slot(queue, "other", wait_seconds=1000):
         return queue
@@ -35,7 +35,7 @@ async def queue() -> FairQueue:
 
 @asynccontextmanager
 async def flooding(queue: FairQueue, tenant: str = "flood") -> AsyncIterator[Slot]:
-    """A call of a tenant that is at work, and two that wait."""
+    """The slot of a call at work whose tenant has two more calls that wait."""
     async with AsyncExitStack() as stack:
         slot = await stack.enter_async_context(held_slot(queue, tenant, wait_seconds=1000))
         waiting = [asyncio.create_task(queue.take(tenant)) for _ in range(2)]
@@ -53,7 +53,7 @@ async def _settled() -> None:
         await asyncio.sleep(0)
 
 
-async def test_a_call_of_a_flood_takes_no_step_while_another_tenants_call_is_at_work(queue: FairQueue) -> None:
+async def test_a_call_of_a_flood_waits_while_a_call_of_another_tenant_is_at_work(queue: FairQueue) -> None:
     async with flooding(queue) as slot:
         async with held_slot(queue, "other", wait_seconds=1000):
             step = asyncio.create_task(slot.give_way())
@@ -62,9 +62,7 @@ async def test_a_call_of_a_flood_takes_no_step_while_another_tenants_call_is_at_
         await step
 
 
-async def test_a_call_that_has_worked_for_longer_than_a_slot_is_held_gives_way_too(
-    queue: FairQueue, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_long_call_without_a_slot_gives_way_too(queue: FairQueue, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slots, "SLOT_SECONDS", 0.0)
     async with flooding(queue) as slot:
         await eventually(lambda: _waits_alone(queue))  # Its slot is another's.
@@ -82,7 +80,7 @@ async def _waits_alone(queue: FairQueue) -> bool:
     return queue.waiting("flood") == 1
 
 
-async def test_it_waits_already_while_that_call_is_being_admitted(queue: FairQueue) -> None:
+async def test_a_call_of_a_flood_waits_while_a_call_of_another_tenant_is_admitted(queue: FairQueue) -> None:
     async with flooding(queue) as slot:
         with queue.expecting("other"), queue.expecting("other"):
             step = asyncio.create_task(slot.give_way())
@@ -93,20 +91,20 @@ async def test_it_waits_already_while_that_call_is_being_admitted(queue: FairQue
             await slot.give_way()
 
 
-async def test_who_has_no_calls_waiting_gives_way_to_nobody(queue: FairQueue) -> None:
+async def test_a_call_of_a_tenant_without_queued_calls_does_not_give_way(queue: FairQueue) -> None:
     async with held_slot(queue, "one", wait_seconds=1000) as one, held_slot(queue, "other", wait_seconds=1000) as other:
         await one.give_way()
         await other.give_way()
     await give_way()  # What works for no call.
 
 
-async def test_two_floods_give_way_to_none_of_each_other(queue: FairQueue) -> None:
+async def test_two_floods_do_not_give_way_to_each_other(queue: FairQueue) -> None:
     async with flooding(queue) as one, flooding(queue, "second") as second:
         await one.give_way()
         await second.give_way()
 
 
-async def test_a_call_of_a_flood_takes_short_steps_while_a_call_that_goes_before_it_may_come(
+async def test_a_call_of_a_flood_takes_short_steps_while_others_may_come(
     queue: FairQueue,
 ) -> None:
     assert not takes_short_steps()  # What works for no call.
@@ -123,14 +121,14 @@ async def test_a_call_of_a_flood_takes_short_steps_while_a_call_that_goes_before
         assert not takes_short_steps()  # It is not at work.
 
 
-async def test_a_call_of_a_flood_takes_no_short_steps_beside_another_flood_alone() -> None:
+async def test_a_call_of_a_flood_takes_no_short_steps_beside_only_another_flood() -> None:
     queue = FairQueue(2)  # With more the first of them would have all that it asks for.
     async with flooding(queue, "second"), flooding(queue) as slot:
         assert queue.waiting("second")
         assert not slot.takes_short_steps
 
 
-async def test_a_call_that_is_granted_a_slot_gives_way_before_it_begins(queue: FairQueue) -> None:
+async def test_a_call_of_a_flood_gives_way_before_it_begins(queue: FairQueue) -> None:
     begun = list[int]()
 
     async def call(number: int) -> None:
@@ -148,7 +146,7 @@ async def test_a_call_that_is_granted_a_slot_gives_way_before_it_begins(queue: F
     assert (queue.slots_of("flood"), queue.waiting("flood")) == (0, 0)
 
 
-async def test_who_leaves_while_giving_way_leaves_nothing_behind(queue: FairQueue) -> None:
+async def test_a_call_that_is_cancelled_while_it_gives_way_leaves_nothing_behind(queue: FairQueue) -> None:
     async with flooding(queue) as slot, held_slot(queue, "other", wait_seconds=1000):
         step = asyncio.create_task(slot.give_way())
         await _settled()
@@ -158,7 +156,9 @@ async def test_who_leaves_while_giving_way_leaves_nothing_behind(queue: FairQueu
     assert (queue.slots_of("flood"), queue.waiting("flood")) == (0, 0)
 
 
-async def test_it_waits_for_so_long_in_a_turn_at_most(queue: FairQueue, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_time_for_which_a_call_gives_way_is_bounded(
+    queue: FairQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with held_slot(queue, "other", wait_seconds=1000), flooding(queue) as slot:
         monkeypatch.setattr(slots, "GIVE_WAY_SECONDS", 0.01)
         await slot.give_way()
@@ -169,7 +169,7 @@ async def test_it_waits_for_so_long_in_a_turn_at_most(queue: FairQueue, monkeypa
 
 @dataclass(slots=True)
 class Clock:
-    """A clock that stands still until it is moved."""
+    """A clock that the test moves."""
 
     now: float = 1000.0
 
@@ -179,20 +179,20 @@ class Clock:
 
 @pytest.fixture
 async def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """How long a call would give way at most, each time; the time for it is up at once, by a clock of its own."""
-    asked = list[float]()
+    """The seconds that a call waits each time it gives way; the clock moves by them at once."""
+    seconds_of_waits = list[float]()
 
     async def wait(queue: FairQueue, _: str, seconds: float) -> None:
-        asked.append(seconds)
+        seconds_of_waits.append(seconds)
         queue.clock.now += seconds  # type: ignore[attr-defined]
 
     monkeypatch.setattr(slots, "GIVE_WAY_SECONDS", 0.5)
     monkeypatch.setattr(fair_queue, "RESTS", 2.0)
     monkeypatch.setattr(FairQueue, "wait_for_way", wait)
-    return asked
+    return seconds_of_waits
 
 
-async def test_beside_calls_that_never_end_it_rests_after_each_step_as_long_as_that_earns_it(
+async def test_beside_endless_calls_a_call_rests_in_proportion_to_each_step(
     waits: list[float],
 ) -> None:
     clock = Clock()
@@ -208,7 +208,7 @@ async def test_beside_calls_that_never_end_it_rests_after_each_step_as_long_as_t
         assert queue._busy["flood"].rests_until - clock.now == pytest.approx(min(2 * 1.31 - 1.12, 1.0))
 
 
-async def test_the_time_of_its_slot_does_not_run_out_while_it_gives_way(
+async def test_the_slot_time_of_a_call_stands_still_while_it_gives_way(
     queue: FairQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with flooding(queue) as slot:
@@ -222,7 +222,7 @@ async def test_the_time_of_its_slot_does_not_run_out_while_it_gives_way(
         await eventually(lambda: _waits_alone(queue))  # It goes on running then.
 
 
-async def test_it_goes_on_where_another_tenant_waits_for_what_it_holds() -> None:
+async def test_a_call_goes_on_where_another_tenant_waits_for_its_slot() -> None:
     clock = Clock()
     queue = FairQueue(2, clock=clock)
     for tenant in ("other", "third"):

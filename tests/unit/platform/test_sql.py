@@ -1,4 +1,4 @@
-"""Reading a `queries.sql`: statements by name, with what they say alike put in."""
+"""Parsing a `queries.sql`: named statements, with shared fragments included."""
 
 import pytest
 
@@ -11,47 +11,47 @@ removed_revision IS NULL;
 """
 
 
-def test_a_fragment_stands_where_its_name_does() -> None:
+def test_a_fragment_is_inserted_where_it_is_included() -> None:
     text = "-- name: count_live\n-- How many live.\nSELECT count(*) FROM nodes\nWHERE -- include: lives\nLIMIT 1;\n"
     statements = parse(FRAGMENT + text)
     assert statements == {"count_live": "SELECT count(*) FROM nodes\nWHERE removed_revision IS NULL\nLIMIT 1"}
 
 
-def test_a_fragment_has_others_in_it() -> None:
+def test_a_fragment_may_include_others() -> None:
     text = "-- fragment: named\n-- Whether one has a name.\nname IS NOT NULL AND -- include: lives\n\n"
-    asked = "-- name: count_named\n-- How many have names.\nSELECT count(*) FROM nodes WHERE -- include: named\n;\n"
-    statements = parse(FRAGMENT + text + asked)
+    statement = "-- name: count_named\n-- How many have names.\nSELECT count(*) FROM nodes WHERE -- include: named\n;\n"
+    statements = parse(FRAGMENT + text + statement)
     assert statements["count_named"].endswith("WHERE name IS NOT NULL AND removed_revision IS NULL\n")
 
 
-def test_a_fragment_that_is_not_there_is_an_error() -> None:
+def test_a_missing_fragment_is_an_error() -> None:
     with pytest.raises(KeyError, match="lives"):
         parse("-- name: count_live\n-- How many live.\nSELECT count(*) FROM nodes WHERE -- include: lives\n;\n")
 
 
 @pytest.mark.parametrize("what", ["name", "fragment"])
-def test_a_name_is_given_once(what: str) -> None:
+def test_a_duplicate_name_is_an_error(what: str) -> None:
     with pytest.raises(ValueError, match="alike"):
         parse(FRAGMENT + f"-- {what}: lives\n-- Another.\nSELECT 1;\n")
 
 
 class TestQuery:
-    def test_each_name_is_one_number_wherever_it_stands(self) -> None:
+    def test_each_parameter_has_one_number_wherever_it_occurs(self) -> None:
         query = Query.compile("SELECT :id::uuid FROM nodes WHERE id = :id AND kind = ANY (:kinds::text[])")
         assert query.text == "SELECT $1::uuid FROM nodes WHERE id = $1 AND kind = ANY ($2::text[])"
         assert query.arguments({"kinds": ["person"], "id": 7}) == [7, ["person"]]
 
-    def test_a_colon_in_a_word_is_none(self) -> None:
+    def test_a_colon_in_a_word_is_no_parameter(self) -> None:
         query = Query.compile("SELECT tag -- prefix:value\nFROM tags WHERE text = ': '")
         assert query.parameters == ()
 
     @pytest.mark.parametrize("given", [{}, {"id": 1}, {"id": 1, "kind": "x", "tenant_id": 2}, {"id": 1, "kinds": "x"}])
-    def test_names_that_it_does_not_have_are_an_error(self, given: dict[str, object]) -> None:
+    def test_missing_or_unknown_parameters_are_an_error(self, given: dict[str, object]) -> None:
         query = Query.compile("/* nodes.find */ SELECT :id, :kind")
         with pytest.raises(TypeError, match=r"/\* nodes.find \*/ has the parameters \['id', 'kind'\]"):
             query.arguments(given)
 
-    def test_a_type_is_written_out(self) -> None:
+    def test_a_type_is_filled_in(self) -> None:
         query = Query.compile("SELECT embedding::{vector} <=> :vector::{vector}, '{}'::text[]")
         assert (
             query.with_types(vector="halfvec(3)").text
@@ -59,6 +59,6 @@ class TestQuery:
         )
 
     @pytest.mark.parametrize("type_", ["halfvec(3); DROP TABLE nodes", "halfvec(-1)", "", "text[]"])
-    def test_nothing_but_a_type_is(self, type_: str) -> None:
+    def test_only_a_type_can_be_filled_in(self, type_: str) -> None:
         with pytest.raises(ValueError, match="is no type"):
             Query("SELECT 1::{vector}").with_types(vector=type_)

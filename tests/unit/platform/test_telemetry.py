@@ -1,4 +1,4 @@
-"""Logs and traces. What is set for a whole process is tried in processes of its own."""
+"""Logs and traces. Settings of a whole process are tested in processes of their own."""
 
 import json
 import os
@@ -110,30 +110,30 @@ def test_json_logs_of_every_library_have_one_form() -> None:
 
 
 def test_console_logs_are_lines_without_colours_or_local_variables() -> None:
-    said = run(LOGGING, RECOLLECT_LOG_FORMAT="console").stderr
-    assert "from structlog" in said
-    assert "ZeroDivisionError" in said
-    assert "\x1b" not in said
-    assert "stored = " not in said
-    assert "stored=" not in said
-    assert "chatter" not in said
+    output = run(LOGGING, RECOLLECT_LOG_FORMAT="console").stderr
+    assert "from structlog" in output
+    assert "ZeroDivisionError" in output
+    assert "\x1b" not in output
+    assert "stored = " not in output
+    assert "stored=" not in output
+    assert "chatter" not in output
 
 
-def test_without_an_endpoint_nothing_is_installed() -> None:
+def test_without_an_endpoint_tracing_is_not_installed() -> None:
     environment = {name: "" for name in os.environ if name.startswith("RECOLLECT_")}
     assert run(TRACING, **environment).stdout.strip() == "ProxyTracerProvider False False {}"
 
 
 def test_with_an_endpoint_spans_are_exported_and_libraries_instrumented() -> None:
     with collecting() as collector:
-        said = run(TRACING, RECOLLECT_OTLP_ENDPOINT=collector.endpoint).stdout
+        output = run(TRACING, RECOLLECT_OTLP_ENDPOINT=collector.endpoint).stdout
         span = collector.named("work")
-    assert said.startswith("TracerProvider True True {'traceparent': '00-")
-    assert span.trace_id.hex() in said
+    assert output.startswith("TracerProvider True True {'traceparent': '00-")
+    assert span.trace_id.hex() in output
     assert b"recollect-test" in collector.raw
 
 
-def test_a_collector_that_is_away_holds_up_the_end_for_seconds_only() -> None:
+def test_a_collector_that_is_away_delays_shutdown_only_for_seconds() -> None:
     run(TRACING, RECOLLECT_OTLP_ENDPOINT="http://127.0.0.1:9")
 
 
@@ -149,7 +149,7 @@ def tracer(exported: InMemorySpanExporter) -> trace.Tracer:
     return provider.get_tracer("test")
 
 
-def test_what_an_exception_says_is_not_exported(tracer: trace.Tracer, exported: InMemorySpanExporter) -> None:
+def test_the_message_of_an_exception_is_not_exported(tracer: trace.Tracer, exported: InMemorySpanExporter) -> None:
     with pytest.raises(ValueError, match="Alice"), tracer.start_as_current_span("work", attributes={"kept": 1}):
         raise ValueError("Key (name)=(Alice) already exists.")
     [span] = exported.get_finished_spans()
@@ -167,7 +167,7 @@ def test_a_span_without_exceptions_is_exported_as_it_is(tracer: trace.Tracer, ex
     assert span.status.is_unset
 
 
-def test_a_trace_is_carried_by_its_w3c_header() -> None:
+def test_a_trace_is_propagated_by_the_w3c_header() -> None:
     with continued_span("job", {"traceparent": TRACEPARENT}):
         assert trace.get_current_span().get_span_context().trace_id == TRACE_ID
         assert inject_context()["traceparent"].startswith(TRACEPARENT[:36])
@@ -201,30 +201,30 @@ except ValueError:
 
 
 @pytest.mark.parametrize("form", ["json", "console"])
-def test_what_is_logged_steers_no_terminal(form: str) -> None:
-    said = run(HOSTILE, RECOLLECT_LOG_FORMAT=form).stderr
-    assert "forged line" in said
-    assert "title" in said
-    assert all(line.isprintable() for line in said.splitlines())
-    assert not any(line.startswith("forged") for line in said.splitlines())
+def test_logs_contain_no_control_characters(form: str) -> None:
+    output = run(HOSTILE, RECOLLECT_LOG_FORMAT=form).stderr
+    assert "forged line" in output
+    assert "title" in output
+    assert all(line.isprintable() for line in output.splitlines())
+    assert not any(line.startswith("forged") for line in output.splitlines())
 
 
-def test_of_a_small_share_what_failed_is_sent_all_the_same_whatever_the_client_asked_for() -> None:
+def test_a_failed_trace_is_exported_whatever_the_ratio_and_the_client_say() -> None:
     with collecting() as collector:
         run(SAMPLED, RECOLLECT_OTLP_ENDPOINT=collector.endpoint, RECOLLECT_TRACE_RATIO="0.1")
         assert [span.name for span in collector.spans] == ["failed"]
 
 
-def test_prometheus_is_told_the_metrics_at_a_port_of_their_own_until_the_end() -> None:
+def test_prometheus_metrics_are_served_at_their_own_port_until_shutdown() -> None:
     port = free_port()
-    said = run(SERVED, RECOLLECT_METRICS_PORT=str(port)).stdout
+    output = run(SERVED, RECOLLECT_METRICS_PORT=str(port)).stdout
     labels = 'error_type="busy",gen_ai_tool_name="recall",mcp_method_name="tools/call"'
-    assert f"mcp_server_operation_duration_seconds_count{{{labels}}} 1.0" in said
-    assert 'service_name="recollect-test"' in said
-    assert said.endswith("closed\n")
+    assert f"mcp_server_operation_duration_seconds_count{{{labels}}} 1.0" in output
+    assert 'service_name="recollect-test"' in output
+    assert output.endswith("closed\n")
 
 
-def test_a_port_of_metrics_that_is_taken_is_told_by_its_setting() -> None:
+def test_a_taken_metrics_port_is_reported_with_its_setting() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

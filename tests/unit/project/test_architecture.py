@@ -53,13 +53,13 @@ def test_only_stores_touch_the_connection() -> None:
     assert offenders == []
 
 
-def test_no_folder_takes_the_name_of_a_package_we_use() -> None:
+def test_no_folder_has_the_name_of_a_package_that_we_use() -> None:
     names = {path.name for root in ROOTS for path in root.rglob("*") if path.is_dir()}
     assert names.isdisjoint({"mcp", "redis", "arq", "utils", "common"})
 
 
 @pytest.mark.parametrize("kind", ["unit", "integration"])
-def test_tests_stand_where_what_they_test_stands(kind: str) -> None:
+def test_the_folders_of_tests_are_those_of_the_code(kind: str) -> None:
     groups = {path.name for path in CORE.iterdir() if path.is_dir()}
     packages = {path.name.removeprefix("recollect_") for root in ROOTS for path in root.glob("recollect_*")}
     folders = {path.name for path in (TESTS / kind).iterdir() if path.is_dir() and path.name != "__pycache__"}

@@ -1,4 +1,4 @@
-"""The changelog: each subject of a release in one place, and what the notes on upgrading name is there."""
+"""The changelog has one section for each subject of a release, and its notes on upgrading name what exists."""
 
 import re
 from pathlib import Path
@@ -16,12 +16,12 @@ def test_each_subject_has_one_section(release: str) -> None:
     assert len(subjects) == len(set(subjects))
 
 
-def test_notes_on_upgrading_tell_what_comes_when() -> None:
+def test_notes_on_upgrading_are_ordered_by_time() -> None:
     assert re.findall(r"^(\w+):$", NOTES, re.MULTILINE) == ["Before", "During", "After", "Back"]
     assert "(../CHANGELOG.md#upgrading-from-010)" in (ROOT / "docs" / "operations.md").read_text()
 
 
-def test_notes_on_upgrading_name_settings_and_migrations_that_there_are() -> None:
+def test_notes_on_upgrading_name_existing_settings_and_migrations() -> None:
     settings = set(re.findall(r"^\| `(RECOLLECT_\w+)`", (ROOT / "docs" / "settings.md").read_text(), re.MULTILINE))
     named = set(re.findall(r"RECOLLECT_[A-Z_]+", NOTES))
     assert len(named) > 5

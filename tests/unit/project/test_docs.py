@@ -1,4 +1,4 @@
-"""Links between the documents lead to files and headings that are there."""
+"""Links between the documents lead to existing files and headings, and the pages agree with the code."""
 
 import re
 from dataclasses import fields
@@ -26,7 +26,7 @@ def anchors_of(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_link_leads_somewhere(page: Path) -> None:
+def test_every_link_leads_to_an_existing_heading(page: Path) -> None:
     for link in links_of(page):
         target, _, anchor = link.partition("#")
         file = (page.parent / target) if target else page
@@ -45,28 +45,28 @@ def test_the_layout_names_every_module(folder: str) -> None:
     assert modules - set(re.findall(r"\w+", layout)) == set()
 
 
-def test_the_law_for_names_is_linked_where_newcomers_begin() -> None:
+def test_the_first_pages_link_to_the_glossary() -> None:
     for page in ("README.md", "CONTRIBUTING.md", "docs/architecture.md"):
         assert any(link.endswith("glossary.md") for link in links_of(ROOT / page)), page
 
 
 @pytest.mark.parametrize("page", ["index.md", "quick-start.md"])
-def test_who_runs_it_for_others_finds_how_from_the_first_pages(page: str) -> None:
+def test_the_first_pages_of_the_site_link_to_the_pages_for_operators(page: str) -> None:
     links = set(re.findall(r"\]\(([\w.-]+)", (ROOT / "docs" / page).read_text()))
     assert {"deploy.md", "image.md", "operations.md"} <= links
 
 
-def test_limits_tell_the_defaults_that_hold() -> None:
+def test_the_page_of_limits_has_the_actual_defaults() -> None:
     """Each row that names a setting names its default first."""
     rows = [line for line in (ROOT / "docs" / "limits.md").read_text().splitlines() if line.startswith("| ")]
-    told = [re.search(r"^\| [^|]+\| `([^`]+)`[^|]*\| `RECOLLECT_([A-Z_]+)`", row) for row in rows]
-    defaults = {match[2].lower(): match[1] for match in told if match}
+    matches = [re.search(r"^\| [^|]+\| `([^`]+)`[^|]*\| `RECOLLECT_([A-Z_]+)`", row) for row in rows]
+    defaults = {match[2].lower(): match[1] for match in matches if match}
     assert len(defaults) >= 18
     for name, default in defaults.items():
         assert default == str(Settings.model_fields[name].default), name
 
 
-def test_every_limit_of_a_connection_is_told() -> None:
+def test_the_page_of_limits_names_every_limit_of_a_connection() -> None:
     page = (ROOT / "docs" / "limits.md").read_text()
     for bound in fields(ConnectionBounds):
         [setting] = [name for name in Settings.model_fields if name.removeprefix("max_") == bound.name]

@@ -1,6 +1,7 @@
-"""Migrations of one release leave in place what the previous release names: its processes go on beside the new ones.
+"""Migrations of a release keep what the previous release uses, because its processes run beside the new ones.
 
-That its queries are taken, `make upgrade-drill` shows. What drops or renames says here that nobody names it any more.
+`make upgrade-drill` shows that the queries of the previous release still work. A migration that drops or renames
+something says in a `-- contract:` comment that nothing uses it any more.
 """
 
 import re
@@ -10,7 +11,7 @@ import pytest
 from recollect.platform.migrate import Migration, migrations
 
 LAST_WITHOUT = "0043_waiting_work"
-"""Written before any release that could be upgraded from."""
+"""The last migration before the first release that can be upgraded."""
 
 DROPS = re.compile(
     r"\bDROP\s+(?:TABLE|COLUMN|VIEW|MATERIALIZED\s+VIEW|FUNCTION|PROCEDURE|TYPE|DOMAIN|SCHEMA|SEQUENCE)\b"
@@ -25,7 +26,7 @@ REASON = re.compile(r"^-- contract: \S.*$", re.MULTILINE)
 
 
 def breaks(migration: Migration) -> list[str]:
-    """What it drops or renames without a reason. A function or view that is made anew in the same file is there."""
+    """What a migration drops or renames without a reason. A function or view may be recreated in the same file."""
     left = REPLACED.sub("", migration.sql)
     found = DROPS.findall(re.sub(r"--.*$", "", left, flags=re.MULTILINE))
     return [] if REASON.search(migration.sql) else found
@@ -34,7 +35,7 @@ def breaks(migration: Migration) -> list[str]:
 @pytest.mark.parametrize(
     "migration", [each for each in migrations() if each.name > LAST_WITHOUT], ids=lambda migration: migration.name
 )
-def test_a_migration_takes_nothing_away_that_the_previous_release_names(migration: Migration) -> None:
+def test_a_migration_drops_nothing_that_the_previous_release_uses(migration: Migration) -> None:
     assert breaks(migration) == []
 
 
@@ -51,5 +52,5 @@ def test_a_migration_takes_nothing_away_that_the_previous_release_names(migratio
         ("ALTER TABLE graphs DROP CONSTRAINT positive;", False),
     ],
 )
-def test_what_is_taken_for_taking_away(sql: str, is_broken: bool) -> None:
+def test_dropping_and_renaming_statements_are_recognized(sql: str, is_broken: bool) -> None:
     assert bool(breaks(Migration("9999_tried", sql))) is is_broken

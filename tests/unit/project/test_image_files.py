@@ -34,7 +34,7 @@ def test_hadolint_finds_nothing() -> None:
     assert (found.returncode, found.stdout) == (0, "")
 
 
-def test_bases_and_the_images_of_others_are_pinned_by_digest() -> None:
+def test_base_images_and_foreign_images_are_pinned_by_digest() -> None:
     [base] = re.findall(r"^ARG PYTHON=(.+)$", DOCKERFILE, flags=re.MULTILINE)
     assert PINNED.fullmatch(base)
     assert set(re.findall(r"^FROM (\S+)", DOCKERFILE, flags=re.MULTILINE)) == {"${PYTHON}"}
@@ -48,14 +48,14 @@ def test_nothing_is_installed_without_its_hash() -> None:
     assert ["--require-hashes" in install or "/tmp/wheel/" in install for install in installs] == [True] * 3
 
 
-def test_the_last_stage_is_run_by_a_user_without_rights() -> None:
+def test_the_last_stage_runs_as_a_user_without_rights() -> None:
     last = DOCKERFILE.rsplit("\nFROM ", 1)[1]
     assert re.findall(r"^USER (.+)$", last, flags=re.MULTILINE) == ["10001:10001"]
     assert 'ENTRYPOINT ["recollect"]' in last
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_a_service_of_ours_gets_settings_that_there_are_and_its_command_exists(name: str) -> None:
+def test_each_of_our_services_has_existing_settings_and_an_existing_command(name: str) -> None:
     service = OURS[name]
     for variable in service["environment"]:
         assert variable.removeprefix("RECOLLECT_").lower() in Settings.model_fields, variable
@@ -67,7 +67,7 @@ def test_a_service_of_ours_gets_settings_that_there_are_and_its_command_exists(n
 
 
 def test_no_service_gets_a_secret_that_it_does_not_need() -> None:
-    """What serves clients never has the owner's login; only what prepares the cluster has the passwords."""
+    """Services for clients never get the owner's login; only PostgreSQL itself gets the passwords."""
     given = {name: set(service.get("secrets", ())) for name, service in SERVICES.items()}
     assert {name for name, secrets in given.items() if "recollect_owner_database_url" in secrets} == {
         "migrate",
@@ -77,14 +77,14 @@ def test_no_service_gets_a_secret_that_it_does_not_need() -> None:
     assert set().union(*given.values()) == set(COMPOSE["secrets"])
 
 
-def test_no_password_stands_in_the_file_and_no_port_is_open_to_others() -> None:
+def test_compose_contains_no_password_and_opens_no_port_to_others() -> None:
     for name, service in SERVICES.items():
         for variable, value in service.get("environment", {}).items():
             assert "password" not in variable.lower() or value.startswith("/run/secrets/"), name
         assert all(str(port).startswith("127.0.0.1:") for port in service.get("ports", ())), name
 
 
-def test_everything_waits_for_what_it_needs() -> None:
+def test_each_service_waits_for_the_services_that_it_needs() -> None:
     for name in ("gateway", "worker", "operator", "command"):
         assert SERVICES[name]["depends_on"]["migrate"] == {"condition": "service_completed_successfully"}
     assert SERVICES["migrate"]["depends_on"]["postgres"] == {"condition": "service_healthy"}
@@ -92,17 +92,17 @@ def test_everything_waits_for_what_it_needs() -> None:
         assert SERVICES[name]["healthcheck"]["test"][0] == "CMD"
 
 
-def test_whoever_invites_makes_links_to_where_the_gateway_is_reached() -> None:
+def test_invitation_links_lead_to_the_gateway_whichever_service_makes_them() -> None:
     [_] = {OURS[name]["environment"]["RECOLLECT_PUBLIC_URL"] for name in ("gateway", "operator", "command")}
 
 
-def test_files_that_are_mounted_are_there() -> None:
+def test_mounted_files_exist() -> None:
     for service in SERVICES.values():
         for source in (str(volume).split(":")[0] for volume in service.get("volumes", ())):
             assert source in COMPOSE["volumes"] or (INFRA / source).is_file(), source
 
 
-def test_the_context_holds_nothing_that_is_not_named() -> None:
+def test_the_build_context_holds_only_the_files_that_are_copied() -> None:
     lines = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line and line[0] != "#"]
     assert lines[0] == "*"
     kept = {line[1:] for line in lines if line[0] == "!"}
@@ -114,7 +114,7 @@ def test_the_context_holds_nothing_that_is_not_named() -> None:
     assert copied == {*kept - {"infra/locks"}, "infra/locks/runtime.txt", "infra/locks/build.txt"}
 
 
-def test_the_collector_is_told_where_our_processes_send() -> None:
+def test_the_collector_listens_where_our_services_send() -> None:
     collector = yaml.safe_load((INFRA / "observability" / "collector.yaml").read_text())
     port = collector["receivers"]["otlp"]["protocols"]["http"]["endpoint"].rsplit(":", 1)[1]
     assert OURS["gateway"]["environment"]["RECOLLECT_OTLP_ENDPOINT"] == f"http://collector:{port}"
@@ -123,7 +123,7 @@ def test_the_collector_is_told_where_our_processes_send() -> None:
             assert set(pipeline[kind]) <= set(collector[kind]), name
 
 
-def test_secrets_are_made_once_and_are_nobody_elses(tmp_path: Path) -> None:
+def test_secrets_are_created_once_and_are_private(tmp_path: Path) -> None:
     shutil.copy(INFRA / "compose" / "make_secrets.sh", tmp_path)
     made = [_made(tmp_path), _made(tmp_path)]
     assert made[0] == made[1], "what is there stays"

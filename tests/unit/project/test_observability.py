@@ -1,4 +1,4 @@
-"""Alerts and dashboards in infra/: they ask for metrics that are there, and each alert has its page of the runbook."""
+"""Alerts and dashboards in infra/ use existing metrics, and each alert has its page of the runbook."""
 
 import json
 import re
@@ -27,7 +27,7 @@ LABELS = {name.replace(".", "_") for name in {*BOUNDED, *HTTP_ATTRIBUTES}} | {"l
 
 
 def expressions() -> dict[str, str]:
-    """Every expression of alerts and dashboards, by where it stands."""
+    """Every expression of alerts and dashboards, by its place."""
     asked = {rule["alert"]: rule["expr"] for rule in RULES}
     for board in BOARDS.values():
         for panel in board["panels"]:
@@ -49,7 +49,7 @@ async def exported(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     return {re.split(r"[{ ]", line)[0] for line in samples}
 
 
-async def test_every_expression_asks_for_metrics_and_labels_that_there_are(exported: set[str]) -> None:
+async def test_every_expression_uses_existing_metrics_and_labels(exported: set[str]) -> None:
     asked = expressions()
     assert len(asked) > 30
     for place, expression in asked.items():
@@ -62,7 +62,7 @@ async def test_every_expression_asks_for_metrics_and_labels_that_there_are(expor
         assert named <= exported | OF_HTTP, place
 
 
-def test_the_codes_that_are_asked_for_are_codes_of_errors() -> None:
+def test_every_expression_uses_existing_error_codes() -> None:
     codes = {str(code) for code in ErrorCode}
     said = [re.findall(r"error_type=~?\"([^\"]+)\"", expression) for expression in expressions().values()]
     named = {code for found in said for each in found for code in each.split("|")}
@@ -70,19 +70,19 @@ def test_the_codes_that_are_asked_for_are_codes_of_errors() -> None:
     assert named <= codes
 
 
-def test_jobs_that_fail_are_counted_from_zero_for_each_code_that_alerts_ask_for() -> None:
+def test_failed_jobs_are_counted_from_zero_for_each_code_in_alerts() -> None:
     [asked] = [rule["expr"] for rule in RULES if rule["alert"] == "RecollectJobsFail"]
     [codes] = re.findall(r"error_type=~\"([^\"]+)\"", asked)
     assert set(codes.split("|")) == set(FAULTS_OF_OURS)
 
 
-def test_the_table_of_alerts_has_each_of_them_and_no_other() -> None:
+def test_the_table_of_alerts_lists_exactly_the_alerts() -> None:
     table = (ROOT / "docs" / "observability.md").read_text().partition("| alert | when |")[2]
     listed = re.findall(r"^\| \[(\w+)\]\((runbook/[\w-]+\.md)\)", table, re.MULTILINE)
     assert listed == [(rule["alert"], rule["annotations"]["runbook_url"].removeprefix("docs/")) for rule in RULES]
 
 
-async def test_what_pages_of_the_runbook_ask_is_there(exported: set[str]) -> None:
+async def test_the_runbook_uses_existing_metrics(exported: set[str]) -> None:
     asked = {
         (page.name, name)
         for page in (ROOT / "docs" / "runbook").glob("*.md")
@@ -104,19 +104,19 @@ def test_each_alert_has_a_page_that_says_what_it_means_and_what_to_do(rule: dict
         assert f"\n## {heading}\n" in page
 
 
-def test_no_page_is_of_an_alert_that_there_is_not() -> None:
+def test_each_page_of_the_runbook_belongs_to_an_alert() -> None:
     pages = {f"docs/runbook/{page.name}" for page in (ROOT / "docs" / "runbook").glob("*.md")}
     assert pages == {rule["annotations"]["runbook_url"] for rule in RULES}
 
 
-def test_settings_that_the_pages_name_are_there() -> None:
+def test_the_runbook_names_existing_settings() -> None:
     documented = (ROOT / "docs" / "settings.md").read_text()
     for page in (ROOT / "docs" / "runbook").glob("*.md"):
         for setting in re.findall(r"RECOLLECT_[A-Z_]+", page.read_text()):
             assert f"`{setting}`" in documented, (page.name, setting)
 
 
-async def test_what_alerts_ask_for_is_seen_on_a_dashboard(exported: set[str]) -> None:
+async def test_the_metrics_of_alerts_are_shown_on_a_dashboard(exported: set[str]) -> None:
     alerted = {name for rule in RULES for name in re.findall(r"\w+", rule["expr"])} & (exported | OF_HTTP)
     shown = " ".join(
         target["expr"] for board in BOARDS.values() for panel in board["panels"] for target in panel["targets"]

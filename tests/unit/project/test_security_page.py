@@ -1,4 +1,4 @@
-"""What `docs/security.md` says is enforced has tests that run wherever `make test` does."""
+"""Each line of `docs/security.md` names an existing test that `make test` runs."""
 
 import re
 
@@ -12,11 +12,11 @@ SECTIONS = re.findall(r"^\| what holds \| where \| test \|\n\|[-|]+\|\n((?:\| .*
 
 
 @pytest.mark.parametrize("test", NAMED)
-def test_each_that_is_named_is_there(test: str) -> None:
+def test_each_named_test_exists(test: str) -> None:
     assert source_of(test) is not None
 
 
-def test_every_line_names_one() -> None:
+def test_every_line_names_a_test() -> None:
     lines = [line for section in SECTIONS for line in section.splitlines()]
     assert len(lines) > 30
     for line in lines:

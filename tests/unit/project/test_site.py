@@ -1,4 +1,4 @@
-"""The documentation as a site: it is built strictly, holds what the pages hold, and fetches nothing from elsewhere."""
+"""The documentation as a site: it builds strictly, shows all of its pages, and fetches nothing from elsewhere."""
 
 import os
 import re
@@ -18,7 +18,7 @@ FETCHED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "sour
 
 
 class Page(HTMLParser):
-    """What a page of the site holds in its article, and which addresses a browser fetches for it."""
+    """The elements in the article of a page of the site, and the addresses that a browser fetches for it."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, as `make docs` builds it. Strictly: a broken link or anchor, or a page that is nowhere, fails it."""
+    """The site, built as `make docs` builds it: a broken link or anchor, or a page without a place, fails the build."""
     folder = tmp_path_factory.mktemp("site")
     built = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)],
@@ -61,8 +61,8 @@ def page_of(site: Path, page: Path) -> Page:
     return Page((site / page.with_suffix(".html")).read_text())
 
 
-def test_each_page_shows_what_it_says(site: Path) -> None:
-    """Lists, tables and code come out as CommonMark reads them, by which the pages are written."""
+def test_each_page_shows_all_of_its_elements(site: Path) -> None:
+    """Lists, tables and code are rendered as in CommonMark, by which the pages are written."""
     reader = MarkdownIt("commonmark").enable("table")
     for page in PAGES:
         text = (ROOT / "docs" / page).read_text()
@@ -80,7 +80,7 @@ def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
         assert re.findall(r"(?:@import|url\()\s*[\"']?(?:https?:)?//[^)]*", file.read_text()) == [], file
 
 
-def test_no_page_has_what_the_theme_would_fetch_a_script_for() -> None:
+def test_no_page_has_a_diagram_that_needs_a_fetched_script() -> None:
     """The theme draws diagrams by a script from elsewhere."""
     for page in PAGES:
         assert "```mermaid" not in (ROOT / "docs" / page).read_text(), page

@@ -1,4 +1,4 @@
-"""Which releases of Python are taken: those for which every dependency has a wheel."""
+"""Which releases of Python are supported: those for which every dependency has a wheel."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ SUPPORTED = ((3, 11), (3, 13))
 @pytest.mark.parametrize(
     ("version", "taken"), [((3, 10), False), ((3, 11), True), ((3, 13), True), ((3, 14), False)], ids=str
 )
-def test_make_refuses_a_python_without_wheels_before_it_makes_anything(
+def test_make_refuses_an_unsupported_python_before_it_creates_anything(
     tmp_path: Path, version: tuple[int, int], taken: bool
 ) -> None:
     python = tmp_path / "python"
@@ -36,7 +36,7 @@ def test_make_refuses_a_python_without_wheels_before_it_makes_anything(
     assert ("needs Python 3.11, 3.12 or 3.13" in made.stdout) is not taken
 
 
-def test_the_package_and_the_readme_say_the_same() -> None:
+def test_the_package_and_the_readme_name_the_same_versions() -> None:
     (first, last), package = SUPPORTED, tomllib.loads((ROOT / "pyproject.toml").read_text())
     assert package["project"]["requires-python"] == f">={first[0]}.{first[1]},<{last[0]}.{last[1] + 1}"
     readme = " ".join((ROOT / "README.md").read_text().split())

@@ -1,4 +1,4 @@
-"""One version, wherever it is told."""
+"""The version is the same everywhere."""
 
 import re
 import tomllib
@@ -16,11 +16,11 @@ def test_the_newest_release_in_the_changelog_is_this_version() -> None:
     assert [RELEASES[0][0], pyproject["project"]["version"]] == [__version__, __version__]
 
 
-def test_releases_are_dated_and_the_newest_stands_first() -> None:
+def test_releases_are_dated_and_the_newest_comes_first() -> None:
     dates = [date.fromisoformat(day) for _, day in RELEASES]
     assert dates == sorted(dates, reverse=True)
 
 
-def test_what_follows_has_its_place_above_all_releases() -> None:
+def test_the_section_of_unreleased_changes_comes_first() -> None:
     headings = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert headings == ["Unreleased", *(f"{version} - {day}" for version, day in RELEASES)]

@@ -1,4 +1,4 @@
-"""What the wheel holds: every package with its types, its SQL and its data."""
+"""The wheel contains every package with its types, its SQL and its data."""
 
 import subprocess
 import sys
@@ -29,7 +29,7 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_each_package_says_that_it_is_typed(shipped: set[str], package: str) -> None:
+def test_each_package_is_marked_as_typed(shipped: set[str], package: str) -> None:
     assert f"{Path(package).name}/py.typed" in shipped
 
 

@@ -1,4 +1,4 @@
-"""The second stage of recall: token by token, and by the days that a question names."""
+"""The second stage of recall compares token by token, and by the dates that a question names."""
 
 from datetime import UTC, date, datetime, timedelta
 from uuid import UUID
@@ -26,15 +26,17 @@ Signs = list[list[bool]]
 
 
 def passage(place: int, signs: Signs | None, before: int | None = None, after: int | None = None) -> PassageEvidence:
-    """A passage with the signs of its tokens; `before` and `after`: the places of those beside it."""
+    """A passage with the signs of its tokens; `before` and `after` are the places of its neighbours."""
     tokens = None if signs is None else np.packbits(np.array(signs, bool).reshape(-1, DIMENSIONS), axis=1).tobytes()
     beside = [None if near is None else UUID(int=near) for near in (before, after)]
     return PassageEvidence(UUID(int=place), beside[0], beside[1], tokens, [])
 
 
 @given(st.lists(st.integers(0, 3), min_size=3, max_size=8), st.integers(0, 1_000), st.sampled_from([1, 100, 8_000]))
-def test_each_token_counts_by_its_best_match_here_or_beside(lengths: list[int], seed: int, at_once: int) -> None:
-    """The same as compared one by one, in groups of whatever size."""
+def test_each_token_counts_by_its_best_match_in_the_passage_or_its_neighbours(
+    lengths: list[int], seed: int, at_once: int
+) -> None:
+    """The result equals the comparison one by one, for any size of groups."""
     chance, last = np.random.default_rng(seed), len(lengths) - 1
     question = unit_length(chance.normal(size=(4, DIMENSIONS)))
     thread: list[Signs] = [(chance.random((length, DIMENSIONS)) > 0.5).tolist() for length in lengths]
@@ -62,7 +64,7 @@ def test_each_token_counts_by_its_best_match_here_or_beside(lengths: list[int], 
     assert [matched[UUID(int=n)] for n in range(last + 1)] == pytest.approx(list(expected), abs=1e-4)
 
 
-def test_what_has_no_tokens_is_left_out_and_matches_nothing_beside() -> None:
+def test_a_passage_without_tokens_is_left_out() -> None:
     question = unit_length(np.ones((1, DIMENSIONS)))
     evidence = {one.id: one for one in (passage(0, None, after=1), passage(1, [[True] * DIMENSIONS], before=0))}
     assert finish(match_windows(question, list(evidence), evidence)).keys() == {UUID(int=1)}
@@ -70,14 +72,14 @@ def test_what_has_no_tokens_is_left_out_and_matches_nothing_beside() -> None:
 
 
 def test_texts_of_stop_words_alone_match_nothing() -> None:
-    """They were embedded, and have no token that tells anything."""
+    """They were embedded, and have no token that counts."""
     evidence = {one.id: one for one in (passage(0, [], after=1), passage(1, [], before=0))}
     question = unit_length(np.ones((1, DIMENSIONS)))
     assert finish(match_windows(question, list(evidence), evidence)) == {UUID(int=0): 0, UUID(int=1): 0}
 
 
 def test_a_long_question_is_compared_in_more_slices() -> None:
-    """The event loop is held by none of them longer than by one of a short question."""
+    """No slice holds the event loop longer than one of a short question does."""
     signs = [[True] * DIMENSIONS] * 100
     evidence = {one.id: one for one in (passage(n, signs) for n in range(32))}
     slices = {n: sum(1 for _ in match_windows(np.ones((n, DIMENSIONS), np.float32), [], evidence)) for n in (2, 32)}
@@ -101,7 +103,7 @@ SAID = datetime(2023, 5, 10, 23, tzinfo=UTC)
         ("What did Ada do last week?", 0),
     ],
 )
-def test_what_was_said_when_a_question_names_counts_and_what_was_said_soon_after(question: str, score: float) -> None:
+def test_a_passage_from_the_time_that_a_question_names_counts(question: str, score: float) -> None:
     assert score_dates(named_times(question, None), SAID, []) == score
 
 
@@ -117,24 +119,24 @@ def test_what_was_said_when_a_question_names_counts_and_what_was_said_soon_after
         ("What did Ada do in May?", 1),
     ],
 )
-def test_a_time_is_told_from_the_day_on_which_a_question_is_asked(question: str, score: float) -> None:
+def test_a_relative_time_counts_from_the_day_of_the_question(question: str, score: float) -> None:
     asked_on = date(2023, 5, 19)
     assert depends_on_day(question) == ("in May?" not in question)
     assert score_dates(named_times(question, asked_on), SAID, []) == score
 
 
-def test_what_was_told_of_a_time_that_is_asked_for_from_today_counts() -> None:
+def test_a_passage_that_mentions_a_relative_time_of_the_question_counts() -> None:
     named = named_times("What is due tomorrow?", date(2023, 6, 1))
     assert score_dates(named, SAID, [DateRange.of_day(date(2023, 6, 2))]) == 1
 
 
-def test_at_the_end_of_the_calendar_nothing_comes_after() -> None:
+def test_dates_at_the_end_of_the_calendar_are_scored() -> None:
     last = datetime(9999, 12, 31, tzinfo=UTC)
     assert score_dates(named_times("What did Ada do on 28 December?", None), last, []) == 0.5
     assert score_dates(named_times("What did Ada do on 31 December, or in January?", None), last, []) == 1
 
 
-def test_what_tells_of_the_day_counts_whenever_it_was_said() -> None:
+def test_a_passage_that_mentions_the_date_counts_whenever_it_was_said() -> None:
     named = named_times("Where was Ada on 3 March 2021?", None)
     day = DateRange.of_day(date(2021, 3, 3))
     assert score_dates(named, SAID, [day]) == 1

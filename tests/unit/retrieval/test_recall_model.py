@@ -1,4 +1,4 @@
-"""How recall ranks, fuses, folds and keeps to a budget."""
+"""How recall ranks, fuses, removes repeats and keeps to a budget."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -52,7 +52,7 @@ def order(hits: Sequence[Hit]) -> list[int]:
     return [found.memory_id.int for found in hits]
 
 
-def test_what_several_rankings_agree_on_comes_first() -> None:
+def test_a_hit_in_several_rankings_comes_first() -> None:
     assert order(fuse([ranking([1, 2, 3]), ranking([4, 2, 5]), ranking([6, 2])])) == [2, 1, 4, 6, 3, 5]
 
 
@@ -64,20 +64,20 @@ def test_a_fused_score_is_the_sum_of_reciprocal_ranks() -> None:
 
 
 @given(st.lists(IDS, min_size=1, max_size=5), st.sets(st.integers(0, 20)))
-def test_what_is_outdated_is_fused_as_all_else(rankings: list[list[int]], old: set[int]) -> None:
+def test_outdated_hits_are_fused_like_others(rankings: list[list[int]], old: set[int]) -> None:
     fused = fuse([[hit(number, outdated=number in old) for number in numbers] for numbers in rankings])
     assert order(fused) == order(fuse([ranking(numbers) for numbers in rankings]))
     assert {found.memory_id.int for found in fused if found.outdated} == old & set(order(fused))
 
 
-def test_what_is_outdated_does_not_say_again_what_still_holds() -> None:
-    said = [
+def test_an_outdated_hit_does_not_repeat_a_current_one() -> None:
+    hits = [
         hit(1, "Tea.", outdated=True),
         hit(2, "coffee", outdated=True),
         hit(3, "tea"),
         hit(4, "Coffee", outdated=True),
     ]
-    assert order(list(without_repeats(said))) == [2, 3]
+    assert order(list(without_repeats(hits))) == [2, 3]
 
 
 @given(IDS)
@@ -86,14 +86,14 @@ def test_fusing_one_ranking_or_one_with_itself_keeps_its_order(numbers: list[int
 
 
 @given(st.lists(IDS, max_size=5))
-def test_fusion_loses_nothing_doubles_nothing_and_falls(rankings: list[list[int]]) -> None:
+def test_fusion_keeps_each_hit_once_in_order_of_score(rankings: list[list[int]]) -> None:
     fused = fuse([ranking(numbers) for numbers in rankings])
     assert sorted(order(fused)) == sorted({number for numbers in rankings for number in numbers})
     scores = [found.score for found in fused]
     assert scores == sorted(scores, reverse=True)
 
 
-def test_of_many_what_scores_far_less_than_the_best_is_left_out() -> None:
+def test_of_many_hits_those_far_below_the_best_are_left_out() -> None:
     scores = [0.9, *[0.7] * (ALWAYS_RETURNED - 2), 0.61, 0.59]
     many = [structs.replace(hit(number), score=score) for number, score in enumerate(scores)]
     assert near_best(many) == many[:-1], "two thirds of .9 are .6"
@@ -105,7 +105,9 @@ LENGTHS = st.lists(st.integers(0, 400), max_size=20)
 
 
 @given(lengths=LENGTHS, limit=st.integers(1, 20), budget=st.integers(0, 500))
-def test_the_best_that_fit_are_kept_and_the_best_always(lengths: list[int], limit: int, budget: int) -> None:
+def test_the_best_hits_that_fit_the_budget_are_kept_and_always_the_first(
+    lengths: list[int], limit: int, budget: int
+) -> None:
     hits = [hit(number, "x" * length) for number, length in enumerate(lengths)]
     kept = within_budget(hits, limit=limit, token_budget=budget)
     assert kept == hits[: len(kept)]
@@ -116,36 +118,36 @@ def test_the_best_that_fit_are_kept_and_the_best_always(lengths: list[int], limi
     assert len(kept) == min(limit, len(hits)) or sum(costs[: len(kept) + 1]) > budget
 
 
-class TestToldWhole:
+class TestWholeTexts:
     CODE = "def f(x):\n    return x + 1"
 
-    def told(self, passage: str, text: str | None, budget: int = 1_500) -> tuple[str, bool]:
+    def shown(self, passage: str, text: str | None, budget: int = 1_500) -> tuple[str, bool]:
         found = hit(1, passage)
         [one], parts = with_whole_texts([found], {found.memory_id: text}, token_budget=budget)
         return one.text, one.key in parts
 
-    def test_what_is_one_passage_comes_as_it_was_written(self) -> None:
+    def test_a_memory_of_one_passage_is_returned_as_it_was_written(self) -> None:
         passage = " ".join(self.CODE.split())
-        assert self.told(passage, self.CODE) == (self.CODE, False)
-        assert self.told(passage, self.CODE, budget=5) == (passage, False), "its spaces do not fit"
+        assert self.shown(passage, self.CODE) == (self.CODE, False)
+        assert self.shown(passage, self.CODE, budget=5) == (passage, False), "its spaces do not fit"
 
-    def test_a_longer_one_comes_whole_where_it_fits_and_else_as_a_part(self) -> None:
+    def test_a_longer_memory_is_returned_whole_where_it_fits_and_else_as_a_part(self) -> None:
         text = "Ants make hills.\n" + "Bees make honey. " * 40
-        assert self.told("Ants make hills.", text) == (text, False)
-        assert self.told("Ants make hills.", text, budget=150) == ("Ants make hills.", True)
-        assert self.told("Bees make honey.", "x " * MAX_WHOLE + "Bees", budget=50_000) == ("Bees make honey.", True)
+        assert self.shown("Ants make hills.", text) == (text, False)
+        assert self.shown("Ants make hills.", text, budget=150) == ("Ants make hills.", True)
+        assert self.shown("Bees make honey.", "x " * MAX_WHOLE + "Bees", budget=50_000) == ("Bees make honey.", True)
 
-    def test_a_script_of_wide_characters_leaves_the_others_their_place(self) -> None:
-        assert self.told("蜂", "蜂" * 5_000) == ("蜂", True)
+    def test_a_text_of_wide_characters_does_not_exceed_the_budget(self) -> None:
+        assert self.shown("蜂", "蜂" * 5_000) == ("蜂", True)
 
-    def test_the_best_come_whole_first(self) -> None:
+    def test_the_best_hits_are_returned_whole_first(self) -> None:
         long = {UUID(int=number): f"{number} " + "word " * 100 for number in (1, 2)}
         (first, second), parts = with_whole_texts([hit(1, "1"), hit(2, "2")], long, token_budget=150)
         assert (first.text, second.text, parts) == (long[UUID(int=1)], "2", {second.key})
 
-    def test_what_says_something_else_stays(self) -> None:
-        assert self.told("another text", "Ants make hills") == ("another text", False)
-        assert self.told("of nothing", None) == ("of nothing", False)
+    def test_a_hit_that_is_no_part_of_the_text_stays(self) -> None:
+        assert self.shown("another text", "Ants make hills") == ("another text", False)
+        assert self.shown("of nothing", None) == ("of nothing", False)
         sibling = structs.replace(hit(1, "Ants"), version_id=UUID(int=2))
         assert with_whole_texts([sibling], {UUID(int=1): "Ants make hills"}, token_budget=100) == ([sibling], set())
 
@@ -202,7 +204,7 @@ def test_scores_are_between_0_and_1_and_fall(found: list[Candidate], when: bool)
     assert scores == sorted(scores)
 
 
-def test_sibling_heads_are_one_memory_and_each_a_hit() -> None:
+def test_each_sibling_head_of_a_memory_is_a_hit() -> None:
     node, head, other = (
         candidate(1, own=2.0, covered=4.0),
         *(
@@ -219,7 +221,7 @@ def test_sibling_heads_are_one_memory_and_each_a_hit() -> None:
 
 
 @given(CANDIDATES)
-def test_what_is_outdated_has_the_place_that_it_would_have_had(found: list[Candidate]) -> None:
+def test_an_outdated_memory_has_the_score_of_a_current_one(found: list[Candidate]) -> None:
     places = [
         rank(old, TERMS, expected=NOTHING, min_meaning=0.25)
         for old in (found, [structs.replace(c, outdated=False) for c in found])
@@ -232,13 +234,13 @@ def near(c: Candidate) -> float:
 
 
 @given(CANDIDATES)
-def test_what_has_no_evidence_is_no_answer(found: list[Candidate]) -> None:
+def test_a_candidate_without_evidence_is_no_hit(found: list[Candidate]) -> None:
     evident = {c.id for c in found if near(c) >= 0.25 or c.covered / 4 >= MIN_COVERAGE}
     assert {hit.passage_id for hit in rank(found, TERMS, expected=NOTHING, min_meaning=0.25)} == evident
 
 
 @given(CANDIDATES)
-def test_where_the_best_is_no_answer_there_is_none(found: list[Candidate]) -> None:
+def test_there_are_no_hits_where_the_best_candidate_is_no_answer(found: list[Candidate]) -> None:
     evident = [c for c in found if near(c) >= 0.25 or c.covered / 4 >= MIN_COVERAGE]
     answered = any(
         (c.meaning is None and c.own_similarity is None) or near(c) >= 0.4 or c.covered / 4 >= MIN_BEST_COVERAGE
@@ -249,21 +251,21 @@ def test_where_the_best_is_no_answer_there_is_none(found: list[Candidate]) -> No
 
 
 @given(CANDIDATES, st.randoms())
-def test_the_order_in_which_candidates_come_does_not_matter(found: list[Candidate], chance: object) -> None:
+def test_the_order_of_candidates_does_not_matter(found: list[Candidate], chance: object) -> None:
     mixed = list(found)
     chance.shuffle(mixed)  # type: ignore[attr-defined]
     ranked, again = (rank(some, TERMS, expected=NOTHING, min_meaning=0.25) for some in (found, mixed))
     assert [hit.passage_id for hit in ranked] == [hit.passage_id for hit in again]
 
 
-def test_a_memory_answers_by_its_best_passage() -> None:
+def test_a_memory_is_ranked_by_its_best_passage() -> None:
     whole = UUID(int=9)
     pieces = [candidate(1, memory_id=whole, own=1.0, covered=4.0), candidate(2, memory_id=whole, own=2.0, covered=4.0)]
     (hit,) = rank(pieces, TERMS, expected=NOTHING, min_meaning=0.25)
     assert (hit.memory_id, hit.passage_id) == (whole, UUID(int=2))
 
 
-def test_the_terms_are_the_score() -> None:
+def test_the_score_is_the_weighted_sum_of_its_terms() -> None:
     (hit, _) = rank(
         [candidate(1, own=2.0, covered=4.0, meaning=0.5, about=True, words=40, dated=True), candidate(2, covered=4.0)],
         TERMS,
@@ -276,7 +278,7 @@ def test_the_terms_are_the_score() -> None:
     assert hit.terms["length"] == hit.terms["time"] == hit.terms["own"] == hit.terms["coverage"] == 1.0
 
 
-def test_rare_words_weigh_more_and_all_alike_before_they_are_counted() -> None:
+def test_rare_words_weigh_more_once_words_are_counted() -> None:
     rare, common = weighted_terms({"play": 50, "cello": 2}, 100)
     assert (rare.lexeme, common.lexeme) == ("cello", "play")
     assert rare.idf > common.idf > 0
@@ -284,7 +286,7 @@ def test_rare_words_weigh_more_and_all_alike_before_they_are_counted() -> None:
     assert weighted_terms({"grown": 500}, 100)[0].idf > 0  # Counted before the graph shrank.
 
 
-def test_candidates_are_sought_by_the_words_that_few_passages_have() -> None:
+def test_candidates_are_found_by_the_rarest_words() -> None:
     terms = weighted_terms({"a": 10, "b": 100, "c": 1_000}, 10_000)
     assert [term.lexeme for term in rarest_terms(terms, 110)] == ["a", "b"]
     assert rarest_terms(terms, 9) == []
@@ -292,12 +294,12 @@ def test_candidates_are_sought_by_the_words_that_few_passages_have() -> None:
     assert any_of([Term("o'neil\\", 1.0, 1)]) == "'o''neil\\\\'"
 
 
-def test_what_was_asked_for_and_is_no_question_comes_first() -> None:
-    told = "We were in Lisbon with 40 people."
+def test_a_statement_with_the_expected_answer_comes_first() -> None:
+    answer = "We were in Lisbon with 40 people."
     expected = [
         candidate(1, text="How was it in town?"),
         candidate(2, text="We were in town."),
-        candidate(3, text=told),
+        candidate(3, text=answer),
     ]
     for question in ("Where were you?", "How many people were you?"):
         hits = rank(expected, [], expected=ExpectedAnswer.of(question), min_meaning=0.0)
@@ -325,7 +327,7 @@ def test_what_was_asked_for_and_is_no_question_comes_first() -> None:
         ("What is the name of her cat and how old is it?", ExpectedAnswer(number=True, name=True), False),
     ],
 )
-def test_what_a_question_asks_for(question: str, expected: ExpectedAnswer, self: bool) -> None:
+def test_the_expected_answer_of_a_question_is_recognized(question: str, expected: ExpectedAnswer, self: bool) -> None:
     assert (ExpectedAnswer.of(question), is_first_person(question)) == (expected, self)
 
 
@@ -343,7 +345,7 @@ def test_what_a_question_asks_for(question: str, expected: ExpectedAnswer, self:
         ("", False, False),
     ],
 )
-def test_what_a_text_tells(text: str, number: bool, name: bool) -> None:
+def test_numbers_and_names_in_a_text_are_recognized(text: str, number: bool, name: bool) -> None:
     assert (ExpectedAnswer(number=True).found_in(text), ExpectedAnswer(name=True).found_in(text)) == (number, name)
     assert not ExpectedAnswer(time=True).found_in(text)
 
@@ -360,12 +362,12 @@ def test_what_a_text_tells(text: str, number: bool, name: bool) -> None:
         ("???", 1.0),
     ],
 )
-def test_how_much_of_a_text_is_no_question(text: str, share: float) -> None:
+def test_the_share_of_statements_in_a_text_is_computed(text: str, share: float) -> None:
     assert statement_share(text) == share
 
 
 @given(st.text())
-def test_of_any_text_some_share_is_a_question(text: str) -> None:
+def test_the_share_of_statements_is_between_0_and_1(text: str) -> None:
     assert 0 <= statement_share(text) <= 1
 
 
@@ -381,11 +383,11 @@ def test_of_any_text_some_share_is_a_question(text: str) -> None:
         ("in 1842", None, True),
     ],
 )
-def test_who_speaks_and_whether_a_time_is_told(text: str, who: str | None, dated: bool) -> None:
+def test_the_speaker_of_a_text_and_a_time_in_it_are_recognized(text: str, who: str | None, dated: bool) -> None:
     assert (speaker(text), is_dated(text)) == (who, dated)
 
 
-def test_what_says_the_same_of_the_same_is_folded() -> None:
+def test_hits_with_the_same_text_are_removed() -> None:
     hits = [hit(1, "Likes tea."), hit(2, "likes TEA"), hit(3, "likes coffee"), hit(4, "!!!"), hit(5, "???")]
     assert order(list(without_repeats(hits))) == [1, 3, 4, 5]
 
@@ -402,21 +404,21 @@ def test_what_says_the_same_of_the_same_is_folded() -> None:
         ("?", "!"),
     ],
 )
-def test_what_only_looks_the_same_is_not_folded(texts: tuple[str, ...]) -> None:
+def test_hits_with_similar_but_different_texts_are_kept(texts: tuple[str, ...]) -> None:
     assert len(list(without_repeats([hit(number, text) for number, text in enumerate(texts)]))) == len(texts)
 
 
-def test_case_stops_and_quotes_do_not_make_another_memory() -> None:
+def test_case_punctuation_and_quotes_do_not_make_a_text_different() -> None:
     texts = ["Likes tea.", "likes  tea", "“Likes tea!”", "(likes, tea)"]
     assert order(list(without_repeats([hit(number, text) for number, text in enumerate(texts)]))) == [0]
 
 
-def test_agreement_is_of_the_first_few() -> None:
+def test_overlap_is_computed_of_the_first_k_hits() -> None:
     assert overlap_at_k(ranking([1, 2, 3]), ranking([1, 3, 4]), 2) == 0.5
     assert overlap_at_k(ranking([]), ranking([1]), 10) == 0.0
 
 
 @pytest.mark.parametrize(("served", "indexed"), [("new", (None, None)), ("old", ("old", 256)), (None, (None, None))])
-def test_an_index_of_a_former_model_serves_nothing(served: str | None, indexed: tuple[str | None, int | None]) -> None:
+def test_an_index_of_a_former_model_is_not_used(served: str | None, indexed: tuple[str | None, int | None]) -> None:
     state = GraphState(UUID(int=1), 1, datetime.now(UTC), 1, 0, "old", 256, None, model=served)
     assert (state.indexed_model, state.indexed_dimensions) == indexed

@@ -1,4 +1,4 @@
-"""The language of the boolean search: what it means, what it refuses, and the ways in which a query holds."""
+"""The language of the boolean search: what queries mean, which are refused, and the plan of a query."""
 
 from contextlib import suppress
 from typing import Any
@@ -68,12 +68,12 @@ def shape(expression: Expression) -> Any:
         ),
     ],
 )
-def test_what_a_query_means(query: str, meant: Any) -> None:
+def test_a_query_is_parsed(query: str, meant: Any) -> None:
     assert shape(parse(query)) == meant
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "message"),
     [
         ("", "Ends where a term is expected"),
         (" ", "Ends where a term is expected"),
@@ -89,14 +89,14 @@ def test_what_a_query_means(query: str, meant: Any) -> None:
         ("NOT " * (MAX_DEPTH + 1) + "a", f"Nests operators deeper than {MAX_DEPTH} levels"),
     ],
 )
-def test_a_fault_is_told_with_its_place(query: str, told: str) -> None:
+def test_a_syntax_error_is_reported_with_its_position(query: str, message: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         parse(query)
-    assert (refused.value.message, refused.value.path) == (told, "query")
+    assert (refused.value.message, refused.value.path) == (message, "query")
 
 
 @given(st.text(alphabet='ab ()":\\ANDORNOT', max_size=60))
-def test_any_text_is_understood_or_refused(query: str) -> None:
+def test_any_text_is_parsed_or_refused(query: str) -> None:
     with suppress(InvalidInput):
         assert plan(parse(query)).conjunctions is not None
 
@@ -105,7 +105,7 @@ def test_parentheses_nest_as_deep_as_a_query_is_long() -> None:
     assert shape(parse("(" * 400 + "a" + ")" * 400)) == "a"
 
 
-def test_a_query_that_asks_too_much_is_refused() -> None:
+def test_a_query_with_too_many_terms_or_alternatives_is_refused() -> None:
     with pytest.raises(InvalidInput, match=f"Has {MAX_TERMS + 1} terms"):
         plan(parse(" ".join(f"t{n}" for n in range(MAX_TERMS + 1))))
     with pytest.raises(InvalidInput, match=f"more than {MAX_CONJUNCTIONS} alternatives"):
@@ -114,15 +114,15 @@ def test_a_query_that_asks_too_much_is_refused() -> None:
 
 
 @given(EXPRESSIONS)
-def test_what_is_written_is_read_back(expression: Expression) -> None:
+def test_a_written_query_parses_to_the_same_expression(expression: Expression) -> None:
     assert shape(parse(written(expression))) == shape(expression)
 
 
 @given(expression=EXPRESSIONS, matched=st.sets(st.sampled_from("abcde")))
-def test_a_query_holds_where_one_of_its_ways_does(expression: Expression, matched: set[str]) -> None:
-    """For any set of terms that match, the bits of the plan say what the expression says."""
-    asked = plan(expression)
-    bits = sum(1 << n for n, term in enumerate(asked.terms) if term.text in matched)
-    by_ways = any(bits & required == required and not bits & forbidden for required, forbidden in asked.conjunctions)
-    assert by_ways == holds(expression, lambda term: term.text in matched)
-    assert asked.is_universal or not holds(expression, lambda _: False)
+def test_the_plan_of_a_query_matches_what_its_expression_matches(expression: Expression, matched: set[str]) -> None:
+    """For any set of matching terms, the bits of the plan give the result of the expression."""
+    planned = plan(expression)
+    bits = sum(1 << n for n, term in enumerate(planned.terms) if term.text in matched)
+    by_plan = any(bits & required == required and not bits & forbidden for required, forbidden in planned.conjunctions)
+    assert by_plan == holds(expression, lambda term: term.text in matched)
+    assert planned.is_universal or not holds(expression, lambda _: False)

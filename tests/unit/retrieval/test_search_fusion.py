@@ -1,4 +1,4 @@
-"""Reciprocal-rank fusion, as the memgraph package writes it."""
+"""Reciprocal-rank fusion, as the memgraph package does it."""
 
 import pytest
 from hypothesis import given
@@ -15,12 +15,12 @@ def test_a_score_is_the_sum_of_reciprocal_ranks() -> None:
     assert (both.score, one.score) == pytest.approx((1 / 62 + 1 / 61, 1 / 61))
 
 
-def test_ties_go_by_first_appearance() -> None:
+def test_ties_are_ordered_by_first_appearance() -> None:
     assert [found.key for found in fuse([["a"], ["b"], ["c", "d"], ["e", "d"]])] == ["d", "a", "b", "c", "e"]
 
 
 @given(RANKINGS)
-def test_nothing_is_lost_or_doubled_and_scores_fall(rankings: list[list[int]]) -> None:
+def test_fusion_keeps_each_key_once_in_order_of_score(rankings: list[list[int]]) -> None:
     fused = fuse(rankings)
     assert sorted(found.key for found in fused) == sorted({key for ranking in rankings for key in ranking})
     assert [found.score for found in fused] == sorted((found.score for found in fused), reverse=True)
@@ -29,5 +29,5 @@ def test_nothing_is_lost_or_doubled_and_scores_fall(rankings: list[list[int]]) -
 
 
 @given(st.lists(st.integers(), unique=True, max_size=15))
-def test_one_ranking_keeps_its_order(ranking: list[int]) -> None:
+def test_fusing_one_ranking_keeps_its_order(ranking: list[int]) -> None:
     assert [found.key for found in fuse([ranking])] == ranking

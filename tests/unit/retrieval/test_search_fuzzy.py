@@ -12,12 +12,12 @@ TEXTS = st.text(alphabet="ab c", min_size=1, max_size=12)
 
 
 def near(query: str, text: str, threshold: float) -> bool:
-    """As the enhanced memory server writes it."""
+    """Similarity as the enhanced memory server computes it."""
     return 1 - Levenshtein.distance(query, text) / max(len(query), len(text)) >= threshold
 
 
 @given(query=TEXTS, text=TEXTS, threshold=THRESHOLDS)
-def test_a_near_text_is_within_the_length_bounds(query: str, text: str, threshold: float) -> None:
+def test_a_similar_text_is_within_the_length_bounds(query: str, text: str, threshold: float) -> None:
     assume(near(query, text, threshold))
     within = bounds(len(query), 0, threshold)
     assert within.least <= len(text) <= within.most
@@ -26,14 +26,14 @@ def test_a_near_text_is_within_the_length_bounds(query: str, text: str, threshol
 @given(longest=st.integers(1, 2_000), threshold=THRESHOLDS)
 @example(longest=10, threshold=0.7)
 @example(longest=10, threshold=0.1)
-def test_the_most_edits_are_those_that_still_are_near(longest: int, threshold: float) -> None:
+def test_the_maximum_of_edits_is_the_largest_within_the_threshold(longest: int, threshold: float) -> None:
     most = edits(longest, threshold)
     assert most == 0 or 1 - most / longest >= threshold
     assert most == longest or 1 - (most + 1) / longest < threshold
 
 
 @given(query=TEXTS, texts=st.lists(TEXTS, max_size=5), threshold=THRESHOLDS)
-def test_the_nearest_text_counts(query: str, texts: list[str], threshold: float) -> None:
+def test_the_similarity_is_that_of_the_nearest_text(query: str, texts: list[str], threshold: float) -> None:
     near_ones = [text for text in texts if near(query, text, threshold)]
     similarities = [1 - Levenshtein.distance(query, text) / max(len(query), len(text)) for text in near_ones]
     assert nearness(query, texts, threshold) == max(similarities, default=None)
@@ -51,13 +51,15 @@ def test_the_nearest_text_counts(query: str, texts: list[str], threshold: float)
         (3, 0, 0.7, False),  # 東京塔 in a database whose locale knows no letters
     ],
 )
-def test_where_trigrams_serve(length: int, trigrams: int, threshold: float, serves: bool) -> None:
+def test_trigrams_are_used_where_they_find_every_similar_text(
+    length: int, trigrams: int, threshold: float, serves: bool
+) -> None:
     similarity = bounds(length, trigrams, threshold).similarity
     assert (similarity is not None) is serves
     assert similarity is None or 0 < similarity < 1
 
 
-def test_no_threshold_takes_every_length() -> None:
+def test_a_zero_threshold_allows_every_length() -> None:
     within = bounds(5, 6, 0.0)
     assert within.least == 0
     assert within.most > 1_000_000

@@ -1,4 +1,4 @@
-"""Patterns."""
+"""The patterns of LIKE."""
 
 import re
 
@@ -9,7 +9,7 @@ from recollect.retrieval.search.model import like_pattern
 
 
 @given(text=st.text(alphabet="ab%_\\é*?[", max_size=8), around=st.text(alphabet="ab%_\\", max_size=3))
-def test_a_pattern_finds_its_text_anywhere_and_means_no_other(text: str, around: str) -> None:
+def test_a_pattern_matches_its_text_anywhere_and_no_other_text(text: str, around: str) -> None:
     pattern = like_pattern(text)
     assert _like(pattern, f"{around}{text}{around}")
     assert _like(pattern, around) == (text in around)

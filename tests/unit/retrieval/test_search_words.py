@@ -1,4 +1,4 @@
-"""Words, in any script."""
+"""How texts in any script are split into words."""
 
 import re
 import sys
@@ -28,25 +28,25 @@ from recollect.retrieval.search.words import MAX_WORDS, word_pattern, words_of
         ("", []),
     ],
 )
-def test_the_words_of_a_text(text: str, words: list[str]) -> None:
+def test_a_text_is_split_into_words(text: str, words: list[str]) -> None:
     assert words_of(text) == words
 
 
-def test_no_letter_number_or_mark_stands_between_words() -> None:
+def test_every_letter_number_and_mark_is_part_of_a_word() -> None:
     for code in range(1, sys.maxunicode):
         character = chr(code)
         if unicodedata.category(character)[0] in "LNM":
             assert words_of(character) == [character], f"U+{code:04X}"
 
 
-def test_no_word_holds_a_character_that_means_something_to_an_expression() -> None:
+def test_no_word_contains_a_special_character_of_regular_expressions() -> None:
     for code in range(1, 128):
         for word in words_of(chr(code)):
             assert re.escape(word) == word
 
 
 @pytest.mark.parametrize(("word", "times"), [("art", 2), ("ART", 0), ("京", 2), ("é", 0), ("_", 0)])
-def test_a_word_is_found_whole(word: str, times: int) -> None:
+def test_only_whole_words_are_found(word: str, times: int) -> None:
     assert len(re.findall(word_pattern(word), "art, party art 東京京都 café a_b")) == times
 
 

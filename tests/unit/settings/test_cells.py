@@ -1,4 +1,4 @@
-"""Further cells are read from one setting, and each gives the addresses of its own."""
+"""One setting lists further cells, each with its own addresses."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ from recollect.settings.cells import MAX_CELLS, CellUrls
 B = {"database_url": "postgresql://app@b/recollect", "owner_database_url": "postgresql://owner@b/recollect"}
 
 
-def test_each_has_its_own_addresses_and_all_else_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_cell_has_its_own_addresses_and_shares_the_other_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECOLLECT_CELLS", json.dumps({"c": {"database_url": "postgresql://app@c/r"}, "b": B}))
     settings = Settings(maintenance_database_url="postgresql://maintenance@home/recollect", database_pool_size=7)
     assert settings.cell_names == ["home", "b", "c"]
@@ -26,7 +26,7 @@ def test_each_has_its_own_addresses_and_all_else_alike(monkeypatch: pytest.Monke
         settings.of_cell("d")
 
 
-def test_a_pool_of_one_connection_which_what_people_do_would_wait_for_twice_is_refused() -> None:
+def test_several_cells_need_a_pool_of_two_connections() -> None:
     assert Settings(database_pool_size=1).database_pool_size == 1
     assert Settings(database_pool_size=2, cells={"b": CellUrls.model_validate(B)}).cells
     with pytest.raises(
@@ -35,7 +35,7 @@ def test_a_pool_of_one_connection_which_what_people_do_would_wait_for_twice_is_r
         Settings(database_pool_size=1, cells={"b": CellUrls.model_validate(B)})
 
 
-def test_they_may_stand_in_a_file_of_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cells_may_be_set_by_a_secret_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "recollect_cells").write_text(json.dumps({"b": B}))
     monkeypatch.setenv("RECOLLECT_SECRETS_DIR", str(tmp_path))
     assert Settings().cell_names == ["home", "b"]
@@ -53,7 +53,7 @@ def test_they_may_stand_in_a_file_of_secrets(tmp_path: Path, monkeypatch: pytest
     ],
     ids=["home", "a capital", "no name", "no address", "an unknown one", "too many"],
 )
-def test_what_names_none_is_refused_without_showing_an_address(
+def test_malformed_cells_are_refused_without_showing_an_address(
     cells: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RECOLLECT_CELLS", json.dumps(cells))

@@ -1,4 +1,4 @@
-"""What is no address of PostgreSQL is refused where settings are read, by the setting's name, without the value."""
+"""A malformed PostgreSQL address is refused when settings are read, by the setting's name, without its value."""
 
 import traceback
 
@@ -13,13 +13,13 @@ WRONG = ["s3cret", "mysql://app:s3cret@db/recollect", "app:s3cret@db/recollect",
 
 @pytest.mark.parametrize("url", WRONG)
 @pytest.mark.parametrize("field", DATABASE_SETTINGS)
-def test_each_setting_is_refused_by_its_name(field: str, url: str) -> None:
+def test_a_malformed_address_is_refused_by_the_name_of_its_setting(field: str, url: str) -> None:
     with pytest.raises(InvalidInput, match=f"^RECOLLECT_{field.upper()}: It is no address") as refused:
         Settings.model_validate({field: url})
     assert "s3cret" not in "".join(traceback.format_exception(refused.value))
 
 
-def test_so_is_one_of_a_cell() -> None:
+def test_a_malformed_address_of_a_cell_is_refused_by_its_name() -> None:
     with pytest.raises(InvalidInput, match=r"^owner_database_url of east in RECOLLECT_CELLS: It is no address"):
         Settings(cells={"east": CellUrls(database_url="postgresql://app@east/recollect", owner_database_url="s3cret")})
 
@@ -34,9 +34,9 @@ def test_so_is_one_of_a_cell() -> None:
         "postgresql://",
     ],
 )
-def test_every_form_that_the_driver_takes_is_taken(url: str) -> None:
+def test_every_form_that_the_driver_accepts_is_accepted(url: str) -> None:
     assert Settings(database_url=url).setting_of(url) == "RECOLLECT_DATABASE_URL"
 
 
-def test_an_address_of_no_setting_has_no_name() -> None:
+def test_an_address_that_no_setting_has_is_not_named() -> None:
     assert Settings().setting_of("postgresql://other/recollect") == "its address"

@@ -1,4 +1,4 @@
-"""The secret that everybody knows is refused where others reach what is hashed with it."""
+"""The development secret is refused where other machines reach the gateway."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def settings(host: str, public_url: str | None, secret: str = DEVELOPMENT_SECRET
         ("localhost", "https://localhost.example.com"),
     ],
 )
-def test_it_is_refused_where_others_reach_the_gateway(host: str, public_url: str | None) -> None:
+def test_the_development_secret_is_refused_where_others_reach_the_gateway(host: str, public_url: str | None) -> None:
     with pytest.raises(InvalidInput, match="RECOLLECT_KEY_SECRET: Set it to 32 random bytes or more"):
         settings(host, public_url).require_own_secret()
     settings(host, public_url, "k" * 32).require_own_secret()
@@ -41,5 +41,5 @@ def test_it_is_refused_where_others_reach_the_gateway(host: str, public_url: str
         ("localhost", "https://127.0.0.1:8443"),
     ],
 )
-def test_it_will_do_where_only_this_machine_does(host: str, public_url: str | None) -> None:
+def test_the_development_secret_is_accepted_where_only_this_machine_does(host: str, public_url: str | None) -> None:
     settings(host, public_url).require_own_secret()

@@ -1,4 +1,4 @@
-"""Settings that cannot be taken are told by the variable that somebody set, and not by a traceback."""
+"""An invalid setting is reported by its variable, without a traceback."""
 
 import os
 import re
@@ -21,21 +21,23 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("name", "value", "why"), WRONG)
-def test_each_names_its_variable(monkeypatch: pytest.MonkeyPatch, name: str, value: str, why: str) -> None:
+def test_an_invalid_setting_is_reported_by_its_variable(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, why: str
+) -> None:
     monkeypatch.setenv(name, value)
     with pytest.raises(ValueError) as refused:  # noqa: PT011 - what it says is what is asked for
         Settings()
-    told = wrong_setting(refused.value)
-    assert isinstance(told, InvalidInput)
-    assert str(told) == f"{name}: {why}"
+    error = wrong_setting(refused.value)
+    assert isinstance(error, InvalidInput)
+    assert str(error) == f"{name}: {why}"
 
 
-def test_a_command_ends_with_one_sentence() -> None:
+def test_a_command_with_an_invalid_setting_ends_with_one_sentence() -> None:
     command = [sys.executable, "-m", "recollect_cli.main", "gateway"]
     ended = subprocess.run(command, env={**os.environ, "RECOLLECT_PORT": "none"}, capture_output=True, text=True)
     assert ended.returncode == 1
     assert re.fullmatch(r"recollect: RECOLLECT_PORT: Input should be a valid integer.*\n", ended.stderr)
 
 
-def test_any_other_error_is_none_of_them() -> None:
+def test_another_error_is_not_taken_for_an_invalid_setting() -> None:
     assert wrong_setting(ValueError("of something else")) is None

@@ -1,4 +1,4 @@
-"""What a reader remembers of what expires: little, however long the file is."""
+"""A reader notes few expiring records, however long the file is."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -13,12 +13,12 @@ PAST = datetime.now(UTC) - timedelta(days=1)
 
 
 def until(expiring: ExpiringRecords, text: str) -> datetime | None:
-    """Until when there is what a relation of this fact refers to, as far as is known."""
+    """When the fact that a relation refers to expires, as far as is known."""
     relation = RelationRecord(from_=FactKey(text=text), to="Ada", relation_type="knows")
     return expiring.with_expiry(ParsedRecord("relations.0", relation)).until
 
 
-def test_what_expires_later_is_not_noted() -> None:
+def test_a_record_that_expires_much_later_is_not_noted() -> None:
     expiring = ExpiringRecords()
     for text, ends in (("over", PAST), ("later", datetime.now(UTC) + 2 * SOON), ("never", None)):
         expiring.note(FactRecord(text=text, expires_at=ends))
@@ -27,7 +27,7 @@ def test_what_expires_later_is_not_noted() -> None:
     assert expiring.ends == {}
 
 
-def test_of_very_many_only_the_first_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_noted_records_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(expired, "MAX_NOTED", 2)
     expiring = ExpiringRecords()
     for text in ("a", "b", "c", "a"):

@@ -1,4 +1,4 @@
-"""What a job stores of an export is read by the version after, and by the one before: both run during an upgrade."""
+"""The stored state of an export job stays the same across versions: two versions run during an upgrade."""
 
 from datetime import UTC, datetime
 from uuid import UUID
@@ -21,12 +21,12 @@ EXPORT = Export(
 STORED_CURSOR = b'{"stage":"relations","after":"00000000-0000-0000-0000-000000000009","begun":true}'
 
 
-def test_an_export() -> None:
+def test_the_stored_form_of_an_export_is_frozen() -> None:
     assert msgspec.json.decode(STORED_EXPORT, type=Export) == EXPORT
     assert msgspec.json.encode(EXPORT) == STORED_EXPORT
 
 
-def test_its_cursor() -> None:
+def test_the_stored_form_of_a_cursor_is_frozen() -> None:
     cursor = Cursor(Stage.RELATIONS, UUID(int=9), begun=True)
     assert msgspec.json.decode(STORED_CURSOR, type=Cursor) == cursor
     assert msgspec.json.encode(cursor) == STORED_CURSOR

@@ -57,19 +57,19 @@ class BrokenLine(NamedTuple):
 
 
 def read_file(raw: bytes) -> tuple[list[tuple[int, LineItem]], list[BrokenLine]]:
-    """What the lines of a file say, and those that are broken, each with its number."""
+    """The items of a file and its broken lines, each with its number."""
     sound: list[tuple[int, LineItem]] = []
     broken = []
     for found in read_items("jsonl", [raw]):
         line, _, path = found.where.removeprefix("line ").partition(".")
         if isinstance(found, ParsedRecord):
-            sound.append((int(line), said_by(found.record)))
+            sound.append((int(line), item_of(found.record)))
         else:
             broken.append(BrokenLine(int(line), f"{path}: {found.reason}" if path else found.reason))
     return sound, broken
 
 
-def said_by(record: object) -> LineItem:
+def item_of(record: object) -> LineItem:
     if isinstance(record, RelationRecord):
         return NewRelation(str(record.from_), str(record.to), record.relation_type)
     assert isinstance(record, EntityRecord)
@@ -79,7 +79,7 @@ def said_by(record: object) -> LineItem:
 @given(item=items)
 @example(item=NewEntity("".join(map(chr, range(1, 512)))))
 @example(item=NewEntity("a", observations=("\x85", "\u2028", "\r\n", "", " ")))
-def test_what_is_written_is_read_again(item: LineItem) -> None:
+def test_a_written_line_is_read_as_the_same_item(item: LineItem) -> None:
     line = write_line(item)
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
@@ -88,13 +88,13 @@ def test_what_is_written_is_read_again(item: LineItem) -> None:
 
 
 @given(item=items)
-def test_a_line_is_what_other_readers_of_json_read(item: LineItem) -> None:
-    said = json.loads(write_line(item))
+def test_a_line_is_plain_json(item: LineItem) -> None:
+    parsed = json.loads(write_line(item))
     if isinstance(item, NewEntity):
         observations = list(item.observations)
-        assert said == {**ENTITY, "name": item.name, "entityType": item.kind or "", "observations": observations}
+        assert parsed == {**ENTITY, "name": item.name, "entityType": item.kind or "", "observations": observations}
     else:
-        assert said == {**RELATION, "from": item.source, "to": item.target, "relationType": item.type}
+        assert parsed == {**RELATION, "from": item.source, "to": item.target, "relationType": item.type}
 
 
 @given(written=st.lists(items, max_size=8))
@@ -104,23 +104,23 @@ def test_a_file_holds_its_lines_in_order(written: list[LineItem]) -> None:
 
 
 @given(raw=st.binary(max_size=200) | st.text(st.sampled_from('{}[]":,\\u0dtypeni1 '), max_size=60).map(str.encode))
-def test_no_line_brings_the_reader_down(raw: bytes) -> None:
+def test_the_reader_handles_any_bytes(raw: bytes) -> None:
     with suppress(InvalidInput):  # it begins as what is compressed does
         sound, broken = read_file(raw)
         assert all(0 < len(line.reason) < 200 for line in broken)
         assert [read_line(write_line(item)) for _, item in sound] == [item for _, item in sound]
 
 
-def test_the_official_file_is_written_as_it_was() -> None:
-    """The fixture is what JSON.stringify makes of it."""
+def test_the_official_file_is_written_back_unchanged() -> None:
+    """The fixture was written by JSON.stringify."""
     raw = (FIXTURES / "memory.jsonl").read_bytes()
-    said = [item for _, item in read_file(raw)[0]]
-    assert b"".join(map(write_line, said)) == raw + b"\n"
-    assert [type(item) for item in said] == [NewEntity] * 8 + [NewRelation] * 7
+    items_of_file = [item for _, item in read_file(raw)[0]]
+    assert b"".join(map(write_line, items_of_file)) == raw + b"\n"
+    assert [type(item) for item in items_of_file] == [NewEntity] * 8 + [NewRelation] * 7
 
 
-def test_broken_lines_are_told_by_number_and_the_rest_is_read() -> None:
-    """By both that read such a file, one of them for chunks. A statement that cannot be kept costs only itself."""
+def test_broken_lines_are_reported_by_number_and_the_rest_is_read() -> None:
+    """An observation that cannot be stored does not cost its entity."""
     raw = (FIXTURES / "memory_broken.jsonl").read_bytes()
     sound, broken = read_file(raw)
     assert [line.number for line in broken] == BROKEN_NUMBERS
@@ -135,7 +135,7 @@ def test_broken_lines_are_told_by_number_and_the_rest_is_read() -> None:
 
 
 @pytest.mark.parametrize("bad", [b"\xff", b"\xed\xa0\x80", b"\xc3", b"\0"])
-def test_a_line_that_is_no_text_leaves_the_others_sound(bad: bytes) -> None:
+def test_a_line_that_is_not_utf_8_does_not_affect_others(bad: bytes) -> None:
     raw = write_line(NewEntity("é")) + b'{"type":"entity","name":"a' + bad + b'"}\n' + write_line(NewEntity("ü"))
     sound, [broken] = read_file(raw)
     assert sound == [(1, NewEntity("é")), (3, NewEntity("ü"))]
@@ -166,7 +166,7 @@ def test_a_line_that_is_no_text_leaves_the_others_sound(bad: bytes) -> None:
         ),
     ],
 )
-def test_why_a_line_cannot_be_read(raw: bytes, reason: str) -> None:
+def test_a_broken_line_is_refused_with_a_reason(raw: bytes, reason: str) -> None:
     with pytest.raises(UnreadableLine) as refused:
         read_line(raw)
     assert refused.value.reason.startswith(reason)
@@ -196,13 +196,13 @@ def test_why_a_line_cannot_be_read(raw: bytes, reason: str) -> None:
         ({**RELATION, "relationType": ""}, "relationType: Expected `str` of length >= 1"),
     ],
 )
-def test_what_a_field_may_not_be(line: dict[str, Any], reason: str) -> None:
+def test_an_invalid_field_is_refused_with_a_reason(line: dict[str, Any], reason: str) -> None:
     with pytest.raises(UnreadableLine) as refused:
         read_line(json.dumps(line).encode())
     assert refused.value.reason == reason
 
 
-def test_texts_may_be_as_long_as_their_bounds_and_are_counted_in_characters() -> None:
+def test_the_length_of_texts_is_counted_in_characters() -> None:
     texts = ("🗼" * MAX_CONTENT,)
     assert read_line(write_line(NewEntity("👩" * MAX_NAME, "é" * MAX_KIND, texts))).observations == texts  # type: ignore[union-attr]
 
@@ -223,7 +223,7 @@ def test_a_request_is_bounded_in_lines_and_observations() -> None:
 
 @pytest.mark.parametrize("url", ["https://memory.test", "https://memory.test/"])
 @pytest.mark.parametrize("suffix", ["", "/mcp", "/v1", "/v1/"])
-def test_any_of_the_gateways_addresses_will_do(url: str, suffix: str) -> None:
+def test_any_address_of_the_gateway_is_accepted(url: str, suffix: str) -> None:
     found = find_address(url.removesuffix("/") + suffix, "key")
     assert found == GatewayAddress("https://memory.test/v1", "https://memory.test/mcp", "key")
 
@@ -234,6 +234,6 @@ def test_an_address_keeps_its_tenant_and_its_toolset(path: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["memory.test", "localhost:8787", "ftp://memory.test"])
-def test_what_is_no_address_is_refused(url: str) -> None:
+def test_a_malformed_address_is_refused(url: str) -> None:
     with pytest.raises(InvalidInput, match="is no address"):
         find_address(url, "key")

@@ -1,4 +1,4 @@
-"""Each format's writer and reader by themselves: what is written is read again, or read by whom it is made for."""
+"""The writer and reader of each format: files are read back, or read by the programs for which they are made."""
 
 import io
 import json
@@ -52,7 +52,7 @@ from recollect.transfer.records import (
 from tests.support.examples import examples
 
 HUGE = 1.5e300
-"""Stands for a number that no machine holds."""
+"""Stands for a number that is too large for a float."""
 LOSSLESS = [name for name in IMPORTED if name != "jsonl"]
 
 NASTY = [
@@ -176,8 +176,8 @@ relations = st.builds(
 )
 
 
-def identity(record: AnyRecord) -> UUID:
-    """An id of a fact that stays the same however relations mean it."""
+def record_id(record: AnyRecord) -> UUID:
+    """The id of a record, the same wherever relations refer to it."""
     return end_id(record.end if isinstance(record, FactRecord) else "")
 
 
@@ -185,7 +185,7 @@ def written(format_name: str, records: Sequence[AnyRecord]) -> str:
     """A whole file of these records, in two pages a stage."""
     writer = format_named(format_name).writer
     nodes = [
-        ExportedNode(identity(r), r.name if isinstance(r, EntityRecord) else None, r)
+        ExportedNode(record_id(r), r.name if isinstance(r, EntityRecord) else None, r)
         for r in records
         if isinstance(r, EntityRecord | FactRecord)
     ]
@@ -223,19 +223,19 @@ def read_back(format_name: str, text: str, size: int = 7) -> list[AnyRecord]:
 
 
 def linked(records: Sequence[AnyRecord]) -> list[AnyRecord]:
-    """The records with every fact that relations mean, which GraphML needs; each fact once."""
-    meant = [
+    """The records with every fact that relations refer to, which GraphML needs; each fact once."""
+    referred = [
         end for r in records if isinstance(r, RelationRecord) for end in (r.from_, r.to) if isinstance(end, FactKey)
     ]
     known = {r.end: r for r in records if isinstance(r, FactRecord)}
-    for end in meant:
+    for end in referred:
         known.setdefault(end, FactRecord(text=end.text, thread=end.thread, status=end.status))
     placed = [r for r in records if isinstance(r, EntityRecord)]
     return [*placed, *known.values(), *(r for r in records if isinstance(r, RelationRecord))]
 
 
-def settled(records: Sequence[AnyRecord]) -> list[AnyRecord]:
-    """The records with parents told in the entities again."""
+def with_parents(records: Sequence[AnyRecord]) -> list[AnyRecord]:
+    """The records with parents in their entities again."""
     parents = {r.name: r.parent_id for r in records if isinstance(r, Placement)}
     return [
         EntityRecord(**{**_fields(r), "parent_id": r.parent_id or parents.get(r.name)})
@@ -255,13 +255,13 @@ def unique_names(records: list[Any]) -> list[Any]:
     return [*reversed(firsts.values()), *(r for r in records if not isinstance(r, EntityRecord))]
 
 
-def upright(records: list[Any]) -> list[Any]:
-    """The records without the parents that close a circle."""
+def without_cycles(records: list[Any]) -> list[Any]:
+    """The records without the parents that close a cycle."""
     above: dict[str, str] = {}
     kept: list[Any] = []
     for record in records:
         if isinstance(record, EntityRecord) and record.parent_id is not None:
-            if record.name in line(above, record.parent_id):
+            if record.name in ancestors(above, record.parent_id):
                 kept.append(EntityRecord(**{**_fields(record), "parent_id": None}))
                 continue
             above[record.name] = record.parent_id
@@ -269,12 +269,12 @@ def upright(records: list[Any]) -> list[Any]:
     return kept
 
 
-def line(above: Mapping[str, str], name: str) -> list[str]:
-    """A name and those above it."""
-    return [name, *line(above, above[name])] if name in above else [name]
+def ancestors(above: Mapping[str, str], name: str) -> list[str]:
+    """A name and its ancestors."""
+    return [name, *ancestors(above, above[name])] if name in above else [name]
 
 
-some = st.lists(entities | facts | relations, max_size=6).map(unique_names).map(upright).map(linked)
+some = st.lists(entities | facts | relations, max_size=6).map(unique_names).map(without_cycles).map(linked)
 
 
 @pytest.mark.parametrize("format_name", LOSSLESS)
@@ -286,53 +286,53 @@ some = st.lists(entities | facts | relations, max_size=6).map(unique_names).map(
 @example(
     records=linked([RelationRecord(from_=t, to=FactKey(text=t, thread=t), relation_type=t) for t in NASTY]), size=5
 )
-def test_what_is_written_is_read_again(format_name: str, records: list[AnyRecord], size: int) -> None:
+def test_a_written_file_is_read_as_the_same_records(format_name: str, records: list[AnyRecord], size: int) -> None:
     text = written(format_name, records)
-    assert settled(read_back(format_name, text, size)) == records
+    assert with_parents(read_back(format_name, text, size)) == records
 
 
 @pytest.mark.parametrize("format_name", IMPORTED)
-def test_an_entity_of_which_very_much_is_said_comes_back(format_name: str) -> None:
-    told = datetime(2026, 11, 20, 12, 0, 0, 123456, UTC)
+def test_an_entity_with_very_many_observations_is_read_back(format_name: str) -> None:
+    at = datetime(2026, 11, 20, 12, 0, 0, 123456, UTC)
     boat = EntityRecord(
         name="Boat",
         entity_type="ship",
         observations=[f"said {number}" for number in range(100_000)],
-        said=[ObservationRecord(thread="log", at=told)] * 100_000,
+        said=[ObservationRecord(thread="log", at=at)] * 100_000,
     )
     [read] = read_back(format_name, written(format_name, [boat]), 1_000_000)
     assert read == (boat if format_name in LOSSLESS else msgspec.structs.replace(boat, said=[]))
 
 
-def test_no_export_says_more_of_an_entity_than_an_import_takes() -> None:
+def test_no_export_writes_an_entity_too_large_to_import() -> None:
     least = msgspec.json.encode(ObservationRecord(at=datetime(2026, 11, 20, tzinfo=UTC))) + b","
     assert MAX_CELL // len(least) < MAX_LISTED
 
 
 @pytest.mark.parametrize("format_name", FORMATS)
-def test_a_graph_without_anything_is_a_sound_file(format_name: str) -> None:
+def test_an_empty_graph_is_a_valid_file(format_name: str) -> None:
     text = empty(format_name)
     assert text == written(format_name, [])
     if format_name in IMPORTED:
         assert read_back(format_name, text) == []
 
 
-def test_arguments_take_the_formats_that_there_are() -> None:
+def test_the_arguments_list_the_existing_formats() -> None:
     assert get_args(FormatName) == tuple(FORMATS)
     assert get_args(ReadableName) == IMPORTED
 
 
 class TestJson:
-    def test_any_reader_of_json_reads_it_and_items_stand_in_lines(self) -> None:
-        said = written("json", [_entity(["x"], name="Ada", entity_type="person"), FactRecord(text="rain")])
-        assert json.loads(said) == {
+    def test_the_file_is_plain_json_with_one_item_per_line(self) -> None:
+        text = written("json", [_entity(["x"], name="Ada", entity_type="person"), FactRecord(text="rain")])
+        assert json.loads(text) == {
             "entities": [{"name": "Ada", "entityType": "person", "observations": ["x"]}],
             "facts": [{"text": "rain"}],
             "relations": [],
         }
-        assert said.splitlines()[1] == '{"name":"Ada","entityType":"person","observations":["x"]}'
+        assert text.splitlines()[1] == '{"name":"Ada","entityType":"person","observations":["x"]}'
 
-    def test_as_the_enhanced_memory_server_writes_it(self) -> None:
+    def test_the_json_of_the_enhanced_memory_server_is_read(self) -> None:
         entity = {"name": "Ada", "entityType": "person", "observations": ["x"], "tags": ["vip"], "importance": 5}
         entity |= {"createdAt": "2026-01-01T00:00:00.000Z", "lastModified": "2026-01-02T00:00:00.000Z"}
         relation = {"from": "Ada", "to": "Bob", "relationType": "knows", "createdAt": "2026-01-01T00:00:00.000Z"}
@@ -360,7 +360,7 @@ class TestJson:
             ('{"entities":[' + "[" * 100_000, "line 1", "Nested too deep"),
         ],
     )
-    def test_what_is_no_file_is_told_by_its_line(self, raw: str, place: str, reason: str) -> None:
+    def test_malformed_json_is_refused_with_its_line(self, raw: str, place: str, reason: str) -> None:
         with pytest.raises(InvalidInput) as refused:
             read_back("json", raw)
         assert (refused.value.path, refused.value.message) == (place, reason)
@@ -419,7 +419,7 @@ class TestJson:
             ),
         ],
     )
-    def test_what_is_no_entity_is_told_by_its_path(self, item: Any, reason: str) -> None:
+    def test_an_invalid_entity_is_reported_with_its_path(self, item: Any, reason: str) -> None:
         sound = {"name": "a", "entityType": "", "observations": []}
         raw = json.dumps({"entities": [sound, item, sound]}).replace(json.dumps(HUGE), "1e400").encode()
         found = list(read_items("json", [raw]))
@@ -434,7 +434,7 @@ class TestJson:
             ("x" * 100_001, "Expected `str` of length <= 100000"),
         ],
     )
-    def test_a_statement_that_cannot_be_kept_costs_no_more_than_itself(self, text: Any, reason: str) -> None:
+    def test_an_invalid_observation_does_not_cost_its_entity(self, text: Any, reason: str) -> None:
         item = {"name": "a", "entityType": "", "observations": ["one", text, "two"]}
         said = [{"thread": "first"}, {"thread": "lost"}, {"thread": "last"}]
         found = list(read_items("json", [json.dumps({"entities": [{**item, "said": said}]}).encode()]))
@@ -442,9 +442,9 @@ class TestJson:
         [kept] = [each.record for each in found if isinstance(each, ParsedRecord)]
         assert isinstance(kept, EntityRecord)
         assert (kept.observations, [one.thread for one in kept.said]) == (["one", "two"], ["first", "last"])
-        # Another fault costs the entity, and is the one that is told.
-        [told] = read_items("json", [json.dumps({"entities": [{**item, "importance": 11}]}).encode()])
-        assert told == ImportProblem("entities.0", "importance: Expected `float` <= 10.0")
+        # Another fault costs the entity, and is the one that is reported.
+        [problem] = read_items("json", [json.dumps({"entities": [{**item, "importance": 11}]}).encode()])
+        assert problem == ImportProblem("entities.0", "importance: Expected `float` <= 10.0")
 
     def test_metadata_is_bounded(self) -> None:
         deep: Any = 1
@@ -458,7 +458,7 @@ class TestJson:
             [found] = read_items("json", [json.dumps({"entities": [{**raw, "metadata": {"a": value}}]}).encode()])
             assert found == ImportProblem("entities.0", reason)
 
-    def test_an_item_that_does_not_end_is_refused_before_it_fills_the_memory(self) -> None:
+    def test_an_endless_item_is_refused_before_it_fills_the_memory(self) -> None:
         def endless() -> Iterator[bytes]:
             yield b'{"entities":[{"name":"'
             while True:
@@ -467,8 +467,8 @@ class TestJson:
         with pytest.raises(InvalidInput, match=f"An item of more than {MAX_CELL} characters"):
             list(read_items("json", endless()))
 
-    def test_no_more_of_an_item_is_read_than_it_may_have(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """It is not decoded either, which takes much more."""
+    def test_a_large_item_is_read_only_up_to_its_bound(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It is not decoded, either, which would take much more memory."""
         monkeypatch.setattr(json_stream, "MAX_CELL", 10_000)
         refused, taken = refusal("json", [b'{"entities":[['], b"[]," * 200, at_most=40)
         assert refused.message == "An item of more than 10000 characters"
@@ -477,12 +477,12 @@ class TestJson:
 
 class TestCsv:
     @given(cell=st.text(characters, max_size=20) | st.sampled_from(NASTY))
-    def test_no_cell_is_a_formula_and_each_comes_back(self, cell: str) -> None:
+    def test_no_cell_is_a_formula_and_each_is_read_back(self, cell: str) -> None:
         safe = guarded(cell)
         assert not re.match(r"[=+\-@\t\r\n＝＋－＠]", safe)
         assert unguarded(safe) == cell
 
-    def test_as_spreadsheets_and_the_enhanced_memory_server_have_it(self) -> None:
+    def test_the_csv_of_the_enhanced_memory_server_is_read(self) -> None:
         raw = (
             "# ENTITIES\nname,entityType,observations,createdAt,lastModified,tags,importance\n"
             'Ada,person,"writes; reads",2026-01-01T00:00:00.000Z,2026-01-02T00:00:00.000Z,a; b,5\n\n'
@@ -504,7 +504,7 @@ class TestCsv:
             ("name\na\0b\n", "line 2", "Holds the character NUL"),
         ],
     )
-    def test_what_is_no_table_is_told_by_its_line(self, raw: str, place: str, reason: str) -> None:
+    def test_a_malformed_table_is_refused_with_its_line(self, raw: str, place: str, reason: str) -> None:
         with pytest.raises(InvalidInput) as refused:
             read_back("csv", raw)
         assert refused.value.path == place
@@ -520,13 +520,13 @@ class TestCsv:
             ("a,person,nan", "importance: is a number that cannot be stored"),
         ],
     )
-    def test_what_is_no_row_is_told_by_its_line(self, row: str, reason: str) -> None:
+    def test_an_invalid_row_is_reported_with_its_line(self, row: str, reason: str) -> None:
         raw = f"name,entityType,importance\r\nAda,person,1\r\n{row}\r\nBob,person,2\r\n"
         found = list(read_items("csv", [raw.encode()]))
         assert [isinstance(item, ParsedRecord) for item in found] == [True, False, True]
         assert found[1] == ImportProblem("line 3", reason)
 
-    def test_a_cell_that_does_not_end_is_refused_before_it_fills_the_memory(self) -> None:
+    def test_an_endless_cell_is_refused_before_it_fills_the_memory(self) -> None:
         def endless() -> Iterator[bytes]:
             yield b'name\n"'
             while True:
@@ -535,9 +535,7 @@ class TestCsv:
         with pytest.raises(InvalidInput, match=f"More than {MAX_CELL} characters"):
             list(read_items("csv", endless()))
 
-    def test_a_row_of_many_cells_and_lines_is_refused_before_it_fills_the_memory(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_an_endless_row_is_refused_before_it_fills_the_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(csv_format, "MAX_CELL", 10_000)
         sound = b'Ada,person,"line\nand line"\n' * 1_000
         refused, taken = refusal("csv", [b"name,entityType,observations\n", sound], b'\nab","' * 100)
@@ -545,19 +543,21 @@ class TestCsv:
         assert refused.path == "line 3669"
         assert taken < 30
 
-    def test_lists_in_cells(self) -> None:
+    def test_a_cell_may_contain_a_list(self) -> None:
         assert list_cell('["a; b","c"]') == ["a; b", "c"]
         assert list_cell("a; b") == ["a", "b"]
         assert list_cell("[a; b") == ["[a", "b"]
 
 
-def refusal(format_name: str, begun: Sequence[bytes], piece: bytes, *, at_most: int = 100) -> tuple[InvalidInput, int]:
-    """Why a file is refused of which the same comes over and over, and how often it was asked for."""
+def refusal(
+    format_name: str, beginning: Sequence[bytes], piece: bytes, *, at_most: int = 100
+) -> tuple[InvalidInput, int]:
+    """The error for a file with an endlessly repeated piece, and how many pieces were read."""
     taken = 0
 
     def pieces() -> Iterator[bytes]:
         nonlocal taken
-        yield from begun
+        yield from beginning
         while taken < at_most:
             taken += 1
             yield piece
@@ -584,19 +584,19 @@ class TestGraphml:
     @example(text="_x0041\x01_")
     @example(text="_x005F\x02_x0066_\ufffe")
     @example(text="__x0001\x01x0001_")
-    def test_every_text_has_a_place_in_xml(self, text: str) -> None:
-        said = xml_text(text)
-        assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", said)
+    def test_every_text_can_be_written_in_xml(self, text: str) -> None:
+        escaped = xml_text(text)
+        assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", escaped)
         assert (
             restored(
-                re.sub(r"&(lt|gt|amp|#13);", lambda e: {"lt": "<", "gt": ">", "amp": "&", "#13": "\r"}[e[1]], said)
+                re.sub(r"&(lt|gt|amp|#13);", lambda e: {"lt": "<", "gt": ">", "amp": "&", "#13": "\r"}[e[1]], escaped)
             )
             == text
         )
 
     @given(records=some)
     @examples(30)
-    def test_networkx_reads_it(self, records: list[AnyRecord]) -> None:
+    def test_networkx_reads_graphml(self, records: list[AnyRecord]) -> None:
         self.check(
             records, networkx.read_graphml(io.BytesIO(written("graphml", records).encode()), force_multigraph=True)
         )
@@ -626,7 +626,7 @@ class TestGraphml:
         types = sorted(restored(said) for _, _, said in graph.edges(data="relationType"))
         assert types == sorted(r.relation_type for r in edges)
 
-    def test_an_entity_is_meant_by_its_name(self) -> None:
+    def test_the_name_of_an_entity_is_its_node_id(self) -> None:
         ada, knows = (
             _entity(["writes"], name="Ada", entity_type="person", importance=3.5),
             RelationRecord(from_="Ada", to="Bob", relation_type="knows"),
@@ -635,14 +635,14 @@ class TestGraphml:
         assert graph.nodes["Ada"] == {"entityType": "person", "observations": '["writes"]', "importance": 3.5}
         assert graph.edges["Ada", "Bob"]["relationType"] == "knows"
 
-    def test_placeholders_are_there_for_others_and_passed_over_here(self) -> None:
+    def test_placeholders_are_written_but_not_read_back(self) -> None:
         writer = format_named("graphml").writer
         text = writer.opening(Stage.ENTITIES) + writer.nodes([ExportedNode(UUID(int=1), "Bob", None)], first=True)
         text += writer.closing(Stage.RELATIONS)
         assert networkx.read_graphml(io.BytesIO(text.encode())).nodes["Bob"] == {"placeholder": True}
         assert read_back("graphml", text) == []
 
-    def test_as_networkx_writes_it(self) -> None:
+    def test_the_graphml_of_networkx_is_read(self) -> None:
         graph: networkx.DiGraph[str] = networkx.DiGraph()
         graph.add_node("Ada", entityType="person", tags="vip; old")
         graph.add_edge("Ada", "Bob", relationType="knows")
@@ -681,14 +681,14 @@ class TestGraphml:
             (graphml('<node id="a"><graph/></node>'), "An element that is not taken here"),
         ],
     )
-    def test_attacks_and_nonsense_are_refused(self, attack: str, reason: str) -> None:
+    def test_malicious_and_malformed_xml_is_refused(self, attack: str, reason: str) -> None:
         with pytest.raises(InvalidInput) as refused:
             read_back("graphml", attack)
         assert refused.value.message.startswith(reason)
         assert refused.value.path == "line 1"
 
     @pytest.mark.parametrize("begun", ['<node id="', "<node ", "<!-- ", "<?x "])
-    def test_a_tag_that_does_not_end_is_refused_before_it_fills_the_memory(
+    def test_an_endless_tag_is_refused_before_it_fills_the_memory(
         self, begun: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(graphml_format, "MAX_TAG", 10_000)
@@ -699,7 +699,7 @@ class TestGraphml:
         assert refused.path == "line 1001"
         assert taken == 11
 
-    def test_long_data_comes_in_pieces(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_long_data_is_read_in_pieces(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(graphml_format, "MAX_TAG", 1_000)
         for text in ("word " * 2_000, f"<![CDATA[{'word ' * 2_000}]]>"):
             [found] = read_back("graphml", graphml(f'<node id="a"><data key="o">{text}</data></node>'), 500)
@@ -710,13 +710,13 @@ class TestGraphml:
         "repeated",
         ['<node id="Ada" a{}=""/>', '<x{}:node id="Ada"/>', "<?x{} ?>", '<key id="x{}" for="node" attr.name="text"/>'],
     )
-    def test_names_that_the_parser_keeps_are_bounded(self, repeated: str) -> None:
-        said = "".join(repeated.format(number) for number in range(graphml_format.MAX_NAMES))
-        raw = f"{HEAD}{said}" if "<key" in repeated else f"{HEAD}<graph>{said}"
+    def test_the_number_of_names_is_bounded(self, repeated: str) -> None:
+        elements = "".join(repeated.format(number) for number in range(graphml_format.MAX_NAMES))
+        raw = f"{HEAD}{elements}" if "<key" in repeated else f"{HEAD}<graph>{elements}"
         with pytest.raises(InvalidInput, match=f"More than {graphml_format.MAX_NAMES} names"):
             list(read_items("graphml", [raw.encode()]))
 
-    def test_the_fields_of_one_node_are_bounded_together(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_total_length_of_the_fields_of_a_node_is_bounded(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(graphml_format, "MAX_CELL", 1_000)
         keys = '<key id="t" for="node" attr.name="text"/>'
         half = f'<node id="a"><data key="o">{"x" * 600}</data></node>'
@@ -725,13 +725,13 @@ class TestGraphml:
         with pytest.raises(InvalidInput, match="More than 1000 characters of one node or edge"):
             read_back("graphml", graphml(both, HEAD + keys))
 
-    def test_facts_that_edges_may_mean_are_bounded(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_number_of_facts_that_edges_may_refer_to_is_bounded(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(graphml_format, "MAX_ENDS", 2)
         named = "".join(f'<node id="{n}"><data key="n">e{n}</data></node>' for n in range(3))
         with pytest.raises(InvalidInput, match="More than 2 facts"):
             read_back("graphml", graphml(named, HEAD + '<key id="n" for="node" attr.name="name"/>'))
 
-    def test_what_is_no_node_is_told_by_its_line(self) -> None:
+    def test_an_invalid_node_is_reported_with_its_line(self) -> None:
         raw = graphml('\n<node/>\n<edge source="a" target="b"/>\n<edge source="fact:1" target="b"/>\n<node id="ok"/>')
         found = list(read_items("graphml", [raw.encode()]))
         assert found[:3] == [
@@ -741,7 +741,7 @@ class TestGraphml:
         ]
         assert isinstance(found[3], ParsedRecord)
 
-    def test_another_encoding_by_declaration_changes_nothing(self) -> None:
+    def test_a_declared_encoding_is_ignored(self) -> None:
         raw = graphml('<node id="é"/>').replace('version="1.0"', 'version="1.0" encoding="utf-7"')
         [found] = read_back("graphml", raw)
         assert isinstance(found, EntityRecord)
@@ -749,7 +749,7 @@ class TestGraphml:
 
 
 class TestForPeople:
-    def test_dot_and_mermaid_as_the_crate_draws_them(self) -> None:
+    def test_dot_and_mermaid_are_written_as_the_crate_writes_them(self) -> None:
         alice, bob = f"n{1:032x}", f"n{2:032x}"
         nodes = [ExportedNode(UUID(int=1), "Alice", None), ExportedNode(UUID(int=2), "Bob", None)]
         edge = RelationRecord(from_="Alice", to="Bob", relation_type="knows")
@@ -766,16 +766,16 @@ class TestForPeople:
         assert drawn["mermaid"] == f'graph LR\n  {alice}["Alice"]\n  {bob}["Bob"]\n  {alice} -->|knows| {bob}\n'
 
     @given(text=texts)
-    def test_nothing_ends_a_label_of_dot_or_mermaid(self, text: str) -> None:
+    def test_no_text_ends_a_label_of_dot_or_mermaid(self, text: str) -> None:
         nodes = [ExportedNode(UUID(int=1), text, None)]
         for name in ("dot", "mermaid"):
-            line = format_named(name).writer.nodes(nodes, first=True)
-            assert line.count("\n") == 1
-            inside = re.fullmatch(rf'  {mark(UUID(int=1))} ?\[(?:label=)?"(.*)"\];?\n', line, re.DOTALL)
+            ancestors = format_named(name).writer.nodes(nodes, first=True)
+            assert ancestors.count("\n") == 1
+            inside = re.fullmatch(rf'  {mark(UUID(int=1))} ?\[(?:label=)?"(.*)"\];?\n', ancestors, re.DOTALL)
             assert inside is not None
-            assert not re.search(r'(?<!\\)(\\\\)*"', inside[1]), line
+            assert not re.search(r'(?<!\\)(\\\\)*"', inside[1]), ancestors
             if name == "mermaid":
-                assert not re.search(r'["<>`$|{}\[\]()%\\&]', inside[1]), line
+                assert not re.search(r'["<>`$|{}\[\]()%\\&]', inside[1]), ancestors
 
     @given(text=texts)
     @example(text="<script>alert(1)</script>")
@@ -783,7 +783,7 @@ class TestForPeople:
     @example(text="# heading\n- point\n\n    code")
     @example(text="1. one")
     @example(text="a  \nb")
-    def test_markdown_shows_texts_and_nothing_else(self, text: str) -> None:
+    def test_texts_are_no_markup_in_markdown(self, text: str) -> None:
         parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
         tokens = parser.parse(f"- {plain(text)}\n")
         kinds = {token.type for token in tokens} | {child.type for token in tokens for child in token.children or []}
@@ -814,23 +814,23 @@ class TestForPeople:
 class TestBatches:
     @pytest.mark.parametrize("head", [b"\x1f\x8b\x08", b"PK\x03\x04", b"BZh9", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"])
     @pytest.mark.parametrize("format_name", IMPORTED)
-    def test_compressed_input_is_not_taken(self, format_name: str, head: bytes) -> None:
+    def test_compressed_input_is_refused(self, format_name: str, head: bytes) -> None:
         with pytest.raises(InvalidInput, match="Compressed input is not taken"):
             list(read_batches(format_name, [head + b"x" * 100]))
 
     @pytest.mark.parametrize("format_name", LOSSLESS)
-    def test_only_utf_8_is_taken(self, format_name: str) -> None:
-        """Of JSON lines it is the line that is not: tests/unit/transfer/test_transfer.py."""
+    def test_input_that_is_not_utf_8_is_refused(self, format_name: str) -> None:
+        """In JSON lines only the line is refused: tests/unit/transfer/test_transfer.py."""
         for raw in ("{}".encode("utf-16"), b"\n\xff", b"\n\xc3"):
             with pytest.raises(InvalidInput, match="Not UTF-8"):
                 list(read_batches(format_name, [raw]))
 
     @pytest.mark.parametrize("format_name", ["gexf", "dot", "markdown", "mermaid"])
-    def test_some_formats_are_written_only(self, format_name: str) -> None:
+    def test_some_formats_can_only_be_written(self, format_name: str) -> None:
         with pytest.raises(InvalidInput, match="Those that can: json, jsonl, csv, graphml"):
             list(read_batches(format_name, [b""]))
 
-    def test_batches_are_bounded_and_the_same_each_time(self) -> None:
+    def test_batches_are_bounded_and_deterministic(self) -> None:
         many = [_entity([f"{n} {m}" for m in range(n % 40)], name=f"e{n}", entity_type="") for n in range(1_500)]
         raw = written("json", many).encode()
         batches = list(read_batches("json", [raw[i : i + 1000] for i in range(0, len(raw), 1000)]))
@@ -838,8 +838,8 @@ class TestBatches:
         assert [item.record for batch in batches for item in batch.items] == many
         for batch in batches:
             assert len(batch.items) <= BATCH_ITEMS
-            said = [len(i.record.observations) for i in batch.items if isinstance(i.record, EntityRecord)]
-            assert sum(said) <= BATCH_OBSERVATIONS
+            counts = [len(i.record.observations) for i in batch.items if isinstance(i.record, EntityRecord)]
+            assert sum(counts) <= BATCH_OBSERVATIONS
         assert list(read_batches("json", [raw])) == batches
 
     @pytest.mark.parametrize(
@@ -854,7 +854,7 @@ class TestBatches:
         assert max(sizes) <= BATCH_BYTES
         assert min(sizes[:-1]) > BATCH_BYTES / 2
 
-    def test_parents_that_come_later_are_told_at_the_end(self) -> None:
+    def test_parents_that_come_later_are_placed_at_the_end(self) -> None:
         a, b = (
             _entity([], name="a", entity_type="", parent_id="b"),
             _entity([], name="b", entity_type="", parent_id="c"),
@@ -868,8 +868,8 @@ class TestBatches:
     @examples(200)
     @example(links=[("a", None), ("b", "a"), ("a", "b")])
     @example(links=[("a", "a")])
-    def test_parents_never_go_round(self, links: list[tuple[str, str | None]]) -> None:
-        """Of several parents of a name the first that is kept counts; no parent is refused that closes no circle."""
+    def test_parents_never_form_a_cycle(self, links: list[tuple[str, str | None]]) -> None:
+        """If a name has several parents, the first that is kept counts; only parents that close a cycle are refused."""
         text = written("json", [_entity([], name=name, entity_type="", parent_id=parent) for name, parent in links])
         found = list(read_items("json", [text.encode()]))
         kept = [
@@ -878,15 +878,15 @@ class TestBatches:
         above: dict[str, str] = {}
         for record in kept:
             if record.parent_id is not None:
-                assert record.name in above or record.name not in line(above, record.parent_id)
+                assert record.name in above or record.name not in ancestors(above, record.parent_id)
                 above.setdefault(record.name, record.parent_id)
         refused = [int(problem.where.split(".")[1]) for problem in found if isinstance(problem, ImportProblem)]
         told = sum(record.parent_id is not None for record in kept) + len(refused)
         assert told == sum(parent is not None for _, parent in links)
         for name, parent in (links[place] for place in refused):
-            assert name in line(above, str(parent))
+            assert name in ancestors(above, str(parent))
 
-    def test_what_is_small_is_bounded(self) -> None:
+    def test_a_small_file_is_bounded_in_items_and_observations(self) -> None:
         raw = written("csv", [_entity(["x", "y"], name=f"e{n}", entity_type="") for n in range(10)]).encode()
         items, problems = finish(read_small("csv", [raw], max_items=10, max_observations=20))
         assert (len(items), problems) == (10, [])
@@ -900,7 +900,7 @@ class TestBatches:
         | st.text(st.sampled_from("{}[]\":,<>/=gn# \n'\\u0dentiesgraphml"), max_size=80).map(str.encode)
     )
     @examples(100)
-    def test_nothing_brings_a_reader_down(self, format_name: str, raw: bytes) -> None:
+    def test_a_reader_handles_any_bytes(self, format_name: str, raw: bytes) -> None:
         with suppress(InvalidInput):
             for batch in read_batches(format_name, [raw[:50], raw[50:]]):
                 assert all(problem.where and 0 < len(problem.reason) < 500 for problem in batch.problems)

@@ -1,4 +1,4 @@
-"""What an answer means, when there is another attempt, and how a message is signed."""
+"""What the status of an answer means, when there is another attempt, and how a message is signed."""
 
 import base64
 from datetime import UTC, datetime, timedelta
@@ -54,7 +54,7 @@ def test_only_2xx_is_a_success(status: int, error: AttemptError | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "wait"),
+    ("header", "wait"),
     [
         (" 120 ", timedelta(minutes=2)),
         ("999999999", LONGEST_RETRY_AFTER),
@@ -64,11 +64,11 @@ def test_only_2xx_is_a_success(status: int, error: AttemptError | None) -> None:
         ("", None),
     ],
 )
-def test_how_long_an_answer_asks_to_wait(told: str, wait: timedelta | None) -> None:
-    assert outcome_of(503, told).retry_after == wait
+def test_the_retry_after_of_an_answer_is_parsed(header: str, wait: timedelta | None) -> None:
+    assert outcome_of(503, header).retry_after == wait
 
 
-def test_waits_span_days_grow_and_end() -> None:
+def test_waits_between_attempts_grow_span_days_and_end() -> None:
     assert list(RETRY_WAITS) == sorted(RETRY_WAITS)
     assert timedelta(days=3) < sum(RETRY_WAITS, timedelta(0)) < timedelta(days=4)
     failed = Outcome(500, AttemptError.REFUSED)
@@ -81,14 +81,14 @@ def test_waits_span_days_grow_and_end() -> None:
     assert wait_after(1, Outcome(503, AttemptError.REFUSED, timedelta(hours=1))) == timedelta(hours=1)
 
 
-def test_a_signature_is_that_of_the_specification() -> None:
+def test_a_signature_equals_that_of_the_specification() -> None:
     """The example in the tests of the specification's own libraries."""
     signed = b'msg_p5jXN8AQM9LWM0D4loKWxJek.1614265330.{"test": 2432232314}'
     secret = base64.b64decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
     assert signature(secret, signed) == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
-def test_each_secret_that_holds_signs_and_no_other_opens() -> None:
+def test_a_message_is_signed_with_each_valid_secret() -> None:
     secrets = [CIPHER.encrypt(secret, bound_to=secret_binding(TENANT, WEBHOOK)) for secret in (b"new", b"old")]
     at = datetime(2026, 11, 20, 1, 2, 3, 999_999, tzinfo=UTC)
     message = Message(claimed(secret=secrets[0], previous=secrets[1]), b"{}")
@@ -102,11 +102,11 @@ def test_each_secret_that_holds_signs_and_no_other_opens() -> None:
     assert Cipher.of(b"a secret", purpose="signing keys") != CIPHER
 
 
-def test_secrets_are_not_shown_where_a_delivery_is_logged() -> None:
+def test_the_repr_of_a_message_shows_no_secrets() -> None:
     assert "qzx" not in repr(Message(claimed(secret=b"qzx", previous=b"qzx"), b"{}"))
 
 
-def test_a_body_is_what_the_specification_recommends() -> None:
+def test_a_body_has_the_form_that_the_specification_recommends() -> None:
     assert msgspec.json.decode(event_body(claimed(), {"webhook": WEBHOOK})) == {
         "type": "webhook.test",
         "timestamp": "2026-11-20T00:00:00Z",

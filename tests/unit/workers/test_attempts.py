@@ -1,4 +1,4 @@
-"""What the failure of one tenant's turn says, and which failures it takes."""
+"""How the failure of one tenant's turn is logged, and which failures are passed on."""
 
 import asyncio
 from uuid import uuid4
@@ -29,13 +29,13 @@ TENANT = uuid4()
         ),
     ],
 )
-def test_what_a_failure_says(error: Exception, line: dict[str, str]) -> None:
+def test_an_expected_failure_is_logged_with_its_reason(error: Exception, line: dict[str, str]) -> None:
     with capture_logs() as logs, Attempt("nothing done", TENANT):
         raise error
     assert logs == [{"tenant": str(TENANT), **line}]
 
 
-def test_what_was_not_expected_comes_with_its_traceback() -> None:
+def test_an_unexpected_failure_is_logged_with_its_traceback() -> None:
     fault = ValueError("a fault")
     with capture_logs() as logs, Attempt("nothing done", TENANT, graph="g"):
         raise fault

@@ -1,4 +1,4 @@
-"""Finding the texts that an embedder does not take."""
+"""Finding the texts on which an embedder fails."""
 
 import asyncio
 import time
@@ -52,7 +52,7 @@ def poisoned(text: str) -> Exception | None:
 
 
 @given(st.lists(st.booleans(), max_size=40))
-def test_each_text_is_embedded_or_blamed_and_only_what_is_to_blame(poison: list[bool]) -> None:
+def test_each_text_is_embedded_unless_it_causes_the_failure(poison: list[bool]) -> None:
     passages = claimed(*[f"poison {n}" if bad else "x" * n for n, bad in enumerate(poison)])
     found = outcome(Picky(poisoned), passages)
     good = [passage for passage, bad in zip(passages, poison, strict=True) if not bad]
@@ -63,7 +63,7 @@ def test_each_text_is_embedded_or_blamed_and_only_what_is_to_blame(poison: list[
     assert (found.aborted_by, found.smallest_failed_group) == (None, None)
 
 
-def test_one_of_many_is_found_in_few_requests() -> None:
+def test_one_failing_text_of_many_is_found_in_few_requests() -> None:
     embedder = Picky(poisoned)
     found = outcome(embedder, claimed(*[f"text {n}" for n in range(255)], "poison"))
     assert (len(found.ids), len(found.failed)) == (255, 1)
@@ -71,7 +71,7 @@ def test_one_of_many_is_found_in_few_requests() -> None:
 
 
 @pytest.mark.parametrize("cause", list(FailureCause))
-def test_an_embedder_that_takes_nothing_is_away_and_no_text_is_blamed(cause: FailureCause) -> None:
+def test_no_text_is_blamed_where_the_embedder_fails_on_everything(cause: FailureCause) -> None:
     embedder = Picky(lambda _: EmbeddingFailed("answered nonsense", cause=cause))
     found = outcome(embedder, claimed("a", "b", "c"))
     assert (found.ids, found.failed) == ([], [])
@@ -80,7 +80,7 @@ def test_an_embedder_that_takes_nothing_is_away_and_no_text_is_blamed(cause: Fai
     assert len(embedder.calls) <= 2
 
 
-def test_what_was_embedded_before_it_went_away_is_kept() -> None:
+def test_vectors_from_before_the_embedder_went_away_are_kept() -> None:
     calls: list[str] = []
 
     def fails(text: str) -> Exception | None:
@@ -102,20 +102,20 @@ def test_what_was_embedded_before_it_went_away_is_kept() -> None:
     assert found.failed == []
 
 
-def test_an_error_of_its_own_is_told_without_its_words() -> None:
+def test_an_unexpected_error_is_reported_without_its_message() -> None:
     found = outcome(Picky(lambda text: ValueError(text) if text == "secret" else None), claimed("secret", "b"))
     assert [(failed.reason, failed.certain) for failed in found.failed] == [
         ("The embedder failed (ValueError).", False)
     ]
 
 
-def test_when_the_time_is_over_no_group_is_divided_any_further() -> None:
+def test_no_group_is_divided_after_the_time_limit() -> None:
     found = outcome(Picky(poisoned), claimed("poison", "b", "c", "d"), seconds=0)
     assert (found.ids, found.failed, found.aborted_by, found.smallest_failed_group) == ([], [], None, 4)
     assert len(outcome(Picky(poisoned), claimed("poison"), seconds=0).failed) == 1
 
 
-async def test_waits_grow_and_what_the_embedder_asks_for_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_waits_grow_and_the_retry_after_of_the_embedder_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
     backoff, failure = Backoff(), EmbeddingFailed("is away", cause=FailureCause.AWAY)
     now = 0.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
@@ -131,7 +131,7 @@ async def test_waits_grow_and_what_the_embedder_asks_for_is_honoured(monkeypatch
     assert backoff.note_failure(EmbeddingFailed("is busy", cause=FailureCause.AWAY, retry_after=1e9)) == 600
 
 
-async def test_failures_of_one_moment_count_once() -> None:
+async def test_simultaneous_failures_count_once() -> None:
     backoff = Backoff()
     assert not backoff.waiting
     for _ in range(8):
@@ -139,7 +139,7 @@ async def test_failures_of_one_moment_count_once() -> None:
         assert backoff.waiting
 
 
-def test_a_batch_that_took_too_long_is_halved_until_it_goes_well() -> None:
+def test_a_batch_that_took_too_long_is_halved_and_grows_again() -> None:
     backoff = Backoff()
     assert backoff.batch(TENANT, 256) == 256
     backoff.shrink(TENANT, 64)

@@ -1,4 +1,4 @@
-"""Beside others' calls, bulk work takes a share of the time, and goes on."""
+"""Bulk work takes a share of the time while calls of other tenants are served."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ TENANT = uuid4()
 
 @dataclass(slots=True)
 class Calls:
-    """Whose calls are served, as a worker is told."""
+    """The tenants whose calls are served, as a worker sees them."""
 
     tenants: set[UUID] = field(default_factory=set)
 
@@ -45,7 +45,7 @@ class Work:
 
 @pytest.fixture
 def work(monkeypatch: pytest.MonkeyPatch) -> Work:
-    """Whose rests are noted, and over at once."""
+    """Bulk work whose rests are recorded, and end at once."""
     work = Work(share=0.5)
     timeout = asyncio.timeout
 
@@ -58,14 +58,14 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
 
 
 @pytest.mark.parametrize(("share", "rest"), [(0.5, 1.0), (0.4, 1.5), (0.01, pace.REST_SECONDS)])
-async def test_it_rests_so_that_it_takes_its_share(work: Work, share: float, rest: float) -> None:
+async def test_bulk_work_rests_so_that_it_takes_its_share(work: Work, share: float, rest: float) -> None:
     work.share = share
     work.calls.tenants = {uuid4()}
     await work.part()
     assert work.rests == [pytest.approx(rest)]
 
 
-async def test_it_rests_after_what_failed_too(work: Work) -> None:
+async def test_bulk_work_rests_after_a_failure_too(work: Work) -> None:
     work.calls.tenants = {uuid4()}
 
     async def fail() -> None:
@@ -78,14 +78,14 @@ async def test_it_rests_after_what_failed_too(work: Work) -> None:
     assert work.rests == [1.0]
 
 
-async def test_it_rests_for_nobody_where_only_its_own_tenant_calls(work: Work) -> None:
+async def test_bulk_work_does_not_rest_for_calls_of_its_own_tenant(work: Work) -> None:
     work.calls.tenants = {TENANT}
     await work.part()
     assert work.rests == []
     assert not await work.pace.is_slow(TENANT)
 
 
-async def test_a_worker_that_has_cores_of_its_own_never_rests(work: Work) -> None:
+async def test_bulk_work_with_a_share_of_one_never_rests(work: Work) -> None:
     work.share, work.calls.tenants = 1.0, {uuid4()}
     await work.part()
     assert work.rests == []

@@ -1,4 +1,4 @@
-"""Turns of tenants: what is begun, what is waited for, and when a sweep ends."""
+"""The turns of tenants: which turns a sweep begins and awaits, and when it ends."""
 
 import asyncio
 from uuid import UUID, uuid4
@@ -32,7 +32,7 @@ class Queue:
         return bool(seen)
 
     async def end_of_look(self) -> None:
-        """Until then, the answer of the look is on its way."""
+        """Wait until the result of the look arrives."""
         await asyncio.sleep(0)
 
     async def take(self, tenant: UUID) -> None:
@@ -45,7 +45,7 @@ class Queue:
 
 class SlowLook(Queue):
     async def end_of_look(self) -> None:
-        """All turns that were under way have ended when the answer arrives."""
+        """Wait until all turns that were under way have ended."""
         await self.turns.wait_until_ended()
         await asyncio.sleep(0)
 
@@ -53,14 +53,14 @@ class SlowLook(Queue):
 @pytest.mark.parametrize("queue_type", [Queue, SlowLook])
 @pytest.mark.parametrize("at_once", [1, 2, 5])
 async def test_a_sweep_ends_when_nothing_is_due(queue_type: type[Queue], at_once: int) -> None:
-    """Also where a turn ends, and leaves more to do, while what is due is looked for."""
+    """Also where a turn ends and leaves more work while the sweep looks for due work."""
     queue = queue_type({uuid4(): 3 for _ in range(4)}, at_once=at_once)
     await queue.sweep()
     assert set(queue.due.values()) == {0}
     assert queue.most <= at_once
 
 
-async def test_what_becomes_due_during_a_turn_is_begun_at_once() -> None:
+async def test_work_that_becomes_due_during_a_turn_begins_at_once() -> None:
     long, soon = uuid4(), uuid4()
     queue, ended = Queue({long: 1, soon: 0}, at_once=2), asyncio.Event()
     taking = queue.take
@@ -79,7 +79,7 @@ async def test_what_becomes_due_during_a_turn_is_begun_at_once() -> None:
     assert set(queue.due.values()) == {0}
 
 
-async def test_one_that_is_to_stop_ends_what_it_began() -> None:
+async def test_a_sweep_that_is_to_stop_ends_the_turns_that_it_began() -> None:
     queue = Queue({uuid4(): 5})
     taking = queue.take
 

@@ -1,4 +1,4 @@
-"""An API server of Kubernetes with its etcd and, where asked for, its controllers. No pod is run."""
+"""An API server of Kubernetes with its etcd and, optionally, its controllers. It runs no pods."""
 
 import os
 import secrets
@@ -22,12 +22,12 @@ from tests.verify.chart.rendering import Manifest, tool
 STOP_SECONDS = 20.0
 DRY_RUN = {"dryRun": "All"}
 NO_CONTROLLERS = {"disable-admission-plugins": "ServiceAccount"}
-"""The plug-in asks for each pod's account, which a controller makes."""
+"""The plug-in requires the account of each pod, which a controller would create."""
 STRICT = {"fieldManager": "tests", "fieldValidation": "Strict", "force": "true"}
 
 
 class ApiServer:
-    """A server that is asked as its administrator; `kubeconfig` is the file by which kubectl and Helm ask so, too."""
+    """A server, and an administrator as its client; with `kubeconfig`, kubectl and Helm act as that administrator."""
 
     def __init__(self, http: httpx2.Client, kubeconfig: Path, certificate: Path) -> None:
         self.kubeconfig, self.certificate = kubeconfig, certificate
@@ -36,16 +36,16 @@ class ApiServer:
 
     @property
     def port(self) -> int:
-        """Its port of loopback."""
+        """The port on loopback."""
         return int(self._http.base_url.port or 0)
 
     def found(self, path: str) -> Manifest:
-        """What is there."""
-        told: Manifest = self._http.get(path).raise_for_status().json()
-        return told
+        """The object or list at a path."""
+        found: Manifest = self._http.get(path).raise_for_status().json()
+        return found
 
     def set_status(self, path: str, status: Manifest) -> None:
-        """Say of an object how it is, as its node would; of one that is gone, nothing."""
+        """Set the status of an object, as its node would, unless the object is gone."""
         content = {"Content-Type": "application/merge-patch+json"}
         answer = self._http.patch(f"{path}/status", json={"status": status}, headers=content)
         assert answer.is_success or answer.status_code == 404, answer.text
@@ -57,7 +57,7 @@ class ApiServer:
         return str(answer.raise_for_status().json()["status"]["token"])
 
     def refusal(self, manifest: Manifest) -> str:
-        """What a strict dry run of the object says against it; empty: the server would take it as it stands."""
+        """The objection of a strict dry run to the object; empty if the server would accept it as it is."""
         return self._apply(manifest, STRICT | DRY_RUN)
 
     def put(self, manifest: Manifest) -> None:
@@ -67,7 +67,7 @@ class ApiServer:
         self._plurals.clear()
 
     def define(self, definitions: list[Manifest]) -> None:
-        """Store definitions of custom resources; return once objects of all of them are taken."""
+        """Store definitions of custom resources, and wait until the server accepts objects of all of them."""
         for definition in definitions:
             self.put(definition)
         for definition in definitions:
@@ -76,10 +76,10 @@ class ApiServer:
     def _wait_for(self, path: str) -> None:
         give_up = time.monotonic() + MAX_WAIT_SECONDS
         while True:
-            told = {each["type"]: each["status"] for each in self._http.get(path).json()["status"]["conditions"]}
-            if told.get("Established") == "True":
+            conditions = {each["type"]: each["status"] for each in self._http.get(path).json()["status"]["conditions"]}
+            if conditions.get("Established") == "True":
                 return
-            assert time.monotonic() < give_up, f"{path}: {told}"
+            assert time.monotonic() < give_up, f"{path}: {conditions}"
             time.sleep(0.1)
 
     def _apply(self, manifest: Manifest, parameters: Mapping[str, str]) -> str:
@@ -97,7 +97,7 @@ class ApiServer:
         return f"{base}{place}/{kind['name']}/{metadata['name']}"
 
     def _kinds(self, base: str) -> dict[str, Any]:
-        """The resources of a group's version, by their kinds."""
+        """The resources of a version of a group, by their kinds."""
         if base not in self._plurals:
             found = self._http.get(base).raise_for_status().json()["resources"]
             self._plurals[base] = {each["kind"]: each for each in found if "/" not in each["name"]}
@@ -106,9 +106,9 @@ class ApiServer:
 
 @contextmanager
 def api_server(folder: Path, *, controllers: bool = False) -> Iterator[ApiServer]:
-    """A server of its own on this machine, with what it keeps in the folder; ended, with its etcd, at the end.
+    """Run a server and its etcd on this machine, with their data in the folder, and stop both at the end.
 
-    With controllers it is a cluster without nodes: Jobs and Deployments get pods, which wait for somebody to run them.
+    With controllers it is a cluster without nodes: Jobs and Deployments get pods, which nobody runs.
     """
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     pem = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
@@ -121,7 +121,7 @@ def api_server(folder: Path, *, controllers: bool = False) -> Iterator[ApiServer
         flags = _server_flags(folder, etcd, port) | ({} if controllers else NO_CONTROLLERS)
         stack.enter_context(_running("kube-apiserver", flags, folder))
         headers = {"Authorization": f"Bearer {token}"}
-        certificate = _once_there(folder / "certificates" / "apiserver.crt")
+        certificate = _wait_for_file(folder / "certificates" / "apiserver.crt")
         context = ssl.create_default_context(cafile=str(certificate))
         address = f"https://127.0.0.1:{port}"
         kubeconfig = _kubeconfig(folder, address, certificate, token)
@@ -137,7 +137,7 @@ def _kubeconfig(folder: Path, address: str, certificate: Path, token: str) -> Pa
     file = folder / "kubeconfig"
     cluster = {"server": address, "certificate-authority": str(certificate)}
     context = {"cluster": "tests", "user": "admin"}
-    told = {
+    configuration = {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": "tests", "cluster": cluster}],
@@ -145,7 +145,7 @@ def _kubeconfig(folder: Path, address: str, certificate: Path, token: str) -> Pa
         "contexts": [{"name": "tests", "context": context}],
         "current-context": "tests",
     }
-    file.write_text(yaml.safe_dump(told))
+    file.write_text(yaml.safe_dump(configuration))
     file.chmod(0o600)
     return file
 
@@ -200,7 +200,7 @@ def _running(name: str, flags: Mapping[str, str], folder: Path) -> Iterator[None
         stop_process(process, grace_seconds=STOP_SECONDS)
 
 
-def _once_there(file: Path) -> Path:
+def _wait_for_file(file: Path) -> Path:
     give_up = time.monotonic() + MAX_WAIT_SECONDS
     while not file.exists():
         assert time.monotonic() < give_up, f"{file} is not made"

@@ -1,4 +1,4 @@
-"""The schemas of custom resources as their operators publish them, for JSON Schema and as strict as a server's."""
+"""The schemas of custom resources that their operators publish, as JSON Schema as strict as a server."""
 
 import json
 import subprocess
@@ -39,7 +39,7 @@ def definitions() -> Iterator[dict[str, Any]]:
 
 
 def _downloaded(module: Mapping[str, Any]) -> Path:
-    """Where Go has put the module's files, which are those of the hash. It asks its checksum database, too."""
+    """The folder of a Go module, whose files match the pinned hash. Go also asks its checksum database."""
     with tempfile.TemporaryDirectory() as elsewhere:  # Where no go.mod says what else to load.
         done = subprocess.run(
             ["go", "mod", "download", "-json", f"{module['path']}@{module['version']}"],
@@ -49,15 +49,15 @@ def _downloaded(module: Mapping[str, Any]) -> Path:
             timeout=SECONDS,
         )
     assert done.returncode == 0, done.stdout + done.stderr
-    told = json.loads(done.stdout)
-    assert told["Sum"] == module["sum"], module["path"]
-    return Path(told["Dir"])
+    module_info = json.loads(done.stdout)
+    assert module_info["Sum"] == module["sum"], module["path"]
+    return Path(module_info["Dir"])
 
 
 def _strict(schema: Mapping[str, Any], *, root: bool = True) -> Schema:
-    """A structural schema as JSON Schema: no field but those that it names, as a server says of strict requests.
+    """A structural schema as JSON Schema: without unknown fields, as a server demands for strict requests.
 
-    Rules that are written in CEL are not among what JSON Schema can say, and are left out: an API server is asked.
+    JSON Schema cannot express rules in CEL, so they are omitted: the tests with an API server check them.
     """
     found = {name: value for name, value in schema.items() if not name.startswith("x-kubernetes-")}
     if schema.get("x-kubernetes-int-or-string"):

@@ -1,4 +1,4 @@
-"""What of the chart is made: its README from the comments of values.yaml, and which settings the schema lets through.
+"""The generated files of the chart: its README from the comments of values.yaml, and the settings in its schema.
 
 .venv/bin/python -m tests.verify.chart.generated
 """
@@ -25,12 +25,12 @@ ADDRESSES = {
     "REDIS_URL",
     "REPLICA_DATABASE_URL",
 }
-"""Settings whose type does not tell that they hold a password."""
+"""Settings that hold a password, though their type does not say so."""
 
 SECRETS = ADDRESSES | {
     name.upper() for name, field in Settings.model_fields.items() if "SecretStr" in repr(field.annotation)
 }
-"""Settings that are secret, or hold a password."""
+"""Settings that are secret or hold a password."""
 
 OTHER_VALUES = {
     "ALLOWED_HOSTS",
@@ -48,11 +48,11 @@ OTHER_VALUES = {
     "PUBLIC_URL",
     "TRUSTED_PROXIES",
 }
-"""Settings that other values of the chart make, or that no pod has."""
+"""Settings that follow from other values of the chart, or that no pod has."""
 
 
 def settings_schema() -> dict[str, Any]:
-    """The settings that values may name, each with its type; lists may be lists, or JSON as in a variable."""
+    """The schema of the settings that values may contain, with their types; a list may be JSON, as in a variable."""
     types = {"integer": "integer", "number": "number", "boolean": "boolean", "array": "array"}
     properties = {}
     for name, described in sorted(Settings.model_json_schema()["properties"].items()):
@@ -64,22 +64,22 @@ def settings_schema() -> dict[str, Any]:
 
 
 def schema() -> str:
-    """values.schema.json with the settings of today."""
+    """values.schema.json with the current settings."""
     written = json.loads(SCHEMA.read_text())
     written["definitions"]["settings"] = settings_schema()
     return json.dumps(written, indent=2, ensure_ascii=False) + "\n"
 
 
 def described_values() -> list[tuple[str, str, str]]:
-    """Each value that has a comment `# --`: its path, its default as JSON, and the comment."""
+    """The values with a comment `# --`: the path, the default as JSON, and the comment."""
     lines = VALUES.read_text().splitlines()
     found: list[tuple[str, str, str]] = []
 
     def walk(node: yaml.MappingNode, path: str) -> None:
         for key, value in node.value:
             name = f"{path}.{key.value}" if path else key.value
-            if told := _comment_above(lines, key.start_mark.line):
-                found.append((name, _default(value), told))
+            if comment := _comment_above(lines, key.start_mark.line):
+                found.append((name, _default(value), comment))
             elif isinstance(value, yaml.MappingNode):
                 walk(value, name)
             else:
@@ -92,7 +92,7 @@ def described_values() -> list[tuple[str, str, str]]:
 
 
 def _comment_above(lines: list[str], line: int) -> str:
-    """The comment that begins with `# --` and ends above this line, as one; empty where there is none."""
+    """The comment that begins with `# --` and ends above this line, in one line; empty if there is none."""
     begin = line
     while lines[begin - 1].lstrip().startswith("#"):
         begin -= 1
@@ -107,10 +107,10 @@ def _default(node: yaml.Node) -> str:
 
 
 def readme() -> str:
-    """README.md: what is written by hand, and a table of every value."""
+    """README.md: the part that is written by hand, and a table of all values."""
     rows = "".join(
-        f"| `{path}` | `{default}` | {re.sub(r'[|]', chr(92) + '|', told)} |\n"
-        for path, default, told in described_values()
+        f"| `{path}` | `{default}` | {re.sub(r'[|]', chr(92) + '|', comment)} |\n"
+        for path, default, comment in described_values()
     )
     return f"{INTRODUCTION.read_text()}\n## Values\n\n| value | default | what it does |\n|---|---|---|\n{rows}"
 

@@ -1,9 +1,9 @@
-"""What runs the pods of a namespace in place of nodes: each as a process of this machine, with all that its pod says.
+"""A replacement of the nodes of a cluster: it runs each pod of a namespace as a process of this machine.
 
-It does the least of what a scheduler, a kubelet and a proxy do: a pod gets its Secrets as variables, its volumes as
-folders and the token of its account; its readiness is asked for where the pod says; the API server is told how it is. A
-pod that is gone is told to end by SIGTERM. Volumes cannot be where the pod wants them, so paths in its command are
-changed, and ports are others.
+It does the minimum of what a scheduler, a kubelet and a proxy do: a pod gets its Secrets as variables, its volumes as
+folders, and the token of its account; its readiness is probed where the pod declares it, and reported to the API
+server. A deleted pod gets SIGTERM. Volumes cannot be mounted where the pod declares them, so paths in its command are
+replaced, and so are its ports.
 """
 
 import base64
@@ -30,7 +30,7 @@ PROBE_SECONDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A pod that was started, the command of it, and the images of the Deployments that were there by then."""
+    """The start of a pod: its component and command, and the images of the Deployments at that moment."""
 
     component: str
     command: list[str]
@@ -51,7 +51,7 @@ class _Running:
         return _component(self.pod)
 
     def end(self) -> None:
-        """Tell it to end, where it runs."""
+        """Send SIGTERM to the process if it runs."""
         self.ready = False
         if self.process.poll() is None:
             self.process.terminate()
@@ -59,9 +59,9 @@ class _Running:
 
 @dataclass
 class Kubelet:
-    """Runs the namespace's pods as far as `tend` is called, which whoever waits for something does.
+    """Runs the pods of a namespace, as long as somebody calls `tend` again and again.
 
-    `local` are variables that cannot be the same here: addresses of servers. `before` is called before a pod starts.
+    `local` are variables with other values here: addresses of servers. `before` is called before a pod starts.
     """
 
     server: ApiServer
@@ -71,20 +71,20 @@ class Kubelet:
     before: Callable[[Manifest], None] = lambda pod: None
     starts: list[Start] = field(default_factory=list)
     serving: list[int] = field(default_factory=list)
-    """How many gateways were ready, each time that the pods were looked at."""
+    """The numbers of ready gateways at each call of `tend`."""
     failed: list[str] = field(default_factory=list)
-    """Pods whose process ended by an error, and its last words."""
+    """Pods whose process ended with an error, and the end of its log."""
     _known: dict[str, _Running] = field(default_factory=dict)
     _ports: ExitStack = field(default_factory=ExitStack)
 
     def tend(self) -> None:
-        """Start what is new, tell what has changed, end what is gone."""
+        """Start new pods, report changes of running ones, and stop the processes of deleted ones."""
         found = {pod["metadata"]["uid"]: {"kind": "Pod", **pod} for pod in self._found("pods")["items"]}
         for uid in found.keys() - self._known.keys():
             self._known[uid] = self._start(found[uid])
         for uid, running in self._known.items():
             if uid in found:
-                self._look_at(running)
+                self._check(running)
             else:
                 running.end()
         self.serving.append(list(self.ready().values()).count("gateway"))
@@ -94,7 +94,7 @@ class Kubelet:
         return {each.pod["metadata"]["name"]: each.component for each in self._known.values() if each.ready}
 
     def stop(self) -> None:
-        """End all that still runs."""
+        """Stop all processes that still run."""
         for running in self._known.values():
             running.end()
         for running in self._known.values():
@@ -117,7 +117,7 @@ class Kubelet:
         self.starts.append(Start(_component(pod), container_of(pod)["command"], deployments))
         process = started(pod, self._variables(pod, tmp, ports, place), tmp, place / "log", files)
         running = _Running(pod, process, place / "log", ports)
-        self._tell(running)
+        self._report(running)
         return running
 
     def _variables(self, pod: Manifest, tmp: Path, ports: Mapping[str, int], place: Path) -> dict[str, str]:
@@ -143,7 +143,7 @@ class Kubelet:
         )
 
     def _volumes(self, pod: Manifest, place: Path) -> dict[str, Path]:
-        """Lay out its volumes; by the path in its container, where each file is."""
+        """Write the files of its volumes; returns their places by the paths in the container."""
         files: dict[str, Path] = {}
         mounts = {mount["name"]: mount["mountPath"] for mount in container_of(pod)["volumeMounts"]}
         for volume in pod["spec"]["volumes"]:
@@ -169,7 +169,7 @@ class Kubelet:
         return {}
 
     def _behind_service(self, url: str) -> str:
-        """The address of a ready pod that the Service of that name chooses, as a proxy would."""
+        """The address of a ready pod behind the Service in the address, as a proxy would choose it."""
         service = self._found(f"services/{urlsplit(url).hostname}")["spec"]
         [port] = service["ports"]
         chosen = [
@@ -180,27 +180,27 @@ class Kubelet:
         assert port["port"] == (urlsplit(url).port or 80)
         return f"http://127.0.0.1:{chosen[0].ports[port['targetPort']] if chosen else 1}"
 
-    def _look_at(self, running: _Running) -> None:
+    def _check(self, running: _Running) -> None:
         if running.phase != "Running":
             return
         ended = running.process.poll()
         if ended is None:
             if not running.ready and _is_ready(running):
                 running.ready = True
-                self._tell(running)
+                self._report(running)
             return
         running.phase, running.ready = ("Failed" if ended else "Succeeded"), False
         if ended:
             self.failed.append(f"{running.pod['metadata']['name']}: {last_words(running.log)}")
-        self._tell(running)
+        self._report(running)
 
-    def _tell(self, running: _Running) -> None:
+    def _report(self, running: _Running) -> None:
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        container, said = container_of(running.pod), "True" if running.ready else "False"
+        container, ready = container_of(running.pod), "True" if running.ready else "False"
         state: dict[str, Any] = {"running": {"startedAt": now}}
         if running.phase != "Running":
             state = {"terminated": {"exitCode": running.process.returncode, "startedAt": now, "finishedAt": now}}
-        told = {
+        container_status = {
             "name": container["name"],
             "image": container["image"],
             "imageID": "",
@@ -209,9 +209,9 @@ class Kubelet:
             "state": state,
         }
         conditions = [
-            {"type": kind, "status": said, "lastTransitionTime": now} for kind in ("Ready", "ContainersReady")
+            {"type": kind, "status": ready, "lastTransitionTime": now} for kind in ("Ready", "ContainersReady")
         ]
-        status = {"phase": running.phase, "conditions": conditions, "containerStatuses": [told]}
+        status = {"phase": running.phase, "conditions": conditions, "containerStatuses": [container_status]}
         self.server.set_status(self._path(f"pods/{running.pod['metadata']['name']}"), status)
 
     def _found(self, place: str) -> Manifest:
@@ -226,19 +226,21 @@ def _component(manifest: Manifest) -> str:
 
 
 def _items(source: Mapping[str, Any], held: Mapping[str, str]) -> dict[str, str]:
-    """What is chosen of a Secret or a ConfigMap, by the names that it gets."""
+    """The items of a Secret or a ConfigMap in a volume, by their file names."""
     chosen = source.get("items") or [{"key": key, "path": key} for key in held]
     return {item["path"]: held[item["key"]] for item in chosen}
 
 
 def _is_ready(running: _Running) -> bool:
-    """Whether its readiness probe is answered; without a probe, that it runs."""
+    """Whether its readiness probe succeeds; without a probe, true, because it runs."""
     probe = container_of(running.pod).get("readinessProbe")
     if probe is None:
         return True
-    asked = probe["httpGet"]
+    endpoint = probe["httpGet"]
     try:
-        answer = httpx2.get(f"http://127.0.0.1:{running.ports[asked['port']]}{asked['path']}", timeout=PROBE_SECONDS)
+        answer = httpx2.get(
+            f"http://127.0.0.1:{running.ports[endpoint['port']]}{endpoint['path']}", timeout=PROBE_SECONDS
+        )
     except httpx2.TransportError:
         return False
     return answer.is_success

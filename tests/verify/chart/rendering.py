@@ -1,4 +1,4 @@
-"""What Helm makes of the chart for values of a test's own, without a cluster."""
+"""The manifests that Helm renders from the chart for the values of a test, without a cluster."""
 
 import subprocess
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ CHART = ROOT / "helm" / "recollect"
 EXAMPLES = CHART / "examples"
 TOOLS = ROOT / "tests" / "verify" / "tools" / ".bin"
 OLDEST, NEWEST = "1.30.0", "1.37.0"
-"""Versions of Kubernetes that the chart is for."""
+"""The supported versions of Kubernetes."""
 
 RELEASE, NAMESPACE = "memory", "agents"
 FULLNAME = "memory-recollect"
@@ -33,11 +33,11 @@ MINIMAL: dict[str, Any] = {
     },
     "redis": {"host": "cache.example.com", "secret": "cache"},
 }
-"""The least that the chart asks for."""
+"""The values that the chart requires."""
 
 
 def merged(*layers: Mapping[str, Any]) -> dict[str, Any]:
-    """Values, of which the later go before the earlier."""
+    """Values merged into one mapping, in which later ones override earlier ones."""
     found: dict[str, Any] = {}
     for layer in layers:
         for name, value in layer.items():
@@ -80,7 +80,7 @@ ALL = merged(
         },
     },
 )
-"""Everything that can be enabled at once."""
+"""All features that can be enabled together."""
 
 
 CELLS: dict[str, Any] = {
@@ -102,7 +102,7 @@ def tool(name: str) -> str:
 
 
 def helm(*arguments: str, values: Mapping[str, Any] | None = None) -> subprocess.CompletedProcess[str]:
-    """What Helm answers, of whatever status."""
+    """Run Helm, and return the finished process, whatever its status."""
     given = ["--values", "-"] if values is not None else []
     return subprocess.run(
         [tool("helm"), *arguments, *given],
@@ -121,51 +121,51 @@ def _template(values: str, kubernetes: str) -> tuple[str, int, str]:
 
 
 class _Strict(yaml.SafeLoader):
-    """A key that is there twice is an error; a SafeLoader takes the last of both."""
+    """A loader for which a repeated key is an error; a SafeLoader takes the last one."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """The mapping of a node whose keys differ."""
+        """The mapping of a node, whose keys must differ."""
         keys = [self.construct_object(key, deep=True) for key, _ in node.value]
         assert len(set(keys)) == len(keys), f"a key is there twice: {keys}"
         return super().construct_mapping(node, deep)
 
 
 def manifests(values: Mapping[str, Any] = MINIMAL, *, kubernetes: str = NEWEST) -> list[Manifest]:
-    """Every object, hooks and tests too."""
+    """All rendered objects, including hooks and tests."""
     told, status, error = _template(yaml.safe_dump(dict(values)), kubernetes)
     assert status == 0, error
     return [each for each in yaml.load_all(told, _Strict) if each]
 
 
 def refusal(values: Mapping[str, Any]) -> str:
-    """Why Helm takes no such values."""
+    """The error message with which Helm refuses the values."""
     told, status, error = _template(yaml.safe_dump(dict(values)), NEWEST)
     assert status != 0, told
     return error
 
 
 def one(found: list[Manifest], kind: str, name: str) -> Manifest:
-    """The object of that kind, called so behind the release's name."""
+    """The object of that kind with that name after the name of the release."""
     chosen = [each for each in found if each["kind"] == kind and each["metadata"]["name"] == f"{FULLNAME}-{name}"]
     assert len(chosen) == 1, [f"{each['kind']} {each['metadata']['name']}" for each in found]
     return chosen[0]
 
 
 def pod_of(manifest: Manifest) -> Manifest:
-    """The pod's spec of a Deployment, a Job or a Pod."""
+    """The spec of the pod in a Deployment, a Job or a Pod."""
     spec: Manifest = manifest["spec"] if manifest["kind"] == "Pod" else manifest["spec"]["template"]["spec"]
     return spec
 
 
 def container_of(manifest: Manifest) -> Manifest:
-    """Its one container."""
+    """The only container of its pod."""
     [container] = pod_of(manifest)["containers"]
     found: Manifest = container
     return found
 
 
 def variables_of(manifest: Manifest) -> dict[str, Any]:
-    """The environment of its container: a value, or the Secret's name and key."""
+    """The variables of its container: a value, or the name and the key of a Secret."""
     entries = container_of(manifest).get("env", [])
     names = [entry["name"] for entry in entries]
     assert len(set(names)) == len(names), "a variable is there twice"
@@ -178,7 +178,7 @@ def variables_of(manifest: Manifest) -> dict[str, Any]:
 
 
 def with_pods(found: list[Manifest]) -> list[Manifest]:
-    """Those that run pods."""
+    """The objects that run pods."""
     return [each for each in found if each["kind"] in {"Deployment", "Job", "Pod"}]
 
 
@@ -193,4 +193,4 @@ EXAMPLE_VALUES = {
     "production": example("production"),
     "many-tenants": merged(example("production"), example("many-tenants")),
 }
-"""As each is installed: the last stands on the second."""
+"""The values of each example as it is installed: the last one builds on the second."""

@@ -1,6 +1,6 @@
-"""The chart's containers as processes of this machine, with the rendered environment and nothing else.
+"""The containers of the chart as processes of this machine, with nothing but the rendered environment.
 
-There is no container engine, so a mount namespace makes the root read only but for one folder, which stands for the
+There is no container engine, so a mount namespace makes the root read-only except for one folder, which replaces the
 volume at `/tmp`. `python` and `recollect` are those of this environment.
 """
 
@@ -28,11 +28,11 @@ RUN_SECONDS = 120
 READ_ONLY = 'mount --make-rprivate / && mount --bind "$0" "$0" && mount -o remount,ro,bind / && cd / && exec "$@"'
 
 Secrets = Mapping[tuple[str, str], str]
-"""What Secrets hold: by name and key."""
+"""The contents of Secrets, by name and key."""
 
 
 def environment(manifest: Manifest, secrets: Secrets, tmp: Path, **changed: object) -> dict[str, str]:
-    """The variables of its container. `changed` are those that cannot be the same here, such as ports."""
+    """The variables of its container. `changed` are those with other values here, such as ports."""
     found = {"PATH": f"{BIN}:/usr/bin:/bin", "TMPDIR": str(tmp)}
     for entry in container_of(manifest)["env"]:
         if "valueFrom" in entry:
@@ -49,7 +49,7 @@ def environment(manifest: Manifest, secrets: Secrets, tmp: Path, **changed: obje
 
 
 def _command(manifest: Manifest, tmp: Path, scripts: Mapping[str, Path]) -> list[str]:
-    """What its container runs, which can write to `tmp` alone; files of its ConfigMaps are where `scripts` say."""
+    """The command of its container, which can write only to `tmp`; `scripts` are the files of its ConfigMaps."""
     program, *arguments = container_of(manifest)["command"]
     arguments = [str(scripts.get(argument, argument)) for argument in arguments]
     unshare = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--mount"]
@@ -59,7 +59,7 @@ def _command(manifest: Manifest, tmp: Path, scripts: Mapping[str, Path]) -> list
 def run(
     manifest: Manifest, variables: Mapping[str, str], tmp: Path, scripts: Mapping[str, Path] = {}
 ) -> subprocess.CompletedProcess[str]:
-    """Run it to its end, as a Job."""
+    """Run the container until it ends, as a Job."""
     command = _command(manifest, tmp, scripts)
     return subprocess.run(command, env=dict(variables), capture_output=True, text=True, timeout=RUN_SECONDS)
 
@@ -67,7 +67,7 @@ def run(
 def started(
     manifest: Manifest, variables: Mapping[str, str], tmp: Path, log: Path, scripts: Mapping[str, Path] = {}
 ) -> subprocess.Popen[bytes]:
-    """Start it, for whoever asks to end it."""
+    """Start the container; the caller ends it."""
     return start_process(_command(manifest, tmp, scripts), log=log, environment=dict(variables))
 
 
@@ -75,7 +75,7 @@ def started(
 def running(
     manifest: Manifest, variables: Mapping[str, str], tmp: Path, log: Path
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Let it run, as a Deployment, and end it as the kubelet does."""
+    """Run the container, as in a Deployment, and end it as the kubelet does."""
     process = started(manifest, variables, tmp, log)
     try:
         yield process
@@ -84,7 +84,7 @@ def running(
 
 
 async def prepared_database(postgres: LocalPostgres, name: str) -> Callable[[str], str]:
-    """A new database, as CloudNativePG makes it by the example; by a login, its address."""
+    """Create a database as CloudNativePG would by the example; returns its address for each login."""
     cluster = next(yaml.safe_load_all((EXAMPLES / "cloudnative-pg.yaml").read_text()))
     initdb = cluster["spec"]["bootstrap"]["initdb"]
     superuser = await asyncpg.connect(postgres.url())
@@ -102,5 +102,5 @@ async def prepared_database(postgres: LocalPostgres, name: str) -> Callable[[str
 
 
 def lines(log: Path) -> list[dict[str, Any]]:
-    """What it logged, which is JSON."""
+    """The lines of its log, which are JSON."""
     return [json.loads(line) for line in log.read_text().splitlines()]

@@ -1,7 +1,7 @@
-"""What an API server of Kubernetes says of all that the chart makes, and of its examples: schemas, CEL, admission.
+"""An API server of Kubernetes accepts all objects of the chart and of its examples: by schemas, CEL and admission.
 
-`make chart-server` runs it, which builds the server. `CRDS=<folder>` names a folder with more definitions of custom
-resources: those of SAP's valkey-operator, which no registry has, for its example.
+`make chart-server` builds the server and runs these tests. `CRDS=<folder>` names a folder with more definitions of
+custom resources: those of SAP's valkey-operator, which no registry has, for its example.
 """
 
 import os
@@ -19,14 +19,14 @@ from tests.verify.chart.test_custom_resources import CASES as CUSTOM_CASES
 from tests.verify.chart.test_manifests import CASES
 
 GIVEN = "CRDS"
-"""The variable that names a folder with definitions of custom resources."""
+"""The environment variable with the path of a folder with definitions of custom resources."""
 
 BESIDE = ("cloudnative-pg", "valkey")
-"""Examples of what others' operators make of objects that the chart does not."""
+"""Examples of objects for other operators, which the chart does not create."""
 
 
 def given_definitions() -> list[Manifest]:
-    """Every definition of the files in that folder, and in those below it."""
+    """All definitions in the files in that folder and below it."""
     folder = os.environ.get(GIVEN)
     files = sorted([*Path(folder).rglob("*.yaml"), *Path(folder).rglob("*.yml")]) if folder else []
     found = [each for file in files for each in yaml.safe_load_all(file.read_text()) if isinstance(each, dict)]
@@ -44,12 +44,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
 
 
 def placed(manifest: Manifest) -> Manifest:
-    """The object as Helm would send it: in the release's namespace, and a generated status left out."""
+    """The object as Helm would send it: in the namespace of the release."""
     return {**manifest, "metadata": {"namespace": NAMESPACE, **manifest["metadata"]}}
 
 
 def pods(found: list[Manifest]) -> list[Manifest]:
-    """The pods that would be made of workloads."""
+    """The pods that Kubernetes would create for the workloads."""
     return [
         {
             "apiVersion": "v1",
@@ -62,17 +62,17 @@ def pods(found: list[Manifest]) -> list[Manifest]:
 
 
 @pytest.mark.parametrize("values", (every := {**CASES, **CUSTOM_CASES}).values(), ids=every.keys())
-def test_the_server_takes_every_object_and_every_pod_of_it(server: ApiServer, values: Mapping[str, Any]) -> None:
-    """Pods in a namespace that enforces the restricted standard."""
+def test_the_server_accepts_every_object_and_every_pod(server: ApiServer, values: Mapping[str, Any]) -> None:
+    """The namespace of the pods enforces the restricted standard."""
     found = manifests(values)
-    told = {
+    refusals = {
         f"{each['kind']} {each['metadata']['name']}": server.refusal(placed(each)) for each in [*found, *pods(found)]
     }
-    assert not {name: refused for name, refused in told.items() if refused}
+    assert not {name: refused for name, refused in refusals.items() if refused}
 
 
 @pytest.mark.parametrize("name", BESIDE)
-def test_the_server_takes_the_examples_for_other_operators(server: ApiServer, name: str) -> None:
+def test_the_server_accepts_the_examples_for_other_operators(server: ApiServer, name: str) -> None:
     wanted = [each for each in yaml.safe_load_all((EXAMPLES / f"{name}.yaml").read_text()) if each]
     defined = {each["spec"]["group"] for each in [*definitions(), *given_definitions()]}
     if missing := {each["apiVersion"].partition("/")[0] for each in wanted} - defined:
@@ -84,15 +84,15 @@ def test_the_server_takes_the_examples_for_other_operators(server: ApiServer, na
     assert "surprise" in server.refusal(placed(surprising))
 
 
-def test_a_pod_that_is_not_restricted_is_refused(server: ApiServer) -> None:
+def test_the_server_refuses_an_unrestricted_pod(server: ApiServer) -> None:
     [pod, *_] = pods(manifests())
     for container in pod["spec"]["containers"]:
         container["securityContext"] = {}
     assert "violates PodSecurity" in server.refusal(pod)
 
 
-def test_what_only_cel_says_is_refused(server: ApiServer) -> None:
-    """That a backend would be waited for longer than the request it is for."""
+def test_the_server_refuses_a_violation_of_a_rule_in_cel(server: ApiServer) -> None:
+    """A timeout for the backend that is longer than the one of its request violates a rule in CEL."""
     route = one(manifests(ALL), "HTTPRoute", "gateway")
     [rule] = route["spec"]["rules"]
     waiting = {"request": "1s", "backendRequest": "2s"}

@@ -1,4 +1,4 @@
-"""What operators' own schemas say of the custom resources that the chart and its examples make for them."""
+"""The custom resources of the chart and its examples are valid by the schemas of their operators."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,8 +21,8 @@ CASES: dict[str, Mapping[str, Any]] = {
 }
 
 
-def custom(values: Mapping[str, Any]) -> list[Manifest]:
-    """The objects that an operator's schema describes."""
+def custom_objects(values: Mapping[str, Any]) -> list[Manifest]:
+    """The objects for which an operator has a schema."""
     groups = {version.partition("/")[0] for version, _ in schemas()}
     return [each for each in manifests(values) if each["apiVersion"].partition("/")[0] in groups]
 
@@ -33,29 +33,29 @@ def validate(manifest: Manifest) -> None:
 
 
 @pytest.mark.parametrize("values", CASES.values(), ids=CASES.keys())
-def test_every_object_is_one_that_its_operator_takes(values: Mapping[str, Any]) -> None:
-    for manifest in custom(values):
+def test_every_object_is_valid_by_the_schema_of_its_operator(values: Mapping[str, Any]) -> None:
+    for manifest in custom_objects(values):
         validate(manifest)
 
 
-def of_postgresql() -> list[Manifest]:
-    """What the example for CloudNativePG makes, of which the chart makes nothing."""
+def postgresql_objects() -> list[Manifest]:
+    """The objects of the example for CloudNativePG, none of which the chart creates."""
     return list(yaml.safe_load_all((EXAMPLES / "cloudnative-pg.yaml").read_text()))
 
 
-def test_every_object_of_the_example_of_postgresql_is_one_that_its_operator_takes() -> None:
-    for manifest in of_postgresql():
+def test_every_object_of_the_postgresql_example_is_valid_by_the_schema_of_its_operator() -> None:
+    for manifest in postgresql_objects():
         validate(manifest)
 
 
-def test_every_kind_of_which_there_is_a_schema_was_asked_for() -> None:
-    made = {each["kind"] for values in CASES.values() for each in custom(values)}
-    made |= {each["kind"] for each in of_postgresql()}
+def test_every_kind_with_a_schema_is_tested() -> None:
+    made = {each["kind"] for values in CASES.values() for each in custom_objects(values)}
+    made |= {each["kind"] for each in postgresql_objects()}
     assert made == {kind for _, kind in schemas()}
 
 
-def test_a_field_that_is_none_and_one_that_is_wrong_would_be_seen() -> None:
-    for manifest in [*custom(ALL), *of_postgresql()]:
+def test_validation_finds_unknown_fields_and_wrong_types() -> None:
+    for manifest in [*custom_objects(ALL), *postgresql_objects()]:
         for spec in ({**manifest["spec"], "surprise": 1}, list(manifest["spec"])):
             with pytest.raises(ValidationError):
                 validate({**manifest, "spec": spec})

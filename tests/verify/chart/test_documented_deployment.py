@@ -1,7 +1,7 @@
-"""The commands of docs/deploy.md as they stand there, in their order, on a cluster whose pods are processes here.
+"""The commands of docs/deploy.md, as written and in their order, on a cluster whose pods are processes here.
 
-`make chart-server` runs it, which builds the cluster's servers: the API server and the controllers are Kubernetes' own;
-`kubelet.py` is in place of nodes. What each command promises is asked of the API server behind it.
+`make chart-server` builds the servers of the cluster and runs these tests: the API server and the controllers are those
+of Kubernetes; `kubelet.py` replaces nodes. After each command, the API server is asked whether its promises are kept.
 """
 
 import base64
@@ -34,7 +34,7 @@ from tests.verify.chart.running import prepared_database
 pytestmark = pytest.mark.timeout(1800)
 
 SECRETS, INSTALL, UPGRADE, RESTART, UNINSTALL, DELETE_EXTERNAL, DELETE = scripts_of("docs/deploy.md")
-"""The page's blocks."""
+"""The blocks of code of the page."""
 
 LOGINS = ("app", "owner", "maintenance", "operator")
 FIRST_TENANT = "memory-recollect-first-tenant"
@@ -44,9 +44,9 @@ ONE_SECRET_TO_CHANGE = {
     ("PATCH", "recollect-key"): HTTPStatus.FORBIDDEN,
     ("GET", ""): HTTPStatus.FORBIDDEN,
 }
-"""What a server answers to the account of the bootstrap: by method and Secret."""
+"""The server's answers to the account of the bootstrap, by method and Secret."""
 SERVING = {"small": ["gateway", "worker"], "production": ["gateway"] * 3 + ["operator", "worker"]}
-"""The pods that serve. Three gateways are what the HorizontalPodAutoscaler makes of none said: the least it may."""
+"""The pods that serve. Three gateways are the minimum of the HorizontalPodAutoscaler, which applies by default."""
 OF_THE_MIGRATION = {
     "serviceaccount/memory-recollect-migration",
     "networkpolicy.networking.k8s.io/memory-recollect-migration",
@@ -56,12 +56,12 @@ OTHERS = {
     "valkey-recollect-binding": {"caData": "-", "password": "-"},
     "recollect-mail": {"mail-url": "smtps://mail.example.com"},
 }
-"""Secrets that other operators make: CloudNativePG, that of Valkey, External Secrets."""
+"""Secrets that other operators create: those of CloudNativePG, Valkey and External Secrets."""
 
 
 @dataclass
 class Desk:
-    """Somebody in a folder like the tree's root, with kubectl and Helm."""
+    """A shell in a folder like the root of the repository, with kubectl and Helm."""
 
     folder: Path
     server: ApiServer
@@ -69,18 +69,18 @@ class Desk:
 
     @property
     def variables(self) -> dict[str, str]:
-        """The environment of a shell here."""
+        """The environment of the shell."""
         path = f"{TOOLS}:{os.environ['PATH']}"
         return {"PATH": path, "HOME": str(self.folder), "KUBECONFIG": str(self.server.kubeconfig)}
 
     def run(self, script: str) -> str:
-        """What the script prints, which succeeds."""
-        status, said = self.tried(script)
+        """Run a script, which must succeed, and return its output."""
+        status, said = self.run_any(script)
         assert status == 0, f"{said}\n{self.kubelet.failed}"
         return said
 
-    def tried(self, script: str) -> tuple[int, str]:
-        """Its status, and what it prints, while pods are run."""
+    def run_any(self, script: str) -> tuple[int, str]:
+        """Run a script, and the pods meanwhile; returns its status and its output."""
         output, command = self.folder / "output", ["sh", "-eux", "-c", script]
         with output.open("w") as said:
             process = subprocess.Popen(
@@ -92,37 +92,37 @@ class Desk:
         return process.returncode, output.read_text()
 
     def kubectl(self, *arguments: str) -> str:
-        """What kubectl answers, without its warnings."""
+        """The output of kubectl, without its warnings."""
         command = ["kubectl", "--namespace", NAMESPACE, *arguments]
         return subprocess.run(command, env=self.variables, capture_output=True, text=True, check=True).stdout
 
     def until(self, holds: Callable[[], bool]) -> None:
-        """Run pods until that holds."""
+        """Run pods until the condition is true."""
         give_up = time.monotonic() + MAX_WAIT_SECONDS
         while not holds():
             assert time.monotonic() < give_up, (self.kubelet.failed, self.kubelet.ready(), self.objects())
             self.kubelet.tend()
             time.sleep(0.2)
 
-    def rolled_out(self) -> None:
-        """Wait until each Deployment has the pods that it wants, and no others are left."""
+    def wait_for_rollout(self) -> None:
+        """Wait until each Deployment has its pods, and no others are left."""
         self.run(f"kubectl -n {NAMESPACE} rollout status deployment --timeout={int(MAX_WAIT_SECONDS)}s")
         self.kubelet.tend()
 
     def objects(self) -> set[str]:
-        """All that is in the namespace, as `kind/name`, but events."""
+        """All objects in the namespace except events, as `kind/name`."""
         kinds = self.kubectl("api-resources", "--namespaced", "--verbs=list", "--output=name").splitlines()
         listed = ",".join(kind for kind in kinds if kind.partition(".")[0] != "events")
         return set(self.kubectl("get", listed, "--output=name").splitlines())
 
     def secret(self, name: str) -> dict[str, str]:
-        """What a Secret holds."""
+        """The content of a Secret."""
         found = self.server.found(f"/api/v1/namespaces/{NAMESPACE}/secrets/{name}")
         return {key: base64.b64decode(value).decode() for key, value in found.get("data", {}).items()}
 
 
 def values_of(name: str) -> dict[str, Any]:
-    """An example's values, with the embedder that is loaded in less time and memory."""
+    """The values of an example, with the embedder that needs the least time and memory to load."""
     return merged(example(name), {"settings": {"RECOLLECT_EMBEDDER": "wordllama"}})
 
 
@@ -133,7 +133,7 @@ def case(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def server(case: str, tmp_path: Path) -> Iterator[ApiServer]:
-    """A cluster without nodes. That of the small example has no operators, hence none of their definitions."""
+    """A cluster without nodes. For the small example it has no operators, and so no definitions of their resources."""
     (tmp_path / "kubernetes").mkdir()
     with api_server(tmp_path / "kubernetes", controllers=True) as server:
         if case != "small":
@@ -158,40 +158,40 @@ async def desk(
     kubelet.stop()
 
 
-def test_a_release_from_its_secrets_to_its_end(desk: Desk, case: str) -> None:
+def test_the_commands_install_upgrade_restart_and_uninstall_a_release(desk: Desk, case: str) -> None:
     values = values_of(case)
-    before = secrets_are_made(desk)
+    before = create_secrets(desk)
     account = BootstrapAccount(desk.server)
-    desk.kubelet.before = account.try_what_it_may
-    said = it_installs(desk, case, values)
+    desk.kubelet.before = account.try_requests
+    said = install(desk, case, values)
     if case == "small":
-        assert account.told == ONE_SECRET_TO_CHANGE
-        assert account.asks("PATCH", FIRST_TENANT) in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}, "it is gone"
-        notes_give_the_first_key(desk, said)
+        assert account.statuses == ONE_SECRET_TO_CHANGE
+        assert account.status_of("PATCH", FIRST_TENANT) in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}, "it is gone"
+        assert_notes_give_the_first_key(desk, said)
     changed = merged(values, {"image": {"tag": "next"}})
-    a_migration_that_fails_stops_the_upgrade(desk, changed)
-    it_upgrades(desk, changed)
-    it_restarts(desk)
-    it_goes(desk, case, before)
+    assert_a_failed_migration_stops_the_upgrade(desk, changed)
+    upgrade(desk, changed)
+    restart(desk)
+    uninstall(desk, case, before)
     assert desk.kubelet.failed == []
 
 
 @dataclass
 class BootstrapAccount:
-    """The account of the Job that makes the first tenant, tried beside the Job by a token of the same kind."""
+    """The account of the Job that creates the first tenant, tested beside the Job with a token of the same kind."""
 
     server: ApiServer
     token: str = ""
-    told: dict[tuple[str, str], int] = field(default_factory=dict)
+    statuses: dict[tuple[str, str], int] = field(default_factory=dict)
 
-    def try_what_it_may(self, pod: Manifest) -> None:
-        """Where this is the Job's pod, ask for what it may and may not do."""
+    def try_requests(self, pod: Manifest) -> None:
+        """If this is the pod of the Job, send the requests that its account may and may not make."""
         if container_of(pod)["name"] == "bootstrap":
             self.token = self.server.token(NAMESPACE, pod["spec"]["serviceAccountName"], 600)
-            self.told = {asked: self.asks(*asked) for asked in ONE_SECRET_TO_CHANGE}
+            self.statuses = {request: self.status_of(*request) for request in ONE_SECRET_TO_CHANGE}
 
-    def asks(self, method: str, secret: str) -> int:
-        """What the server answers to it."""
+    def status_of(self, method: str, secret: str) -> int:
+        """The status of the server's answer to a request of the account."""
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/merge-patch+json"}
         trusted = ssl.create_default_context(cafile=str(self.server.certificate))
         url = f"https://127.0.0.1:{self.server.port}/api/v1/namespaces/{NAMESPACE}/secrets/{secret}"
@@ -199,8 +199,8 @@ class BootstrapAccount:
         return httpx2.request(method, url, headers=headers, content=content, verify=trusted).status_code
 
 
-def secrets_are_made(desk: Desk) -> set[str]:
-    """And what others bring; all that is in the namespace then."""
+def create_secrets(desk: Desk) -> set[str]:
+    """Create the Secrets of the page, and those of other operators; returns all objects of the namespace."""
     desk.run(SECRETS)
     assert re.fullmatch(r"[0-9a-f]{64}", desk.secret("recollect-key")["key-secret"])
     passwords = {login: desk.secret(f"recollect-{login}") for login in LOGINS}
@@ -216,8 +216,8 @@ def secrets_are_made(desk: Desk) -> set[str]:
     return desk.objects()
 
 
-def it_installs(desk: Desk, case: str, values: dict[str, Any]) -> str:
-    """The migration before anything that serves is there; the rest, and `helm test`, behind it."""
+def install(desk: Desk, case: str, values: dict[str, Any]) -> str:
+    """The migration runs before anything that serves exists, and the rest, with `helm test`, after it."""
     (desk.folder / "values.yaml").write_text(yaml.safe_dump(values))
     said = desk.run(INSTALL)
     assert re.search(r"TEST SUITE: +memory-recollect-test\n(.+\n){2}Phase: +Succeeded", said), said
@@ -230,8 +230,8 @@ def it_installs(desk: Desk, case: str, values: dict[str, Any]) -> str:
     return said
 
 
-def notes_give_the_first_key(desk: Desk, said: str) -> None:
-    """Each command of what Helm says behind an installation."""
+def assert_notes_give_the_first_key(desk: Desk, said: str) -> None:
+    """Run each command in Helm's notes after an installation: together they print the key and the link."""
     commands = dict.fromkeys(line for line in said.splitlines() if line.startswith(("  kubectl ", "  helm ")))
     assert len(commands) == 4
     told = "\n".join(desk.run(command) for command in commands)
@@ -241,13 +241,13 @@ def notes_give_the_first_key(desk: Desk, said: str) -> None:
     assert all(value in told for value in held.values())
 
 
-def a_migration_that_fails_stops_the_upgrade(desk: Desk, values: dict[str, Any]) -> None:
-    """Nothing is replaced, and the command of the next upgrade is the same."""
+def assert_a_failed_migration_stops_the_upgrade(desk: Desk, values: dict[str, Any]) -> None:
+    """Nothing is replaced, and the next upgrade needs no other command."""
     once = merged(values, {"migration": {"backoffLimit": 0}})
     (desk.folder / "values.yaml").write_text(yaml.safe_dump(once))
     reached, pods = desk.kubelet.local, desk.kubelet.ready()
     desk.kubelet.local = {**reached, "RECOLLECT_OWNER_DATABASE_URL": "postgresql://recollect_owner@/none?host=/nowhere"}
-    status, said = desk.tried(UPGRADE)
+    status, said = desk.run_any(UPGRADE)
     desk.kubelet.local = reached
     assert status == 1
     assert "pre-upgrade hooks failed" in said
@@ -258,8 +258,8 @@ def a_migration_that_fails_stops_the_upgrade(desk: Desk, values: dict[str, Any])
     assert desk.kubelet.ready() == pods
 
 
-def it_upgrades(desk: Desk, values: dict[str, Any]) -> None:
-    """The migration runs while the old version serves; a new gateway is ready before an old one goes; Secrets stay."""
+def upgrade(desk: Desk, values: dict[str, Any]) -> None:
+    """The migration runs while the old version serves; a new gateway is ready before an old one ends; Secrets stay."""
     (desk.folder / "values.yaml").write_text(yaml.safe_dump(values))
     names = [name.removeprefix("secret/") for name in desk.objects() if re.match(r"secret/(?!sh\.helm)", name)]
     assert "recollect-key" in names
@@ -267,7 +267,7 @@ def it_upgrades(desk: Desk, values: dict[str, Any]) -> None:
     old, served = len(desk.kubelet.starts), len(desk.kubelet.serving)
     pods = desk.kubelet.ready()
     desk.run(UPGRADE)
-    desk.rolled_out()
+    desk.wait_for_rollout()
     migration, *rest = desk.kubelet.starts[old:]
     assert migration.component == "migration"
     assert {image.rpartition(":")[2] for image in migration.deployments.values()} == {__version__}
@@ -277,24 +277,24 @@ def it_upgrades(desk: Desk, values: dict[str, Any]) -> None:
     assert {name: desk.secret(name) for name in kept} == kept
 
 
-def it_restarts(desk: Desk) -> None:
-    """Each Deployment has new pods, and there are never fewer gateways than before."""
+def restart(desk: Desk) -> None:
+    """Each Deployment gets new pods, and there are never fewer gateways than before."""
     pods, served = desk.kubelet.ready(), len(desk.kubelet.serving)
     desk.run(RESTART)
-    desk.rolled_out()
+    desk.wait_for_rollout()
     after = desk.kubelet.ready()
     assert sorted(after.values()) == sorted(pods.values())
     assert not pods.keys() & after.keys()
     assert min(desk.kubelet.serving[served:]) >= list(pods.values()).count("gateway")
 
 
-def it_goes(desk: Desk, case: str, before: set[str]) -> None:
-    """What stays is what the page says, and its commands leave what was there before the release."""
+def uninstall(desk: Desk, case: str, before: set[str]) -> None:
+    """The objects that remain are those that the page names, and its commands delete those as well."""
     desk.run(UNINSTALL)
     fetched = {f"externalsecret.external-secrets.io/{name}" for name in ("recollect-key", "recollect-mail")}
     stays = OF_THE_MIGRATION | ({f"secret/{FIRST_TENANT}"} if case == "small" else fetched)
     desk.until(lambda: desk.objects() - before == stays)
-    status, said = desk.tried(DELETE_EXTERNAL)
+    status, said = desk.run_any(DELETE_EXTERNAL)
     if case == "small":
         assert status == 1
         assert "the server doesn't have a resource type" in said
@@ -305,26 +305,26 @@ def it_goes(desk: Desk, case: str, before: set[str]) -> None:
 
 
 @pytest.mark.parametrize("case", ["small"], indirect=True)
-def test_the_first_tenant_is_made_by_the_upgrade_that_enables_it_and_by_no_later_one(desk: Desk) -> None:
+def test_only_the_upgrade_that_enables_the_bootstrap_creates_the_first_tenant(desk: Desk) -> None:
     values = values_of("small")
-    secrets_are_made(desk)
-    started(desk, INSTALL, merged(values, {"bootstrap": {"enabled": False}}))
+    create_secrets(desk)
+    started_components(desk, INSTALL, merged(values, {"bootstrap": {"enabled": False}}))
     assert f"secret/{FIRST_TENANT}" not in desk.objects()
-    assert started(desk, UPGRADE, values).count("bootstrap") == 1
+    assert started_components(desk, UPGRADE, values).count("bootstrap") == 1
     held = desk.secret(FIRST_TENANT)
     assert held["api-key"].startswith("rcl_")
-    assert "bootstrap" not in started(desk, UPGRADE, values)
+    assert "bootstrap" not in started_components(desk, UPGRADE, values)
     assert desk.secret(FIRST_TENANT) == held
     desk.run(f"kubectl -n {NAMESPACE} delete secret {FIRST_TENANT}")
-    assert started(desk, UPGRADE, values).count("bootstrap") == 1, "nothing tells that it was made"
+    assert started_components(desk, UPGRADE, values).count("bootstrap") == 1, "nothing tells that it was made"
     assert desk.secret(FIRST_TENANT) == {}, "the tenant was there"
     assert desk.kubelet.failed == []
 
 
-def started(desk: Desk, command: str, values: dict[str, Any]) -> list[str]:
-    """The components of which a command starts pods."""
+def started_components(desk: Desk, command: str, values: dict[str, Any]) -> list[str]:
+    """Run a command with these values; returns the components of the pods that it starts."""
     (desk.folder / "values.yaml").write_text(yaml.safe_dump(values))
     old = len(desk.kubelet.starts)
     desk.run(command)
-    desk.rolled_out()
+    desk.wait_for_rollout()
     return [start.component for start in desk.kubelet.starts[old:]]

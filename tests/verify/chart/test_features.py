@@ -1,4 +1,4 @@
-"""What the chart makes for the values that ask for it."""
+"""The objects that the chart creates for the values of its features."""
 
 import json
 from typing import Any
@@ -29,7 +29,7 @@ from tests.verify.chart.rendering import (
 )
 
 MAIL_PORTS = {read_mail_url(f"{each}://mail.example.com").port for each in (MailSecurity.TLS, MailSecurity.STARTTLS)}
-"""Those of servers to which mail goes by TLS."""
+"""The ports of mail servers with TLS."""
 
 OBSERVABILITY = ROOT / "infra" / "observability"
 CASES = {"minimal": MINIMAL, "all": ALL, "cells": CELLED, **EXAMPLE_VALUES}
@@ -40,12 +40,12 @@ def kinds(found: list[Manifest]) -> set[str]:
 
 
 def rules(found: list[Manifest], name: str, way: str) -> dict[Any, list[Any]]:
-    """Of a network policy: the peers by port, an empty list is everybody."""
+    """The peers in a network policy, by port; an empty list is everybody."""
     policy = one(found, "NetworkPolicy", name)
     return {rule["ports"][0]["port"]: rule.get("to" if way == "egress" else "from", []) for rule in policy["spec"][way]}
 
 
-def test_the_least_is_gateway_worker_and_migration() -> None:
+def test_a_minimal_release_is_gateway_worker_and_migration() -> None:
     found = manifests()
     assert {each["metadata"]["name"] for each in with_pods(found)} == {
         f"{FULLNAME}-{name}" for name in ("gateway", "worker", "migration", "test")
@@ -55,7 +55,7 @@ def test_the_least_is_gateway_worker_and_migration() -> None:
 
 
 @pytest.mark.parametrize("values", CASES.values(), ids=CASES.keys())
-def test_every_setting_that_is_named_is_one(values: dict[str, Any]) -> None:
+def test_every_variable_of_recollect_is_a_setting(values: dict[str, Any]) -> None:
     known = {f"RECOLLECT_{name.upper()}" for name in Settings.model_fields}
     for manifest in with_pods(manifests(values)):
         named = {name for name in variables_of(manifest) if name.startswith("RECOLLECT_")}
@@ -63,7 +63,7 @@ def test_every_setting_that_is_named_is_one(values: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("values", CASES.values(), ids=CASES.keys())
-def test_pods_are_restricted_and_write_to_tmp_alone(values: dict[str, Any]) -> None:
+def test_pods_are_restricted_and_write_only_to_tmp(values: dict[str, Any]) -> None:
     for manifest in with_pods(manifests(values)):
         pod, container = pod_of(manifest), container_of(manifest)
         assert pod["securityContext"]["runAsNonRoot"] is True
@@ -83,7 +83,7 @@ def test_pods_are_restricted_and_write_to_tmp_alone(values: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize("values", CASES.values(), ids=CASES.keys())
-def test_every_pod_is_under_a_policy_for_both_directions(values: dict[str, Any]) -> None:
+def test_every_pod_has_a_network_policy_for_both_directions(values: dict[str, Any]) -> None:
     found = manifests(values)
     policies = {
         each["spec"]["podSelector"]["matchLabels"]["app.kubernetes.io/component"]: each
@@ -97,7 +97,7 @@ def test_every_pod_is_under_a_policy_for_both_directions(values: dict[str, Any])
         assert policy["spec"]["policyTypes"] == ["Ingress", "Egress"]
 
 
-def test_a_gateway_goes_when_everybody_knows() -> None:
+def test_a_gateway_has_time_to_drain_before_it_ends() -> None:
     gateway = one(manifests(), "Deployment", "gateway")
     pod, container = pod_of(gateway), container_of(gateway)
     drain, finish = (int(variables_of(gateway)[f"RECOLLECT_{name}_SECONDS"]) for name in ("DRAIN", "FINISH"))
@@ -111,14 +111,14 @@ def test_a_gateway_goes_when_everybody_knows() -> None:
 
 
 @pytest.mark.parametrize("measured", [True, False])
-def test_a_worker_counts_in_a_rollout_once_it_has_stood(measured: bool) -> None:
-    """One that cannot start ends within seconds, and was ready until then where no probe asks it."""
+def test_a_worker_counts_in_a_rollout_after_some_seconds(measured: bool) -> None:
+    """A worker that cannot start ends within seconds; without a probe, it counts as ready until then."""
     worker = one(manifests(merged(MINIMAL, {"metrics": {"enabled": measured}})), "Deployment", "worker")
     assert worker["spec"]["minReadySeconds"] >= 10
     assert ("readinessProbe" in container_of(worker)) is measured
 
 
-def test_replicas_are_spread_and_never_all_taken() -> None:
+def test_replicas_are_spread_and_evicted_one_at_a_time() -> None:
     found = manifests()
     for name in ("gateway", "worker"):
         deployment = one(found, "Deployment", name)
@@ -131,7 +131,7 @@ def test_replicas_are_spread_and_never_all_taken() -> None:
         assert budget["selector"]["matchLabels"].items() <= labels.items()
 
 
-def test_scaling_takes_the_number_from_the_deployment() -> None:
+def test_a_scaled_deployment_has_no_number_of_replicas() -> None:
     found = manifests(ALL)
     for name in ("gateway", "worker"):
         assert "replicas" not in one(found, "Deployment", name)["spec"]
@@ -140,17 +140,17 @@ def test_scaling_takes_the_number_from_the_deployment() -> None:
     assert target == {"apiVersion": "apps/v1", "kind": "Deployment", "name": f"{FULLNAME}-gateway"}
 
 
-def test_workers_are_scaled_by_what_waits_as_prometheus_tells_it() -> None:
+def test_workers_are_scaled_by_queue_lengths_from_prometheus() -> None:
     scaled = one(manifests(ALL), "ScaledObject", "worker")["spec"]
     assert (scaled["minReplicaCount"], scaled["maxReplicaCount"]) == (1, 10)
-    asked = {each["name"]: each["metadata"] for each in scaled["triggers"]}
-    assert set(asked) == {"passages", "jobs", "deliveries"}
-    assert asked["jobs"]["query"] == 'max(recollect_queue_waiting{recollect_queue_name="jobs"})'
+    triggers = {each["name"]: each["metadata"] for each in scaled["triggers"]}
+    assert set(triggers) == {"passages", "jobs", "deliveries"}
+    assert triggers["jobs"]["query"] == 'max(recollect_queue_waiting{recollect_queue_name="jobs"})'
     alerts = (OBSERVABILITY / "alerts.yaml").read_text()  # which a test compares with what workers tell
-    assert all(f'recollect_queue_name="{queue}"' in alerts for queue in asked)
+    assert all(f'recollect_queue_name="{queue}"' in alerts for queue in triggers)
 
 
-def test_workers_are_scaled_by_what_waits_as_the_database_tells_it() -> None:
+def test_workers_are_scaled_by_queue_lengths_from_the_database() -> None:
     keda = {"trigger": "postgresql", "connection": {"secret": "keda"}}
     values = merged(MINIMAL, {"worker": {"autoscaling": {"enabled": True, "keda": keda, "queues": {"jobs": 0}}}})
     found = manifests(values)
@@ -160,14 +160,14 @@ def test_workers_are_scaled_by_what_waits_as_the_database_tells_it() -> None:
     assert reference == {"parameter": "connection", "name": "keda", "key": "url"}
 
 
-def test_workers_are_scaled_by_a_metric_of_an_adapter() -> None:
+def test_workers_are_scaled_by_an_external_metric() -> None:
     found = manifests(merged(MINIMAL, {"worker": {"autoscaling": {"enabled": True, "kind": "external"}}}))
     metrics = one(found, "HorizontalPodAutoscaler", "worker")["spec"]["metrics"]
     assert {each["external"]["metric"]["name"] for each in metrics} == {"recollect_queue_waiting"}
     assert "ScaledObject" not in kinds(found)
 
 
-def test_workers_of_each_cell_are_scaled_by_what_waits_there() -> None:
+def test_workers_of_each_cell_are_scaled_by_the_queues_of_that_cell() -> None:
     own: dict[str, Any] = {
         "b": {"autoscaling": {"maxReplicas": 30, "queues": {"jobs": 0}}},
         "c": {"replicas": 5, "autoscaling": {"enabled": False}},
@@ -190,7 +190,7 @@ def test_workers_of_each_cell_are_scaled_by_what_waits_there() -> None:
     assert len([each for each in found if each["kind"] == "ScaledObject"]) == 2
 
 
-def test_workers_of_each_cell_are_scaled_by_the_database_or_the_adapter_of_that_cell() -> None:
+def test_workers_of_each_cell_are_scaled_by_the_database_or_the_metric_of_that_cell() -> None:
     keda = {"trigger": "postgresql", "connection": {"secret": "keda"}}
     own = {"b": {"autoscaling": {"keda": {"connection": {"secret": "keda-b"}}}}}
     values = {"worker": {"autoscaling": {"enabled": True, "keda": keda}}, "cells": {"names": ["b"], "secret": "cells"}}
@@ -218,7 +218,7 @@ def test_only_migration_and_bootstrap_have_the_owners_login() -> None:
     assert having == {f"{FULLNAME}-worker"}
 
 
-def test_migrations_run_before_all_that_is_released() -> None:
+def test_migrations_run_before_anything_else_of_a_release() -> None:
     found = manifests(ALL)
     hooked = [
         each for each in found if "pre-install" in each["metadata"].get("annotations", {}).get("helm.sh/hook", "")
@@ -232,7 +232,7 @@ def test_migrations_run_before_all_that_is_released() -> None:
     assert not [e for e in manifests(merged(ALL, {"migration": {"enabled": False}})) if e["kind"] == "Job"][1:]
 
 
-def test_the_first_tenants_key_goes_to_one_secret_that_its_job_may_change_and_nothing_else() -> None:
+def test_the_job_stores_the_first_key_in_the_only_secret_that_it_may_change() -> None:
     found = manifests(ALL)
     role = one(found, "Role", "bootstrap")
     assert role["rules"] == [
@@ -251,15 +251,15 @@ def test_the_first_tenants_key_goes_to_one_secret_that_its_job_may_change_and_no
 
 
 @pytest.mark.parametrize("store", ["secret", "log"])
-def test_the_first_tenant_is_also_made_by_an_upgrade(store: str) -> None:
-    """By which it is enabled, or behind an installation that failed before."""
+def test_an_upgrade_creates_the_first_tenant_too(store: str) -> None:
+    """Namely by the upgrade that enables it, or by one after a failed installation."""
     found = manifests(merged(ALL, {"bootstrap": {"store": store}}))
     made = [each for each in found if each["metadata"]["name"] == f"{FULLNAME}-bootstrap"]
     assert {"Job", "ServiceAccount", "NetworkPolicy", "ConfigMap"} <= kinds(made)
     assert {each["metadata"]["annotations"]["helm.sh/hook"] for each in made} == {"post-install,post-upgrade"}
 
 
-def test_the_first_tenants_key_goes_to_a_log_where_that_is_asked_and_no_right_is_given() -> None:
+def test_the_job_logs_the_first_key_if_configured_and_then_has_no_rights() -> None:
     found = manifests(merged(ALL, {"bootstrap": {"store": "log"}}))
     assert not kinds(found) & {"Role", "RoleBinding", "Secret"}
     job = one(found, "Job", "bootstrap")
@@ -268,7 +268,7 @@ def test_the_first_tenants_key_goes_to_a_log_where_that_is_asked_and_no_right_is
     assert not [volume for volume in pod_of(job)["volumes"] if "projected" in volume]
 
 
-def test_the_operator_api_has_a_service_and_no_way_in_from_outside() -> None:
+def test_the_operator_api_has_a_service_but_cannot_be_reached_from_outside() -> None:
     found = manifests(ALL)
     assert one(found, "Service", "operator")["spec"]["type"] == "ClusterIP"
     assert "ingress" not in one(found, "NetworkPolicy", "operator")["spec"]  # nobody
@@ -278,7 +278,7 @@ def test_the_operator_api_has_a_service_and_no_way_in_from_outside() -> None:
     assert hosts == [f"{FULLNAME}-operator:*", f"{FULLNAME}-operator.{NAMESPACE}.svc:*", "localhost:*"]
 
 
-def test_servers_are_reached_by_tls_that_is_verified() -> None:
+def test_servers_are_reached_with_verified_tls() -> None:
     found = manifests(merged(MINIMAL, {"redis": {"ca": {"configMap": "cache-ca", "key": "root.pem"}}}))
     variables = variables_of(one(found, "Deployment", "gateway"))
     assert variables["RECOLLECT_DATABASE_URL"] == (
@@ -294,7 +294,7 @@ def test_servers_are_reached_by_tls_that_is_verified() -> None:
     assert volumes["redis-ca"]["configMap"]["items"] == [{"key": "root.pem", "path": "ca.crt"}]
 
 
-def test_whole_addresses_come_from_secrets() -> None:
+def test_complete_addresses_can_come_from_secrets() -> None:
     urls = {"postgresql": {"host": "", "ca": {"secret": ""}, "app": {"urlKey": "uri"}, "owner": {"urlKey": "uri"}}}
     found = manifests(merged(MINIMAL, urls, {"redis": {"host": "", "urlKey": "url"}}))
     variables = variables_of(one(found, "Deployment", "gateway"))
@@ -304,7 +304,7 @@ def test_whole_addresses_come_from_secrets() -> None:
     assert migration["RECOLLECT_OWNER_DATABASE_URL"] == ("db-owner", "uri")
 
 
-def test_each_cell_has_workers_of_its_own_and_no_process_a_login_that_it_does_not_need() -> None:
+def test_each_cell_has_its_own_workers_and_no_process_has_an_unneeded_login() -> None:
     found = manifests(CELLED)
     cell = "RECOLLECT_CELL"
     for kind, name, key in (
@@ -332,7 +332,7 @@ def test_each_cell_has_workers_of_its_own_and_no_process_a_login_that_it_does_no
     assert "RECOLLECT_CELLS" not in variables_of(one(without, "Deployment", "gateway"))
 
 
-def test_only_gateways_and_workers_go_by_way_of_the_pooler() -> None:
+def test_only_gateways_and_workers_connect_through_the_pooler() -> None:
     found = manifests(ALL)
     for name in ("gateway", "worker"):
         variables = variables_of(one(found, "Deployment", name))
@@ -364,7 +364,7 @@ def test_gateways_and_workers_read_from_a_replica() -> None:
     assert "RECOLLECT_REPLICA_DATABASE_URL" not in without
 
 
-def test_ingress_and_route_lead_streams_to_the_gateway() -> None:
+def test_ingress_and_route_forward_streams_to_the_gateway() -> None:
     found = manifests(ALL)
     ingress = one(found, "Ingress", "gateway")["spec"]
     assert ingress["ingressClassName"] == "nginx"
@@ -379,7 +379,7 @@ def test_ingress_and_route_lead_streams_to_the_gateway() -> None:
     assert route["rules"][0]["backendRefs"] == [{"name": f"{FULLNAME}-gateway", "port": 80}]
 
 
-def test_what_leaves_is_listed() -> None:
+def test_network_policies_list_the_destinations_of_each_component() -> None:
     found = manifests(ALL)
     leaving = rules(found, "gateway", "egress")
     assert set(leaving) == {53, 5432, 6379, 4318, 443}
@@ -397,7 +397,7 @@ def test_what_leaves_is_listed() -> None:
     assert "NetworkPolicy" not in kinds(off)
 
 
-def test_whoever_may_reach_the_gateway_helms_test_may() -> None:
+def test_the_test_of_helm_may_always_reach_the_gateway() -> None:
     namespace = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "ingress"}}}
     found = manifests(merged(MINIMAL, {"networkPolicy": {"gatewayFrom": [namespace]}}))
     [clients, test] = rules(found, "gateway", "ingress")["http"]
@@ -406,7 +406,7 @@ def test_whoever_may_reach_the_gateway_helms_test_may() -> None:
     assert rules(manifests(), "gateway", "ingress")["http"] == []
 
 
-def test_servers_of_further_cells_are_reached_by_all_that_ask_them() -> None:
+def test_all_components_that_use_further_cells_may_reach_their_servers() -> None:
     peers = [{"podSelector": {"matchLabels": {"cnpg.io/cluster": name}}} for name in ("home", "b")]
     found = manifests(merged(CELLED, {"networkPolicy": {"postgresqlTo": peers}}))
     for name in ("gateway", "worker", "worker-b", "operator", "migration"):
@@ -414,7 +414,7 @@ def test_servers_of_further_cells_are_reached_by_all_that_ask_them() -> None:
         assert {each["port"] for each in servers["ports"]} == {5432, 5433, 5434}
 
 
-def test_an_embedder_in_the_cluster_is_reached_by_a_rule_of_its_own() -> None:
+def test_an_extra_rule_lets_gateways_and_workers_reach_an_embedder_in_the_cluster() -> None:
     rule = {"ports": [{"protocol": "TCP", "port": 8080}], "to": [{"namespaceSelector": {}}]}
     found = manifests(merged(CELLED, {"networkPolicy": {"extraEgress": [rule]}}))
     having = {each["metadata"]["name"] for each in found if rule in each.get("spec", {}).get("egress", [])}
@@ -453,14 +453,14 @@ def test_alerts_and_dashboards_are_those_of_infra() -> None:
         assert board["metadata"]["labels"]["grafana_dashboard"] == "1"
 
 
-def test_labels_of_all_objects_and_of_one_kind_may_be_the_same() -> None:
+def test_a_label_of_one_kind_of_object_overrides_the_common_label() -> None:
     labels = {"release": "all", "app.kubernetes.io/part-of": "memory"}
     metrics = {"monitor": {"labels": {"release": "prometheus"}}, "dashboards": {"labels": {"release": "grafana"}}}
     found = manifests(merged(ALL, {"commonLabels": labels, "metrics": metrics}))
     for each in found:
         assert each["metadata"]["labels"]["app.kubernetes.io/part-of"] == "memory"
-    told = {each["kind"]: each["metadata"]["labels"]["release"] for each in found if each["kind"] != "ConfigMap"}
-    assert (told.pop("PodMonitor"), set(told.values())) == ("prometheus", {"all"})
+    releases = {each["kind"]: each["metadata"]["labels"]["release"] for each in found if each["kind"] != "ConfigMap"}
+    assert (releases.pop("PodMonitor"), set(releases.values())) == ("prometheus", {"all"})
     assert one(found, "ConfigMap", "dashboard-worker")["metadata"]["labels"]["release"] == "grafana"
 
 
@@ -471,7 +471,7 @@ def test_servers_may_be_named_by_an_address_of_ipv6() -> None:
     assert "@[fd00::2]:6379/0" in variables["RECOLLECT_REDIS_URL"]
 
 
-def test_external_secrets_stay_while_they_are_replaced() -> None:
+def test_secrets_from_external_stores_survive_the_replacement_of_their_definition() -> None:
     [made] = [each for each in manifests(ALL) if each["kind"] == "ExternalSecret"]
     assert made["spec"]["target"] == {
         "name": "recollect-key",
@@ -481,7 +481,7 @@ def test_external_secrets_stay_while_they_are_replaced() -> None:
     assert made["spec"]["secretStoreRef"] == {"name": "vault", "kind": "ClusterSecretStore"}
 
 
-def test_settings_are_written_as_processes_read_them() -> None:
+def test_settings_are_rendered_in_the_format_that_processes_read() -> None:
     settings = {
         "RECOLLECT_OUTBOUND_PORTS": [443, 8443],
         "RECOLLECT_ACCESS_LOG": False,
@@ -498,16 +498,16 @@ def test_settings_are_written_as_processes_read_them() -> None:
     assert variables_of(one(found, "Deployment", "gateway"))["RECOLLECT_LOG_FORMAT"] == "json"
 
 
-def test_an_image_is_named_by_digest_where_there_is_one() -> None:
+def test_an_image_is_named_by_its_digest_if_there_is_one() -> None:
     digest = "sha256:" + "0" * 64
     found = manifests(merged(MINIMAL, {"image": {"digest": digest, "tag": "1.2.3"}}))
     images = {container_of(each)["image"] for each in with_pods(found)}
     assert images == {f"registry.example.com/recollect@{digest}"}
 
 
-def test_the_example_of_postgresql_loses_nothing_that_was_acknowledged() -> None:
-    """A replica beside the primary has it, and one may be away; what backups need is there."""
-    made = of_postgresql()
+def test_the_postgresql_example_loses_no_acknowledged_write() -> None:
+    """A replica confirms each commit, even if one replica is down; and backups are configured."""
+    made = postgresql_objects()
     cluster, store, backup = made["Cluster"]["spec"], made["ObjectStore"], made["ScheduledBackup"]["spec"]
     assert cluster["postgresql"]["synchronous"] == {"method": "any", "number": 1}
     assert cluster["instances"] >= 3
@@ -519,30 +519,30 @@ def test_the_example_of_postgresql_loses_nothing_that_was_acknowledged() -> None
     assert len(backup["schedule"].split()) == 6
 
 
-def test_the_example_of_postgresql_has_the_connections_that_production_takes_at_its_most() -> None:
-    """By docs/capacity.md: a pool and two for each process, twice during a rollout. Many tenants come by the pooler."""
-    cluster = of_postgresql()["Cluster"]["spec"]["postgresql"]["parameters"]
+def test_the_postgresql_example_has_enough_connections_for_production() -> None:
+    """By docs/capacity.md: a pool and two per process, twice that in a rollout. Many tenants connect by the pooler."""
+    cluster = postgresql_objects()["Cluster"]["spec"]["postgresql"]["parameters"]
     values = EXAMPLE_VALUES["production"]
     processes = sum(values[name]["autoscaling"]["maxReplicas"] for name in ("gateway", "worker"))
     assert not values["postgresql"].get("pooler")
     taken = 2 * processes * (Settings.model_fields["database_pool_size"].default + 2)
     assert taken < int(cluster["max_connections"])
     assert EXAMPLE_VALUES["many-tenants"]["postgresql"]["pooler"]["enabled"]
-    pooler = of_postgresql()["Pooler"]["spec"]
+    pooler = postgresql_objects()["Pooler"]["spec"]
     pooled = pooler["instances"] * int(pooler["pgbouncer"]["parameters"]["default_pool_size"])
     building_indexes = EXAMPLE_VALUES["many-tenants"]["worker"]["autoscaling"]["maxReplicas"]
     assert pooled + 2 * building_indexes < int(cluster["max_connections"])
 
 
 @pytest.mark.parametrize("name", [name for name in EXAMPLE_VALUES if "autoscaling" in EXAMPLE_VALUES[name]["gateway"]])
-def test_gateways_of_the_examples_are_scaled_below_the_one_core_on_which_each_computes(name: str) -> None:
+def test_gateways_of_the_examples_are_scaled_before_they_use_a_whole_core(name: str) -> None:
     found = manifests(EXAMPLE_VALUES[name])
     cores = float(container_of(one(found, "Deployment", "gateway"))["resources"]["requests"]["cpu"])
     [metric] = one(found, "HorizontalPodAutoscaler", "gateway")["spec"]["metrics"]
     assert cores * metric["resource"]["target"]["averageUtilization"] / 100 < 1
 
 
-def test_replicas_of_many_tenants_keep_to_zones_and_to_nodes_where_there_is_room() -> None:
+def test_replicas_for_many_tenants_must_spread_over_zones_and_should_over_nodes() -> None:
     deployment = one(manifests(EXAMPLE_VALUES["many-tenants"]), "Deployment", "gateway")
     spread = {each["topologyKey"]: each for each in pod_of(deployment)["topologySpreadConstraints"]}
     assert {key: each["whenUnsatisfiable"] for key, each in spread.items()} == {
@@ -555,21 +555,21 @@ def test_replicas_of_many_tenants_keep_to_zones_and_to_nodes_where_there_is_room
     assert {each["nodeTaintsPolicy"] for each in [*spread.values(), *both]} == {"Honor"}
 
 
-def test_the_proxy_of_the_small_example_waits_longer_than_a_stream_is_silent() -> None:
-    """And is one that is kept: ingress-nginx no longer is."""
+def test_the_proxy_of_the_small_example_waits_longer_than_a_stream_stays_silent() -> None:
+    """It is also a proxy that is maintained, unlike ingress-nginx."""
     ingress = one(manifests(EXAMPLE_VALUES["small"]), "Ingress", "gateway")
     assert ingress["spec"]["ingressClassName"] == "haproxy"
     assert ingress["metadata"]["annotations"] == {"haproxy.org/timeout-server": "1h"}
     assert Settings.model_fields["stream_keep_alive_seconds"].default < 3600
 
 
-def of_postgresql() -> dict[str, Manifest]:
-    """What the example for CloudNativePG makes, by kind."""
+def postgresql_objects() -> dict[str, Manifest]:
+    """The objects of the example for CloudNativePG, by kind."""
     return {each["kind"]: each for each in yaml.safe_load_all((EXAMPLES / "cloudnative-pg.yaml").read_text())}
 
 
-def test_the_pooler_and_the_database_of_the_examples_are_those_that_the_values_name() -> None:
-    made = of_postgresql()
+def test_the_values_of_the_examples_name_the_pooler_and_the_database_of_the_examples() -> None:
+    made = postgresql_objects()
     cluster, pooler = made["Cluster"], made["Pooler"]
     postgresql = EXAMPLE_VALUES["many-tenants"]["postgresql"]
     assert postgresql["host"] == f"{cluster['metadata']['name']}-rw"

@@ -1,4 +1,4 @@
-"""What Kubernetes' own schemas, and kube-score's rules, say of all that the chart makes."""
+"""The objects of the chart are valid by the schemas of Kubernetes, and keep the rules of kube-score."""
 
 import json
 import subprocess
@@ -46,33 +46,33 @@ WAIVED = Path(__file__).with_name("waived.yaml")
 
 @pytest.mark.parametrize("kubernetes", [OLDEST, NEWEST])
 @pytest.mark.parametrize("values", CASES.values(), ids=CASES.keys())
-def test_every_object_is_one_that_kubernetes_takes(values: Mapping[str, Any], kubernetes: str) -> None:
-    """Strictly: a field that the schema does not have fails. Those of operators: test_custom_resources.py."""
-    asked = 0
+def test_every_object_is_valid_by_the_schema_of_kubernetes(values: Mapping[str, Any], kubernetes: str) -> None:
+    """Strictly: an unknown field fails. test_custom_resources.py tests the resources of operators."""
+    validated = 0
     for manifest in manifests(values, kubernetes=kubernetes):
         if manifest["kind"] not in NOT_KUBERNETES:
             kubernetes_validate.validate(manifest, kubernetes, strict=True)
-            asked += 1
-    assert asked >= 10
+            validated += 1
+    assert validated >= 10
 
 
-def test_a_field_that_is_none_would_be_seen() -> None:
+def test_validation_finds_unknown_fields() -> None:
     [manifest] = [each for each in manifests() if each["kind"] == "ServiceAccount" and "hook" not in str(each)]
     with pytest.raises(kubernetes_validate.ValidationError):
         kubernetes_validate.validate({**manifest, "automountToken": False}, NEWEST, strict=True)
 
 
 @pytest.mark.parametrize("values", CASES.values(), ids=CASES.keys())
-def test_helm_lint_has_nothing_to_say(values: Mapping[str, Any]) -> None:
+def test_helm_lint_has_no_complaints(values: Mapping[str, Any]) -> None:
     done = helm("lint", "--strict", "--kube-version", NEWEST, str(CHART), values=values)
     assert done.returncode == 0, done.stdout + done.stderr
-    said = [line for line in done.stdout.splitlines() if line.startswith("[")]
-    assert said == ["[INFO] Chart.yaml: icon is recommended"]
+    messages = [line for line in done.stdout.splitlines() if line.startswith("[")]
+    assert messages == ["[INFO] Chart.yaml: icon is recommended"]
 
 
 @lru_cache
 def failing(name: str) -> set[tuple[str, str]]:
-    """Which of kube-score's checks fail, and of which objects: workers of every cell are of one kind."""
+    """The failed checks of kube-score, with their objects; workers of all cells count as one."""
     found = subprocess.run(
         [tool("kube-score"), "score", "--kubernetes-version", "v1.34", "--output-format", "json", "-"],
         input=yaml.safe_dump_all(manifests(CASES[name])),
@@ -89,29 +89,29 @@ def failing(name: str) -> set[tuple[str, str]]:
 
 
 def component(name: str) -> str:
-    """Of which component an object is, by its name."""
-    told = name.removeprefix(f"{FULLNAME}-")
-    return "worker" if told.startswith("worker-") else told
+    """The component of an object, from its name."""
+    name_in_release = name.removeprefix(f"{FULLNAME}-")
+    return "worker" if name_in_release.startswith("worker-") else name_in_release
 
 
 def waived() -> set[tuple[str, str]]:
-    """What may fail, and of which objects."""
+    """The checks that may fail, with their objects."""
     rules = yaml.safe_load(WAIVED.read_text())
     assert all(rule["why"] for rule in rules)
     return {(rule["check"], each) for rule in rules for each in rule["objects"]}
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_kube_score_finds_no_more_than_what_is_waived(name: str) -> None:
+def test_kube_score_finds_only_waived_failures(name: str) -> None:
     assert failing(name) - waived() == set()
 
 
-def test_what_is_waived_still_fails() -> None:
+def test_every_waived_check_still_fails() -> None:
     assert waived() == set().union(*(failing(name) for name in CASES))
 
 
-def test_a_package_has_alerts_and_dashboards_and_installs_as_the_folder_does(tmp_path: Path) -> None:
-    """They are infra's own, by a link: Helm packs what it leads to."""
+def test_a_package_installs_like_the_folder_with_alerts_and_dashboards(tmp_path: Path) -> None:
+    """Both are links to files of infra, and Helm packs the files."""
     done = helm("package", str(CHART), "--destination", str(tmp_path))
     assert done.returncode == 0, done.stderr
     [package] = tmp_path.glob("*.tgz")
@@ -121,20 +121,20 @@ def test_a_package_has_alerts_and_dashboards_and_installs_as_the_folder_does(tmp
     assert [each for each in yaml.safe_load_all(from_package.stdout) if each] == manifests(ALL)
 
 
-def test_what_is_made_is_current() -> None:
-    """Else: .venv/bin/python -m tests.verify.chart.generated"""
+def test_generated_files_are_current() -> None:
+    """If not, run .venv/bin/python -m tests.verify.chart.generated"""
     assert README.read_text() == readme()
     assert SCHEMA.read_text() == schema()
 
 
-def test_the_chart_is_of_the_version_of_the_project() -> None:
+def test_the_chart_has_the_version_of_the_project() -> None:
     from recollect import __version__
 
     described = yaml.safe_load((CHART / "Chart.yaml").read_text())
     assert described["appVersion"] == __version__
 
 
-def test_no_example_has_a_secret_or_a_registry_of_somebodys() -> None:
+def test_no_example_names_a_real_registry() -> None:
     for path in (CHART / "examples").glob("values-*.yaml"):
         assert (
             yaml.safe_load(path.read_text())

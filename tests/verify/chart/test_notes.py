@@ -1,4 +1,4 @@
-"""What Helm says behind an installation or an upgrade: NOTES.txt, which `helm template` does not print."""
+"""Helm's notes after an installation or an upgrade: NOTES.txt, which `helm template` does not print."""
 
 import re
 import shutil
@@ -23,7 +23,7 @@ from tests.verify.chart.rendering import (
 
 Notes = Callable[..., str]
 SHOWN = """notes: {{ include (print .Template.BasePath "/NOTES.txt") . | toJson }}"""
-"""A template that makes a manifest of them."""
+"""A template of a manifest that contains the notes."""
 
 
 @pytest.fixture(scope="module")
@@ -32,17 +32,17 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Notes:
     shutil.copytree(CHART, chart)
     (chart / "templates" / "shown.yaml").write_text(SHOWN)
 
-    def told(values: Mapping[str, Any], *flags: str) -> str:
+    def render(values: Mapping[str, Any], *flags: str) -> str:
         shown = ["--namespace", "agents", "--kube-version", NEWEST, "--show-only", "templates/shown.yaml"]
         done = helm("template", RELEASE, str(chart), *shown, *flags, values=values)
         assert done.returncode == 0, done.stderr
         return str(yaml.safe_load(done.stdout)["notes"])
 
-    return told
+    return render
 
 
 @pytest.mark.parametrize("name", EXAMPLE_VALUES)
-def test_no_example_is_warned_about(notes: Notes, name: str) -> None:
+def test_no_example_causes_a_warning(notes: Notes, name: str) -> None:
     assert "WARNING" not in notes(EXAMPLE_VALUES[name])
 
 
@@ -56,35 +56,37 @@ def test_no_example_is_warned_about(notes: Notes, name: str) -> None:
     ],
     ids=["proxies", "maintenance", "migration", "cells"],
 )
-def test_what_is_amiss_is_warned_about(notes: Notes, values: Mapping[str, Any], named: str) -> None:
+def test_risky_values_cause_a_warning(notes: Notes, values: Mapping[str, Any], named: str) -> None:
     assert f"WARNING: `{named}`" in notes(values)
 
 
-def test_an_upgrade_waits_for_its_migration(notes: Notes) -> None:
-    """Helm would not, for longer than five minutes."""
+def test_the_upgrade_command_waits_for_the_migration(notes: Notes) -> None:
+    """Without a timeout in the command, Helm would wait for five minutes at most."""
     longest = yaml.safe_load((CHART / "values.yaml").read_text())["migration"]["activeDeadlineSeconds"]
-    [told] = re.findall(r"--timeout (\d+)s", notes(MINIMAL))
+    [seconds] = re.findall(r"--timeout (\d+)s", notes(MINIMAL))
     [minutes] = re.findall(r"helm -n agents upgrade .* --timeout (\d+)m", (ROOT / "docs" / "deploy.md").read_text())
-    assert int(told) == int(minutes) * 60 > longest
+    assert int(seconds) == int(minutes) * 60 > longest
     assert "--timeout 400s" in notes(merged(MINIMAL, {"migration": {"activeDeadlineSeconds": 100}}))
     assert "--timeout" not in notes(merged(MINIMAL, {"migration": {"enabled": False}}))
 
 
-def test_who_forwards_a_port_is_told_which_host_is_served(notes: Notes) -> None:
-    """The gateway refuses any other, and a client asks for localhost."""
-    told = notes(MINIMAL)
-    assert "port-forward service/memory-recollect-gateway 8000:80" in told
-    assert "curl -H 'Host: memory.example.com' http://localhost:8000/v1/docs" in told
-    assert 'set `gateway.allowedHosts` to `["localhost:*"]`' in told
+def test_the_notes_on_port_forwarding_name_the_host_that_is_served(notes: Notes) -> None:
+    """The gateway refuses other hosts, and a client of a forwarded port asks for localhost."""
+    shown = notes(MINIMAL)
+    assert "port-forward service/memory-recollect-gateway 8000:80" in shown
+    assert "curl -H 'Host: memory.example.com' http://localhost:8000/v1/docs" in shown
+    assert 'set `gateway.allowedHosts` to `["localhost:*"]`' in shown
     for allowed in ("localhost:*", "*"):
-        told = notes(merged(MINIMAL, {"gateway": {"allowedHosts": [allowed]}}))
-        assert "port-forward" in told
-        assert "421" not in told
+        shown = notes(merged(MINIMAL, {"gateway": {"allowedHosts": [allowed]}}))
+        assert "port-forward" in shown
+        assert "421" not in shown
     assert "port-forward" not in notes(ALL)
 
 
 @pytest.mark.parametrize(("store", "command"), [("secret", "get secret"), ("log", "logs job/")])
-def test_what_opens_the_first_tenant_is_taken_and_not_made_again(notes: Notes, store: str, command: str) -> None:
-    told = notes(merged(ALL, {"bootstrap": {"store": store}}), "--is-upgrade")
-    assert f"kubectl -n agents {command}" in told
-    assert "set `bootstrap.enabled` to false" in told
+def test_the_notes_of_an_upgrade_tell_how_to_fetch_the_first_key_and_end_the_bootstrap(
+    notes: Notes, store: str, command: str
+) -> None:
+    shown = notes(merged(ALL, {"bootstrap": {"store": store}}), "--is-upgrade")
+    assert f"kubectl -n agents {command}" in shown
+    assert "set `bootstrap.enabled` to false" in shown

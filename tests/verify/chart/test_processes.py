@@ -1,4 +1,4 @@
-"""An installation as the chart renders it, by real processes: migration, first tenant, gateway, worker, operators."""
+"""An installation from the rendered chart by real processes: migration, bootstrap, gateway, worker, operator API."""
 
 import asyncio
 import json
@@ -36,14 +36,14 @@ VALUES = merged(
 
 @dataclass
 class Installation:
-    """What is rendered, the Secrets of the namespace, and a place for logs."""
+    """The rendered objects, the Secrets of the namespace, and a folder for logs."""
 
     folder: Path
     secrets: dict[tuple[str, str], str]
     rendered: list[Manifest] = field(default_factory=lambda: manifests(VALUES))
 
     def tmp(self, name: str) -> Path:
-        """The only folder to which that process can write."""
+        """The only folder to which the process of that name can write."""
         folder = self.folder / name
         folder.mkdir(exist_ok=True)
         return folder
@@ -53,7 +53,7 @@ class Installation:
 async def installation(
     postgres: LocalPostgres, database_url: str, redis_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Installation:
-    """Migrated; `database_url` has made the roles, which belong to the server."""
+    """A migrated installation; the fixture `database_url` creates the roles of its server."""
     address = await prepared_database(postgres, "of_the_chart")
     secrets = {("cache", "url"): redis_url, ("embedder", "api-key"): "none", ("recollect-key", "key-secret"): "k" * 32}
     for login in LOGINS:
@@ -69,7 +69,7 @@ async def installation(
 
 @pytest.fixture(scope="module")
 async def first_key(installation: Installation) -> str:
-    """What the bootstrap Job puts into the Secret, by the API of a server that stands for Kubernetes'."""
+    """The key that the bootstrap Job stores in the Secret, by a server in place of the Kubernetes API."""
     authority = CertificateAuthority(installation.folder)
     job = one(installation.rendered, "Job", "bootstrap")
     tmp = installation.tmp("bootstrap")
@@ -96,7 +96,7 @@ async def first_key(installation: Installation) -> str:
     return stored["api-key"]
 
 
-async def test_what_opens_a_tenant_is_printed_once_where_no_secret_is_to_hold_it(installation: Installation) -> None:
+async def test_the_job_prints_the_first_key_once_if_no_secret_stores_it(installation: Installation) -> None:
     values = merged(VALUES, {"bootstrap": {"store": "log", "tenant": {"slug": "logged"}}})
     job, tmp = one(manifests(values), "Job", "bootstrap"), installation.tmp("logged")
     variables = environment(job, installation.secrets, tmp)
@@ -108,7 +108,7 @@ async def test_what_opens_a_tenant_is_printed_once_where_no_secret_is_to_hold_it
     assert "There is a tenant 'logged' already." in again.stderr
 
 
-async def test_a_tenant_that_cannot_be_made_fails_the_job(installation: Installation) -> None:
+async def test_the_job_fails_if_the_tenant_cannot_be_created(installation: Installation) -> None:
     values = merged(VALUES, {"bootstrap": {"store": "log", "tenant": {"slug": "planned", "plan": "none-such"}}})
     job, tmp = one(manifests(values), "Job", "bootstrap"), installation.tmp("planned")
     scripts = {"/bootstrap/bootstrap.py": FILES / "bootstrap.py"}
@@ -119,7 +119,7 @@ async def test_a_tenant_that_cannot_be_made_fails_the_job(installation: Installa
 
 @dataclass(frozen=True)
 class Running:
-    """Addresses of what runs."""
+    """The addresses of the running processes."""
 
     gateway: str
     operator: str
@@ -129,7 +129,7 @@ class Running:
 
 @pytest.fixture(scope="module")
 async def up(installation: Installation, first_key: str) -> AsyncIterator[Running]:
-    """Gateway, worker and operator API, each as its Deployment says, until SIGTERM ends them."""
+    """Gateway, worker and operator API, run as their Deployments declare, until SIGTERM ends them."""
     ended: list[tuple[str, Callable[[], Any], Path]] = []
     async with AsyncExitStack() as stack:
 
@@ -155,7 +155,7 @@ async def up(installation: Installation, first_key: str) -> AsyncIterator[Runnin
 
 
 async def answers(address: str) -> httpx2.Response:
-    """What that address answers, once it does by 200."""
+    """The answer of that address, once its status is 200."""
     found: list[httpx2.Response] = []
 
     async def is_well() -> bool:
@@ -170,13 +170,13 @@ async def answers(address: str) -> httpx2.Response:
     return found[-1]
 
 
-async def test_probes_are_answered_at_an_address_that_is_nobodys_name(up: Running) -> None:
+async def test_probes_are_answered_at_the_address_of_a_pod(up: Running) -> None:
     for path in ("/health/live", "/health/ready"):
         assert (await answers(up.gateway + path)).json() == {"status": "ok"}
     assert (await answers(up.operator + "/health/live")).json() == {"status": "ok"}
 
 
-async def test_metrics_are_told_where_monitors_ask(up: Running) -> None:
+async def test_metrics_are_served_at_the_ports_for_monitors(up: Running) -> None:
     for address in up.metrics.values():
         assert "target_info" in (await answers(f"{address}/metrics")).text
 
@@ -195,7 +195,7 @@ async def test_helm_test_passes(up: Running, installation: Installation, first_k
     assert ("served by recollect" in done.stdout.lower()) is keyed, done.stdout
 
 
-async def test_helm_test_fails_where_the_key_is_none(up: Running, installation: Installation) -> None:
+async def test_helm_test_fails_with_an_invalid_key(up: Running, installation: Installation) -> None:
     await answers(f"{up.gateway}/health/ready")
     pod, tmp = one(installation.rendered, "Pod", "test"), installation.tmp("test")
     variables = environment(pod, {("first", "api-key"): "rcl_none"}, tmp, GATEWAY_URL=up.gateway)
@@ -204,7 +204,7 @@ async def test_helm_test_fails_where_the_key_is_none(up: Running, installation: 
     assert "401" in done.stderr
 
 
-async def test_keda_asks_the_database_what_it_answers(installation: Installation) -> None:
+async def test_the_database_answers_the_queries_of_keda(installation: Installation) -> None:
     keda = {"keda": {"trigger": "postgresql", "connection": {"secret": "keda"}}}
     scaled = one(manifests(merged(ALL, {"worker": {"autoscaling": keda}})), "ScaledObject", "worker")
     connection = await asyncpg.connect(installation.secrets["db-app", "url"])
@@ -213,7 +213,7 @@ async def test_keda_asks_the_database_what_it_answers(installation: Installation
     await connection.close()
 
 
-async def test_the_worker_works_and_says_so_in_json(up: Running) -> None:
+async def test_the_worker_starts_without_warnings_in_its_json_log(up: Running) -> None:
     await answers(f"{up.metrics['worker']}/metrics")
 
     async def listens() -> bool:

@@ -1,4 +1,4 @@
-"""Values that the chart does not take, and what it says of them."""
+"""Values that the chart refuses, and the messages."""
 
 import json
 from typing import Any
@@ -114,18 +114,18 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("values", "named"), REFUSED.values(), ids=REFUSED.keys())
-def test_it_is_refused_by_name(values: dict[str, Any], named: str) -> None:
-    told = refusal(merged(MINIMAL, values))
-    assert named in told
-    assert "hunter2" not in told
+def test_a_refusal_names_the_wrong_value(values: dict[str, Any], named: str) -> None:
+    message = refusal(merged(MINIMAL, values))
+    assert named in message
+    assert "hunter2" not in message
 
 
-def test_the_chart_alone_says_what_it_needs() -> None:
+def test_the_chart_without_values_names_a_required_one() -> None:
     assert "publicUrl" in refusal({})
 
 
-def test_no_setting_that_is_secret_is_a_value() -> None:
-    """A type tells most of them; those that hold an address with a password are listed."""
+def test_no_secret_setting_can_be_set_by_a_value() -> None:
+    """Most secrets have a secret type; settings with an address that contains a password are listed here."""
     taken = SCHEMA["definitions"]["settings"]["properties"]
     secret = {name for name, field in Settings.model_fields.items() if "Secret" in repr(field.annotation)}
     assert {"key_secret", "mail_url", "move_source_url"} <= secret
@@ -134,7 +134,7 @@ def test_no_setting_that_is_secret_is_a_value() -> None:
 
 
 def objects(schema: Any, path: str = "") -> list[tuple[str, dict[str, Any]]]:
-    """Every part of a schema that is for objects, by where it stands."""
+    """All parts of a schema that describe objects, with their paths."""
     if isinstance(schema, list):
         return [found for part in schema for found in objects(part, path)]
     if not isinstance(schema, dict):
@@ -143,13 +143,13 @@ def objects(schema: Any, path: str = "") -> list[tuple[str, dict[str, Any]]]:
     return here + [found for name, part in schema.items() for found in objects(part, f"{path}/{name}")]
 
 
-def test_every_object_is_closed_but_those_that_kubernetes_reads() -> None:
+def test_only_objects_for_kubernetes_may_have_unknown_fields() -> None:
     open_ones = {path for path, schema in objects(SCHEMA) if schema.get("additionalProperties") is not False}
     assert open_ones == {"/definitions/kubernetes", "/definitions/strings", "/properties/global"}
     assert SCHEMA["definitions"]["strings"]["additionalProperties"] == {"type": "string"}
 
 
-def test_the_schema_has_every_value_and_no_other() -> None:
+def test_the_schema_describes_exactly_the_values() -> None:
     def compare(values: dict[str, Any], schema: dict[str, Any], path: str) -> None:
         if "properties" not in schema:
             return

