@@ -136,7 +136,7 @@ class TestBoolean:
     async def test_a_syntax_error_is_reported_with_its_position(self, client: Client) -> None:
         assert await refused(client, "boolean_search", query="name:Alice AND (tea") == (
             "invalid_input",
-            "query: Ends before a )",
+            "query: A ) is missing at the end",
         )
         assert await refused(client, "boolean_search", query="tea OR )") == (
             "invalid_input",

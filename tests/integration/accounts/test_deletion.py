@@ -159,7 +159,7 @@ class TestPasswords:
     async def test_deletion_requires_the_password(self, db: Database, person: Person) -> None:
         session = await sign_in(db, person)
         for wrong in ("", "violet tractor under grass"):
-            with pytest.raises(InvalidInput, match="not the password of now"):
+            with pytest.raises(InvalidInput, match="not your current password"):
                 await deletion.delete_own_account(db, session, wrong)
         assert await people.is_known(db, person.email)
 
@@ -172,7 +172,7 @@ class TestPasswords:
         self, db: Database, person: Person, owner: asyncpg.Connection
     ) -> None:
         session = await sign_in(db, person)
-        with pytest.raises(InvalidInput, match="not the password of now"):
+        with pytest.raises(InvalidInput, match="not your current password"):
             await beside_another_password(owner, person, deletion.delete_own_account(db, session, PASSWORD))
         assert await people.is_known(db, person.email)
 
@@ -289,7 +289,7 @@ class TestCells:
         async def failing(session: Session) -> DeletionOutcome:
             done.append(await original(session))
             if len(done) == 2:  # At home, which is the last cell.
-                raise Unavailable("The database is away.")
+                raise Unavailable("The database is unavailable.")
             return done[-1]
 
         monkeypatch.setattr(store, "delete_account", failing)

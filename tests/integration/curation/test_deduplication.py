@@ -443,7 +443,7 @@ async def test_groups_of_a_large_graph_are_ordered_by_age_of_entities(
     assert small == [["Bolt Ltd.", *BOLT], ACME]
     monkeypatch.setattr(duplicates, "MAX_COMPARED", 3)
     assert await found_groups(agent) == small
-    with pytest.raises(TooLarge, match="leave it out") as refused:
+    with pytest.raises(TooLarge, match="leave as_of out") as refused:
         await found_groups(agent, as_of="2")
     assert refused.value.path == "as_of"
 

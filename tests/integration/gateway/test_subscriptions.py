@@ -205,7 +205,7 @@ class TestLimits:
         self, hasty: RunningGateway, key: str, uris: list[str]
     ) -> None:
         async with hasty.client(key, "/mcp", revision=MODERN) as client:
-            with pytest.raises(MCPError, match="One stream takes"):
+            with pytest.raises(MCPError, match="One stream can have at most"):
                 async with client.listen(resource_subscriptions=uris):
                     pass
 

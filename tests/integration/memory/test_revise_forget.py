@@ -237,7 +237,7 @@ async def test_an_inactive_entity_with_too_many_observations_is_not_revived(
     monkeypatch.setattr(observations, "MAX_REVIVED", 2)
     await agent.create(NewEntity("Ada", "person", ("writes", "reads", "counts")))
     await agent.let_go("Ada")
-    with pytest.raises(TooLarge, match="Make the entity active first") as refused:
+    with pytest.raises(TooLarge, match="Make such an entity active first") as refused:
         await agent.remember(NewMemory("likes tea", about=("Ada",)))
     assert refused.value.code == ErrorCode.REQUEST_TOO_LARGE
     (ada,) = (await agent.read()).entities

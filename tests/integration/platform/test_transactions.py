@@ -222,10 +222,10 @@ async def test_foreign_keys_can_be_checked_at_once(one_connection: Database, cal
 @pytest.mark.parametrize(
     ("sqlstate", "told"),
     [
-        ("53100", "The database has no room left on its disk: nothing was written. Try again later."),
+        ("53100", "The disk of the database is full: nothing was written. Try again later."),
         (
             "53200",
-            "The database is out of memory, or of room for locks (max_locks_per_transaction). Try again later.",
+            "The database is out of memory, or of space for locks (max_locks_per_transaction). Try again later.",
         ),
     ],
 )

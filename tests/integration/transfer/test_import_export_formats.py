@@ -642,7 +642,7 @@ class TestImportProblems:
         assert said.entities_created == 4
         assert set(said.problems) == {
             ImportProblem("entities.3.parentId", "no entity has this name"),
-            ImportProblem("entities.0.parentId", "it would stand below itself", of_part=True),
+            ImportProblem("entities.0.parentId", "it would be below itself in the hierarchy", of_part=True),
         }
         parents = {e["name"]: e.get("parentId") for e in json.loads(await exported(agent))["entities"]}
         assert parents == {"a": None, "b": "a", "c": "b", "d": None}
@@ -828,7 +828,7 @@ class TestTenants:
 
 async def test_an_unknown_format_is_refused(agent: Agent) -> None:
     await agent.create("a")
-    with pytest.raises(InvalidInput, match="One of json, jsonl, csv"):
+    with pytest.raises(InvalidInput, match="Must be one of json, jsonl, csv"):
         await exported(agent, "pdf")
 
 

@@ -205,7 +205,7 @@ class TestFail:
         else:
             assert (job["status"], job["result"]["problems"], job["result"]["entities_created"]) == ("succeeded", 1, 13)
             told = await http.get(f"/v1/jobs/{job['id']}/output")
-            assert told.json() == {"path": "entities.13", "reason": "somebody else made it while this was imported"}
+            assert told.json() == {"path": "entities.13", "reason": "somebody else created it during the import"}
             assert (await agent.head()).entities == 15
 
 

@@ -40,7 +40,7 @@ def test_missing_and_unknown_arguments_are_reported_beside_other_faults() -> Non
         "relations.0.to: Required",
         "relations.0.relationType: Required",
         "relations.0.sesame: Unknown argument",
-        "relations.1.from: Holds a NUL or half a character, which text cannot",
+        "relations.1.from: Holds a NUL or half a character (a lone surrogate), which cannot be stored",
         "relations.1.relationType: String must contain at most 256 characters",
         "relations.2: Expected `object`, got `int`",
     ]
@@ -135,5 +135,5 @@ class TestLenientParsing:
 
 def test_an_invalid_enum_value_is_reported_with_the_valid_ones() -> None:
     assert faults("export_graph", {"format": "xml"}) == [
-        "format: Invalid enum value 'xml'; there are: csv, dot, gexf, graphml, json, jsonl, markdown, mermaid"
+        "format: Invalid enum value 'xml'; the values are: csv, dot, gexf, graphml, json, jsonl, markdown, mermaid"
     ]
