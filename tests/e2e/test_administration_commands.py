@@ -98,7 +98,7 @@ async def test_an_issuer_is_trusted_by_rules_of_a_file(terminal: Terminal, tmp_p
     assert rows == [[issuer_id, "Machines", "https://machines.acme.example", "RS256", "groups", "1", "no"]]
     assert json.loads(await terminal.told("issuers", "list", "--json"))["items"][0]["rules"] == rules
     file.write_text("no JSON")
-    with pytest.raises(InvalidInput, match=r"rules.json holds no rules"):
+    with pytest.raises(InvalidInput, match=r"rules.json is not JSON"):
         await terminal.told("issuers", "set", issuer_id, "--rules", str(file))
     assert await terminal.rows("issuers", "delete", issuer_id) == []
     assert await terminal.rows("issuers", "list") == []

@@ -47,4 +47,4 @@ async def test_a_command_that_is_killed_while_writes_are_held_is_continued(
 
 async def test_a_command_moves_or_goes_on_or_undoes(shell: Shell, tenant: Tenant) -> None:
     done = await shell.run("tenants", "move", tenant.slug, "--to", AWAY, "--undo")
-    assert (done.code, "Say one of --to, --continue and --undo" in done.err) == (1, True), done.err
+    assert (done.code, "Set exactly one of --to, --continue and --undo" in done.err) == (1, True), done.err
