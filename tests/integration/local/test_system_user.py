@@ -70,7 +70,7 @@ def test_processes_that_ask_at_once_get_one_user(name: str) -> None:
 @as_root
 def test_one_that_cannot_be_made_is_told(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(Unavailable, match=f"{name} could not be made .*useradd"):
+    with pytest.raises(Unavailable, match=f"{name} could not be created .*useradd"):
         server_account(name)
 
 
@@ -84,7 +84,7 @@ def test_one_that_never_shows_up_is_told_in_bounded_time(
     useradd.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setattr(account, "_WAIT_SECONDS", 0.5)
-    with pytest.raises(Unavailable, match=f"{name} could not be made .*cannot lock /etc/passwd"):
+    with pytest.raises(Unavailable, match=f"{name} could not be created .*cannot lock /etc/passwd"):
         server_account(name)
 
 
