@@ -228,7 +228,7 @@ async def test_why_there_is_no_connection_is_logged_once(settings: Settings, pos
                     await db.ping()
     assert logs == [
         {
-            "event": "no connection to PostgreSQL",
+            "event": "cannot connect to PostgreSQL",
             "log_level": "warning",
             "pool": "reserved",
             "reason": "The database refuses our login: check RECOLLECT_DATABASE_URL.",

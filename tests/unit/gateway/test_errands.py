@@ -41,7 +41,7 @@ async def test_so_many_are_under_way_and_a_gateway_that_stops_leaves_them() -> N
     with capture_logs() as told:
         for _ in range(MOST + 1):
             errands.begin("test", errand)
-    assert [line["event"] for line in told] == ["errand left"]
+    assert [line["event"] for line in told] == ["errand dropped"]
     await asyncio.sleep(0)
     assert len(begun) == MOST
     await errands.settle(0.01)
