@@ -65,8 +65,8 @@ def endpoint_and_key() -> tuple[str, str]:
     state_file = Path(folder).expanduser() / "local.json"
     if not state_file.exists():
         sys.exit(
-            "Recollect does not run on this machine. Start `make run` (one with a --data-dir is found by "
-            "RECOLLECT_DATA_DIR), or set RECOLLECT_MCP_URL and RECOLLECT_API_KEY."
+            "Recollect does not run on this machine. Start it with `make run`; if it runs with --data-dir, set "
+            "RECOLLECT_DATA_DIR to that folder. To use another, set RECOLLECT_MCP_URL and RECOLLECT_API_KEY."
         )
     local = json.loads(state_file.read_text())
     return local["mcp_url"], local["api_key"]

@@ -82,7 +82,7 @@ def _make(name: str) -> pwd.struct_passwd:
         if account is not None and _is_known_to_programs(account):
             return account
         if time.monotonic() > deadline:
-            raise _not_made(name, output or f"it was made, but cannot be looked up after {_WAIT_SECONDS:.0f} s")
+            raise _not_made(name, output or f"it was created, but cannot be looked up after {_WAIT_SECONDS:.0f} s")
         time.sleep(0.1)
 
 
@@ -109,8 +109,8 @@ def _is_known_to_programs(account: pwd.struct_passwd) -> bool:
 
 def _not_made(name: str, reason: str) -> Unavailable:
     return Unavailable(
-        f"PostgreSQL does not run as root, and the system user {name} could not be made ({reason}). "
-        "Run Recollect as an ordinary user, or make that user."
+        f"PostgreSQL does not run as root, and the system user {name} could not be created ({reason}). "
+        "Run Recollect as an ordinary user, or create that user."
     )
 
 

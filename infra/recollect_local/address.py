@@ -58,17 +58,17 @@ def _exclusive_claim(host: str, port: int) -> socket.socket:
 
 def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, Any]:
     if not 0 <= port <= 65535:
-        raise InvalidInput(f"{port} is no port. Choose one from 0 (any free one) to 65535 with --port.")
+        raise InvalidInput(f"{port} is not a port. Set --port to a number from 0 (any free port) to 65535.")
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except (OSError, UnicodeError) as error:
-        raise InvalidInput(f"{host!r} is no address that can be listened on. Choose another with --host.") from error
+        raise InvalidInput(f"{host!r} is not an address to listen on. Set another with --host.") from error
     return family, address
 
 
 def _refusal(error: OSError, host: str, port: int) -> str:
     if error.errno == errno.EADDRINUSE:
-        return f"Port {port} on {host} is taken. Stop what uses it, or choose another with --port (0 takes a free one)."
+        return f"Port {port} on {host} is in use. Stop what uses it, or set another port with --port (0: any free one)."
     if error.errno == errno.EADDRNOTAVAIL:
-        return f"{host} is no address of this machine. Choose another with --host."
-    return f"Cannot listen on {host}, port {port}: {error.strerror}. Choose others with --host and --port."
+        return f"{host} is not an address of this machine. Set another with --host."
+    return f"Cannot listen on {host}, port {port}: {error.strerror}. Set others with --host and --port."

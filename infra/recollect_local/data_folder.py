@@ -101,7 +101,7 @@ def _take(file: int, path: Path) -> None:
     except BlockingIOError:
         holder = os.pread(file, 1000, 0).decode() or "it is just starting"
         raise Unavailable(
-            f"Recollect runs on {path} already ({holder}). Stop it, or choose another folder with --data-dir.",
+            f"Recollect already runs on {path} ({holder}). Stop it, or choose another folder with --data-dir.",
             code=ErrorCode.BUSY,
         ) from None
     os.ftruncate(file, 0)

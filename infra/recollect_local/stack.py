@@ -158,7 +158,7 @@ def _wait_until_ready(
     """
     if not supervisor.watch(lambda: stopping.is_set() or _is_ready(gateway, endpoint), timeout_seconds=_READY_SECONDS):
         raise Unavailable(
-            f"The gateway was not ready within {_READY_SECONDS:.0f} s; its last words: {last_words(gateway.log)} "
+            f"The gateway was not ready within {_READY_SECONDS:.0f} s; last line of its log: {last_words(gateway.log)} "
             f"(log: {gateway.log})"
         )
     return not stopping.is_set()
@@ -198,7 +198,7 @@ def _serve(
     with folder.published(endpoint, options.ready_file):
         _say(welcome(endpoint))
         if options.data_dir:
-            _say(f"Other commands find it by: export RECOLLECT_DATA_DIR={shlex.quote(str(folder.path))}")
+            _say(f"To use it with other commands: export RECOLLECT_DATA_DIR={shlex.quote(str(folder.path))}")
         supervisor.watch(stopping.is_set)
 
 

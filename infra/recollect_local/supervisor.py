@@ -89,17 +89,17 @@ class Supervisor:
         watched.crashes = 1 if was_steady else watched.crashes + 1
         message = _describe_end(watched.server)
         if watched.crashes > self._most_crashes:
-            raise Unavailable(f"{message} It crashed {watched.crashes} times in a row, so Recollect gives up.")
+            raise Unavailable(f"{message} It crashed {watched.crashes} times in a row. Recollect stops.")
         delay = self._first_delay_seconds * 2 ** (watched.crashes - 1)
         watched.restart_at = now + delay
-        self._say(f"{message} It starts again in {delay:g} s.")
+        self._say(f"{message} It will be restarted in {delay:g} s.")
 
     def _restart(self, watched: _Watched) -> None:
         watched.restart_at = None
         watched.started_at = time.monotonic()
         with suppress(Unavailable):  # then it is not running, which the next check counts as a crash
             watched.server.start()
-            self._say(f"{watched.server.name} was started again (process {watched.server.pid}).")
+            self._say(f"{watched.server.name} was restarted (process {watched.server.pid}).")
 
 
 def _describe_end(server: Server) -> str:
@@ -110,4 +110,4 @@ def _describe_end(server: Server) -> str:
         how = f"was killed by signal {-code}"
     else:
         how = f"stopped with exit code {code}"
-    return f"{server.name} {how}; its last words: {last_words(server.log) or '(none)'} (log: {server.log})."
+    return f"{server.name} {how}; last line of its log: {last_words(server.log) or '(none)'} (log: {server.log})."

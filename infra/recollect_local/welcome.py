@@ -34,7 +34,7 @@ curl:
 
 {_curl(endpoint)}
 
-Ctrl-C stops it. The data and the key stay.
+Press Ctrl-C to stop it. The data and the key are kept.
 """
 
 

@@ -1,4 +1,4 @@
-"""`recollect audit …`: the log of administrative acts in a tenant. Needs an admin's key."""
+"""`recollect audit …`: the audit log of a tenant. Needs an admin's key."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -12,19 +12,22 @@ from recollect_cli.files import STDIO, created
 from recollect_cli.gateway import ApiKey, Url, connected
 from recollect_cli.tables import AsJson, show, show_json
 
-app = App(name="audit", help="List and export who administered what of a tenant, and when.")
+app = App(name="audit", help="List and export the audit log of a tenant.")
 
 LINES = "application/x-ndjson"
 
-Actor = Annotated[str | None, Parameter(help="Only acts of this subject, such as key:… or person:…")]
-Action = Annotated[str | None, Parameter(help="Only acts of this kind, such as key.created.")]
-On = Annotated[str | None, Parameter(name="--object", help="Only acts on this, such as graph:…")]
-Since = Annotated[datetime | None, Parameter(help="Only acts from then on, such as 2027-01-31; UTC by default.")]
-Until = Annotated[datetime | None, Parameter(help="Only acts before then; UTC by default.")]
+Actor = Annotated[str | None, Parameter(help="Only entries of this actor, such as key:… or person:…")]
+Action = Annotated[str | None, Parameter(help="Only entries with this action, such as key.created.")]
+On = Annotated[str | None, Parameter(name="--object", help="Only entries about this object, such as graph:…")]
+Since = Annotated[
+    datetime | None,
+    Parameter(help="Only entries of this time or later, such as 2027-01-31; UTC unless an offset is given."),
+]
+Until = Annotated[datetime | None, Parameter(help="Only entries before this time; UTC unless an offset is given.")]
 
 
 class AuditEntryView(msgspec.Struct, frozen=True):
-    """The fields of an act that commands show."""
+    """The fields of an entry that commands show."""
 
     at: datetime
     actor: str
@@ -34,7 +37,7 @@ class AuditEntryView(msgspec.Struct, frozen=True):
 
 
 class AuditPage(msgspec.Struct, frozen=True):
-    """A page of acts."""
+    """A page of entries."""
 
     items: list[AuditEntryView]
 
@@ -53,14 +56,14 @@ def list_entries(
     url: Url = None,
     api_key: ApiKey = None,
 ) -> None:
-    """The tenant's acts of administration, newest first.
+    """List the entries of the audit log, newest first.
 
     Parameters
     ----------
     before
-        Go on after the entry with this id, the `next_cursor` of --json.
+        Only entries after the one with this id in the list: `next_cursor` of --json.
     limit
-        Entries at most, 1 to 200.
+        Maximum number of entries, 1 to 200.
     """
     query = _query(actor, action, on, since, until, cursor=before, limit=limit)
     with connected(url, api_key) as gateway:
@@ -72,7 +75,7 @@ def list_entries(
         (f"{entry.at:%Y-%m-%d %H:%M:%S}", entry.actor, entry.action, " ".join(entry.objects), entry.address or "-")
         for entry in msgspec.json.decode(answer, type=AuditPage).items
     ]
-    show(("at", "actor", "action", "on", "address"), rows)
+    show(("time", "actor", "action", "objects", "address"), rows)
 
 
 @app.command
@@ -88,12 +91,12 @@ def export(
     url: Url = None,
     api_key: ApiKey = None,
 ) -> None:
-    """All of the log, or what is asked for, newest first, as JSON lines. The export is an act of its own.
+    """Export the audit log as JSON lines, newest entry first. The log records the export, too.
 
     Parameters
     ----------
     file
-        Where to write it. Default: standard output. A file takes its place when it is whole.
+        File to write, complete or not at all; - writes to standard output.
     """
     query = _query(actor, action, on, since, until)
     with (

@@ -1,4 +1,4 @@
-"""`recollect domains …`: domains whose addresses let people join a tenant by themselves. Needs an admin's key."""
+"""`recollect domains …`: e-mail domains whose users can join a tenant. Needs an admin's key."""
 
 from datetime import datetime
 from typing import Literal
@@ -10,7 +10,7 @@ from cyclopts import App
 from recollect_cli.gateway import ApiKey, Url, connected
 from recollect_cli.tables import AsJson, show, show_json
 
-app = App(name="domains", help="List, claim, verify and drop the e-mail domains by which people join a tenant.")
+app = App(name="domains", help="List, claim, verify and drop the e-mail domains whose users can join a tenant.")
 
 JoiningRole = Literal["member", "reader"]
 
@@ -34,7 +34,7 @@ class DomainPage(msgspec.Struct, frozen=True):
 
 @app.command(name="list")
 def list_domains(*, json: AsJson = False, url: Url = None, api_key: ApiKey = None) -> None:
-    """The domains that the tenant claims."""
+    """List the domains that the tenant has claimed."""
     with connected(url, api_key) as gateway:
         answer = gateway.send("GET", "/email-domains")
     if json:
@@ -44,7 +44,7 @@ def list_domains(*, json: AsJson = False, url: Url = None, api_key: ApiKey = Non
         (str(claim.id), claim.domain, claim.role, f"{claim.verified_at:%Y-%m-%d %H:%M}" if claim.verified_at else "-")
         for claim in msgspec.json.decode(answer, type=DomainPage).items
     ]
-    show(("id", "domain", "joins as", "verified"), rows)
+    show(("id", "domain", "role", "verified"), rows)
 
 
 @app.command
@@ -56,14 +56,14 @@ def claim(
     url: Url = None,
     api_key: ApiKey = None,
 ) -> None:
-    """Claim a domain, and print the TXT record that is to prove it.
+    """Claim a domain, and print the DNS TXT record that proves the claim.
 
     Parameters
     ----------
     domain
-        Such as example.com.
+        Domain of e-mail addresses, such as example.com.
     role
-        As what people join by it: member or reader.
+        Role of people who join by this domain: member or reader.
     """
     with connected(url, api_key) as gateway:
         answer = gateway.send("POST", "/email-domains", msgspec.json.encode({"domain": domain, "role": role}))
@@ -76,7 +76,7 @@ def claim(
 
 @app.command
 def verify(domain_id: UUID, *, url: Url = None, api_key: ApiKey = None) -> None:
-    """Ask the DNS for the record of a claim.
+    """Verify a claim: look up its TXT record in the DNS.
 
     Parameters
     ----------
@@ -90,14 +90,14 @@ def verify(domain_id: UUID, *, url: Url = None, api_key: ApiKey = None) -> None:
 
 @app.command
 def set_role(domain_id: UUID, role: JoiningRole, *, url: Url = None, api_key: ApiKey = None) -> None:
-    """Give another role to who joins from now on.
+    """Change the role of people who join by a domain from now on.
 
     Parameters
     ----------
     domain_id
         The claim's id, as `recollect domains list` shows it.
     role
-        member or reader.
+        Role: member or reader.
     """
     with connected(url, api_key) as gateway:
         gateway.send("PATCH", f"/email-domains/{domain_id}", msgspec.json.encode({"role": role}))
@@ -105,7 +105,7 @@ def set_role(domain_id: UUID, role: JoiningRole, *, url: Url = None, api_key: Ap
 
 @app.command
 def drop(domain_id: UUID, *, url: Url = None, api_key: ApiKey = None) -> None:
-    """Claim a domain no more. Who joined by it stays a member.
+    """Drop a claim. People who joined by the domain stay members.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ WORKER_SECONDS = 5.0
 """After so long, a job that no worker has begun is shown as waiting for one."""
 
 _ADVICE: dict[str, str] = {
-    ErrorCode.JOB_STORAGE_FULL: "The tenant's jobs store as much as they may: wait until older ones are removed",
+    ErrorCode.JOB_STORAGE_FULL: "The storage of the tenant's jobs is full: wait until older jobs are deleted",
     **dict.fromkeys(
         (ErrorCode.INTERNAL, ErrorCode.BUSY, ErrorCode.DATABASE_UNAVAILABLE, ErrorCode.EMBEDDER_UNAVAILABLE),
         "Run the command again",
@@ -97,8 +97,8 @@ def follow(gateway: Gateway, job_id: UUID, work: Work) -> JobView:
         job = wait_for_job(gateway, job_id, doing=work.doing, item="items", every=EVERY_ITEMS)
     except RecollectError as error:
         raise RecollectError(
-            f"{_sentence(error)} This command no longer follows the {work.name}: `recollect jobs show {job_id} --wait` "
-            f"goes on to, `recollect jobs cancel {job_id}` ends it"
+            f"{_sentence(error)} This command no longer follows the {work.name}. Follow it with `recollect jobs show "
+            f"{job_id} --wait`, or cancel it with `recollect jobs cancel {job_id}`"
         ) from error
     except KeyboardInterrupt:
         print(f"Stopped. {_cancel(gateway, job_id, work)}", file=sys.stderr)
@@ -150,16 +150,16 @@ def _cancel(gateway: Gateway, job_id: UUID, work: Work) -> str:
     try:
         job = msgspec.json.decode(cancel_job(gateway, job_id), type=JobView)
     except RecollectError as error:
-        return f"The {work.name} goes on. {_sentence(error)} `recollect jobs cancel {job_id}` ends it"
+        return f"The {work.name} continues. {_sentence(error)} Cancel it with `recollect jobs cancel {job_id}`"
     if job.status in ("succeeded", "failed"):
-        return f"The {work.name} had ended before: `recollect jobs show {job_id}` tells how"
+        return f"The {work.name} had already ended: `recollect jobs show {job_id}` shows its result"
     return f"The {work.name} is cancelled{f'. {work.kept}' if work.kept else ''}"
 
 
 def _failure_message(job: JobView, work: Work) -> str:
     """Why a job did not succeed, and what to do."""
     if job.error is None:
-        return f"The {work.name} was {job.status}, not by this command. {work.kept or 'Run the command again'}"
+        return f"The {work.name} was {job.status} by somebody else. {work.kept or 'Run the command again'}"
     remains = work.mend if work.mend and job.error.code == ErrorCode.INVALID_INPUT else work.kept
     return _joined(f"The {work.name} failed: {job.error.message}", _ADVICE.get(job.error.code), remains)
 

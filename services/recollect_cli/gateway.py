@@ -28,9 +28,14 @@ _MCP = re.compile(r"/mcp(/x/[^/]+)?$")
 
 Url = Annotated[
     str | None,
-    Parameter(env_var="RECOLLECT_URL", help="The gateway, such as https://memory.example.com. Default: the one here."),
+    Parameter(
+        env_var="RECOLLECT_URL",
+        help="URL of the gateway, such as https://memory.example.com. Default: the local one.",
+    ),
 ]
-ApiKey = Annotated[str | None, Parameter(env_var="RECOLLECT_API_KEY", help="The API key. Default: the local one's.")]
+ApiKey = Annotated[
+    str | None, Parameter(env_var="RECOLLECT_API_KEY", help="API key. Default: that of the local gateway.")
+]
 
 
 class GatewayUnavailable(Unavailable):
@@ -99,7 +104,7 @@ class Gateway:
                     raise refusal(response)
                 content_type = response.headers.get("content-type", "").split(";")[0]
                 if content_type != media_type and response.status_code != 204:
-                    raise InvalidInput(f"{request.url} is no address of a Recollect gateway", path="url")
+                    raise InvalidInput(f"{request.url} is not the URL of a Recollect gateway", path="url")
                 yield response
         except httpx2.TransportError as error:
             reason = str(error) or type(error).__name__
@@ -126,7 +131,7 @@ def connected(url: str | None, api_key: str | None) -> Iterator[Gateway]:
         )
     except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, UnicodeError) as error:
         raise InvalidInput(
-            f"{url!r} is no address of a gateway, such as https://memory.example.com", path="url"
+            f"{url!r} is not the URL of a gateway, such as https://memory.example.com", path="url"
         ) from error
     with client:
         yield Gateway(client)
@@ -136,13 +141,14 @@ def find_address(url: str | None, api_key: str | None) -> GatewayAddress:
     """The addresses to use. The local gateway's key is for that gateway alone: another gateway needs its own key."""
     if url:
         if not api_key:
-            raise InvalidInput("An API key is needed: --api-key, or RECOLLECT_API_KEY")
+            raise InvalidInput("An API key is required: set --api-key or RECOLLECT_API_KEY")
         return GatewayAddress(_management_url(url), _mcp_url(url), api_key)
     local = _local_endpoint()
     if local is None:
         raise InvalidInput(
-            "No gateway runs on this machine (`recollect local` starts one; one with a --data-dir is found by "
-            "RECOLLECT_DATA_DIR). Name another with --url and --api-key, or RECOLLECT_URL and RECOLLECT_API_KEY"
+            "No gateway runs on this machine. Start one with `recollect local`; if one runs with --data-dir, set "
+            "RECOLLECT_DATA_DIR to that folder. To use another, set --url and --api-key, or RECOLLECT_URL and "
+            "RECOLLECT_API_KEY"
         )
     return GatewayAddress(local.management_url, local.mcp_url, api_key or local.api_key)
 
@@ -159,7 +165,7 @@ def _management_url(url: str) -> str:
     """The address of the management API, made from any address of the gateway."""
     base = url.rstrip("/").removesuffix("/mcp").removesuffix("/v1")
     if not base.startswith(("http://", "https://")):
-        raise InvalidInput(f"{url!r} is no address of a gateway, such as https://memory.example.com", path="url")
+        raise InvalidInput(f"{url!r} is not the URL of a gateway, such as https://memory.example.com", path="url")
     return f"{base}/v1"
 
 
@@ -180,14 +186,16 @@ def is_loopback(url: str) -> bool:
 
 def refusal(response: httpx2.Response) -> RecollectError:
     """The error of a gateway's refusal; the response has been read."""
-    detail = _detail(response.content) or f"{response.url} answered {response.status_code}, which Recollect does not"
+    detail = (
+        _detail(response.content) or f"{response.url} answered {response.status_code} without an error of Recollect"
+    )
     if response.status_code == 401:
-        return InvalidInput("The gateway does not accept the API key. Give another with --api-key or RECOLLECT_API_KEY")
+        return InvalidInput("The gateway does not accept the API key. Set another with --api-key or RECOLLECT_API_KEY")
     if response.status_code in (429, 502, 503, 504):
         retry_after = response.headers.get("retry-after", "")
         return GatewayUnavailable(detail, float(retry_after) if retry_after.isdecimal() else None)
     if response.status_code == 408:
-        return InvalidInput(f"{detail} Put what comes slowly into a file first, and import the file")
+        return InvalidInput(f"{detail} Write the input to a file first, and import the file")
     return InvalidInput(detail) if response.is_client_error else RecollectError(detail)
 
 

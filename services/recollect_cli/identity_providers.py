@@ -1,4 +1,4 @@
-"""`recollect identity-providers …`: identity providers by which a tenant's people sign in. Needs an admin's key."""
+"""`recollect identity-providers …`: identity providers for the people of a tenant. Needs an admin's key."""
 
 from datetime import datetime
 from uuid import UUID
@@ -10,7 +10,7 @@ from recollect_cli.gateway import ApiKey, Url, body_of, connected
 from recollect_cli.standard_input import SecretFile, read_secret
 from recollect_cli.tables import AsJson, show, show_json
 
-app = App(name="identity-providers", help="List, set up, disable and delete the identity providers of a tenant.")
+app = App(name="identity-providers", help="List, add, update and delete the identity providers of a tenant.")
 
 
 class ProviderView(msgspec.Struct, frozen=True):
@@ -33,7 +33,7 @@ class ProviderPage(msgspec.Struct, frozen=True):
 
 @app.command(name="list")
 def list_providers(*, json: AsJson = False, url: Url = None, api_key: ApiKey = None) -> None:
-    """The tenant's identity providers."""
+    """List the tenant's identity providers."""
     with connected(url, api_key) as gateway:
         answer = gateway.send("GET", "/identity-providers")
     if json:
@@ -58,20 +58,20 @@ def add(
     url: Url = None,
     api_key: ApiKey = None,
 ) -> None:
-    """Set up a provider, and print its id and the address to register there.
+    """Add an identity provider, and print its id and the redirect URI to register with it.
 
     The client secret is read from standard input, or from --secret-file.
 
     Parameters
     ----------
     name
-        What the button of the sign-in page says.
+        Label of its button on the sign-in page.
     issuer
-        The provider's issuer, such as https://login.example.com.
+        Issuer of the provider, such as https://login.example.com.
     client_id
-        What Recollect is called there.
+        Client id of Recollect at the provider.
     algorithm
-        The one by which its ID tokens are signed, such as RS256 or ES256.
+        Algorithm that signs its ID tokens, such as ES256. Default: RS256.
     """
     secret = read_secret(secret_file, "client_secret")
     body = body_of(name=name, issuer=issuer, client_id=client_id, client_secret=secret, algorithm=algorithm)
@@ -97,22 +97,22 @@ def change(
     url: Url = None,
     api_key: ApiKey = None,
 ) -> None:
-    """Change, enable or disable a provider.
+    """Update, enable or disable an identity provider.
 
     Parameters
     ----------
     provider_id
-        Its id, as `recollect identity-providers list` shows it.
+        The provider's id, as `recollect identity-providers list` shows it.
     name
-        What the button says.
+        Label of its button on the sign-in page.
     client_id
-        What Recollect is called there.
+        Client id of Recollect at the provider.
     algorithm
-        The one by which its ID tokens are signed.
+        Algorithm that signs its ID tokens.
     enabled
-        Whether people sign in by it; `--no-enabled` ends its sessions, too.
+        Whether people can sign in with it; `--no-enabled` also ends its sessions.
     secret
-        Read another client secret from standard input.
+        Read a new client secret from standard input.
     """
     client_secret = read_secret(secret_file, "client_secret") if secret or secret_file else None
     body = body_of(name=name, client_id=client_id, client_secret=client_secret, algorithm=algorithm, enabled=enabled)
@@ -122,12 +122,12 @@ def change(
 
 @app.command
 def delete(provider_id: UUID, *, url: Url = None, api_key: ApiKey = None) -> None:
-    """Delete a provider: its sessions end, and nobody is known by it any more.
+    """Delete an identity provider, with its sessions and the identities of people at it.
 
     Parameters
     ----------
     provider_id
-        Its id, as `recollect identity-providers list` shows it.
+        The provider's id, as `recollect identity-providers list` shows it.
     """
     with connected(url, api_key) as gateway:
         gateway.send("DELETE", f"/identity-providers/{provider_id}")

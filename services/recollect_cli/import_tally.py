@@ -44,8 +44,8 @@ class ImportTally:
         parts = [
             f"{_counted(self.entities, 'new entities')}, {facts}{_counted(self.observations, 'new observations')}, "
             f"{_counted(self.relations, 'new relations')}",
-            f"{_counted(self.changed, item)} changed what was there" if self.changed and item != "lines" else "",
-            f"{_counted(self.known, item)} held nothing new" if self.known else "",
+            f"{_counted(self.changed, item)} updated existing ones" if self.changed and item != "lines" else "",
+            f"{_counted(self.known, item)} contained nothing new" if self.known else "",
             _left_out(self.broken, item) if self.broken else "",
         ]
         return "; ".join(filter(None, parts))

@@ -1,4 +1,4 @@
-"""`recollect issuers …`: issuers whose access tokens a tenant accepts beside our own. Needs an admin's key."""
+"""`recollect issuers …`: other issuers whose access tokens a tenant accepts. Needs an admin's key."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -12,7 +12,7 @@ from recollect_cli.files import name_of, opened
 from recollect_cli.gateway import ApiKey, Url, body_of, connected
 from recollect_cli.tables import AsJson, show, show_json
 
-app = App(name="issuers", help="List, trust, change and delete issuers whose access tokens a tenant accepts.")
+app = App(name="issuers", help="List, trust, update and delete the issuers whose access tokens a tenant accepts.")
 
 MAX_RULE_BYTES = 256 * 1024
 
@@ -20,7 +20,7 @@ RulesFile = Annotated[
     str | None,
     Parameter(
         allow_leading_hyphen=True,
-        help='A file of rules as JSON, or - for standard input: [{"value": "…", "scopes": ["memory:read"], '
+        help='File with rules as JSON, or - for standard input: [{"value": "…", "scopes": ["memory:read"], '
         '"graphs": null}]',
     ),
 ]
@@ -47,7 +47,7 @@ class IssuerPage(msgspec.Struct, frozen=True):
 
 @app.command(name="list")
 def list_issuers(*, json: AsJson = False, url: Url = None, api_key: ApiKey = None) -> None:
-    """The issuers that the tenant trusts. Their rules are shown by --json."""
+    """List the trusted issuers of the tenant. --json also shows their rules."""
     with connected(url, api_key) as gateway:
         answer = gateway.send("GET", "/trusted-issuers")
     if json:
@@ -80,18 +80,18 @@ def trust(
     url: Url = None,
     api_key: ApiKey = None,
 ) -> None:
-    """Accept an issuer's access tokens, and print the resource that they must be for.
+    """Trust an issuer, and print the resource for which its access tokens must be issued.
 
     Parameters
     ----------
     name
-        What it is called here.
+        Name of the issuer in Recollect.
     issuer
-        The issuer, such as https://login.example.com, letter by letter as its tokens say.
+        Issuer, exactly as its tokens name it, such as https://login.example.com.
     algorithm
-        The one by which they are signed, such as RS256 or ES256.
+        Algorithm that signs its tokens, such as ES256. Default: RS256.
     claim
-        The claim that the rules look at, such as groups. Default: scope.
+        Claim that the rules check, such as groups. Default: scope.
     """
     body = body_of(name=name, issuer=issuer, algorithm=algorithm, claim=claim, rules=_rules(rules))
     with connected(url, api_key) as gateway:
@@ -115,20 +115,20 @@ def change(
     url: Url = None,
     api_key: ApiKey = None,
 ) -> None:
-    """Change how far an issuer is trusted, disable or enable it; in force with the next request.
+    """Update, enable or disable a trusted issuer. Applies from the next request on.
 
     Parameters
     ----------
     issuer_id
-        Its id, as `recollect issuers list` shows it.
+        The issuer's id, as `recollect issuers list` shows it.
     name
-        What it is called here.
+        Name of the issuer in Recollect.
     algorithm
-        The one by which its tokens are signed.
+        Algorithm that signs its tokens.
     claim
-        The claim that the rules look at.
+        Claim that the rules check.
     enabled
-        Whether its tokens are accepted; `--no-enabled` accepts none.
+        Whether its tokens are accepted.
     """
     body = body_of(name=name, algorithm=algorithm, claim=claim, rules=_rules(rules), enabled=enabled)
     with connected(url, api_key) as gateway:
@@ -137,12 +137,12 @@ def change(
 
 @app.command
 def delete(issuer_id: UUID, *, url: Url = None, api_key: ApiKey = None) -> None:
-    """Accept none of an issuer's tokens any more.
+    """Delete a trusted issuer. Its tokens are no longer accepted.
 
     Parameters
     ----------
     issuer_id
-        Its id, as `recollect issuers list` shows it.
+        The issuer's id, as `recollect issuers list` shows it.
     """
     with connected(url, api_key) as gateway:
         gateway.send("DELETE", f"/trusted-issuers/{issuer_id}")
@@ -159,4 +159,4 @@ def _rules(file: str | None) -> Any:
             raise ValueError
         return msgspec.json.decode(text)
     except ValueError:  # DecodeError and UnicodeDecodeError are ValueErrors.
-        raise InvalidInput(f"{name_of(file)} holds no rules as JSON", path="rules") from None
+        raise InvalidInput(f"{name_of(file)} is not JSON, or is too large", path="rules") from None

@@ -1,4 +1,4 @@
-"""`recollect jobs …`: work that takes longer than a call, watched from a terminal."""
+"""`recollect jobs …`: list, show and cancel jobs."""
 
 import sys
 from urllib.parse import quote
@@ -14,7 +14,7 @@ from recollect_cli.gateway import ApiKey, Url, connected
 from recollect_cli.tables import AsJson, show_json
 from recollect_cli.tables import show as show_table
 
-app = App(name="jobs", help="List, watch and cancel jobs: exports, imports, searches for duplicates.")
+app = App(name="jobs", help="List, show and cancel jobs, such as imports and exports.")
 
 
 class JobPage(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ def list_jobs(
     url: Url = None,
     api_key: ApiKey = None,
 ) -> None:
-    """The newest jobs of the graphs that the key reaches, newest first.
+    """List the newest jobs of the graphs that the key may use, newest first.
 
     Parameters
     ----------
@@ -43,9 +43,9 @@ def list_jobs(
     kind
         Only jobs of this kind, such as import_graph.
     status
-        Only those that stand so.
+        Only jobs with this status.
     limit
-        Jobs at most, 1 to 200.
+        Maximum number of jobs, 1 to 200.
     """
     parameters = {"graph": graph and graph_name(graph), "kind": kind, "status": status, "limit": str(limit)}
     query = "&".join(f"{name}={quote(value)}" for name, value in parameters.items() if value)
@@ -63,14 +63,14 @@ def list_jobs(
 
 @app.command
 def show(job_id: UUID, *, wait: bool = False, json: AsJson = False, url: Url = None, api_key: ApiKey = None) -> None:
-    """One job: how far it is, and what came of it. Exits with 1 if it failed.
+    """Show the progress and the result of a job. Exits with 1 if the job failed.
 
     Parameters
     ----------
     job_id
         The job's id, as `recollect jobs list` shows it.
     wait
-        Wait for its end, and show its progress meanwhile.
+        Wait until the job ends, and show its progress meanwhile.
     """
     with connected(url, api_key) as gateway:
         if wait:
@@ -83,7 +83,7 @@ def show(job_id: UUID, *, wait: bool = False, json: AsJson = False, url: Url = N
 
 @app.command
 def cancel(job_id: UUID, *, json: AsJson = False, url: Url = None, api_key: ApiKey = None) -> None:
-    """End a job after the step in hand. What it has done stays; one that has ended is left as it is.
+    """Cancel a job after its current step. Completed steps are kept; a job that has ended does not change.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def _show_job(answer: bytes, *, json: bool) -> None:
         "id": str(job.id),
         "kind": job.kind,
         "graph": job.graph or "-",
-        "status": f"{job.status}, to end after the step in hand" if job.is_ending else job.status,
+        "status": f"{job.status}, ends after its current step" if job.is_ending else job.status,
         "done": _done(job),
         "created": f"{job.created_at:%Y-%m-%d %H:%M:%S}",
         "finished": f"{job.finished_at:%Y-%m-%d %H:%M:%S}" if job.finished_at else "-",

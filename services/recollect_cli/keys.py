@@ -1,4 +1,4 @@
-"""`recollect keys …`: a tenant's API keys."""
+"""`recollect keys …`: the API keys of a tenant."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Literal
@@ -15,7 +15,7 @@ from recollect.platform.transactions import Transaction
 from recollect_cli.operations import as_operator_of_each_cell, for_tenant, pepper
 from recollect_cli.tables import show
 
-app = App(name="keys", help="Create, list and revoke a tenant's API keys.")
+app = App(name="keys", help="Create, list, rotate and revoke the API keys of a tenant.")
 
 NamedScope = Literal["memory:read", "memory:write", "tenant:admin"]
 
@@ -33,28 +33,28 @@ def create(
     expires: datetime | None = None,
     requests_per_minute: int | None = None,
 ) -> None:
-    """Make a key and print it: it is shown this once.
+    """Create a key and print it. It is shown only once.
 
     Parameters
     ----------
     tenant
         The tenant's slug.
     name
-        What the key is for.
+        Name of the key, which says what it is for.
     kind
-        agent, or admin.
+        Kind of the key: agent or admin.
     scope
-        Repeat for each: memory:read, memory:write, tenant:admin. Default: those of the kind.
+        Scope of the key. Repeat the option for each scope. Default: those of the kind.
     graph
-        Repeat for each graph that the key may reach. Default: all.
+        Graph that the key may use. Repeat the option for each graph. Default: all.
     default_graph
-        The graph that calls mean when they name none.
+        Graph of calls that do not name one. Default: `default`.
     toolset
-        Repeat for each toolset that the key may use. Default: all.
+        Toolset that the key may use. Repeat the option for each toolset. Default: all.
     expires
-        When it ends, such as 2027-01-31; UTC unless an offset is given.
+        Time of expiry, such as 2027-01-31; UTC unless an offset is given. Default: never.
     requests_per_minute
-        How often it may be used. Default: as the tenant's plan says, which it never exceeds.
+        Maximum number of requests per minute. The limit of the tenant's plan applies, too. Default: that limit.
     """
 
     async def work(tx: Transaction) -> IssuedKey:
@@ -83,7 +83,7 @@ def _known_toolsets(names: list[str]) -> tuple[str, ...]:
 
 @app.command
 def rotate(tenant: str, key_id: UUID, *, overlap_hours: float = 24) -> None:
-    """Make a key that is like another one, and print it; the other ends after the overlap.
+    """Replace a key: create one with the same permissions, and print it. The old key expires after the overlap.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def rotate(tenant: str, key_id: UUID, *, overlap_hours: float = 24) -> None:
     key_id
         The key's id, from `recollect keys list`.
     overlap_hours
-        How long the other goes on: from 0 to 720.
+        Hours until the old key expires, 0 to 720.
     """
     overlap = timedelta(hours=overlap_hours)
     issued = for_tenant(tenant, lambda tx: identity.rotate_key(tx, key_id, overlap=overlap, pepper=pepper()))
@@ -101,7 +101,7 @@ def rotate(tenant: str, key_id: UUID, *, overlap_hours: float = 24) -> None:
 
 @app.command(name="list")
 def list_keys(tenant: str) -> None:
-    """A tenant's keys, oldest first.
+    """List the keys of a tenant, oldest first.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def list_keys(tenant: str) -> None:
 
 @app.command
 def revoke(tenant: str, key_id: UUID) -> None:
-    """Make a key void from now on.
+    """Revoke a key. It is no longer accepted.
 
     Parameters
     ----------
@@ -142,8 +142,8 @@ def _state(key: ApiKey) -> str:
 
 @app.command
 def hashed() -> None:
-    """Count the keys of all tenants that are hashed with RECOLLECT_KEY_SECRET, and those that may not be."""
+    """Count the valid keys of all tenants that are hashed with RECOLLECT_KEY_SECRET, and all others."""
     counts = as_operator_of_each_cell(lambda operator: operator_keys.count_hashed_keys(operator, pepper=pepper()))
     now, left = (sum(count) for count in zip(*counts, strict=True))
     print(f"{now} keys are hashed with RECOLLECT_KEY_SECRET")
-    print(f"{left} with another secret, or not noted: each is noted when it is used while others are accepted")
+    print(f"{left} keys are hashed with another or an unknown secret. While it is accepted, using a key hashes it anew")

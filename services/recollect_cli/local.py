@@ -9,17 +9,17 @@ from recollect_local.stack import LocalOptions, run_local
 def local(
     *, host: str = "127.0.0.1", port: int = 8787, data_dir: Path | None = None, ready_file: Path | None = None
 ) -> None:
-    """Start PostgreSQL, Valkey, gateway and worker here, and print what to paste into an MCP client.
+    """Run PostgreSQL, Valkey, a gateway and a worker on this machine.
 
     Parameters
     ----------
     host
         Address to listen on.
     port
-        Port to listen on; 0 takes a free one.
+        Port to listen on; 0 chooses a free one.
     data_dir
-        Where the data is kept across restarts; default: the user's data folder.
+        Folder of the data, which is kept across restarts. Default: the user's data folder.
     ready_file
-        Receives, once all is ready, JSON with mcp_url, management_url, api_key and tenant.
+        File that is written when everything is ready: JSON with mcp_url, management_url, api_key and tenant.
     """
     sys.exit(run_local(LocalOptions(data_dir=data_dir, host=host, port=port, ready_file=ready_file)))

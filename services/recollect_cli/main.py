@@ -10,28 +10,53 @@ from recollect.errors import RecollectError
 from recollect.printable import printable
 
 COMMANDS = {
-    "local": ("local:local", "Start PostgreSQL, Valkey, gateway and worker here."),
-    "gateway": ("serve:gateway", "Serve MCP and the management API."),
-    "worker": ("serve:worker", "Embed what was remembered, do jobs, tell webhooks, and do what is regular."),
-    "migrate": ("migrate:migrate", "Bring a database to this version."),
-    "tenants": ("tenants:app", "Create, list, suspend, resume, delete and erase tenants, and give them plans."),
-    "plans": ("plans:app", "List, make and change plans: what tenants may have and ask for."),
-    "operator": ("operator:app", "Serve the operator API, make keys for it, and read its log."),
-    "keys": ("keys:app", "Create, list and revoke a tenant's API keys."),
-    "members": ("members:app", "Invite, list, change and remove a tenant's members."),
-    "identity-providers": ("identity_providers:app", "List, set up, disable and delete a tenant's identity providers."),
-    "domains": ("domains:app", "List, claim, verify and drop the e-mail domains by which people join a tenant."),
-    "issuers": ("issuers:app", "List, trust, change and delete issuers whose access tokens a tenant accepts."),
-    "audit": ("audit:app", "List and export who administered what of a tenant, and when."),
-    "people": ("people:app", "Help people who cannot sign in, and delete accounts."),
-    "jobs": ("jobs:app", "List, watch and cancel jobs: exports, imports, searches for duplicates."),
-    "webhooks": ("webhooks:app", "List, make and delete webhooks, and replay what was sent to them."),
-    "import": ("transfer:import_file", "Import a file into a graph, which is made where it is not there."),
-    "export": ("transfer:export_file", "Export a graph: entities, then relations, all as of one moment."),
-    "stdio": ("stdio:stdio", "Bridge a local MCP client to a gateway."),
-    "reference": ("reference.commands:app", "Print pages of the documentation that are made from the code."),
+    "local": ("local:local", "Run PostgreSQL, Valkey, a gateway and a worker on this machine."),
+    "gateway": ("serve:gateway", "Serve MCP and the management API at RECOLLECT_HOST and RECOLLECT_PORT."),
+    "worker": ("serve:worker", "Run a worker: embed memories, run jobs, send webhooks, and do scheduled work."),
+    "migrate": (
+        "migrate:migrate",
+        """Migrate the database to this version, and the database of each cell.
+
+        Connects to RECOLLECT_OWNER_DATABASE_URL, or RECOLLECT_DATABASE_URL if that is unset.""",
+    ),
+    "tenants": ("tenants:app", "Create, list, suspend, resume, move, delete and erase tenants, and assign plans."),
+    "plans": ("plans:app", "List, create and update plans: the quotas and rate limits of tenants."),
+    "operator": ("operator:app", "Serve the operator API, manage its keys, list cells, and show its log."),
+    "keys": ("keys:app", "Create, list, rotate and revoke the API keys of a tenant."),
+    "members": ("members:app", "Invite, list, update and remove the members of a tenant."),
+    "identity-providers": (
+        "identity_providers:app",
+        "List, add, update and delete the identity providers of a tenant.",
+    ),
+    "domains": ("domains:app", "List, claim, verify and drop the e-mail domains whose users can join a tenant."),
+    "issuers": ("issuers:app", "List, trust, update and delete the issuers whose access tokens a tenant accepts."),
+    "audit": ("audit:app", "List and export the audit log of a tenant."),
+    "people": ("people:app", "Reset passwords and delete accounts of people."),
+    "jobs": ("jobs:app", "List, show and cancel jobs, such as imports and exports."),
+    "webhooks": ("webhooks:app", "List, create and delete webhooks, and list and replay their deliveries."),
+    "import": (
+        "transfer:import_file",
+        """Import a file into a graph. The graph is created if it does not exist.
+
+        A job of the gateway imports the file; this command sends the file and follows the job. Ctrl-C cancels the job.
+        The same file can be imported again, also after an interruption, without duplicates. Broken items are left out
+        and reported with their places; the other items are imported, and the command exits with 1.""",
+    ),
+    "export": (
+        "transfer:export_file",
+        """Export one revision of a graph to a file.
+
+        A job of the gateway makes the file; this command follows the job, downloads the file and deletes it from the
+        gateway. Ctrl-C cancels the job.""",
+    ),
+    "stdio": ("stdio:stdio", "Connect a local MCP client to a gateway over standard input and output."),
+    "reference": (
+        "reference.commands:app",
+        "Print the pages of the documentation that are generated from the code.",
+    ),
 }
-"""Where each command is, and its help. A command is loaded when it is used: loading all of them takes seconds."""
+"""Where each command is, and its help; the root shows the first paragraph. A command is loaded when it is used: loading
+all of them takes seconds."""
 
 app = App(name="recollect", help="Hosted memory for AI agents.", version=__version__)
 for command, (target, summary) in COMMANDS.items():

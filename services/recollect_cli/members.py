@@ -1,4 +1,4 @@
-"""`recollect members …`: the people of a tenant. The first owner is invited here."""
+"""`recollect members …`: the members of a tenant. It also invites the first owner."""
 
 from typing import Literal
 from uuid import UUID
@@ -14,23 +14,23 @@ from recollect.settings import Settings
 from recollect_cli.operations import as_tenant, for_tenant
 from recollect_cli.tables import show
 
-app = App(name="members", help="Invite, list, change and remove a tenant's members.")
+app = App(name="members", help="Invite, list, update and remove the members of a tenant.")
 
 NamedRole = Literal["owner", "admin", "member", "reader"]
 
 
 @app.command
 def invite(tenant: str, email: str, *, role: NamedRole = "member") -> None:
-    """Invite somebody, by mail where it is set up; else, and where that fails, print the link, which holds for a week.
+    """Invite somebody by e-mail. Without a mail server, or if sending fails, print the link. It is valid for a week.
 
     Parameters
     ----------
     tenant
         The tenant's slug.
     email
-        Whom to invite.
+        E-mail address of the person.
     role
-        owner, admin, member, or reader.
+        Role of the member: owner, admin, member or reader.
     """
 
     settings = Settings()
@@ -45,7 +45,7 @@ def invite(tenant: str, email: str, *, role: NamedRole = "member") -> None:
 
 @app.command(name="list")
 def list_members(tenant: str) -> None:
-    """A tenant's members.
+    """List the members of a tenant.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def list_members(tenant: str) -> None:
 
 @app.command
 def set_role(tenant: str, person_id: UUID, role: NamedRole) -> None:
-    """Give a member another role.
+    """Change the role of a member.
 
     Parameters
     ----------
@@ -68,14 +68,14 @@ def set_role(tenant: str, person_id: UUID, role: NamedRole) -> None:
     person_id
         The member's id, from `recollect members list`.
     role
-        owner, admin, member, or reader.
+        Role of the member: owner, admin, member or reader.
     """
     for_tenant(tenant, lambda tx: members.change_role(tx, person_id, Role(role)))
 
 
 @app.command
 def remove(tenant: str, person_id: UUID) -> None:
-    """Let a person be no member any more.
+    """Remove a member from a tenant.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""`recollect migrate`: bring a database to this version."""
+"""`recollect migrate`: migrate the database to this version."""
 
 import asyncio
 
@@ -7,9 +7,9 @@ from recollect.settings import Settings
 
 
 def migrate() -> None:
-    """Apply the migrations that RECOLLECT_OWNER_DATABASE_URL (else RECOLLECT_DATABASE_URL) still lacks.
+    """Migrate the database to this version, and the database of each cell.
 
-    Then those that each of RECOLLECT_CELLS lacks.
+    Connects to RECOLLECT_OWNER_DATABASE_URL, or RECOLLECT_DATABASE_URL if that is unset.
     """
     settings = Settings()
     for cell in settings.cell_names:

@@ -1,4 +1,4 @@
-"""`recollect tenants move` and `recollect tenants moves`: move organisations between cells."""
+"""`recollect tenants move` and `recollect tenants moves`: move tenants between cells."""
 
 import sys
 from collections.abc import Awaitable, Callable
@@ -30,27 +30,27 @@ def move(
     hold: float = HOLD_SECONDS,
     keep_source: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
-    """Move an organisation to another cell while it is at work. Its writes are refused for a moment, to be repeated.
+    """Move a tenant to another cell while it is in use. Its writes are refused for a moment, and can be repeated.
 
     Parameters
     ----------
     slug
-        Its place in addresses.
+        The tenant's slug.
     to
-        The cell that it moves to, as `recollect operator cells` tells.
+        Cell to move the tenant to, as `recollect operator cells` shows it.
     go_on
-        Go on with a move that was interrupted, at whichever step.
+        Continue an interrupted move from its last step.
     undo
-        Take back a move that was interrupted before the organisation had switched.
+        Undo a move that was interrupted before the tenant switched cells.
     hold
-        For how many seconds its writes are refused at most. Where that is too short they go on: continue the move then.
+        Maximum seconds for which writes are refused. If that is not enough, writes resume: continue the move then.
     keep_source
-        Keep the rows in the cell that it leaves, until the move is continued without this.
+        Keep the rows in the source cell until the move is continued without this option.
     """
     if [to is not None, go_on, undo].count(True) != 1:
-        raise InvalidInput("Say one of --to, --continue and --undo.")
+        raise InvalidInput("Set exactly one of --to, --continue and --undo.")
     if not 0 < hold <= MAX_HOLD_SECONDS:
-        raise InvalidInput(f"Writes are held for up to {MAX_HOLD_SECONDS} seconds", path="hold")
+        raise InvalidInput(f"The hold must be more than 0 and at most {MAX_HOLD_SECONDS} seconds", path="hold")
     # Loads a database client, which other commands on tenants do not need.
     from recollect.moves import service as moves
 
@@ -69,7 +69,7 @@ def move(
 
 
 def list_moves() -> None:
-    """The moves that are under way, or were interrupted, and which step each was at."""
+    """List the moves that are under way or were interrupted, with the last step of each."""
     from recollect.moves import service as moves  # As above.
 
     found = _with_cells(Settings(), moves.list_moves)

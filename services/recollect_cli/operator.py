@@ -1,4 +1,4 @@
-"""`recollect operator …`: the operator API, the keys for it, and what operators did."""
+"""`recollect operator …`: the operator API, its keys and its log, and the cells."""
 
 from datetime import timedelta
 from typing import Annotated
@@ -19,8 +19,8 @@ from recollect_cli.operations import as_operator, pepper
 from recollect_cli.operator_api import with_operator_api
 from recollect_cli.tables import show
 
-app = App(name="operator", help="Serve the operator API, make keys for it, list cells, and read its log.")
-keys = App(name="keys", help="Create, list and revoke operators' keys, on the owner's connection.")
+app = App(name="operator", help="Serve the operator API, manage its keys, list cells, and show its log.")
+keys = App(name="keys", help="Create, list and revoke keys of the operator API. Needs the owner's database connection.")
 app.command(keys)
 
 
@@ -34,7 +34,7 @@ def serve() -> None:
 
 @app.command
 def cells() -> None:
-    """The PostgreSQL clusters of the deployment: how much is in each, and whether it answers and is migrated."""
+    """List the cells (PostgreSQL clusters), with the number of tenants, the size and the state of each."""
     cell_list = with_operator_api(lambda api: api.request("GET", "/cells"))["items"]
     rows = [
         (
@@ -50,21 +50,23 @@ def cells() -> None:
 
 @app.command
 def forget_cell(name: str, *, yes: Annotated[bool, Parameter(negative=())] = False) -> None:
-    """Free the slugs of a cell that is no more: those of tenants that were erased there, and no tenant's by now.
+    """Free the slugs of a removed cell: those of tenants that were erased there.
 
     Parameters
     ----------
     name
-        The cell, which RECOLLECT_CELLS does not name any more.
+        The removed cell. RECOLLECT_CELLS must no longer contain it.
     yes
-        Do it: a tenant that is still there is not found again by its slug. Without it, the slugs are told.
+        Free the slugs; without it, only list them. If a tenant still exists there, its slug no longer leads to it.
     """
     if name in Settings().cell_names:
-        raise InvalidInput(f"RECOLLECT_CELLS names {name!r}: take it out first.", path="name")
+        raise InvalidInput(f"RECOLLECT_CELLS contains {name!r}: remove it there first.", path="name")
     if not yes:
         for slug in as_operator(lambda home: directory.list_slugs(home, name)):
             print(slug)
-        raise SystemExit(f"Those are the slugs of {name!r}. Say --yes if its tenants are no more.")
+        raise SystemExit(
+            f"These are the slugs of {name!r}. If none of its tenants exists any more, free them with --yes."
+        )
 
     async def forget(home: Operator) -> list[str]:
         async with home.transaction():
@@ -72,38 +74,38 @@ def forget_cell(name: str, *, yes: Annotated[bool, Parameter(negative=())] = Fal
             await operator_log.record(home, OperatorAction.CELL_FORGOTTEN, named("cell", name), slugs=len(slugs))
         return slugs
 
-    print(f"{len(as_operator(forget))} slugs are free.")
+    print(f"slugs freed: {len(as_operator(forget))}")
 
 
 @app.command
 def log(*, subject: str | None = None, cell: str = HOME) -> None:
-    """What operators did, newest first.
+    """List the entries of the operators' log, newest first.
 
     Parameters
     ----------
     subject
-        Only what was done to it, such as tenant:acme.
+        Only entries about this subject, such as tenant:acme.
     cell
-        The cell that it is in: each keeps what was done to its tenants.
+        Cell whose log to show. Each cell keeps the entries about its tenants.
     """
     other_cell = None if cell == HOME else cell
     entries = with_operator_api(lambda api: api.list_all("/log", subject=subject, cell=other_cell))
     show(
-        ("at", "actor", "action", "subject", "details"),
+        ("time", "actor", "action", "subject", "details"),
         [(e["at"], e["actor"], e["action"], e["subject"], _details(e["details"])) for e in entries],
     )
 
 
 @keys.command
 def create(name: str, *, days: float = 90) -> None:
-    """Make a key and print it: it is shown this once.
+    """Create a key and print it. It is shown only once.
 
     Parameters
     ----------
     name
-        Whose it is, or what for.
+        Name of the key, which says whose it is or what it is for.
     days
-        How long it holds: up to 366.
+        Lifetime in days, at most 366.
     """
     secret = pepper()
     lifetime = timedelta(days=days)
@@ -112,7 +114,7 @@ def create(name: str, *, days: float = 90) -> None:
 
 @keys.command(name="list")
 def list_keys() -> None:
-    """Every key, void ones too."""
+    """List all keys, including expired and revoked ones."""
     found = as_operator(operator_keys.list_keys)
     rows = [
         (
@@ -130,12 +132,12 @@ def list_keys() -> None:
 
 @keys.command
 def revoke(key_id: UUID) -> None:
-    """Make a key void from now on.
+    """Revoke a key. It is no longer accepted.
 
     Parameters
     ----------
     key_id
-        Its id, from `recollect operator keys list`.
+        The key's id, from `recollect operator keys list`.
     """
     as_operator(lambda operator: operator_keys.revoke_key(operator, key_id))
 

@@ -63,9 +63,9 @@ class OperatorApi:
             problem: dict[str, Any] = msgspec.json.decode(response.content, type=dict[str, Any])
         except (msgspec.MsgspecError, UnicodeDecodeError):
             problem = {}
-        detail = str(problem.get("detail", f"{response.url} answered {response.status_code}, which Recollect does not"))
+        detail = str(problem.get("detail", f"{response.url} answered {response.status_code}, not as Recollect does"))
         if response.status_code == 401:
-            return InvalidInput(f"The operator API does not accept the key that {KEY} holds")
+            return InvalidInput(f"The operator API does not accept the key in {KEY}")
         if response.status_code in (429, 502, 503, 504):
             code = next((code for code in ErrorCode if code == problem.get("code")), Unavailable.default_code)
             return self._unavailable(detail, code)
@@ -95,9 +95,9 @@ async def _connected(url: str | None, key: str | None) -> AsyncIterator[Operator
             yield api
         return
     if not key:
-        raise InvalidInput(f"An operator's key is needed: {KEY}")
+        raise InvalidInput(f"An operator's key is required: set {KEY}")
     if not url.startswith(("http://", "https://")):
-        raise InvalidInput(f"{url!r} is no address of an operator API, such as http://127.0.0.1:8788", path=URL)
+        raise InvalidInput(f"{url!r} is not the URL of an operator API, such as http://127.0.0.1:8788", path=URL)
     base = url.rstrip("/").removesuffix("/operator/v1")
     headers = {"Authorization": f"Bearer {key}"}
     async with httpx2.AsyncClient(
@@ -107,7 +107,7 @@ async def _connected(url: str | None, key: str | None) -> AsyncIterator[Operator
 
 
 def _without_api(message: str, code: ErrorCode) -> RecollectError:
-    return Unavailable(message if code is ErrorCode.BUSY else f"{message} {URL} says where it is.", code=code)
+    return Unavailable(message if code is ErrorCode.BUSY else f"{message} Check {URL}.", code=code)
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""`recollect people …`: accounts of people who sign in, whatever tenants they are members of."""
+"""`recollect people …`: the accounts of people who sign in, in all tenants."""
 
 from typing import Annotated
 
@@ -14,17 +14,17 @@ from recollect.settings import Settings
 from recollect_cli.operations import as_all_cells, as_system, pepper
 from recollect_cli.running import run_to_end
 
-app = App(name="people", help="Help people who cannot sign in, and delete accounts.")
+app = App(name="people", help="Reset passwords and delete accounts of people.")
 
 
 @app.command
 def reset_password(email: str) -> None:
-    """Print a link by which somebody takes another password. It is used once, and holds for an hour.
+    """Print a link with which a person sets a new password. It can be used once and is valid for an hour.
 
     Parameters
     ----------
     email
-        The address of the account. Give the link to nobody else.
+        E-mail address of the account. Give the link only to its owner.
     """
 
     async def work(db: Database) -> str:
@@ -36,17 +36,17 @@ def reset_password(email: str) -> None:
 
 @app.command
 def delete(email: str, *, yes: Annotated[bool, Parameter(negative=())] = False) -> None:
-    """Delete the account of somebody who cannot do so themselves, and the invitations to their address.
+    """Delete the account of a person and the invitations to their address, and notify them by e-mail.
 
-    Refused for who is a member of an organisation still: `recollect members remove` lets them be none. Where mail is
-    set up, they are told.
+    The person must not be a member of a tenant: remove them with `recollect members remove` first. Without a mail
+    server, no e-mail is sent.
 
     Parameters
     ----------
     email
-        The address of the account.
+        E-mail address of the account.
     yes
-        Do it: nothing brings it back.
+        Confirm the deletion. It cannot be undone.
     """
 
     async def work(db: Database) -> Credentials:
@@ -59,7 +59,7 @@ def delete(email: str, *, yes: Annotated[bool, Parameter(negative=())] = False) 
 
     account = as_all_cells(work)
     if not yes:
-        raise SystemExit(f"This deletes the account of {account.email!r} for good. Say --yes.")
+        raise SystemExit(f"This permanently deletes the account of {account.email!r}. Confirm with --yes.")
     mailer = Mailer.of(Settings())
     if mailer is not None:
         run_to_end(notices.tell_of_deletion(mailer, account.email, address=None))

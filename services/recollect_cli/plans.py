@@ -1,4 +1,4 @@
-"""`recollect plans …`: the limits of what tenants may store and request."""
+"""`recollect plans …`: the quotas and rate limits of tenants."""
 
 from typing import Any, Literal
 from urllib.parse import quote
@@ -9,14 +9,14 @@ from recollect.accounts.plans.model import LIMITS
 from recollect_cli.operator_api import with_operator_api
 from recollect_cli.tables import show
 
-app = App(name="plans", help="List, make and change plans: what tenants may have and ask for.")
+app = App(name="plans", help="List, create and update plans: the quotas and rate limits of tenants.")
 
 Limit = int | Literal["none"] | None
 
 
 @app.command(name="list")
 def list_plans() -> None:
-    """Every plan, by name; none is no limit."""
+    """List all plans, sorted by name. A limit of none means no limit."""
     _show(with_operator_api(lambda api: api.request("GET", "/plans"))["items"])
 
 
@@ -33,30 +33,30 @@ def set_plan(
     key_requests_per_minute: Limit = None,
     concurrent_calls: Limit = None,
 ) -> None:
-    """Make a plan, or change the limits that are named; in force with the next call of each tenant that has it.
+    """Create or update a plan. Applies from the next call of each of its tenants on.
 
-    Each limit is a number, or none, which takes it away. A limit that is not named stays; a new plan has none.
+    A limit is a number, or none for no limit. Limits that are not given do not change; a new plan starts without any.
 
     Parameters
     ----------
     name
-        The plan's: a-z 0-9 -
+        Name of the plan: a-z, 0-9 and -
     graphs
-        Graphs of a tenant.
+        Maximum number of graphs of a tenant.
     nodes_per_graph
-        Entities, facts and placeholders of one graph.
+        Maximum number of entities, facts and placeholders of a graph.
     observations
-        Observations of a tenant, in all its graphs.
+        Maximum number of observations of a tenant, in all its graphs.
     stored_bytes
-        Bytes of text of a tenant, history included.
+        Maximum number of bytes of text of a tenant, including history.
     embeddings_per_day
-        Passages of a tenant that are given vectors from one midnight UTC to the next.
+        Maximum number of passages of a tenant that are embedded per day (UTC).
     requests_per_minute
-        Requests of a tenant.
+        Maximum number of requests of a tenant per minute.
     key_requests_per_minute
-        Requests of one key.
+        Maximum number of requests of a key per minute.
     concurrent_calls
-        Calls of a tenant that are under way at the same time.
+        Maximum number of calls of a tenant at the same time.
     """
     options = {
         "graphs": graphs,

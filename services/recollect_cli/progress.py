@@ -49,7 +49,7 @@ class _Bar:
         self._progress.update(self._task, completed=place, total=total, done=done)
 
     def wait_for(self, cause: str | None) -> None:
-        description = f"{self._doing} (waits for {cause})" if cause else self._doing
+        description = f"{self._doing} (waiting for {cause})" if cause else self._doing
         self._progress.update(self._task, description=description)
 
 
@@ -66,7 +66,7 @@ class _Lines:
 
     def wait_for(self, cause: str | None) -> None:
         if cause and cause != self._cause:
-            self._print(f"waits for {cause}")
+            self._print(f"waiting for {cause}")
         self._cause = cause
 
     def _print(self, text: str) -> None:

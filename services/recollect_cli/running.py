@@ -25,9 +25,10 @@ def without_database(message: str, code: ErrorCode) -> RecollectError:
         return Unavailable(message, code=code)
     if code is ErrorCode.DATABASE_UNAVAILABLE and not Settings().model_fields_set & _ADDRESSES:
         return InvalidInput(
-            "This command needs the database: set RECOLLECT_OWNER_DATABASE_URL and RECOLLECT_DATABASE_URL. That of "
-            "`recollect local` is its gateway's alone, whose API makes keys (POST /v1/keys) and invites members"
+            "This command needs the database: set RECOLLECT_OWNER_DATABASE_URL and RECOLLECT_DATABASE_URL. With "
+            "`recollect local`, only the gateway can reach it: use its API to create keys (POST /v1/keys) and "
+            "to invite members"
         )
     if "RECOLLECT_" in message:  # The message names the setting itself.
         return Unavailable(message, code=code)
-    return Unavailable(f"{message} RECOLLECT_DATABASE_URL and RECOLLECT_OWNER_DATABASE_URL say where it is.", code=code)
+    return Unavailable(f"{message} Check RECOLLECT_DATABASE_URL and RECOLLECT_OWNER_DATABASE_URL.", code=code)

@@ -1,4 +1,4 @@
-"""`recollect gateway` and `recollect worker`: the two processes of a deployment, each until it is told to stop."""
+"""`recollect gateway` and `recollect worker`: the two processes of a deployment, each until it is stopped."""
 
 
 def gateway() -> None:
@@ -9,12 +9,12 @@ def gateway() -> None:
 
 
 def worker(*, cell: str | None = None) -> None:
-    """Embed what was remembered, do jobs, tell webhooks, and do what is regular.
+    """Run a worker: embed memories, run jobs, send webhooks, and do scheduled work.
 
     Parameters
     ----------
     cell
-        For the tenants of this cell; default: RECOLLECT_CELL.
+        Cell whose tenants it serves. Default: RECOLLECT_CELL.
     """
     from recollect_workers.main import main
 

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from recollect.errors import InvalidInput
 
-SecretFile = Annotated[Path | None, Parameter(help="A file whose first line is the secret, instead of standard input.")]
+SecretFile = Annotated[Path | None, Parameter(help="File whose first line is the secret. Default: standard input.")]
 
 CHECK_SECONDS = 0.5
 """How long a read waits for input until Python checks for signals again."""
@@ -49,5 +49,5 @@ def read_secret(file: Path | None, path: str) -> str:
         raise InvalidInput(f"{file or 'Standard input'} cannot be read", path=path) from error
     secret = line.strip()
     if not secret:
-        raise InvalidInput("Give it on standard input, or in a file by --secret-file", path=path)
+        raise InvalidInput("The secret is empty. Pass it on standard input, or in a file with --secret-file", path=path)
     return secret

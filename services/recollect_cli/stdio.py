@@ -47,11 +47,11 @@ PROBLEM = "application/problem+json"
 TIMEOUT = httpx2.Timeout(60.0, connect=10.0, read=None)
 """There is no limit on the duration of a call: the client may cancel it."""
 
-Toolset = Annotated[str | None, Parameter(help="What is offered, such as memory. Default: the gateway's.")]
+Toolset = Annotated[str | None, Parameter(help="Toolset to offer, such as memory. Default: that of the gateway.")]
 
 
 def stdio(*, toolset: Toolset = None, url: Url = None, api_key: ApiKey = None) -> None:
-    """Speak MCP on standard input and output, for a gateway. Logs go to standard error."""
+    """Connect a local MCP client to a gateway over standard input and output."""
     address = find_address(url, api_key)
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="recollect: %(message)s")
     try:
@@ -82,7 +82,7 @@ class Bridge:
 
     async def _accept(self, incoming: SessionMessage | Exception, tasks: TaskGroup) -> None:
         if isinstance(incoming, Exception):
-            await self._refuse(None, PARSE_ERROR, "Not a message of JSON-RPC")
+            await self._refuse(None, PARSE_ERROR, "Not a JSON-RPC message")
             return
         match incoming.message:
             case JSONRPCRequest(method="initialize") as request:
@@ -210,7 +210,9 @@ async def _raise_refusal(response: httpx2.Response) -> None:
 def _endpoint(mcp_url: str, toolset: str | None) -> str:
     """The address at which the toolset is offered; raises InvalidInput."""
     if not mcp_url.startswith(("http://", "https://")):
-        raise InvalidInput(f"{mcp_url!r} is no address of a gateway, such as https://memory.example.com", path="url")
+        raise InvalidInput(
+            f"{mcp_url!r} is not the address of a gateway, such as https://memory.example.com", path="url"
+        )
     return mcp_url if toolset is None else re.sub(r"/x/[^/]+$", "", mcp_url) + f"/x/{toolset}"
 
 

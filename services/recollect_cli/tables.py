@@ -12,7 +12,7 @@ from rich.text import Text
 
 from recollect.printable import printable, printable_json
 
-AsJson = Annotated[bool, Parameter(name="--json", help="Print what the gateway answers, as JSON.")]
+AsJson = Annotated[bool, Parameter(name="--json", help="Print the answer of the gateway as JSON.")]
 
 
 def show(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -1,4 +1,4 @@
-"""`recollect tenants …`: the organisations of a deployment, by the operator API."""
+"""`recollect tenants …`: the tenants of a deployment, by the operator API."""
 
 import asyncio
 import sys
@@ -22,7 +22,7 @@ ATTEMPTS = 5
 BUSY_SECONDS = 30.0
 """How long an erasure waits for a call that was under way when the tenant was suspended."""
 
-app = App(name="tenants", help="Create, list, suspend, resume, delete and erase tenants, and give them plans.")
+app = App(name="tenants", help="Create, list, suspend, resume, move, delete and erase tenants, and assign plans.")
 
 
 @app.command
@@ -35,22 +35,22 @@ def create(
     owner_email: str | None = None,
     admin_key: str | None = None,
 ) -> None:
-    """Make a tenant with its graph `default`.
+    """Create a tenant with a graph named `default`.
 
     Parameters
     ----------
     slug
-        Its place in addresses: a-z 0-9 -
+        Slug of the tenant, used in URLs: a-z, 0-9 and -
     name
-        Its name; default: the slug.
+        Display name. Default: the slug.
     plan
-        What it may have and ask for, as `recollect plans list` tells.
+        Plan of the tenant, as `recollect plans list` shows it.
     cell
-        Where its data is, as `recollect operator cells` tells.
+        Cell that stores the tenant, as `recollect operator cells` shows it.
     owner_email
-        Invite its first owner, and print the link.
+        E-mail address of the first owner. Prints an invitation link.
     admin_key
-        Make its first key, which is called so, and print it: it is shown this once.
+        Name of a first key with all scopes. Prints the key, which is shown only once.
     """
     credentials = {"owner_email": owner_email, "admin_key": admin_key}
     body = {"slug": slug, "name": name, "plan": plan, "cell": cell, **credentials}
@@ -63,36 +63,36 @@ def create(
 
 @app.command(name="list")
 def list_tenants() -> None:
-    """Every tenant, by slug."""
+    """List all tenants, sorted by slug."""
     _show(with_operator_api(lambda api: api.list_all("/tenants")))
 
 
 @app.command
 def set_plan(slug: str, plan: str) -> None:
-    """Give a tenant another plan, in force with its next call.
+    """Assign another plan to a tenant. Applies from its next call on.
 
-    What it has stays, also where that is more than the plan allows: it then can only delete.
+    A tenant that has more than the plan allows keeps its data, but can only delete until it is within the limits.
 
     Parameters
     ----------
     slug
-        Its place in addresses.
+        The tenant's slug.
     plan
-        The plan's name.
+        Name of the plan.
     """
     _show([with_operator_api(lambda api: api.request("PUT", f"{_path(slug)}/plan", {"plan": plan}))])
 
 
 @app.command
 def suspend(slug: str, *, read_only: bool = False) -> None:
-    """Accept none of the tenant's credentials from now on; its data stays.
+    """Suspend a tenant: its credentials are no longer accepted. Its data stays.
 
     Parameters
     ----------
     slug
-        Its place in addresses.
+        The tenant's slug.
     read_only
-        They go on reading, and nothing is written.
+        Only refuse writes. Reads are still accepted.
     """
     kind = {"kind": "read_only" if read_only else "whole"}
     _show([with_operator_api(lambda api: api.request("PUT", f"{_path(slug)}/suspension", kind))])
@@ -100,40 +100,52 @@ def suspend(slug: str, *, read_only: bool = False) -> None:
 
 @app.command
 def resume(slug: str) -> None:
-    """Accept the tenant's credentials again, to read and to write."""
+    """Resume a suspended tenant: its credentials are accepted again.
+
+    Parameters
+    ----------
+    slug
+        The tenant's slug.
+    """
     _show([with_operator_api(lambda api: api.request("DELETE", f"{_path(slug)}/suspension"))])
 
 
 @app.command
 def delete(slug: str, *, grace_days: float | None = None) -> None:
-    """Suspend a tenant whole, and have a worker erase it when its grace is over. Until then it can be restored.
+    """Delete a tenant: suspend it, and erase it after a grace period. Until then it can be restored.
 
     Parameters
     ----------
     slug
-        Its place in addresses.
+        The tenant's slug.
     grace_days
-        How long; default: RECOLLECT_TENANT_DELETION_GRACE_DAYS. To erase at once is `recollect tenants erase`.
+        Grace period in days. Default: RECOLLECT_TENANT_DELETION_GRACE_DAYS. See also `recollect tenants erase`.
     """
     _show([with_operator_api(lambda api: api.request("DELETE", _path(slug), grace_days=grace_days))])
 
 
 @app.command
 def restore(slug: str) -> None:
-    """Undo a deletion, while its grace lasts: the tenant is what it was before."""
+    """Restore a deleted tenant during its grace period, as it was before.
+
+    Parameters
+    ----------
+    slug
+        The tenant's slug.
+    """
     _show([with_operator_api(lambda api: api.request("POST", f"{_path(slug)}/restore"))])
 
 
 @app.command
 def receipts(slug: str | None = None, *, cell: str = HOME) -> None:
-    """What is left of tenants that were erased: when, how many rows, and the SHA-256 of the receipt.
+    """List the receipts of erased tenants: the time, the number of rows, and the SHA-256 of each receipt.
 
     Parameters
     ----------
     slug
-        Only of tenants that were called so.
+        Only tenants that had this slug.
     cell
-        The cell that they were in.
+        Cell that stored the tenants.
     """
     receipts = with_operator_api(lambda api: api.list_all("/receipts", slug=slug, cell=_cell_parameter(cell)))
     rows = [(r["id"], r["slug"], r["erased_at"], str(sum(r["rows"].values())), r["sha256"]) for r in receipts]
@@ -142,19 +154,19 @@ def receipts(slug: str | None = None, *, cell: str = HOME) -> None:
 
 @app.command
 def erase(slug: str, *, dry_run: bool = False, yes: bool = False) -> None:
-    """Delete a tenant with all that it stored, its keys and its log, and print how many rows of each table.
+    """Erase a tenant at once, with all its data, keys and logs, and print the number of rows of each table.
 
     Parameters
     ----------
     slug
-        Its place in addresses.
+        The tenant's slug.
     dry_run
-        Only count.
+        Only count the rows.
     yes
-        Do it: nothing brings it back.
+        Confirm the erasure. It cannot be undone.
     """
     if not (dry_run or yes):
-        raise SystemExit(f"This deletes {slug!r} for good. Say --yes, or --dry-run to see what there is.")
+        raise SystemExit(f"This permanently deletes {slug!r}. Confirm with --yes, or count its rows with --dry-run.")
     if dry_run:
         _show_counts(with_operator_api(lambda api: api.request("GET", f"{_path(slug)}/rows"))["rows"])
         return
@@ -162,7 +174,7 @@ def erase(slug: str, *, dry_run: bool = False, yes: bool = False) -> None:
     _show_counts(rows)
     statistics = {"statistics": _to_analyze(left_out)} if left_out else {}
     for place, until in {**statistics, **REMAINS}.items():
-        print(f"not gone at once: {place.replace('_', ' ')}: {until}", file=sys.stderr)
+        print(f"not erased yet: {place.replace('_', ' ')}: {until}", file=sys.stderr)
 
 
 async def _erase(api: OperatorApi, slug: str) -> tuple[dict[str, int], list[str]]:
@@ -180,7 +192,9 @@ async def _erase(api: OperatorApi, slug: str) -> tuple[dict[str, int], list[str]
                 raise
             answer = {"state": "busy"}
         if answer["state"] == "busy" and time.monotonic() > give_up_at:
-            raise Unavailable("Somebody is at work in this tenant. A worker goes on with it.", code=ErrorCode.BUSY)
+            raise Unavailable(
+                "A call of this tenant is still running. A worker continues the erasure.", code=ErrorCode.BUSY
+            )
     rows: dict[str, int] = answer["receipt"]["rows"]
     return rows, await _renew_statistics(api, deleted["cell"])
 
@@ -199,7 +213,7 @@ async def _renew_statistics(api: OperatorApi, cell: str) -> list[str]:
 
 def _to_analyze(left_out: list[str]) -> str:
     tables = ", ".join(f"recollect.{table}" for table in left_out)
-    return f"until the owner of the tables has run: ANALYZE {tables}"
+    return f"until the owner of the tables has run ANALYZE {tables}"
 
 
 app.command(moves.move)

@@ -31,11 +31,11 @@ EXPORT = Work("export", "exporting")
 IMPORT = Work(
     "import",
     "importing",
-    kept="What it wrote stays; run the command again to import the rest",
-    mend="What it wrote stays; mend the file and run the command again to import the rest",
+    kept="What it has imported stays; run the command again to import the rest",
+    mend="What it has imported stays; correct the file and run the command again to import the rest",
 )
-WHOLE_IMPORT = Work("import", "importing", mend="Mend the file and run the command again")
-DRY_RUN = Work("dry run", "trying", mend=WHOLE_IMPORT.mend)
+WHOLE_IMPORT = Work("import", "importing", mend="Correct the file and run the command again")
+DRY_RUN = Work("dry run", "checking", mend=WHOLE_IMPORT.mend)
 
 Source = Annotated[str, Parameter(allow_leading_hyphen=True)]
 Written = FormatName | None
@@ -61,28 +61,23 @@ def import_file(
     url: Url = None,
     api_key: ApiKey = None,
 ) -> None:
-    """Import a file into a graph, which is made where it is not there.
-
-    The file is sent, and imported by a job, which this command follows; Ctrl-C cancels it. The same file may be
-    imported again, also after an interruption: what is known already is not doubled. What is broken is told by its
-    place and left out, the rest is imported; the command ends with 1 then.
+    """Import a file into a graph. The graph is created if it does not exist.
 
     Parameters
     ----------
     file
-        The file; - reads standard input.
+        File to import; - reads standard input.
     graph
-        The graph to import into.
+        Graph to import into.
     format
-        json, jsonl, csv or graphml, or another system's export: mem0, zep. Default: what the file's name says, else
-        jsonl; so is a memory.json of lines.
+        Format of the file; mem0 and zep are exports of these systems. Default: by the file's name, else jsonl. A
+        memory.json that contains lines is read as jsonl.
     strategy
-        What becomes of entities and facts that are there: skip, replace, merge, or fail. Default: merge of jsonl, else
-        skip.
+        What to do with existing entities and facts. Default: merge for jsonl, else skip.
     strict
-        Import nothing at all if anything is broken.
+        Import nothing if any item is broken.
     dry_run
-        Write nothing, make no graph, and say what would become of it.
+        Write nothing, and print what the import would do.
     """
     name = format or _format(file, None, IMPORTED).name
     with opened(file) as source, connected(url, api_key) as gateway:
@@ -100,7 +95,7 @@ def import_file(
     item = "lines" if name == "jsonl" and strategy is None else "items"
     print(f"{graph}: {tally.summary(item)}{' (nothing was written)' if dry_run else ''}")
     if tally.broken and not tally.accepted:
-        raise InvalidInput(f"{name_of(file)}: holds no {item.removesuffix('s')} that can be imported")
+        raise InvalidInput(f"{name_of(file)} contains no {item.removesuffix('s')} that can be imported")
     if tally.broken:
         raise SystemExit(1)
 
@@ -115,20 +110,18 @@ def export_file(
     url: Url = None,
     api_key: ApiKey = None,
 ) -> None:
-    """Export a graph: entities, then relations, all as of one moment.
-
-    A job makes the file, which this command follows and fetches, and then deletes there; Ctrl-C cancels it.
+    """Export one revision of a graph to a file.
 
     Parameters
     ----------
     file
-        The file to write, whole or not at all; - writes to standard output.
+        File to write, complete or not at all; - writes to standard output.
     graph
-        The graph to export.
+        Graph to export.
     format
-        json, jsonl, csv, graphml, gexf, dot, markdown or mermaid. Default: what the file's name says, else jsonl.
+        Format of the file. Default: by the file's name, else jsonl.
     as_of
-        Export it as it was: a revision such as 42, or a time such as 2027-01-31T12:00:00Z.
+        Revision, such as 42, or time, such as 2027-01-31T12:00:00Z, to export. Default: the newest revision.
     """
     kind = _format(file, format, tuple(FORMATS))
     body = msgspec.json.encode({"format": kind.name} | ({"as_of": as_of} if as_of else {}))
@@ -140,14 +133,16 @@ def export_file(
         _fetch(gateway, job, kind.media_type, target)
     if facts := int(bytes((job.result or {}).get("facts_left_out", b"0"))):
         left_out = "1 fact was" if facts == 1 else f"{facts} facts were"
-        print(f"{left_out} left out: this format holds entities", file=sys.stderr)
+        print(f"{left_out} left out: this format contains only entities", file=sys.stderr)
 
 
 def _format(file: str, option: str | None, known: Sequence[str]) -> Format:
     """The format of the option, else the one of the file's name."""
     guesses = [name for name in FORMATS if Path(file).suffix.lower() in FORMATS[name].suffixes]
     if option is None and guesses and guesses[0] not in known:
-        raise SystemExit(f"{guesses[0]} can only be exported. Say with --format what the file is ({', '.join(known)}).")
+        raise SystemExit(
+            f"{guesses[0]} can only be exported. Set the format of the file with --format ({', '.join(known)})."
+        )
     return format_named(option or (guesses[0] if guesses else "jsonl"))
 
 
@@ -187,7 +182,7 @@ def _upload(gateway: Gateway, path: str, source: BufferedReader, media_type: str
 
 def _next_step(body: _UploadBody) -> str:
     if body.is_sent:
-        return "`recollect jobs list` tells whether the import was begun"
+        return "`recollect jobs list` shows whether the import has started"
     return "Nothing was imported; run the command again"
 
 
@@ -224,4 +219,4 @@ def _fetch(gateway: Gateway, job: JobView, media_type: str, target: BinaryIO) ->
                 size += len(chunk)
                 meter.advance(size // MEGABYTE, size)
     except Unavailable as error:
-        raise Unavailable(f"{error} The file was not fetched to its end; run the command again") from error
+        raise Unavailable(f"{error} The file was not fetched completely; run the command again") from error

@@ -11,7 +11,7 @@ from recollect.webhooks.deliveries.model import DeliveryStatus
 from recollect_cli.gateway import ApiKey, Url, connected
 from recollect_cli.tables import AsJson, show, show_json
 
-app = App(name="webhooks", help="List, make and delete webhooks, and replay what was sent to them.")
+app = App(name="webhooks", help="List, create and delete webhooks, and list and replay their deliveries.")
 
 
 class WebhookView(msgspec.Struct, frozen=True):
@@ -25,7 +25,7 @@ class WebhookView(msgspec.Struct, frozen=True):
     failing_since: datetime | None
 
     @property
-    def standing(self) -> str:
+    def status(self) -> str:
         """Whether events are sent to it, in a word or two."""
         if not self.enabled:
             return f"disabled: {self.disabled_reason}"
@@ -72,7 +72,7 @@ class Replayed(msgspec.Struct, frozen=True):
 
 @app.command(name="list")
 def list_webhooks(*, json: AsJson = False, url: Url = None, api_key: ApiKey = None) -> None:
-    """The tenant's webhooks, oldest first."""
+    """List the webhooks of the tenant, oldest first."""
     with connected(url, api_key) as gateway:
         answer = gateway.send("GET", "/webhooks?limit=200")
     if json:
@@ -80,8 +80,8 @@ def list_webhooks(*, json: AsJson = False, url: Url = None, api_key: ApiKey = No
         return
     found = msgspec.json.decode(answer, type=WebhookPage).items
     show(
-        ("id", "url", "events", "standing"),
-        [(str(webhook.id), webhook.url, " ".join(webhook.events), webhook.standing) for webhook in found],
+        ("id", "url", "events", "status"),
+        [(str(webhook.id), webhook.url, " ".join(webhook.events), webhook.status) for webhook in found],
     )
 
 
@@ -96,18 +96,18 @@ def create(
     url: Url = None,
     api_key: ApiKey = None,
 ) -> None:
-    """Make a webhook, and print its id and its secret, which is shown this once.
+    """Create a webhook, and print its id and its secret. The secret is shown only once.
 
     Parameters
     ----------
     address
-        Where to tell: an address that begins with https://
+        URL to which events are sent, which begins with https://
     event
-        Repeat for each type of event, such as graph.changed.
+        Type of event, such as graph.changed. Repeat the option for each type.
     graph
-        Repeat for each graph, by name or id. Default: all, those to come too.
+        Name or id of a graph whose events are sent. Repeat the option for each graph. Default: all, including new ones.
     description
-        What it is for.
+        Description of the webhook.
     """
     body = {"url": address, "events": event, "graphs": graph, "description": description}
     with connected(url, api_key) as gateway:
@@ -121,7 +121,7 @@ def create(
 
 @app.command
 def delete(webhook_id: UUID, *, url: Url = None, api_key: ApiKey = None) -> None:
-    """Delete a webhook with all that was to be sent to it.
+    """Delete a webhook and its deliveries.
 
     Parameters
     ----------
@@ -142,16 +142,16 @@ def deliveries(
     url: Url = None,
     api_key: ApiKey = None,
 ) -> None:
-    """What a webhook was sent, or is to be, newest first.
+    """List the deliveries of a webhook, newest first.
 
     Parameters
     ----------
     webhook_id
         The webhook's id, as `recollect webhooks list` shows it.
     status
-        Only those that stand so.
+        Only deliveries with this status.
     limit
-        Deliveries at most, 1 to 200.
+        Maximum number of deliveries, 1 to 200.
     """
     query = f"limit={limit}" + (f"&status={status}" if status else "")
     path = f"/webhooks/{webhook_id}/deliveries?{query}"
@@ -184,7 +184,7 @@ def replay(
     url: Url = None,
     api_key: ApiKey = None,
 ) -> None:
-    """Send a delivery once more, or all that were given up since a time, each under its id.
+    """Send a delivery again, or all failed deliveries since a time. Each keeps its id.
 
     Parameters
     ----------
@@ -193,10 +193,10 @@ def replay(
     delivery_id
         The delivery's id, as `recollect webhooks deliveries` shows it.
     since
-        Instead of one: all that were given up of events since then, such as 2027-01-31; UTC unless an offset is given.
+        All failed deliveries of events since this time, such as 2027-01-31; UTC unless an offset is given.
     """
     if (delivery_id is None) is (since is None):
-        raise InvalidInput("Give the id of a delivery, or --since for all that were given up")
+        raise InvalidInput("Set the id of a delivery, or --since for all failed ones")
     with connected(url, api_key) as gateway:
         if since is None:
             gateway.send("POST", f"/webhooks/{webhook_id}/deliveries/{delivery_id}/replay")
@@ -204,4 +204,5 @@ def replay(
         moment = since if since.tzinfo else since.replace(tzinfo=UTC)
         answer = gateway.send("POST", f"/webhooks/{webhook_id}/replay", msgspec.json.encode({"since": moment}))
     result = msgspec.json.decode(answer, type=Replayed)
-    print(f"{result.replayed} are sent once more{'; others may be left, ask again later' if result.more else ''}")
+    more = "; there may be more: repeat the command later" if result.more else ""
+    print(f"deliveries to send again: {result.replayed}{more}")

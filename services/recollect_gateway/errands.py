@@ -23,7 +23,7 @@ class Errands:
     def begin(self, name: str, errand: Callable[[], Awaitable[None]]) -> None:
         """Do an errand beside the request. A failure is logged, and so is an errand left because there are too many."""
         if len(self._under_way) >= MOST:
-            log.warning("errand left", errand=name)
+            log.warning("errand dropped", errand=name)
             return
         task = asyncio.create_task(self._run(name, errand))
         self._under_way.add(task)

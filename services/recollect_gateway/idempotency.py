@@ -162,7 +162,7 @@ async def _keep(
     try:
         await idempotency.keep_answer(db, caller, request, kept, vault)
     except RecollectError as error:
-        log.warning("an answer was not kept", reason=str(error))
+        log.warning("response not saved for its idempotency key", reason=str(error))
 
 
 async def _replay(send: Send, answer: KeptAnswer) -> None:

@@ -58,6 +58,6 @@ async def _is_ready(readiness: Readiness) -> bool:
     except Unavailable:
         return False
     except Exception:
-        log.exception("readiness not found out")
+        log.exception("readiness check failed")
         return False
     return True

@@ -35,7 +35,7 @@ async def flushed_usage(db: Database, tally: UsageTally, *, seconds: float) -> A
         try:
             await asyncio.wait_for(flushing, LAST_FLUSH_SECONDS)
         except TimeoutError:
-            log.warning("usage not written down: the database did not answer before the gateway had to stop")
+            log.warning("usage not saved: the database did not answer before the gateway stopped")
 
 
 async def _keep_flushing(db: Database, tally: UsageTally, seconds: float, stopping: asyncio.Event) -> None:

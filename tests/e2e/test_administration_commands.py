@@ -96,7 +96,7 @@ async def test_an_issuer_is_trusted_by_the_rules_in_a_file(terminal: Terminal, t
     assert rows == [[issuer_id, "Machines", "https://machines.acme.example", "RS256", "groups", "1", "no"]]
     assert json.loads(await terminal.output("issuers", "list", "--json"))["items"][0]["rules"] == rules
     file.write_text("no JSON")
-    with pytest.raises(InvalidInput, match=r"rules.json holds no rules"):
+    with pytest.raises(InvalidInput, match=r"rules.json is not JSON"):
         await terminal.output("issuers", "set", issuer_id, "--rules", str(file))
     assert await terminal.rows("issuers", "delete", issuer_id) == []
     assert await terminal.rows("issuers", "list") == []

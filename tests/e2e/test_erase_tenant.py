@@ -22,7 +22,7 @@ from tests.support.workers import environment
 
 SECRET = "qzxsecretqz"
 SECONDS = 60
-NOT_YET = "not gone at once: "
+NOT_YET = "not erased yet: "
 
 
 @pytest.fixture
@@ -122,4 +122,4 @@ async def test_the_command_says_what_to_run_if_statistics_could_not_be_updated(
         done = await asyncio.to_thread(typed, settings_of_operators, "erase", tenant.slug, "--yes")
     assert done.returncode == 0, done.stderr
     told = [line for line in done.stderr.splitlines() if line.startswith(f"{NOT_YET}statistics: ")]
-    assert told == [f"{NOT_YET}statistics: until the owner of the tables has run: ANALYZE recollect.nodes"]
+    assert told == [f"{NOT_YET}statistics: until the owner of the tables has run ANALYZE recollect.nodes"]

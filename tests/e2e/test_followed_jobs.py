@@ -90,7 +90,7 @@ async def test_a_command_reports_that_it_waits_for_a_worker(shell: Shell, desk: 
     with started(shell, "import", str(SOUND), "--graph", "notes") as process:
         await due_job(desk)
         assert process.stderr
-        assert await asyncio.to_thread(process.stderr.readline) == b"importing: waits for a worker\n"
+        assert await asyncio.to_thread(process.stderr.readline) == b"importing: waiting for a worker\n"
         await runner.sweep(context)
         code, out, err = await ended(process)
     assert (code, err) == (0, "")
@@ -108,14 +108,16 @@ async def test_ctrl_c_cancels_an_import_and_reports_what_stays(
         process.send_signal(signal.SIGINT)
         code, _, err = await ended(process)
     assert code == 130
-    assert err == "Stopped. The import is cancelled. What it wrote stays; run the command again to import the rest\n"
+    assert err == (
+        "Stopped. The import is cancelled. What it has imported stays; run the command again to import the rest\n"
+    )
     assert (await desk.look(job)).status == "cancelled"
     with started(shell, "import", "long.jsonl", "--graph", "notes") as process:
         await due_job_after(desk, job)
         await runner.sweep(context)
         code, out, _ = await ended(process)
     assert code == 0
-    assert b"lines held nothing new" in out
+    assert b"lines contained nothing new" in out
 
 
 async def due_job_after(desk: Desk, other: Job) -> None:
@@ -161,9 +163,7 @@ async def test_input_that_arrives_too_slowly_is_reported(settings: Settings, she
         await is_cancelled(desk, await sending_job(desk))
         code, out, err = await ended(process, LINES[1_000:])
     assert (code, out) == (1, b"")
-    assert err == (
-        "recollect: The body did not arrive in time. Put what comes slowly into a file first, and import the file\n"
-    )
+    assert err == ("recollect: The body did not arrive in time. Write the input to a file first, and import the file\n")
 
 
 async def test_a_revoked_key_leaves_the_job_running_with_advice_how_to_follow_it(
@@ -175,8 +175,8 @@ async def test_a_revoked_key_leaves_the_job_running_with_advice_how_to_follow_it
             await identity.revoke_key(tx, issued.key.id)
         code, _, err = await ended(process)
     assert code == 1
-    assert "does not accept the API key. Give another" in err
-    assert f"no longer follows the import: `recollect jobs show {job.id} --wait` goes on to" in err
+    assert "does not accept the API key. Set another" in err
+    assert f"no longer follows the import. Follow it with `recollect jobs show {job.id} --wait`" in err
     assert (await desk.look(job)).status == "queued"
 
 
@@ -185,7 +185,7 @@ async def test_a_job_that_others_cancel_is_reported(shell: Shell, desk: Desk) ->
         await desk.cancel(await due_job(desk))
         code, out, err = await ended(process)
     assert (code, out) == (1, b"")
-    assert err == "recollect: The export was cancelled, not by this command. Run the command again\n"
+    assert err == "recollect: The export was cancelled by somebody else. Run the command again\n"
 
 
 async def test_a_broken_file_is_reported_with_its_place_and_what_stays(
@@ -197,7 +197,8 @@ async def test_a_broken_file_is_reported_with_its_place_and_what_stays(
         await runner.sweep(context)
         code, out, err = await running
     assert (code, out) == (1, b"")
-    assert re.fullmatch(r"recollect: The import failed: \S.*\. What it wrote stays; mend the file and run .*\n", err)
+    said = r"recollect: The import failed: \S.*\. What it has imported stays; correct the file and run .*\n"
+    assert re.fullmatch(said, err)
 
 
 async def test_problems_beyond_the_listed_ones_are_counted(shell: Shell, desk: Desk, context: WorkerContext) -> None:

@@ -139,7 +139,7 @@ async def test_an_imported_file_is_exported_unchanged(shell: Shell) -> None:
     assert (out.code, out.err) == (0, "")
     assert out.out == SOUND.read_bytes()
     again = await shell.run("import", "-", "--graph", "notes", stdin=out.out)
-    assert again.out == b"notes: 0 new entities, 0 new observations, 0 new relations; 15 lines held nothing new\n"
+    assert again.out == b"notes: 0 new entities, 0 new observations, 0 new relations; 15 lines contained nothing new\n"
     assert (await shell.run("import", "-", "--graph", "copy", stdin=out.out)).code == 0
     assert (await shell.run("export", "copy.jsonl", "--graph", "copy")).code == 0
     assert (shell.folder / "copy.jsonl").read_bytes() == out.out
@@ -268,7 +268,7 @@ async def test_strict_knows_the_kinds_that_the_graph_allows(
 async def test_a_file_without_importable_lines_fails(shell: Shell, agent: Agent) -> None:
     said = await shell.run("import", __file__, "--graph", "notes")
     assert said.code == 1
-    assert said.err.splitlines()[-1].endswith("test_import_export.py: holds no line that can be imported")
+    assert said.err.splitlines()[-1].endswith("test_import_export.py contains no line that can be imported")
     head = await agent.head()
     assert (head.entities, head.facts, head.relations) == (0, 0, 0)
     empty = await shell.run("import", "-", "--graph", "notes")
@@ -291,7 +291,7 @@ async def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(shell: Shell)
     shown = await asyncio.to_thread(lambda: b"".join(_read(terminal)).decode())
     out, _ = process.communicate(timeout=SECONDS)
     assert process.returncode == 1
-    assert out == b"bar: 0 new entities, 0 new observations, 50 new relations; 11950 lines held nothing new; " + (
+    assert out == b"bar: 0 new entities, 0 new observations, 50 new relations; 11950 lines contained nothing new; " + (
         b"1 broken line, or a part of it, was left out\n"
     )
     assert "importing" in shown
@@ -312,7 +312,7 @@ async def test_the_local_stack_is_found_without_settings(shell: Shell, gateway: 
     nobody = await bare.run("export", "--graph", "notes")
     assert nobody.code == 1
     assert "No gateway runs on this machine" in nobody.err
-    assert "one with a --data-dir is found by RECOLLECT_DATA_DIR" in nobody.err
+    assert "if one runs with --data-dir, set RECOLLECT_DATA_DIR to that folder" in nobody.err
     (shell.folder / "data").mkdir()
     here = Endpoint(f"{gateway.url}/mcp", f"{gateway.url}/v1", key, "demo")
     with DataFolder(shell.folder / "data").published(here, None):
@@ -320,7 +320,7 @@ async def test_the_local_stack_is_found_without_settings(shell: Shell, gateway: 
         assert (await bare.run("export", "--graph", "notes")).out == SOUND.read_bytes()
         elsewhere = await bare.run("export", "--graph", "notes", "--url", gateway.url)
         assert elsewhere.code == 1
-        assert "An API key is needed" in elsewhere.err, "the local key is for the local gateway alone"
+        assert "An API key is required" in elsewhere.err, "the local key is for the local gateway alone"
 
 
 @contextmanager
@@ -367,10 +367,10 @@ async def test_each_error_is_one_sentence(shell: Shell, gateway: RunningGateway,
     )
     assert "does not accept the API key" in await refusal("export", "--graph", "g", "--api-key", key[:-1] + "?")
     assert "does not answer" in await refusal("import", str(SOUND), "--graph", "g", "--url", "http://127.0.0.1:9")
-    assert "is no address" in await refusal("export", "--graph", "g", "--url", "localhost")
+    assert "is not the URL" in await refusal("export", "--graph", "g", "--url", "localhost")
     with other_server() as other:
         for words in (("export", "kept.jsonl"), ("import", str(SOUND))):
-            assert "is no address of a Recollect gateway" in await refusal(*words, "--graph", "g", "--url", other)
+            assert "is not the URL of a Recollect gateway" in await refusal(*words, "--graph", "g", "--url", other)
     assert target.read_bytes() == b"as it was"
 
 
@@ -391,7 +391,7 @@ async def test_facts_that_are_left_out_are_reported(shell: Shell, agent: Agent) 
     await agent.remember("Rain is expected", "The store closes at six")
     said = await shell.run("export", "--graph", "notes")
     assert (said.code, said.out) == (0, b"")
-    assert said.err == "2 facts were left out: this format holds entities\n"
+    assert said.err == "2 facts were left out: this format contains only entities\n"
 
 
 async def test_an_import_waits_for_another_writer_of_the_graph(
@@ -448,7 +448,7 @@ async def test_an_export_that_breaks_off_is_reported(
             rest, err = await asyncio.to_thread(process.communicate, None, SECONDS)
             assert process.returncode == 1
             assert b"does not answer" in err
-            assert b"was not fetched to its end; run the command again" in err
+            assert b"was not fetched completely; run the command again" in err
             assert b"Traceback" not in err
             assert 1_000 < len(start + rest) < 40_000_000
     finally:
@@ -480,7 +480,7 @@ async def test_an_export_in_every_importable_format_can_be_imported(shell: Shell
     assert (said.code, said.err) == (0, "")
     assert said.out == b"copy: 1 new entity, 1 new fact, 2 new observations, 1 new relation\n"
     again = await shell.run("import", f"notes.{suffix}", "--graph", "copy", "--strategy", "merge")
-    assert again.out == b"copy: 0 new entities, 0 new observations, 0 new relations; 3 items held nothing new\n"
+    assert again.out == b"copy: 0 new entities, 0 new observations, 0 new relations; 3 items contained nothing new\n"
     for graph in ("notes", "copy"):
         assert (await shell.run("export", f"{graph}.md", "--graph", graph)).code == 0
     shown = [(shell.folder / f"{graph}.md").read_text() for graph in ("notes", "copy")]

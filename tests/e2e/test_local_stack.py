@@ -256,14 +256,14 @@ class TestRefusal:
         data = stack.folder / "data"
         said = refusal(tmp_path, "--port", "0", data=data)
         address = stack.endpoint()["mcp_url"].removesuffix("/mcp")
-        assert f"Recollect runs on {data} already (process {stack.process.pid}, {address})" in said
+        assert f"Recollect already runs on {data} (process {stack.process.pid}, {address})" in said
         assert is_ready(stack.endpoint())
         assert (data / "local.json").exists()
 
     def test_a_taken_port_is_reported_before_anything_starts(self, stack: RunningLocal, tmp_path: Path) -> None:
         port = str(urlsplit(stack.endpoint()["mcp_url"]).port)
         said = refusal(tmp_path, "--port", port)
-        assert f"Port {port} on 127.0.0.1 is taken" in said
+        assert f"Port {port} on 127.0.0.1 is in use" in said
         assert "--port" in said
         assert {path.name for path in (tmp_path / "data").iterdir()} == {"lock"}
 
@@ -312,7 +312,7 @@ def test_a_killed_server_is_started_again(stack: RunningLocal, name: str) -> Non
     endpoint = stack.endpoint()
     victim = stack.children()[name]
     victim.kill()
-    wait_until(lambda: is_gone(victim) and f"{name} was started again" in stack.said)
+    wait_until(lambda: is_gone(victim) and f"{name} was restarted" in stack.said)
     wait_until(lambda: is_ready(endpoint))
     assert f"{name} was killed by signal 9" in stack.said
     assert stack.children().keys() == {"Gateway", "Worker", "Valkey", "PostgreSQL"}

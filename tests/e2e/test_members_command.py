@@ -87,7 +87,7 @@ async def test_an_operator_deletes_an_account_once_it_has_no_memberships(
         assert (refused.returncode, f"({caller.tenant})" in refused.stderr) == (1, True), refused.stderr
     assert typed(settings_of_operators, "members", "remove", caller.tenant, str(person.id)).returncode == 0
     asked = typed(settings_of_operators, "people", "delete", person.email)
-    assert (asked.returncode, "Say --yes" in asked.stderr) == (1, True)
+    assert (asked.returncode, "Confirm with --yes" in asked.stderr) == (1, True)
     assert await people.is_known(db, person.email)
     done = typed(settings_of_operators, "people", "delete", person.email.upper(), "--yes")
     assert done.returncode == 0, done.stderr

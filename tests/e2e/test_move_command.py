@@ -47,4 +47,4 @@ async def test_a_move_that_is_killed_while_writes_are_held_can_be_continued(
 
 async def test_the_options_of_a_move_exclude_each_other(shell: Shell, tenant: Tenant) -> None:
     done = await shell.run("tenants", "move", tenant.slug, "--to", AWAY, "--undo")
-    assert (done.code, "Say one of --to, --continue and --undo" in done.err) == (1, True), done.err
+    assert (done.code, "Set exactly one of --to, --continue and --undo" in done.err) == (1, True), done.err

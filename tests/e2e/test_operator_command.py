@@ -127,10 +127,10 @@ async def test_the_slugs_of_a_removed_cell_are_freed(
     await owner.execute("INSERT INTO tenant_cells (id, slug, cell) VALUES (gen_random_uuid(), 'erased-there', 'gone')")
     shell = Shell(tmp_path, {"RECOLLECT_OWNER_DATABASE_URL": settings.migration_url})
     refused = await shell.run("operator", "forget-cell", "home", "--yes")
-    assert (refused.code, "take it out first" in refused.err) == (1, True)
+    assert (refused.code, "remove it there first" in refused.err) == (1, True)
     told = await shell.run("operator", "forget-cell", "gone")
     assert (told.code, told.out.decode()) == (1, "erased-there\n")
-    assert await lines(shell, "operator", "forget-cell", "gone", "--yes") == [["1 slugs are free."]]
+    assert await lines(shell, "operator", "forget-cell", "gone", "--yes") == [["slugs freed: 1"]]
     assert await owner.fetchval("SELECT count(*) FROM tenant_cells WHERE cell = 'gone'") == 0
     [logged, *_] = await lines(shell, "operator", "log", "--subject", "cell:gone")
     assert logged[1:4] == ["operator", "cell.forgotten", "cell:gone"]
@@ -154,4 +154,4 @@ async def test_a_command_with_only_the_gateways_login_asks_for_that_of_the_owner
 async def test_a_command_whose_database_is_away_names_the_settings(tmp_path: Path, words: tuple[str, ...]) -> None:
     done = await Shell(tmp_path, {"RECOLLECT_DATABASE_URL": NOWHERE}).run(*words)
     assert (done.code, done.out) == (1, b"")
-    assert done.err.endswith(" RECOLLECT_DATABASE_URL and RECOLLECT_OWNER_DATABASE_URL say where it is.\n")
+    assert done.err.endswith(" Check RECOLLECT_DATABASE_URL and RECOLLECT_OWNER_DATABASE_URL.\n")

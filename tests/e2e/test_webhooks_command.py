@@ -46,7 +46,7 @@ async def test_webhooks_are_created_listed_replayed_and_deleted(
             assert listed.out.decode() == f"{webhook_id}\t{receiver.url}\tgraph.changed\tdisabled: gone\n"
             await desk.owner.execute("UPDATE webhooks SET enabled = true, disabled_reason = NULL, disabled_at = NULL")
             again = await shell.run("webhooks", "replay", webhook_id, "--since", "2026-01-01")
-            assert again.out == b"1 are sent once more\n"
+            assert again.out == b"deliveries to send again: 1\n"
         assert (await shell.run("webhooks", "delete", webhook_id)).code == 0
         assert await desk.owner.fetchval("SELECT count(*) FROM webhooks") == 0
 

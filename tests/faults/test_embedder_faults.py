@@ -130,10 +130,10 @@ async def test_a_worker_respects_the_retry_after_of_its_embedder(
     """It sweeps each second, and asks nothing in those of the pause."""
     server.answers = [EmbeddingAnswer(b"", 429, {"Retry-After": "6"})]
     with working(remote, tmp_path) as worker:
-        await asyncio.to_thread(worker.wait_for, "the embedder is left alone")
+        await asyncio.to_thread(worker.wait_for, "embedding paused")
         server.answers = []
         assert await embedded_within(owner, caller)
-        assert worker.lines("the embedder is left alone")[0]["seconds"] == 6
+        assert worker.lines("embedding paused")[0]["seconds"] == 6
         assert worker.stop() == 0
     refused, asked_again = server.asked_at[:2]
     assert asked_again - refused >= 6

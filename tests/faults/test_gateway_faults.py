@@ -133,7 +133,7 @@ class TestValkey:
                 await remember(gateway, http, "The first one was woken")
                 assert await embedded_within(owner, caller)
                 await asyncio.to_thread(valkey.stop)
-                await asyncio.to_thread(worker.wait_for, "Redis is away: sweeping without wake-ups")
+                await asyncio.to_thread(worker.wait_for, "cannot connect to Redis, sweeping without wake-ups")
                 await asyncio.to_thread(valkey.start)
                 await asyncio.to_thread(worker.wait_for, "listening for wake-ups", times=2)
                 await remember(gateway, http, "The second one was woken too")

@@ -26,7 +26,7 @@ from tests.support.gateway import eventually
 from tests.support.timeouts import MAX_WAIT_SECONDS
 from tests.support.workers import embedded_within, end_leases, remember, waiting, working
 
-CUT_OFF = "work in hand was cut off: it comes back when its lease ends"
+CUT_OFF = "work interrupted, will retry when its lease ends"
 PEOPLE = [f"person {number}" for number in range(20)]
 
 
@@ -111,8 +111,8 @@ async def test_an_embedder_that_comes_back_is_used_again(
     away = remote.model_copy(update={"embedding_url": "http://127.0.0.1:1/v1", "embedding_lease_seconds": 0.5})
     await remember(db, caller, "Alice")
     with working(away, tmp_path) as worker:
-        await asyncio.to_thread(worker.wait_for, "passages not embedded, will be tried again", times=2)
-        failures = worker.lines("passages not embedded, will be tried again")
+        await asyncio.to_thread(worker.wait_for, "embedding failed, will retry", times=2)
+        failures = worker.lines("embedding failed, will retry")
         assert {line["tenant"]: line["reason"] for line in failures} == {
             str(caller.tenant_id): "The embedder cannot be reached (ConnectError)."
         }
@@ -127,13 +127,13 @@ async def test_valkey_may_stop_and_come_back(
     with working(own, tmp_path) as worker:
         await asyncio.to_thread(worker.wait_for, "listening for wake-ups")
         valkey.stop()
-        await asyncio.to_thread(worker.wait_for, "Redis is away: sweeping without wake-ups")
+        await asyncio.to_thread(worker.wait_for, "cannot connect to Redis, sweeping without wake-ups")
         await remember(db, caller, "Alice")
         assert await embedded_within(owner, caller)
         valkey.start()
         await asyncio.to_thread(worker.wait_for, "listening for wake-ups", times=2)
         await require_wake_up_taken(own, caller)
-        assert len(worker.lines("Redis is away: sweeping without wake-ups")) == 1
+        assert len(worker.lines("cannot connect to Redis, sweeping without wake-ups")) == 1
         assert worker.stop() == 0
 
 
@@ -183,7 +183,7 @@ async def test_postgresql_may_stop_and_come_back(settings: Settings, tmp_path: P
         with working(own, tmp_path) as worker:
             await asyncio.to_thread(worker.wait_for, "listening for wake-ups")
             await asyncio.to_thread(postgres.stop)
-            await asyncio.to_thread(worker.wait_for, "sweep passages failed, will be tried again")
+            await asyncio.to_thread(worker.wait_for, "sweep passages failed, will retry")
             await asyncio.to_thread(postgres.start)
             async with Database.connect(own.database_url, settings=own) as db:
                 await remember(db, caller, "Alice")

@@ -14,7 +14,7 @@ class Attempt:
     """A tenant's turn. An error in it is logged with the message `failed`, and a traceback if it was not expected."""
 
     def __init__(self, failed: str, tenant_id: UUID, **fields: str) -> None:
-        self._message = f"{failed}, will be tried again"
+        self._message = f"{failed}, will retry"
         self._fields = {"tenant": str(tenant_id), **fields}
 
     def __enter__(self) -> None:
@@ -26,7 +26,7 @@ class Attempt:
         """True if an error was handled. A cancellation is passed on."""
         match error:
             case NotFound(code=ErrorCode.TENANT_NOT_FOUND):  # A wake-up outlives an erasure and a move.
-                log.info("the tenant is not here any more", **self._fields)
+                log.info("tenant was erased or moved", **self._fields)
             case RecollectError():
                 log.warning(self._message, **self._fields, reason=str(error))
             case Exception():

@@ -65,7 +65,7 @@ async def run_until_signal(settings: Settings, more: Mapping[str, Kind]) -> None
             _on_signal(stopping, limit)
             await run(settings, stopping, more)
     except TimeoutError:
-        log.warning("work in hand was cut off: it comes back when its lease ends")
+        log.warning("work interrupted, will retry when its lease ends")
     log.info("worker stopped")
 
 

@@ -51,27 +51,25 @@ def scheduled_jobs(context: WorkerContext) -> list[ScheduledJob]:
     """All regular jobs of a worker."""
     settings = context.settings
     sending = ScheduledJob("send webhooks", webhooks.send, settings.sweep_seconds, context.webhooks_due)
-    ending = ScheduledJob("end switches of moves", switches.end, settings.sweep_seconds)
+    ending = ScheduledJob("complete interrupted moves", switches.end, settings.sweep_seconds)
     return [
         ScheduledJob("sweep passages", embedding.sweep, settings.sweep_seconds, context.backoff.due),
         ScheduledJob("relate facts", linking.sweep, settings.sweep_seconds, context.links_due),
         ScheduledJob("sweep jobs", runner.sweep, settings.sweep_seconds, context.jobs_due),
-        ScheduledJob("archive what has expired", expiry.archive, settings.sweep_seconds),
-        ScheduledJob("delete what expired long ago", expiry.purge, PURGE_SECONDS),
-        ScheduledJob("delete usage from long ago", cleanup.delete_old_usage, PURGE_SECONDS),
-        ScheduledJob("delete audit entries from long ago", cleanup.delete_old_audit_entries, PURGE_SECONDS),
-        ScheduledJob(
-            "delete idempotency keys that have expired", cleanup.delete_expired_idempotency_keys, PURGE_SECONDS
-        ),
-        ScheduledJob("erase tenants that were deleted", tenant_erasure.erase, settings.sweep_seconds),
-        ScheduledJob("compact what is beyond the retention", compaction.schedule, CHECK_SECONDS),
-        ScheduledJob("look for duplicates", duplicates.schedule, settings.sweep_seconds),
-        ScheduledJob("look for events of webhooks", webhooks.collect, settings.sweep_seconds),
-        ScheduledJob("delete deliveries from long ago", cleanup.delete_old_deliveries, PURGE_SECONDS),
+        ScheduledJob("archive expired memories", expiry.archive, settings.sweep_seconds),
+        ScheduledJob("delete expired memories", expiry.purge, PURGE_SECONDS),
+        ScheduledJob("delete old usage", cleanup.delete_old_usage, PURGE_SECONDS),
+        ScheduledJob("delete old audit entries", cleanup.delete_old_audit_entries, PURGE_SECONDS),
+        ScheduledJob("delete expired idempotency keys", cleanup.delete_expired_idempotency_keys, PURGE_SECONDS),
+        ScheduledJob("erase deleted tenants", tenant_erasure.erase, settings.sweep_seconds),
+        ScheduledJob("schedule compaction", compaction.schedule, CHECK_SECONDS),
+        ScheduledJob("schedule search for duplicates", duplicates.schedule, settings.sweep_seconds),
+        ScheduledJob("collect webhook events", webhooks.collect, settings.sweep_seconds),
+        ScheduledJob("delete old deliveries", cleanup.delete_old_deliveries, PURGE_SECONDS),
         *([sending] if context.outbound else []),
         *([ending] if settings.cells and settings.cell == HOME else []),
-        *([ScheduledJob("measure what waits", backlog.tell, settings.sweep_seconds)] if settings.tells_metrics else []),
-        ScheduledJob("tend indexes", vector_indexes.maintain_indexes, settings.index_care_seconds),
+        *([ScheduledJob("measure backlog", backlog.tell, settings.sweep_seconds)] if settings.tells_metrics else []),
+        ScheduledJob("maintain vector indexes", vector_indexes.maintain_indexes, settings.index_care_seconds),
     ]
 
 
@@ -81,9 +79,9 @@ async def repeat(context: WorkerContext, scheduled: ScheduledJob) -> None:
         try:
             await scheduled.job(context)
         except RecollectError as error:
-            log.warning(f"{scheduled.name} failed, will be tried again", reason=str(error))
+            log.warning(f"{scheduled.name} failed, will retry", reason=str(error))
         except Exception:
-            log.exception(f"{scheduled.name} failed, will be tried again")
+            log.exception(f"{scheduled.name} failed, will retry")
         await pause(context, scheduled.seconds, due=scheduled.due)
 
 

@@ -42,7 +42,7 @@ async def serve_wakeups(context: WorkerContext, redis: Redis) -> None:
             await run_until_stopping(context, arq_worker(context, arq))
         except (RedisError, OSError) as error:
             if not is_away:
-                log.warning("Redis is away: sweeping without wake-ups", reason=str(error))
+                log.warning("cannot connect to Redis, sweeping without wake-ups", reason=str(error))
             is_away = True
             await pause(context, RETRY_SECONDS)
 

@@ -56,7 +56,7 @@ def main(command: list[str]) -> None:
             store({})
         made = made_by(command)
         if made is None:
-            print("nothing is made: `recollect keys create` makes a key of a tenant that is there")
+            print("the tenant exists already, nothing is created: `recollect keys create` creates another key")
         elif SECRET:
             lines = made.splitlines()
             store({key: line for line in lines for key, begin in OPENING.items() if line.startswith(begin)})

@@ -48,18 +48,18 @@ def main() -> None:
     headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
     if KEY is None:
         status, _, text = ask("/mcp", INITIALIZE, **headers)
-        require(status == 401, f"/mcp answers {status} where no key was sent: {text}")
-        print("health is well; MCP asks for a key, and test.secret names none to try")
+        require(status == 401, f"/mcp answers {status} without a key, not 401: {text}")
+        print("health checks pass; MCP requires an API key, and test.secret is not set")
         return
     status, kind, text = ask("/mcp", INITIALIZE, Authorization=f"Bearer {KEY}", **headers)
-    require(status == 200, f"initialize is answered by {status}: {text}")
+    require(status == 200, f"initialize answers {status}: {text}")
     streamed = kind.startswith("text/event-stream")
     said = (
         [line.removeprefix("data:") for line in text.splitlines() if line.startswith("data:")] if streamed else [text]
     )
     result = json.loads(said[-1])["result"]
-    require(result["protocolVersion"] == REVISION, f"it speaks {result['protocolVersion']}")
-    print(f"health is well; MCP is served by {result['serverInfo']['name']} {result['serverInfo']['version']}")
+    require(result["protocolVersion"] == REVISION, f"it answers with revision {result['protocolVersion']}")
+    print(f"health checks pass; MCP is served by {result['serverInfo']['name']} {result['serverInfo']['version']}")
 
 
 if __name__ == "__main__":

@@ -159,7 +159,7 @@ async def _respond(server: Server[Any], call: PlainCall) -> dict[str, Any]:
     except Exception as error:
         error_data = handler_exception_to_error_data(error)
         if error_data is None:
-            logger.exception("a call failed outside of its tool")
+            logger.exception("call failed outside of its tool")
             error_data = ErrorData(code=INTERNAL_ERROR, message="Internal server error")
         return {"jsonrpc": "2.0", "id": call.id, "error": error_data.model_dump(mode="json", exclude_none=True)}
     return {"jsonrpc": "2.0", "id": call.id, "result": result}

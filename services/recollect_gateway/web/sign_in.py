@@ -187,4 +187,4 @@ async def _note_refused(db: Database, email: str, browser: Browser) -> None:
     try:
         await people.note_refused_sign_in(db, email, browser)
     except RecollectError as error:
-        log.warning("a refused sign-in was not recorded", reason=str(error))
+        log.warning("refused sign-in not recorded", reason=str(error))

@@ -131,7 +131,7 @@ class ChangeBus:
                         self._client_id = await connection.client_id()
                         await self._follow(connection)
                 except _FAILURES as error:
-                    log.debug("listeners read no stream", reason=type(error).__name__)
+                    log.debug("change stream not read, will retry", reason=type(error).__name__)
                     self._client_id = None
                     self._positions.clear()
                     await asyncio.sleep(RETRY_SECONDS)

@@ -90,4 +90,4 @@ class ChangePublisher:
                 metrics.record_notifications("told", len(batch))
             except (RedisError, OSError, TimeoutError) as error:
                 metrics.record_notifications("dropped", len(batch))
-                log.debug("listeners not told", graphs=len(batch), reason=type(error).__name__)
+                log.debug("change notifications dropped", graphs=len(batch), reason=type(error).__name__)

@@ -194,7 +194,7 @@ class _FailureLog:
             return
         self._reason, self._logged_at = reason, now
         details = {"answer": answer} if answer else {}
-        log.warning("no connection to PostgreSQL", **self._labels, reason=reason, **details)
+        log.warning("cannot connect to PostgreSQL", **self._labels, reason=reason, **details)
 
 
 async def register_types(connection: asyncpg.Connection) -> None:

@@ -40,7 +40,7 @@ async def translated_errors() -> AsyncIterator[None]:
         if translated is None:
             raise
         if isinstance(error, OUT_OF_ROOM):
-            log.warning("PostgreSQL is out of room", reason=str(error))
+            log.warning("PostgreSQL is out of disk space or memory", reason=str(error))
         raise translated from error
 
 

@@ -239,5 +239,5 @@ def _imported(key: dict[str, Any]) -> PublicKey | None:
         imported = RSAKey.import_key(public)
         return imported if imported.public_key.key_size >= _MIN_RSA_BITS else None
     except (JoseError, ValueError, KeyError, TypeError) as error:
-        log.info("key of an issuer is none", reason=str(error))
+        log.info("invalid key of an issuer", reason=str(error))
         return None

@@ -187,7 +187,7 @@ async def _forbid_temporary(connection: asyncpg.Connection) -> None:
         await connection.execute(statement)
     else:
         log.warning(
-            "the application's role may make temporary objects: run this as the database's owner", sql=statement
+            "the application role can create temporary objects: run this statement as the database owner", sql=statement
         )
 
 
@@ -231,7 +231,7 @@ async def _apply(connection: asyncpg.Connection, migration: Migration) -> bool:
                 )
             return True
         except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
-            log.info("tables are in use, the migration will be tried again", migration=migration.name)
+            log.info("tables are in use, will retry the migration", migration=migration.name)
             await asyncio.sleep(PAUSE_SECONDS)
     raise Unavailable(
         f"{migration.name} found its tables in use {ATTEMPTS} times. It has changed nothing: try again when there is "

@@ -98,7 +98,7 @@ class PresenceTeller:
                     if tenants:
                         await self._script(keys=[key_of(cell)], args=[PRESENT_SECONDS, *tenants])
         except (RedisError, OSError, TimeoutError) as error:
-            log.debug("workers not told who calls", reason=type(error).__name__)
+            log.debug("presence not reported", reason=type(error).__name__)
 
 
 class Presence:
@@ -122,5 +122,5 @@ class Presence:
                 self._tenants = frozenset(await self._script(keys=[key_of(self._cell)], args=[MOST]))
         except (RedisError, OSError, TimeoutError) as error:
             self._tenants, valid_seconds = frozenset(), AWAY_SECONDS
-            log.debug("not known who calls", reason=type(error).__name__)
+            log.debug("presence not read", reason=type(error).__name__)
         self._valid_until = self._clock() + valid_seconds

@@ -116,7 +116,7 @@ class SharedCache:
     def _note_failure(self, error: Exception) -> None:
         if not isinstance(error, ResponseError):  # A ResponseError is an answer: Redis is full, or refused the command.
             self._rests_until = time.monotonic() + REST_SECONDS
-        log.debug("going on without the cache", cache=self._name, reason=type(error).__name__)
+        log.debug("cannot use the shared cache", cache=self._name, reason=type(error).__name__)
 
     def _index(self, tenant_id: UUID) -> str:
         # In braces: the hash tag by which a cluster chooses the node, so that a tenant's keys lie together.

@@ -51,7 +51,7 @@ class TextRecords:
         except (dns.resolver.NXDOMAIN, dns.resolver.NoAnswer):
             return frozenset()
         except (dns.exception.DNSException, OSError, ValueError) as error:  # TimeoutError is an OSError.
-            log.info("look-up of a TXT record failed", name=name, reason=f"{type(error).__name__}: {error}")
+            log.info("TXT record lookup failed", name=name, reason=f"{type(error).__name__}: {error}")
             return None
         return frozenset(b"".join(record.strings).decode("ascii", "replace") for record in list(answer)[:MAX_RECORDS])
 

@@ -434,13 +434,16 @@ class TestSupervisor:
         assert supervisor.watch(lambda: server.pid != first, timeout_seconds=MAX_WAIT_SECONDS)
         assert server.is_running()
         assert said == [
-            f"Helper was killed by signal 9; its last words: at work (log: {server.log}). It starts again in 0.05 s.",
-            f"Helper was started again (process {server.pid}).",
+            f"Helper was killed by signal 9; last line of its log: at work (log: {server.log}). "
+            "It will be restarted in 0.05 s.",
+            f"Helper was restarted (process {server.pid}).",
         ]
 
     def test_gives_up_on_a_server_that_keeps_crashing(self, supervisor: Supervisor, tmp_path: Path) -> None:
         supervisor.start(self.server(tmp_path, "raise SystemExit('no such port')"))
-        with pytest.raises(Unavailable, match=r"exit code 1; its last words: no such port .*crashed 4 times in a row"):
+        with pytest.raises(
+            Unavailable, match=r"exit code 1; last line of its log: no such port .*crashed 4 times in a row"
+        ):
             supervisor.watch(lambda: False, timeout_seconds=MAX_WAIT_SECONDS)
         assert len((tmp_path / "logs" / "helper.log").read_text().splitlines()) == 4
 

@@ -70,7 +70,7 @@ def test_concurrent_processes_get_one_user(name: str) -> None:
 @as_root
 def test_a_user_that_cannot_be_created_is_reported(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(Unavailable, match=f"{name} could not be made .*useradd"):
+    with pytest.raises(Unavailable, match=f"{name} could not be created .*useradd"):
         server_account(name)
 
 
@@ -84,7 +84,7 @@ def test_a_user_that_never_appears_is_reported_in_limited_time(
     useradd.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setattr(account, "_WAIT_SECONDS", 0.5)
-    with pytest.raises(Unavailable, match=f"{name} could not be made .*cannot lock /etc/passwd"):
+    with pytest.raises(Unavailable, match=f"{name} could not be created .*cannot lock /etc/passwd"):
         server_account(name)
 
 

@@ -207,8 +207,8 @@ class TestWithoutRedis:
             await eventually(lambda: shared_again(limiter))
         said = [line["event"] for line in logs]
         assert said == [
-            "requests are counted without Redis, by this gateway alone",
-            "requests are counted in Redis again",
+            "cannot use Redis, rate limits are counted in this gateway alone",
+            "rate limits are counted in Redis again",
         ]
         assert await flood([limiter], 3 * QUOTA, limit) == QUOTA  # Valkey was killed, so the window is new.
 

@@ -239,5 +239,5 @@ async def test_a_server_without_disk_or_memory_is_reported_as_unavailable(
             await tx.execute(Query.compile(failing))
     assert (raised.value.code, raised.value.message) == (ErrorCode.DATABASE_UNAVAILABLE, told)
     assert [(line["event"], line["reason"]) for line in logs] == [
-        ("PostgreSQL is out of room", "No space left on device")
+        ("PostgreSQL is out of disk space or memory", "No space left on device")
     ]

@@ -226,7 +226,7 @@ async def test_a_connection_error_is_logged_once(settings: Settings, postgres: L
                     await db.ping()
     assert logs == [
         {
-            "event": "no connection to PostgreSQL",
+            "event": "cannot connect to PostgreSQL",
             "log_level": "warning",
             "pool": "reserved",
             "reason": "The database refuses the login: check RECOLLECT_DATABASE_URL.",

@@ -464,7 +464,7 @@ async def test_a_wakeup_embeds_passages_of_its_own_tenant_only(
 async def test_a_wakeup_of_a_deleted_tenant_is_not_an_error(context: WorkerContext) -> None:
     with structlog.testing.capture_logs() as logs:
         await embedding.woken(context, uuid4(), {})
-    assert [(entry["log_level"], entry["reason"]) for entry in logs] == [("warning", "This tenant no longer exists.")]
+    assert [(entry["log_level"], entry["event"]) for entry in logs] == [("info", "tenant was erased or moved")]
 
 
 async def test_invalid_wakeups_are_skipped(

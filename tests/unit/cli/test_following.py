@@ -17,7 +17,7 @@ def job(status: str, error: JobFailure | None = None) -> JobView:
 @pytest.mark.parametrize(
     ("kept", "code", "said"),
     [
-        ("", "job_storage_full", "The tenant's jobs store as much as they may: wait until older ones are removed"),
+        ("", "job_storage_full", "The storage of the tenant's jobs is full: wait until older jobs are deleted"),
         ("", "internal_error", "Run the command again"),
         ("It stays", "busy", "Run the command again. It stays"),
         ("It stays", "invalid_input", "It stays"),

@@ -35,7 +35,7 @@ def test_with_an_address_the_message_names_its_settings(monkeypatch: pytest.Monk
     monkeypatch.setenv(name, "postgresql://nobody@127.0.0.1:9/nowhere")
     error = without_database(AWAY, ErrorCode.DATABASE_UNAVAILABLE)
     assert isinstance(error, Unavailable)
-    assert error.message == f"{AWAY} RECOLLECT_DATABASE_URL and RECOLLECT_OWNER_DATABASE_URL say where it is."
+    assert error.message == f"{AWAY} Check RECOLLECT_DATABASE_URL and RECOLLECT_OWNER_DATABASE_URL."
     error_of_setting = without_database(f"Check {name}.", ErrorCode.DATABASE_UNAVAILABLE)
     assert error_of_setting.message == f"Check {name}."
     assert without_database("Busy.", ErrorCode.BUSY).message == "Busy."

@@ -41,7 +41,7 @@ async def test_errands_are_bounded_and_abandoned_at_shutdown() -> None:
     with capture_logs() as logs:
         for _ in range(MOST + 1):
             errands.begin("test", errand)
-    assert [line["event"] for line in logs] == ["errand left"]
+    assert [line["event"] for line in logs] == ["errand dropped"]
     await asyncio.sleep(0)
     assert len(begun) == MOST
     await errands.settle(0.01)

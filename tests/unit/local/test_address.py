@@ -14,7 +14,7 @@ HOST = "127.0.0.1"
 
 def test_a_port_can_be_claimed_once_at_a_time() -> None:
     with claimed_port(HOST, 0) as port:
-        with pytest.raises(InvalidInput, match=f"Port {port} on {HOST} is taken"), claimed_port(HOST, port):
+        with pytest.raises(InvalidInput, match=f"Port {port} on {HOST} is in use"), claimed_port(HOST, port):
             pytest.fail("it was claimed twice")
         with claimed_port(HOST, 0) as another:
             assert another != port
@@ -27,7 +27,7 @@ def test_a_port_stays_claimed_while_the_gateway_begins_to_listen() -> None:
     with ExitStack() as serving:
         with claimed_port(HOST, 0, until=serving) as port:
             pass
-        with pytest.raises(InvalidInput, match=f"Port {port} on {HOST} is taken"), claimed_port(HOST, port):
+        with pytest.raises(InvalidInput, match=f"Port {port} on {HOST} is in use"), claimed_port(HOST, port):
             pytest.fail("it was claimed in between")
         with socket.create_server((HOST, port)):
             pass
@@ -38,7 +38,7 @@ def test_a_port_stays_claimed_while_the_gateway_begins_to_listen() -> None:
 def test_a_port_that_somebody_listens_on_is_taken() -> None:
     with socket.create_server((HOST, 0)) as server:
         port = server.getsockname()[1]
-        with pytest.raises(InvalidInput, match=f"Port {port} on {HOST} is taken"), claimed_port(HOST, port):
+        with pytest.raises(InvalidInput, match=f"Port {port} on {HOST} is in use"), claimed_port(HOST, port):
             pytest.fail("it was claimed")
 
 

@@ -19,13 +19,13 @@ TENANT = uuid4()
             Unavailable("The embedder cannot be reached."),
             {
                 "log_level": "warning",
-                "event": "nothing done, will be tried again",
+                "event": "nothing done, will retry",
                 "reason": "The embedder cannot be reached.",
             },
         ),
         (
             NotFound("This tenant no longer exists.", code=ErrorCode.TENANT_NOT_FOUND),
-            {"log_level": "info", "event": "the tenant is not here any more"},
+            {"log_level": "info", "event": "tenant was erased or moved"},
         ),
     ],
 )

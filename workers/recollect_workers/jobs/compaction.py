@@ -34,12 +34,12 @@ async def schedule(context: WorkerContext) -> None:
 
 async def _check(context: WorkerContext, tenant_id: UUID) -> bool:
     """Check some graphs of a tenant; whether others wait."""
-    with Attempt("graphs not looked at", tenant_id):
+    with Attempt("compaction not scheduled", tenant_id):
         async with context.database.transaction(worker_caller(tenant_id)) as tx:
             checked = await compaction.check_graphs(tx, retention_days=context.settings.retention_days)
         if checked.started:
             context.jobs_due.set()
-            log.info("graphs are compacted", tenant=str(tenant_id), graphs=checked.started)
+            log.info("compaction scheduled", tenant=str(tenant_id), graphs=checked.started)
         return checked.more
     return False
 

@@ -26,12 +26,12 @@ async def schedule(context: WorkerContext) -> None:
     """Start a job for each graph that is due by its configuration. Raises Unavailable without a database."""
     due = await deduplication.tenants_with_deduplication_due(context.database)
     for tenant_id in context.until_stopping(due):
-        with Attempt("duplicates not looked for", tenant_id):
+        with Attempt("search for duplicates not scheduled", tenant_id):
             async with context.database.transaction(worker_caller(tenant_id)) as tx:
                 started = await deduplication.schedule_passes(tx)
             if started:
                 context.jobs_due.set()
-                log.info("duplicates are looked for", tenant=str(tenant_id), graphs=started)
+                log.info("search for duplicates scheduled", tenant=str(tenant_id), graphs=started)
 
 
 async def prepare(context: WorkerContext, caller: Caller, job: Job) -> StepFunction:

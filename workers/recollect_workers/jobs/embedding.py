@@ -270,7 +270,7 @@ async def _store(context: WorkerContext, tenant_id: UUID, batch: EmbeddingBatch)
     record_embedded(embedded, [(now - time_of(passage)).total_seconds() for passage in outcome.ids if embedded])
     if refused:
         record_refused(len(refused))
-        log.warning("passages set aside: the embedder does not take them", tenant=str(tenant_id), passages=len(refused))
+        log.warning("passages rejected by the embedder", tenant=str(tenant_id), passages=len(refused))
     return StoredBatch(len(settled), embedded)
 
 
@@ -279,7 +279,7 @@ def _adjust_backoff(context: WorkerContext, tenant_id: UUID, batch: EmbeddingBat
     backoff, outcome = context.backoff_of(batch.embedder), batch.outcome
     if outcome.aborted_by is not None:
         seconds = backoff.note_failure(outcome.aborted_by)
-        log.info("the embedder is left alone", seconds=round(seconds, 1))
+        log.info("embedding paused", seconds=round(seconds, 1))
         raise outcome.aborted_by
     backoff.note_success()
     if outcome.smallest_failed_group is None:
@@ -291,7 +291,7 @@ def _adjust_backoff(context: WorkerContext, tenant_id: UUID, batch: EmbeddingBat
 async def count_terms(context: WorkerContext, tenant_id: UUID) -> None:
     """Count the terms of the tenant's graphs that have changed much. Never raises, so that other tenants go on."""
     changed = list[UUID]()
-    with Attempt("words not counted", tenant_id):
+    with Attempt("terms not counted", tenant_id):
         async with context.database.transaction(worker_caller(tenant_id), read_only=True) as tx:
             changed = await passages.graphs_to_count(tx, limit=MAX_COUNTED)
     for graph_id in context.until_stopping(changed):
@@ -300,7 +300,7 @@ async def count_terms(context: WorkerContext, tenant_id: UUID) -> None:
 
 
 async def _count_terms_of(context: WorkerContext, tenant_id: UUID, graph_id: UUID) -> None:
-    with Attempt("words not counted", tenant_id, graph=str(graph_id)):
+    with Attempt("terms not counted", tenant_id, graph=str(graph_id)):
         async with context.database.transaction(worker_caller(tenant_id), durable=False) as tx:
             await passages.recount_terms(tx, graph_id)
 
@@ -310,7 +310,7 @@ async def _changed_or_left(context: WorkerContext, tenant_id: UUID) -> list[UUID
 
     Empty where passages still wait, and an embedder may be asked: then the sweep is started, which counts them, too.
     """
-    with Attempt("sweep not told", tenant_id):  # A regular sweep comes later in any case.
+    with Attempt("sweep not started", tenant_id):  # A regular sweep comes later in any case.
         async with context.database.transaction(worker_caller(tenant_id), read_only=True) as tx:
             if not context.waiting and await passages.any_pending(tx):
                 context.backoff.due.set()
@@ -332,6 +332,6 @@ async def _attempt_embedding(
     """Embed a tenant's passages; whether there may be more."""
     if context.waiting:
         return False  # The sweep comes when the wait is over.
-    with Attempt("passages not embedded", tenant_id):  # They come back when their lease ends.
+    with Attempt("embedding failed", tenant_id):  # They come back when their lease ends.
         return await embed_passages(context, tenant_id, carrier, small_only=small_only)
     return False

@@ -64,7 +64,7 @@ async def _run_rounds(context: WorkerContext, tenants: list[UUID], find: Find, t
 
 
 async def _find_graphs(context: WorkerContext, tenant_id: UUID, find: Find) -> list[UUID]:
-    with Attempt("expired memories not looked for", tenant_id):
+    with Attempt("search for expired memories failed", tenant_id):
         async with context.database.transaction(worker_caller(tenant_id), read_only=True) as tx:
             return await find(tx)
     return []

@@ -84,9 +84,9 @@ async def _attempt_claim(context: WorkerContext, tenant_id: UUID) -> Job | None:
         if error.code is not ErrorCode.BUSY:
             raise
         # For example, a worker stalls in the middle of its claim: one tenant must not delay the turns of the others.
-        log.warning("no job claimed, will be tried again", tenant=str(tenant_id), reason=str(error))
+        log.warning("claim of a job failed, will retry", tenant=str(tenant_id), reason=str(error))
     except Exception:
-        log.exception("no job claimed, will be tried again", tenant=str(tenant_id))
+        log.exception("claim of a job failed, will retry", tenant=str(tenant_id))
     return None
 
 
@@ -99,11 +99,13 @@ async def take_turn(context: WorkerContext, tenant_id: UUID, job: Job) -> None:
         try:
             await _run_steps(context, caller, job)
         except LeaseLost:
-            log.warning("another worker took the job over", **_log_fields(caller, job))
+            log.warning("job taken over by another worker", **_log_fields(caller, job))
         except RecollectError as error:
-            log.warning("the job comes back when its lease ends", **_log_fields(caller, job), reason=str(error))
+            log.warning(
+                "job interrupted, will retry when its lease ends", **_log_fields(caller, job), reason=str(error)
+            )
         except Exception:
-            log.exception("the job comes back when its lease ends", **_log_fields(caller, job))
+            log.exception("job interrupted, will retry when its lease ends", **_log_fields(caller, job))
 
 
 async def _run_steps(context: WorkerContext, caller: Caller, job: Job) -> None:
@@ -204,7 +206,7 @@ async def _note_failure(context: WorkerContext, caller: Caller, job: Job, error:
     fields = {**_log_fields(caller, job), "code": str(failure.code), "attempt": job.attempts}
     unexpected = None if isinstance(error, RecollectError | TimeoutError) else error
     if will_retry:
-        log.warning("job step failed, will be tried again", **fields, exc_info=unexpected)
+        log.warning("job step failed, will retry", **fields, exc_info=unexpected)
     else:
         _record(job, "failed", str(failure.code))
         log.error("job failed", **fields, exc_info=unexpected)

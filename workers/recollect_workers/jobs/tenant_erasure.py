@@ -24,7 +24,7 @@ async def erase(context: WorkerContext) -> None:
                 async with context.database.system() as session:
                     outcome = await deletions.erase_step(session, tenant_id)
         except RecollectError as error:
-            log.warning("erasure of a tenant put off", tenant=str(tenant_id), reason=str(error))
+            log.warning("tenant erasure postponed", tenant=str(tenant_id), reason=str(error))
             continue
         if outcome is StepOutcome.ERASED:
             erased += 1
@@ -32,4 +32,4 @@ async def erase(context: WorkerContext) -> None:
     if erased:
         async with context.database.system() as session:
             if left_out := await tenants.forget_statistics(session):
-                log.warning("statistics not renewed, which may hold pieces of what was erased", tables=left_out)
+                log.warning("statistics not renewed, may contain erased values", tables=left_out)

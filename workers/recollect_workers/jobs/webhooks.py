@@ -36,7 +36,7 @@ async def collect(context: WorkerContext) -> None:
     Any number of workers may do this at once: each takes webhooks that no other has locked.
     """
     for tenant_id in context.until_stopping(await events.tenants_with_news(context.database)):
-        with Attempt("events of webhooks not looked for", tenant_id):
+        with Attempt("webhook events not collected", tenant_id):
             async with context.database.transaction(worker_caller(tenant_id)) as tx:
                 found = await events.collect(tx)
             if found:
@@ -83,13 +83,13 @@ async def _take_turn(context: WorkerContext, tenant_id: UUID, messages: list[Mes
 
 async def _deliver(context: WorkerContext, tenant_id: UUID, message: Message) -> None:
     fields = {"webhook": str(message.delivery.webhook_id), "delivery": str(message.delivery.id)}
-    with Attempt("attempt of a delivery not recorded", tenant_id, **fields):
+    with Attempt("delivery attempt not recorded", tenant_id, **fields):
         outcome = await attempt(context, tenant_id, message)
         record_webhook_attempt(str(outcome.error or "delivered"))
         async with context.database.transaction(worker_caller(tenant_id)) as tx:
             disabled_reason = await deliveries.record(tx, message.delivery, outcome)
         if outcome.error is not None:
-            log.info("webhook not delivered", tenant=str(tenant_id), **fields, error=str(outcome.error))
+            log.info("webhook delivery failed", tenant=str(tenant_id), **fields, error=str(outcome.error))
         if disabled_reason is not None:
             log.warning("webhook disabled", tenant=str(tenant_id), **fields, reason=disabled_reason)
 
@@ -101,7 +101,7 @@ async def attempt(context: WorkerContext, tenant_id: UUID, message: Message) -> 
     try:
         headers = signed_headers(message, cipher, tenant_id, datetime.now(UTC))
     except ValueError:
-        log.error("webhook's secret is of another RECOLLECT_KEY_SECRET", tenant=str(tenant_id))
+        log.error("cannot decrypt webhook secret with RECOLLECT_KEY_SECRET", tenant=str(tenant_id))
         return Outcome(error=AttemptError.SECRET_UNREADABLE)
     try:
         answer = await context.outbound.post(

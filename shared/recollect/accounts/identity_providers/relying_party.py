@@ -194,7 +194,7 @@ def _validated(
 def _log_failure(tenant_id: UUID, registration: Registration, reason: str) -> None:
     """Log the reason for operators; the person is not told it."""
     log.info(
-        "sign-in by a provider failed",
+        "sign-in with identity provider failed",
         tenant_id=str(tenant_id),
         provider_id=str(registration.provider_id),
         reason=reason,

@@ -243,5 +243,5 @@ def _read(read: Callable[[], T]) -> T:
     try:
         return read()
     except Exception as error:
-        log.info("passkey refused", reason=printable(f"{type(error).__name__}: {error}"[:200]))
+        log.info("passkey rejected", reason=printable(f"{type(error).__name__}: {error}"[:200]))
         raise _Refused from None

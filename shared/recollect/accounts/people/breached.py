@@ -50,10 +50,10 @@ class BreachedPasswords:
                     max_bytes=MAX_ANSWER_BYTES,
                 )
         except (OutboundFailed, TimeoutError) as error:
-            log.warning("password not looked up among breached ones", reason=type(error).__name__)
+            log.warning("breached password check failed", reason=type(error).__name__)
             return False
         if answer.status != 200:
-            log.warning("password not looked up among breached ones", reason=f"status {answer.status}")
+            log.warning("breached password check failed", reason=f"status {answer.status}")
             return False
         return _has_suffix(answer.body, digest[PREFIX:])
 

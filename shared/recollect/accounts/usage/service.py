@@ -121,21 +121,21 @@ async def _flush_tenant(db: Database, tally: UsageTally, tenant_id: UUID) -> boo
         return True
     except TenantMoving as error:
         if await _is_erased(db, tenant_id):
-            log.info("usage dropped with its tenant", tenant=str(tenant_id))
+            log.info("usage dropped, its tenant was erased", tenant=str(tenant_id))
             return True
-        log.warning("usage not written down", tenant=str(tenant_id), reason=str(error), again=True)
+        log.warning("usage not saved", tenant=str(tenant_id), reason=str(error), again=True)
         tally.give_back(tenant_id, usage)
     except RecollectError as error:
-        log.warning("usage not written down", tenant=str(tenant_id), reason=str(error), again=not is_written)
+        log.warning("usage not saved", tenant=str(tenant_id), reason=str(error), again=not is_written)
         if is_written:
             _record_loss(usage)
         else:
             tally.give_back(tenant_id, usage)
     except asyncpg.ForeignKeyViolationError:  # The tenant was erased while its counts were written.
-        log.info("usage dropped with its tenant", tenant=str(tenant_id))
+        log.info("usage dropped, its tenant was erased", tenant=str(tenant_id))
         return True
     except Exception:
-        log.exception("usage not written down", tenant=str(tenant_id))
+        log.exception("usage not saved", tenant=str(tenant_id))
         _record_loss(usage)
     return False
 

@@ -192,7 +192,7 @@ class Cells(Database):
                 if name == HOME or slugs is not None:
                     raise
                 failure = error
-                log.warning("a cell is away: what it has is left out of a list", cell=name, reason=str(error))
+                log.warning("cell unavailable, left out of a list", cell=name, reason=str(error))
         if strict and failure is not None and not rows:
             raise failure
         return rows
@@ -215,7 +215,7 @@ class Cells(Database):
             except Unavailable as error:
                 if strict:
                     raise
-                log.warning("a cell is away: what a person did is not noted there", cell=name, reason=str(error))
+                log.warning("cell unavailable, change by a person not applied", cell=name, reason=str(error))
 
     async def _places_of(self, slugs: Sequence[str] | None, hashes: Sequence[bytes]) -> dict[str, list[str]]:
         """By cell: the places that it names for tenants of these slugs, or with a credential of one of these hashes.

@@ -71,7 +71,7 @@ async def _end(session_at: SessionAt, departure: Departure, away: set[str]) -> b
         if has_arrived:
             async with session_at(HOME) as session:
                 await store.follow_move(session, departure)
-            log.warning("ended the switch of a move that was interrupted", tenant=str(departure.tenant_id))
+            log.warning("completed the switch of an interrupted move", tenant=str(departure.tenant_id))
         return has_arrived
     except Unavailable as error:
         away.add(departure.target)
@@ -80,4 +80,4 @@ async def _end(session_at: SessionAt, departure: Departure, away: set[str]) -> b
 
 
 def _log_postponed(cell: str, error: Unavailable) -> None:
-    log.warning("a move's switch waits for a cell that is away", cell=cell, reason=str(error))
+    log.warning("switch of a move waits for unavailable cell", cell=cell, reason=str(error))

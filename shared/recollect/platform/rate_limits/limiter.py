@@ -104,7 +104,7 @@ class RateLimiter:
         if not self._is_away:
             self._is_away = True
             metrics.record_redis_away(away=True)
-            log.warning("requests are counted without Redis, by this gateway alone", reason=type(error).__name__)
+            log.warning("cannot use Redis, rate limits are counted in this gateway alone", reason=type(error).__name__)
             # In a context of its own: it outlives the request that found Redis away, and is no part of its trace.
             self._probing = asyncio.create_task(self._probe_until_back(), context=Context())
 
@@ -119,4 +119,4 @@ class RateLimiter:
                     await self._in_time([_PROBE], take=True)
                     self._is_away = False
         metrics.record_redis_away(away=False)
-        log.info("requests are counted in Redis again")
+        log.info("rate limits are counted in Redis again")

@@ -9,7 +9,7 @@ log = structlog.get_logger(__name__)
 
 def outdated(migration: str) -> Unavailable:
     """The error for a database that lacks this migration, which is logged."""
-    log.error("the database is older than this version: run `recollect migrate`", lacking=migration)
+    log.error("database schema is outdated: run `recollect migrate`", lacking=migration)
     return Unavailable(
         "The database is older than this version of Recollect. Its operator runs `recollect migrate`.",
         code=ErrorCode.SCHEMA_OUTDATED,

@@ -56,7 +56,7 @@ async def _encode_by(embedder: Embedder, caller: Caller, texts: Sequence[str]) -
     try:
         embedded = await embed_questions(embedder, texts)
     except Unavailable as error:
-        log.warning("going on without vectors", reason=str(error))
+        log.warning("embedding failed, searching without vectors", reason=str(error))
         return [
             Question(text, None, embedder.model, asker, embedder.similarity_thresholds)
             for text, asker in zip(texts, askers, strict=True)

@@ -127,7 +127,7 @@ async def authenticate(db: Database, issuers: Issuers, presented: PresentedToken
         verified = await issuers.verified(record.tenant_id, record.issuer, presented.secret, record.algorithm)
         caller = _caller(record, _validated(record, verified.header, verified.claims, presented.resource))
     except (TokenRefused, IssuerFailed, JoseError, ValueError, TypeError, OverflowError) as error:
-        log.info("token of an issuer refused", tenant=presented.tenant, reason=str(error))
+        log.info("token of trusted issuer rejected", tenant=presented.tenant, reason=str(error))
         raise NotTrusted(REFUSAL) from None
     if record.tenant_status != "active":
         raise TenantSuspended(REFUSAL)
