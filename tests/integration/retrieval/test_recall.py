@@ -196,13 +196,13 @@ async def test_an_expired_memory_is_new_again(agent: Agent, owner: asyncpg.Conne
     assert (await agent.open("Ada")).entities[0].observations == ("likes tea",)
 
 
-async def test_a_memory_may_end_as_it_begins(agent: Agent) -> None:
+async def test_no_memory_ends_as_it_begins(agent: Agent) -> None:
     moment = 1e-13  # days: less than a microsecond
-    remembered = await agent.remember(
-        NewMemory("it rained", ttl_days=moment), NewMemory("likes tea", about=("Ada",), ttl_days=moment)
-    )
-    assert [one.known for one in remembered] == [False, False]
-    assert await agent.recalled("it rained", "tea") == []
+    for brief in (NewMemory("it rained", ttl_days=moment), NewMemory("likes tea", about=("Ada",), ttl_days=moment)):
+        with pytest.raises(InvalidInput, match="at least 1 second") as error:
+            await agent.remember("bees make honey", brief)
+        assert error.value.path == "items.1.ttl_days"
+    assert await agent.recalled("it rained", "tea", "honey") == []
 
 
 # Recall
