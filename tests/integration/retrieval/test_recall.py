@@ -16,6 +16,7 @@ from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import Rewrite
+from recollect.graph.passages.model import MAX_WORDS
 from recollect.memory import revising
 from recollect.memory.model import MemoryPatch, NewMemory, Target
 from recollect.platform.db import Database
@@ -206,6 +207,18 @@ async def test_no_memory_ends_as_it_begins(agent: Agent) -> None:
 
 
 # Recall
+
+
+async def test_memories_that_share_a_passage_come_each_where_they_differ_elsewhere(agent: Agent) -> None:
+    shared = " ".join(f"platypus{n}" for n in range(MAX_WORDS))
+    both = [f"{shared} {end}" for end in ("lives in Sydney", "moved to Hobart")]
+    long = await agent.remember(*(NewMemory(text, about=("Ada",)) for text in both))
+    await agent.remember(NewMemory("Likes tea.", about=("Ada",)))
+    await agent.remember(NewMemory("likes tea", about=("Ada",), thread="another"))
+    found = (await agent.recall("Who saw platypus7?")).hits
+    assert [hit.text for hit in found] == [shared, shared]
+    assert {hit.memory_id for hit in found} == {one.id for one in long}
+    assert len(await agent.recalled("Who likes tea?")) == 1
 
 
 async def test_meaning_is_found_without_a_shared_word(agent: Agent) -> None:
