@@ -41,7 +41,7 @@ from recollect_gateway.access_log import note_route
 from recollect_gateway.admission import AddressLimits, Admission, add_limit_headers, by_address
 from recollect_gateway.calls import Services
 from recollect_gateway.credentials import Authenticator
-from recollect_gateway.departures import DepartureMiddleware, WholeRequestMiddleware
+from recollect_gateway.disconnects import DisconnectMiddleware, WholeRequestMiddleware
 from recollect_gateway.draining import Drain
 from recollect_gateway.errands import Errands
 from recollect_gateway.errors import problem_response
@@ -160,7 +160,7 @@ def _management_api() -> list[Router]:
             DeliveryController,
         ],
         middleware=[
-            DepartureMiddleware(),
+            DisconnectMiddleware(),
             CallerMiddleware(),
             UsageMiddleware(),
             IdempotencyMiddleware(),

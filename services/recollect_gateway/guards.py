@@ -125,20 +125,24 @@ def while_authenticated(request: Request[Any, Any, Any], parts: AsyncIterator[T]
 
 def within_toolsets(connection: ASGIConnection[Any, Caller, Any, Any], handler: BaseRouteHandler) -> None:
     """Admit credentials whose allow-list, if any, names a toolset of the route. A route without `opt` has none."""
-    if connection.scope.get("method") == "OPTIONS":  # Its answer lists the methods, and nothing else.
-        return
     toolsets = handler.opt.get(TOOLSETS_OPT, frozenset())
-    if toolsets is not None:
+    if toolsets is not None and not _asks_for_methods(connection):
         connection.user.require_toolset(toolsets)
 
 
 def within_scope(connection: ASGIConnection[Any, Caller, Any, Any], handler: BaseRouteHandler) -> None:
     """Admit credentials that have the scope in the route's description."""
     scope = needed_scope(handler)
-    if scope is not None and connection.scope.get("method") != "OPTIONS":
+    if scope is not None and not _asks_for_methods(connection):
         connection.user.require(scope)
 
 
 def requires_admin(connection: ASGIConnection[Any, Caller, Any, Any], _: BaseRouteHandler) -> None:
     """Admit credentials with the scope `tenant:admin`."""
-    connection.user.require(Scope.TENANT_ADMIN)
+    if not _asks_for_methods(connection):
+        connection.user.require(Scope.TENANT_ADMIN)
+
+
+def _asks_for_methods(connection: ASGIConnection[Any, Caller, Any, Any]) -> bool:
+    """Whether this is `OPTIONS`: any credential gets its answer, which lists the methods of an address and no more."""
+    return connection.scope.get("method") == "OPTIONS"

@@ -24,7 +24,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from recollect.errors import ErrorCode
 from recollect.settings import Settings
 from recollect_gateway.addresses import TrustedProxies, site_of
-from recollect_gateway.departures import DEPARTURE, Departure
+from recollect_gateway.disconnects import DISCONNECT, ClientDisconnect
 from recollect_gateway.draining import Drain
 from recollect_gateway.errors import MEDIA_TYPE, TITLES, Problem
 from recollect_gateway.public_edge import plain_headers
@@ -133,7 +133,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._reports = 0
         self._silent_bytes = 0
         self._refusal: bytes | None = None
-        self._departure = Departure()
+        self._disconnect = ClientDisconnect()
 
     # What asyncio calls
 
@@ -155,7 +155,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Give back what the connection held."""
         super().connection_lost(exc)
-        self._departure.note_lost()
+        self._disconnect.note_lost()
         self._unset_keepalive_if_required()
         for timer in (self._clock, self._stalled):
             if timer is not None:
@@ -203,7 +203,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._message += 1
         self._headers = self._header_bytes = self._body_bytes = 0
         super().on_message_begin()
-        extensions: Any = {DEPARTURE: self._departure}
+        extensions: Any = {DISCONNECT: self._disconnect}
         self.scope["extensions"] = extensions
 
     def on_url(self, url: bytes) -> None:

@@ -205,6 +205,20 @@ class TestRevise:
             assert await owner.fetchval(f"{ending} AND expires_at IS NULL", ids) == 1
             assert await owner.fetchval(f"{ending} AND expires_at IS NOT NULL", ids) == 0
 
+    async def test_a_lifetime_that_is_too_short_is_refused_and_nothing_is_written(
+        self, agent: ToolAgent, owner: asyncpg.Connection
+    ) -> None:
+        memories = [await agent.remember("Bees make honey"), await agent.remember("likes tea", about=["Ada"])]
+        revision = "SELECT h.revision FROM graph_heads h JOIN nodes n USING (tenant_id, graph_id) WHERE n.id = $1"
+        before = await owner.fetchval(revision, memories[0]["node"])
+        for memory in memories:
+            result = await agent.result("revise", {"id": memory["id"], "text": "changed", "ttl_days": 1e-14})
+            assert result["content"][0]["text"] == "ttl_days: A lifetime is at least 1 second (0.0000116 days)"
+        items = [{"text": "new"}, {"text": "brief", "about": ["Ada"], "ttl_days": 1e-14}]
+        result = await agent.result("remember", {"items": items})
+        assert result["content"][0]["text"] == "items.1.ttl_days: A lifetime is at least 1 second (0.0000116 days)"
+        assert await owner.fetchval(revision, memories[0]["node"]) == before
+
     async def test_a_reason_does_not_change_metadata(self, agent: ToolAgent) -> None:
         memory = await agent.remember("Bees make honey", metadata={"reason": "mine"})
         await agent("revise", id=memory["id"], status="outdated", reason="they left")

@@ -891,6 +891,9 @@ class TestIsolation:
         theirs, other = [await foreign.note(text, tags=["secret:tag"]) for text in ("a platypus", "other")]
         edge = await foreign.edge(theirs, other)
         hidden = await foreign.note("hidden", graph="theirs")
+        said = {"text": "lays eggs", "about": ["platypus"], "kind": "secret", "tags": ["secret:other"]}
+        await foreign.gateway.call(foreign.http, "remember", {"items": [said]}, path="/mcp/x/agent")
+        assert [tag["tag"] for tag in (await foreign("list_tags"))["tags"]] == ["secret:tag", "secret:other"]
         version = (await foreign("get_node_by_lineage", lineage_id=theirs))["node"]["id"]
         mine = await call.note("mine")
         state = [await foreign("list_nodes"), await foreign("outgoing", lineage_id=theirs), await foreign("get_graph")]
@@ -921,6 +924,7 @@ class TestIsolation:
         assert contents(batched) in ([], ["mine"])
         described = await call("describe_schema")
         assert (described["node_count"], described["tags"], described["tag_prefixes"]) == (1, [], [])
+        assert [kind["kind"] for kind in described["kinds"]] == ["note"]
         assert (await call("list_tags"))["tags"] == []
         assert (await call("symlink_manifest"))["symlinks"] == []
         assert contents(await call("traverse", lineage_id=mine, follow_symlinks=True, direction="both")) == ["mine"]

@@ -5,6 +5,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from uuid import uuid4
 
 import asyncpg
 import httpx2
@@ -261,9 +262,18 @@ class TestRoutes:
         assert "agent" in response.json()["detail"]
         assert await owner.fetchval("SELECT count(*) FROM nodes WHERE tenant_id = $1", caller.tenant_id) == 0
 
-    async def test_a_confined_key_may_send_options(self, gateway: RunningGateway, confined: dict[str, str]) -> None:
-        async with gateway.http(confined["memory"]) as http:
-            assert (await http.request("OPTIONS", "/v1/usage")).status_code == 204
+    async def test_the_methods_of_an_address_are_no_secret(
+        self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, admin_key: str
+    ) -> None:
+        """Every key gets what an admin's gets, and no answer says what exists."""
+        least = (await issue(caller, scopes=frozenset({Scope.MEMORY_READ}), toolsets=("memory",))).secret
+        async with gateway.http(least) as http, gateway.http(admin_key) as admin:
+            document = (await http.get("/v1/openapi.json")).json()
+            for path in document["paths"]:
+                address = re.sub(r"\{\w+_id\}", str(uuid4()), path).replace("{name}", "nowhere")
+                told, expected = await http.options(address), await admin.options(address)
+                assert (told.status_code, told.content) == (204, b""), path
+                assert told.headers["Allow"] == expected.headers["Allow"], path
 
     async def test_the_output_of_a_job_can_be_downloaded_by_a_confined_key(
         self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, settings: Settings, db: Database

@@ -21,6 +21,7 @@ from recollect.platform.db import Database
 from recollect.platform.embedding import create_embedder
 from recollect.platform.outbound import Outbound
 from recollect.platform.queue import Wakeups
+from recollect.retention.erasure import service as erasure
 from recollect.settings import Settings
 from recollect.webhooks.deliveries.model import Delivery
 from recollect.webhooks.endpoints import service as webhooks
@@ -141,7 +142,7 @@ class WebhookDesk:
 
     async def delete_graph(self, name: str) -> None:
         async with self.db.transaction(self.caller) as tx:
-            await graphs.delete_graph(tx, name, "delete_graph")
+            await erasure.erase_graph(tx, name)
 
     async def write(self, *names: str, graph: str = "default") -> None:
         """Create entities, each in its own revision."""

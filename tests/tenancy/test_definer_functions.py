@@ -662,7 +662,21 @@ OF_WEBHOOKS = """
         ("graph.changed", "UPDATE graph_heads SET revision = revision + 1 WHERE tenant_id = $1", True),
         ("graph.created", "UPDATE graph_heads SET revision = revision + 1 WHERE tenant_id = $1", False),
         ("graph.created", "DELETE FROM webhook_cursors WHERE tenant_id = $1", True),
-        ("graph.deleted", "UPDATE webhook_cursors SET graph_id = gen_random_uuid() WHERE tenant_id = $1", True),
+        (
+            "graph.deleted",
+            """WITH gone AS (
+                INSERT INTO webhook_cursors
+                SELECT tenant_id, id, gen_random_uuid(), 1 FROM webhooks WHERE tenant_id = $1 RETURNING graph_id)
+            INSERT INTO audit_log (tenant_id, id, actor, action, objects)
+            SELECT $1, gen_random_uuid(), 'operator', 'graph.erased', ARRAY['graph:' || graph_id] FROM gone""",
+            True,
+        ),
+        (
+            "graph.changed",
+            """UPDATE graph_heads SET revision = revision + 1, written_around = now() - interval '1 hour'
+            WHERE tenant_id = $1""",
+            False,
+        ),
         ("job.failed", "UPDATE webhooks SET looked_at = now() + interval '1 hour' WHERE tenant_id = $1", False),
         ("job.failed", "UPDATE webhooks SET looked_at = now() - interval '1 hour' WHERE tenant_id = $1", True),
         ("key.created", "UPDATE webhooks SET looked_at = now() - interval '1 hour' WHERE tenant_id = $1", True),

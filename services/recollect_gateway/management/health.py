@@ -4,7 +4,7 @@ from litestar import Controller, get
 from litestar.datastructures import State
 
 from recollect_gateway.admission import by_address
-from recollect_gateway.departures import DepartureMiddleware
+from recollect_gateway.disconnects import DisconnectMiddleware
 from recollect_gateway.readiness import Readiness
 
 
@@ -13,7 +13,7 @@ class HealthController(Controller):
 
     path = "/health"
     tags = ("health",)
-    middleware = (DepartureMiddleware(),)
+    middleware = (DisconnectMiddleware(),)
 
     @get("/live", response_description="The process is running.", summary="Check that the process is running")
     async def live(self) -> dict[str, str]:

@@ -40,7 +40,7 @@ from recollect_gateway.admission import Admission
 from recollect_gateway.bodies import read_body, require_quick_to_parse
 from recollect_gateway.calls import Services
 from recollect_gateway.credentials import Authenticator
-from recollect_gateway.departures import departure_of
+from recollect_gateway.disconnects import disconnect_of
 from recollect_gateway.errors import problem_response
 from recollect_gateway.mcp_endpoint.messages import check_message
 from recollect_gateway.mcp_endpoint.offer import Offer
@@ -116,7 +116,7 @@ class McpEndpoint:
         request: AnyRequest = Request(scope)
         async with AsyncExitStack() as stack:
             try:
-                with anyio.CancelScope() as preparing, departure_of(scope).callback(preparing.cancel):
+                with anyio.CancelScope() as preparing, disconnect_of(scope).callback(preparing.cancel):
                     ready = await self._prepare(request, receive, send, stack)
                 if preparing.cancelled_caught or ready is None:
                     return  # The client left before its message was complete: nobody waits for an answer.

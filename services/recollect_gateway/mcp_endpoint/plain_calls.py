@@ -36,7 +36,7 @@ from pydantic_core import from_json
 from starlette.requests import Request
 
 from recollect_gateway import server_sent
-from recollect_gateway.departures import departure_of
+from recollect_gateway.disconnects import disconnect_of
 
 METHOD = "tools/call"
 JSON = "application/json"
@@ -109,7 +109,7 @@ async def answer_plainly(
 
     While the call is at work, an empty comment goes to `send_keep_alive` every `keep_alive_seconds`.
     """
-    with anyio.CancelScope() as serving, departure_of(call.scope).callback(serving.cancel):
+    with anyio.CancelScope() as serving, disconnect_of(call.scope).callback(serving.cancel):
         keep_alive = _KeepAlive(send_keep_alive, keep_alive_seconds)
         try:
             response = await _respond(server, call)

@@ -19,6 +19,9 @@ MAX_NAME = 512
 UNBOUNDED = 1_000_000
 """A budget of tokens for a search that answers with nodes rather than texts: as many as recall finds."""
 
+SHORTEST_LIFETIME = timedelta(seconds=1)
+"""A memory with a shorter lifetime could expire before the call that stores it has read it back."""
+
 
 @dataclass(frozen=True, slots=True)
 class NewMemory(Attributes):
@@ -229,13 +232,24 @@ class Fusion:
     waiting: int
 
 
+def require_lifetime(ttl_days: float | None, path: str = "ttl_days") -> None:
+    """Raise InvalidInput for less than SHORTEST_LIFETIME; 0 (never expires) and None are valid."""
+    if ttl_days and timedelta(days=ttl_days) < SHORTEST_LIFETIME:
+        raise InvalidInput("A lifetime is at least 1 second (0.0000116 days)", path=path)
+
+
 def expiry(now: datetime, ttl_days: float | None, expires_at: datetime | None = None) -> datetime | None:
     """When a memory expires: at `expires_at`, else `ttl_days` from now, else never (0 days: never, too).
 
-    Raises InvalidInput where `expires_at` lies in the past.
+    Raises InvalidInput where `expires_at` lies in the past, and where the memory would last less than
+    SHORTEST_LIFETIME.
     """
     if expires_at is not None and expires_at <= now:
         raise InvalidInput("Must not be in the past", path="expires_at")
+    if expires_at is not None and expires_at < now + SHORTEST_LIFETIME:
+        raise InvalidInput("A memory expires 1 second from now at the earliest", path="expires_at")
+    if expires_at is None:
+        require_lifetime(ttl_days)
     return now + timedelta(days=ttl_days) if expires_at is None and ttl_days else expires_at
 
 

@@ -12,7 +12,7 @@ from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NewFact, NodeFields, NodeRef, Rewrite, unique
 from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import Key, NewObservation, Observation
-from recollect.memory.model import NewMemory, Remembered, RememberOutcome, expiry
+from recollect.memory.model import NewMemory, Remembered, RememberOutcome, expiry, require_lifetime
 from recollect.platform.computing import map_yielding
 from recollect.platform.transactions import Transaction
 from recollect.retrieval.recall import service as recall
@@ -25,9 +25,11 @@ async def remember(
     """Store items; return their outcomes in order. `questions` are their texts with vectors, to find near duplicates.
 
     A known memory (same content, entity and thread) is not stored twice: it gets the attributes that the item has, and
-    keeps those that the item leaves out. Raises InvalidInput for a kind that the graph's whitelist leaves out.
+    keeps those that the item leaves out. Raises InvalidInput for a kind that the graph's whitelist leaves out, and for
+    a lifetime that is too short.
     """
     for place, item in enumerate(items):
+        require_lifetime(item.ttl_days, f"items.{place}.ttl_days")
         if item.kind is not None:
             revision.graph.require_kind(item.kind, f"items.{place}.kind")
     named = await _ensure_entities(tx, revision, items)

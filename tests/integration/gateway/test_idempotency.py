@@ -16,6 +16,7 @@ from recollect.accounts.idempotency import service as idempotency
 from recollect.accounts.idempotency.model import (
     MAX_ANSWER_BYTES,
     MAX_KEYS,
+    MAX_KEYS_OF_SENDER,
     AnswerVault,
     IdempotentRequest,
     KeptAnswer,
@@ -383,6 +384,26 @@ class TestLimits:
         refused(await make_key(http, "two"), 429, "too_many_idempotency_keys")
         assert (await make_key(http)).content == first.content
         assert (await http.post("/v1/keys", json={"name": "laptop"})).status_code == 201
+
+    async def test_one_credential_leaves_keys_to_the_others_of_its_tenant(
+        self, gateway: RunningGateway, http: httpx2.AsyncClient, owner: asyncpg.Connection, caller: Caller
+    ) -> None:
+        first = await make_key(http)
+        await owner.execute(
+            "INSERT INTO idempotency_keys (tenant_id, key_hash, request_hash, rights_hash, sender_hash, expires_at) "
+            "SELECT $1, sha256(n::text::bytea), sha256('x'), sha256('x'), k.sender_hash, now() + interval '1 hour' "
+            "FROM idempotency_keys k, generate_series(1, $2 - 1) AS n WHERE k.tenant_id = $1",
+            caller.tenant_id,
+            MAX_KEYS_OF_SENDER,
+        )
+        full = await make_key(http, "two")
+        refused(full, 429, "too_many_idempotency_keys")
+        assert f"This credential has {MAX_KEYS_OF_SENDER} idempotency keys" in full.json()["detail"]
+        assert (await make_key(http)).content == first.content
+        scopes = {"scopes": ["memory:read", "memory:write", "tenant:admin"]}
+        admin = await http.post("/v1/keys", json={"name": "other"} | scopes)
+        async with gateway.http(admin.json()["secret"]) as other:
+            assert (await make_key(other, "two")).status_code == 201
 
     async def test_an_expired_key_is_new_and_the_worker_deletes_it(
         self,

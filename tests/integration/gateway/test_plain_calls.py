@@ -18,7 +18,7 @@ from recollect.settings import Settings
 from recollect_gateway.app import create_app
 from recollect_gateway.bodies import LARGE
 from recollect_gateway.calls import Call
-from recollect_gateway.departures import Departure
+from recollect_gateway.disconnects import ClientDisconnect
 from recollect_gateway.mcp_endpoint import endpoint
 from recollect_gateway.mcp_endpoint.offer import RECOLLECT, Offer
 from recollect_gateway.mcp_endpoint.plain_calls import PlainCall, plain_call
@@ -209,19 +209,19 @@ class TestLongCalls:
         The body arrives in one piece, after which uvicorn by itself reads no more of the connection.
         """
         await call(client, message("take", moments=0))
-        parsing, left, said_goodbye = threading.Event(), threading.Event(), Departure.note_lost
+        parsing, left, said_goodbye = threading.Event(), threading.Event(), ClientDisconnect.note_lost
 
         def parse_slowly(*given: Any) -> PlainCall | None:
             parsing.set()
             assert left.wait(MAX_WAIT_SECONDS)
             return plain_call(*given)
 
-        def leave(departure: Departure) -> None:
-            said_goodbye(departure)
+        def leave(disconnect: ClientDisconnect) -> None:
+            said_goodbye(disconnect)
             left.set()
 
         monkeypatch.setattr(endpoint, "plain_call", parse_slowly)
-        monkeypatch.setattr(Departure, "note_lost", leave)
+        monkeypatch.setattr(ClientDisconnect, "note_lost", leave)
         (loop,) = LOOPS
         BEGUN.clear()
         body = json.dumps(message("take", moments=0, ballast="x" * (LARGE + LARGE // 2))).encode()

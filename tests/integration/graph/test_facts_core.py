@@ -1,7 +1,7 @@
 """Facts and entities by id, without a transport: links by name, changes, neighbourhoods, and similar facts."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -166,15 +166,31 @@ class TestCreating:
             ("honey is sweet", "RELATED_TO", "bees make honey"),
         ]
 
-    async def test_a_node_that_expires_immediately_is_created_and_gone(self, agent: Agent) -> None:
-        made = await fact(agent, "gone at once", ttl_days=1e-300)
-        assert made.expires_at == made.created_at
-        with pytest.raises(NotFound):
-            await change(agent, made.node_id, text="still here?")
-        with pytest.raises(InvalidInput, match="past"):
-            await fact(agent, "gone before", expires_at=made.created_at - timedelta(days=1))
-        named = await entity(agent, "Mayfly", ttl_days=1e-300)
-        assert (await entity(agent, "Mayfly")).node_id != named.node_id
+    @pytest.mark.parametrize("lifetime", [{"ttl_days": 1e-300}, {"ttl_days": 1e-5}])
+    async def test_a_lifetime_of_less_than_a_second_is_refused(self, agent: Agent, lifetime: dict[str, Any]) -> None:
+        made = await fact(agent, "bees make honey")
+        for refused in (
+            fact(agent, "gone at once", **lifetime),
+            entity(agent, "Mayfly", **lifetime),
+            change(agent, made.node_id, text="gone at once", **lifetime),
+        ):
+            with pytest.raises(InvalidInput, match="at least 1 second") as error:
+                await refused
+            assert error.value.path == "ttl_days"
+        assert (await change(agent, made.node_id, ttl_days=0.0000116)).content == "bees make honey"
+
+    async def test_an_expiry_in_less_than_a_second_is_refused(self, agent: Agent) -> None:
+        made = await fact(agent, "bees make honey")
+        now = datetime.now(UTC)
+        for moment in (now - timedelta(days=1), now + timedelta(seconds=0.5)):
+            for refused in (
+                fact(agent, "gone", expires_at=moment),
+                entity(agent, "Mayfly", expires_at=moment),
+                change(agent, made.node_id, expires_at=moment),
+            ):
+                with pytest.raises(InvalidInput, match=r"past|at the earliest") as error:
+                    await refused
+                assert error.value.path == "expires_at"
 
     async def test_a_whitelist_binds_entities_and_facts(self, agent: Agent) -> None:
         async with agent.db.transaction(agent.caller) as tx:

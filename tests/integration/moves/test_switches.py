@@ -18,7 +18,7 @@ from recollect.moves import store as moves
 from recollect.moves.model import TenantPlace
 from recollect.platform.cache import connect_redis
 from recollect.platform.cells import store as directory
-from recollect.platform.cells.model import Departure
+from recollect.platform.cells.model import TenantDeparture
 from recollect.platform.cells.service import Cells
 from recollect.platform.db import Database
 from recollect.platform.operator_sessions import Operator
@@ -97,9 +97,9 @@ async def test_a_tenant_arrives_only_by_its_switch_secret(
 
     async def ends(secret: UUID) -> bool:
         async with gateway._short_session_at(AWAY) as session:
-            return await directory.end_switch(session, Departure(tenant.id, AWAY, secret))
+            return await directory.end_switch(session, TenantDeparture(tenant.id, AWAY, secret))
 
-    async def told() -> list[Departure]:
+    async def told() -> list[TenantDeparture]:
         async with gateway._short_session_at(HOME) as session:
             return await directory.find_departures(session, tenants=[tenant.id])
 
@@ -134,7 +134,7 @@ async def test_an_interrupted_end_of_the_switch_is_completed_by_another(
         await Agent(gateway, agent.caller).create("Hopper")
 
 
-async def departures(gateway: Cells, tenant: Tenant) -> list[Departure]:
+async def departures(gateway: Cells, tenant: Tenant) -> list[TenantDeparture]:
     async with gateway._short_session_at(HOME) as session:
         return await directory.find_departures(session, tenants=[tenant.id])
 

@@ -9,6 +9,7 @@ from recollect.graph.entities import service as entities
 from recollect.graph.graphs import service as graphs
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import VersionFilter
+from recollect.memory.model import NewMemory
 from tests.support.statistics import BATCH, Work, entities_of
 
 SIZE = 2 * BATCH
@@ -27,3 +28,19 @@ async def test_a_page_is_read_in_the_order_of_an_index(work: Work) -> None:
         assert len(await entities.list_entities(view, kind=None, offset=0, limit=PAGE)) == PAGE
     for statement in ("lineages.list_heads", "entities.list_entity_ids"):
         assert looked_at[statement] < SIZE / 2, statement
+
+
+@pytest.mark.parametrize("work", ["none", "own"], indirect=True)
+async def test_of_observations_a_vocabulary_reads_those_with_a_kind_or_tags(work: Work) -> None:
+    agent, looked_at = work.agent, work.watch.rows
+    await agent.remember(*(NewMemory(f"ate {n}", about=("Ada",), kind="meal", tags=("food",)) for n in range(5)))
+    counted = []
+    for part in ("early", "late"):
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            found = await lineages.describe_schema(await graphs.view(tx, None))
+        assert ("food", 0, 5) in [(use.tag, use.count, use.observations) for use in found.tags]
+        assert ("meal", 5) in [(use.kind, use.observations) for use in found.kinds]
+        statements = ("lineages.count_tags", "lineages.count_tag_prefixes", "lineages.describe_kinds")
+        counted.append([looked_at[statement] for statement in statements])
+        await agent.remember(*(NewMemory(f"saw {part} {n}", about=("Ada",)) for n in range(SIZE)))
+    assert counted[0] == counted[1]

@@ -16,6 +16,7 @@ from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import Rewrite
+from recollect.graph.passages.model import MAX_WORDS
 from recollect.memory import revising
 from recollect.memory.model import MemoryPatch, NewMemory, Target
 from recollect.platform.db import Database
@@ -196,14 +197,26 @@ async def test_an_expired_memory_is_new_again(agent: Agent, owner: asyncpg.Conne
 
 async def test_a_memory_may_expire_immediately(agent: Agent) -> None:
     moment = 1e-13  # days: less than a microsecond
-    remembered = await agent.remember(
-        NewMemory("it rained", ttl_days=moment), NewMemory("likes tea", about=("Ada",), ttl_days=moment)
-    )
-    assert [one.known for one in remembered] == [False, False]
-    assert await agent.recalled("it rained", "tea") == []
+    for brief in (NewMemory("it rained", ttl_days=moment), NewMemory("likes tea", about=("Ada",), ttl_days=moment)):
+        with pytest.raises(InvalidInput, match="at least 1 second") as error:
+            await agent.remember("bees make honey", brief)
+        assert error.value.path == "items.1.ttl_days"
+    assert await agent.recalled("it rained", "tea", "honey") == []
 
 
 # Recall
+
+
+async def test_memories_that_share_a_passage_come_each_where_they_differ_elsewhere(agent: Agent) -> None:
+    shared = " ".join(f"platypus{n}" for n in range(MAX_WORDS))
+    both = [f"{shared} {end}" for end in ("lives in Sydney", "moved to Hobart")]
+    long = await agent.remember(*(NewMemory(text, about=("Ada",)) for text in both))
+    await agent.remember(NewMemory("Likes tea.", about=("Ada",)))
+    await agent.remember(NewMemory("likes tea", about=("Ada",), thread="another"))
+    found = (await agent.recall("Who saw platypus7?")).hits
+    assert [hit.text for hit in found] == [shared, shared]
+    assert {hit.memory_id for hit in found} == {one.id for one in long}
+    assert len(await agent.recalled("Who likes tea?")) == 1
 
 
 async def test_recall_finds_by_meaning_without_a_common_word(agent: Agent) -> None:

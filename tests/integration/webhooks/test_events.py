@@ -24,6 +24,7 @@ from recollect.webhooks.events.model import EventType
 from recollect_workers.jobs import cleanup
 from recollect_workers.jobs import webhooks as worker
 from tests.support.people import joined
+from tests.support.plans import AS_JSON, looked_at
 from tests.support.webhooks import Receiver, WebhookDesk
 
 KIND = "of_nobody"
@@ -37,6 +38,40 @@ async def default_id(desk: WebhookDesk) -> UUID:
         "SELECT id FROM graphs WHERE tenant_id = $1 AND name = 'default'", desk.caller.tenant_id
     )
     return found
+
+
+async def sweep(desk: WebhookDesk) -> tuple[float, bool]:
+    """The rows that the search for tenants with news looks at, and whether it finds this tenant."""
+    body = await desk.owner.fetchval("SELECT prosrc FROM pg_proc WHERE proname = 'tenants_with_webhook_news'")
+    body = body.replace("overlap", "interval '10 minutes'")
+    [explained] = json.loads(await desk.owner.fetchval(f"EXPLAIN ({AS_JSON}) {body}"))
+    found = [row["id"] for row in await desk.owner.fetch(body)]
+    return looked_at(explained["Plan"]), desk.caller.tenant_id in found
+
+
+async def test_a_look_compares_the_graphs_that_were_written_since_the_last_one(
+    desk: WebhookDesk, receiver: Receiver
+) -> None:
+    await desk.write("before")
+    made = await desk.make(receiver.url, EventType.GRAPH_CHANGED, EventType.GRAPH_DELETED)
+    await desk.tell()
+    few, _ = await sweep(desk)
+    await desk.owner.execute(
+        """WITH graph AS (
+            INSERT INTO graphs (tenant_id, id, name, created_by)
+            SELECT $1, gen_random_uuid(), 'graph-' || n, 'test' FROM generate_series(1, 500) AS n RETURNING id
+        ), head AS (
+            INSERT INTO graph_heads (tenant_id, graph_id, written_around)
+            SELECT $1, id, now() - interval '1 hour' FROM graph)
+        INSERT INTO webhook_cursors (tenant_id, webhook_id, graph_id, revision) SELECT $1, $2, id, 0 FROM graph""",
+        desk.caller.tenant_id,
+        made.webhook.id,
+    )
+    many, found = await sweep(desk)
+    assert (many < few + 50, found) == (True, False)
+    await desk.write("after", graph="graph-7")
+    many, found = await sweep(desk)
+    assert (many < few + 50, found) == (True, True)
 
 
 class TestChanges:
@@ -91,6 +126,26 @@ class TestChanges:
         assert {len(change["ids"]) for event in events for change in event["data"]["changes"]} == {MAX_IDS}
         assert all(change["more_ids"] for event in events for change in event["data"]["changes"])
         assert max(len(body) for _, body in receiver.server.requests) < 64 * 1024
+
+    async def test_a_backlog_is_collected_however_long_ago_it_was_written(
+        self, desk: WebhookDesk, receiver: Receiver
+    ) -> None:
+        made = await desk.make(receiver.url)
+        await desk.owner.execute(
+            """WITH graph AS (SELECT tenant_id, id FROM graphs WHERE tenant_id = $1 AND name = 'default'), log AS (
+                INSERT INTO changes SELECT tenant_id, id, n, now(), 'key:x', 'create_entities', '{}', '{}'
+                FROM graph, generate_series(1, $2) AS n), look AS (
+                UPDATE webhooks SET looked_at = now() - interval '2 hours' WHERE tenant_id = $1)
+            UPDATE graph_heads
+            SET revision = $2, at = now() - interval '1 hour', written_around = now() - interval '1 hour'
+            FROM graph WHERE graph_heads.graph_id = graph.id""",
+            desk.caller.tenant_id,
+            2 * MAX_CHANGES + 1,
+        )
+        for _ in range(4):
+            await desk.tell()
+        told = [change["revision"] for event in receiver.events(made.secret) for change in event["data"]["changes"]]
+        assert told == list(range(1, 2 * MAX_CHANGES + 2))
 
     async def test_no_stored_text_or_name_is_sent(self, desk: WebhookDesk, receiver: Receiver) -> None:
         await desk.make(receiver.url, *EventType, description="qzx")

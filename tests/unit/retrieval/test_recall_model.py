@@ -392,6 +392,25 @@ def test_hits_with_the_same_text_are_removed() -> None:
     assert order(list(without_repeats(hits))) == [1, 3, 4, 5]
 
 
+def test_what_shares_a_passage_and_differs_elsewhere_is_not_folded() -> None:
+    hits = [hit(1, "Likes tea."), hit(2, "likes tea"), hit(3, "likes tea"), hit(4, "coffee"), hit(5, "coffee")]
+    repeats: set[UUID] = set()
+    assert order(list(without_repeats(hits, repeats=repeats))) == [1, 4]
+    assert {memory_id.int for memory_id in repeats} == {1, 2, 3, 4, 5}
+    whole = {1: "Likes tea. Sings.", 2: "likes tea and dances", 3: "likes tea, sings", 4: "coffee", 5: "coffee"}
+    wholes = {memory_id: whole[memory_id.int] for memory_id in repeats}
+    assert order(list(without_repeats(hits, wholes))) == [1, 2, 4]
+
+
+def test_an_outdated_one_that_differs_elsewhere_is_not_folded() -> None:
+    hits = [hit(1, "tea", outdated=True), hit(2, "tea"), hit(3, "tea")]
+    repeats: set[UUID] = set()
+    assert order(list(without_repeats(hits, repeats=repeats))) == [2]
+    whole = {1: "tea and milk", 2: "tea and lemon", 3: "Tea and milk"}
+    wholes = {memory_id: whole[memory_id.int] for memory_id in repeats}
+    assert order(list(without_repeats(hits, wholes))) == [2, 3]
+
+
 @pytest.mark.parametrize(
     "texts",
     [

@@ -188,8 +188,8 @@ LINEAGE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="describe_schema",
         title="Describe the vocabulary",
-        description="Show which kinds and tags a graph uses. Call it before you write, and reuse existing kinds and "
-        "tags.",
+        description="Show which kinds and tags the nodes and observations of a graph have. Call it before you write, "
+        "and reuse existing kinds and tags.",
         toolsets=frozenset({"lineage"}),
         arguments=subgraphs.DescribeSchema,
         result=subgraphs.DescribedSchema,
@@ -200,7 +200,7 @@ LINEAGE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="list_tags",
         title="List tags",
-        description="List the tags in use, most used first.",
+        description="List the tags of nodes and observations, most used first.",
         toolsets=frozenset({"lineage"}),
         arguments=subgraphs.ListTags,
         result=subgraphs.TagList,

@@ -29,6 +29,9 @@ MAX_KEY = 255
 MAX_KEYS = 10_000
 """Keys that a tenant may have at a time, at most."""
 
+MAX_KEYS_OF_SENDER = 2_500
+"""Keys that one credential may have at a time, at most: one alone does not use up those of its tenant."""
+
 MAX_ANSWER_BYTES = 64 * 1024
 """Bytes of an answer that is stored, at most. With MAX_KEYS this bounds the size of a tenant's answers."""
 
@@ -50,12 +53,14 @@ class KeptAnswer(msgspec.Struct, frozen=True):
 class IdempotentRequest:
     """A request with a key. Each hash has 32 bytes and reveals nothing without the service's secret.
 
-    `key`: hash of the key, its tenant and its sender; `content`: of the request; `rights`: of the sender's rights.
+    `key`: hash of the key, its tenant and its sender; `content`: of the request; `rights`: of the sender's rights;
+    `sender`: of the credential and its tenant.
     """
 
     key: bytes
     content: bytes
     rights: bytes
+    sender: bytes
 
     @classmethod
     def of(
@@ -67,6 +72,7 @@ class IdempotentRequest:
             _hash(pepper, b"key", [*sender, key.encode()]),
             _hash(pepper, b"content", [*sender, method.encode(), target.encode(), body]),
             _hash(pepper, b"rights", [*sender, *_rights(caller)]),
+            _hash(pepper, b"sender", [*sender]),
         )
 
     @property

@@ -4,24 +4,33 @@ SELECT request_hash, rights_hash, created_at, answer FROM idempotency_keys
 WHERE tenant_id = :tenant_id AND key_hash = :key_hash AND expires_at > clock_timestamp();
 
 -- name: claim_key
--- Claim a key, unless it exists and has not expired, another request with it is in progress (held false), or the tenant
--- has :most.
+-- Claim a key, unless it exists and has not expired, another request with it is in progress (held false), the tenant has
+-- :most (tenant_has_room false), or the sender has :most_of_sender (sender_has_room false).
 WITH locked AS MATERIALIZED (
     SELECT pg_try_advisory_xact_lock(:lock) AS held
 ), room AS MATERIALIZED (
-    SELECT count(*) < :most::bigint AS is_there
-    FROM (SELECT 1 FROM idempotency_keys WHERE tenant_id = :tenant_id LIMIT :most::bigint) AS k
+    SELECT
+        :most::bigint > (
+            SELECT count(*) FROM (SELECT FROM idempotency_keys WHERE tenant_id = :tenant_id LIMIT :most::bigint) AS k
+        ) AS tenant_has_room,
+        :most_of_sender::bigint > (
+            SELECT count(*) FROM (
+                SELECT FROM idempotency_keys
+                WHERE tenant_id = :tenant_id AND sender_hash = :sender_hash
+                LIMIT :most_of_sender::bigint
+            ) AS k
+        ) AS sender_has_room
 ), claimed AS (
-    INSERT INTO idempotency_keys AS k (tenant_id, key_hash, request_hash, rights_hash, expires_at)
-    SELECT :tenant_id, :key_hash, :request_hash, :rights_hash, clock_timestamp() + :kept::interval
-    FROM locked, room WHERE held AND is_there
+    INSERT INTO idempotency_keys AS k (tenant_id, key_hash, request_hash, rights_hash, sender_hash, expires_at)
+    SELECT :tenant_id, :key_hash, :request_hash, :rights_hash, :sender_hash, clock_timestamp() + :kept::interval
+    FROM locked, room WHERE held AND tenant_has_room AND sender_has_room
     ON CONFLICT (tenant_id, key_hash) DO UPDATE
-    SET request_hash = EXCLUDED.request_hash, rights_hash = EXCLUDED.rights_hash, created_at = clock_timestamp(),
-        expires_at = EXCLUDED.expires_at, answer = NULL
+    SET request_hash = EXCLUDED.request_hash, rights_hash = EXCLUDED.rights_hash, sender_hash = EXCLUDED.sender_hash,
+        created_at = clock_timestamp(), expires_at = EXCLUDED.expires_at, answer = NULL
     WHERE k.expires_at <= clock_timestamp()
     RETURNING 1
 )
-SELECT held, is_there, EXISTS (SELECT 1 FROM claimed) AS claimed FROM locked, room;
+SELECT held, tenant_has_room, sender_has_room, EXISTS (SELECT 1 FROM claimed) AS claimed FROM locked, room;
 
 -- name: release_key
 -- Delete a key whose act is not done after all.

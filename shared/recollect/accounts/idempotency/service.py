@@ -13,6 +13,7 @@ from recollect.accounts.idempotency.model import (
     KEPT,
     MAX_ANSWER_BYTES,
     MAX_KEYS,
+    MAX_KEYS_OF_SENDER,
     NOT_KEPT,
     AnswerVault,
     IdempotentRequest,
@@ -44,9 +45,9 @@ async def claim(tx: Transaction, request: IdempotentRequest, vault: AnswerVault)
     """Claim a request's key in the transaction of its act; return the answer if the act was done meanwhile.
 
     Raises as `find_answer` does, and Conflict while another request with the key is in progress, TooManyRequests if
-    the tenant has too many keys.
+    the credential or the tenant has too many keys.
     """
-    outcome = await store.claim_key(tx, request, kept=KEPT, most=MAX_KEYS)
+    outcome = await store.claim_key(tx, request, kept=KEPT, most=MAX_KEYS, most_of_sender=MAX_KEYS_OF_SENDER)
     if outcome.claimed:
         return None
     if not outcome.held:
@@ -54,8 +55,9 @@ async def claim(tx: Transaction, request: IdempotentRequest, vault: AnswerVault)
     record = await store.find_key(tx, request)
     if record is not None:
         return _answer(record, tx.caller, request, vault)
+    whose = f"This tenant has {MAX_KEYS}" if outcome.sender_has_room else f"This credential has {MAX_KEYS_OF_SENDER}"
     raise TooManyRequests(
-        f"This tenant has {MAX_KEYS} idempotency keys, the most that it may have. Each is kept for a day: send "
+        f"{whose} idempotency keys, the most that it may have. Each is kept for a day: send "
         "requests without a key meanwhile.",
         code=ErrorCode.TOO_MANY_IDEMPOTENCY_KEYS,
         seconds=600,

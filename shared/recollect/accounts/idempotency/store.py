@@ -23,10 +23,14 @@ class ClaimedKey:
 
 @dataclass(frozen=True, slots=True)
 class ClaimOutcome:
-    """The outcome of a claim. `held` False: another request with the key is in progress; `is_there`: one more fits."""
+    """The outcome of a claim. `held` False: another request with the key is in progress.
+
+    `tenant_has_room`, `sender_has_room`: whether the tenant and the credential may have another key.
+    """
 
     held: bool
-    is_there: bool
+    tenant_has_room: bool
+    sender_has_room: bool
     claimed: bool
 
 
@@ -36,16 +40,20 @@ async def find_key(tx: Transaction, request: IdempotentRequest) -> ClaimedKey | 
     return ClaimedKey(**row) if row else None
 
 
-async def claim_key(tx: Transaction, request: IdempotentRequest, *, kept: timedelta, most: int) -> ClaimOutcome:
+async def claim_key(
+    tx: Transaction, request: IdempotentRequest, *, kept: timedelta, most: int, most_of_sender: int
+) -> ClaimOutcome:
     """Claim a request's key for this transaction."""
     row = await tx.fetchrow(
         queries.claim_key,
         key_hash=request.key,
         request_hash=request.content,
         rights_hash=request.rights,
+        sender_hash=request.sender,
         lock=request.lock,
         kept=kept,
         most=most,
+        most_of_sender=most_of_sender,
     )
     assert row is not None
     return ClaimOutcome(**row)

@@ -125,27 +125,33 @@ class VersionFilter:
 
 @dataclass(frozen=True, slots=True)
 class KindUse:
-    """A kind ('' for none), how many nodes have it, and a few short summaries of them, newest first."""
+    """A kind ('' for none), how many nodes and observations have it, and a few short texts of them, newest first.
+
+    `observations`: those that have a kind of their own, beside that of their entity.
+    """
 
     kind: str
     count: int
+    observations: int
     examples: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class TagUse:
-    """A tag as it is mostly spelt, and how many nodes have it in any spelling."""
+    """A tag as it is mostly spelt, and how many nodes and observations have it in any spelling."""
 
     tag: str
     count: int
+    observations: int
 
 
 @dataclass(frozen=True, slots=True)
 class TagPrefixUse:
-    """The prefix of tags `prefix:value`, how often it is used, and the values used most."""
+    """The prefix of tags `prefix:value`, how often nodes and observations use it, and the values used most."""
 
     prefix: str
     count: int
+    observations: int
     values: tuple[str, ...]
 
 

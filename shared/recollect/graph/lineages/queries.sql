@@ -28,6 +28,28 @@ FROM nodes_at(:tenant_id, :graph_id, :as_of_revision) n
 WHERE :as_of_revision::bigint IS NOT NULL AND NOT n.placeholder
     AND (n.expires_at IS NULL OR n.expires_at > :as_of_time::timestamptz);
 
+-- fragment: labelled
+-- The observations of live nodes of a graph that have a kind or tags of their own; in the past as `living`. The node of a
+-- live observation is live unless it has expired, so that no node is looked up for each.
+SELECT o.id, o.kind, o.tags, o.content AS text
+FROM observations o
+WHERE :as_of_revision::bigint IS NULL AND o.tenant_id = :tenant_id AND o.graph_id = :graph_id
+    AND o.removed_revision IS NULL AND (o.kind IS NOT NULL OR o.tags <> '{}')
+    AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp())
+    AND o.node_id NOT IN (
+        SELECT id FROM nodes
+        WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND expires_at <= statement_timestamp()
+            AND removed_revision IS NULL
+    )
+UNION ALL
+SELECT o.id, o.kind, o.tags, o.content AS text
+FROM observations_at(:tenant_id, :graph_id, :as_of_revision) o
+WHERE :as_of_revision::bigint IS NOT NULL AND (o.kind IS NOT NULL OR o.tags <> '{}')
+    AND (o.expires_at IS NULL OR o.expires_at > :as_of_time::timestamptz)
+    AND o.node_id NOT IN (
+        SELECT node_id FROM nodes_at(:tenant_id, :graph_id, :as_of_revision) WHERE expires_at <= :as_of_time::timestamptz
+    );
+
 -- name: find_versions
 -- Versions of nodes by their own ids, in the order asked for.
 SELECT v.*
@@ -163,53 +185,74 @@ WHERE v.tenant_id = :tenant_id AND v.graph_id = :graph_id AND v.node_id = ANY (:
 GROUP BY h.node_id, h.id;
 
 -- name: describe_kinds
--- Kinds of the live nodes of a graph, most used first, each with short texts of :examples of its newest; and how many
--- nodes there are at all.
+-- Kinds of the live nodes of a graph and of their observations, most used first, each with short texts of :examples of its
+-- newest, nodes before observations; and how many nodes there are at all.
 WITH living AS (
     -- include: living
+), labelled AS (
+    -- include: labelled
 ), placed AS (
-    SELECT coalesce(kind, '') AS kind, left(text, 120) AS text,
-        row_number() OVER (PARTITION BY kind ORDER BY id DESC) AS place
-    FROM living
+    SELECT coalesce(kind, '') AS kind, left(text, 120) AS text, is_node,
+        row_number() OVER (PARTITION BY kind ORDER BY is_node DESC, id DESC) AS place
+    FROM (
+        SELECT id, kind, text, true AS is_node FROM living
+        UNION ALL
+        SELECT id, kind, text, false FROM labelled WHERE kind IS NOT NULL
+    ) AS u
 )
-SELECT kind, count(*) AS count, array_agg(text ORDER BY place) FILTER (WHERE place <= :examples) AS examples,
-    (sum(count(*)) OVER ())::bigint AS total
+SELECT kind, count(*) FILTER (WHERE is_node) AS count, count(*) FILTER (WHERE NOT is_node) AS observations,
+    array_agg(text ORDER BY place) FILTER (WHERE place <= :examples) AS examples,
+    (sum(count(*) FILTER (WHERE is_node)) OVER ())::bigint AS total
 FROM placed
 GROUP BY kind
-ORDER BY count DESC, kind
+ORDER BY count(*) DESC, kind
 LIMIT :limit;
 
 -- name: count_tags
--- Tags of the live nodes of a graph that begin with :prefix, whatever their case, most used first, as they are mostly
--- spelt.
+-- Tags of the live nodes of a graph and of their observations that begin with :prefix, whatever their case, most used
+-- first, as they are mostly spelt.
 WITH living AS (
     -- include: living
+), labelled AS (
+    -- include: labelled
+), tagged AS (
+    SELECT l.id, true AS is_node, t.tag FROM living l CROSS JOIN unnest(l.tags) AS t (tag)
+    UNION ALL
+    SELECT o.id, false, t.tag FROM labelled o CROSS JOIN unnest(o.tags) AS t (tag)
 )
-SELECT mode() WITHIN GROUP (ORDER BY t.tag) AS tag, count(DISTINCT l.id) AS count
-FROM living l CROSS JOIN unnest(l.tags) AS t (tag)
-WHERE starts_with(lower(t.tag), lower(:prefix))
-GROUP BY lower(t.tag)
-ORDER BY count DESC, lower(t.tag)
+SELECT mode() WITHIN GROUP (ORDER BY tag) AS tag, count(DISTINCT id) FILTER (WHERE is_node) AS count,
+    count(DISTINCT id) FILTER (WHERE NOT is_node) AS observations
+FROM tagged
+WHERE starts_with(lower(tag), lower(:prefix))
+GROUP BY lower(tag)
+ORDER BY count(DISTINCT id) DESC, lower(tag)
 OFFSET :offset
 LIMIT :limit;
 
 -- name: count_tag_prefixes
--- Prefixes of the tags `prefix:value` of the live nodes of a graph, most used first, each with the :values values used
--- most.
+-- Prefixes of the tags `prefix:value` of the live nodes of a graph and of their observations, most used first, each with
+-- the :values values used most.
 WITH living AS (
     -- include: living
+), labelled AS (
+    -- include: labelled
+), tagged AS (
+    SELECT l.id, true AS is_node, t.tag FROM living l CROSS JOIN unnest(l.tags) AS t (tag)
+    UNION ALL
+    SELECT o.id, false, t.tag FROM labelled o CROSS JOIN unnest(o.tags) AS t (tag)
 ), valued AS (
-    SELECT lower(split_part(t.tag, ':', 1)) AS prefix, min(split_part(t.tag, ':', 1)) AS spelt,
-        mode() WITHIN GROUP (ORDER BY substr(t.tag, strpos(t.tag, ':') + 1)) AS value, count(DISTINCT l.id) AS uses
-    FROM living l CROSS JOIN unnest(l.tags) AS t (tag)
-    WHERE t.tag ~ '^[^:]+:.'
-    GROUP BY lower(t.tag), 1
+    SELECT lower(split_part(tag, ':', 1)) AS prefix, min(split_part(tag, ':', 1)) AS spelt,
+        mode() WITHIN GROUP (ORDER BY substr(tag, strpos(tag, ':') + 1)) AS value,
+        count(DISTINCT id) FILTER (WHERE is_node) AS nodes, count(DISTINCT id) FILTER (WHERE NOT is_node) AS observations
+    FROM tagged
+    WHERE tag ~ '^[^:]+:.'
+    GROUP BY lower(tag), 1
 ), placed AS (
-    SELECT *, row_number() OVER (PARTITION BY prefix ORDER BY uses DESC, value) AS place FROM valued
+    SELECT *, row_number() OVER (PARTITION BY prefix ORDER BY nodes + observations DESC, value) AS place FROM valued
 )
-SELECT min(spelt) AS prefix, sum(uses)::bigint AS count,
+SELECT min(spelt) AS prefix, sum(nodes)::bigint AS count, sum(observations)::bigint AS observations,
     array_agg(value ORDER BY place) FILTER (WHERE place <= :values) AS values
 FROM placed
 GROUP BY placed.prefix
-ORDER BY count DESC, placed.prefix
+ORDER BY sum(nodes + observations) DESC, placed.prefix
 LIMIT :limit;

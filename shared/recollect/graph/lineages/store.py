@@ -73,9 +73,9 @@ async def past_conflicts(view: GraphView, node_ids: Sequence[UUID]) -> dict[UUID
 
 
 async def describe_kinds(view: GraphView, *, examples: int, limit: int) -> tuple[int, list[KindUse]]:
-    """How many nodes a graph has, and the kinds of them, most used first."""
+    """How many nodes a graph has, and the kinds of them and of their observations, most used first."""
     rows = await view.fetch(queries.describe_kinds, examples=examples, limit=limit)
-    kinds = [KindUse(row["kind"], row["count"], tuple(row["examples"])) for row in rows]
+    kinds = [KindUse(row["kind"], row["count"], row["observations"], tuple(row["examples"])) for row in rows]
     return (rows[0]["total"] if rows else 0), kinds
 
 

@@ -13,7 +13,7 @@ ELSEWHERE_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Departure:
+class TenantDeparture:
     """A tenant that departed from a cell: the target, and the secret by which the target accepts it."""
 
     tenant_id: UUID

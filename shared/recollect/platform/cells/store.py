@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from recollect.platform.cells.model import Departure, OpenSwitch
+from recollect.platform.cells.model import OpenSwitch, TenantDeparture
 from recollect.platform.sql import Queries
 from recollect.platform.transactions import Session
 from recollect.settings.cells import HOME
@@ -39,19 +39,19 @@ async def find_places(
 
 async def find_departures(
     session: Session, *, tenants: Sequence[UUID] = (), slugs: Sequence[str] = (), hashes: Sequence[bytes] = ()
-) -> list[Departure]:
+) -> list[TenantDeparture]:
     """Those of these tenants, given as for `find_places`, that departed from this cell and should have arrived."""
     rows = await session.fetch(queries.find_departures, tenants=list(tenants), slugs=list(slugs), hashes=list(hashes))
-    return [Departure(**row) for row in rows]
+    return [TenantDeparture(**row) for row in rows]
 
 
-async def end_switch(session: Session, departure: Departure) -> bool:
+async def end_switch(session: Session, departure: TenantDeparture) -> bool:
     """Begin to serve a tenant in this cell, to which it departed; False where this cell does not know the secret."""
     is_here: bool = await session.fetchval(queries.end_switch, moving=departure.tenant_id, secret=departure.secret)
     return is_here
 
 
-async def follow_move(session: Session, departure: Departure) -> None:
+async def follow_move(session: Session, departure: TenantDeparture) -> None:
     """Enter the cell to which a tenant moves in the directory."""
     await session.execute(queries.follow_move, moving=departure.tenant_id, target=departure.target)
 

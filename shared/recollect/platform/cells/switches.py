@@ -13,7 +13,7 @@ import structlog
 
 from recollect.errors import Unavailable
 from recollect.platform.cells import store
-from recollect.platform.cells.model import Departure
+from recollect.platform.cells.model import TenantDeparture
 from recollect.platform.transactions import Session
 from recollect.settings.cells import HOME
 
@@ -63,7 +63,7 @@ async def end_open_switches(session_at: SessionAt, *, most: int) -> None:
         await end_switches(session_at, [source], tenants=tenants)
 
 
-async def _end(session_at: SessionAt, departure: Departure, away: set[str]) -> bool:
+async def _end(session_at: SessionAt, departure: TenantDeparture, away: set[str]) -> bool:
     """End one switch; a target that is away is added to `away`. Both steps may be repeated, and then change nothing."""
     try:
         async with session_at(departure.target) as session:

@@ -236,25 +236,38 @@ def fuse(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
     return [structs.replace(first[entry.key], score=entry.score) for entry in fused]
 
 
-def without_repeats(hits: Sequence[Hit]) -> Iterator[Hit]:
+def without_repeats(
+    hits: Sequence[Hit], wholes: Mapping[UUID, str] | None = None, *, repeats: set[UUID] | None = None
+) -> Iterator[Hit]:
     """Hits without those that repeat the text of a better one about the same entity, apart from case and punctuation.
 
-    An outdated hit that repeats a current one is left out, even where it ranks better. Sibling heads stay. Hits are
-    yielded one by one: callers take few of a ranking, and comparing texts takes longer than ranking them.
+    Passages are compared and, where `wholes` has them, the whole texts of the memories, by id: long memories may share
+    a passage and differ elsewhere. `repeats` gets the ids of the memories whose hits were found equal. An outdated hit
+    that repeats a current one is left out, even where it ranks better. Sibling heads stay. Hits are yielded one by one:
+    callers take few of a ranking, and comparing texts takes longer than ranking them.
     """
-    has_outdated = any(hit.outdated for hit in hits)
-    current = {_repeat_key(hit) for hit in hits if not hit.outdated} if has_outdated else set()
-    seen: set[tuple[str | None, str, UUID | None]] = set()
+    current: dict[_RepeatKey, list[UUID]] = {}
+    if any(hit.outdated for hit in hits):
+        for hit in hits:
+            if not hit.outdated:
+                current.setdefault(_repeat_key(hit, wholes), []).append(hit.memory_id)
+    seen: dict[_RepeatKey, UUID] = {}
     for hit in hits:
-        key = _repeat_key(hit)
-        if key in seen or (hit.outdated and key in current):
-            continue
-        seen.add(key)
-        yield hit
+        key = _repeat_key(hit, wholes)
+        equal = [seen[key]] if key in seen else current.get(key, []) if hit.outdated else []
+        if not equal:
+            seen[key] = hit.memory_id
+            yield hit
+        elif repeats is not None:
+            repeats.update(equal, [hit.memory_id])
 
 
-def _repeat_key(hit: Hit) -> tuple[str | None, str, UUID | None]:
-    return hit.name, plain(hit.text), hit.version_id
+_RepeatKey = tuple[str | None, str, str | None, UUID | None]
+
+
+def _repeat_key(hit: Hit, wholes: Mapping[UUID, str] | None) -> _RepeatKey:
+    whole = None if wholes is None else wholes.get(hit.memory_id)
+    return hit.name, plain(hit.text), None if whole is None else plain(whole), hit.version_id
 
 
 def plain(text: str) -> str:

@@ -88,9 +88,9 @@ async def recall(
     rankings = await _rankings(view.tx, scope, questions, known, basis, last_search)
     if cached is not None and view.at is None:
         cached.searched = {n: [hit.ranked for hit in hits] for n, hits in enumerate(rankings) if n not in known}
-    ranked = without_repeats(rankings[0] if len(rankings) == 1 else fuse(rankings))
     # One more than can be returned shows whether there are more; near_best needs one more than ALWAYS_RETURNED.
-    hits = list(islice(ranked, max(limit, ALWAYS_RETURNED) + 1))
+    most = max(limit, ALWAYS_RETURNED) + 1
+    hits = await _distinct_hits(view, rankings[0] if len(rankings) == 1 else fuse(rankings), most)
     good_hits = near_best(hits) if only_near_best and len(questions) == 1 and not filters.narrows else hits
     returned = within_budget(good_hits, limit=limit, token_budget=token_budget)
     attributes: dict[UUID, MemoryAttributes] = {}
@@ -104,6 +104,17 @@ async def recall(
         await view.tx.search()
     record_waiting(basis.waiting)
     return Recalled(returned, more=len(hits) > len(returned), waiting=basis.waiting, attributes=attributes, parts=parts)
+
+
+async def _distinct_hits(view: GraphView, ranking: Sequence[Hit], most: int) -> list[Hit]:
+    """The first hits of a ranking without repeats. Memories with the same passage are compared by their whole texts."""
+    repeats: set[UUID] = set()
+    hits = list(islice(without_repeats(ranking, repeats=repeats), most))
+    if not repeats:
+        return hits
+    memories = await store.attributes_of(view, sorted(repeats), characters=MAX_WHOLE + 1)
+    wholes = {memory_id: memory.text for memory_id, memory in memories.items() if memory.text is not None}
+    return list(islice(without_repeats(ranking, wholes), most))
 
 
 def _asked_at_moment(view: GraphView, question: Question) -> Question:

@@ -3,7 +3,8 @@
 Nothing is written for webhooks when something happens. For graphs, a cursor holds the last revision that a webhook
 got: revisions have no gaps, so that none is missed and none is sent twice. Other events have the time at which they
 happened; each look goes a little further back than the last one, and each source is sent once. Removed members are
-found in the audit log, which is written in the transaction that removes them.
+found in the audit log, which is written in the transaction that removes them. Whether there is anything to collect is
+asked of what happened since the last look: of graphs that were written, and of deleted graphs by the audit log.
 """
 
 from collections.abc import Iterable, Sequence
@@ -70,12 +71,19 @@ async def _collect(tx: Transaction, watch: Watch, room: int) -> int:
             is_complete = False
             break
         events = await find(tx, watch, remaining)
-        is_complete = is_complete and len(events) < remaining
+        is_complete = is_complete and len(events) < remaining and not any(map(_is_cut, events))
         found += events
     added = await deliveries.add(tx, watch.id, found)
     if is_complete:
         await store.note_look(tx, watch)
     return len(added)
+
+
+def _is_cut(event: NewDelivery) -> bool:
+    """Whether a graph may have more revisions than one delivery reports; they are found by the next look."""
+    if event.revision is None or event.after_revision is None:
+        return False
+    return event.revision - event.after_revision >= MAX_CHANGES
 
 
 async def _graphs_made(tx: Transaction, watch: Watch, limit: int) -> list[NewDelivery]:

@@ -147,27 +147,33 @@ class SubgraphResult(Struct, frozen=True):
     edges: list[EdgeResult]
 
 
-class KindFreq(Struct, frozen=True):
-    """A kind, how many nodes have it, and short texts of some."""
+Observations = Annotated[int, Meta(description="Observations that have it themselves; their entity need not")]
+
+
+class KindFreq(Struct, frozen=True, omit_defaults=True):
+    """A kind, how many nodes and observations have it, and short texts of some."""
 
     kind: str
-    count: int
+    count: Annotated[int, Meta(description="Nodes that have it")]
     examples: list[str]
+    observations: Observations = 0
 
 
-class TagPrefixFreq(Struct, frozen=True):
-    """The prefix of tags `prefix:value`, how often it is used, and values of it."""
+class TagPrefixFreq(Struct, frozen=True, omit_defaults=True):
+    """The prefix of tags `prefix:value`, how often nodes and observations use it, and values of it."""
 
     prefix: str
-    count: int
+    count: Annotated[int, Meta(description="Uses by nodes")]
     values: list[str]
+    observations: Annotated[int, Meta(description="Uses by observations")] = 0
 
 
-class TagFreq(Struct, frozen=True):
-    """A tag, and how many nodes have it."""
+class TagFreq(Struct, frozen=True, omit_defaults=True):
+    """A tag, and how many nodes and observations have it."""
 
     tag: str
-    count: int
+    count: Annotated[int, Meta(description="Nodes that have it")]
+    observations: Observations = 0
 
 
 class DescribedSchema(Struct, frozen=True):
@@ -234,8 +240,8 @@ async def graph_schema(view: GraphView) -> DescribedSchema:
         view.graph.name,
         str(view.graph.id) if view.is_there else "",
         found.node_count,
-        [KindFreq(use.kind, use.count, list(use.examples)) for use in found.kinds],
-        [TagPrefixFreq(use.prefix, use.count, list(use.values)) for use in found.tag_prefixes],
+        [KindFreq(use.kind, use.count, list(use.examples), use.observations) for use in found.kinds],
+        [TagPrefixFreq(use.prefix, use.count, list(use.values), use.observations) for use in found.tag_prefixes],
         _tags(found.tags),
         found.more,
     )
@@ -304,4 +310,4 @@ def _edge_result(put: EdgeUpsert | RecollectError) -> EdgeResult:
 
 def _tags(found: Any) -> list[TagFreq]:
     uses: list[TagUse] = list(found)
-    return [TagFreq(use.tag, use.count) for use in uses]
+    return [TagFreq(use.tag, use.count, use.observations) for use in uses]

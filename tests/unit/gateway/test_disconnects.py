@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from recollect_gateway.departures import DepartureMiddleware
+from recollect_gateway.disconnects import DisconnectMiddleware
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 REQUEST = {"type": "http.request", "body": b"{}", "more_body": False}
@@ -23,7 +23,7 @@ async def serve(app: Any, messages: asyncio.Queue[Any], headers: tuple[tuple[byt
             messages.put_nowait(DISCONNECT)
 
     scope: Any = {"type": "http", "headers": headers}
-    handled = DepartureMiddleware().handle(scope, messages.get, send, app)
+    handled = DisconnectMiddleware().handle(scope, messages.get, send, app)
     await asyncio.wait_for(handled, MAX_WAIT_SECONDS)
     return sent
 

@@ -5,7 +5,7 @@ So a task listens beside the handler and cancels the request: its statements, co
 to write is rolled back, and no alarm is raised. For MCP the SDK does that, once it has the message.
 
 To listen is to take the next part of the body, which must not happen before the caller is known. Until then the
-connection itself tells that it was lost (`Departure`).
+connection itself tells that it was lost (`ClientDisconnect`).
 """
 
 import asyncio
@@ -19,13 +19,13 @@ from litestar.enums import ScopeType
 from litestar.middleware import ASGIMiddleware
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
-DEPARTURE = "recollect.departure"
+DISCONNECT = "recollect.disconnect"
 """The extension of a request's scope by which its server tells that the connection was lost."""
 
 _BODY_HEADERS = frozenset({b"content-length", b"transfer-encoding"})
 
 
-class Departure:
+class ClientDisconnect:
     """The end of one connection, and the functions that it calls; those that come after it are called at once."""
 
     def __init__(self) -> None:
@@ -50,14 +50,14 @@ class Departure:
             self._callbacks.discard(function)
 
 
-def departure_of(scope: Scope) -> Departure:
+def disconnect_of(scope: Scope) -> ClientDisconnect:
     """The end of the request's connection; where the server does not report it, one that never comes."""
     extensions: dict[str, Any] = scope.get("extensions") or {}
-    departure: Departure = extensions.get(DEPARTURE) or Departure()
-    return departure
+    disconnect: ClientDisconnect = extensions.get(DISCONNECT) or ClientDisconnect()
+    return disconnect
 
 
-class DepartureMiddleware(ASGIMiddleware):
+class DisconnectMiddleware(ASGIMiddleware):
     """Cancels a request whose client leaves before it is answered, also in the middle of its body."""
 
     scopes = (ScopeType.HTTP,)
@@ -70,7 +70,7 @@ class DepartureMiddleware(ASGIMiddleware):
                 await client.read_nothing()
             watching = asyncio.create_task(client.watch())
             try:
-                with departure_of(scope).callback(client.end):
+                with disconnect_of(scope).callback(client.end):
                     await next_app(scope, client.receive, client.send)
             finally:
                 watching.cancel()
