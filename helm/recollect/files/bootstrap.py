@@ -44,7 +44,7 @@ def made_by(command: list[str]) -> str | None:
     sys.stderr.write(made.stderr)
     if made.returncode == 0:
         return made.stdout
-    if f"There is a tenant {SLUG!r} already." in made.stderr:
+    if f" a tenant {SLUG!r}" in made.stderr and " already" in made.stderr:
         return None
     sys.exit(made.returncode)  # It has said why.
 
