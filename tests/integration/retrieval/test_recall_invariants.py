@@ -24,7 +24,7 @@ from recollect.retrieval.recall.model import Question, Recalled, RecallFilter, p
 from tests.conftest import NewTenant
 from tests.support.examples import examples
 from tests.support.histories import HISTORIES, HOURS, NAMED, NAMES, written
-from tests.support.memories import Agent, asked, at_work
+from tests.support.memories import Agent, at_work, embedded_questions
 
 EXAMPLES = 30
 
@@ -120,7 +120,7 @@ def subtree(memories: Sequence[Living], name: str) -> set[UUID]:
 
 async def recalled(agent: Agent, only: RecallFilter, *, as_of: str | None = None, words: bool = True) -> Recalled:
     """All that recall answers to all words."""
-    questions = [Question(word, None, "none") for word in ALL_WORDS] if words else await asked(*ALL_WORDS)
+    questions = [Question(word, None, "none") for word in ALL_WORDS] if words else await embedded_questions(*ALL_WORDS)
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         return await recall.recall(
             await graphs.view(tx, agent.graph, as_of), questions, only, limit=100, token_budget=100_000
@@ -305,7 +305,7 @@ NASTY = [
 async def test_no_question_is_too_much(agent: Agent, text: str, many: int) -> None:
     """It finds what it finds, whether the embedder is there or not; or it is refused, since no text holds such."""
     await agent.remember("tea and cake", NewMemory("likes čaj", about=("Ada",)))
-    for questions in (await asked(*[text] * many), [Question(text, None, "none")] * many):
+    for questions in (await embedded_questions(*[text] * many), [Question(text, None, "none")] * many):
         try:
             async with agent.db.transaction(agent.caller, read_only=True) as tx:
                 await recall.recall(await graphs.view(tx, None), questions, RecallFilter(), limit=10, token_budget=500)
