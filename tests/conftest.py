@@ -155,13 +155,13 @@ def settings(database_url: str, owner_url: str, redis_url: str) -> Settings:
         owner_database_url=owner_url,
         redis_url=redis_url,
         embedder="wordllama",
-        drain_seconds=0,  # Nothing stands in front of the gateways of tests; tests of it set it.
-        access_log=False,  # A line for each of the run's requests; tests of it have it on.
+        drain_seconds=0,  # Gateways of tests have no balancer; tests of draining set another value.
+        access_log=False,  # Too many lines; tests of the log enable it.
         database_acquire_seconds=MAX_WAIT_SECONDS,
         redis_timeout_seconds=5,
-        bulk_share_beside_calls=1,  # No test's worker rests beside another test's calls.
+        bulk_share_beside_calls=1,  # The workers of a test do not rest because of another test's calls.
         failed_keys_per_minute=1_000_000,  # All tests have one address, and some try many keys.
-        remember_callers_seconds=0,  # Many tests change what callers may behind a gateway's back.
+        remember_callers_seconds=0,  # Many tests change rights in the database.
         public_requests_per_minute=1_000_000,
         sign_ins_per_minute=1_000_000,
         oauth_requests_per_minute=1_000_000,
@@ -211,7 +211,7 @@ async def leaves_nothing(postgres: LocalPostgres, database_url: str) -> AsyncIte
 
     Each erasure reads tables for new statistics, which takes ten times as long with the rows of such a file.
     """
-    del database_url  # It is there.
+    del database_url  # It only has to exist.
     waits = {"search_path": "recollect, public", "lock_timeout": f"{MAX_WAIT_SECONDS}s"}  # for what a test left running
     superuser = await asyncpg.connect(postgres.url(), server_settings=waits)
     before = [row["id"] for row in await superuser.fetch("SELECT id FROM tenants")]
@@ -220,7 +220,9 @@ async def leaves_nothing(postgres: LocalPostgres, database_url: str) -> AsyncIte
         "SELECT relname FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid WHERE attname = 'tenant_id'"
         " AND relnamespace = 'recollect'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition"
     )
-    await superuser.execute("SET session_replication_role = replica")  # without looking up what refers to each row
+    await superuser.execute(
+        "SET session_replication_role = replica"
+    )  # without triggers, which would look up references to each row
     for table in tables:
         await superuser.execute(f"DELETE FROM {table['relname']} WHERE tenant_id <> ALL ($1)", before)
     await superuser.execute("DELETE FROM tenants WHERE id <> ALL ($1)", before)

@@ -28,10 +28,10 @@ ANSWERED: dict[str, tuple[str, ...]] = {
     EDGE: ("put_edge", "edge", "id"),
     JOB: ("reindex", "id"),
 }
-"""Ids that stand for those in the answer of an earlier example: its tool, and their place in the structured content."""
+"""Placeholders for ids in the answer of an earlier example: its tool, and their place in the structured content."""
 
 OF_ANOTHER_GRAPH = frozenset({"create_graph", "delete_graph"})
-"""Tools that create or delete a graph: they do not move the revision of the graph of the examples."""
+"""Tools that create or delete a graph: they do not change the revision of the graph of the examples."""
 
 OF_NO_GRAPH = frozenset({"reindex", "reembed", "start_export", "propose_duplicates", "cancel_job", "compact"})
 """Tools that start and end jobs, or remove history: the memories do not change."""

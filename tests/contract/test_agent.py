@@ -148,7 +148,7 @@ class TestRelate:
         text = await agent.text("relate", triples=[{"subject": "Ada", "predicate": "leads", "object": "Anvils"}])
         assert text == "known Ada -leads-> Anvils"
 
-    async def test_other_metadata_is_an_update(self, agent: ToolAgent) -> None:
+    async def test_a_memory_with_different_metadata_is_an_update(self, agent: ToolAgent) -> None:
         triple = {"subject": "Ada", "predicate": "leads", "object": "Anvils"}
         wanted = [triple, triple | {"metadata": {"since": 1}}, triple | {"metadata": {"since": 1}}, triple]
         told = (await agent("relate", triples=wanted))["relations"]

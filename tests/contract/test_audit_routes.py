@@ -34,7 +34,7 @@ TOLD_BY_DELIVERIES = {
     "POST /v1/webhooks/{webhook_id}/deliveries/{delivery_id}/replay": "as the one above",
 }
 NO_ACTS = READS_BY_POST | OF_THE_GRAPHS_LOG | TOLD_BY_DELIVERIES
-"""Routes that are no acts of administration, and why."""
+"""Routes that are not acts of administration, with reasons."""
 
 CHANGING = sorted(
     f"{method.upper()} {path}"

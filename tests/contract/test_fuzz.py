@@ -35,7 +35,7 @@ NO_NUMBERS = [float("nan"), float("inf"), float("-inf")]
 ODD_VALUES: list[Any] = [None, True, [], {}, [[]], {"a": {}}, *ODD_TEXTS, *ODD_TIMES, *ODD_NUMBERS, *NO_NUMBERS]
 
 SHARE = 8
-"""Each value goes into every eighth place, its neighbours into others; in `make soak` into each, for minutes."""
+"""Each value is tried in every eighth place, its neighbours in others; in `make soak` in all, for minutes."""
 
 odd = st.sampled_from(ODD_VALUES)
 anything = st.recursive(

@@ -89,7 +89,7 @@ async def test_a_mistyped_id_creates_no_graph(gateway: RunningGateway, key: str,
 
 
 READING_FIRST = {"archive_entities", "compress_graph", "compact"}
-"""Tools that write only where they have found something: a graph that is not there is empty to them."""
+"""Tools that write only if they find something: for them, a missing graph is an empty one."""
 
 
 async def test_answers_name_a_graph_that_is_addressed_by_its_id(

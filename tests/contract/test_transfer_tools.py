@@ -289,7 +289,7 @@ class TestImportGraph:
         drawn = [await organize.text("export_graph", format="dot", graph=name) for name in ("copy", "default")]
         assert drawn[0] == drawn[1]
 
-    async def test_each_merge_strategy_treats_existing_entities(self, organize: Tools) -> None:
+    async def test_each_merge_strategy_treats_existing_entities_as_documented(self, organize: Tools) -> None:
         data = json.dumps({"entities": [{**ALICE, "entityType": "robot", "observations": ["hums"], "tags": ["old"]}]})
 
         async def alice() -> dict[str, Any]:

@@ -30,7 +30,7 @@ from tests.support.gateway import NewApiKey, RunningGateway, eventually
 from tests.support.memories import Agent
 from tests.support.routes import stand_ins
 from tests.support.timeouts import MAX_WAIT_SECONDS
-from tests.support.watched_gateway import held, watched_gateway
+from tests.support.watched_gateway import read_heartbeat, watched_gateway
 from tests.support.worst_calls import RouteRequest, least_request
 
 pytestmark = pytest.mark.usefixtures("leaves_nothing")
@@ -255,16 +255,16 @@ async def test_a_computation_ends_with_its_client(
     await agent.create(*(NewEntity("x" * 440 + f"{n:060}", "thing") for n in range(4_000)))
     arguments = {"graph": "alike", "threshold": 0.65}
     async with narrow.http() as watching:
-        before = (await held(watching)).spent
+        before = (await read_heartbeat(watching)).spent
         asking = asyncio.create_task(narrow.call(admin, tool, arguments, path="/mcp/x/organize"))
 
         async def is_computing() -> bool:
-            return (await held(watching)).spent > before + 1
+            return (await read_heartbeat(watching)).spent > before + 1
 
         async def is_idle() -> bool:
-            spent = (await held(watching)).spent
+            spent = (await read_heartbeat(watching)).spent
             await asyncio.sleep(0.5)
-            return (await held(watching)).spent < spent + 0.1
+            return (await read_heartbeat(watching)).spent < spent + 0.1
 
         await eventually(is_computing)
         asking.cancel()

@@ -135,7 +135,7 @@ async def test_a_worker_respects_the_retry_after_of_its_embedder(
         assert await embedded_within(owner, caller)
         assert worker.lines("embedding paused")[0]["seconds"] == 6
         assert worker.stop() == 0
-    refused, asked_again = server.asked_at[:2]
+    refused, asked_again = server.requested_at[:2]
     assert asked_again - refused >= 6
 
 
@@ -157,7 +157,7 @@ async def test_ten_passages_of_a_tenant_do_not_wait_for_the_many_of_another(
     server.seconds = 0.1
     alone = remote.model_copy(update={"redis_url": "redis://127.0.0.1:1/0", "embedding_batch": 25})
     with working(alone, tmp_path):
-        assert await asyncio.to_thread(server.asked.wait, MAX_WAIT_SECONDS)
+        assert await asyncio.to_thread(server.requested.wait, MAX_WAIT_SECONDS)
         await remember(db, other, *[f"friend {number}" for number in range(5)])
         assert await embedded_within(owner, other)
         left = await waiting(owner, busy)

@@ -48,7 +48,7 @@ HASTY = {"sweep_seconds": 1, "job_lease_seconds": 20}
 """Short waits. A lease is long enough for a busy machine: those of killed workers are ended."""
 
 FORSAKEN = HASTY | {"job_lease_seconds": 4, "statement_timeout_seconds": 2, "database_acquire_seconds": 2}
-"""For tests that stop a server: calls that hang on it end soon, and so do leases that nobody could release."""
+"""Settings for tests that stop a server: calls that hang end soon, and so do leases that could not be released."""
 
 
 @pytest.fixture

@@ -66,7 +66,7 @@ async def test_a_worker_that_is_killed_during_a_batch_loses_nothing(
     await remember(db, caller, *PEOPLE)
     server.answering.clear()
     with working(remote, tmp_path) as worker:
-        assert await asyncio.to_thread(server.asked.wait, MAX_WAIT_SECONDS)
+        assert await asyncio.to_thread(server.requested.wait, MAX_WAIT_SECONDS)
         assert worker.stop(signal.SIGKILL) == -signal.SIGKILL
     assert await waiting(owner, caller) == 40
     claimed = "SELECT count(*) FROM passages WHERE tenant_id = $1 AND claimed_until IS NOT NULL"
@@ -84,7 +84,7 @@ async def test_sigterm_ends_a_worker_after_the_batch_in_hand(
     await remember(db, caller, *PEOPLE)
     server.answering.clear()
     with working(remote, tmp_path) as worker:
-        assert await asyncio.to_thread(server.asked.wait, MAX_WAIT_SECONDS)
+        assert await asyncio.to_thread(server.requested.wait, MAX_WAIT_SECONDS)
         worker.send(signal.SIGTERM)
         server.answering.set()
         assert await asyncio.to_thread(worker.wait) == 0
@@ -100,7 +100,7 @@ async def test_sigterm_does_not_wait_for_an_embedder_that_hangs(
     await remember(db, caller, "Alice")
     server.answering.clear()
     with working(remote, tmp_path) as worker:
-        assert await asyncio.to_thread(server.asked.wait, MAX_WAIT_SECONDS)
+        assert await asyncio.to_thread(server.requested.wait, MAX_WAIT_SECONDS)
         assert await asyncio.to_thread(worker.stop) == 0
     assert len(worker.lines(CUT_OFF)) == 1
 

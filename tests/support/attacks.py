@@ -29,13 +29,13 @@ NAMED = {
     "name": "SELECT id FROM graphs WHERE tenant_id = $1 AND name = 'default'",
     "node": "SELECT id FROM nodes WHERE tenant_id = $1 AND name = 'Ada'",
 }
-"""What paths name, and where a tenant has one."""
+"""The parameters of paths, and the places where a tenant has a value for them."""
 
 ROUTES = sorted(
     (route for route in OF_TENANTS if route[1] not in OPEN_TO_ALL),
     key=lambda route: (route[0] == "delete", -len(route[1])),
 )
-"""What takes away comes last, and last of all whole graphs."""
+"""The routes in order: those that delete come last, and deletions of whole graphs at the very end."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Attack:
         """The address of the request."""
         return self.path.format(**self.names)
 
-    def asked(self) -> set[str]:
+    def requested_ids(self) -> set[str]:
         """The ids in the request, which an answer may repeat."""
         return {*self.names.values(), self.graph} - {""}
 
@@ -84,8 +84,8 @@ def attacks(names: Mapping[str, str], own: Mapping[str, str]) -> list[Attack]:
 def anonymous(response: httpx2.Response, attack: Attack) -> str:
     """The status and the error of an answer, without the requested ids; of a success, only that it was one."""
     text = "" if response.is_success else response.text
-    for asked in attack.asked():
-        text = text.replace(asked, "…")
+    for id_ in attack.requested_ids():
+        text = text.replace(id_, "…")
     return f"{response.status_code} {text}"
 
 

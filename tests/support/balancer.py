@@ -14,7 +14,7 @@ from tests.support.fleet import Member
 from tests.support.gateway import NO_AUTHORITIES, until
 
 PROBE_SECONDS = 0.2
-"""How often readiness is asked for. A gateway that drains serves on for longer."""
+"""The interval between probes of readiness. A draining gateway continues to serve for longer than that."""
 
 
 class NoGatewayError(httpx2.ConnectError):

@@ -21,12 +21,12 @@ from recollect_operator.cells import OperatorCells
 from tests.support.gateway import RunningGateway, serving
 
 OTHER = "b"
-"""The cell that is not home."""
+"""The name of the cell that is not the home cell."""
 
 _serial = itertools.count(1)
 
 NewTenantOf = Callable[[str], Awaitable[Caller]]
-"""Makes a tenant in a cell; its operator."""
+"""Creates a tenant in a cell, and returns its operator."""
 
 
 def cell_url(postgres: LocalPostgres, role: str, database: str) -> str:

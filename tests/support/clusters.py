@@ -11,7 +11,7 @@ from recollect_local.postgres import LocalPostgres
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 QUICK = {"fsync": "off", "autovacuum": "off"}
-"""What is killed here are processes, not the machine: what was written is there without a sync."""
+"""Settings without syncs: tests kill processes, not the machine, so that all writes survive."""
 
 
 class Cluster(LocalPostgres):
@@ -44,7 +44,7 @@ class Cluster(LocalPostgres):
         self.home.parent.mkdir(parents=True, exist_ok=True)
         self.own_folder("postgres").chmod(0o700)
         self.run("pg_basebackup", "-d", source, "-D", str(self.home), "-c", "fast", *options)
-        for lock in self.home.glob(".s.PGSQL.*"):  # The other server's socket is among its files.
+        for lock in self.home.glob(".s.PGSQL.*"):  # The copied files contain the socket of the other server.
             lock.unlink()
 
     def copied_from(self, files: Path) -> None:

@@ -26,7 +26,7 @@ class NameServer(asyncio.DatagramProtocol):
         return f"127.0.0.1:{self.port}"
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.DatagramTransport, transport)  # Which it is, though not by its classes.
+        self._transport = cast(asyncio.DatagramTransport, transport)  # It is one, but does not inherit from that class.
         self.port = transport.get_extra_info("sockname")[1]
 
     def datagram_received(self, data: bytes, address: tuple[str | object, int]) -> None:

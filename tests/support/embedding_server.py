@@ -38,7 +38,7 @@ class EmbeddingServer(ThreadingHTTPServer):
 
     Requests with a text that holds `poison` get `poisoned` instead, and any request what `mischief` says, if it says
     anything. `vouched` counts how often each text was given a made-up vector. Each answer takes `seconds`, and is given
-    while `answering` is set. `requests` keeps what was asked, `asked_at` when (in seconds of the monotonic clock);
+    while `answering` is set. `requests` keeps what was asked, `requested_at` when (in seconds of the monotonic clock);
     `asked` is set once anything was.
     """
 
@@ -50,8 +50,8 @@ class EmbeddingServer(ThreadingHTTPServer):
         self.url = f"http://127.0.0.1:{self.server_address[1]}/v1"
         self.answers: list[EmbeddingAnswer] = []
         self.requests: list[dict[str, Any]] = []
-        self.asked_at: list[float] = []
-        self.asked = threading.Event()
+        self.requested_at: list[float] = []
+        self.requested = threading.Event()
         self.answering = threading.Event()
         self.answering.set()
         self.seconds = 0.0
@@ -77,9 +77,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.asked_at.append(time.monotonic())
+        self.server.requested_at.append(time.monotonic())
         self.server.requests.append({"path": self.path, "key": self.headers["Authorization"], **body})
-        self.server.asked.set()
+        self.server.requested.set()
         time.sleep(self.server.seconds)
         self.server.answering.wait()
         answer = self.server.answer(body["input"])

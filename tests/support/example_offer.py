@@ -174,7 +174,7 @@ ASKED: dict[str, tuple[dict[str, InputRequest], str | None]] = {
         "state of multiple_inputs",
     ),
 }
-"""What each of the tools asks that need one round, and the state that it hands out and must have back."""
+"""For each tool that needs one round: its question to the client, and the state that the client must return."""
 
 
 def _asking(requests: dict[str, InputRequest], state: str | None) -> Asker:

@@ -17,7 +17,7 @@ from tests.support.timeouts import MAX_WAIT_SECONDS
 from tests.support.workers import environment
 
 PARTS = ("shared", "services", "workers", "infra")
-"""The folders of a tree in which its packages are."""
+"""The folders of packages in a source tree."""
 
 KILL_SECONDS = 60.0
 

@@ -38,10 +38,10 @@ T = TypeVar("T")
 LEGACY = "2025-11-25"
 MODERN = "2026-07-28"
 MODES = {LEGACY: "legacy", MODERN: MODERN}
-"""Wire revisions, and how the official client is told to speak them."""
+"""Wire revisions, and the modes of the official client for them."""
 
 NO_AUTHORITIES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-"""For clients of `http://` addresses. Each would else read the machine's certificates, for 30 ms: a call takes 6."""
+"""For clients of `http://` addresses, which would otherwise read the machine's certificates for 30 ms each."""
 
 _ids = itertools.count(1)
 
@@ -196,7 +196,7 @@ async def held(context: AbstractAsyncContextManager[T]) -> AsyncIterator[T]:
             await leave.wait()
 
     holding = asyncio.create_task(hold())
-    holding.add_done_callback(lambda _: entered.cancel())  # where entering failed
+    holding.add_done_callback(lambda _: entered.cancel())  # if entering failed
     try:
         yield await entered
     finally:

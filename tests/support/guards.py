@@ -26,10 +26,10 @@ from recollect_local.postgres import LocalPostgres
 from tests.support.gateway import RunningGateway, serving
 
 WITHOUT_POLICIES = "tests_without_policies"
-"""A role with the rights of APP_ROLE, for which no policy holds."""
+"""A role with the rights of APP_ROLE that bypasses all policies."""
 
 RESOLVING = ("find_graph", "find_graph_ids", "lock_graph")
-"""Queries that find a tenant's graph by name: they end most attacks before any other query is asked."""
+"""Queries that find a tenant's graph by name: most attacks fail there, before any other query runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Attacked:
         kept = RESOLVING if self.guards.deep else ()
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Transaction, "_arguments", _binding(stranger["tenant"], swapped, kept))
-            # What is barred is an internal error, of which each would be printed with all its frames.
+            # A violation is an internal error, whose traceback would be printed each time.
             with structlog.testing.capture_logs():
                 yield
 

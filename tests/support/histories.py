@@ -46,9 +46,9 @@ KINDS = st.sampled_from(["person", "cat", None])
 TAGS = st.lists(st.sampled_from(["New", "new", "old"]), max_size=2).map(tuple)
 IMPORTANCES = st.sampled_from([None, 1.0, 7.5])
 HOURS = st.sampled_from([None, None, None, 1, -1])
-"""After how many hours something expires; it may have done so before it is written."""
+"""Hours until something expires; negative ones mean that it has expired before it is written."""
 PLACES = st.integers(0, 5)
-"""The how-manieth of what there is, from the newest, counted round."""
+"""Positions in a list, counted from the newest, and modulo its length."""
 
 TRIPLES = st.lists(st.tuples(NAMES, NAMES, st.sampled_from(["knows", "admires"])), max_size=4)
 METADATA = st.sampled_from([None, {}, {"since": 1815}, {"since": 1852}])
@@ -242,7 +242,7 @@ STEPS = st.one_of(
     _step(revise, PLACES, st.one_of(st.none(), NAMES), AMENDMENTS),
     _step(forget, st.lists(PLACES, max_size=2), st.lists(NAMES, max_size=1), st.booleans()),
 )
-"""One write: which, and its arguments."""
+"""A write: its kind and its arguments."""
 
 RECORDS = st.builds(
     EntityRecord,
@@ -262,7 +262,7 @@ CURATED = st.one_of(
     _step(compress, st.sampled_from([0.3, 0.5, 0.8])),
     _step(bring, st.lists(RECORDS, min_size=1, max_size=3), st.sampled_from(list(Strategy))),
 )
-"""Writes that change much at once."""
+"""Writes that change many things at once."""
 
 SETTLED = _step(create, st.lists(ENTITIES, min_size=3, max_size=4, unique_by=lambda entity: entity.name))
 HISTORIES = st.builds(lambda first, steps: [first, *steps], SETTLED, st.lists(STEPS, min_size=3, max_size=12))

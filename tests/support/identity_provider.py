@@ -68,7 +68,7 @@ class IdentityProviderServer:
         """Sign by another key from now on, and publish only that."""
         self.keys, self.signs_with = [_RSA[1]], _RSA[1]
 
-    def asked(self, path: str) -> int:
+    def request_count(self, path: str) -> int:
         """How often an address was requested."""
         return sum(head.startswith((f"get {path} ", f"post {path} ")) for head in self.server.heads())
 
@@ -166,7 +166,7 @@ async def identity_provider(*, host: str = "127.0.0.1") -> AsyncIterator[Identit
 
 
 Forge = Callable[[IdentityProviderServer, str], str]
-"""Makes another token of one of a provider."""
+"""Changes a token of a provider into another one."""
 
 
 def unsigned(_: IdentityProviderServer, token: str) -> str:

@@ -160,7 +160,7 @@ LAWS = {
         JOIN nodes n ON n.tenant_id = x.tenant_id AND n.id = x.node_id
         WHERE n.removed_revision IS NOT NULL""",
 }
-"""Each holds while its query, of a graph, finds nothing."""
+"""The invariants: each is a query about a graph that must find nothing."""
 
 
 OF_ALL_HISTORY = {
@@ -168,7 +168,7 @@ OF_ALL_HISTORY = {
     "a former version of a relation is the one before, but for what was put to it",
     "versions are numbered, and each ends with the first later one that was not written beside it",
 }
-"""Those that no longer hold where compaction or erasure took rows away."""
+"""The invariants that are no longer true after compaction or erasure deleted rows."""
 
 
 async def assert_laws(agent: Agent, *, whole: bool = True) -> None:

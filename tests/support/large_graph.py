@@ -23,12 +23,12 @@ TYPES = 130
 GRAPHS, VERSIONS, FACTS = 60, 45, 200
 HUB = "Atlas platform migration"
 TOUCHING = 250
-"""An entity, and how many relations touch it."""
+"""An entity, and the number of its relations."""
 ALIKE = "alike"
 PAIRS = 100
-"""A graph of pairs that are alike, and how many there are."""
+"""A graph of pairs of similar entities, and their number."""
 TOP, BELOW, CHAIN = "Engineering organisation", 150, 80
-"""An entity, how many stand right below it, and how many one below the other under the last of those."""
+"""An entity, the number of its children, and the length of the chain below the last one of them."""
 
 # fmt: off
 _WORDS = (

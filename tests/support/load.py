@@ -19,10 +19,10 @@ from tests.support.gateway import rpc_answer, rpc_headers, until
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 ADDRESS = "http://127.0.0.1:8080"
-"""The balancer's, as agents know it. Gateways of 0.1.0 serve no `Host` of this machine that names no port."""
+"""The address of the balancer for agents. Gateways of 0.1.0 require a port in the `Host` of this machine."""
 
 GRAPHS = 2
-"""Graphs that the agents share, so that they wait for one another."""
+"""The number of graphs, which agents share so that they wait for each other."""
 
 
 class CallFailed(Exception):

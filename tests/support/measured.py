@@ -10,7 +10,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from recollect.platform import metrics
 
 Point = tuple[dict[str, Any], Any]
-"""Attributes of a point, and the point."""
+"""The attributes of a data point, and the data point."""
 
 
 @dataclass(frozen=True)

@@ -120,12 +120,12 @@ class Agent:
 
     async def remember(self, *items: NewMemory | str) -> list[Remembered]:
         wanted = [NewMemory(item) if isinstance(item, str) else item for item in items]
-        questions = await asked(*(item.text for item in wanted))
+        questions = await embedded_questions(*(item.text for item in wanted))
         async with self.writing() as (tx, revision):
             return await remembering.remember(tx, revision, wanted, questions)
 
     async def recall(self, *texts: str, limit: int = 10, token_budget: int = 1500, **only: Any) -> Recalled:
-        questions = await asked(*texts)
+        questions = await embedded_questions(*texts)
         async with self.db.transaction(self.caller, read_only=True) as tx:
             return await recall.recall(
                 await graphs.view(tx, self.graph),
@@ -203,7 +203,7 @@ async def count_words(tx: Transaction) -> None:
         await passages.recount_terms(tx, graph_id)
 
 
-async def asked(*texts: str) -> list[Question]:
+async def embedded_questions(*texts: str) -> list[Question]:
     """Texts with their vectors."""
     vectors = await embedder().embed(texts)
     model, similarity_thresholds = embedder().model, embedder().similarity_thresholds

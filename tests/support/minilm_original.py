@@ -27,7 +27,7 @@ RECORDED = Path(__file__).parents[1] / "fixtures" / "minilm_float32.jsonl"
 PARTS = ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense")
 MATRICES = [f"encoder.layer.{i}.{part}" for i in range(6) for part in (*PARTS, "intermediate.dense", "output.dense")]
 POOLER = {"pooler.dense.weight", "pooler.dense.bias"}
-"""Of BERT's first task: mean pooling does without."""
+"""Weights for the original task of BERT, which mean pooling does not need."""
 
 Array = NDArray[np.floating[Any]]
 

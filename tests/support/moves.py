@@ -43,8 +43,8 @@ SWITCHED = [
     ("unpublish", 1),
     ("erase_moved_step", 1),
 ]
-"""Statements of the store, and of which call of each: after it whoever moves a tenant is killed, each time another who
-goes on. There is one for each that changes something."""
+"""Functions of the store, and the number of a call: after that call, the process that moves a tenant is killed, and
+another one continues. There is an entry for each function that changes something."""
 
 
 class Killed(BaseException):
@@ -53,26 +53,26 @@ class Killed(BaseException):
 
 @dataclass(frozen=True)
 class TwoCells:
-    """The home cell, which all tests share, and another database of the same server. `told`: the output of moves."""
+    """The home cell, which all tests share, and another database of its server. `messages`: the output of moves."""
 
     known: dict[str, Cell]
     settings: Settings
-    told: list[str]
+    messages: list[str]
 
     async def move(self, slug: str, to: str = AWAY, **options: Any) -> None:
         """Move a tenant."""
         async with CellConnections.reaching(self.known, self.settings) as cells:
-            await moves.move_tenant(cells, slug, to, MoveOptions(**options), self.told.append)
+            await moves.move_tenant(cells, slug, to, MoveOptions(**options), self.messages.append)
 
     async def go_on(self, slug: str, **options: Any) -> None:
         """Continue a move."""
         async with CellConnections.reaching(self.known, self.settings) as cells:
-            await moves.continue_move(cells, slug, MoveOptions(**options), self.told.append)
+            await moves.continue_move(cells, slug, MoveOptions(**options), self.messages.append)
 
     async def undo(self, slug: str) -> None:
         """Undo a move."""
         async with CellConnections.reaching(self.known, self.settings) as cells:
-            await moves.undo_move(cells, slug, MoveOptions(), self.told.append)
+            await moves.undo_move(cells, slug, MoveOptions(), self.messages.append)
 
     async def step(self, slug: str) -> str | None:
         """The last recorded step; None if no move is under way."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from recollect_local.postgres import LocalPostgres
 
 OF_THE_SERVER = frozenset({"postgres", "initdb"})
-"""The programs of the server's version. The others, such as psql, are the wheel's, which know older servers."""
+"""Programs that must have the server's version. Others, such as psql, come from the wheel and support old servers."""
 
 
 class OtherPostgres(LocalPostgres):

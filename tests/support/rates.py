@@ -26,10 +26,10 @@ from tests.support.timeouts import MAX_WAIT_SECONDS
 LIST_TOOLS = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 
 Limit = Callable[..., Awaitable[None]]
-"""Gives a tenant a plan with these limits: `await limit(tenant, requests_per_minute=…)`."""
+"""Gives a tenant a plan with limits: `await limit(tenant, requests_per_minute=…)`."""
 
 NewLimited = Callable[..., Awaitable[Caller]]
-"""Makes a tenant whose plan has these limits; the caller has every scope."""
+"""Creates a tenant whose plan has these limits; returns a caller with every scope."""
 
 _ITEM = re.compile(r'"(\w+)"((?:;[a-z]+=\d+)+)')
 _serial = itertools.count(1)

@@ -17,7 +17,7 @@ from recollect.retrieval.recall.cache import Lookup, RecallCache, encode, key_ma
 from recollect.retrieval.recall.model import Recalled, RecallFilter
 from recollect.retrieval.recall.ranking import RankedPassage
 from recollect.settings import Settings
-from tests.support.memories import asked
+from tests.support.memories import embedded_questions
 
 SECRET = b"of these tests"
 
@@ -51,7 +51,7 @@ class RecallStack:
 
     async def recall(self, caller: Caller, *texts: str, graph: str | None = None, **only: Any) -> Twice:
         """Recall as a tool does, and, in the same snapshot, without the cache."""
-        questions, wanted = await asked(*texts), RecallFilter(**only)
+        questions, wanted = await embedded_questions(*texts), RecallFilter(**only)
         lookup = await self.cache.look_up(caller, graph or caller.default_graph, questions, wanted)
         async with self.db.transaction(caller, read_only=True) as tx:
             cached, searched = [
@@ -80,7 +80,7 @@ class RecallStack:
     async def forge(self, caller: Caller, text: str, ranking: Sequence[RankedPassage]) -> None:
         """Store a ranking as the cached answer to a question, as somebody with the secret could."""
         state = self.cache._states[(caller.tenant_id, caller.default_graph)]
-        [question] = await asked(text)
+        [question] = await embedded_questions(text)
         self.cache.shared.put(caller.tenant_id, key_material(state, question, RecallFilter()), encode(ranking))
         await self.cache.shared.settle()
 

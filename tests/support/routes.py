@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 OPEN_TO_ALL = {"/v1/keys/report"}
-"""Routes under /v1 that ask for no credential, with tests of their own."""
+"""Routes under /v1 that need no credential and have separate tests."""
 
 
 def stand_ins(path: str, *, graph: str = "nowhere", id_: UUID | str | None = None) -> dict[str, str]:
@@ -16,7 +16,7 @@ def stand_ins(path: str, *, graph: str = "nowhere", id_: UUID | str | None = Non
 
 
 QUERY = {"q": "Zuse", "per": "day", "from": "2020-01-01T00:00:00Z", "to": "2020-02-01T00:00:00Z", "format": "jsonl"}
-"""What is asked of the parameters that a route cannot do without, and of some that it can."""
+"""Values for required query parameters, and for some optional ones."""
 
 
 def example_request(

@@ -14,7 +14,7 @@ from asyncpg.pool import PoolConnectionProxy
 
 _METHODS = ("fetch", "fetchrow", "fetchval", "execute", "cursor")
 _BESIDE = frozenset({"usage"})
-"""Tasks that do what is regular, beside the calls."""
+"""Tasks that do regular work beside the calls."""
 
 
 @contextmanager

@@ -21,12 +21,12 @@ from tests.support.memories import Agent
 from tests.support.plans import Watch, watched
 
 BATCH = 500
-"""Items in a call; comparing each with each is BATCH² rows."""
+"""The number of items in a call; comparing all pairs means BATCH² rows."""
 
 STATES = ("none", "unread", "beside", "among", "own")
-"""What there are statistics of: nothing, in tables that are empty, or hold five thousand passages of ten tenants; forty
-small tenants, but not the one at work, with a large one beside them, or thousands more; its own thousand as well. A
-test may ask for the forty alone ("others")."""
+"""States of the statistics: none, for empty tables or for five thousand passages of ten tenants; those of forty small
+tenants without the one at work, with a large tenant beside them, or with thousands more; and also with its own
+thousand. A test can request the forty alone ("others")."""
 
 ADDED_TO = {
     "unread": "none",
@@ -36,17 +36,17 @@ ADDED_TO = {
     "among": "others",
     "own": "others",
 }
-"""The state that a state is a copy of, with more in it; "none" is migrated."""
+"""The state from which a state is copied before more is added; "none" comes from migrations."""
 
 WORKING = "big"
-"""The tenant at work, by its short name."""
+"""The slug of the tenant at work."""
 
 COPIES_BESIDE = {"beside": 30_000, "beside less": 12_000}
-"""Rows of the large tenant in each table: an index that keeps few entries of one tenant has fewer levels then than
-others; of the fewer rows it is the primary key that has fewer levels than what is looked up by."""
+"""The rows of the large tenant in each table: with these, an index with few entries of one tenant has fewer levels than
+others; with the smaller number, the primary key has fewer levels than the index for look-ups."""
 
 AMONG, OF_EACH = 30_000, 12
-"""Rows of thousands of tenants in each table, and of each of them."""
+"""The rows of thousands of tenants in each table, and the rows of each of these tenants."""
 
 COPIED = {
     "nodes": ("id", "name"),
@@ -58,7 +58,7 @@ COPIED = {
     "passage_vectors": ("passage_id",),
     "searched_vectors": ("passage_id",),
 }
-"""Tables of which a large tenant has many rows, and what is another in each."""
+"""Tables with many rows of a large tenant, and the columns that differ between the rows."""
 
 
 @dataclass(frozen=True)

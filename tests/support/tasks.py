@@ -17,7 +17,7 @@ from tests.support.gateway import MODERN, MODES, RunningGateway, rpc_answer, rpc
 
 KNOWS_TASKS: dict[str, Any] = {"extensions": {EXTENSION: {}}}
 NOBODYS = "019abcde-0000-7000-8000-000000000000"
-"""An id that no job has."""
+"""An id of no existing job."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Patient(ClientExtension):
             if task.status != "working":
                 assert task.status == "completed", task
                 return CallToolResult.model_validate(task.result)
-            await asyncio.sleep(0.05)  # Sooner than it is asked to: the tests have no time.
+            await asyncio.sleep(0.05)  # Sooner than the task suggests, so that tests are fast.
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
 """How long tests wait for what must happen."""
 
 MAX_WAIT_SECONDS = 240.0
-"""So long that a machine that is busy with other work needs less. Only what never happens takes this long."""
+"""More than a busy machine needs. Only a wait for something that never happens lasts so long."""

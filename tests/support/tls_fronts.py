@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 SSL_REQUEST = b"\x00\x00\x00\x08\x04\xd2\x16\x2f"
-"""With which a client of PostgreSQL asks for TLS; `S` agrees."""
+"""The request of a PostgreSQL client for TLS; the answer `S` agrees."""
 
 
 @asynccontextmanager
@@ -29,7 +29,7 @@ async def tls_front(socket: Path, tls: ssl.SSLContext, *, is_postgresql: bool = 
             for task in pipes:
                 task.cancel()
         except (OSError, asyncio.IncompleteReadError):
-            pass  # The client did not like the certificate, or left.
+            pass  # The client refused the certificate, or disconnected.
         finally:
             for writer in writers:
                 writer.close()

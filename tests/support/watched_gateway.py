@@ -35,11 +35,11 @@ BEAT_SECONDS = 0.002
 HELD = "/held"
 
 REFERENCE_SECONDS = 0.0009
-"""What the fixed computation takes where the bounds in docs/limits.md were measured."""
+"""Seconds of the fixed computation on the machine on which the bounds in docs/limits.md were measured."""
 
 _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 _PEAK = "5"
-"""What makes Linux forget the most memory that a process had (proc(5))."""
+"""The value that makes Linux reset the peak memory of a process (proc(5))."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +73,15 @@ class Heartbeat:
         self._last = self._times()
         asyncio.get_running_loop().call_later(BEAT_SECONDS, self.beat)
 
-    def told(self) -> bytes:
+    def report(self) -> bytes:
         """The longest times since the last call."""
         peak, memory = _resident()
         _CLEAR.write_text(_PEAK)
         spent = time.process_time()
-        told = {"loop": self._loop, "process": self._process, "spent": spent, "peak": peak, "memory": memory}
-        told["slowness"] = max(1.0, _reference_seconds() / REFERENCE_SECONDS)
+        report = {"loop": self._loop, "process": self._process, "spent": spent, "peak": peak, "memory": memory}
+        report["slowness"] = max(1.0, _reference_seconds() / REFERENCE_SECONDS)
         self._loop = self._process = 0.0
-        return json.dumps(told).encode()
+        return json.dumps(report).encode()
 
     @staticmethod
     def _times() -> tuple[float, float, float]:
@@ -99,7 +99,7 @@ def watched(app: Any) -> Any:
             await app(scope, receive, send)
             return
         await send({"type": "http.response.start", "status": 200, "headers": []})
-        await send({"type": "http.response.body", "body": heartbeat.told()})
+        await send({"type": "http.response.body", "body": heartbeat.report()})
 
     return serve
 
@@ -130,7 +130,7 @@ async def watched_gateway(settings: Settings) -> AsyncIterator[RunningGateway]:
         gateway.wait(MAX_WAIT_SECONDS)
 
 
-async def held(http: httpx2.AsyncClient) -> Held:
+async def read_heartbeat(http: httpx2.AsyncClient) -> Held:
     """How long the loop of a watched gateway was held since the last call."""
     return Held(**(await http.get(HELD)).json())
 

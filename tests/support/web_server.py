@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 Answering = Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]
-"""Writes the answer to a request, of which it is given line and headers."""
+"""Writes the answer to a request, from its line and headers."""
 
 
 @dataclass
@@ -66,7 +66,7 @@ async def web_server(
             await answer(head, writer)
             await writer.drain()
         except (OSError, asyncio.IncompleteReadError):
-            pass  # The client left.
+            pass  # The client disconnected.
         finally:
             writer.close()
 

@@ -33,7 +33,7 @@ from tests.support.web_server import Answering, WebServer, plain, web_server
 
 OK = plain(b"")
 LOOPBACK = "127.0.0.1/32"
-"""What receivers may be reached at; the other addresses of this machine may not."""
+"""The networks in which receivers may be reached, unlike other addresses of this machine."""
 
 
 def headers_of(head: bytes) -> dict[str, str]:

@@ -29,8 +29,8 @@ from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
-# Importing a worker takes longer than most of what the tests let it do, and beside other work several times as long.
-# So they are forked, from a process that has imported it and has done nothing else: no thread, no loop, no connection.
+# Importing a worker takes longer than most work of the tests, and several times as long on a busy machine. So workers
+# are forked from a process that has only imported the code: it has no thread, event loop or connection.
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(
     ["recollect_workers.main", "tests.support.gateway"]

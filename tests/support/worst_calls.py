@@ -10,17 +10,17 @@ from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 
 MAX_BYTES = 3_500_000
-"""Of the arguments of one call: what surrounds them fits into a request beside them."""
+"""The maximum size of the arguments of one call, which leaves room in a request for the rest."""
 
 LEAST_SHARE = 1 / 1024
-"""Of what the bounds allow, what is tried first; it is doubled as long as it fits."""
+"""The share of the bounds that is tried first; it is doubled as long as the call fits."""
 
 WORD = "abcdefghijklmnopqrstuvwxyz-0123456789 "
 AMOUNTS = frozenset({"limit", "depth", "max_depth", "maxDepth", "max_nodes", "maxPaths", "max_paths", "token_budget"})
-"""Arguments of which more is more to do."""
+"""Arguments whose larger values mean more work."""
 
 STAND_IN = "00000000-0000-7000"
-"""How ids begin that the examples have in place of others."""
+"""The beginning of placeholder ids in the examples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ FILES = {
     + b"".join(b'<node id="g %d"/>' % n for n in range(1_000))
     + b"</graph></graphml>",
 }
-"""A file of each type that is imported, with as many entities as one request may have."""
+"""A file of each importable type, with as many entities as one request may have."""
 
 _PLAIN = {"date-time": "2026-01-01T00:00:00Z", "uuid": "00000000-0000-7000-8000-000000000001"}
 
@@ -158,7 +158,7 @@ def _is_time(schema: dict[str, Any]) -> bool:
 
 def _enlarged_to_fit(schema: dict[str, Any], example: Any) -> Any:
     worst, share = example, LEAST_SHARE
-    while share <= 1:  # From below: all bounds together are gigabytes.
+    while share <= 1:  # It starts small, because arguments at all bounds would have gigabytes.
         larger = _enlarged(schema, example, share)
         told = json.dumps(larger)
         if len(told) > MAX_BYTES or told.count(",") + told.count("[") + told.count("{") > MAX_VALUES:

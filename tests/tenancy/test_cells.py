@@ -55,7 +55,7 @@ async def test_foreign_ids_look_like_unknown_ones_and_nothing_moves(
             answer = await foreign.send(http)
             where = (foreign, answer.status_code, answer.text)
             assert answer.status_code < 500, where
-            assert [word for word in hidden - foreign.asked() if word in answer.text] == [], where
+            assert [word for word in hidden - foreign.requested_ids() if word in answer.text] == [], where
             if foreign.url != other.url:
                 assert anonymous(answer, foreign) == anonymous(await other.send(http), other), where
     assert lasting(await contents(here, victim)) == before

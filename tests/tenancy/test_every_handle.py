@@ -219,7 +219,7 @@ class TestIdempotencyKeys:
                 where = (method, path, done.status_code, answer.status_code, answer.text)
                 assert "idempotency-replayed" not in answer.headers, where
                 assert "idempotency" not in answer.text, where
-                assert [word for word in hidden - used.asked() if word in answer.text] == [], where
+                assert [word for word in hidden - used.requested_ids() if word in answer.text] == [], where
                 if not answer.is_success:  # What was done is another thing when it is done once more.
                     with sent_statements() as sent_of_new:
                         assert anonymous(await new.send(mine), new) == anonymous(answer, used), where

@@ -128,7 +128,7 @@ UNSEEN = {
     "POST /reset/{secret:str}",
     "GET /sign-in/callback/{provider_id:uuid}",
 }
-"""Routes where not even one's own id finds anything: they need a secret, of which only a hash is stored."""
+"""Routes where even one's own id finds nothing: they need a secret, of which only a hash is stored."""
 
 STORED = {
     "sessions": "SELECT to_jsonb(x)::text FROM sessions x WHERE person_id = $1",

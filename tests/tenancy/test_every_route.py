@@ -61,7 +61,7 @@ async def test_foreign_ids_look_like_unknown_ones_and_nothing_moves(
                 with sent_statements() as sent:
                     answer = await foreign.send(http)
                 where = (foreign, answer.status_code, answer.text)
-                assert [word for word in hidden - foreign.asked() if word in answer.text] == [], where
+                assert [word for word in hidden - foreign.requested_ids() if word in answer.text] == [], where
                 if foreign.url != other.url:
                     with sent_statements() as sent_of_unknown:
                         assert anonymous(answer, foreign) == anonymous(await other.send(http), other), where
@@ -96,7 +96,7 @@ async def test_without_guards_the_same_routes_find_everything(
                     continue
                 with sent_statements() as sent:
                     text = (await attack.send(http)).text
-                if [word for word in hidden - attack.asked() - {QUERY["q"]} if word in text]:
+                if [word for word in hidden - attack.requested_ids() - {QUERY["q"]} if word in text]:
                     found.add(attack.path)
                 with sent_statements() as sent_of_unknown:
                     await other.send(http)

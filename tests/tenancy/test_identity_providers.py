@@ -138,13 +138,13 @@ async def test_the_documents_of_an_issuer_are_cached_per_tenant(neighbours: Neig
     async with identity_provider() as idp:
         for _ in range(2):
             await issuers.issuer(mine, idp.issuer)
-        assert idp.asked("/jwks") == 1
+        assert idp.request_count("/jwks") == 1
         token = idp.signed({}, kid="unknown")
         for _ in range(2):
             with pytest.raises(IssuerFailed, match="a moment ago"):
                 await issuers.verified(mine, idp.issuer, token, "RS256")
         await issuers.issuer(other, idp.issuer)
-        assert idp.asked("/jwks") == 2
+        assert idp.request_count("/jwks") == 2
 
 
 def test_the_secrets_of_two_sign_ins_are_unrelated() -> None:

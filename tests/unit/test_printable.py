@@ -25,7 +25,7 @@ def test_line_feeds_may_be_kept() -> None:
     assert printable("a\x1b\nb\tc", lines=True) == "a\\x1b\nb\\tc"
 
 
-def test_printable_json_is_the_same_document() -> None:
+def test_printable_json_parses_to_the_same_document() -> None:
     document = {"text": "a\x1b\x9b\u202e\u2028\n\t\x7fé"}
     encoded = json.dumps(document, ensure_ascii=False, indent=1)
     assert json.loads(printable_json(encoded)) == document

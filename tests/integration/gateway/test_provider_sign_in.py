@@ -283,7 +283,7 @@ class TestUserInfo:
         self, http: httpx2.AsyncClient, acme: Organization
     ) -> None:
         await acme.join(http)
-        assert acme.idp.asked("/userinfo") == 0
+        assert acme.idp.request_count("/userinfo") == 0
 
 
 class TestTokens:
@@ -478,7 +478,7 @@ class TestProviders:
         await acme.join(http)
         async with browser(gateway) as again:
             assert (await sign_in_by(again, acme.idp, acme.page)).status_code == 303
-        assert (acme.idp.asked("/jwks"), acme.idp.asked("/token")) == (1, 2)
+        assert (acme.idp.request_count("/jwks"), acme.idp.request_count("/token")) == (1, 2)
 
 
 class TestConfinement:

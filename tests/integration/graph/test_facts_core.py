@@ -25,7 +25,7 @@ from recollect.platform.db import Database
 from recollect.retrieval.recall.model import RecallFilter
 from recollect.retrieval.search.model import phrases
 from tests.conftest import NewTenant
-from tests.support.memories import Agent, asked, at_work
+from tests.support.memories import Agent, at_work, embedded_questions
 
 
 async def fact(agent: Agent, text: str, *links: RequestedLink, auto_link: bool = True, **fields: Any) -> Version:
@@ -61,7 +61,7 @@ async def linked_entities(agent: Agent, text: str) -> list[str]:
 
 
 async def find(agent: Agent, text: str, **only: Any) -> list[str]:
-    (question,) = await asked(text)
+    (question,) = await embedded_questions(text)
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         found = await searching.find(
             await graphs.view(tx, agent.graph), question, RecallFilter(**only), limit=10, threshold=None

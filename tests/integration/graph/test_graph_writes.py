@@ -28,7 +28,7 @@ from recollect.platform.db import Database
 from recollect.platform.sql import Queries
 from recollect.platform.transactions import Transaction
 from recollect.settings import Settings
-from tests.support.memories import Agent, asked, names
+from tests.support.memories import Agent, embedded_questions, names
 from tests.support.plans import explained
 from tests.support.statements import sent_statements
 
@@ -85,7 +85,7 @@ async def observe(tx: Transaction, revision: Revision, batch: list[str]) -> None
 async def remember(tx: Transaction, revision: Revision, batch: list[str]) -> None:
     items = [NewMemory(f"{name} was seen", about=(name, f"twin of {name}")) for name in batch]
     items += [NewMemory(f"nobody saw {name}") for name in batch]
-    await remembering.remember(tx, revision, items, await asked(*(item.text for item in items)))
+    await remembering.remember(tx, revision, items, await embedded_questions(*(item.text for item in items)))
 
 
 async def unobserve(tx: Transaction, revision: Revision, batch: list[str]) -> None:

@@ -31,7 +31,7 @@ from recollect.transfer import service as transfer
 from recollect.transfer.batches import read_small
 from recollect.transfer.model import Strategy
 from tests.support.invariants import assert_laws
-from tests.support.memories import Agent, asked, at_work
+from tests.support.memories import Agent, at_work, embedded_questions
 
 TEA = NewMemory(
     "drinks tea", about=("Ada",), kind="habit", tags=("Secret",), importance=8, source="diary", metadata={"p": 1}
@@ -79,7 +79,7 @@ async def recalled_at(agent: Agent, text: str, as_of: int, **only: Any) -> list[
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         found = await recall.recall(
             await graphs.view(tx, None, str(as_of)),
-            await asked(text),
+            await embedded_questions(text),
             RecallFilter(**only),
             limit=10,
             token_budget=1_500,

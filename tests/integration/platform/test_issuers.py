@@ -60,10 +60,10 @@ class TestKeys:
     ) -> None:
         token = idp.signed({"sub": "ada"})
         assert await asyncio.gather(*(claims(issuers, idp, token) for _ in range(20))) == [{"sub": "ada"}] * 20
-        assert idp.asked("/jwks") == 1
+        assert idp.request_count("/jwks") == 1
         clock.now += KEPT_SECONDS
         await claims(issuers, idp, token)
-        assert idp.asked("/jwks") == 2
+        assert idp.request_count("/jwks") == 2
 
     async def test_an_unknown_key_is_fetched_and_a_withdrawn_one_is_refused(
         self, issuers: Issuers, idp: IdentityProviderServer, clock: Clock
@@ -86,7 +86,7 @@ class TestKeys:
         for number in range(50):
             with pytest.raises((TokenRefused, IssuerFailed)):
                 await claims(issuers, idp, idp.signed({}, kid=f"made up {number}"))
-        assert idp.asked("/jwks") == 2
+        assert idp.request_count("/jwks") == 2
         assert await claims(issuers, idp, token) == {"sub": "ada"}, "those that are known go on"
 
     async def test_an_issuer_that_is_away_is_not_asked_again_at_once(
@@ -96,7 +96,7 @@ class TestKeys:
         for _ in range(3):
             with pytest.raises(IssuerFailed):
                 await issuers.issuer(TENANT, idp.issuer)
-        assert idp.asked("/.well-known/openid-configuration") == 1
+        assert idp.request_count("/.well-known/openid-configuration") == 1
         idp.metadata = {}
         clock.now += PAUSE_SECONDS
         assert (await issuers.issuer(TENANT, idp.issuer)).metadata.issuer == idp.issuer

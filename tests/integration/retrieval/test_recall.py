@@ -23,7 +23,7 @@ from recollect.platform.db import Database
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall import store
 from recollect.retrieval.recall.model import Question, RecallFilter
-from tests.support.memories import Agent, asked, count_words
+from tests.support.memories import Agent, count_words, embedded_questions
 
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 WEIRD = [
@@ -284,7 +284,7 @@ async def test_authorship_of_an_observation_survives_changes_of_its_entity(
     await bob.create("Boat")
     await ada.observe("Boat", "was bought in May")
     await change(bob)
-    (question,) = await asked("What have I bought?")
+    (question,) = await embedded_questions("What have I bought?")
     credited = {}
     for asker in ("key:ada", "key:bob"):
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
@@ -437,7 +437,7 @@ async def test_common_words_find_memories_if_no_vector_can(
     monkeypatch.setattr(store, "MAX_MATCHED", 20)
     await agent.remember(*(f"The boat sails, entry {number}" for number in range(30)))
     await agent.embed()
-    questions = [replace(question, **asked_with) for question in await asked("Where is the boat?")]
+    questions = [replace(question, **asked_with) for question in await embedded_questions("Where is the boat?")]
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         found = await recall.recall(await graphs.view(tx, None), questions, RecallFilter(), limit=10, token_budget=1500)
     assert len(found.hits) == 10

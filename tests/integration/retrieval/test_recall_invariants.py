@@ -24,7 +24,7 @@ from recollect.retrieval.recall.model import Question, Recalled, RecallFilter, p
 from tests.conftest import NewTenant
 from tests.support.examples import examples
 from tests.support.histories import HISTORIES, HOURS, NAMED, NAMES, written
-from tests.support.memories import Agent, asked, at_work
+from tests.support.memories import Agent, at_work, embedded_questions
 
 EXAMPLES = 30
 
@@ -120,7 +120,7 @@ def subtree(memories: Sequence[LiveMemory], name: str) -> set[UUID]:
 
 async def recalled(agent: Agent, only: RecallFilter, *, as_of: str | None = None, words: bool = True) -> Recalled:
     """Everything that recall returns for all words."""
-    questions = [Question(word, None, "none") for word in ALL_WORDS] if words else await asked(*ALL_WORDS)
+    questions = [Question(word, None, "none") for word in ALL_WORDS] if words else await embedded_questions(*ALL_WORDS)
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         return await recall.recall(
             await graphs.view(tx, agent.graph, as_of), questions, only, limit=100, token_budget=100_000
@@ -310,7 +310,7 @@ NASTY = [
 async def test_any_question_is_answered_or_refused_as_invalid(agent: Agent, text: str, many: int) -> None:
     """It is answered with or without the embedder, or refused if it contains a character that no text can contain."""
     await agent.remember("tea and cake", NewMemory("likes čaj", about=("Ada",)))
-    for questions in (await asked(*[text] * many), [Question(text, None, "none")] * many):
+    for questions in (await embedded_questions(*[text] * many), [Question(text, None, "none")] * many):
         try:
             async with agent.db.transaction(agent.caller, read_only=True) as tx:
                 await recall.recall(await graphs.view(tx, None), questions, RecallFilter(), limit=10, token_budget=500)

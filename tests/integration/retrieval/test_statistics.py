@@ -56,7 +56,7 @@ from recollect.transfer import service as transfer
 from recollect.transfer.formats.decoding import ParsedRecord as Imported
 from recollect.transfer.model import Strategy
 from recollect.transfer.records import EntityRecord, RelationRecord
-from tests.support.memories import asked, embedded_passages, embedder, found_duplicates, found_path
+from tests.support.memories import embedded_passages, embedded_questions, embedder, found_duplicates, found_path
 from tests.support.statistics import BATCH, Work, entities_of, turn
 
 FEW = 50
@@ -340,7 +340,7 @@ class Calls:
             await use_case(await graphs.view(tx, None, as_of), *arguments, **named)
 
     async def recall_the_past(self, only: RecallFilter) -> None:
-        questions = await asked("Who likes tea 7?")
+        questions = await embedded_questions("Who likes tea 7?")
         await self.asking(recall.recall, questions, only, limit=10, token_budget=1_500, as_of=str(PAST))
 
     async def find_similar(self, as_of: str | None = None) -> None:
@@ -435,7 +435,7 @@ async def test_a_recall_looks_at_no_more_expiring_rows_than_it_returns(work: Wor
     await agent.embed()
     await work.owner.execute("UPDATE nodes SET expires_at = now() + interval '1 day' WHERE name LIKE 'new %'")
     work.watch.clear()
-    [question] = await asked("who likes tea 7?")
+    [question] = await embedded_questions("who likes tea 7?")
     async with agent.db.transaction(agent.caller, read_only=True, keyed=True) as tx:
         view = await graphs.view(tx, None)
         assert (await recall.recall(view, [question], RecallFilter(), limit=10, token_budget=1_000)).hits

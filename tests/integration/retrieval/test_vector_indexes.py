@@ -31,7 +31,7 @@ from recollect_local.postgres import LocalPostgres
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs.vector_indexes import maintain_indexes as tend_job
 from tests.conftest import NewTenant
-from tests.support.memories import Agent, asked, embedder
+from tests.support.memories import Agent, embedded_questions, embedder
 
 MEMORIES = 120
 RUNBOOK = Path(__file__).parents[3] / "docs" / "runbook" / "recall-misses.md"
@@ -94,7 +94,7 @@ async def statement_of(owner: asyncpg.Connection, index: VectorIndex) -> Query:
 
 async def recalled_texts(agent: Agent, text: str, *, exact: bool) -> list[str]:
     """What a recall finds, sent as a gateway sends it."""
-    questions = await asked(text)
+    questions = await embedded_questions(text)
     async with agent.db.transaction(agent.caller, read_only=True, keyed=True) as tx:
         found = await recall.recall(
             await graphs.view(tx, None),
@@ -110,7 +110,7 @@ async def recalled_texts(agent: Agent, text: str, *, exact: bool) -> list[str]:
 
 async def nearest(agent: Agent, *, exact: bool) -> set[UUID]:
     """What a question finds that shares no word with any passage."""
-    [question] = await asked("oboes")
+    [question] = await embedded_questions("oboes")
     async with agent.db.transaction(agent.caller, read_only=True, keyed=True) as tx:
         view = await graphs.view(tx, None)
         state = await store.find_state(tx, view.graph)
@@ -255,7 +255,7 @@ class TestIndexes:
         set_width = Query.compile("SELECT current_setting('hnsw.ef_search')::integer")
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             view = await graphs.view(tx, None)
-            await recall.recall(view, await asked("violin"), RecallFilter(), limit=10, token_budget=10_000)
+            await recall.recall(view, await embedded_questions("violin"), RecallFilter(), limit=10, token_budget=10_000)
             assert await tx.fetchval(set_width) == width
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             view = await graphs.view(tx, None)
@@ -306,7 +306,7 @@ class TestIndexes:
     ) -> None:
         audits: list[tuple[float, int]] = []
         monkeypatch.setattr(recall, "record_audit", lambda share, *, k: audits.append((share, k)))
-        questions = await asked("violin in the garden")
+        questions = await embedded_questions("violin in the garden")
 
         async def ask(audited: bool) -> None:
             async with agent.db.transaction(agent.caller, read_only=True, keyed=True) as tx:

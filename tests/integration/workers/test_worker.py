@@ -271,7 +271,7 @@ async def test_no_transaction_is_open_during_embedding(
         patient = {"embedding_dimensions": 8, "embedding_timeout_seconds": MAX_WAIT_SECONDS}
         remote = OpenAIEmbedder(Settings(embedding_url=server.url).model_copy(update=patient))
         running = asyncio.create_task(embedding.embed_passages(replace(context, embedder=remote), caller.tenant_id, {}))
-        assert await asyncio.to_thread(server.asked.wait, MAX_WAIT_SECONDS)
+        assert await asyncio.to_thread(server.requested.wait, MAX_WAIT_SECONDS)
         assert await open_transactions(administrator) == 0
         assert not running.done()
         server.answering.set()

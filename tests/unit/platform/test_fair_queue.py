@@ -78,7 +78,7 @@ class Calls:
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing here depends on how fast the machine is: a slot is held until its call ends, and nobody gives way."""
+    """Nothing here depends on the speed of the machine: a call keeps its slot until it ends, and none gives way."""
     monkeypatch.setattr(slots, "SLOT_SECONDS", 1000.0)
     monkeypatch.setattr(slots, "GIVE_WAY_SECONDS", 0.0)
 
@@ -183,7 +183,7 @@ async def test_a_tenant_with_queued_calls_rests_beside_one_without() -> None:
     await calls.drain()
 
 
-async def test_a_tenant_goes_on_by_itself_after_its_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_tenant_continues_by_itself_after_its_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fair_queue, "GAP_SECONDS", 1000.0)
     queue, order = FairQueue(4), list[str]()
 

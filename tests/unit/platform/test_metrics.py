@@ -72,7 +72,7 @@ RECORDS: dict[str, Callable[[], object]] = {
     "CacheTallies": lambda: metrics.CacheTallies("search").count(TENANT, hits=1, misses=1),
 }
 OTHERS = {"waiting_call", "used_connection", "open_stream", "instruments_of", "of_cell"}
-"""What is no plain record: recorded below, or records nothing."""
+"""Functions that do not simply record a value: tested below, or recording nothing."""
 
 
 @asynccontextmanager

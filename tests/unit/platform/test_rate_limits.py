@@ -41,7 +41,7 @@ class TestSlidingWindow:
         assert (now.reset > 0) == used
 
     @given(windows())
-    def test_no_more_is_left_before_the_reported_reset(self, window: SlidingWindow) -> None:
+    def test_no_more_requests_are_left_before_the_reported_reset(self, window: SlidingWindow) -> None:
         now = window.standing(LIMIT)
         assert later(window, now.reset * 0.99).standing(LIMIT).remaining == now.remaining
 

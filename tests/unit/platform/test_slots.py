@@ -13,7 +13,7 @@ from recollect.platform.slots import Slot, give_way, held_slot, takes_short_step
 from tests.support.gateway import eventually
 
 TURNS = 20
-"""So many turns of the event loop let every task go on that can."""
+"""In so many turns of the event loop, every task that can continue does so."""
 
 
 @pytest.fixture(autouse=True)
@@ -227,7 +227,7 @@ async def test_a_call_goes_on_where_another_tenant_waits_for_its_slot() -> None:
     queue = FairQueue(2, clock=clock)
     for tenant in ("other", "third"):
         async with held_slot(queue, tenant, wait_seconds=1000):
-            """They asked lately: each has one slot at most."""
+            """Because both made calls lately, each has one slot at most."""
     async with flooding(queue) as slot, held_slot(queue, "other", wait_seconds=1000):
         clock.now += 1.0  # It was served more than the third, which is next for that.
         step = asyncio.create_task(slot.give_way())

@@ -22,7 +22,7 @@ REPLACED = re.compile(
     r"\bDROP\s+(FUNCTION|VIEW)\s+(?:IF\s+EXISTS\s+)?(?P<name>\w+)[^;]*;(?=.*\bCREATE\s+\1\s+(?P=name)\b)", re.S
 )
 REASON = re.compile(r"^-- contract: \S.*$", re.MULTILINE)
-"""`-- contract: nothing since 0.3.0 reads it`, which says from which release on."""
+"""`-- contract: nothing since 0.3.0 reads it`: the reason, with the release from which it is true."""
 
 
 def breaks(migration: Migration) -> list[str]:
