@@ -169,7 +169,7 @@ async def test_requests_for_a_tenant_in_an_absent_cell_get_a_retryable_error(
             assert (await http.get(client.request())).status_code == 503
 
 
-async def test_a_person_who_signs_in_by_a_provider_is_in_its_tenants_cell_and_erased_with_it(
+async def test_a_person_known_by_a_provider_is_in_its_tenants_cell_and_erased_with_it(
     celled: Settings,
     cells: Cells,
     resident: Caller,
