@@ -111,7 +111,7 @@ async def test_an_impossible_move_is_refused_and_leaves_nothing(
         await two_cells.move(tenant.slug, to="nowhere")
     with pytest.raises(NotFound, match="no tenant 'nobody'"):
         await two_cells.move("nobody")
-    with pytest.raises(Conflict, match="in home already"):
+    with pytest.raises(Conflict, match="already in home"):
         await two_cells.move(tenant.slug, to=HOME)
     with pytest.raises(NotFound, match="is not being moved"):
         await two_cells.go_on(tenant.slug)

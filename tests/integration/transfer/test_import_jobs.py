@@ -78,7 +78,7 @@ def counts(said: dict[str, Any]) -> dict[str, int]:
     [
         ("csv", "secret,name\n", "line 1.column 1: Unknown column"),
         ("csv", "# ENTITIES\nname,secret\n", "line 2.column 2: Unknown column"),
-        ("graphml", "<secret/>", "line 1: An element"),
+        ("graphml", "<secret/>", "line 1: This element"),
         ("graphml", '<graphml><key id="a" for="node" attr.name="secret"/></graphml>', "line 1: Unknown key"),
         ("graphml", '<graphml><graph><node id="a"><data key="secret"/></node></graph></graphml>', "line 1: Its key"),
         ("json", '{"secret":[]}', "line 1: Unknown part"),
