@@ -464,9 +464,7 @@ async def test_a_job_embeds_its_own_tenants_passages_only(
 async def test_a_wakeup_of_a_tenant_that_is_gone_is_no_failure_of_the_worker(context: WorkerContext) -> None:
     with structlog.testing.capture_logs() as logs:
         await embedding.woken(context, uuid4(), {})
-    assert [(entry["log_level"], entry["reason"]) for entry in logs] == [
-        ("warning", "There is no such tenant any more.")
-    ]
+    assert [(entry["log_level"], entry["reason"]) for entry in logs] == [("warning", "This tenant no longer exists.")]
 
 
 async def test_wakeups_that_make_no_sense_are_passed_over(
