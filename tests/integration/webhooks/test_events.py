@@ -74,6 +74,23 @@ async def test_a_look_compares_the_graphs_that_were_written_since_the_last_one(
     assert (many < few + 50, found) == (True, True)
 
 
+@pytest.mark.parametrize(("seconds", "moves"), [(30, False), (90, True)])
+async def test_a_head_notes_when_it_was_written_once_a_minute(desk: WebhookDesk, seconds: int, moves: bool) -> None:
+    """The column is indexed: an update that leaves it as it is stays heap-only."""
+    await desk.write("before")
+    row = await desk.owner.fetchrow(
+        """UPDATE graph_heads n SET revision = n.revision + 1, at = o.written_around + make_interval(secs => $2)
+        FROM graph_heads o
+        WHERE n.tenant_id = $1 AND o.tenant_id = n.tenant_id AND o.graph_id = n.graph_id
+        RETURNING o.written_around, n.at, n.written_around""",
+        desk.caller.tenant_id,
+        seconds,
+    )
+    assert row is not None
+    before, at, after = row
+    assert after == (at if moves else before)
+
+
 class TestChanges:
     async def test_several_changes_are_sent_in_one_request(self, desk: WebhookDesk, receiver: Receiver) -> None:
         await desk.write("before")

@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.graph.passages.model import MAX_CHARACTERS, MAX_WORDS, split
+from recollect.graph.passages.model import MAX_CHARACTERS, MAX_UNSPACED, MAX_WORDS, split
 
-SENTENCES = st.lists(st.text(alphabet="ab é東.!? \n", max_size=200), max_size=20).map(". ".join)
+SENTENCES = st.lists(st.text(alphabet="ab éк.!? \n", max_size=200), max_size=20).map(". ".join)
 LONG_SENTENCES = st.lists(st.text(alphabet="ab", min_size=1, max_size=3), max_size=400).map(" ".join)
 UNBROKEN = st.integers(0, 5 * MAX_CHARACTERS).map("x".__mul__)
-TEXTS = st.one_of(SENTENCES, LONG_SENTENCES, UNBROKEN, st.text())
+UNSPACED = st.text(alphabet="東京タワーไทย。！？、」 a\n", max_size=1_500)
+TEXTS = st.one_of(SENTENCES, LONG_SENTENCES, UNBROKEN, UNSPACED, st.text())
 
 
 @given(TEXTS)
@@ -58,4 +59,28 @@ def test_a_sentence_ends_at_a_punctuation_mark_or_line_end(end: str) -> None:
 
 def test_a_long_sentence_is_cut_at_words_or_else_at_characters() -> None:
     assert [len(passage.split()) for passage in split(" ".join(["word"] * 200))] == [80, 80, 40]
-    assert [len(passage) for passage in split("東" * 4_500)] == [2_000, 2_000, 500]
+    assert [len(passage) for passage in split("x" * 4_500)] == [2_000, 2_000, 500]
+
+
+@given(UNSPACED)
+def test_of_a_script_without_spaces_a_passage_is_short_and_a_piece_of_its_text(text: str) -> None:
+    for passage in split(text):
+        assert sum(not letter.isspace() for letter in passage) <= MAX_UNSPACED
+        assert passage in " ".join(text.split())
+
+
+@pytest.mark.parametrize("end", ["。", "！", "？", "。」"])
+def test_sentences_of_a_script_without_spaces_stay_whole(end: str) -> None:
+    sentence = "東" * 119 + end
+    assert list(split(sentence * 3)) == [sentence] * 3
+
+
+def test_short_sentences_of_a_script_without_spaces_are_together() -> None:
+    sentence = "我喜欢喝茶。"
+    assert [len(passage) for passage in split(sentence * 50)] == [198, 102]
+
+
+def test_a_longer_sentence_of_a_script_without_spaces_is_cut_at_its_clauses() -> None:
+    clause = "東" * 29 + "、"
+    assert [len(passage) for passage in split(clause * 10)] == [180, 120]
+    assert [len(passage) for passage in split("東" * 450)] == [200, 200, 50]

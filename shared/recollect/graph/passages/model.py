@@ -3,10 +3,11 @@
 import math
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from itertools import accumulate, takewhile
 from typing import Any, Self
 from uuid import UUID
 
@@ -14,7 +15,14 @@ MAX_WORDS = 80
 """Words of one passage, at most: a longer text is better found by its best part (measured; docs/recall.md)."""
 
 MAX_CHARACTERS = 2_000
-"""Characters of one passage, at most, for texts without spaces."""
+"""Characters of one passage, at most: a longer word, such as encoded data, is cut."""
+
+MAX_UNSPACED = 200
+"""Characters of scripts without spaces (Chinese, Japanese, Thai, …) in one passage, at most: embedders take each for a
+token, or two for one, and `minilm` reads 256 tokens of a passage."""
+
+_CUT = 40
+"""Characters at which a clause of such a script is cut that has no mark for so long."""
 
 NEAR_WORDS = 20
 FAR_WORDS = 80
@@ -42,6 +50,11 @@ MAX_FAILURES = 3
 COUNTED_AT_MOST = 100_000
 """Live passages of a graph whose words are counted, about; of a larger graph, a sample is."""
 
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+_CLAUSE = re.compile(rf"[^。！？、，；]{{0,{_CUT}}}(?:[。！？、，；]{{1,9}}[」』）”’]{{0,9}}|(?<=[^。！？、，；]))")
+_SENTENCE_END = re.compile(r"[。！？]+[」』）”’]*$")
 _SPEAKER = re.compile(r"\s*([^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2}): ")
 _TIME = re.compile(
     r"\b(yesterday|today|tonight|tomorrow|ago|last|next|recently|weekend|morning|evening|night|"
@@ -152,22 +165,68 @@ class RefusedPassage:
 
 
 def split(text: str) -> Iterator[str]:
-    """The passages of a text, in order: sentences together up to MAX_WORDS words, longer sentences cut."""
+    """The passages of a text, in order: sentences together up to MAX_WORDS words, longer sentences cut.
+
+    MAX_UNSPACED characters of words in scripts without spaces count as much as MAX_WORDS words. Their sentences end at
+    。！？, and a longer one is cut at its clauses.
+    """
     words = text.split()
-    if len(words) <= MAX_WORDS:
+    if len(words) <= MAX_WORDS and (len(text) <= MAX_UNSPACED or not _UNSPACED.search(text)):
         yield from _bounded(" ".join(words))
         return
-    passage: list[str] = []
+    passage: list[_Unit] = []
+    total = 0
+    for sentence in _sentences(text):
+        weight = _weight(sentence)
+        if passage and total + weight > _FULL:
+            yield from _joined(passage)
+            passage, total = [], 0
+        passage += sentence
+        total += weight
+        while total > _FULL:
+            fitting = _fitting(passage)
+            yield from _joined(passage[:fitting])
+            passage = passage[fitting:]
+            total = _weight(passage)
+    yield from _joined(passage)
+
+
+_FULL = MAX_WORDS * MAX_UNSPACED
+"""The weight of a full passage."""
+
+_Unit = tuple[str, int]
+"""A word with a space before it, or a clause of a script without spaces, and its weight, which is below _FULL."""
+
+
+def _sentences(text: str) -> Iterator[list[_Unit]]:
     for sentence in re.split(r"(?<=[.!?。！？])\s+|\n+", text):
-        words = sentence.split()
-        if passage and len(passage) + len(words) > MAX_WORDS:
-            yield from _bounded(" ".join(passage))
-            passage = []
-        passage.extend(words)
-        while len(passage) > MAX_WORDS:
-            yield from _bounded(" ".join(passage[:MAX_WORDS]))
-            passage = passage[MAX_WORDS:]
-    yield from _bounded(" ".join(passage))
+        units: list[_Unit] = []
+        for word in sentence.split():
+            if not _UNSPACED.search(word):
+                units.append((f" {word}", MAX_UNSPACED))
+                continue
+            space = " "
+            for clause in filter(None, _CLAUSE.findall(word)):
+                units.append((space + clause, max(len(clause) * MAX_WORDS, MAX_UNSPACED)))
+                space = ""
+                if _SENTENCE_END.search(clause):
+                    yield units
+                    units = []
+        yield units
+
+
+def _weight(units: Sequence[_Unit]) -> int:
+    return sum(weight for _, weight in units)
+
+
+def _fitting(units: Sequence[_Unit]) -> int:
+    """How many of these units, which are too many, fit into a passage."""
+    totals = accumulate(weight for _, weight in units)
+    return sum(1 for _ in takewhile(lambda total: total <= _FULL, totals))
+
+
+def _joined(units: Sequence[_Unit]) -> Iterator[str]:
+    yield from _bounded("".join(text for text, _ in units).lstrip(" "))
 
 
 def _bounded(passage: str) -> Iterator[str]:
