@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from itertools import accumulate, takewhile
 from typing import Any, Self
 from uuid import UUID
 
@@ -177,17 +176,13 @@ def split(text: str) -> Iterator[str]:
     passage: list[_Unit] = []
     total = 0
     for sentence in _sentences(text):
-        weight = _weight(sentence)
-        if passage and total + weight > _FULL:
-            yield from _joined(passage)
-            passage, total = [], 0
-        passage += sentence
-        total += weight
-        while total > _FULL:
-            fitting = _fitting(passage)
-            yield from _joined(passage[:fitting])
-            passage = passage[fitting:]
-            total = _weight(passage)
+        fits = total + sum(weight for _, weight in sentence) <= _FULL
+        for place, unit in enumerate(sentence):
+            if passage and (total + unit[1] > _FULL or (place == 0 and not fits)):
+                yield from _joined(passage)
+                passage, total = [], 0
+            passage.append(unit)
+            total += unit[1]
     yield from _joined(passage)
 
 
@@ -213,16 +208,6 @@ def _sentences(text: str) -> Iterator[list[_Unit]]:
                     yield units
                     units = []
         yield units
-
-
-def _weight(units: Sequence[_Unit]) -> int:
-    return sum(weight for _, weight in units)
-
-
-def _fitting(units: Sequence[_Unit]) -> int:
-    """How many of these units, which are too many, fit into a passage."""
-    totals = accumulate(weight for _, weight in units)
-    return sum(1 for _ in takewhile(lambda total: total <= _FULL, totals))
 
 
 def _joined(units: Sequence[_Unit]) -> Iterator[str]:
