@@ -131,8 +131,8 @@ class Admission:
             except TimeoutError:
                 metrics.record_refused_request("calls_at_work")
                 raise Unavailable(
-                    f"This call's turn did not come within {self._wait_seconds:g} seconds. Try again in a moment, with "
-                    "fewer calls at once.",
+                    f"This call waited {self._wait_seconds:g} seconds for its turn. Try again in a moment, with fewer "
+                    "calls at once.",
                     code=ErrorCode.BUSY,
                 ) from None
             if self._presence is not None and not self._slots.waiting(caller.tenant_id):

@@ -42,8 +42,8 @@ async def require_quick_to_parse(body: bytes) -> None:
         and await anyio.to_thread.run_sync(_count_values, body) > MAX_VALUES
     ):
         raise TooLarge(
-            f"A request holds {MAX_VALUES} values at most, all those in its lists and objects. Send less in one call; "
-            "POST /v1/graphs/{graph}/imports takes a large file",
+            f"A request may have at most {MAX_VALUES} values, including all those in its lists and objects. Send less "
+            "in one call; POST /v1/graphs/{graph}/imports accepts large files",
             code=ErrorCode.REQUEST_TOO_LARGE,
         )
     if (
@@ -51,7 +51,7 @@ async def require_quick_to_parse(body: bytes) -> None:
         and _LONG in body.translate(_DIGITS)
         and await anyio.to_thread.run_sync(_holds_long_number, body)
     ):
-        raise InvalidInput(f"A number has {MAX_DIGITS} digits at most; send a longer one as a text")
+        raise InvalidInput(f"A number may have at most {MAX_DIGITS} digits; send a longer one as text")
 
 
 def _count_values(body: bytes) -> int:

@@ -39,9 +39,9 @@ TITLES = {
     409: "Conflict",
     412: "Precondition failed",
     413: "Too large",
-    415: "Not of a type that is taken",
+    415: "Unsupported media type",
     421: "Misdirected request",
-    422: "Not to be done so",
+    422: "Unprocessable content",
     428: "Precondition required",
     429: "Too many requests",
     431: "Headers too large",
@@ -106,16 +106,26 @@ _EXAMPLE_DETAILS: dict[int, tuple[ErrorCode, str]] = {
         "This credential lacks the scope memory:write. Ask an admin for a key that has it.",
     ),
     404: (ErrorCode.GRAPH_NOT_FOUND, "There is no graph named 'people'."),
-    409: (ErrorCode.GRAPH_EXISTS, "There is a graph named 'people' already."),
-    412: (ErrorCode.PRECONDITION_FAILED, "This was changed since. Read it again, and decide anew."),
-    413: (ErrorCode.REQUEST_TOO_LARGE, "A request holds 200000 values at most, all those in its lists and objects."),
-    422: (ErrorCode.IDEMPOTENCY_MISMATCH, "This key was used for another request. Take a new one."),
+    409: (ErrorCode.GRAPH_EXISTS, "There is already a graph named 'people'."),
+    412: (ErrorCode.PRECONDITION_FAILED, "This was changed since you read it. Read it again, and decide anew."),
+    413: (
+        ErrorCode.REQUEST_TOO_LARGE,
+        "A request may have at most 200000 values, including all those in its lists and objects.",
+    ),
+    422: (
+        ErrorCode.IDEMPOTENCY_MISMATCH,
+        "This key was already used for another request. Use a new key for each request, and repeat a request "
+        "unchanged.",
+    ),
     428: (
         ErrorCode.PRECONDITION_REQUIRED,
-        "Say by If-Match what is replaced: the ETag of the answer that tells it",
+        "Send If-Match with the ETag that you got when you read this",
     ),
-    429: (ErrorCode.RATE_LIMITED, "This key may make 300 requests in a minute. Try again in 4 seconds."),
-    503: (ErrorCode.DATABASE_UNAVAILABLE, "The database is away. Try again."),
+    429: (
+        ErrorCode.RATE_LIMITED,
+        "All 300 requests that this key may send in 60 seconds are used. Try again in 4 seconds.",
+    ),
+    503: (ErrorCode.DATABASE_UNAVAILABLE, "The database is unavailable. Try again in a moment."),
 }
 EXAMPLES = {
     str(status): {"type": "about:blank", "title": TITLES[status], "status": status, "detail": detail, "code": str(code)}
@@ -160,7 +170,7 @@ def _answer_to(error: Exception, request: Request[Any, Any, Any]) -> Response["P
             code = CODES.get(error.status_code, ErrorCode.INVALID_INPUT)
             return _problem(error.status_code, code, error.detail, None)
     log.error("request failed", route=request.scope.get("path_template"), exc_info=error)
-    detail = "Something went wrong on our side. Try again; if it stays, tell an operator."
+    detail = "Something went wrong on our side. Try again; if it happens again, tell an operator."
     return _problem(500, ErrorCode.INTERNAL, detail, None)
 
 

@@ -56,7 +56,7 @@ class FailedKeys:
             await self._limiter.look(self._limit_of(site))
         except RateLimited as error:
             raise TooManyRequests(
-                "Too many keys from this address were not accepted. Try again later.",
+                "Too many keys from this address were refused. Try again later.",
                 code=ErrorCode.TOO_MANY_FAILURES,
                 seconds=error.seconds,
             ) from None

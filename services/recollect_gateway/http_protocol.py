@@ -290,7 +290,7 @@ class BoundedProtocol(HttpToolsProtocol):
         elif self._message == 0:
             self.transport.close()  # Nothing was requested: perhaps the connection was opened in advance.
         else:
-            self._refuse(408, ErrorCode.REQUEST_TIMEOUT, "The headers did not come in time.")
+            self._refuse(408, ErrorCode.REQUEST_TIMEOUT, "The headers did not arrive in time.")
 
     def _body_overdue(self) -> None:
         if self.cycle.response_complete:
@@ -298,7 +298,7 @@ class BoundedProtocol(HttpToolsProtocol):
         elif self.flow.read_paused or self._body_bytes >= BODY_SHARE:
             self._set_clock()
         else:
-            self._refuse(408, ErrorCode.REQUEST_TIMEOUT, "The body did not come in time.")
+            self._refuse(408, ErrorCode.REQUEST_TIMEOUT, "The body did not arrive in time.")
 
     def _cut_off_later(self) -> None:
         if self._stalled is None:
@@ -318,7 +318,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _headers_too_large(self) -> tuple[int, ErrorCode, str]:
         bounds = self.bounds
-        detail = f"A request has {bounds.headers} headers of {bounds.header_bytes} bytes together at most."
+        detail = f"A request may have at most {bounds.headers} headers, of {bounds.header_bytes} bytes together."
         return 431, ErrorCode.HEADERS_TOO_LARGE, detail
 
     def _refuse(self, status: int, code: ErrorCode, detail: str) -> None:

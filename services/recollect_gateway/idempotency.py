@@ -123,7 +123,7 @@ class IdempotencyMiddleware(ASGIMiddleware):
             return
         key, state = idempotency_key(header), scope["litestar_app"].state
         if opt == TAKES_NO_KEY[OPT]:
-            raise InvalidInput("This route takes no key: its body may be of any length", path=HEADER)
+            raise InvalidInput("This route accepts no key, because its body may have any length", path=HEADER)
         body = await _read_body(receive, state.settings.max_request_bytes)
         if body is None:
             return  # The request is not whole, and nobody is left to be answered.
@@ -176,7 +176,7 @@ def _key_header(scope: Scope) -> str | None:
     """The key as it was sent. Raises InvalidInput for several."""
     values = [value for name, value in scope["headers"] if name == HEADER.lower().encode()]
     if len(values) > 1:
-        raise InvalidInput("One key is taken", path=HEADER)
+        raise InvalidInput("Send one key only", path=HEADER)
     return values[0].decode("latin-1") if values else None
 
 
@@ -198,7 +198,7 @@ async def _read_body(receive: Receive, max_bytes: int) -> bytes | None:
         body += message.get("body", b"")
         more = message.get("more_body", False)
         if len(body) > max_bytes:
-            raise TooLarge(f"A request with a key holds {max_bytes} bytes at most", code=ErrorCode.REQUEST_TOO_LARGE)
+            raise TooLarge(f"A request with a key may have at most {max_bytes} bytes", code=ErrorCode.REQUEST_TOO_LARGE)
     return bytes(body)
 
 

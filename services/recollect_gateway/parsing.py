@@ -205,7 +205,9 @@ def check_text(value: Any, path: str = "", depth: int = 0) -> None:
     match value:
         case str():
             if "\x00" in value or not _encodable(value):
-                raise InvalidInput("Holds a NUL or half a character, which text cannot", path=path or None)
+                raise InvalidInput(
+                    "Holds a NUL or half a character (a lone surrogate), which cannot be stored", path=path or None
+                )
         case int() if has_too_many_digits(value):
             raise InvalidInput(f"Is a number of more than {MAX_DIGITS} digits", path=path or None)
         case float() if not isfinite(value):
@@ -259,4 +261,4 @@ def _invalid(message: str, under: str, *, choices: str = "") -> InvalidInput:
         if field := pattern.match(text):
             return InvalidInput(fault, path=_under(path, field["field"][:MAX_NAME]))
     fault = plain_words(text)
-    return InvalidInput(f"{fault}; there are: {choices}" if choices else fault, path=path or None)
+    return InvalidInput(f"{fault}; the values are: {choices}" if choices else fault, path=path or None)

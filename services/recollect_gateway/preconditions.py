@@ -58,13 +58,13 @@ def unchanged(request: AnyRequest, lasting: Callable[[T], Struct], *, needed: bo
     """
     if "if-match" not in request.headers:
         if needed:
-            raise PreconditionRequired("Say by If-Match what is replaced: the ETag of the answer that tells it")
+            raise PreconditionRequired("Send If-Match with the ETag that you got when you read this")
         return lambda _: None
     known = _tags_in(request, "if-match", weak=False)
 
     def check(thing: T) -> None:
         if known is not None and _half(request, lasting(thing)) not in {tag.partition("-")[0] for tag in known}:
-            raise PreconditionFailed("This was changed since. Read it again, and decide anew.")
+            raise PreconditionFailed("This was changed since you read it. Read it again, and decide anew.")
 
     return check
 
@@ -87,7 +87,7 @@ def _tags_in(request: AnyRequest, header: str, *, weak: bool) -> set[str] | None
     while position < len(value):
         tag = _TAG.match(value, position)
         if tag is None or len(tags) >= MAX_TAGS:
-            raise InvalidInput(f"Up to {MAX_TAGS} entity tags, each in quotes, or *", path=header)
+            raise InvalidInput(f"Must be up to {MAX_TAGS} entity tags, each in quotes, or *", path=header)
         if weak or not tag[1]:
             tags.add(tag[2])
         position = tag.end()

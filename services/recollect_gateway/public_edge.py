@@ -175,7 +175,7 @@ class _Hosts:
 
     def refuse(self, request: _Request) -> Refusal | None:
         if len(request.hosts) != 1:
-            return Refusal(400, ErrorCode.INVALID_INPUT, "A request has one Host header")
+            return Refusal(400, ErrorCode.INVALID_INPUT, "A request must have one Host header")
         if self._all or request.path.startswith(PROBE_PATH) or self._serves(request.host):
             return None
         return Refusal(421, ErrorCode.HOST_NOT_ALLOWED, "This host is not served here (RECOLLECT_ALLOWED_HOSTS)")
@@ -201,7 +201,9 @@ class _Origins:
         is_own = len(request.origins) == 1 and self._is_own(request)
         if is_own or (self._may_read(request) and not request.has_cookie):
             return None
-        return Refusal(403, ErrorCode.ORIGIN_NOT_ALLOWED, "This origin may not ask here (RECOLLECT_ALLOWED_ORIGINS)")
+        return Refusal(
+            403, ErrorCode.ORIGIN_NOT_ALLOWED, "This origin may not send requests here (RECOLLECT_ALLOWED_ORIGINS)"
+        )
 
     def headers_for(self, request: _Request) -> HeaderList:
         """The CORS headers of the answer to this request."""
@@ -244,7 +246,7 @@ def _odd_method(request: _Request) -> Refusal | None:
 def _odd_path(request: _Request) -> Refusal | None:
     if not _ODD_PATH.search(request.raw_path) and _is_text(request.raw_path):
         return None
-    detail = "A path has no empty or dotted parts, no encoded slashes and no control characters"
+    detail = "A path may have no empty or dotted parts, no encoded slashes and no control characters"
     return Refusal(400, ErrorCode.INVALID_INPUT, detail)
 
 

@@ -29,7 +29,7 @@ class Readiness:
     async def require(self) -> None:
         """Return if the process may be sent requests; raises Unavailable, which says why it may not."""
         if self._drain.begun:
-            raise Unavailable("This gateway stops. Ask again: another one answers.", code=ErrorCode.DRAINING)
+            raise Unavailable("This gateway is stopping. Try again: another one will answer.", code=ErrorCode.DRAINING)
         await require_any_usable(self._home, self._others)
 
 

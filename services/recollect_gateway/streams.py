@@ -118,7 +118,7 @@ class Streams:
     def opened(self, caller: Caller, renew: Renew, transport: str) -> Iterator[Stream]:
         """A stream for a caller, while the block lasts; raises TooManyRequests, or Unavailable while draining."""
         if self.is_draining:
-            raise Unavailable("This gateway stops. Ask again: another one answers.", code=ErrorCode.DRAINING)
+            raise Unavailable("This gateway is stopping. Try again: another one will answer.", code=ErrorCode.DRAINING)
         keys = (None, caller.tenant_id, (caller.tenant_id, caller.subject))
         self._require_room(keys)
         self._open.update(keys)

@@ -36,15 +36,15 @@ def parameters(encoded: bytes, *, limit: int, several: Collection[str] = ()) -> 
     Raises MalformedParameters.
     """
     if len(encoded) > MAX_FORM_BYTES:
-        raise MalformedParameters(f"The parameters take {MAX_FORM_BYTES} bytes at most")
+        raise MalformedParameters(f"The parameters may have at most {MAX_FORM_BYTES} bytes")
     try:
         pairs = parse_qsl(encoded.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=limit)
     except ValueError:  # UnicodeDecodeError is one
-        raise MalformedParameters("The parameters are not encoded as they should be, or too many") from None
+        raise MalformedParameters("The parameters are not encoded correctly, or there are too many") from None
     found: dict[str, list[str]] = {}
     for name, value in pairs:
         if name in found and name not in several:
-            raise MalformedParameters("A parameter is there twice")
+            raise MalformedParameters("A parameter occurs twice")
         if "\x00" in value:
             raise MalformedParameters("A parameter holds the character U+0000")
         found.setdefault(name, []).append(value)

@@ -19,7 +19,7 @@ def known_parameters(connection: ASGIConnection[Any, Any, Any, Any], handler: Ba
     known = _query_parameters(handler, frozenset(connection.path_params))
     for name in connection.query_params:
         if name not in known:
-            accepted = f"it takes {', '.join(sorted(known))}" if known else "it takes none"
+            accepted = f"it accepts {', '.join(sorted(known))}" if known else "it accepts none"
             raise InvalidInput(f"The route has no such query parameter: {accepted}", path=name[:MAX_NAME])
 
 
@@ -55,5 +55,5 @@ async def read_json(request: Request[Any, Any, Any]) -> Any:
         return msgspec.json.decode(await request.body())
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise InvalidInput(
-            "The body is not JSON, is nested too deep, or holds half a character (such as \\ud83d alone)"
+            "The body is not JSON, is nested too deeply, or holds half a character (such as \\ud83d alone)"
         ) from None

@@ -51,7 +51,7 @@ class OperatorCells:
     def at(self, cell: str) -> OperatorDatabase:
         """One cell. Raises InvalidInput."""
         if cell not in self._databases:
-            raise InvalidInput(f"There is no cell {cell!r}: there are {', '.join(self.names)}", path="cell")
+            raise InvalidInput(f"There is no cell {cell!r}. The cells are: {', '.join(self.names)}", path="cell")
         return self._databases[cell]
 
     async def cell_of(self, *, slug: str | None = None, tenant_id: UUID | None = None) -> str:

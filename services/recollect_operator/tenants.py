@@ -174,7 +174,9 @@ class TenantRecordController(Controller):
         days = state.settings.tenant_deletion_grace_days if grace_days is None else grace_days
         grace = timedelta(days=days)
         if not grace and confirm != slug:  # The grace is 0 also for a fraction of a day below a microsecond.
-            raise InvalidInput("Nothing brings it back: repeat the tenant's slug", path="confirm")
+            raise InvalidInput(
+                "Without a grace period the tenant cannot be restored: repeat its slug to confirm", path="confirm"
+            )
         check = _unchanged(request, operator)
         return tenant_body(await deletions.delete_tenant(operator, slug, grace=grace, check=check), operator.cell)
 

@@ -106,7 +106,7 @@ class Caller:
         if self.toolsets is not None and not self.toolsets & toolsets:
             needed = " or ".join(sorted(toolsets)) or "every toolset"
             raise Forbidden(
-                f"This credential is confined to some toolsets, and this needs {needed}. Ask an admin for a key that "
+                f"This credential is limited to some toolsets, but this needs {needed}. Ask an admin for a key that "
                 "has it.",
                 code=ErrorCode.TOOLSET_NOT_ALLOWED,
             )
@@ -115,7 +115,8 @@ class Caller:
         """Raise Forbidden where the credential expires: rights that it gives could last longer."""
         if self.expires_at is not None:
             raise Forbidden(
-                "This credential ends, and gives nobody what lasts longer: use one that does not.",
+                "This credential expires, so it cannot give rights that may last longer. Use a credential that does "
+                "not expire.",
                 code=ErrorCode.EXPIRY_EXCEEDED,
             )
 
@@ -135,6 +136,6 @@ class Caller:
         """Raise Forbidden if an allow-list lacks this graph; None: a graph that does not exist yet."""
         if self.graphs is not None and graph_id not in self.graphs:
             raise Forbidden(
-                "This credential does not reach that graph. Ask an admin to add it to the key's allow-list.",
+                "This credential has no access to that graph. Ask an admin to add it to the key's allow-list.",
                 code=ErrorCode.GRAPH_NOT_ALLOWED,
             )

@@ -209,7 +209,9 @@ class TenantReadOnly(Forbidden):
 
     def __init__(self, contact: str | None = None) -> None:
         ask = contact or "whoever operates this service"
-        super().__init__(f"This tenant is read-only: its operator suspended all writing. Reading goes on. Ask {ask}.")
+        super().__init__(
+            f"This tenant is read-only: its operator has suspended all writing. Reading still works. Ask {ask}."
+        )
 
 
 class QuotaExceeded(Forbidden):

@@ -35,20 +35,20 @@ class MailServer:
 def read_mail_url(text: str) -> MailServer:
     """The server of such an address. Raises ValueError, which does not repeat the address: it may hold a password."""
     if not text.isascii() or not text.isprintable() or " " in text:
-        raise ValueError("it may hold printable ASCII only; other signs of a password are written as %XX")
+        raise ValueError("it may contain printable ASCII only; write other characters of a password as %XX")
     try:
         parts = urlsplit(text)
         host, port = parts.hostname or "", parts.port
     except ValueError:
         raise ValueError("its host or port cannot be read") from None
     if parts.scheme not in list(MailSecurity):
-        raise ValueError(f"it begins with {', '.join(f'{each}://' for each in MailSecurity)}")
+        raise ValueError(f"it must begin with {', '.join(f'{each}://' for each in MailSecurity)}")
     if not host or parts.path not in ("", "/") or parts.query or parts.fragment:
-        raise ValueError("it is scheme, user, password, host and port alone")
+        raise ValueError("it may have scheme, user, password, host and port only")
     security = MailSecurity(parts.scheme)
     user, password = (None if part is None else unquote(part) for part in (parts.username, parts.password))
     if (user is None) != (password is None):
-        raise ValueError("user and password come together, or neither")
+        raise ValueError("it needs both user and password, or neither")
     if user is not None and security is MailSecurity.NONE:
-        raise ValueError("a password is never sent without TLS: take smtps:// or smtp+starttls://")
+        raise ValueError("a password is never sent without TLS: use smtps:// or smtp+starttls://")
     return MailServer(host, port or _PORTS[security], security, user, password)

@@ -21,12 +21,12 @@ def local_url(host: str, port: int) -> str:
 def read_public_url(text: str) -> str:
     """The canonical form: lower case, no default port, no slash at the end. Raises ValueError for anything else."""
     if not text.isascii() or not text.isprintable() or " " in text or "\\" in text:
-        raise ValueError("it may hold printable ASCII only; a name of other letters is written in Punycode")
+        raise ValueError("it may contain printable ASCII only; write a name with other letters in Punycode")
     parts = urlsplit(text)
     if parts.scheme not in _DEFAULT_PORTS:
-        raise ValueError("it begins with https:// or http://")
+        raise ValueError("it must begin with https:// or http://")
     if parts.path not in ("", "/") or any(sign in text for sign in "?#@"):
-        raise ValueError("it is scheme, host and port alone: no path, query, fragment or user")
+        raise ValueError("it may have scheme, host and port only: no path, query, fragment or user")
     host, port = _host(parts.hostname or ""), parts.port
     port_suffix = "" if port in (None, _DEFAULT_PORTS[parts.scheme]) else f":{port}"
     return f"{parts.scheme}://{_bracketed(host)}{port_suffix}"
@@ -36,7 +36,7 @@ def _host(host: str) -> str:
     if ":" in host:
         return str(IPv6Address(host))
     if not _HOST_NAME.fullmatch(host):
-        raise ValueError(f"{host!r} is no name of a host")
+        raise ValueError(f"{host!r} is not the name of a host")
     return host
 
 

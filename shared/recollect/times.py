@@ -7,7 +7,7 @@ _TICK, _MILLISECOND = timedelta(microseconds=1), timedelta(milliseconds=1)
 FIRST, LAST = datetime.min.replace(tzinfo=UTC) + _TICK, datetime.max.replace(tzinfo=UTC) - _TICK
 """The driver uses the times beyond these for infinity: they come back without a zone."""
 
-NEEDED = "A time with its offset is needed, such as 2026-11-20T00:00:00Z"
+NEEDED = "A time needs a UTC offset, such as 2026-11-20T00:00:00Z"
 
 
 def in_plain_words(message: str) -> str:

@@ -106,7 +106,7 @@ class TestRecall:
         assert part["text"] in text
         said = await agent.text("recall", query="room 33", token_budget=200)
         assert ", part) [" in said
-        assert "Of a memory that is longer its best part is told: raise token_budget to have it whole." in said
+        assert "Of a long memory only the best part is shown: raise token_budget to get it whole." in said
 
     async def test_the_past(self, agent: ToolAgent, db: Database, caller: Caller) -> None:
         memory = await agent.remember("Ada lives in Oslo", about=["Ada"])
@@ -388,7 +388,7 @@ class TestExplore:
         found = await agent("explore", start="A", depth=4, max_nodes=3)
         assert (len(found["nodes"]), found["cut"]) == (3, "nodes")
         text = await agent.text("explore", start="A", depth=4, max_nodes=3)
-        assert text.splitlines()[-1].startswith("Not everything: the bound on nodes was reached.")
+        assert text.splitlines()[-1].startswith("Not everything is shown: the limit on nodes was reached.")
 
     async def test_the_past(self, agent: ToolAgent, db: Database, caller: Caller) -> None:
         before = str(await revision_of(db, caller))

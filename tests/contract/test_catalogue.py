@@ -297,7 +297,7 @@ class TestWhatToolsRefuse:
             (
                 "add_observations",
                 {"observations": [{"entityName": "A", "contents": ["ok", "a\x00b"]}]},
-                "observations.0.contents.1: Holds a NUL or half a character, which text cannot",
+                "observations.0.contents.1: Holds a NUL or half a character (a lone surrogate), which cannot be stored",
             ),
             ("remember", {"items": []}, "items: Array must contain at least 1 element"),
             (

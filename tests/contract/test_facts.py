@@ -446,14 +446,14 @@ class TestLimits:
                 "create_node",
                 {"text": 1, "node_type": "Thing", "links": [{"node_id": "x"}]},
                 "text: Expected `str | null`, got `int`\n"
-                "node_type: Invalid enum value 'Thing'; there are: Entity, Fact\n"
+                "node_type: Invalid enum value 'Thing'; the values are: Entity, Fact\n"
                 "links.0.node_type: Required\nlinks.0.relation_type: Required",
             ),
-            ("create_node", {"text": "x", "expires_at": 1}, "expires_at: Lies in the past"),
+            ("create_node", {"text": "x", "expires_at": 1}, "expires_at: Must not be in the past"),
             (
                 "create_node",
                 {"text": "x", "owner_id": "a", "graph": "b"},
-                "owner_id: owner_id and graph name two graphs: give one of them",
+                "owner_id: owner_id and graph name two different graphs: give one of them",
             ),
             (
                 "create_node",

@@ -292,7 +292,7 @@ class TestPaths:
         assert (len(structured["paths"]), structured["cut"]) == (1, "paths")
         array, note = texts_of(result)
         assert json.loads(array) == structured["paths"]
-        assert note == "Not everything: the bound on paths was reached."
+        assert note == "Not everything is shown: the limit on paths was reached."
         assert await answer(client, "find_all_paths", **ends, maxDepth=1) == {"paths": []}
         assert "cut" not in await answer(client, "find_all_paths", **ends, maxPaths=2)
 
@@ -303,7 +303,7 @@ class TestPaths:
         assert path == [str(n) for n in range(13)]
         result = await client.call_tool("find_path", {"from": "0", "to": "13"})
         assert result.structured_content == {"path": [], "cut": "depth"}
-        assert texts_of(result) == ["[]", "Not everything: the bound on depth was reached."]
+        assert texts_of(result) == ["[]", "Not everything is shown: the limit on depth was reached."]
 
 
 class TestGetNeighbors:
@@ -372,7 +372,7 @@ class TestExtractSubgraph:
         result = await client.call_tool("extract_subgraph", {"names": ["Bob"], "depth": 2, "limit": 2})
         structured = result.structured_content or {}
         assert (len(structured["entities"]), structured["cut"]) == (2, "nodes")
-        assert texts_of(result)[1] == "Not everything: the bound on nodes was reached."
+        assert texts_of(result)[1] == "Not everything is shown: the limit on nodes was reached."
 
     async def test_nothing_anywhere_else(self, client: Client) -> None:
         assert await answer(client, "extract_subgraph", names=["A"], graph="no") == {"entities": [], "relations": []}

@@ -136,7 +136,7 @@ class TestBoolean:
     async def test_a_fault_is_told_with_its_place(self, client: Client) -> None:
         assert await refused(client, "boolean_search", query="name:Alice AND (tea") == (
             "invalid_input",
-            "query: Ends before a )",
+            "query: A ) is missing at the end",
         )
         assert await refused(client, "boolean_search", query="tea OR )") == (
             "invalid_input",

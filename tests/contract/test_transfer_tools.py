@@ -132,7 +132,7 @@ class TestExportGraph:
     async def test_facts_left_out_are_told(self, memory: Tools) -> None:
         await Tools(memory.gateway, memory.http, "agent").said("remember", items=[{"text": "Rain is expected"}])
         result = await memory.result("export_graph", format="dot")
-        assert result["content"][1]["text"] == "1 fact was left out: this format holds entities."
+        assert result["content"][1]["text"] == "1 fact was left out: this format can hold entities only."
         assert "Rain" in await memory.text("export_graph", format="json")
 
     @pytest.mark.parametrize("format_name", ["json", "csv", "dot"])
@@ -300,7 +300,7 @@ class TestImportGraph:
         assert (said["entitiesSkipped"], (await alice())["observations"]) == (1, ["likes tea"])
         error, text = await organize.error("import_graph", format="json", data=data, mergeStrategy="fail")
         assert error == {"code": "name_taken", "path": "entities.0"}
-        assert "There is an entity named 'Alice' already." in text
+        assert "There is already an entity named 'Alice'." in text
         said = await organize.said("import_graph", format="json", data=data, mergeStrategy="merge")
         found = await alice()
         assert said["entitiesUpdated"] == 1
@@ -328,11 +328,11 @@ class TestImportGraph:
         [
             ("json", '{"entities":[{"name":"x"}]}', "data.entities.0", "entityType: Required. Nothing was imported"),
             ("json", "[]", "line 1", "Not a JSON object of lists"),
-            ("csv", "name,importance\nx,high\n", "data.line 2", "importance: is no number. Nothing was imported"),
-            ("csv", "name,name\n", "line 1.column 2", "This column is there twice"),
+            ("csv", "name,importance\nx,high\n", "data.line 2", "importance: is not a number. Nothing was imported"),
+            ("csv", "name,name\n", "line 1.column 2", "This column occurs twice"),
             ("csv", "name,size\n", "line 1.column 2", "Unknown column"),
             ("jsonl", "{}", "data.line 1", "Object missing required field `type`"),
-            ("graphml", "<!DOCTYPE a [<!ENTITY b 'c'>]><a/>", "line 1", "Document types and entities are not taken"),
+            ("graphml", "<!DOCTYPE a [<!ENTITY b 'c'>]><a/>", "line 1", "Document types and entities are not accepted"),
         ],
     )
     async def test_what_is_broken_is_told_by_its_place_and_nothing_is_written(

@@ -80,7 +80,7 @@ class TestFindDuplicates:
         await create(client, *ALIKE)
         monkeypatch.setattr(duplicates, "MAX_COMPARED", 4)
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            with pytest.raises(Exception, match="compared by a job") as refused:
+            with pytest.raises(Exception, match="a job can compare") as refused:
                 await duplicates.open_search(await graphs.view(tx, None), threshold=0.8)
         assert getattr(refused.value, "code", None) == "reply_too_large"
 

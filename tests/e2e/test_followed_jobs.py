@@ -162,7 +162,7 @@ async def test_input_that_comes_too_slowly_is_told(settings: Settings, shell: Sh
         code, out, err = await ended(process, LINES[1_000:])
     assert (code, out) == (1, b"")
     assert err == (
-        "recollect: The body did not come in time. Put what comes slowly into a file first, and import the file\n"
+        "recollect: The body did not arrive in time. Put what comes slowly into a file first, and import the file\n"
     )
 
 

@@ -223,7 +223,7 @@ async def test_the_official_servers_file_of_old_is_known_by_what_it_says(shell: 
     assert first.out == b"notes: 8 new entities, 16 new observations, 7 new relations\n"
     told = await shell.run("import", "memory.json", "--graph", "notes", "--format", "json")
     assert told.code == 1
-    assert "JSON lines, the format jsonl" in told.err
+    assert "JSON lines: use the format jsonl" in told.err
 
 
 @pytest.mark.parametrize("way", ["file", "stdin"])

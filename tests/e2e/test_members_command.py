@@ -109,7 +109,7 @@ async def test_whose_account_an_operator_deletes_is_told(db: Database, settings_
         await mail.wait_for_messages(1)
     [message] = mail.messages
     assert (message["To"], message["Subject"]) == (person.email, "Your account was deleted on Recollect")
-    assert "by whoever runs it" in message.get_content()
+    assert "by an operator of Recollect" in message.get_content()
 
 
 async def test_an_operator_of_several_cells_deletes_every_copy(

@@ -230,9 +230,9 @@ class TestPostgreSQL:
                 with pytest.raises(MCPError, match="Unknown tool: unheard_of"):
                     await client.call_tool("unheard_of", {})
                 for ask in (client.list_tools, client.list_resources):
-                    with pytest.raises(MCPError, match="The database is away"):
+                    with pytest.raises(MCPError, match="The database is unavailable"):
                         await ask(cache_mode="bypass")
-                with pytest.raises(MCPError, match="The database is away"):
+                with pytest.raises(MCPError, match="The database is unavailable"):
                     await client.read_resource("memory://knowledge-graph", cache_mode="bypass")
             finally:
                 await asyncio.to_thread(own_postgres.start)
@@ -381,7 +381,9 @@ def told_away(tool: ToolSpec, result: CallToolResult) -> None:
         assert (result.structured_content or {})["error_code"] == "connection_error", tool.name
         assert (result.structured_content or {})["success"] is False
     else:
-        assert text_of(result).removeprefix("Error: ") == "The database is away. Try again in a moment.", tool.name
+        assert text_of(result).removeprefix("Error: ") == "The database is unavailable. Try again in a moment.", (
+            tool.name
+        )
 
 
 async def unavailable(http: httpx2.AsyncClient, path: str) -> None:

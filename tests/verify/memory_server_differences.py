@@ -148,7 +148,7 @@ DECIDED: tuple[Difference, ...] = (
         (),
         create(entity("A\0")),
         {"entities": [entity("A\0")]},
-        "entities.0.name: Holds a NUL or half a character, which text cannot",
+        "entities.0.name: Holds a NUL or half a character (a lone surrogate), which cannot be stored",
     ),
     Difference(
         "an unknown tool is a protocol error, as MCP says",

@@ -203,7 +203,7 @@ def _last_event(request: AnyRequest) -> Place | None:
     try:
         return Place(_revision(revision if graph else event_id), graph if dash else None)
     except ValueError:
-        raise InvalidInput("This is no id that an earlier stream told", path=LAST_EVENT) from None
+        raise InvalidInput("This is not an id that an earlier stream sent", path=LAST_EVENT) from None
 
 
 def _revision(cursor: str) -> int:

@@ -39,7 +39,7 @@ def place_of(cursor: str | None, read: Callable[[str], R]) -> R | None:
     try:
         return read(cursor)
     except ValueError:
-        raise InvalidInput("This is no cursor that an earlier page returned", path="cursor") from None
+        raise InvalidInput("This is not a cursor that an earlier page returned", path="cursor") from None
 
 
 def integer(cursor: str) -> int:

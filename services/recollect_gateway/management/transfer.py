@@ -225,7 +225,7 @@ def read_format(request: AnyRequest, format: str | None) -> str:
     Where a format is given, the type of a form is ignored: curl sends it with any body.
     """
     if request.headers.get("Content-Encoding", "identity") != "identity":
-        raise ClientException(status_code=415, detail="Compressed input is not taken; send it as it was before")
+        raise ClientException(status_code=415, detail="Compressed input is not accepted; send the uncompressed file")
     content_type = request.content_type[0]
     if format is not None and content_type == FORM:
         return format
@@ -250,7 +250,7 @@ async def _body(request: AnyRequest) -> bytes:
     try:
         return await request.body()
     except RequestEntityTooLarge:
-        message = f"The body is longer than a request may be. {ELSEWHERE}"
+        message = f"The body is larger than a request may be. {ELSEWHERE}"
         raise TooLarge(message, code=ErrorCode.REQUEST_TOO_LARGE) from None
 
 

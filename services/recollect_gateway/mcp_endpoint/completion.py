@@ -49,7 +49,7 @@ class CompletionHandlers:
             caller = request.caller
             self._require_known(params.ref, params.argument.name)
             if len(prefix) > MAX_TYPED:
-                raise InvalidInput(f"Longer than a name: {MAX_TYPED} characters at most", path="argument.value")
+                raise InvalidInput(f"A name has at most {MAX_TYPED} characters", path="argument.value")
             check_text(prefix, "argument.value")
             if params.argument.name == TOOL:
                 names = (name for name, tool in self._tools.items() if request.offers(tool))
@@ -70,7 +70,7 @@ class CompletionHandlers:
         else:
             is_known = ref.uri in (GRAPH_TEMPLATE, NODE_TEMPLATE, TOOL_TEMPLATE) and f"{{{argument}}}" in ref.uri
         if not is_known:
-            raise InvalidInput("There is no such argument of a prompt or resource template to complete", path="ref")
+            raise InvalidInput("No prompt or resource template has such an argument to complete", path="ref")
 
 
 def _graph_of(context: CompletionContext | None) -> str | None:

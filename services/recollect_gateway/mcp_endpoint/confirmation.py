@@ -46,7 +46,7 @@ def confirm(effect: str, counter: Counter, *, max_unconfirmed: int = MAX_UNCONFI
             _require_yes(round_.answers[QUESTION])
             return None
         sentence = effect.format(size=f"{count:,}", graph=call.graph_name(arguments.graph))
-        question = _question(f"This {sentence}. Go on?")
+        question = _question(f"This {sentence}. Continue?")
         return InputRequiredResult(input_requests={QUESTION: question}, request_state=str(count))
 
     return ask
@@ -59,7 +59,7 @@ def _can_ask(round_: Round) -> bool:
 
 
 def _question(message: str) -> ElicitRequest:
-    yes = {"type": "boolean", "title": "Go on", "description": "Whether to do it"}
+    yes = {"type": "boolean", "title": "Continue", "description": "Whether to do it"}
     schema = {"type": "object", "properties": {QUESTION: yes}, "required": [QUESTION]}
     return ElicitRequest(params=ElicitRequestFormParams(message=message, requested_schema=schema))
 
@@ -67,7 +67,7 @@ def _question(message: str) -> ElicitRequest:
 def _require_yes(answer: Any) -> None:
     is_yes = isinstance(answer, ElicitResult) and answer.action == "accept" and (answer.content or {}).get(QUESTION)
     if is_yes is not True:
-        raise Forbidden("Nothing was changed: it was not confirmed", code=ErrorCode.NOT_CONFIRMED)
+        raise Forbidden("Nothing was changed, because the call was not confirmed", code=ErrorCode.NOT_CONFIRMED)
 
 
 async def _count_forgotten(_: Call, arguments: changes.Forget) -> int:
@@ -109,11 +109,11 @@ async def _count_undone(call: Call, arguments: history.UndoChanges) -> int:
 
 FORGET = confirm("deletes up to {size} memories and nodes of the graph {graph}", _count_forgotten)
 DELETE_ENTITIES = confirm(
-    "deletes up to {size} entities of the graph {graph}, with all that is said of them", _count_deleted
+    "deletes up to {size} entities of the graph {graph}, with their observations and relations", _count_deleted
 )
-MERGE_ENTITIES = confirm("makes one of {size} entities of the graph {graph}", _count_merged)
-COMPACT = confirm("removes {size} entries of the past of the graph {graph} for good", _count_compacted)
-UNDO_CHANGES = confirm("undoes changes of {size} nodes, observations and relations of the graph {graph}", _count_undone)
+MERGE_ENTITIES = confirm("merges {size} entities of the graph {graph} into one", _count_merged)
+COMPACT = confirm("removes {size} entries from the history of the graph {graph} for good", _count_compacted)
+UNDO_CHANGES = confirm("undoes changes of {size} nodes, observations and relations in the graph {graph}", _count_undone)
 DELETE_GRAPH = confirm(
     "deletes the graph {graph} for good, with {size} nodes and its history", _count_nodes, max_unconfirmed=0
 )

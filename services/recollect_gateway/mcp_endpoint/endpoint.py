@@ -210,8 +210,8 @@ class McpEndpoint:
             received += event["body"]
             if len(received) > self._max_bytes:
                 raise TooLarge(
-                    f"A request takes {self._max_bytes} bytes at most. Send less in one call; "
-                    "POST /v1/graphs/{graph}/imports takes a large file",
+                    f"A request may have at most {self._max_bytes} bytes. Send less in one call; POST "
+                    "/v1/graphs/{graph}/imports accepts large files",
                     code=ErrorCode.REQUEST_TOO_LARGE,
                 )
             more = event["more_body"]
@@ -229,7 +229,7 @@ class McpEndpoint:
         """
         address = _address_of(request)
         if request.method != "POST":
-            raise MethodNotAllowed("MCP is served by POST; no server-sent requests wait on a GET.")
+            raise MethodNotAllowed("MCP is served by POST only: GET opens no stream of server messages.")
         self._admission.require_unrefused(request.scope)
         with self._admission.expect_caller(request.scope):
             caller = await self._caller(request, address.tenant)
@@ -286,7 +286,7 @@ class InsufficientScope(Forbidden):
     """The token is too narrow for the call, and its person may widen it."""
 
     def __init__(self, scope: Scope) -> None:
-        super().__init__(f"This client was not given the scope {scope}. Ask for it.")
+        super().__init__(f"This client was not granted the scope {scope}. Request it.")
         self.scope = scope
 
 
@@ -328,7 +328,7 @@ def _selection(offer: Offer, address: McpAddress, headers: Headers) -> Selection
     toolsets = offer.toolsets
     if unknown := sorted(chosen - toolsets - {"all"}):
         raise InvalidInput(
-            f"Unknown toolset {unknown[0]!r}; there are: {', '.join(sorted(toolsets))}, all", path="toolset"
+            f"Unknown toolset {unknown[0]!r}; the toolsets are: {', '.join(sorted(toolsets))}, all", path="toolset"
         )
     return Selection(toolsets if "all" in chosen else chosen, _is_read_only(headers))
 

@@ -19,7 +19,7 @@ RETRY_SECONDS = 2
 """As `Retry-After` of the management API."""
 
 ERROR_META = "dev.recollect/error"
-OURS = "Something went wrong on our side. Try again; if it stays, tell an operator."
+OURS = "Something went wrong on our side. Try again; if it happens again, tell an operator."
 
 log = structlog.get_logger(__name__)
 

@@ -8,10 +8,10 @@ from mcp_types import INVALID_REQUEST, PARSE_ERROR
 from msgspec import UNSET, Raw, Struct, UnsetType
 from pydantic_core import from_json
 
-NO_JSON = "Parse error: the body is not JSON, is nested too deep, or holds half a character (such as \\ud83d alone)"
+NO_JSON = "Parse error: the body is not JSON, is nested too deeply, or holds half a character (such as \\ud83d alone)"
 NO_MESSAGE = (
-    'Invalid request: the body must be one JSON-RPC 2.0 message, {"jsonrpc": "2.0", "id": 1, "method": "…", '
-    '"params": {…}}. Batches are not taken'
+    'Invalid request: the body must be one JSON-RPC 2.0 message, {"jsonrpc": "2.0", "id": 1, "method": "…", "params": '
+    "{…}}. Batches are not accepted"
 )
 
 

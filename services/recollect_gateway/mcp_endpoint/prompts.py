@@ -169,7 +169,9 @@ def _check_arguments(prompt: PromptSpec, arguments: Arguments) -> Arguments:
     known = {argument.name for argument in prompt.arguments}
     values = {name: value for name, value in arguments.items() if value.strip()}
     if unknown := sorted(values.keys() - known):
-        raise InvalidInput(f"Unknown argument; there are: {', '.join(sorted(known))}", path=f"arguments.{unknown[0]}")
+        raise InvalidInput(
+            f"Unknown argument; the arguments are: {', '.join(sorted(known))}", path=f"arguments.{unknown[0]}"
+        )
     for argument in prompt.arguments:
         path = f"arguments.{argument.name}"
         value = values.get(argument.name)

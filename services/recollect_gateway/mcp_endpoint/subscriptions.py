@@ -125,7 +125,7 @@ class Subscription:
     async def poll(self, caller: Caller) -> PollResult[list[ServerEvent | TaskStatus]]:
         """Find the events to send. Raises Forbidden where the caller may no longer read graphs that are listened to."""
         if (self.watched or self._wants_names) and not may_read_graphs(caller):
-            raise Forbidden("This credential may not read graphs any more.")
+            raise Forbidden("This credential may no longer read graphs.")
         stream = self.request.stream
         assert stream is not None, "only streams poll"
         key = (tuple(self.watched.items()), tuple(self.seen), self.names, self._wants_names)
@@ -215,7 +215,9 @@ def subscription_of(
     """The subscription to what was requested, as far as it can be listened to; raises MCPError for too many URIs."""
     uris = list(dict.fromkeys(requested.resource_subscriptions or ()))
     if len(uris) > MAX_URIS or any(len(uri) > MAX_LENGTH for uri in uris):
-        raise MCPError(INVALID_PARAMS, f"One stream takes {MAX_URIS} URIs of {MAX_LENGTH} characters at most")
+        raise MCPError(
+            INVALID_PARAMS, f"One stream can have at most {MAX_URIS} URIs, each of at most {MAX_LENGTH} characters"
+        )
     may_read = may_read_graphs(request.caller)
     return Subscription(
         services,

@@ -57,7 +57,7 @@ def require_within(encoded: bytes, max_bytes: int | None) -> None:
     """Raise TooLarge for an answer, encoded as JSON, of more bytes than `max_bytes`; None is no bound."""
     if max_bytes is not None and len(encoded) > max_bytes:
         raise TooLarge(
-            f"The answer takes {len(encoded)} bytes, more than one reply may ({max_bytes}). Ask for less: limit"
+            f"The answer has {len(encoded)} bytes, but a reply may have at most {max_bytes}. Ask for less: limit"
         )
 
 

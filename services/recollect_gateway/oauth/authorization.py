@@ -45,8 +45,8 @@ from recollect_gateway.web.pages import page
 from recollect_gateway.web.sessions import signed_in, to_sign_in
 
 AnyRequest = Request[Any, Any, Any]
-NOT_A_MEMBER = "You are signed in as {email}, and are no member of an organisation at this address."
-NOTHING_ALLOWED = "Your role in {tenant} is {role}: it may do nothing of what the client asks for."
+NOT_A_MEMBER = "You are signed in as {email}, who is not a member of any organisation at this address."
+NOTHING_ALLOWED = "Your role in {tenant} is {role}, which allows nothing that the client asks for."
 
 
 class AuthorizationController(Controller):
@@ -76,7 +76,9 @@ async def _answer(request: AnyRequest, state: State, form: Mapping[str, list[str
             return await _sign_in_first(request, state, parameters)
         authorization = await _authorization_request(state, parameters, person)
         if "none" in authorization.prompts:
-            raise _endpoint(state).prompt_needed(authorization, "consent_required", "A person has to be asked.")
+            raise _endpoint(state).prompt_needed(
+                authorization, "consent_required", "A person must be asked for consent."
+            )
         return await _ask_person(request, state, parameters, person, authorization, form)
     except RedirectedError as error:
         return await _answer_refusal(request, state, person, error)

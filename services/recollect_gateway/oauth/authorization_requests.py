@@ -76,7 +76,11 @@ class AuthorizationEndpoint:
 
     def denial_location(self, request: AuthorizationRequest) -> str:
         """The address to which the browser takes a person's no."""
-        parameters = {"error": "access_denied", "error_description": "The person said no.", "state": request.state}
+        parameters = {
+            "error": "access_denied",
+            "error_description": "The person denied the request.",
+            "state": request.state,
+        }
         return self._location(request.redirect_uri, parameters)
 
     def prompt_needed(self, request: AuthorizationRequest, code: str, description: str) -> RedirectedError:
@@ -99,7 +103,8 @@ class AuthorizationEndpoint:
         try:
             if payload.get("response_type") != "code":
                 raise OAuth2Error(
-                    "This server answers with codes: response_type=code", error="unsupported_response_type"
+                    "This server supports the authorization code flow only: response_type=code",
+                    error="unsupported_response_type",
                 )
             return server, server.get_consent_grant()
         except OAuth2Error as error:

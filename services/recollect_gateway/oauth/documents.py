@@ -46,7 +46,7 @@ class KnownClients:
         if client is not None and clients.is_fresh(client):
             return client
         if not is_document_id(client_id):
-            raise NoClient("No client has this id. It may have been forgotten: let it register again.")
+            raise NoClient("No client has this id. It may have been removed: register the client again.")
         return await clients.keep_document(self.db, await self._read(client_id, on_behalf_of))
 
     async def _read(self, client_id: str, on_behalf_of: Hashable) -> Client:
@@ -55,13 +55,13 @@ class KnownClients:
                 client_id, on_behalf_of=on_behalf_of, crowd=PEOPLE, max_bytes=MAX_DOCUMENT_BYTES
             )
         except OutboundFailed:
-            raise NoClient("What the client says of itself cannot be read at the address that is its id.") from None
+            raise NoClient("The description of the client at the address that is its id could not be read.") from None
         if answer.status != 200 or not _is_json(answer.media_type):
-            raise NoClient("There is no description of a client at the address that is its id.")
+            raise NoClient("There is no description of the client at the address that is its id.")
         try:
             return described(client_id, answer)
         except InvalidInput as error:
-            raise NoClient(f"The client does not describe itself as it should. {error}") from None
+            raise NoClient(f"The description of the client is not valid. {error}") from None
 
 
 def described(client_id: str, answer: Answer) -> Client:
@@ -70,9 +70,11 @@ def described(client_id: str, answer: Answer) -> Client:
     if document.get("client_id") != client_id:
         raise InvalidInput("It must be the address of the document", path="client_id")
     if not document.get("client_name"):
-        raise InvalidInput("It is needed", path="client_name")
+        raise InvalidInput("It is required", path="client_name")
     if document.get("token_endpoint_auth_method", "none") != "none" or "client_secret" in document:
-        raise InvalidInput("Clients have no secrets and no keys here: none", path="token_endpoint_auth_method")
+        raise InvalidInput(
+            "It must be none: clients have no secrets and no keys here", path="token_endpoint_auth_method"
+        )
     require_codes(document)
     return Client(
         client_id,
@@ -88,7 +90,7 @@ def _object(body: bytes) -> dict[str, Any]:
     try:
         return msgspec.json.decode(body, type=dict[str, Any])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        raise InvalidInput("It is no JSON object") from None
+        raise InvalidInput("It is not a JSON object") from None
 
 
 def _is_json(media_type: str) -> bool:

@@ -26,5 +26,5 @@ def read_query(connection: ASGIConnection[Any, Any, Any, Any]) -> dict[str, str]
 def _single_values(found: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Each parameter with its value, `resource` too; an empty one counts as missing (RFC 6749, 3.1)."""
     if any(len(value) > MAX_VALUE for values in found.values() for value in values):
-        raise MalformedParameters(f"A parameter has {MAX_VALUE} characters at most")
+        raise MalformedParameters(f"A parameter may have at most {MAX_VALUE} characters")
     return {name: value for name, (value,) in found.items() if value}

@@ -49,7 +49,7 @@ class InvalidTarget(OAuth2Error):
     """The resource is none of ours, or not the one that the grant is for (RFC 8707)."""
 
     error = "invalid_target"
-    description = "The resource is not one that this server gives tokens for, or not the one that was granted."
+    description = "This server issues no tokens for the resource, or the resource is not the one that was granted."
 
 
 class RequestServer(AuthorizationServer):

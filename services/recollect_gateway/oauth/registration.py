@@ -50,7 +50,7 @@ def takes_refresh_tokens(metadata: Mapping[str, Any]) -> bool:
 
 def _metadata(body: bytes) -> dict[str, Any]:
     if len(body) > MAX_METADATA_BYTES:
-        raise InvalidInput(f"The metadata take {MAX_METADATA_BYTES} bytes at most")
+        raise InvalidInput(f"The metadata may have at most {MAX_METADATA_BYTES} bytes")
     try:
         metadata = msgspec.json.decode(body, type=dict[str, Any])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -64,7 +64,7 @@ def require_codes(metadata: Mapping[str, Any]) -> None:
     for name, needed in (("grant_types", "authorization_code"), ("response_types", "code")):
         values = metadata.get(name, [needed])
         if not isinstance(values, list) or needed not in values:
-            raise InvalidInput(f"A list that holds {needed}", path=name)
+            raise InvalidInput(f"Must be a list that contains {needed}", path=name)
 
 
 def _registered(client: Client) -> dict[str, Any]:

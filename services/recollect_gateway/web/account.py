@@ -109,6 +109,6 @@ async def _leave(request: AnyRequest, session: PersonSession, tenant: str) -> No
     db = request.app.state.db
     membership = await people.find_membership(db, session.person_id, tenant, within=session.confined_to)
     if membership is None:
-        raise NotFound("You are no member of such an organisation.", code=ErrorCode.MEMBER_NOT_FOUND)
+        raise NotFound("You are not a member of such an organisation.", code=ErrorCode.MEMBER_NOT_FOUND)
     async with db.transaction(grants.approving(membership, session.person_id)) as tx:
         await members.remove_member(tx, session.person_id)

@@ -21,8 +21,8 @@ from recollect_gateway.web.sessions import no_session_cookie
 AnyRequest = Request[Any, Any, Any]
 
 ON_ITS_WAY = (
-    "If there is an account with this address that has a password, a link is on its way to it. It holds for an hour. "
-    "Nothing there? Look at the address and among what counts as spam."
+    "If there is an account with this address and it has a password, we have sent a link to the address. The link is "
+    "valid for an hour. If no mail arrives, check the address and your spam folder."
 )
 
 
@@ -45,7 +45,7 @@ class ForgottenController(Controller):
             return page(request, "forgot.html", mails=False)
         await take_for_reset(request, email)
         state.errands.begin("password reset", lambda: _send_link(state, state.mailer, email))
-        return page(request, "message.html", title="Look into your mail", text=ON_ITS_WAY)
+        return page(request, "message.html", title="Check your mail", text=ON_ITS_WAY)
 
 
 class ResetController(Controller):

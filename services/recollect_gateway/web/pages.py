@@ -54,7 +54,7 @@ def error_page(request: AnyRequest, error: Exception) -> Response[str]:
             status, text = error.status_code, error.detail
         case _:
             log.error("page failed", route=request.scope.get("path_template"), exc_info=error)
-            status, text = 500, "Something went wrong on our side. Try again; if it stays, tell an operator."
+            status, text = 500, "Something went wrong on our side. Try again; if it happens again, tell an operator."
     code = error.code if isinstance(error, RecollectError) else CODES.get(status, ErrorCode.INVALID_INPUT)
     note_code(request.scope, str(ErrorCode.INTERNAL if status == 500 else code))
     return page(request, "message.html", status=status, title=TITLES.get(status, "Error"), text=text)

@@ -93,7 +93,7 @@ class OwnPasskeyController(Controller):
         send_notice(
             request, lambda mailer: notices.tell_of_passkey(mailer, session.email, address=site_of_client(request))
         )
-        return await account_page(request, session, done="The passkey is added: you can sign in by it.")
+        return await account_page(request, session, done="The passkey was added: you can sign in with it.")
 
     @post("/{passkey_id:uuid}/name")
     async def rename(self, request: AnyRequest) -> Response[str] | Redirect:

@@ -140,7 +140,7 @@ async def _chosen(request: AnyRequest, organization: str, provider_id: str) -> O
     for provider in await offered_to(request, organization if SLUG.fullmatch(organization) else ""):
         if str(provider.id) == provider_id:
             return provider
-    raise NotFound("There is no such identity provider, or it signs nobody in any more.")
+    raise NotFound("There is no such identity provider, or it can no longer be used to sign in.")
 
 
 async def _purpose(request: AnyRequest, form: dict[str, list[str]], provider: OfferedProvider) -> Purpose:
@@ -149,7 +149,7 @@ async def _purpose(request: AnyRequest, form: dict[str, list[str]], provider: Of
     if secret := field(form, "invitation"):
         invitation = await members.open_invitation(state.db, secret, pepper=state.pepper)
         if invitation.tenant_id != provider.tenant_id:
-            raise NotFound("There is no such identity provider, or it signs nobody in any more.")
+            raise NotFound("There is no such identity provider, or it can no longer be used to sign in.")
         return Purpose(next_place(None), invitation_id=invitation.id)
     if field(form, "connect"):
         session = await signed_in(request)
@@ -164,7 +164,7 @@ def _callback_parameters(request: AnyRequest) -> dict[str, str]:
     try:
         found = parameters(request.scope["query_string"], limit=MAX_FIELDS)
     except MalformedParameters:
-        raise SignInRefused("This is no answer of an identity provider.") from None
+        raise SignInRefused("This is not an answer of an identity provider.") from None
     if any(len(value) > MAX_RETURNED for (value,) in found.values()):
-        raise SignInRefused("This is no answer of an identity provider.")
+        raise SignInRefused("This is not an answer of an identity provider.")
     return {name: value for name, (value,) in found.items()}

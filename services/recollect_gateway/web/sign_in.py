@@ -25,7 +25,7 @@ from recollect_gateway.web.sessions import browser_of, no_session_cookie, sessio
 
 AnyRequest = Request[Any, Any, Any]
 
-DELETED = "You are signed out everywhere, and your address, your name and how you signed in are gone from here."
+DELETED = "You are signed out everywhere. Your address, your name and your ways to sign in have been deleted."
 
 log = structlog.get_logger(__name__)
 
@@ -120,7 +120,7 @@ class AccountController(Controller):
             request, lambda mailer: notices.tell_of_password(mailer, session.email, address=site_of_client(request))
         )
         return await account_page(
-            request, session, done="Your password is changed, and your other sessions have ended."
+            request, session, done="Your password was changed, and your other sessions have ended."
         )
 
     @post("/delete", status_code=200)

@@ -210,7 +210,7 @@ def failure_of(error: Exception) -> Failure:
 
 
 WORKER_LOST = Failure(
-    ErrorCode.INTERNAL, "Each worker that tried its next step ended in the middle of it.", is_retryable=False
+    ErrorCode.INTERNAL, "Every worker that tried the next step stopped in the middle of it.", is_retryable=False
 )
 
 
@@ -224,17 +224,17 @@ def wait_before(attempt: int) -> timedelta:
 
 
 _SENTENCES = {
-    ErrorKind.INVALID: "What it was asked to do cannot be accepted.",
-    ErrorKind.RATE_LIMITED: "Too much was asked.",
-    ErrorKind.UNAUTHENTICATED: "It may not do what it was asked to.",
-    ErrorKind.FORBIDDEN: "It may not do what it was asked to.",
-    ErrorKind.NOT_FOUND: "Something that it needs is not there.",
-    ErrorKind.METHOD_NOT_ALLOWED: "It may not do what it was asked to.",
-    ErrorKind.CONFLICT: "The present state of the graph does not allow it.",
-    ErrorKind.PRECONDITION_FAILED: "What it was to change has changed.",
-    ErrorKind.PRECONDITION_REQUIRED: "What it was asked to do cannot be accepted.",
-    ErrorKind.UNPROCESSABLE: "What it was asked to do cannot be accepted.",
-    ErrorKind.TOO_LARGE: "It would go past a bound.",
-    ErrorKind.UNAVAILABLE: "Something that it needs was away or busy.",
+    ErrorKind.INVALID: "The input of the job was not accepted.",
+    ErrorKind.RATE_LIMITED: "The job made too many requests.",
+    ErrorKind.UNAUTHENTICATED: "The job lacks a right that it needs.",
+    ErrorKind.FORBIDDEN: "The job lacks a right that it needs.",
+    ErrorKind.NOT_FOUND: "Something that the job needs does not exist.",
+    ErrorKind.METHOD_NOT_ALLOWED: "The job lacks a right that it needs.",
+    ErrorKind.CONFLICT: "The current state of the graph does not allow the job.",
+    ErrorKind.PRECONDITION_FAILED: "Something that the job was to change has changed meanwhile.",
+    ErrorKind.PRECONDITION_REQUIRED: "The input of the job was not accepted.",
+    ErrorKind.UNPROCESSABLE: "The input of the job was not accepted.",
+    ErrorKind.TOO_LARGE: "The job would exceed a limit.",
+    ErrorKind.UNAVAILABLE: "A service that the job needs was unavailable or busy.",
     ErrorKind.INTERNAL: "Something went wrong on our side.",
 }

@@ -34,9 +34,7 @@ async def get_job(tx: Transaction, job_id: UUID) -> Job:
     """The current state of a job; raises NotFound, also for one of a graph that the caller does not reach."""
     found = await store.find_jobs(tx, [job_id])
     if not found:
-        raise NotFound(
-            "There is no such job. One that has finished is removed after a while.", code=ErrorCode.JOB_NOT_FOUND
-        )
+        raise NotFound("There is no such job. Finished jobs are removed after a while.", code=ErrorCode.JOB_NOT_FOUND)
     return found[0]
 
 
@@ -77,7 +75,7 @@ async def append_input(tx: Transaction, job_id: UUID, chunks: Sequence[bytes], b
     require_chunks(chunks)
     await get_job(tx, job_id)
     if chunks and not await store.insert_inputs(tx, job_id, chunks):
-        raise Conflict("This job takes no more input.", code=ErrorCode.JOB_TAKES_NO_INPUT)
+        raise Conflict("This job accepts no more input.", code=ErrorCode.JOB_TAKES_NO_INPUT)
     await require_room(tx, bounds)
 
 
@@ -102,9 +100,9 @@ async def open_output(tx: Transaction, job_id: UUID, *, files: Collection[str] =
     if job.status != "succeeded":
         raise Conflict(f"This job is {job.status}: there is nothing to fetch.", code=ErrorCode.JOB_NOT_FINISHED)
     if job.output_deleted:
-        raise NotFound("What this job left was deleted. Start another.", code=ErrorCode.JOB_HAS_NO_OUTPUT)
+        raise NotFound("The output of this job was deleted. Start another job.", code=ErrorCode.JOB_HAS_NO_OUTPUT)
     if not job.output_bytes and job.kind not in files:
-        raise NotFound("This job left nothing to be fetched.", code=ErrorCode.JOB_HAS_NO_OUTPUT)
+        raise NotFound("This job has no output.", code=ErrorCode.JOB_HAS_NO_OUTPUT)
     return job
 
 
@@ -134,7 +132,7 @@ async def require_few_kept(tx: Transaction, new: NewJob, most: int) -> None:
         return
     if await store.count_kept_files(tx, new.kind) >= most:
         raise Conflict(
-            f"{most} of your jobs of this kind are under way or keep a file. Delete what they left, or wait.",
+            f"{most} of your jobs of this kind are running or keep a file. Delete their output, or wait.",
             code=ErrorCode.TOO_MANY_JOBS,
         )
 
@@ -181,7 +179,8 @@ async def require_room(tx: Transaction, bounds: JobBounds) -> None:
     """Raise TooLarge where the tenant's jobs store more than allowed, including the data of this transaction."""
     if await store.count_stored(tx) > bounds.most_bytes:
         raise TooLarge(
-            f"Jobs would store more than {bounds.most_bytes} bytes. Ask for less, or wait until others are removed.",
+            f"The inputs and outputs of jobs would take more than {bounds.most_bytes} bytes. Ask for less, or wait "
+            "until other jobs are removed.",
             code=ErrorCode.JOB_STORAGE_FULL,
         )
 
@@ -193,4 +192,6 @@ async def _find_or_create(tx: Transaction, new: NewJob, most: int) -> UUID:
         job_id = equal or await store.insert_job(tx, new, most=most, held_for=HELD_FOR, traceparent=traceparent)
         if job_id is not None:
             return job_id
-    raise Conflict(f"There are {most} jobs under way. Wait until some have ended.", code=ErrorCode.TOO_MANY_JOBS)
+    raise Conflict(
+        f"There are {most} unfinished jobs. Wait until some of them have ended.", code=ErrorCode.TOO_MANY_JOBS
+    )

@@ -110,7 +110,7 @@ async def walk_from(view: GraphView, start: UUID, walk: Walk, *, depth: int, max
     Symlinks lead into other graphs, each with revisions of its own: following them in the past raises InvalidInput.
     """
     if walk.symlinks and view.at is not None:
-        raise InvalidInput("The past is read one graph at a time: leave follow_symlinks or as_of", path="as_of")
+        raise InvalidInput("as_of can read one graph only: leave out follow_symlinks or as_of", path="as_of")
     await require_nodes(view, [start])
     reached = await traversal.neighbourhood(view, [start], walk, depth=depth, max_nodes=max_nodes)
     edges = sorted(reached.edges.values(), key=lambda edge: edge.id)

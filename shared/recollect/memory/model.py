@@ -235,7 +235,7 @@ def expiry(now: datetime, ttl_days: float | None, expires_at: datetime | None = 
     Raises InvalidInput where `expires_at` lies in the past.
     """
     if expires_at is not None and expires_at <= now:
-        raise InvalidInput("Lies in the past", path="expires_at")
+        raise InvalidInput("Must not be in the past", path="expires_at")
     return now + timedelta(days=ttl_days) if expires_at is None and ttl_days else expires_at
 
 

@@ -133,7 +133,7 @@ async def _require_small(view: GraphView, max_items: int) -> None:
     if head.entities + head.observations + head.relations > max_items:
         raise TooLarge(
             f"The graph holds {head.entities} entities, {head.observations} observations and {head.relations} "
-            f"relations, more than one reply may ({max_items}). Read it in pages: limit=100, offset=0, then 100 …",
+            f"relations, but one reply may hold {max_items} in all. Read it in pages: limit=100, offset=0, then 100 …",
             path="limit",
         )
 

@@ -164,12 +164,12 @@ def _resolve(
 def _end(side: str, target: Target, refs: Mapping[str, UUID]) -> UUID:
     """The node that an end of an edge names, by a ref (the target's name) or by id."""
     if (target.id is None) == (target.name is None):
-        raise InvalidInput(f"Give {side}_ref or {side}_lineage, one of them", path=f"{side}_ref")
+        raise InvalidInput(f"Give either {side}_ref or {side}_lineage", path=f"{side}_ref")
     if target.id is not None:
         return target.id
     assert target.name is not None
     if target.name not in refs:
-        raise InvalidInput(f"No node of this call that was written has the ref {target.name!r}", path=f"{side}_ref")
+        raise InvalidInput(f"This call has written no node with the ref {target.name!r}", path=f"{side}_ref")
     return refs[target.name]
 
 
@@ -177,5 +177,7 @@ def _home(tx: Transaction, name: str, homes: Mapping[str, UUID]) -> UUID:
     if name in homes:
         return homes[name]
     if tx.caller.graphs is not None:
-        raise Forbidden("This credential does not reach that graph.", code=ErrorCode.GRAPH_NOT_ALLOWED, path="to_graph")
+        raise Forbidden(
+            "This credential has no access to that graph.", code=ErrorCode.GRAPH_NOT_ALLOWED, path="to_graph"
+        )
     raise NotFound(f"There is no graph named {name!r}.", code=ErrorCode.GRAPH_NOT_FOUND, path="to_graph")

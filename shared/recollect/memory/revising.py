@@ -124,7 +124,9 @@ async def _revise_observation(
     tx: Transaction, revision: Revision, observation: Observation, amendment: MemoryPatch
 ) -> Revised:
     if amendment.status == "archived":
-        raise InvalidInput("A statement about an entity is active or outdated; archive the entity", path="status")
+        raise InvalidInput(
+            "A statement about an entity can be active or outdated only; archive the entity instead", path="status"
+        )
     if amendment.based_on is not None:
         raise InvalidInput("A statement about an entity has no numbered versions", path="based_on_version")
     amended = _amended_observation(observation, amendment, revision.at)

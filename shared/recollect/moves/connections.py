@@ -35,7 +35,7 @@ class CellConnections:
     def named(self, name: str) -> Cell:
         """The cell of that name; raises NotFound."""
         if name not in self.known:
-            raise NotFound(f"There is no cell {name!r}. There are: {', '.join(sorted(self.known))}.")
+            raise NotFound(f"There is no cell {name!r}. The cells are: {', '.join(sorted(self.known))}.")
         return self.known[name]
 
     async def to(self, name: str) -> Operator:

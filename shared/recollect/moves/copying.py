@@ -65,7 +65,7 @@ async def begin_copying(context: MoveContext) -> None:
     await stop_copying(context)  # Remove the replication of an interrupted attempt.
     await require_ready(context)
     if await store.find_place(context.target, tenant_id) in (TenantPlace.HERE, TenantPlace.LEAVING):
-        raise Conflict(f"{context.move.target} serves this organisation already.", code=ErrorCode.TENANT_EXISTS)
+        raise Conflict(f"{context.move.target} already serves this organisation.", code=ErrorCode.TENANT_EXISTS)
     if not await store.mark_moving(context.source, tenant_id):
         raise Conflict("This tenant was deleted. Undo the move.", code=ErrorCode.TENANT_DELETED)
     await erase_rows(context, context.target, context.move.target)
@@ -85,7 +85,7 @@ async def put_tenant(context: MoveContext) -> None:
     if context.move.target != HOME:
         await plans.share_plan(context.home, context.target, await store.plan_of(context.source, context.move.id))
     if not await store.put_tenant(context.target, await store.read_tenant(context.source, context.move.id)):
-        raise Conflict(f"{context.move.target} serves this organisation already.", code=ErrorCode.TENANT_EXISTS)
+        raise Conflict(f"{context.move.target} already serves this organisation.", code=ErrorCode.TENANT_EXISTS)
 
 
 async def put_people(context: MoveContext) -> None:
@@ -135,7 +135,7 @@ async def behind_by(context: MoveContext, *, at: str | None = None) -> int:
     log = await store.log_of(context.source, context.move.id, at=at)
     if log is None or log.lost:
         raise Conflict(
-            f"{context.move.source} no longer keeps its log for this move. Undo it and begin anew.",
+            f"{context.move.source} no longer keeps its log for this move. Undo the move and start again.",
             code=ErrorCode.TENANT_MOVING,
         )
     return log.behind
@@ -153,22 +153,22 @@ async def _progress(context: MoveContext) -> AsyncIterator[Copying]:
         copying = await store.copying(context.target, context.move.id)
         if copying is None or not copying.enabled:
             raise Conflict(
-                f"{context.move.target} follows {context.move.source} no longer. Undo the move and begin anew.",
+                f"{context.move.target} no longer follows {context.move.source}. Undo the move and start again.",
                 code=ErrorCode.TENANT_MOVING,
             )
         if since is None or copying.ready > since.ready:
             since = copying
         if copying.errors - since.errors >= MAX_ERRORS:
             raise Unavailable(
-                f"{context.move.target} fails to take rows: the log of its PostgreSQL says why. "
-                "Undo the move, or mend that and continue."
+                f"{context.move.target} fails to store rows: the log of its PostgreSQL says why. Fix the cause and "
+                "continue the move, or undo it."
             )
         if copying.heard:
             heard_at = time.monotonic()
         if time.monotonic() - heard_at > UNHEARD_SECONDS:
             raise Unavailable(
-                f"{context.move.target} has heard nothing from {context.move.source} for {UNHEARD_SECONDS:.0f} s: "
-                "the log of its PostgreSQL says why. Undo the move, or mend that and continue."
+                f"{context.move.target} has received nothing from {context.move.source} for {UNHEARD_SECONDS:.0f} s: "
+                "the log of its PostgreSQL says why. Fix the cause and continue the move, or undo it."
             )
         yield copying
         await asyncio.sleep(POLL_SECONDS)

@@ -188,9 +188,14 @@ def unlike_schema(cell: str, applied: Sequence[str], own: Sequence[str]) -> str 
     None where they are the same.
     """
     if lacks := [name for name in own if name not in applied]:
-        return f"{cell} lacks {lacks[0]}, which this command needs. Run `recollect migrate`, then say this again."
+        return (
+            f"{cell} lacks {lacks[0]}, which this command needs. Run `recollect migrate`, then run this command again."
+        )
     if unknown := [name for name in applied if name not in own]:
-        return f"{cell} has {unknown[0]}, which this command does not know. Use that of the version that migrated it."
+        return (
+            f"{cell} has {unknown[0]}, which this command does not know. Use the command of the version that migrated "
+            "the cell."
+        )
     return None
 
 

@@ -27,11 +27,11 @@ async def move_tenant(cells: CellConnections, slug: str, target: str, options: M
     """Move a tenant to another cell. Raises NotFound, Conflict, Unavailable; then it can be continued, or undone."""
     home = await _locked(cells, slug)
     if await store.find_move(home, slug) is not None:
-        raise Conflict(f"{slug!r} is being moved already: continue that, or undo it.", code=ErrorCode.TENANT_MOVING)
+        raise Conflict(f"{slug!r} is already being moved: continue or undo that move.", code=ErrorCode.TENANT_MOVING)
     cells.named(target)
     source = await directory.find_cell(home, slug=slug)
     if source == target:
-        raise Conflict(f"{slug!r} is in {target} already.", code=ErrorCode.TENANT_EXISTS)
+        raise Conflict(f"{slug!r} is already in {target}.", code=ErrorCode.TENANT_EXISTS)
     found = await store.find_tenant(await cells.to(source), slug)
     if found is None:
         raise NotFound(f"There is no tenant {slug!r}.", code=ErrorCode.TENANT_NOT_FOUND)
@@ -51,7 +51,7 @@ async def continue_move(cells: CellConnections, slug: str, options: MoveOptions,
     """Go on with a move from its last recorded step. Raises as `move_tenant`."""
     move = await _interrupted(cells, slug)
     if move.step == Step.UNDO:
-        raise Conflict("This move is being undone. Say so again, to end that.", code=ErrorCode.TENANT_MOVING)
+        raise Conflict("This move is being undone. Run the undo again to complete it.", code=ErrorCode.TENANT_MOVING)
     await _go_on(await _context_of(cells, move, options, tell))
 
 
@@ -62,7 +62,8 @@ async def undo_move(cells: CellConnections, slug: str, options: MoveOptions, tel
     stays = await store.set_place(context.source, move.id, TenantPlace.HERE, (TenantPlace.HERE, TenantPlace.LEAVING))
     if not stays and not await _is_erased(context):
         raise Conflict(
-            f"{slug!r} has left {move.source}: continue the move, and move it back then.", code=ErrorCode.TENANT_MOVING
+            f"{slug!r} has left {move.source}: continue the move, and then move the tenant back.",
+            code=ErrorCode.TENANT_MOVING,
         )
     await store.record_step(context.home, move.id, Step.UNDO)
     await copying.stop_copying(context)
@@ -175,8 +176,8 @@ async def _hold_and_check(context: MoveContext) -> datetime:
 
 def _too_late(context: MoveContext) -> Unavailable:
     return Unavailable(
-        f"{context.move.target} did not get there within {context.options.hold.total_seconds():.0f} s: "
-        "writes go on. Continue when there is less to do, or hold them for longer."
+        f"{context.move.target} did not catch up within {context.options.hold.total_seconds():.0f} s, so writes are "
+        "allowed again. Continue the move when the tenant writes less, or hold its writes for longer."
     )
 
 

@@ -36,6 +36,6 @@ def connect_redis(settings: Settings, *, block_seconds: float = 0.0, connections
         raise InvalidInput("It must be a redis://, rediss:// or unix:// address", path="RECOLLECT_REDIS_URL") from None
     except (TypeError, RedisError):
         raise InvalidInput(
-            "It has an option behind the `?` that the client does not take", path="RECOLLECT_REDIS_URL"
+            "It has an option after the `?` that the client does not support", path="RECOLLECT_REDIS_URL"
         ) from None
     return Redis.from_pool(pool)

@@ -65,7 +65,7 @@ async def compute(tenant_id: UUID, slices: Slices[T], *, seconds: float, advice:
             return outcome.result
         spent += outcome
     raise TooLarge(
-        f"This takes more than the {seconds:g} seconds of computing that one call may. {advice}",
+        f"This takes more computing time than one call may use ({seconds:g} seconds). {advice}",
         code=ErrorCode.TOO_COSTLY,
     )
 

@@ -75,9 +75,9 @@ def translated_connection_errors(url: str, role: str | None, settings: Settings)
     try:
         yield
     except asyncpg.InvalidAuthorizationSpecificationError as error:
-        raise Unavailable(f"The database refuses our login: check {name}.") from error
+        raise Unavailable(f"The database refuses the login: check {name}.") from error
     except asyncpg.InvalidCatalogNameError as error:
-        raise Unavailable(f"The server has no database of that name: check {name}.") from error
+        raise Unavailable(f"The server has no database with that name: check {name}.") from error
     except asyncpg.InsufficientPrivilegeError as error:
         needs_owner_url = role == OWNER_ROLE and url == settings.database_url
         owner_setting = settings.told_name("owner_database_url")
@@ -96,12 +96,12 @@ def translated_connection_errors(url: str, role: str | None, settings: Settings)
         if "startup parameter" not in str(error):
             raise
         may_be_pooled = url in (settings.database_url, settings.replica_database_url)
-        advice = "set RECOLLECT_DATABASE_POOLED, or connect directly" if may_be_pooled else "it has to lead past that"
-        raise Unavailable(
-            f"What answers at {name} takes no settings of a session, as PgBouncer does not: {advice}."
-        ) from error
+        advice = (
+            "set RECOLLECT_DATABASE_POOLED, or connect directly" if may_be_pooled else "this address must bypass it"
+        )
+        raise Unavailable(f"The server at {name} refuses session settings, as PgBouncer does: {advice}.") from error
     except socket.gaierror as error:
-        raise Unavailable(f"The host of {name} is not found.") from error
+        raise Unavailable(f"The host of {name} cannot be found.") from error
     except ssl.SSLCertVerificationError as error:  # A ValueError, too.
         raise Unavailable(f"The certificate of the server at {name} cannot be verified.") from error
     except ssl.SSLError as error:
@@ -109,7 +109,7 @@ def translated_connection_errors(url: str, role: str | None, settings: Settings)
     except ConnectionError as error:
         if "rejected SSL" not in str(error):  # A message of asyncpg.
             raise
-        raise Unavailable(f"The server at {name} speaks no TLS: check its sslmode.") from error
+        raise Unavailable(f"The server at {name} does not support TLS: check its sslmode.") from error
     except OSError as error:
         if (parameter := _unreadable_file(url)) is None:  # Such as the socket of a server that is away.
             raise
@@ -123,7 +123,7 @@ def translated_connection_errors(url: str, role: str | None, settings: Settings)
 
 
 def _refused_option(name: str) -> Unavailable:
-    return Unavailable(f"The server refuses a setting of the session that {name} asks for: check its options.")
+    return Unavailable(f"The server refuses a session setting that {name} asks for: check its options.")
 
 
 def _unreadable_file(url: str) -> str | None:

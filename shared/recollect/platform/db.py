@@ -354,7 +354,7 @@ class Database:
                 async with released_slot():
                     await stack.enter_async_context(self._writers.hold(key, wait_seconds=self._lock_seconds))
             except TimeoutError:
-                raise Unavailable("Other writes hold this graph. Try again.", code=ErrorCode.BUSY) from None
+                raise Unavailable("Another write is changing this graph. Try again.", code=ErrorCode.BUSY) from None
             yield await stack.enter_async_context(self.transaction(caller, commit=commit, keyed=keyed))
 
     @asynccontextmanager

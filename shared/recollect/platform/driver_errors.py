@@ -50,35 +50,35 @@ def translate(error: BaseException) -> RecollectError | None:
         case asyncpg.PostgresError(sqlstate="RC003"):
             return TenantMoving()
         case asyncpg.ForeignKeyViolationError() if error.constraint_name in _OF_ACCOUNTS:
-            return Unauthenticated("There is no such account any more.")
+            return Unauthenticated("This account no longer exists.")
         case asyncpg.LockNotAvailableError() | asyncpg.DeadlockDetectedError() | asyncpg.SerializationError():
-            return Unavailable("Another write holds this graph. Try again.", code=ErrorCode.BUSY)
+            return Unavailable("Another write is changing this graph. Try again.", code=ErrorCode.BUSY)
         case asyncpg.QueryCanceledError() | asyncpg.TooManyConnectionsError() | asyncio.TimeoutError():
             return Unavailable("The database is busy. Try again in a moment.", code=ErrorCode.BUSY)
         case asyncpg.DiskFullError():
-            return Unavailable("The database has no room left on its disk: nothing was written. Try again later.")
+            return Unavailable("The disk of the database is full: nothing was written. Try again later.")
         case asyncpg.OutOfMemoryError():
             return Unavailable(
-                "The database is out of memory, or of room for locks (max_locks_per_transaction). Try again later."
+                "The database is out of memory, or of space for locks (max_locks_per_transaction). Try again later."
             )
         case asyncpg.PostgresConnectionError() | asyncpg.OperatorInterventionError() | OSError():
-            return Unavailable("The database is away. Try again in a moment.")
+            return Unavailable("The database is unavailable. Try again in a moment.")
         case asyncpg.TargetServerAttributeNotMatched():
             # The address names several servers, and all that answer are standbys, until one is promoted.
-            return Unavailable("The database takes no writes yet. Try again in a moment.")
+            return Unavailable("The database does not accept writes yet. Try again in a moment.")
         case asyncpg.CharacterNotInRepertoireError() | asyncpg.UntranslatableCharacterError():
             return InvalidInput("Text cannot hold the character U+0000")
         case asyncpg.ProgramLimitExceededError(sqlstate="54000"):  # Such as a megabyte of words of one row's tags.
             return TooLarge(
-                "One item holds more than the database can index. Give it fewer or shorter tags and names.",
+                "One item is larger than the database can index. Give it fewer or shorter tags and names.",
                 code=ErrorCode.REQUEST_TOO_LARGE,
             )
         case asyncpg.InternalClientError() if "another operation (2)" in str(error):
             # asyncpg's message for a session that the server ended between two statements (state 2: reading the end).
-            return Unavailable("The database is away. Try again in a moment.")
+            return Unavailable("The database is unavailable. Try again in a moment.")
         case asyncpg.InterfaceError() if "clos" in str(error) or "released back to the pool" in str(error):
             # The pool takes back a lost connection while a transaction still has it.
-            return Unavailable("The database is away. Try again in a moment.")
+            return Unavailable("The database is unavailable. Try again in a moment.")
     return None
 
 
@@ -95,6 +95,6 @@ def raise_service_read_only(error: BaseException) -> None:
     """Raise Unavailable for a write on a server that takes none: set so by its operator, or a standby."""
     if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
         raise Unavailable(
-            "This service is read-only for the moment: nothing was written. Reading goes on. Try again later.",
+            "This service is read-only at the moment: nothing was written. Reading still works. Try again later.",
             code=ErrorCode.SERVICE_READ_ONLY,
         ) from error

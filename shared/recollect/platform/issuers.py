@@ -122,7 +122,7 @@ class Issuers:
         if found is None:
             found = (await self._read(tenant_id, address)).key(kid, algorithm)
         if found is None:
-            raise TokenRefused("no key of its issuer fits")
+            raise TokenRefused("no key of its issuer matches")
         return found
 
     async def _read(self, tenant_id: UUID, address: str) -> Issuer:
@@ -131,7 +131,7 @@ class Issuers:
         task = self._pending.get(key)
         if task is None:
             if key in self._recently_asked:
-                raise IssuerFailed("It was asked a moment ago, and is not asked again yet.")
+                raise IssuerFailed("It was asked a moment ago. It is not asked again so soon.")
             self._recently_asked[key] = True
             task = self._pending[key] = asyncio.create_task(self._fetch(tenant_id, address))
             task.add_done_callback(lambda done: self._store_result(key, done))
@@ -147,7 +147,7 @@ class Issuers:
         metadata = await self._metadata(tenant_id, address)
         keys = _decoded(await self._get(tenant_id, metadata.jwks_uri), _KeySet)
         if keys is None:
-            raise IssuerFailed("At its jwks_uri there is no set of keys.")
+            raise IssuerFailed("Its jwks_uri returns no set of keys.")
         return Issuer(metadata, tuple(keys.keys[:MAX_KEYS]))
 
     async def _metadata(self, tenant_id: UUID, address: str) -> IssuerMetadata:
@@ -157,10 +157,10 @@ class Issuers:
             if metadata is None:
                 continue
             if metadata.issuer != address:  # Otherwise one issuer could speak for another (OpenID Discovery, 4.3).
-                raise IssuerFailed("It calls itself by another address than the one that is configured.")
+                raise IssuerFailed("Its metadata name another address than the one that is configured.")
             self._require_addresses(metadata)
             return metadata
-        raise IssuerFailed("It does not describe itself at its well-known addresses.")
+        raise IssuerFailed("It has no metadata at its well-known addresses.")
 
     async def _get(self, tenant_id: UUID, url: str) -> bytes:
         """The body of the answer; empty for any status but 200."""
@@ -177,12 +177,12 @@ class Issuers:
                 if url is not None:
                     self.require_address(url, path=name)
             except InvalidInput as error:
-                raise IssuerFailed(f"It names what can be no address of its own: {error}.") from None
+                raise IssuerFailed(f"Its metadata name an address that is not accepted: {error}.") from None
 
     def require_address(self, url: str, *, path: str) -> None:
         """Raise InvalidInput at `path` for a URL whose form no address of an issuer may have."""
         if not url.startswith(("https://", "http://")) or not url.isascii() or not url.isprintable():
-            raise InvalidInput("An address begins with https://", path=path)
+            raise InvalidInput("An address must begin with https://", path=path)
         self._outbound.require_address(url, path=path)
 
 
@@ -205,13 +205,13 @@ def _decoded(body: bytes, type_: type[T]) -> T | None:
 def _kid(token: str, algorithm: str) -> str | None:
     """The id of the key by which a token claims to be signed; raises TokenRefused for one that we do not accept."""
     if len(token) > MAX_TOKEN or not token.isascii():
-        raise TokenRefused("it is too long, or no token")
+        raise TokenRefused("it is too long, or not a token")
     try:
         header = jws.extract_compact(token.encode()).headers()
     except (JoseError, ValueError) as error:
-        raise TokenRefused(f"it is no token: {error}") from None
+        raise TokenRefused(f"it is not a token: {error}") from None
     if header.get("alg") != algorithm:
-        raise TokenRefused("it is not signed by the algorithm that is configured")
+        raise TokenRefused("it is not signed with the algorithm that is configured")
     kid = header.get("kid")
     if kid is not None and not isinstance(kid, str):
         raise TokenRefused("it names no key")

@@ -160,7 +160,7 @@ async def _require_every_script(connection: asyncpg.Connection) -> None:
     encoding: str = await connection.fetchval("SHOW server_encoding")
     if encoding != "UTF8" and await connection.fetchval("SELECT to_regnamespace('recollect') IS NULL"):
         raise MigrationFailed(
-            f"The database has the encoding {encoding}, which has no place for texts of every script. Make it anew: "
+            f"The database has the encoding {encoding}, which cannot store texts in every script. Create it again: "
             "CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0;"
         )
 
@@ -215,9 +215,7 @@ async def _pending(connection: asyncpg.Connection) -> list[Migration]:
         raise MigrationFailed(f"This database is newer than this version of Recollect: it has {unknown[0]}.")
     for migration in migrations():
         if applied.get(migration.name, migration.checksum) != migration.checksum:
-            raise MigrationFailed(
-                f"{migration.name} was changed after it had been applied. Write a new migration instead."
-            )
+            raise MigrationFailed(f"{migration.name} was changed after it was applied. Write a new migration instead.")
     return [migration for migration in migrations() if migration.name not in applied]
 
 
@@ -236,6 +234,7 @@ async def _apply(connection: asyncpg.Connection, migration: Migration) -> bool:
             log.info("tables are in use, the migration will be tried again", migration=migration.name)
             await asyncio.sleep(PAUSE_SECONDS)
     raise Unavailable(
-        f"{migration.name} found its tables in use {ATTEMPTS} times. Nothing of it was done: try again when less is.",
+        f"{migration.name} found its tables in use {ATTEMPTS} times. It has changed nothing: try again when there is "
+        "less traffic.",
         code=ErrorCode.BUSY,
     )

@@ -66,7 +66,7 @@ class OutboundFailed(Exception):
     """An address gave no answer. The message never says why: that would tell about our network."""
 
     def __init__(self) -> None:
-        super().__init__("No answer could be had from this address")
+        super().__init__("There was no usable answer from this address")
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,24 +179,24 @@ class Outbound:
         try:
             parsed = httpx2.URL(url)
         except (httpx2.InvalidURL, ValueError):
-            raise InvalidInput("This is no address", path=path) from None
+            raise InvalidInput("This is not an address", path=path) from None
         if len(url) > MAX_URL_LENGTH or not parsed.host or parsed.userinfo or parsed.fragment:
             raise InvalidInput(
-                f"An address has a host, no user, no fragment and {MAX_URL_LENGTH} characters at most", path=path
+                f"An address must have a host, no user, no fragment, and at most {MAX_URL_LENGTH} characters", path=path
             )
         if parsed.port is not None and not 1 <= parsed.port <= MAX_PORT:
             raise InvalidInput(f"A port is a number from 1 to {MAX_PORT}", path=path)
         if not self._networks.loopback_allowed:
             self._require_https(parsed, path)
         elif parsed.scheme not in ("https", "http"):
-            raise InvalidInput("An address begins with https://, or with http:// on this machine", path=path)
+            raise InvalidInput("An address must begin with https://, or with http:// on this machine", path=path)
         return parsed
 
     def _require_https(self, url: httpx2.URL, path: str) -> None:
         port = url.port or 443
         if url.scheme != "https" or port not in self._ports:
             ports = ", ".join(map(str, sorted(self._ports)))
-            raise InvalidInput(f"An address begins with https:// and names no port but {ports}", path=path)
+            raise InvalidInput(f"An address must begin with https:// and name no port but {ports}", path=path)
 
     async def _addresses(self, url: httpx2.URL, asker: "_Asker") -> list[str]:
         """The addresses of a host; raises _Refused if any of them may not be reached."""

@@ -114,7 +114,7 @@ class Replica(Database):
             if outcome is None:
                 raise
             self.note(ReplicaOutcome.LOST if outcome is ReplicaOutcome.AWAY and has_begun else outcome)
-            raise ReplicaFailed("The database is away. Try again in a moment.") from error
+            raise ReplicaFailed("The database is unavailable. Try again in a moment.") from error
 
     @asynccontextmanager
     async def _acquired(self, tenant_id: UUID) -> AsyncIterator[PoolConnectionProxy]:

@@ -105,7 +105,7 @@ class Settings(
         """Require two connections: a call can hold one at home while it asks a tenant's cell, which may be home too."""
         if self.cells and self.database_pool_size < SEVERAL_CELLS_CONNECTIONS:
             raise InvalidInput(
-                f"Several cells (RECOLLECT_CELLS) need {SEVERAL_CELLS_CONNECTIONS} connections of a process or more",
+                f"With several cells (RECOLLECT_CELLS), it must be at least {SEVERAL_CELLS_CONNECTIONS}",
                 path="RECOLLECT_DATABASE_POOL_SIZE",
             )
         return self
@@ -139,8 +139,8 @@ class Settings(
         reached_as = {self.host, urlsplit(self.base_url).hostname}
         if self.key_secret.get_secret_value() == DEVELOPMENT_SECRET and not reached_as <= LOOPBACK:
             raise InvalidInput(
-                "Set it to 32 random bytes or more before this server is reached from beyond this machine: it listens "
-                "there, or RECOLLECT_PUBLIC_URL leads there",
+                "Set it to at least 32 random bytes before other machines can reach this server: it listens for them, "
+                "or RECOLLECT_PUBLIC_URL is not an address of this machine",
                 path="RECOLLECT_KEY_SECRET",
             )
 

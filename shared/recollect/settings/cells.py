@@ -21,7 +21,7 @@ while they take another in the cell of one of their tenants, which may be home."
 
 def _cell_name(name: str) -> str:
     if name == HOME or not re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?", name):
-        raise ValueError(f"A cell's name has up to 32 of a-z 0-9 - and is not {HOME!r}")
+        raise ValueError(f"A cell's name has up to 32 of the characters a-z, 0-9 and -, and is not {HOME!r}")
     return name
 
 
@@ -67,7 +67,7 @@ class CellSettings(BaseSettings):
         if name == HOME:
             return self if self.cell == HOME else self.model_copy(update={"cell": HOME})
         if name not in self.cells:
-            raise InvalidInput(f"There is no cell {name!r}: there are {', '.join(self.cell_names)}", path="cell")
+            raise InvalidInput(f"There is no cell {name!r}. The cells are: {', '.join(self.cell_names)}", path="cell")
         urls = self.cells[name]
         operator_url = urls.operator_database_url or urls.database_url
         return self.model_copy(update={**urls.model_dump(), "operator_database_url": operator_url, "cell": name})

@@ -162,7 +162,7 @@ class EdgeSettings(BaseSettings):
     def _origins(cls, origins: list[str]) -> list[str]:
         for origin in origins:
             if origin != "*" and not _ORIGIN.fullmatch(origin):
-                raise ValueError(f"{origin!r} is no origin, such as https://app.example.com")
+                raise ValueError(f"{origin!r} is not an origin such as https://app.example.com")
         return [origin.lower() for origin in origins]
 
     @field_validator("public_url")

@@ -119,7 +119,7 @@ class PeopleSettings(BaseSettings):
     def _sender(self) -> Self:
         name, address = parseaddr(self.mail_from or "")
         if (self.mail_url is not None or self.mail_from is not None) and "@" not in address:
-            raise ValueError("mail_from is the address of a sender, and is set with mail_url")
+            raise ValueError("mail_from is the address of a sender; set it together with mail_url")
         if controls(name):
             raise ValueError("mail_from has no control characters")
         return self

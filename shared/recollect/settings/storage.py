@@ -8,8 +8,8 @@ from recollect.peppers import Pepper
 DEVELOPMENT_SECRET = "recollect-development-only"  # noqa: S105 - refused where others reach the gateway
 
 NO_DATABASE_ADDRESS = (
-    "It is no address of a PostgreSQL database, such as postgresql://login:password@db.internal:5432/recollect, where "
-    "a password has letters, digits and -._~ only, and other signs percent-encoded"
+    "It is not the address of a PostgreSQL database, such as postgresql://login:password@db.internal:5432/recollect. "
+    "In a password, percent-encode everything except letters, digits and the characters -._~"
 )
 """The error message for an address that cannot be read. It does not show the address, which may hold a password."""
 

@@ -120,7 +120,7 @@ def _with_late_parents(items: Read) -> Read:
                     yield ImportProblem(where, CYCLE, of_part=True)
                     item = orphan
         if len(late) > MAX_LATE:
-            raise TooLarge(f"The parents of more than {MAX_LATE} entities come after them: put parents first")
+            raise TooLarge(f"More than {MAX_LATE} entities come before their parents: put parents first")
         yield item
     for where, link in late:
         yield ParsedRecord(where, link) if _add_link(parents, link) else ImportProblem(where, CYCLE, of_part=True)

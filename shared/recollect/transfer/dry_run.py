@@ -31,7 +31,7 @@ MAX_SEEN = 1_000_000
 MAX_ADDED = 100_000
 """Most entities and facts that others may write during a dry run."""
 
-MEANWHILE = "somebody else made it while this was imported"
+MEANWHILE = "somebody else created it during the import"
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ class SeenRecords:
         lasting = (item.record for item in items if not is_expired(item.record, now))
         self.keys.update(key for record in lasting if (key := _key(record)) is not None)
         if len(self.keys) > MAX_SEEN:
-            raise TooLarge(f"A file that is tried first holds at most {MAX_SEEN} entities, facts and relations")
+            raise TooLarge(f"A dry run can read a file of at most {MAX_SEEN} entities, facts and relations")
 
     def needed(self, items: Sequence[ParsedRecord]) -> list[ParsedRecord]:
         """Records that create the noted entities, facts and relations to which these items refer."""
@@ -85,7 +85,9 @@ async def require_none_added(tx: Transaction, revision: Revision, since: datetim
             code=ErrorCode.VERSION_CONFLICT,
         )
     if any(_key(record) in seen.keys for record in added):
-        raise Conflict("Somebody created an entity or a fact of the file during the import.", code=ErrorCode.NAME_TAKEN)
+        raise Conflict(
+            "Somebody created an entity or a fact of the file during the import. Try again.", code=ErrorCode.NAME_TAKEN
+        )
 
 
 async def find_concurrent_writes(

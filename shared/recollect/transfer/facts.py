@@ -55,4 +55,4 @@ async def import_facts(
 
 
 def _fact_exists(where: str) -> Conflict:
-    return Conflict("There is a fact that says the same already.", code=ErrorCode.NAME_TAKEN, path=where)
+    return Conflict("There is already a fact that says the same.", code=ErrorCode.NAME_TAKEN, path=where)

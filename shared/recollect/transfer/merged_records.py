@@ -50,7 +50,7 @@ def merge_entity_records(items: Sequence[ParsedRecord], strategy: Strategy) -> d
 
 def name_taken(name: str, where: str) -> Conflict:
     """The error for a name that another entity already has."""
-    return Conflict(f"There is an entity named {name!r} already.", code=ErrorCode.NAME_TAKEN, path=where)
+    return Conflict(f"There is already an entity named {name!r}.", code=ErrorCode.NAME_TAKEN, path=where)
 
 
 def fields_of(record: EntityRecord | FactRecord, parent_id: UUID | None = None) -> NodeFields:

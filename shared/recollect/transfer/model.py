@@ -54,7 +54,7 @@ class Strategy(StrEnum):
     """Nothing is imported."""
 
 
-CYCLE = "it would stand below itself"
+CYCLE = "it would be below itself in the hierarchy"
 """The reason why an entity did not get a parent."""
 
 

@@ -255,7 +255,8 @@ def _refuse_unstorable(value: Any) -> None:
         if "\0" in text or not _encodable(text):
             where = path.strip(".")
             raise UnreadableLine(
-                f"{f'{where}: ' if where else ''}holds a NUL or half a character, which cannot be stored"
+                f"{f'{where}: ' if where else ''}holds a NUL or half a character (a lone surrogate), which cannot be "
+                "stored"
             )
 
 

@@ -75,7 +75,7 @@ async def test_a_service_that_is_away_or_slow_leaves_the_estimate_and_a_line_in_
             await people.register(db, new_email(), "Ada", PASSWORD, breached=slow)
         assert [line["event"] for line in told] == ["password not looked up among breached ones"]
         asleep.set()
-    with pytest.raises(InvalidInput, match="easily guessed"):
+    with pytest.raises(InvalidInput, match="easy to guess"):
         await people.register(db, new_email(), "Ada", "password1234", breached=of(outbound, server))
     async with web_server(plain(b"", status="503 Away")) as server:
         assert not await of(outbound, server).holds(PASSWORD)

@@ -157,7 +157,7 @@ class TestPasswords:
     async def test_who_has_one_tells_it(self, db: Database, person: Person) -> None:
         session = await signed_in(db, person)
         for wrong in ("", "violet tractor under grass"):
-            with pytest.raises(InvalidInput, match="not the password of now"):
+            with pytest.raises(InvalidInput, match="not your current password"):
                 await deletion.delete_own_account(db, session, wrong)
         assert await people.is_known(db, person.email)
 
@@ -170,7 +170,7 @@ class TestPasswords:
         self, db: Database, person: Person, owner: asyncpg.Connection
     ) -> None:
         session = await signed_in(db, person)
-        with pytest.raises(InvalidInput, match="not the password of now"):
+        with pytest.raises(InvalidInput, match="not your current password"):
             await beside_another_password(owner, person, deletion.delete_own_account(db, session, PASSWORD))
         assert await people.is_known(db, person.email)
 
@@ -285,7 +285,7 @@ class TestCells:
         async def failing(session: Session) -> DeletionOutcome:
             done.append(await original(session))
             if len(done) == 2:  # At home, which is the last.
-                raise Unavailable("The database is away.")
+                raise Unavailable("The database is unavailable.")
             return done[-1]
 
         monkeypatch.setattr(store, "delete_account", failing)

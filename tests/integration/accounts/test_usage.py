@@ -100,7 +100,7 @@ async def test_a_database_that_is_away_is_not_waited_for_once_a_tenant(
 
     def away(self: Database, caller: Caller) -> NoReturn:
         asked.append(caller.tenant_id)
-        raise Unavailable("The database is away. Try again in a moment.")
+        raise Unavailable("The database is unavailable. Try again in a moment.")
 
     monkeypatch.setattr(Database, "transaction", away)
     async with Database.connect(settings.database_url, settings=settings) as db:
@@ -122,7 +122,7 @@ async def test_a_commit_without_an_answer_is_not_repeated(
     async def unanswered(self: Database, caller: Caller) -> AsyncIterator[Transaction]:
         async with original(self, caller) as tx:
             yield tx
-        raise Unavailable("The database is away. Try again in a moment.")
+        raise Unavailable("The database is unavailable. Try again in a moment.")
 
     monkeypatch.setattr(Database, "transaction", unanswered)
     await usage.flush(db, tally)

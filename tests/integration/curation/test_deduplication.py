@@ -439,7 +439,7 @@ async def test_the_oldest_of_a_large_graph_comes_first_whenever_it_was_imported(
     assert small == [["Bolt Ltd.", *BOLT], ACME]
     monkeypatch.setattr(duplicates, "MAX_COMPARED", 3)
     assert await found(agent) == small
-    with pytest.raises(TooLarge, match="leave it out") as refused:
+    with pytest.raises(TooLarge, match="leave as_of out") as refused:
         await found(agent, as_of="2")
     assert refused.value.path == "as_of"
 

@@ -259,7 +259,7 @@ async def test_too_many_heads_are_refused(agent: Agent, monkeypatch: pytest.Monk
     since = await revision_of(agent)
     await put(other(agent), "the anvil is gone", node_id)
     monkeypatch.setattr(undoing, "MAX_UNDONE", 6)
-    with pytest.raises(TooLarge, match="more than 6 versions"):
+    with pytest.raises(TooLarge, match="more than 6 concurrent versions"):
         await undo(agent, since, dry_run=True)
     monkeypatch.setattr(undoing, "MAX_UNDONE", 7)
     await undo(agent, since)

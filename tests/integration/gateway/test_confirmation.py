@@ -127,7 +127,7 @@ class TestQuestions:
             older = f"UPDATE {table} SET at = at - interval '31 days' WHERE tenant_id = $1"
             await owner.execute(older, caller.tenant_id)
         question, state = await asked(http, "compact", {})
-        assert "of the past" in question
+        assert "from the history" in question
         done = await answer(http, "compact", {}, **confirming(state))
         assert done["result"]["structuredContent"]["freed"]["nodes"] == len(MANY)
 

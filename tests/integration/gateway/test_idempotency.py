@@ -339,7 +339,7 @@ class TestAnswers:
             if kept:
                 assert await idempotency.find_answer(db, caller, request, VAULT) is not None
             else:
-                with pytest.raises(Conflict, match="Its answer is not kept"):
+                with pytest.raises(Conflict, match="Its response was not kept"):
                     await idempotency.find_answer(db, caller, request, VAULT)
 
     async def test_what_is_erased_stays_in_none(

@@ -177,7 +177,7 @@ class TestWhatIsOffered:
         response = await http.post(path, json=READ_GRAPH, headers=headers)
         problem = response.json()
         assert (response.status_code, problem["code"], problem["path"]) == (400, "invalid_input", "toolset")
-        assert "there are: admin, agent, facts, lineage, memory, organize, all" in problem["detail"]
+        assert "the toolsets are: admin, agent, facts, lineage, memory, organize, all" in problem["detail"]
 
     @BOTH_REVISIONS
     async def test_a_key_that_may_only_read(

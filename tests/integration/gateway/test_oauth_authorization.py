@@ -272,7 +272,7 @@ class TestThePage:
             await sign_in(http, reader.email)
             answer = await http.get(client.request(scope="memory:write"))
         assert answer.status_code == 400
-        assert "it may do nothing of what the client asks for" in answer.text
+        assert "which allows nothing that the client asks for" in answer.text
 
 
 class TestTheWayBack:

@@ -120,7 +120,7 @@ async def test_a_document_that_is_none_lets_nobody_in(
         refused = await http.get(client.request())
         assert refused.status_code == 303, "a stranger has us read nothing"
         assert site.connections == 0
-        with pytest.raises(AssertionError, match="describe itself as it should"):
+        with pytest.raises(AssertionError, match="The description of the client is not valid"):
             await visitor.visit(client.request())
     assert await owner.fetchval("SELECT count(*) FROM oauth_clients WHERE id = $1", client_id) == 0
 
@@ -129,7 +129,7 @@ async def test_a_document_that_cannot_be_read_is_told_alike(gateway: RunningGate
     """The gateway of the run reaches nothing of this machine."""
     for client_id in ("https://127.0.0.1/x.json", "https://localhost:1/x.json", "https://nobody.invalid/x.json"):
         client = HandClient(gateway, visitor.http, client_id, redirect_uri=CALLBACK)
-        with pytest.raises(AssertionError, match="cannot be read at the address"):
+        with pytest.raises(AssertionError, match="at the address that is its id could not be read"):
             await visitor.visit(client.request())
 
 

@@ -180,7 +180,7 @@ class TestDeleting:
             await sign_in(elsewhere, person.email)
             await post(http, f"/account/organisations/{caller.tenant}/leave")
             wrong = await submit(http, "/account", DELETE, password="violet tractor under grass")
-            assert (wrong.status_code, "not the password of now" in wrong.text) == (400, True)
+            assert (wrong.status_code, "not your current password" in wrong.text) == (400, True)
             deleted = await submit(http, "/account", DELETE, password=PASSWORD)
             assert (deleted.status_code, "Your account is deleted" in deleted.text) == (200, True)
             for each in (http, elsewhere):

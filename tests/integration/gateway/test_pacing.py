@@ -141,7 +141,7 @@ class TestWaiting:
             assert refused.status_code == 503
             assert refused.headers["Retry-After"].isdecimal()
             assert refused.json()["code"] == ErrorCode.BUSY
-            assert refused.json()["detail"].startswith("This call's turn did not come within 0.1 seconds.")
+            assert refused.json()["detail"].startswith("This call waited 0.1 seconds for its turn.")
 
     async def test_who_waits_for_a_graph_lets_others_of_its_tenant_work(
         self, settings: Settings, issue: NewApiKey, caller: Caller, owner: asyncpg.Connection

@@ -186,14 +186,14 @@ class TestSigningIn:
 class TestAdding:
     async def test_who_is_signed_in_tells_the_password(self, holder: Holder, gateway: RunningGateway) -> None:
         _, answer = await add(holder.http, Authenticator(gateway.url), password="wrong")
-        assert (answer.status_code, "password of now" in answer.text) == (400, True)
+        assert (answer.status_code, "not your current password" in answer.text) == (400, True)
 
     async def test_a_password_that_changes_meanwhile_adds_none(
         self, holder: Holder, gateway: RunningGateway, owner: asyncpg.Connection
     ) -> None:
         adding = add(holder.http, Authenticator(gateway.url), name="Late")
         _, answer = await beside_another_password(owner, holder.person, adding)
-        assert (answer.status_code, "password of now" in answer.text) == (400, True)
+        assert (answer.status_code, "not your current password" in answer.text) == (400, True)
         assert "Late" not in await account_of(holder)
 
     @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ class TestAdding:
         other = await joined(db, caller, Role.READER, pepper=pepper)
         await sign_in(http, other.email)
         _, answer = await add(http, holder.device)
-        assert (answer.status_code, "registered already" in answer.text) == (400, True)
+        assert (answer.status_code, "already registered" in answer.text) == (400, True)
 
     async def test_a_person_has_so_many(
         self, holder: Holder, gateway: RunningGateway, owner: asyncpg.Connection
@@ -272,7 +272,7 @@ class TestOwn:
             answer = await holder.http.post(action, data={"form_token": token})
             statuses.append(answer.status_code)
         assert statuses == [303, 409]
-        assert "the only way by which you sign in" in answer.text
+        assert "your only way to sign in" in answer.text
         assert re.findall(REMOVE, await account_of(holder)) == [second]
 
     async def test_nobody_elses_are_reached(

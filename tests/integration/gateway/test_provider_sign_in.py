@@ -165,7 +165,7 @@ class TestSignIn:
 
     async def test_who_is_not_invited_is_not_let_in(self, http: httpx2.AsyncClient, acme: Organization) -> None:
         answer = await sign_in_by(http, acme.idp, acme.page)
-        assert (answer.status_code, "does not know you" in answer.text) == (403, True)
+        assert (answer.status_code, "is not connected to Recollect yet" in answer.text) == (403, True)
         assert not await is_signed_in(http)
 
     async def test_an_address_alone_is_nobody(
@@ -361,7 +361,7 @@ class TestState:
         landed = acme.idp.authorize(await to_provider(http, acme.page))
         assert (await http.get(landed)).status_code == 303
         again = await http.get(landed)
-        assert (again.status_code, "This sign-in is over" in again.text) == (403, True)
+        assert (again.status_code, "This sign-in has ended" in again.text) == (403, True)
 
     async def test_it_works_in_its_own_browser(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, acme: Organization
@@ -435,7 +435,7 @@ class TestProviders:
         acme.idp.metadata = metadata
         shown = await http.get(acme.page)
         answer = await send_form(http, shown.text[shown.text.index("/sign-in/provider") :], "/sign-in/provider")
-        assert (answer.status_code, "cannot be asked now" in answer.text) == (403, True), answer.text
+        assert (answer.status_code, "cannot be reached now" in answer.text) == (403, True), answer.text
 
     @pytest.mark.parametrize("path", ["/.well-known/openid-configuration", "/jwks"])
     async def test_answers_that_are_too_long(self, http: httpx2.AsyncClient, acme: Organization, path: str) -> None:
@@ -454,7 +454,7 @@ class TestProviders:
         with serving(reaching.model_copy(update={"outbound_seconds": 0.5})) as hasty:
             async with browser(hasty) as http:
                 answer = await sign_in_by(http, acme.idp, acme.page)
-                assert (answer.status_code, "cannot be asked now" in answer.text) == (403, True)
+                assert (answer.status_code, "cannot be reached now" in answer.text) == (403, True)
         hang.set()
 
     async def test_a_provider_inside_is_not_asked(self, settings: Settings, acme: Organization) -> None:

@@ -203,7 +203,7 @@ class TestBounds:
     @pytest.mark.parametrize("uris", [[WORK + str(n) for n in range(MAX_URIS + 1)], ["x" * 9_000]])
     async def test_a_stream_takes_so_many_resources(self, hasty: RunningGateway, key: str, uris: list[str]) -> None:
         async with hasty.client(key, "/mcp", revision=MODERN) as client:
-            with pytest.raises(MCPError, match="One stream takes"):
+            with pytest.raises(MCPError, match="One stream can have at most"):
                 async with client.listen(resource_subscriptions=uris):
                     pass
 

@@ -167,7 +167,7 @@ async def test_readers_do_not_wait_for_a_writer_and_writers_not_for_ever(setting
         async with agent.writing() as (tx, revision):
             await entities.create_entities(tx, revision, [NewEntity("Babbage")])
             assert names(await agent.read()) == await agent.found("a") == ["Ada"]
-            with pytest.raises(Unavailable, match="Another write holds this graph") as refused:
+            with pytest.raises(Unavailable, match="Another write is changing this graph") as refused:
                 await agent.create("Grace")
             await replace(agent, graph="another").create("Grace")
         assert refused.value.code is ErrorCode.BUSY
@@ -296,7 +296,7 @@ async def test_an_allow_list_reaches_its_graphs_only(agent: Agent) -> None:
     for graph in ("closed", "not there", "default"):
         reach = replace(narrow, graph=graph.replace(" ", "-"))
         for call in (reach.read, reach.create, lambda reach=reach: reach.found("Ada"), reach.head):
-            with pytest.raises(Forbidden, match="does not reach that graph"):
+            with pytest.raises(Forbidden, match="has no access to that graph"):
                 await call()
     async with agent.db.transaction(narrow.caller) as tx:
         assert [graph.name for graph in await graphs.list_graphs(tx)] == ["open"]

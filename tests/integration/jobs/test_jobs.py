@@ -250,7 +250,7 @@ class TestSteps:
         await runner.sweep(context)
         shown = await desk.look(job)
         assert (shown.status, shown.error_code) == ("failed", "internal_error")
-        assert shown.error_message == "Each worker that tried its next step ended in the middle of it."
+        assert shown.error_message == "Every worker that tried the next step stopped in the middle of it."
 
     async def test_a_step_that_outlasts_its_lease_is_cut_off(
         self, desk: Desk, context: WorkerContext, owner: asyncpg.Connection
@@ -664,7 +664,7 @@ class TestInputAndOutput:
         assert (shown.status, shown.error_code, shown.error_message) == (
             "failed",
             "job_storage_full",
-            "It would go past a bound.",
+            "The job would exceed a limit.",
         )
         assert (shown.input_bytes, shown.output_bytes) == (0, 0)
 

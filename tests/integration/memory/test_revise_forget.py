@@ -235,7 +235,7 @@ async def test_an_entity_that_says_too_much_is_not_revived(agent: Agent, monkeyp
     monkeypatch.setattr(observations, "MAX_REVIVED", 2)
     await agent.create(NewEntity("Ada", "person", ("writes", "reads", "counts")))
     await agent.let_go("Ada")
-    with pytest.raises(TooLarge, match="Make the entity active first") as refused:
+    with pytest.raises(TooLarge, match="Make such an entity active first") as refused:
         await agent.remember(NewMemory("likes tea", about=("Ada",)))
     assert refused.value.code == ErrorCode.REQUEST_TOO_LARGE
     (ada,) = (await agent.read()).entities

@@ -125,7 +125,7 @@ async def failed(two_cells: TwoCells, agent: Agent, tenant: Tenant, tried_again_
     async with about_to_copy(two_cells, tenant) as moving, two_cells.bare(HOME) as home, two_cells.bare(AWAY) as away:
         row = await home.fetchval("SELECT to_jsonb(g) FROM graphs g WHERE tenant_id = $1", tenant.id)
         await away.execute("INSERT INTO graphs SELECT * FROM jsonb_populate_record(NULL::graphs, $1)", row)
-    with pytest.raises(Unavailable, match="away fails to take rows"):
+    with pytest.raises(Unavailable, match="away fails to store rows"):
         await moving
 
 
@@ -145,7 +145,7 @@ async def test_a_target_that_does_not_reach_the_source_is_given_up_and_mended(
     with monkeypatch.context() as lost:
         lost.setattr(copying, "UNHEARD_SECONDS", 1.0)
         lost.setattr(store, "subscribe", subscribe_and_lose)
-        with pytest.raises(Unavailable, match="away has heard nothing from home for 1 s"):
+        with pytest.raises(Unavailable, match="away has received nothing from home for 1 s"):
             await two_cells.move(tenant.slug)
     async with two_cells.bare(AWAY) as away:
         await away.execute(f"ALTER SUBSCRIPTION {name_of(tenant.id)} CONNECTION '{address}'")

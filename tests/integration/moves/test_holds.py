@@ -94,7 +94,7 @@ async def test_a_mover_that_comes_too_late_does_not_switch(
 
     with monkeypatch.context() as patch:
         patch.setattr(store, "record_step", held_up)
-        with pytest.raises(Unavailable, match="writes go on"):
+        with pytest.raises(Unavailable, match="writes are allowed again"):
             await two_cells.move(tenant.slug)
     assert await two_cells.place(HOME, tenant.slug) == "here"
     assert await two_cells.step(tenant.slug) == "copy"

@@ -250,7 +250,7 @@ async def test_a_migration_that_was_changed_is_refused(empty: str) -> None:
         await connection.execute(
             "UPDATE recollect.schema_migrations SET checksum = 'another' WHERE name = $1", NAMES[0]
         )
-    with pytest.raises(MigrationFailed, match=f"{NAMES[0]} was changed after it had been applied"):
+    with pytest.raises(MigrationFailed, match=f"{NAMES[0]} was changed after it was applied"):
         await migrate(empty)
 
 
@@ -332,7 +332,7 @@ async def test_what_the_server_says_is_told(cluster: LocalPostgres) -> None:
 
 @pytest.mark.parametrize("url", ["7hunder", "postgresql://recollect_owner:7hun/der@127.0.0.1/recollect"])
 async def test_an_address_that_cannot_be_read_is_told_without_any_of_it(url: str) -> None:
-    with pytest.raises(InvalidInput, match=r"^RECOLLECT_OWNER_DATABASE_URL: It is no address") as refused:
+    with pytest.raises(InvalidInput, match=r"^RECOLLECT_OWNER_DATABASE_URL: It is not the address") as refused:
         await migrate(url)
     assert "7hun" not in "".join(traceback.format_exception(refused.value))
 

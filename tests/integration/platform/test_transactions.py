@@ -218,10 +218,10 @@ async def test_what_deletes_much_finds_it_at_once(one_connection: Database, call
 @pytest.mark.parametrize(
     ("sqlstate", "told"),
     [
-        ("53100", "The database has no room left on its disk: nothing was written. Try again later."),
+        ("53100", "The disk of the database is full: nothing was written. Try again later."),
         (
             "53200",
-            "The database is out of memory, or of room for locks (max_locks_per_transaction). Try again later.",
+            "The database is out of memory, or of space for locks (max_locks_per_transaction). Try again later.",
         ),
     ],
 )

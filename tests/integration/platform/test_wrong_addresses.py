@@ -55,13 +55,13 @@ async def stranger(postgres: LocalPostgres) -> AsyncIterator[None]:
 
 
 WRONG: list[tuple[Wrong, str]] = [
-    (nowhere, "The server has no database of that name: check RECOLLECT_DATABASE_URL."),
+    (nowhere, "The server has no database with that name: check RECOLLECT_DATABASE_URL."),
     (
         of_stranger,
         "The login of RECOLLECT_DATABASE_URL may not connect to the database as recollect_app: "
         "check RECOLLECT_DATABASE_URL.",
     ),
-    (of_nobody, "The database refuses our login: check RECOLLECT_DATABASE_URL."),
+    (of_nobody, "The database refuses the login: check RECOLLECT_DATABASE_URL."),
 ]
 
 
@@ -118,7 +118,7 @@ async def test_an_operators_session_names_the_setting_that_has_its_address(
     settings: Settings, postgres: LocalPostgres, field: str
 ) -> None:
     own = settings.model_copy(update={field: nowhere(postgres)})
-    with pytest.raises(Unavailable, match=f"no database of that name: check RECOLLECT_{field.upper()}\\.$"):
+    with pytest.raises(Unavailable, match=f"no database with that name: check RECOLLECT_{field.upper()}\\.$"):
         async with Operator.connect(nowhere(postgres), own):
             pass
 
@@ -133,7 +133,7 @@ async def test_the_operator_api_names_its_own_setting(settings: Settings, postgr
 @pytest.mark.parametrize("url", [SLASH_IN_PASSWORD, NO_NUMBER, NO_QUERY])
 async def test_an_address_that_cannot_be_read_is_told_without_any_of_it(settings: Settings, url: str) -> None:
     own = settings.model_copy(update={"database_url": url})
-    with pytest.raises(Unavailable, match=r"^RECOLLECT_DATABASE_URL: It is no address of a Postgre") as refused:
+    with pytest.raises(Unavailable, match=r"^RECOLLECT_DATABASE_URL: It is not the address of a Postgre") as refused:
         async with Database.connect(url, settings=own) as db:
             await db.ping()
     assert "7hun" not in "".join(traceback.format_exception(refused.value))
@@ -156,7 +156,7 @@ async def test_an_address_that_cannot_be_read_is_told_without_any_of_it(settings
         ),
         (
             "colour=blue",
-            "The server refuses a setting of the session that RECOLLECT_DATABASE_URL asks for: check its options.",
+            "The server refuses a session setting that RECOLLECT_DATABASE_URL asks for: check its options.",
         ),
     ],
 )
@@ -171,7 +171,7 @@ async def test_what_an_address_asks_in_vain_is_told(
 async def test_a_host_that_is_not_found_is_told(settings: Settings) -> None:
     url = "postgresql://recollect_app@nowhere.invalid/recollect"
     assert await refusal(settings.model_copy(update={"database_url": url})) == (
-        "The host of RECOLLECT_DATABASE_URL is not found."
+        "The host of RECOLLECT_DATABASE_URL cannot be found."
     )
 
 
@@ -179,7 +179,7 @@ async def test_a_server_without_tls_is_told(settings: Settings) -> None:
     async with answering(b"N") as port:
         url = f"postgresql://recollect_app@127.0.0.1:{port}/recollect?sslmode=require"
         assert await refusal(settings.model_copy(update={"database_url": url})) == (
-            "The server at RECOLLECT_DATABASE_URL speaks no TLS: check its sslmode."
+            "The server at RECOLLECT_DATABASE_URL does not support TLS: check its sslmode."
         )
 
 
@@ -188,7 +188,7 @@ async def test_a_pooler_that_takes_no_settings_is_told(settings: Settings) -> No
     async with answering(error_response("08P01", "unsupported startup parameter: role")) as port:
         url = f"postgresql://recollect_app@127.0.0.1:{port}/recollect?sslmode=disable"
         assert await refusal(settings.model_copy(update={"database_url": url})) == (
-            "What answers at RECOLLECT_DATABASE_URL takes no settings of a session, as PgBouncer does not: "
+            "The server at RECOLLECT_DATABASE_URL refuses session settings, as PgBouncer does: "
             "set RECOLLECT_DATABASE_POOLED, or connect directly."
         )
 
@@ -231,7 +231,7 @@ async def test_why_there_is_no_connection_is_logged_once(settings: Settings, pos
             "event": "no connection to PostgreSQL",
             "log_level": "warning",
             "pool": "reserved",
-            "reason": "The database refuses our login: check RECOLLECT_DATABASE_URL.",
+            "reason": "The database refuses the login: check RECOLLECT_DATABASE_URL.",
             "answer": 'role "nobody_at_all" does not exist',
         }
     ]
@@ -244,11 +244,11 @@ async def test_why_there_is_no_connection_is_logged_once(settings: Settings, pos
         ("redis://127.0.0.1:port/0", "It must be a redis://, rediss:// or unix:// address"),
         (
             "rediss://:7hunder@127.0.0.1:6379/0?ssl_ca_cert=/ca.crt",
-            "It has an option behind the `?` that the client does not take",
+            "It has an option after the `?` that the client does not support",
         ),
         (
             "rediss://:7hunder@127.0.0.1:6379/0?ssl_cert_reqs=7hunder",
-            "It has an option behind the `?` that the client does not take",
+            "It has an option after the `?` that the client does not support",
         ),
     ],
 )

@@ -639,7 +639,7 @@ class TestWhatCannotBeKept:
         assert said.entities_created == 4
         assert set(said.problems) == {
             ImportProblem("entities.3.parentId", "no entity has this name"),
-            ImportProblem("entities.0.parentId", "it would stand below itself", of_part=True),
+            ImportProblem("entities.0.parentId", "it would be below itself in the hierarchy", of_part=True),
         }
         parents = {e["name"]: e.get("parentId") for e in json.loads(await exported(agent))["entities"]}
         assert parents == {"a": None, "b": "a", "c": "b", "d": None}
@@ -823,7 +823,7 @@ class TestTenants:
 
 async def test_a_format_that_is_none(agent: Agent) -> None:
     await agent.create("a")
-    with pytest.raises(InvalidInput, match="One of json, jsonl, csv"):
+    with pytest.raises(InvalidInput, match="Must be one of json, jsonl, csv"):
         await exported(agent, "pdf")
 
 

@@ -78,7 +78,7 @@ def counts(said: dict[str, Any]) -> dict[str, int]:
     [
         ("csv", "secret,name\n", "line 1.column 1: Unknown column"),
         ("csv", "# ENTITIES\nname,secret\n", "line 2.column 2: Unknown column"),
-        ("graphml", "<secret/>", "line 1: An element"),
+        ("graphml", "<secret/>", "line 1: This element"),
         ("graphml", '<graphml><key id="a" for="node" attr.name="secret"/></graphml>', "line 1: Unknown key"),
         ("graphml", '<graphml><graph><node id="a"><data key="secret"/></node></graph></graphml>', "line 1: Its key"),
         ("json", '{"secret":[]}', "line 1: Unknown part"),
@@ -205,7 +205,7 @@ class TestFail:
         else:
             assert (job["status"], job["result"]["problems"], job["result"]["entities_created"]) == ("succeeded", 1, 13)
             told = await http.get(f"/v1/jobs/{job['id']}/output")
-            assert told.json() == {"path": "entities.13", "reason": "somebody else made it while this was imported"}
+            assert told.json() == {"path": "entities.13", "reason": "somebody else created it during the import"}
             assert (await agent.head()).entities == 15
 
 

@@ -5,7 +5,7 @@ import pytest
 from recollect.errors import ErrorCode, InvalidInput, Unavailable
 from recollect_cli.running import without_database
 
-AWAY = "The database is away. Try again in a moment."
+AWAY = "The database is unavailable. Try again in a moment."
 ADDRESSES = ("RECOLLECT_DATABASE_URL", "RECOLLECT_OWNER_DATABASE_URL")
 
 

@@ -40,7 +40,7 @@ def test_what_is_missing_or_unknown_or_no_text_is_told_beside_the_rest() -> None
         "relations.0.to: Required",
         "relations.0.relationType: Required",
         "relations.0.sesame: Unknown argument",
-        "relations.1.from: Holds a NUL or half a character, which text cannot",
+        "relations.1.from: Holds a NUL or half a character (a lone surrogate), which cannot be stored",
         "relations.1.relationType: String must contain at most 256 characters",
         "relations.2: Expected `object`, got `int`",
     ]
@@ -135,5 +135,5 @@ class TestWhatModelsSend:
 
 def test_of_words_to_choose_from_each_is_told() -> None:
     assert faults("export_graph", {"format": "xml"}) == [
-        "format: Invalid enum value 'xml'; there are: csv, dot, gexf, graphml, json, jsonl, markdown, mermaid"
+        "format: Invalid enum value 'xml'; the values are: csv, dot, gexf, graphml, json, jsonl, markdown, mermaid"
     ]

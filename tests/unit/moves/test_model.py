@@ -65,7 +65,7 @@ def test_what_a_server_lacks_is_told(source: ServerCapabilities, target: ServerC
         (["0001", "0002"], None),
         (["0001"], "b lacks 0002, which this command needs. Run `recollect migrate`"),
         ([], "b lacks 0001,"),
-        (["0001", "0002", "0003"], "b has 0003, which this command does not know. Use that of the version"),
+        (["0001", "0002", "0003"], "b has 0003, which this command does not know. Use the command of the version"),
         (["0001", "0003"], "b lacks 0002,"),
     ],
 )

@@ -75,18 +75,18 @@ def test_what_a_query_means(query: str, meant: Any) -> None:
 @pytest.mark.parametrize(
     ("query", "told"),
     [
-        ("", "Ends where a term is expected"),
-        (" ", "Ends where a term is expected"),
-        ("a OR", "Ends where a term is expected"),
-        ("NOT", "Ends where a term is expected"),
-        ("name:", "Ends where a term is expected"),
-        ("(a OR b", "Ends before a )"),
+        ("", "A term is missing at the end"),
+        (" ", "A term is missing at the end"),
+        ("a OR", "A term is missing at the end"),
+        ("NOT", "A term is missing at the end"),
+        ("name:", "A term is missing at the end"),
+        ("(a OR b", "A ) is missing at the end"),
         ("a )", "Unexpected ) at character 3"),
         ("()", "Unexpected ) at character 2"),
         ("AND a", "Unexpected AND at character 1"),
         ("a AND OR b", "Unexpected OR at character 7"),
         ('a "b c', 'The quote at character 3 is not closed with "'),
-        ("NOT " * (MAX_DEPTH + 1) + "a", f"Nests operators deeper than {MAX_DEPTH} levels"),
+        ("NOT " * (MAX_DEPTH + 1) + "a", f"At most {MAX_DEPTH} levels of nested operators"),
     ],
 )
 def test_a_fault_is_told_with_its_place(query: str, told: str) -> None:
@@ -106,7 +106,7 @@ def test_parentheses_nest_as_deep_as_a_query_is_long() -> None:
 
 
 def test_a_query_that_asks_too_much_is_refused() -> None:
-    with pytest.raises(InvalidInput, match=f"Has {MAX_TERMS + 1} terms"):
+    with pytest.raises(InvalidInput, match=f"this query has {MAX_TERMS + 1}"):
         plan(parse(" ".join(f"t{n}" for n in range(MAX_TERMS + 1))))
     with pytest.raises(InvalidInput, match=f"more than {MAX_CONJUNCTIONS} alternatives"):
         plan(parse(" ".join(f"(a{n} OR b{n})" for n in range(10))))

@@ -14,13 +14,13 @@ WRONG = ["s3cret", "mysql://app:s3cret@db/recollect", "app:s3cret@db/recollect",
 @pytest.mark.parametrize("url", WRONG)
 @pytest.mark.parametrize("field", DATABASE_SETTINGS)
 def test_each_setting_is_refused_by_its_name(field: str, url: str) -> None:
-    with pytest.raises(InvalidInput, match=f"^RECOLLECT_{field.upper()}: It is no address") as refused:
+    with pytest.raises(InvalidInput, match=f"^RECOLLECT_{field.upper()}: It is not the address") as refused:
         Settings.model_validate({field: url})
     assert "s3cret" not in "".join(traceback.format_exception(refused.value))
 
 
 def test_so_is_one_of_a_cell() -> None:
-    with pytest.raises(InvalidInput, match=r"^owner_database_url of east in RECOLLECT_CELLS: It is no address"):
+    with pytest.raises(InvalidInput, match=r"^owner_database_url of east in RECOLLECT_CELLS: It is not the address"):
         Settings(cells={"east": CellUrls(database_url="postgresql://app@east/recollect", owner_database_url="s3cret")})
 
 

@@ -25,7 +25,7 @@ def settings(host: str, public_url: str | None, secret: str = DEVELOPMENT_SECRET
     ],
 )
 def test_it_is_refused_where_others_reach_the_gateway(host: str, public_url: str | None) -> None:
-    with pytest.raises(InvalidInput, match="RECOLLECT_KEY_SECRET: Set it to 32 random bytes or more"):
+    with pytest.raises(InvalidInput, match="RECOLLECT_KEY_SECRET: Set it to at least 32 random bytes"):
         settings(host, public_url).require_own_secret()
     settings(host, public_url, "k" * 32).require_own_secret()
 

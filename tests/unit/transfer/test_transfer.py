@@ -150,7 +150,7 @@ def test_a_line_that_is_no_text_leaves_the_others_sound(bad: bytes) -> None:
         (b"nonsense", "not JSON: invalid character (byte 4)"),
         (b"7", "Expected `object`, got `int`"),
         (b'{"type":"entity","name":"\xff"}', "not UTF-8"),
-        (b'{"a":' * 100_000, "nested too deep"),
+        (b'{"a":' * 100_000, "nested too deeply"),
         (b'{"type":"\x1b[2J"}', "not JSON: invalid character (byte 9)"),
         (b'{"type":"\\u001b[2Jsecret"}', "type: neither `entity` nor `relation`"),
         (b'{"type":"x - at `$.secret"}', "type: neither `entity` nor `relation`"),

@@ -356,8 +356,8 @@ class TestJson:
             ('{"entities":[]', "line 1", "Not a JSON object of lists"),
             ('{"entities":[]}x', "line 1", "Not a JSON object of lists"),
             ('{"entities":[{"name":"a"', "line 1", "Not a JSON object of lists"),
-            ('\n{"things":[]}', "line 2", "Unknown part; there are entities, facts, relations, hierarchy"),
-            ('{"entities":[' + "[" * 100_000, "line 1", "Nested too deep"),
+            ('\n{"things":[]}', "line 2", "Unknown part; the parts are entities, facts, relations, hierarchy"),
+            ('{"entities":[' + "[" * 100_000, "line 1", "Nested too deeply"),
         ],
     )
     def test_what_is_no_file_is_told_by_its_line(self, raw: str, place: str, reason: str) -> None:
@@ -382,7 +382,7 @@ class TestJson:
             ),
             (
                 {"name": "a\0", "entityType": "", "observations": []},
-                "name: holds a NUL or half a character, which cannot be stored",
+                "name: holds a NUL or half a character (a lone surrogate), which cannot be stored",
             ),
             (
                 {"name": "a", "entityType": "", "observations": ["b"], "said": [{}, {}]},
@@ -430,7 +430,7 @@ class TestJson:
         ("text", "reason"),
         [
             (7, "Expected `str`, got `int`"),
-            ("\ud800", "holds a NUL or half a character, which cannot be stored"),
+            ("\ud800", "holds a NUL or half a character (a lone surrogate), which cannot be stored"),
             ("x" * 100_001, "Expected `str` of length <= 100000"),
         ],
     )
@@ -464,14 +464,14 @@ class TestJson:
             while True:
                 yield b"x" * 1_000_000
 
-        with pytest.raises(InvalidInput, match=f"An item of more than {MAX_CELL} characters"):
+        with pytest.raises(InvalidInput, match=f"An item has more than {MAX_CELL} characters"):
             list(read_items("json", endless()))
 
     def test_no_more_of_an_item_is_read_than_it_may_have(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """It is not decoded either, which takes much more."""
         monkeypatch.setattr(json_stream, "MAX_CELL", 10_000)
         refused, taken = refusal("json", [b'{"entities":[['], b"[]," * 200, at_most=40)
-        assert refused.message == "An item of more than 10000 characters"
+        assert refused.message == "An item has more than 10000 characters"
         assert taken <= 18
 
 
@@ -497,8 +497,8 @@ class TestCsv:
     @pytest.mark.parametrize(
         ("raw", "place", "reason"),
         [
-            ("name,name\n", "line 1.column 2", "This column is there twice"),
-            ("# ENTITIES\nname,colour\n", "line 2.column 2", "Unknown column; there are name, entityType"),
+            ("name,name\n", "line 1.column 2", "This column occurs twice"),
+            ("# ENTITIES\nname,colour\n", "line 2.column 2", "Unknown column; the columns are name, entityType"),
             ('name\n"a\n', "line 2", "Not CSV: unexpected end of data"),
             ('name\n"a"b\n', "line 2", "Not CSV: ',' expected after '\"'"),
             ("name\na\0b\n", "line 2", "Holds the character NUL"),
@@ -516,7 +516,7 @@ class TestCsv:
             ("a", "1 cells instead of 3"),
             ("a,b,c,d", "4 cells instead of 3"),
             (",person,", "name: Required"),
-            ("a,person,much", "importance: is no number"),
+            ("a,person,much", "importance: is not a number"),
             ("a,person,nan", "importance: is a number that cannot be stored"),
         ],
     )
@@ -541,7 +541,7 @@ class TestCsv:
         monkeypatch.setattr(csv_format, "MAX_CELL", 10_000)
         sound = b'Ada,person,"line\nand line"\n' * 1_000
         refused, taken = refusal("csv", [b"name,entityType,observations\n", sound], b'\nab","' * 100)
-        assert refused.message == "A row of more than 10000 characters"
+        assert refused.message == "A row has more than 10000 characters"
         assert refused.path == "line 3669"
         assert taken < 30
 
@@ -652,24 +652,24 @@ class TestGraphml:
     @pytest.mark.parametrize(
         ("attack", "reason"),
         [
-            ('<!DOCTYPE g [<!ENTITY a "b">]><graphml/>', "Document types and entities are not taken"),
-            ('<!DOCTYPE g SYSTEM "file:///etc/passwd"><graphml/>', "Document types and entities are not taken"),
+            ('<!DOCTYPE g [<!ENTITY a "b">]><graphml/>', "Document types and entities are not accepted"),
+            ('<!DOCTYPE g SYSTEM "file:///etc/passwd"><graphml/>', "Document types and entities are not accepted"),
             (
                 '<!DOCTYPE g [<!ENTITY a SYSTEM "file:///etc/passwd">]><graphml/>',
-                "Document types and entities are not taken",
+                "Document types and entities are not accepted",
             ),
             (
                 '<!DOCTYPE g [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">'
                 '<!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;&b;&b;">]><graphml>&c;</graphml>',
-                "Document types and entities are not taken",
+                "Document types and entities are not accepted",
             ),
             ("<graphml>&undefined;</graphml>", "Not XML: undefined entity"),
             (
                 '<graphml xmlns:x="http://www.w3.org/2001/XInclude"><x:include href="/etc/passwd"/></graphml>',
-                "An element that is not taken here",
+                "This element is not accepted here",
             ),
-            ("<graphml>" + "<graph>" * 50, "An element that is not taken here"),
-            ("<a>" * 50, "An element that is not taken here"),
+            ("<graphml>" + "<graph>" * 50, "This element is not accepted here"),
+            ("<a>" * 50, "This element is not accepted here"),
             ("<graphml><graph></graphml>", "Not XML: mismatched tag"),
             ("<graphml>", "Not XML: no element found"),
             ("", "Not XML: no element found"),
@@ -677,8 +677,8 @@ class TestGraphml:
             (graphml('<node id="a"><data key="x">1</data></node>'), "Its key was not declared"),
             (graphml('<node id="a"><data key="o">1</data><data key="o">1</data></node>'), "Its data holds a key twice"),
             (graphml("", HEAD + '<key id="c" for="node" attr.name="colour"/>'), "Unknown key"),
-            (graphml('<node id="a"><port name="b"/></node>'), "An element that is not taken here"),
-            (graphml('<node id="a"><graph/></node>'), "An element that is not taken here"),
+            (graphml('<node id="a"><port name="b"/></node>'), "This element is not accepted here"),
+            (graphml('<node id="a"><graph/></node>'), "This element is not accepted here"),
         ],
     )
     def test_attacks_and_nonsense_are_refused(self, attack: str, reason: str) -> None:
@@ -695,7 +695,7 @@ class TestGraphml:
         sound = '<node id="Ada"/>\n' * 1_000
         head = f'{HEAD}<graph edgedefault="directed">{sound}{begun}'.encode()
         refused, taken = refusal("graphml", [head], b"a" * 1_000)
-        assert refused.message == "A tag or comment of more than 10000 characters"
+        assert refused.message == "A tag or comment has more than 10000 characters"
         assert refused.path == "line 1001"
         assert taken == 11
 
@@ -713,7 +713,7 @@ class TestGraphml:
     def test_names_that_the_parser_keeps_are_bounded(self, repeated: str) -> None:
         said = "".join(repeated.format(number) for number in range(graphml_format.MAX_NAMES))
         raw = f"{HEAD}{said}" if "<key" in repeated else f"{HEAD}<graph>{said}"
-        with pytest.raises(InvalidInput, match=f"More than {graphml_format.MAX_NAMES} names"):
+        with pytest.raises(InvalidInput, match=f"More than {graphml_format.MAX_NAMES} different names"):
             list(read_items("graphml", [raw.encode()]))
 
     def test_the_fields_of_one_node_are_bounded_together(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -722,7 +722,7 @@ class TestGraphml:
         half = f'<node id="a"><data key="o">{"x" * 600}</data></node>'
         assert len(read_back("graphml", graphml(half * 3))) == 3
         both = f'<node id="a"><data key="o">{"x" * 600}</data><data key="t">{"x" * 600}</data></node>'
-        with pytest.raises(InvalidInput, match="More than 1000 characters of one node or edge"):
+        with pytest.raises(InvalidInput, match="One node or edge has more than 1000 characters"):
             read_back("graphml", graphml(both, HEAD + keys))
 
     def test_facts_that_edges_may_mean_are_bounded(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -815,7 +815,7 @@ class TestBatches:
     @pytest.mark.parametrize("head", [b"\x1f\x8b\x08", b"PK\x03\x04", b"BZh9", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"])
     @pytest.mark.parametrize("format_name", IMPORTED)
     def test_compressed_input_is_not_taken(self, format_name: str, head: bytes) -> None:
-        with pytest.raises(InvalidInput, match="Compressed input is not taken"):
+        with pytest.raises(InvalidInput, match="Compressed input is not accepted"):
             list(read_batches(format_name, [head + b"x" * 100]))
 
     @pytest.mark.parametrize("format_name", LOSSLESS)
@@ -827,7 +827,7 @@ class TestBatches:
 
     @pytest.mark.parametrize("format_name", ["gexf", "dot", "markdown", "mermaid"])
     def test_some_formats_are_written_only(self, format_name: str) -> None:
-        with pytest.raises(InvalidInput, match="Those that can: json, jsonl, csv, graphml"):
+        with pytest.raises(InvalidInput, match="The formats that can be imported are: json, jsonl, csv, graphml"):
             list(read_batches(format_name, [b""]))
 
     def test_batches_are_bounded_and_the_same_each_time(self) -> None:

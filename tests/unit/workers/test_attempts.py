@@ -24,7 +24,7 @@ TENANT = uuid4()
             },
         ),
         (
-            NotFound("There is no such tenant any more.", code=ErrorCode.TENANT_NOT_FOUND),
+            NotFound("This tenant no longer exists.", code=ErrorCode.TENANT_NOT_FOUND),
             {"log_level": "info", "event": "the tenant is not here any more"},
         ),
     ],

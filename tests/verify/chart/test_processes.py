@@ -91,7 +91,7 @@ async def first_key(installation: Installation) -> str:
     assert stored["invitation-link"].startswith("https://memory.example.com/")
     assert not any(secret in done.stdout + done.stderr for secret in stored.values())
     assert again.returncode == 0, "an upgrade runs it again"
-    assert "There is a tenant 'acme' already." in again.stderr
+    assert "There is already a tenant 'acme'." in again.stderr
     assert [json.loads(body) for _, body in api.requests[2:]] == [{"stringData": {}}]
     return stored["api-key"]
 
@@ -105,7 +105,7 @@ async def test_what_opens_a_tenant_is_printed_once_where_no_secret_is_to_hold_it
     assert (first.returncode, again.returncode) == (0, 0), first.stderr + again.stderr
     assert [line for line in first.stdout.splitlines() if line.startswith(("rcl_", "https://memory.example.com/"))][1:]
     assert "rcl_" not in again.stdout
-    assert "There is a tenant 'logged' already." in again.stderr
+    assert "There is already a tenant 'logged'." in again.stderr
 
 
 async def test_a_tenant_that_cannot_be_made_fails_the_job(installation: Installation) -> None:

@@ -24,5 +24,5 @@ def known_toolsets(names: Sequence[str]) -> tuple[str, ...]:
     for place, name in enumerate(names):
         if name not in TOOLSETS:
             known = ", ".join(sorted(TOOLSETS))
-            raise InvalidInput(f"Unknown toolset {name!r}; there are: {known}", path=f"toolsets.{place}")
+            raise InvalidInput(f"Unknown toolset {name!r}; the toolsets are: {known}", path=f"toolsets.{place}")
     return tuple(dict.fromkeys(names))

@@ -34,7 +34,7 @@ from recollect_gateway.mcp_endpoint.tool import Reply, ToolSpec
 
 GET, UPDATE, CANCEL = "tasks/get", "tasks/update", "tasks/cancel"
 
-NO_TASK = "There is no such task. One that has finished is removed after a while."
+NO_TASK = "There is no such task. Finished tasks are removed after a while."
 
 Count = Callable[[McpRequest, str, bool], None]
 """Counts a request for its tenant, with its method and whether it failed."""
@@ -85,7 +85,7 @@ class TaskHandlers:
         """Ask a task to end, as `POST /v1/jobs/{id}/cancel` does, unless it has ended already. Raises MCPError."""
         with self._handling(context, params) as request:
             if request.selection.read_only:
-                raise Forbidden("This request is for reading only, and this would end a task.")
+                raise Forbidden("This request is read-only, so it cannot cancel a task.")
             async with Call(request.caller, self.services, CANCEL).transaction() as tx:
                 job = await self._find(tx, params.task_id)
                 await file_jobs.cancel_job(tx, job.id, JobBounds.of(self.services.settings))

@@ -79,6 +79,6 @@ def watched_tasks(
     require_tasks(context)
     is_list = isinstance(task_ids, list)
     if not is_list or len(task_ids) > MAX_TASKS or any(not isinstance(task_id, str) for task_id in task_ids):
-        raise MCPError(INVALID_PARAMS, f"{FIELD} is a list of {MAX_TASKS} ids at most")
+        raise MCPError(INVALID_PARAMS, f"{FIELD} must be a list of at most {MAX_TASKS} ids")
     job_ids = dict.fromkeys(spelled_id(task_id) for task_id in task_ids)
     return WatchedTasks(handlers, request, [job_id for job_id in job_ids if job_id is not None])

@@ -98,7 +98,7 @@ def status_message(job: Job) -> str | None:
     if job.is_finished:
         return job.error_message
     if job.cancel_requested:
-        return "It ends after the step in hand."
+        return "It will end after its current step."
     done = f"{job.done} done" if job.total is None else f"{job.done} of {job.total} done"
     return f"{done}. A step failed and is tried again: {job.error_message}" if job.error_message else done
 

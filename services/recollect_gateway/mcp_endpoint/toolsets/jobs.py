@@ -58,7 +58,7 @@ def wait_hint(job: Job) -> str:
 
 def output_hint(job: Job) -> str:
     """How to wait for a job that was started, and to read its output then."""
-    return f"{wait_hint(job)}; output_offset 0 answers what it left, too."
+    return f"{wait_hint(job)}; with output_offset 0 it also returns the job's output."
 
 
 def started_job(job: Job, note: str | None = None) -> Reply:
@@ -68,7 +68,7 @@ def started_job(job: Job, note: str | None = None) -> Reply:
 
 async def succeeded_job(_: Call, job: Job) -> Reply:
     """The answer of such a tool once the job has succeeded."""
-    note = f"get_job with id {job.id} and output_offset 0 answers what it left." if job.output_bytes else None
+    note = f"get_job with id {job.id} and output_offset 0 returns the job's output." if job.output_bytes else None
     return Reply(job_out(job), note=note)
 
 

@@ -39,5 +39,5 @@ class ErasureReceipt:
 def checked_grace(grace: timedelta) -> timedelta:
     """The time in which a tenant can be restored, if it is within bounds; raises InvalidInput."""
     if not timedelta(0) <= grace <= MAX_GRACE:
-        raise InvalidInput(f"Between 0 and {MAX_GRACE.days} days", path="grace_days")
+        raise InvalidInput(f"Must be between 0 and {MAX_GRACE.days} days", path="grace_days")
     return grace

@@ -63,11 +63,15 @@ async def restore_tenant(operator: Operator, slug: str, *, check: Check[Tenant] 
         tenant = await tenants.lock_tenant(operator, slug)
         check(tenant)
         if tenant.erase_at is None:
-            raise Conflict("This tenant was not deleted.", code=ErrorCode.TENANT_NOT_DELETED)
+            raise Conflict(
+                "This tenant is not deleted, so there is nothing to restore.", code=ErrorCode.TENANT_NOT_DELETED
+            )
         restored = await store.restore_tenant(operator, tenant.id)
         if restored is None:
             raise Conflict(
-                "The grace of this tenant is over: its erasure begins, or has begun.", code=ErrorCode.ERASURE_BEGUN
+                "The grace period of this tenant is over, so it cannot be restored: its erasure has begun or is about "
+                "to begin.",
+                code=ErrorCode.ERASURE_BEGUN,
             )
         await audit.record_of_operator(operator, tenant.id, Action.TENANT_RESTORED, _named(tenant))
         await _log(operator, tenant, OperatorAction.TENANT_RESTORED)
@@ -94,11 +98,14 @@ async def finish_erasure(operator: Operator, tenant_id: UUID, *, wait: timedelta
     while (outcome := await erase_step(operator, tenant_id)) in (StepOutcome.MORE, StepOutcome.BUSY):
         if outcome is StepOutcome.BUSY:
             if time.monotonic() > deadline:
-                raise Unavailable("Somebody is at work in this tenant. Try again.", code=ErrorCode.BUSY)
+                raise Unavailable("This tenant is in use. Try again in a moment.", code=ErrorCode.BUSY)
             await asyncio.sleep(BUSY_PAUSE)
     receipt = await store.find_receipt_of(operator, tenant_id)
     if receipt is None:
-        raise Conflict("This tenant is not to be erased yet.", code=ErrorCode.TENANT_NOT_DELETED)
+        raise Conflict(
+            "This tenant cannot be erased yet: it is not deleted, or its grace period is not over.",
+            code=ErrorCode.TENANT_NOT_DELETED,
+        )
     return receipt
 
 
@@ -144,8 +151,8 @@ async def _require_whole(operator: Operator, tenant: Tenant) -> None:
     """Raise Conflict if another cell has rows of the tenant: its erasure would leave them, its receipt omit them."""
     if await store.is_moving(operator, tenant.id):
         raise Conflict(
-            f"{tenant.slug!r} is moving, or the cell that it left still has its rows. `recollect tenants moves` tells: "
-            "continue the move, or undo it, and delete the tenant then.",
+            f"{tenant.slug!r} is being moved, or the cell that it left still has its rows: see `recollect tenants "
+            "moves`. Continue or undo the move, and then delete the tenant.",
             code=ErrorCode.TENANT_MOVING,
         )
 

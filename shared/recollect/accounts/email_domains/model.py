@@ -59,14 +59,14 @@ def normalized_domain(domain: str) -> str:
     """A domain as it is stored and compared; only the ASCII form of other letters is accepted. Raises InvalidInput."""
     domain = domain.strip().lower()
     if len(domain) > MAX_DOMAIN or not _DOMAIN.fullmatch(domain):
-        raise InvalidInput("This is no domain, such as example.com", path="domain")
+        raise InvalidInput("This is not a domain such as example.com", path="domain")
     return domain
 
 
 def joining_role(role: Role) -> Role:
     """The role, if people may join by themselves in it; raises InvalidInput."""
     if role not in JOINING_ROLES:
-        raise InvalidInput("Who joins by a domain becomes a member or a reader", path="role")
+        raise InvalidInput("The role of people who join by a domain must be member or reader", path="role")
     return role
 
 

@@ -35,10 +35,12 @@ async def claim_domain(tx: Transaction, domain: str, role: Role) -> EmailDomain:
     tx.caller.require_reach_of(role)
     await store.lock_domains(tx)
     if len(await store.list_domains(tx)) >= MAX_DOMAINS:
-        raise Conflict(f"A tenant claims {MAX_DOMAINS} domains at most.", code=ErrorCode.TOO_MANY_DOMAINS)
+        raise Conflict(
+            f"A tenant can claim at most {MAX_DOMAINS} domains. Drop one first.", code=ErrorCode.TOO_MANY_DOMAINS
+        )
     claimed = await store.insert_domain(tx, domain, secrets.token_urlsafe(32), role)
     if claimed is None:
-        raise Conflict("This domain is claimed already.", code=ErrorCode.DOMAIN_EXISTS, path="domain")
+        raise Conflict("This tenant has already claimed this domain.", code=ErrorCode.DOMAIN_EXISTS, path="domain")
     await _record(tx, Action.DOMAIN_CLAIMED, claimed.id, role=role)
     return claimed
 
@@ -57,8 +59,8 @@ async def verify_domain(db: Database, records: TextRecords, caller: Caller, doma
     verified = await _check(db, records, caller, claim)
     if verified is None:
         raise Conflict(
-            f"The DNS has no TXT record {claim.record_name} that says {claim.record_value}, or the domain is verified "
-            "for another organisation. New records take a while to be seen.",
+            f"DNS has no TXT record {claim.record_name} with the value {claim.record_value}, or another organisation "
+            "has verified this domain. It can take a while until a new record is visible.",
             code=ErrorCode.DOMAIN_NOT_VERIFIED,
         )
     return verified

@@ -55,7 +55,8 @@ async def claim(tx: Transaction, request: IdempotentRequest, vault: AnswerVault)
     if record is not None:
         return _answer(record, tx.caller, request, vault)
     raise TooManyRequests(
-        f"This tenant has {MAX_KEYS} idempotency keys, which are kept for a day. Send requests without one.",
+        f"This tenant has {MAX_KEYS} idempotency keys, the most that it may have. Each is kept for a day: send "
+        "requests without a key meanwhile.",
         code=ErrorCode.TOO_MANY_IDEMPOTENCY_KEYS,
         seconds=600,
     )
@@ -95,7 +96,8 @@ async def forget_expired(tx: Transaction, *, limit: int = FORGOTTEN_AT_ONCE) -> 
 def _answer(record: ClaimedKey, caller: Caller, request: IdempotentRequest, vault: AnswerVault) -> KeptAnswer:
     if record.request_hash != request.content:
         raise Unprocessable(
-            "This key came with another request. Take a new key for each act, and send an act again as it was.",
+            "This key was already used for another request. Use a new key for each request, and repeat a request "
+            "unchanged.",
             path="Idempotency-Key",
         )
     if record.answer is None and record.created_at > datetime.now(UTC) - ANSWER_AWAITED:
@@ -103,7 +105,8 @@ def _answer(record: ClaimedKey, caller: Caller, request: IdempotentRequest, vaul
     answer = vault.open(record.answer, caller.tenant_id, request) if record.answer else None
     if answer is None or record.rights_hash != request.rights:
         raise Conflict(
-            "This act is done, and is not done again. Its answer is not kept: read what came of it.",
+            "This request was already executed and is not executed again. Its response was not kept: read the current "
+            "state to see the result.",
             code=ErrorCode.IDEMPOTENCY_DONE,
         )
     return answer
@@ -111,6 +114,6 @@ def _answer(record: ClaimedKey, caller: Caller, request: IdempotentRequest, vaul
 
 def _under_way() -> Conflict:
     return Conflict(
-        "A request with this key is under way. Send it again in a moment to have its answer.",
+        "A request with this key is still running. Send it again in a moment to get its response.",
         code=ErrorCode.IDEMPOTENCY_CONFLICT,
     )

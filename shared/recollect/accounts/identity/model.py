@@ -87,7 +87,7 @@ def key_name(name: str, *, path: str = "name") -> str:
     if not 1 <= len(name.strip()) <= MAX_NAME:
         raise InvalidInput(f"A key's name has 1 to {MAX_NAME} characters", path=path)
     if controls(name):
-        raise InvalidInput("A key's name has no control characters, such as tabs or ends of lines", path=path)
+        raise InvalidInput("A key's name has no control characters, such as tabs or line breaks", path=path)
     return name.strip()
 
 

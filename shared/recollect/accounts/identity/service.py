@@ -93,7 +93,7 @@ async def create_key(tx: Transaction, new: NewKey, *, pepper: bytes) -> IssuedKe
     """
     new = _checked(new)
     if new.expires_at is not None and new.expires_at <= datetime.now(UTC):
-        raise InvalidInput("This time is over: the key could never be used", path="expires_at")
+        raise InvalidInput("This time is in the past: the key could never be used", path="expires_at")
     issued = await _issue(tx, new, pepper=pepper)
     key = issued.key
     await audit.record(tx, Action.KEY_CREATED, named("key", key.id), kind=key.kind, scopes=list(key.scopes))
@@ -138,14 +138,14 @@ async def rotate_key(
     `create_key` does.
     """
     if not timedelta(0) <= overlap <= MAX_OVERLAP:
-        raise InvalidInput(f"Between 0 and {MAX_OVERLAP.days * 24} hours", path="overlap_hours")
+        raise InvalidInput(f"Must be between 0 and {MAX_OVERLAP.days * 24} hours", path="overlap_hours")
     key = await store.lock_key(tx, key_id)
     if key is None:
         raise _no_key()
     check(key)
     now = datetime.now(UTC)
     if key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= now):
-        raise Conflict("This key holds no more. Make a new one.", code=ErrorCode.KEY_VOID)
+        raise Conflict("This key was revoked or has expired. Create a new one.", code=ErrorCode.KEY_VOID)
     issued = await _issue(tx, model.alike(key), pepper=pepper)
     await store.expire_key(tx, key_id, at=now + overlap)
     old, new, seconds = named("key", key_id), named("key", issued.key.id), int(overlap.total_seconds())
@@ -204,11 +204,11 @@ async def require_standing(tx: Transaction, subject: str) -> None:
     if key_id and not is_allowed:
         raise Unauthenticated("The key that started this was revoked or has expired.")
     if grant_id and not is_allowed:
-        raise Unauthenticated("What let a client start this was revoked.")
+        raise Unauthenticated("The grant with which a client started this was revoked.")
     if issuer_id and not is_allowed:
-        raise Unauthenticated("The issuer of the token that started this is trusted no more.")
+        raise Unauthenticated("The issuer of the token that started this is no longer trusted.")
     if person_id and not is_allowed:
-        raise Unauthenticated("Who started this is no member any more.")
+        raise Unauthenticated("The person who started this is no longer a member.")
     if not is_active:
         raise TenantSuspended("The tenant is suspended.")
 
@@ -279,7 +279,8 @@ def _require_end(creator: Caller, new: NewKey) -> None:
     if creator.expires_at is not None and (new.expires_at is None or new.expires_at > creator.expires_at):
         end = creator.expires_at.isoformat()
         raise Forbidden(
-            f"This credential ends at {end}, and makes none that ends later: give an expires_at.",
+            f"This credential expires at {end} and cannot create a key that expires later. Set expires_at to that time "
+            "or earlier.",
             code=ErrorCode.EXPIRY_EXCEEDED,
             path="expires_at",
         )
@@ -302,9 +303,9 @@ def _scopes(new: NewKey) -> list[str]:
 def _checked(new: NewKey) -> NewKey:
     name = model.key_name(new.name)
     if new.expires_at is not None and new.expires_at.tzinfo is None:
-        raise InvalidInput("A time with its offset is needed, such as 2027-01-31T00:00:00Z", path="expires_at")
+        raise InvalidInput("A time needs a UTC offset, such as 2027-01-31T00:00:00Z", path="expires_at")
     if new.requests_per_minute is not None and new.requests_per_minute < 1:
-        raise InvalidInput("A key may be used once a minute at least", path="requests_per_minute")
+        raise InvalidInput("Must be at least 1 request per minute", path="requests_per_minute")
     if new.graph_ids is not None and new.default_graph_id not in (None, *new.graph_ids):
         raise InvalidInput("The default graph must be one of the allowed graphs", path="default_graph")
     try:

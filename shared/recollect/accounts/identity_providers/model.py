@@ -209,22 +209,24 @@ def checked(new: NewProvider) -> NewProvider:
     """The new provider, if its fields are valid; raises InvalidInput."""
     check_fields(new.name, new.client_id, new.client_secret, new.algorithm)
     if not 1 <= len(new.issuer) <= MAX_ISSUER or "?" in new.issuer or "#" in new.issuer:
-        raise InvalidInput(f"An address of {MAX_ISSUER} characters at most, without ? and #", path="issuer")
+        raise InvalidInput(
+            f"An issuer is an address of at most {MAX_ISSUER} characters, without ? and #", path="issuer"
+        )
     return new
 
 
 def check_fields(name: str | None, client_id: str | None, client_secret: str | None, algorithm: str | None) -> None:
     """Raise InvalidInput for a field that is not valid."""
     if name is not None and (not 1 <= len(name.strip()) <= MAX_NAME or controls(name)):
-        raise InvalidInput(f"A name has 1 to {MAX_NAME} characters, none of them a control character", path="name")
+        raise InvalidInput(f"A name has 1 to {MAX_NAME} characters and no control characters", path="name")
     for path, value, longest in (
         ("client_id", client_id, MAX_CLIENT_ID),
         ("client_secret", client_secret, MAX_SECRET),
     ):
         if value is not None and (len(value) > longest or not _VISIBLE.fullmatch(value)):
-            raise InvalidInput(f"1 to {longest} visible characters of ASCII", path=path)
+            raise InvalidInput(f"Must have 1 to {longest} visible ASCII characters", path=path)
     if algorithm is not None and algorithm not in ALGORITHMS:
-        raise InvalidInput(f"One of {', '.join(ALGORITHMS)}", path="algorithm")
+        raise InvalidInput(f"Must be one of {', '.join(ALGORITHMS)}", path="algorithm")
 
 
 def proven_identity(claims: dict[str, Any]) -> ProvenIdentity:
@@ -237,7 +239,7 @@ def proven_identity(claims: dict[str, Any]) -> ProvenIdentity:
     try:
         email = normalized_email(email)
     except InvalidInput:
-        raise SignInRefused("Your provider names no e-mail address of yours.") from None
+        raise SignInRefused("Your provider did not give your e-mail address.") from None
     name = claims.get("name")
     display_name = printable(name).strip()[:MAX_PERSON_NAME].strip() if isinstance(name, str) else ""
     return ProvenIdentity(subject, email, display_name or email.partition("@")[0])

@@ -35,7 +35,10 @@ async def disconnect(db: Database, person: PersonSession, provider_id: UUID, *, 
     that a provider began; Conflict for the last way to sign in.
     """
     if person.confined_to is not None:
-        raise Forbidden("You signed in by an organisation's provider. Sign in otherwise to disconnect it.")
+        raise Forbidden(
+            "You signed in through an organisation's provider. To disconnect it, sign in another way, such as with "
+            "your password."
+        )
     if not db.has_several_cells:
         found = await list_own_identities(db, person.person_id)
         await _disconnect(db, person, _identity_at(found, provider_id), address)
@@ -75,7 +78,7 @@ async def remove_passkey(db: Database, person: PersonSession, passkey_id: UUID) 
         identities = await _identities_of(db, session, person.person_id)
         if not (any(identity.enabled for identity in identities) or await _has_own_way(session, person)):
             raise Conflict(
-                "This is the only way by which you sign in. Set a password, or add another passkey, first.",
+                "This is your only way to sign in. Set a password or add another passkey first.",
                 code=ErrorCode.LAST_SIGN_IN,
             )
 
@@ -118,7 +121,7 @@ def _others(identities: list[OwnIdentity], identity: OwnIdentity) -> list[OwnIde
 
 
 def _last_way(first: str = "Add a passkey first.") -> Conflict:
-    return Conflict(f"This is the only way by which you sign in. {first}", code=ErrorCode.LAST_SIGN_IN)
+    return Conflict(f"This is your only way to sign in. {first}", code=ErrorCode.LAST_SIGN_IN)
 
 
 def _not_connected() -> NotFound:

@@ -25,7 +25,7 @@ from recollect.platform.issuers import LEEWAY_SECONDS, Issuer, IssuerFailed, Iss
 from recollect.platform.outbound import Outbound, OutboundFailed
 
 SCOPE = "openid email profile"
-UNAVAILABLE = "Your identity provider cannot be asked now, or is not set up rightly. Try again, or tell an admin."
+UNAVAILABLE = "Your identity provider cannot be reached now, or is not set up correctly. Try again, or tell an admin."
 NOT_PROVEN = "Your identity provider did not prove who you are. Try again, or tell an admin."
 
 T = TypeVar("T")

@@ -46,10 +46,10 @@ from recollect.platform.transactions import Transaction
 SUBJECT = "sign-in"
 """The subject of the Caller that acts in a tenant while a person signs in."""
 
-OVER = "This sign-in is over, or was begun in another browser. Go back to Recollect and begin again."
+OVER = "This sign-in has ended, or was begun in another browser. Go back to Recollect and begin again."
 STRANGER = (
-    "Your organisation does not know you here yet. Open the link of your invitation, and go on with your provider "
-    "there; or sign in with your password, and connect the provider under “Account”."
+    "Your account at this provider is not connected to Recollect yet. Open the link in your invitation and continue "
+    "with your provider there. Or sign in with your password and connect the provider under “Account”."
 )
 
 
@@ -76,12 +76,14 @@ async def add_provider(tx: Transaction, new: NewProvider, *, pepper: bytes) -> I
     new = checked(new)
     await store.lock_providers(tx)
     if len(await store.list_providers(tx)) >= MAX_PROVIDERS:
-        raise Conflict(f"A tenant has {MAX_PROVIDERS} providers at most.", code=ErrorCode.TOO_MANY_PROVIDERS)
+        raise Conflict(
+            f"A tenant can have at most {MAX_PROVIDERS} providers. Delete one first.", code=ErrorCode.TOO_MANY_PROVIDERS
+        )
     provider_id = new_id()
     encrypted = _encrypted(tx, provider_id, new.client_secret, pepper)
     added = await store.insert_provider(tx, provider_id, new, encrypted=encrypted)
     if added is None:
-        raise Conflict("There is a provider of this issuer already.", code=ErrorCode.PROVIDER_EXISTS, path="issuer")
+        raise Conflict("There is already a provider with this issuer.", code=ErrorCode.PROVIDER_EXISTS, path="issuer")
     await audit.record(tx, Action.PROVIDER_CREATED, _named(provider_id))
     return added
 
@@ -230,20 +232,22 @@ async def _connect(
     if known == person_id:
         return person_id
     if known is not None or not await members.is_member(tx, person_id):
-        raise SignInRefused("This provider's account is another member's already, or you are no member any more.")
+        raise SignInRefused("This account at the provider belongs to another member, or you are no longer a member.")
     if not await store.insert_identity(tx, provider_id, identity.subject, person_id):
-        raise SignInRefused("You have connected another account of this provider already.")
+        raise SignInRefused("You have already connected another account of this provider.")
     return person_id
 
 
 async def _registration(tx: Transaction, provider_id: UUID, pepper: bytes) -> Registration:
     found = await store.find_registration(tx, provider_id)
     if found is None:
-        raise SignInRefused("This provider signs nobody in any more.")
+        raise SignInRefused("This provider can no longer be used to sign in.")
     try:
         secret = _cipher(pepper).decrypt(found.client_secret, bound_to=_row(tx, provider_id)).decode()
     except ValueError:  # The secret of the deployment has changed.
-        raise SignInRefused("This provider has to be set up anew: its secret cannot be read. Tell an admin.") from None
+        raise SignInRefused(
+            "The secret of this provider cannot be read. Ask an admin to set up the provider again."
+        ) from None
     return Registration(found.id, found.issuer, found.client_id, secret, found.algorithm)
 
 

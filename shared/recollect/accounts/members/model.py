@@ -82,4 +82,6 @@ def require_may_give(caller: Caller, role: Role, *, instead_of: Role | None = No
 def require_may_take(caller: Caller, *roles: Role) -> None:
     """Raise Forbidden where the caller may not take one of these roles from a member."""
     if Role.OWNER in roles and caller.role is not Role.OWNER and not caller.is_operator:
-        raise Forbidden("Only an owner makes and unmakes owners.", code=ErrorCode.ROLE_REQUIRED)
+        raise Forbidden(
+            "Only an owner can make somebody an owner, or take that role away.", code=ErrorCode.ROLE_REQUIRED
+        )

@@ -40,7 +40,7 @@ async def invite_and_send(
     mail; and as `members.invite` does.
     """
     if mailer is not None and not caller.is_operator and not is_sendable(normalized_email(email)):
-        raise InvalidInput("Invitations go by mail, and to addresses of plain ASCII characters alone", path="email")
+        raise InvalidInput("Invitations are sent by mail, and only to addresses of ASCII characters", path="email")
     pepper, per_day = settings.pepper, settings.invitation_mails_per_day
     async with db.transaction(caller) as tx:
         issued = await members.begin_invitation(tx, email, role, pepper=pepper)
@@ -48,7 +48,8 @@ async def invite_and_send(
         may_send = mailer is not None and await members.claim_mail(tx, invitation.id, per_day=per_day)
         if mailer is not None and not may_send and not caller.is_operator:
             raise TooManyRequests(
-                f"A tenant sends {per_day} invitations in 24 hours. Invite the others later.",
+                f"A tenant can send {per_day} invitations in 24 hours, and this tenant has sent them. Send further "
+                "ones later.",
                 code=ErrorCode.TOO_MANY_INVITATIONS,
                 seconds=RETRY_SECONDS,
             )
@@ -61,7 +62,8 @@ async def invite_and_send(
         is_sent = await _send(db, caller, invitation, link, mailer)
     if not is_sent and not caller.is_operator:
         raise Unavailable(
-            "The invitation cannot be sent by mail now, and is void. One from before stands. Invite again in a while.",
+            "The invitation could not be sent by mail and is void. An earlier invitation is still valid. Invite again "
+            "later.",
             code=ErrorCode.MAIL_NOT_SENT,
         )
     return SentInvitation(invitation, None if is_sent else link)
@@ -89,9 +91,13 @@ def invitation_letter(invitation: Invitation, tenant: str, link: str) -> Letter:
         to=invitation.email,
         subject=f"You are invited to {tenant} on Recollect",
         text=(
-            f"You are invited to join the organisation {tenant} on Recollect as {invitation.role}.\n\n"
-            f"Open this link to accept:\n\n{link}\n\n"
-            f"It is for you alone, is used once, and holds until {invitation.expires_at:%Y-%m-%d %H:%M} UTC.\n"
-            "If you did not expect it, there is nothing to do.\n"
+            f"You are invited to join the organisation {tenant} on Recollect as {invitation.role}.\n"
+            "\n"
+            "Open this link to accept:\n"
+            "\n"
+            f"{link}\n"
+            "\n"
+            f"The link is for you alone, works once, and is valid until {invitation.expires_at:%Y-%m-%d %H:%M} UTC.\n"
+            "If you did not expect this invitation, you can ignore it.\n"
         ),
     )

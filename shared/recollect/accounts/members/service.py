@@ -187,7 +187,7 @@ async def join(
     if person.email != invitation.email:
         raise Forbidden(f"This invitation is for {invitation.email}. Sign in with that address.")
     if isinstance(person, PersonSession) and person.confined_to is not None:
-        raise Forbidden("You signed in by an organisation's provider, which is good for that organisation only.")
+        raise Forbidden("You signed in through an organisation's provider, which works for that organisation only.")
     person_id = person.id if isinstance(person, Person) else person.person_id
     async with people.account_held(db, person_id), db.transaction(_joining(invitation, person_id, address)) as tx:
         if tx.is_in_home_cell:
@@ -223,7 +223,7 @@ async def _accept(tx: Transaction, invitation_id: UUID, person_id: UUID) -> None
     if role is None:
         raise _void()
     if not await store.insert_member(tx, person_id, role):
-        raise Conflict("You are a member already.", code=ErrorCode.MEMBER_EXISTS)
+        raise Conflict("You are already a member.", code=ErrorCode.MEMBER_EXISTS)
     objects = named("person", person_id), named("invitation", invitation_id)
     await audit.record(tx, Action.MEMBER_JOINED, *objects, role=role)
 
@@ -231,7 +231,8 @@ async def _accept(tx: Transaction, invitation_id: UUID, person_id: UUID) -> None
 def _void() -> NotFound:
     """The error for an invitation that is not valid, the same for every reason."""
     return NotFound(
-        "This invitation holds no more. Ask who invited you for another.", code=ErrorCode.INVITATION_NOT_FOUND
+        "This invitation is no longer valid. Ask the person who invited you for a new one.",
+        code=ErrorCode.INVITATION_NOT_FOUND,
     )
 
 

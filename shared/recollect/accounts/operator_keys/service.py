@@ -21,7 +21,7 @@ async def create_key(operator: Operator, name: str, *, lifetime: timedelta, pepp
     """Make a key that is valid for `lifetime`; its secret is in the result and nowhere else. Raises InvalidInput."""
     name = key_name(name)
     if not timedelta(0) < lifetime <= MAX_LIFETIME:
-        raise InvalidInput(f"A key holds up to {MAX_LIFETIME.days} days", path="days")
+        raise InvalidInput(f"A key's lifetime is more than 0 and at most {MAX_LIFETIME.days} days", path="days")
     secret = generate_secret(KIND)
     async with operator.transaction():
         key = await store.insert_key(

@@ -54,5 +54,5 @@ class StoredPasskey:
 def passkey_name(name: str) -> str:
     """The name without white space around it, if it is valid; raises InvalidInput."""
     if not 1 <= len(name.strip()) <= MAX_NAME or controls(name):
-        raise InvalidInput(f"A passkey's name has 1 to {MAX_NAME} characters, none of them control characters")
+        raise InvalidInput(f"A passkey's name has 1 to {MAX_NAME} characters and no control characters")
     return name.strip()

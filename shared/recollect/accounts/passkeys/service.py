@@ -47,7 +47,7 @@ from recollect.printable import printable
 
 T = TypeVar("T")
 
-REFUSAL = "This passkey does not open an account here. Try again, or sign in with your password."
+REFUSAL = "This passkey was not accepted. Try again, or sign in with your password."
 NOT_ADDED = "The passkey could not be added. Try again."
 _CHALLENGE_BYTES = 32
 _MILLISECONDS = int(CHALLENGE_LIFETIME.total_seconds() * 1000)
@@ -62,7 +62,10 @@ class _Refused(Exception):
 def require_whole(person: PersonSession) -> None:
     """Raise Forbidden for a person who signed in by a tenant's provider, since a passkey opens the whole account."""
     if person.confined_to is not None:
-        raise Forbidden("You signed in by an organisation's provider. Passkeys are for those who signed in otherwise.")
+        raise Forbidden(
+            "You signed in through an organisation's provider. To use passkeys, sign in another way, such as with "
+            "your password."
+        )
 
 
 async def begin_adding(db: Database, person: PersonSession, browser: bytes, party: PasskeySite) -> str:
@@ -130,7 +133,10 @@ async def add(
             most=MAX_PASSKEYS,
         )
     if passkey is None:
-        raise Conflict(f"It is registered already, or you have {MAX_PASSKEYS} passkeys.", code=ErrorCode.MEMBER_EXISTS)
+        raise Conflict(
+            f"This passkey is already registered, or you have {MAX_PASSKEYS} passkeys, which is the most.",
+            code=ErrorCode.MEMBER_EXISTS,
+        )
     return passkey
 
 

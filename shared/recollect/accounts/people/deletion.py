@@ -25,7 +25,10 @@ async def delete_own_account(db: Database, person: PersonSession, password: str)
     wrong password, also where it was changed meanwhile.
     """
     if person.confined_to is not None:
-        raise Forbidden("You signed in by an organisation's provider. Sign in otherwise to delete your account.")
+        raise Forbidden(
+            "You signed in through an organisation's provider. To delete your account, sign in another way, such as "
+            "with your password."
+        )
     password_changes = await people.require_own_password(db, person, password)
     await delete_account(db, person.person_id, password_changes=password_changes)
 
@@ -75,6 +78,7 @@ def _require_gone(outcome: DeletionOutcome) -> None:
 
 def _still_member(of_what: str) -> Conflict:
     return Conflict(
-        f"This person is still a member {of_what}. An account is deleted once its person has left every organisation.",
+        f"This person is still a member {of_what}. An account can be deleted only when its person has left every "
+        "organisation.",
         code=ErrorCode.MEMBER_EXISTS,
     )

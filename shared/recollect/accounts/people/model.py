@@ -133,7 +133,7 @@ def normalized_email(email: str) -> str:
     """An address as it is stored and compared: without white space around it, in lower case. Raises InvalidInput."""
     email = email.strip().lower()
     if len(email) > MAX_EMAIL or not _EMAIL.fullmatch(email) or controls(email):
-        raise InvalidInput("This is no e-mail address", path="email")
+        raise InvalidInput("This is not an e-mail address", path="email")
     return email
 
 
@@ -142,5 +142,5 @@ def person_name(name: str) -> str:
     if not 1 <= len(name.strip()) <= MAX_NAME:
         raise InvalidInput(f"A name has 1 to {MAX_NAME} characters", path="name")
     if controls(name):
-        raise InvalidInput("A name has no control characters, such as tabs or ends of lines", path="name")
+        raise InvalidInput("A name has no control characters, such as tabs or line breaks", path="name")
     return name.strip()

@@ -5,12 +5,13 @@ from datetime import UTC, datetime
 from recollect.platform.mail import Letter, Mailer, MailFailed
 
 SOMEBODY_ELSE = (
-    "If not, somebody else is in your account: take another password, end all sessions, and remove passkeys\n"
+    "If not, somebody else has access to your account: choose a new password, end all sessions, and remove passkeys\n"
     "that are not yours, on your account page. Then tell whoever runs your organisation's memory.\n"
 )
 AFTER_DELETION = (
-    "If not, somebody else was in your account: tell whoever runs your organisation's memory. Nothing brings it\n"
-    "back. What organisations remember stays with them, and a new invitation to this address makes a new account.\n"
+    "If not, somebody else had access to your account: tell whoever runs your organisation's memory. The account\n"
+    "cannot be restored. What organisations remember stays with them, and a new invitation to this address makes a\n"
+    "new account.\n"
 )
 
 
@@ -26,7 +27,7 @@ async def tell_of_passkey(mailer: Mailer, email: str, *, address: str | None) ->
 
 async def tell_of_deletion(mailer: Mailer, email: str, *, address: str | None) -> None:
     """Tell a person that their account was deleted; `address` None: by an operator."""
-    origin = f"from {address}" if address else "by whoever runs it"
+    origin = f"from {address}" if address else "by an operator of Recollect"
     await _send(mailer, email, "Your account was deleted", "Your account was deleted", origin, otherwise=AFTER_DELETION)
 
 

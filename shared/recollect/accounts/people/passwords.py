@@ -45,10 +45,12 @@ async def require_strong(password: str, known: tuple[str, ...], breached: Breach
     guesses = await anyio.to_thread.run_sync(_guesses, password, known, limiter=_limit())
     if guesses < MIN_GUESSES:
         raise InvalidInput(
-            "This password is easily guessed: take several words that do not belong together", path="password"
+            "This password is easy to guess: choose several words that do not belong together", path="password"
         )
     if breached is not None and await breached.holds(password):
-        raise InvalidInput("This password was stolen from another service, and is tried: take another", path="password")
+        raise InvalidInput(
+            "This password was stolen from another service, so attackers try it: choose another", path="password"
+        )
 
 
 async def hash_password(password: str) -> str:

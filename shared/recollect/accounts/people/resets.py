@@ -94,15 +94,19 @@ def reset_letter(email: str, link: str) -> Letter:
     """The mail with the link."""
     return Letter(
         to=email,
-        subject="Another password for Recollect",
+        subject="Choose a new password for Recollect",
         text=(
-            "Somebody, probably you, asked for another password for your account on Recollect.\n\n"
-            f"Open this link to take one:\n\n{link}\n\n"
-            "It is used once and holds for an hour. Whoever uses it is to sign in again everywhere.\n"
-            "If you did not ask for it, there is nothing to do: your password stays as it is.\n"
+            "Somebody, probably you, asked for a new password for your account on Recollect.\n"
+            "\n"
+            "Open this link to choose one:\n"
+            "\n"
+            f"{link}\n"
+            "\n"
+            "The link works once and is valid for an hour. A new password ends all your sessions.\n"
+            "If you did not ask for it, you can ignore this mail: your password stays as it is.\n"
         ),
     )
 
 
 def _void() -> NotFound:
-    return NotFound("This link holds no more. Ask for another at /forgot.")
+    return NotFound("This link is no longer valid. Ask for a new one at /forgot.")

@@ -45,7 +45,7 @@ MAX_SESSIONS = 100
 MAX_SECRET = 100
 """The most characters of a session's secret; longer text is refused."""
 
-REFUSAL = "This address and this password do not belong together."
+REFUSAL = "The address or the password is wrong."
 
 
 async def register(
@@ -65,7 +65,7 @@ async def register(
     async with db.personal(person_id) as session:
         person = await store.insert_person(session, person_id, email=email, name=name, password_hash=password_hash)
     if person is None:
-        raise Conflict("There is an account with this address already: sign in.", code=ErrorCode.MEMBER_EXISTS)
+        raise Conflict("There is already an account with this address. Sign in.", code=ErrorCode.MEMBER_EXISTS)
     return person
 
 
@@ -246,7 +246,7 @@ async def change_password(
     tenant's provider, which does not prove that they know the password.
     """
     if signed_in.confined_to is not None:
-        raise Forbidden("You signed in by an organisation's provider. Sign in with your password to change it.")
+        raise Forbidden("You signed in through an organisation's provider. Sign in with your password to change it.")
     async with db.system() as session:
         found = await store.find_credentials(session, signed_in.email)
     if found is None or not await passwords.matches(old, found.password_hash):
@@ -285,7 +285,7 @@ async def require_same_password(session: Session, person_id: UUID, password_chan
 
 
 def _not_of_now(path: str) -> InvalidInput:
-    return InvalidInput("This is not the password of now", path=path)
+    return InvalidInput("This is not your current password", path=path)
 
 
 async def has_password(session: Session, email: str, person_id: UUID) -> bool:
@@ -357,4 +357,4 @@ async def hold_account(tx: Transaction, person_id: UUID) -> None:
 
 async def _hold(home: Session, person_id: UUID) -> None:
     if not await store.hold_account(home, person_id):
-        raise Unauthenticated("There is no such account any more.")
+        raise Unauthenticated("This account no longer exists.")

@@ -41,10 +41,12 @@ LIMITS = tuple(field.name for field in fields(Plan) if field.name != "name")
 def checked_limits(name: str, limits: Mapping[str, int | None]) -> dict[str, int | None]:
     """The limits, if a plan of this name may have them; raises InvalidInput."""
     if not _NAME.fullmatch(name):
-        raise InvalidInput("A plan's name has 1 to 63 of the characters a-z 0-9 -, and no - at its ends", path="name")
+        raise InvalidInput(
+            "A plan's name has 1 to 63 of the characters a-z, 0-9 and -, and does not begin or end with -", path="name"
+        )
     for limit, value in limits.items():
         if value is not None and not 1 <= value <= MAX_LIMIT:
             raise InvalidInput(f"A limit is a number from 1 to {MAX_LIMIT}", path=limit)
     if name == UNLIMITED and any(value is not None for value in limits.values()):
-        raise InvalidInput(f"The plan {UNLIMITED!r} has no limits. Make another plan for those.", path="name")
+        raise InvalidInput(f"The plan {UNLIMITED!r} cannot have limits. Set them in another plan.", path="name")
     return dict(limits)

@@ -46,4 +46,4 @@ async def require_plan(operator: Operator, name: str) -> None:
 
 
 def _unknown(name: str) -> NotFound:
-    return NotFound(f"There is no plan {name!r}. `recollect plans list` tells them.", path="plan")
+    return NotFound(f"There is no plan {name!r}. `recollect plans list` lists the plans.", path="plan")

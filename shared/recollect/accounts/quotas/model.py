@@ -17,9 +17,9 @@ NOUNS: Mapping[str, str] = {
 
 _ADVICE: Mapping[str, str] = {
     "graphs": "Delete graphs",
-    "nodes_per_graph": "Delete some of the graph's, write to another graph",
-    "observations": "Delete some",
-    "stored_bytes": "Delete graphs, or delete and compact",
+    "nodes_per_graph": "Delete some of them, write to another graph",
+    "observations": "Delete some of them",
+    "stored_bytes": "Delete graphs, delete memories and compact",
     "embeddings_per_day": "Wait until midnight (UTC)",
 }
 

@@ -15,7 +15,7 @@ async def find_quotas(tx: Transaction) -> Quotas:
     """The quotas of the tenant's plan. Raises NotFound if the tenant was erased, or has moved away, meanwhile."""
     row = await tx.fetchrow(queries.find_quotas)
     if row is None:
-        raise NotFound("There is no such tenant any more.", code=ErrorCode.TENANT_NOT_FOUND)
+        raise NotFound("This tenant no longer exists.", code=ErrorCode.TENANT_NOT_FOUND)
     return Quotas(**row)
 
 

@@ -56,12 +56,15 @@ def tenant_name(name: str) -> str:
     if not 1 <= len(name.strip()) <= MAX_NAME:
         raise InvalidInput(f"A tenant's name has 1 to {MAX_NAME} characters", path="name")
     if controls(name):
-        raise InvalidInput("A tenant's name has no control characters, such as tabs or ends of lines", path="name")
+        raise InvalidInput("A tenant's name has no control characters, such as tabs or line breaks", path="name")
     return name.strip()
 
 
 def tenant_slug(slug: str) -> str:
     """The slug, if it may name a tenant; raises InvalidInput."""
     if not SLUG.fullmatch(slug):
-        raise InvalidInput("A tenant's slug has 1 to 63 of the characters a-z 0-9 -, and no - at its ends", path="slug")
+        raise InvalidInput(
+            "A tenant's slug has 1 to 63 of the characters a-z, 0-9 and -, and does not begin or end with -",
+            path="slug",
+        )
     return slug

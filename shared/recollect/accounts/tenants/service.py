@@ -39,7 +39,7 @@ async def create_tenant(
         await operator.enter(tenant_id)
         tenant = await store.insert_tenant(operator, tenant_id, tenant_slug(slug), name, plan=plan)
         if tenant is None:
-            raise Conflict(f"There is a tenant {slug!r} already.", code=ErrorCode.TENANT_EXISTS)
+            raise Conflict(f"There is already a tenant {slug!r}.", code=ErrorCode.TENANT_EXISTS)
         await _record(operator, tenant, Action.TENANT_CREATED, plan=plan)
     return tenant
 
@@ -81,7 +81,7 @@ async def change_own_tenant(tx: Transaction, patch: TenantPatch, *, check: Check
     if patch.name is not None:
         patch = replace(patch, name=tenant_name(patch.name))
     if patch.retention_days is not None and not 1 <= patch.retention_days <= MAX_RETENTION_DAYS:
-        raise InvalidInput(f"A retention has 1 to {MAX_RETENTION_DAYS} days", path="settings.retention_days")
+        raise InvalidInput(f"A retention is between 1 and {MAX_RETENTION_DAYS} days", path="settings.retention_days")
     await store.lock_writes_shared(tx)
     before = await store.lock_own_tenant(tx)
     check(before)

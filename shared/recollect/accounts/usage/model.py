@@ -129,7 +129,7 @@ def usage_span(
     since = max(until, datetime.min.replace(tzinfo=UTC) + DEFAULT_SPAN) - DEFAULT_SPAN if since is None else since
     since = max(_utc(since, "from").replace(minute=0, second=0, microsecond=0), FIRST)
     if until < since:
-        raise InvalidInput("Lies before from", path="to")
+        raise InvalidInput("Must not be before from", path="to")
     if until - since > MAX_SPAN:
         raise InvalidInput(f"More than {MAX_SPAN.days} days lie between from and to", path="from")
     return UsageSpan(since, until, per)
@@ -169,4 +169,4 @@ def _parse_cursor(cursor: str, per: Per, *, now: datetime) -> UsageSpan:
         span = usage_span(datetime.fromisoformat(since), datetime.fromisoformat(until), per, now=now)
         return replace(span, after=(_utc(datetime.fromisoformat(began), "cursor"), kind, name))
     except (ValueError, InvalidInput):
-        raise InvalidInput("This is no cursor that an earlier page returned", path="cursor") from None
+        raise InvalidInput("This is not a cursor that an earlier page returned", path="cursor") from None

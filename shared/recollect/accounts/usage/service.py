@@ -105,7 +105,7 @@ async def forget_old(tx: Transaction, *, kept: timedelta, limit: int = FORGOTTEN
 def _require_unconfined(tx: Transaction) -> None:
     if tx.caller.graphs is not None:
         raise Forbidden(
-            "This credential is confined to some graphs, and usage is of the whole tenant. Ask an admin.",
+            "This credential is limited to some graphs, but usage is that of the whole tenant. Ask an admin.",
             code=ErrorCode.GRAPH_NOT_ALLOWED,
         )
 

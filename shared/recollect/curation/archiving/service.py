@@ -23,7 +23,10 @@ async def archive_entities(
     At most MAX_ARCHIVED entities in one call, longest unchanged first. Raises InvalidInput if no criterion is given.
     """
     if criteria == ArchiveCriteria():
-        raise InvalidInput("Give olderThan, importanceBelow or tags: all entities would be archived", path="olderThan")
+        raise InvalidInput(
+            "Give olderThan, importanceBelow or tags: without any of them, all entities would be archived",
+            path="olderThan",
+        )
     graph = await graphs.open_graph(tx, graph_name)
     if graph is None or dry_run:
         return _result(await store.find_archivable(tx, graph, criteria, limit=MAX_ARCHIVED + 1) if graph else [])

@@ -146,12 +146,12 @@ async def _search_of_proposals(tx: Transaction, graph: Graph, threshold: float) 
 
 def _too_many(graph: Graph, threshold: float, at: Moment | None) -> TooLarge:
     if at is not None:
-        return TooLarge(f"With as_of, {MAX_COMPARED} entities at most are compared: leave it out", path="as_of")
+        return TooLarge(f"With as_of, at most {MAX_COMPARED} entities can be compared: leave as_of out", path="as_of")
     return TooLarge(
-        f"More than {MAX_COMPARED} entities are compared by a job: call propose_duplicates with this threshold, "
-        f"and then find_duplicates. Or ask for it regularly in the graph's metadata, as "
-        f'{{"dedup": {{"mode": "propose", "threshold": {max(threshold, LEAST_THRESHOLD):g}}}}}, and now by POST '
-        f"/v1/graphs/{graph.name}/deduplicate"
+        f"Only a job can compare more than {MAX_COMPARED} entities: call propose_duplicates with this threshold, and "
+        "then find_duplicates. To have it done regularly, set "
+        f'{{"dedup": {{"mode": "propose", "threshold": {max(threshold, LEAST_THRESHOLD):g}}}}} in the graph\'s '
+        f"metadata, and start it at once by POST /v1/graphs/{graph.name}/deduplicate"
     )
 
 

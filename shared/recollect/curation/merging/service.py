@@ -89,7 +89,7 @@ async def _redirect(tx: Transaction, revision: Revision, kept: UUID, others: Seq
         GraphView(tx, revision.graph), others, Walk(), within=None, limit=MAX_REDIRECTED + 1
     )
     if len(edges) > MAX_REDIRECTED:
-        raise TooLarge(f"One merge moves {MAX_REDIRECTED} relations at most. Delete some first")
+        raise TooLarge(f"One merge can move at most {MAX_REDIRECTED} relations. Delete some first")
     merged_ids = set(others)
     moved = await map_yielding(
         [edge for edge in edges if edge.graph_id == revision.graph.id], lambda edge: _moved(edge, kept, merged_ids)

@@ -89,7 +89,7 @@ async def _read_touched(tx: Transaction, graph: Graph, ids: Sequence[UUID], revi
         raise _too_large(f"more than {MAX_UNDONE} observations")
     siblings = await store.sibling_heads(tx, graph, ids, revisions, limit=MAX_UNDONE + 1)
     if len(siblings) > MAX_UNDONE:
-        raise _too_large(f"more than {MAX_UNDONE} versions beside each other")
+        raise _too_large(f"more than {MAX_UNDONE} concurrent versions")
     return TouchedState(
         ids=frozenset(ids) - {graph.id},  # The graph's id stands for its configuration, which is not undone.
         touched=tuple(await store.touched_lineages(tx, graph, ids, revisions, archived_by=ARCHIVE_EXPIRED)),
@@ -133,15 +133,16 @@ def _require_within(span: ChangeRange, *, newest: int) -> None:
 
 def _unknown(actor: str) -> InvalidInput:
     return InvalidInput(
-        f"{actor!r} has changed nothing in this graph; `recent_changes` tells who has, such as key:…", path="actor"
+        f"{actor!r} has changed nothing in this graph; `recent_changes` lists the actors that have, such as key:…",
+        path="actor",
     )
 
 
 def _too_large(touched: str) -> TooLarge:
     return TooLarge(
-        f"These changes touched {touched}; one call undoes {MAX_UNDONE} at most. Undo the newest first, with a later "
-        "since_revision, then the older ones. A single change that is larger: export the graph as_of the revision "
-        "before it, and import that",
+        f"These changes touched {touched}, but one call can undo at most {MAX_UNDONE}. Undo the newest first, with a "
+        "later since_revision, then the older ones. To undo a single change that is larger, export the graph as_of "
+        "the revision before it, and import this export",
         path="since_revision",
     )
 

@@ -106,9 +106,7 @@ async def list_entities(
 def _require_readable(bytes_: int, max_bytes: int) -> None:
     """Raise TooLarge where entities exceed one reply, which is why the query returned none of them."""
     if bytes_ > max_bytes:
-        raise TooLarge(
-            f"What these entities say takes more bytes than one reply may ({max_bytes}). Ask for less: limit"
-        )
+        raise TooLarge(f"These entities are larger than one reply may be ({max_bytes} bytes). Ask for fewer: limit")
 
 
 async def count_kinds(view: GraphView, *, limit: int = 1000) -> list[tuple[str, int]]:

@@ -58,8 +58,8 @@ class Graph:
         if self.kind_whitelist is not None and kind not in self.kind_whitelist:
             allowed = ", ".join(self.kind_whitelist) or "none"
             raise InvalidInput(
-                f"{'No kind' if kind is None else f'Kind {kind!r}'} is not allowed in graph {self.name!r}; "
-                f"allowed: {allowed}",
+                f"{'A node without a kind' if kind is None else f'Kind {kind!r}'} is not allowed in graph "
+                f"{self.name!r}; allowed: {allowed}",
                 code=ErrorCode.KIND_NOT_ALLOWED,
                 path=path,
             )
@@ -254,7 +254,7 @@ def parse_as_of(as_of: str) -> int | datetime:
             return through(storable(at))
     except (ValueError, OverflowError):
         pass
-    raise InvalidInput("A revision such as 42, or a time such as 2027-01-31T12:00:00Z, is needed", path="as_of")
+    raise InvalidInput("Must be a revision such as 42, or a time such as 2027-01-31T12:00:00Z", path="as_of")
 
 
 def graph_name(name: str) -> str:
@@ -275,5 +275,5 @@ def new_graph_name(name: str, *, path: str = "graph") -> str:
     A name that looks like an id is refused: a mistyped id would make a graph, and one graph could pass for another.
     """
     if spelled_id(graph_name(name)) is not None:
-        raise InvalidInput(f"{name!r} looks like the id of a graph: give the graph a name of another form", path=path)
+        raise InvalidInput(f"{name!r} looks like the id of a graph: choose a name of another form", path=path)
     return name

@@ -122,7 +122,7 @@ async def create_graph(tx: Transaction, new: NewGraph) -> Graph:
     tx.caller.require_graph(None)
     graph = await store.insert_graph(tx, new)
     if graph is None:
-        raise Conflict(f"There is a graph named {new.name!r} already.", code=ErrorCode.GRAPH_EXISTS)
+        raise Conflict(f"There is already a graph named {new.name!r}.", code=ErrorCode.GRAPH_EXISTS)
     await quotas.require_room_for_graph(tx)
     await audit.record(tx, Action.GRAPH_CREATED, named("graph", graph.id))
     tx.announce(graph.id)
@@ -142,7 +142,7 @@ async def ensure_graph(tx: Transaction, new: NewGraph) -> tuple[Graph, bool]:
     )
     if not requested.is_same_as(graph):
         raise Conflict(
-            f"There is a graph named {new.name!r} already, with another configuration.", code=ErrorCode.GRAPH_EXISTS
+            f"There is already a graph named {new.name!r}, with another configuration.", code=ErrorCode.GRAPH_EXISTS
         )
     return graph, False
 
@@ -172,7 +172,7 @@ async def configure_graph(
         graph = patch.applied_to(revision.graph)
         if not graph.is_same_as(revision.graph):
             if not await store.update_graph(tx, graph):
-                raise Conflict(f"There is a graph named {graph.name!r} already.", code=ErrorCode.GRAPH_EXISTS)
+                raise Conflict(f"There is already a graph named {graph.name!r}.", code=ErrorCode.GRAPH_EXISTS)
             # Writers that wait for the lock have read the old configuration: a new head makes them start over.
             await store.renew_head(tx, graph)
             revision.touch("graphs_configured", [graph.id])
@@ -340,6 +340,6 @@ def _require_unconfined(tx: Transaction) -> None:
     """Raise Forbidden for a key that an allow-list confines to some graphs: it may use them, not configure them."""
     if tx.caller.graphs is not None:
         raise Forbidden(
-            "This credential is confined to some graphs and cannot make, configure or delete any. Ask an admin.",
+            "This credential is limited to some graphs and cannot create, configure or delete any. Ask an admin.",
             code=ErrorCode.GRAPH_NOT_ALLOWED,
         )

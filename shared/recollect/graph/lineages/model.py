@@ -216,7 +216,7 @@ def _require_kind(graph: Graph, draft: Draft, heads: Mapping[UUID, NodeHead]) ->
 def _require_name(draft: Draft, owners: Mapping[str, UUID | None]) -> None:
     name = draft.fields.name
     if name is not None and name in owners and (draft.node_id is None or owners[name] != draft.node_id):
-        raise Conflict(f"There is a node named {name!r} already.", code=ErrorCode.NAME_TAKEN, path="name")
+        raise Conflict(f"There is already a node named {name!r}.", code=ErrorCode.NAME_TAKEN, path="name")
 
 
 def _rewrite(graph: Graph, draft: Draft, heads: Mapping[UUID, NodeHead]) -> Rewrite:

@@ -269,7 +269,7 @@ async def _require_free_names(
     taken = {name for name, node in found.items() if not (placeholders and node.placeholder)}
     for name, count in Counter(names).items():
         if name in taken or count > 1:
-            raise Conflict(f"There is a node named {name!r} already.", code=ErrorCode.NAME_TAKEN)
+            raise Conflict(f"There is already a node named {name!r}.", code=ErrorCode.NAME_TAKEN)
 
 
 def _counts(fields: Iterable[NodeFields]) -> dict[str, int]:

@@ -222,8 +222,8 @@ async def _revive(tx: Transaction, revision: Revision, node_ids: Sequence[UUID])
     former = [o for o in await store.list_observations(tx, list(heads)) if o.is_active]
     if len(former) > MAX_REVIVED:
         raise TooLarge(
-            f"What was outdated or archived says more than {MAX_REVIVED} things, each of which would be outdated by "
-            "itself. Make the entity active first (revise, status), or tell it of another one.",
+            f"The outdated or archived entities have more than {MAX_REVIVED} observations, each of which would have to "
+            "be marked as outdated. Make such an entity active first (revise, status), or name another one.",
             code=ErrorCode.REQUEST_TOO_LARGE,
         )
     await rewrite(tx, revision, former, await map_yielding(former, lambda o: o.as_outdated(heads[o.node_id].reason)))

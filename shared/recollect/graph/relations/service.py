@@ -294,7 +294,8 @@ def _key(edge: NewEdge | Edge) -> Key:
 def _require_bounded(found: list[Relation]) -> list[Relation]:
     if len(found) > MAX_RELATIONS:
         raise TooLarge(
-            f"More than {MAX_RELATIONS} relations touch these entities: open fewer, or page search_relations"
+            f"More than {MAX_RELATIONS} relations touch these entities: open fewer entities, or use search_relations "
+            "page by page"
         )
     return found
 

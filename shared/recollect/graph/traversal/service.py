@@ -124,7 +124,10 @@ async def neighbours_of(view: GraphView, name: str, walk: Walk, *, offset: int, 
     (start,) = await _ends(view, [name])
     edges = await relations.edges_of(view, [start], walk, within=[view.graph.id], limit=MAX_EDGES + 1)
     if len(edges) > MAX_EDGES:
-        raise TooLarge(f"More than {MAX_EDGES} relations touch {name!r}: name types, or page search_relations")
+        raise TooLarge(
+            f"More than {MAX_EDGES} relations touch {name!r}: name types of relations, or use search_relations page by "
+            "page"
+        )
     far = await map_yielding(edges, lambda edge: edge.to_node if edge.from_node == start else edge.from_node)
     names = await nodes.names_of(view, unique([start, *far]))
     neighbours = [node for node in unique(far) if node != start and node in names]

@@ -25,7 +25,7 @@ async def find_settled(home: Operator, slug: str) -> DirectoryEntry | None:
 async def claim_slug(home: Operator, tenant_id: UUID, slug: str, cell: str) -> None:
     """Enter a new tenant before it is created. Raises Conflict where a tenant of any cell has the slug."""
     if not await store.claim_slug(home, tenant_id, slug, cell):
-        raise Conflict(f"There is a tenant {slug!r} already.", code=ErrorCode.TENANT_EXISTS)
+        raise Conflict(f"There is already a tenant {slug!r}.", code=ErrorCode.TENANT_EXISTS)
 
 
 async def release_slug(home: Operator, tenant_id: UUID) -> None:

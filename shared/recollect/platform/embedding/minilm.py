@@ -152,7 +152,7 @@ def checked_weights() -> bytes:
     name, path = _WEIGHTS
     weights = Path(str(distribution(name).locate_file(path))).read_bytes()
     if hashlib.sha256(weights).hexdigest() != _WEIGHTS_SHA256:
-        raise EmbeddingFailed(f"finds other weights in the package {name} than those that were checked")
+        raise EmbeddingFailed(f"finds that the weights in the package {name} are not those that were checked")
     return weights
 
 

@@ -10,10 +10,10 @@ from recollect.graph.nodes.model import NodeFields
 from recollect.jobs.kinds import FORGET_STATISTICS
 
 REMAINS = {
-    "dead_rows": "in PostgreSQL's files, and in its catalogue of statistics, until VACUUM has been there",
+    "dead_rows": "in PostgreSQL's files and in its statistics catalogue, until VACUUM has processed them",
     "write_ahead_log": "on the server and in its archive, until the segments are recycled or expire",
-    "replicas": "until they have replayed the erasure, and VACUUM has been there too",
-    "backups": "until the last one that was made before has expired",
+    "replicas": "until they have replayed the erasure, and VACUUM has processed them too",
+    "backups": "until the last backup that was made before the erasure has expired",
     "what_was_read": "answers, exports and logs that clients keep",
 }
 """Where erased data still exists, and until when: no SQL statement reaches it."""

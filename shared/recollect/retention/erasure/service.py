@@ -132,7 +132,7 @@ async def _targets(tx: Transaction, graph: Graph, name: str | None, created_by: 
 async def _require_versions(tx: Transaction, graph: Graph, targets: ErasureTargets) -> None:
     """Raise NotFound for an unknown subject: a typing error must not erase the graph's jobs."""
     if not (await store.count_kept(tx, graph, targets))["versions_by_subject"]:
-        raise NotFound("Nothing in this graph was made by that subject", path="created_by")
+        raise NotFound("Nobody with that subject made anything in this graph", path="created_by")
 
 
 async def _person(tx: Transaction, graph: Graph, name: str) -> tuple[list[ErasedItem], list[str]]:

@@ -111,7 +111,7 @@ def parse(query: str) -> Expression:
     except UnexpectedInput as error:
         raise InvalidInput(_explained(query, error), path="query") from None
     if expression.depth > MAX_DEPTH:
-        raise InvalidInput(f"Nests operators deeper than {MAX_DEPTH} levels", path="query")
+        raise InvalidInput(f"At most {MAX_DEPTH} levels of nested operators", path="query")
     return expression
 
 
@@ -119,7 +119,7 @@ def plan(expression: Expression) -> BooleanPlan:
     """The plan of an expression; raises InvalidInput if it is too large."""
     terms = tuple(dict.fromkeys(_terms(expression)))
     if len(terms) > MAX_TERMS:
-        raise InvalidInput(f"Has {len(terms)} terms, more than {MAX_TERMS}", path="query")
+        raise InvalidInput(f"At most {MAX_TERMS} terms; this query has {len(terms)}", path="query")
     expansion = _Expansion({term: 1 << n for n, term in enumerate(terms)})
     return BooleanPlan(terms, tuple(sorted(expansion.conjunctions(expression, matches=True))))
 
@@ -198,7 +198,7 @@ class _Expansion:
 def _explained(query: str, error: UnexpectedInput) -> str:
     match error:
         case UnexpectedToken(token=Token(type="$END")):
-            return "Ends where a term is expected" if _is_open(error.expected) else "Ends before a )"
+            return "A term is missing at the end" if _is_open(error.expected) else "A ) is missing at the end"
         case UnexpectedCharacters():
             place = error.pos_in_stream or 0
             if query[place] == '"':

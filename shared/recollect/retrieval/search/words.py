@@ -34,7 +34,7 @@ def words_of(query: str) -> list[str]:
     """The words of a query in order, repetitions included; raises InvalidInput for too many."""
     words = _WORD.findall(query)
     if len(words) > MAX_WORDS:
-        raise InvalidInput(f"Holds {len(words)} words, more than {MAX_WORDS}", path="query")
+        raise InvalidInput(f"At most {MAX_WORDS} words; this query has {len(words)}", path="query")
     return words
 
 

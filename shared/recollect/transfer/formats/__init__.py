@@ -85,12 +85,14 @@ READERS |= {name: Reader("application/json", module.read) for name, module in ((
 def reader_named(name: str) -> Reader:
     """The reader of the format with this name. Raises InvalidInput for a format that cannot be imported."""
     if name not in READERS:
-        raise InvalidInput(f"This format cannot be imported. Those that can: {', '.join(READERS)}", path="format")
+        raise InvalidInput(
+            f"This format cannot be imported. The formats that can be imported are: {', '.join(READERS)}", path="format"
+        )
     return READERS[name]
 
 
 def format_named(name: str) -> Format:
     """The format with this name. Raises InvalidInput for an unknown one."""
     if name not in FORMATS:
-        raise InvalidInput(f"One of {', '.join(FORMATS)} is needed", path="format")
+        raise InvalidInput(f"Must be one of {', '.join(FORMATS)}", path="format")
     return FORMATS[name]

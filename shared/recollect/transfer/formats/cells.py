@@ -72,7 +72,7 @@ def _fields(stage: Stage, cells: dict[str, str]) -> dict[str, Any]:
         for end in ("from", "to"):
             if f"{end}Fact" in fields:
                 if end in fields:
-                    raise UnreadableLine(f"{end}Fact: there is a {end} already")
+                    raise UnreadableLine(f"{end}Fact: the row has a value for {end}, too; give one of them")
                 fields[end] = fields.pop(f"{end}Fact")
     return fields
 

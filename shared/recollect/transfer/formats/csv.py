@@ -97,7 +97,7 @@ class _RowLines:
         self._number += 1
         self.size += len(line)
         if self.size > MAX_CELL:
-            raise InvalidInput(f"A row of more than {MAX_CELL} characters", path=f"line {self._number}")
+            raise InvalidInput(f"A row has more than {MAX_CELL} characters", path=f"line {self._number}")
         return line
 
 
@@ -121,9 +121,9 @@ def _header(stage: Stage, cells: Sequence[str], where: str) -> Sequence[str]:
     for number, column in enumerate(cells, 1):
         place = f"{where}.column {number}"
         if column not in COLUMNS[stage]:
-            raise InvalidInput(f"Unknown column; there are {', '.join(COLUMNS[stage])}", path=place)
+            raise InvalidInput(f"Unknown column; the columns are {', '.join(COLUMNS[stage])}", path=place)
         if column in cells[: number - 1]:
-            raise InvalidInput("This column is there twice", path=place)
+            raise InvalidInput("This column occurs twice", path=place)
     return tuple(cells)
 
 

@@ -68,7 +68,9 @@ def in_chunks(text: str, size: int = 64 * 1024) -> Iterator[bytes]:
         try:
             yield text[start : start + size].encode()
         except UnicodeEncodeError:
-            raise InvalidInput("Holds half a character, which text cannot", path="data") from None
+            raise InvalidInput(
+                "Holds half a character (a lone surrogate), which cannot be stored", path="data"
+            ) from None
 
 
 def list_cell(cell: str) -> list[Any]:
@@ -89,7 +91,7 @@ def json_cell(cell: str) -> Any:
     try:
         return msgspec.json.decode(cell)
     except (msgspec.MsgspecError, RecursionError) as error:
-        raise UnreadableLine("is no JSON") from error
+        raise UnreadableLine("is not JSON") from error
 
 
 def number_cell(cell: str) -> float:
@@ -97,7 +99,7 @@ def number_cell(cell: str) -> float:
     try:
         return float(cell)
     except ValueError:
-        raise UnreadableLine("is no number") from None
+        raise UnreadableLine("is not a number") from None
 
 
 def json_text(value: Any) -> str:
@@ -107,7 +109,7 @@ def json_text(value: Any) -> str:
 
 def _refuse_compressed(head: bytes) -> None:
     if head.startswith(_COMPRESSED):
-        raise InvalidInput("Compressed input is not taken; send the file as it was before", path="data")
+        raise InvalidInput("Compressed input is not accepted; send the uncompressed file", path="data")
 
 
 def _decode(decoder: codecs.IncrementalDecoder, chunk: bytes, line: int, *, final: bool = False) -> str:

@@ -113,7 +113,7 @@ def read(texts: Iterator[str]) -> Read:
         unparsed = 0 if handler.has_progressed else unparsed + len(text)
         if unparsed > MAX_TAG:
             place = f"line {parser.getLineNumber()}"
-            raise InvalidInput(f"A tag or comment of more than {MAX_TAG} characters", path=place)
+            raise InvalidInput(f"A tag or comment has more than {MAX_TAG} characters", path=place)
     _run_step(parser, parser.close)
     if not handler.has_begun:
         raise InvalidInput("Not XML: no element found", path="line 1")
@@ -125,7 +125,7 @@ def _run_step(parser: Any, step: Any) -> None:
         step()
     except DefusedXmlException:
         place = f"line {parser.getLineNumber()}"
-        raise InvalidInput("Document types and entities are not taken", path=place) from None
+        raise InvalidInput("Document types and entities are not accepted", path=place) from None
     except SAXException as error:
         raise InvalidInput(f"Not XML: {error.getMessage()}", path=f"line {parser.getLineNumber()}") from None
 
@@ -161,7 +161,7 @@ class _GraphmlHandler(ContentHandler):
         self._count_names(name, *attrs.keys())
         local = name.rpartition(":")[2]
         if len(self._open) >= MAX_DEPTH or self._open[-1:] not in _INSIDE.get(local, ()):
-            self._refuse("An element that is not taken here")
+            self._refuse("This element is not accepted here")
         self.has_begun = True
         self._open.append(local)
         attributes: dict[str, str] = dict(attrs.items())
@@ -183,7 +183,7 @@ class _GraphmlHandler(ContentHandler):
         if self._open[-1:] == ["data"]:
             self._size += len(content)
             if self._size > MAX_CELL:
-                self._refuse(f"More than {MAX_CELL} characters of one node or edge")
+                self._refuse(f"One node or edge has more than {MAX_CELL} characters")
             self._texts.append(content)
 
     def endElement(self, name: str) -> None:
@@ -236,7 +236,9 @@ class _GraphmlHandler(ContentHandler):
     def _remember(self, element_id: str, end: End) -> None:
         self._end_characters += len(element_id) + len(end if isinstance(end, str) else end.text)
         if self._end_characters > MAX_FACTS or len(self._ends) >= MAX_ENDS:
-            self._refuse(f"More than {MAX_ENDS} facts, or {MAX_FACTS} characters of them: use JSON for such a graph")
+            self._refuse(
+                f"More than {MAX_ENDS} facts, or {MAX_FACTS} characters of them: use JSON for a graph of this size"
+            )
         self._ends[element_id] = end
 
     def _required(self, attribute: str) -> str:
@@ -258,7 +260,7 @@ class _GraphmlHandler(ContentHandler):
         self.has_progressed = True
         self._names.update(names)
         if len(self._names) > MAX_NAMES:
-            self._refuse(f"More than {MAX_NAMES} names of elements, attributes and keys")
+            self._refuse(f"More than {MAX_NAMES} different names of elements, attributes and keys")
 
     def _declared_name(self, key: str) -> str:
         if key not in self._keys:

@@ -59,9 +59,9 @@ def read(texts: Iterator[str]) -> Read:
     source = JsonStream(texts)
     for part in source.names():
         if part == "type":
-            raise InvalidInput("These are JSON lines, the format jsonl", path=source.place)
+            raise InvalidInput("These are JSON lines: use the format jsonl", path=source.place)
         if part not in PARTS:
-            raise InvalidInput(f"Unknown part; there are {', '.join(PARTS)}", path=source.place)
+            raise InvalidInput(f"Unknown part; the parts are {', '.join(PARTS)}", path=source.place)
         for number, value in enumerate(source.values()):
             where = f"{part}.{number}"
             try:

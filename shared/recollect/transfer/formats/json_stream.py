@@ -92,7 +92,7 @@ class JsonStream:
                 value, self._at = self._decoder.raw_decode(self._text, self._at)
                 return value
             except RecursionError:
-                raise InvalidInput("Nested too deep", path=self.place) from None
+                raise InvalidInput("Nested too deeply", path=self.place) from None
             except ValueError as error:
                 # An error in the middle is final; at the end, the rest may not have arrived yet.
                 if not self._may_be_cut(error) or not self._more(double=True):
@@ -108,7 +108,7 @@ class JsonStream:
         rest = self._text[self._at :]
         self._line += self._text.count("\n", 0, self._at)
         if len(rest) > MAX_CELL:
-            raise InvalidInput(f"An item of more than {MAX_CELL} characters", path=self.place)
+            raise InvalidInput(f"An item has more than {MAX_CELL} characters", path=self.place)
         pieces, missing = [rest], min(len(rest), MAX_CELL - len(rest) + 1) if double else 1
         while missing > 0 and (piece := next(self._texts, None)) is not None:
             pieces.append(piece)

@@ -154,7 +154,7 @@ def _reason(error: Exception) -> str:
         case UnicodeDecodeError():
             return "not UTF-8"
         case RecursionError():
-            return "nested too deep"
+            return "nested too deeply"
         case msgspec.ValidationError():
             if str(error).endswith(" - at `$.type`"):  # This message repeats text of the line.
                 return "type: neither `entity` nor `relation`"

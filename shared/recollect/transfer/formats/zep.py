@@ -33,7 +33,7 @@ _IDS = ("uuid", "uuid_")
 """The fields of an item's id. Version 3 of the SDK writes it under its name in Python, the second."""
 _THREADS = ("thread_uuid", "thread_id", "session_id", "document_id")
 """The fields of an episode's thread in versions 4, 3 and 2; or its document, whose parts are read together."""
-UNKNOWN_NODE = "names a node that the file does not have before it"
+UNKNOWN_NODE = "names a node that does not come before it in the file"
 
 
 class _Names:
@@ -66,7 +66,7 @@ def read(texts: Iterator[str]) -> Read:
     source, names = JsonStream(texts), _Names()
     for part in source.names():
         if part not in _PARTS:
-            raise InvalidInput(f"Unknown part; there are {', '.join(_PARTS)}", path=source.place)
+            raise InvalidInput(f"Unknown part; the parts are {', '.join(_PARTS)}", path=source.place)
         for number, item in enumerate(source.values()):
             where = f"{part}.{number}"
             try:

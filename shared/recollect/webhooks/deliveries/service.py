@@ -81,7 +81,7 @@ async def replay(tx: Transaction, webhook_id: UUID, delivery_id: UUID) -> Delive
     await require_room(tx, webhook_id)
     delivery = await store.replay_delivery(tx, webhook_id, delivery_id)
     if delivery is None:
-        raise NotFound("There is no such delivery. Old ones are removed.", code=ErrorCode.DELIVERY_NOT_FOUND)
+        raise NotFound("There is no such delivery. Old deliveries are removed.", code=ErrorCode.DELIVERY_NOT_FOUND)
     tx.wake(SEND_WEBHOOKS)
     return delivery
 
@@ -101,7 +101,7 @@ async def require_room(tx: Transaction, webhook_id: UUID) -> None:
     """Raise Conflict where a webhook has the most pending deliveries that it may."""
     if await room(tx, webhook_id) < 1:
         raise Conflict(
-            f"{MAX_PENDING} deliveries of this webhook are still to be sent. Wait until some are.",
+            f"{MAX_PENDING} deliveries of this webhook still have to be sent. Wait until some of them are sent.",
             code=ErrorCode.TOO_MANY_DELIVERIES,
         )
 

@@ -59,7 +59,7 @@ class NewWebhook:
         """Raise InvalidInput for properties that no webhook may have."""
         require_description(self.description)
         if not self.event_types:
-            raise InvalidInput("A webhook is told of one type of event at least", path="events")
+            raise InvalidInput("The webhook needs at least one event type", path="events")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +106,6 @@ def shown_secret(secret: bytes) -> str:
 def require_description(description: str) -> None:
     """Raise InvalidInput for a description that is too long or steers a terminal."""
     if len(description) > MAX_DESCRIPTION:
-        raise InvalidInput(f"A description has {MAX_DESCRIPTION} characters at most", path="description")
+        raise InvalidInput(f"A description has at most {MAX_DESCRIPTION} characters", path="description")
     if controls(description):
-        raise InvalidInput("A description has no control characters, such as ends of lines", path="description")
+        raise InvalidInput("A description has no control characters, such as line breaks", path="description")

@@ -46,7 +46,7 @@ async def create_webhook(tx: Transaction, new: NewWebhook, *, pepper: bytes) -> 
     )
     if webhook is None:
         raise Conflict(
-            f"A tenant has {MAX_WEBHOOKS} webhooks at most. Delete one first.", code=ErrorCode.TOO_MANY_WEBHOOKS
+            f"A tenant can have at most {MAX_WEBHOOKS} webhooks. Delete one first.", code=ErrorCode.TOO_MANY_WEBHOOKS
         )
     await events.begin(tx, webhook_id, new.event_types, new.graph_ids)
     await _record(tx, Action.WEBHOOK_CREATED, webhook_id)
@@ -105,7 +105,7 @@ async def rotate_secret(tx: Transaction, webhook_id: UUID, *, overlap: timedelta
     """
     _require_unconfined(tx.caller)
     if not timedelta(0) <= overlap <= MAX_OVERLAP:
-        raise InvalidInput(f"Between 0 and {MAX_OVERLAP.days * 24} hours", path="overlap_hours")
+        raise InvalidInput(f"Must be between 0 and {MAX_OVERLAP.days * 24} hours", path="overlap_hours")
     secret = new_secret()
     encrypted = _encrypted(tx, webhook_id, secret, pepper)
     webhook = _found(await store.replace_secret(tx, webhook_id, secret=encrypted, overlap=overlap))
@@ -185,6 +185,7 @@ def _require_unconfined(caller: Caller) -> None:
     """Raise Forbidden under an allow-list: the webhook would outlive the credential, and still send its events."""
     if caller.graphs is not None:
         raise Forbidden(
-            "This credential is confined to some graphs and cannot use webhooks, which are the tenant's. Ask an admin.",
+            "This credential is limited to some graphs and cannot use webhooks, which belong to the whole tenant. Ask "
+            "an admin.",
             code=ErrorCode.GRAPH_NOT_ALLOWED,
         )

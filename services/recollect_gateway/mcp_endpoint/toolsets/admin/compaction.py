@@ -59,7 +59,7 @@ async def compact(call: Call, arguments: Compact) -> Reply:
         job_arguments = {"retention_days": retention / timedelta(days=1)}
         new_job = NewJob(COMPACT_GRAPH, graph.id, job_arguments, cursor={"call": asdict(result.freed)})
         job = await jobs.schedule(tx, new_job) if result.more else None
-    note = "This is the beginning: the job does the rest." if job else None
+    note = "This call removed only the first part; a job removes the rest." if job else None
     return Reply(_compacted(result, dry_run=arguments.dry_run, job=str(job.id) if job else None), note=note, job=job)
 
 

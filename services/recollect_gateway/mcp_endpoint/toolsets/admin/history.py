@@ -103,7 +103,7 @@ async def undo_changes(call: Call, arguments: UndoChanges) -> Reply:
     """Undo the changes of a range of revisions, of one actor or of all."""
     span = ChangeRange(arguments.since_revision, arguments.until_revision, arguments.actor)
     if span.until is not None and span.until < span.since:
-        raise InvalidInput("Lies before since_revision", path="until_revision")
+        raise InvalidInput("Must not be before since_revision", path="until_revision")
     async with call.transaction() if arguments.dry_run else call.changing(arguments.graph) as tx:
         plan = await undoing.undo_changes(tx, arguments.graph, call.operation, span, dry_run=arguments.dry_run)
     return Reply(_undone(plan, arguments.dry_run))

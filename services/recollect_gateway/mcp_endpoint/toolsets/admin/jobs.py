@@ -196,5 +196,5 @@ async def _find(tx: Transaction, job_id: UUID, graph: str | None) -> Job:
     """The job, which must belong to the graph if one is named; raises NotFound."""
     job = await jobs.get_job(tx, job_id)
     if graph is not None and job.graph != await graphs.name_of(tx, graph):
-        raise NotFound(f"There is no such job of the graph {graph!r}.", code=ErrorCode.JOB_NOT_FOUND)
+        raise NotFound(f"There is no such job in the graph {graph!r}.", code=ErrorCode.JOB_NOT_FOUND)
     return job

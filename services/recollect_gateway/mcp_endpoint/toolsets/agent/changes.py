@@ -60,7 +60,7 @@ class ForgottenMemories(Struct, frozen=True):
 async def revise(call: Call, arguments: Revise) -> Reply:
     """Change one memory or node; in a conflict, answer both texts."""
     if (arguments.id is None) == (arguments.name is None):
-        raise InvalidInput("Give id or name, one of them", path="id")
+        raise InvalidInput("Give either id or name", path="id")
     patch = MemoryPatch(
         text=arguments.text,
         tags=None if arguments.tags is None else tuple(arguments.tags),

@@ -67,7 +67,7 @@ def _remembered_text(remembered: Sequence[Remembered]) -> str:
 def _recalled_text(recalled: Recalled, explain: bool) -> str:
     lines = [_line(hit, explain, hit.key in recalled.parts) for hit in recalled.hits] or ["Nothing found."]
     if any(hit.key in recalled.parts for hit in recalled.hits):
-        lines.append("Of a memory that is longer its best part is told: raise token_budget to have it whole.")
+        lines.append("Of a long memory only the best part is shown: raise token_budget to get it whole.")
     if recalled.more:
         lines.append("More was found: raise limit or token_budget, or narrow the question.")
     if recalled.waiting:

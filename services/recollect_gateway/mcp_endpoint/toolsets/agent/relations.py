@@ -182,7 +182,9 @@ def _explored_text(explored: ExploredGraph) -> str:
     ]
     lines = [in_one_line(line) for line in lines]
     if explored.cut == CUT:
-        lines.append("Not everything: a page is full. Narrow predicates, start farther out, or give max_nodes.")
+        lines.append(
+            "Not everything is shown: a page is full. Narrow predicates, start farther out, or give max_nodes."
+        )
     elif explored.cut:
-        lines.append(f"Not everything: the bound on {explored.cut} was reached. Narrow predicates or depth.")
+        lines.append(f"Not everything is shown: the limit on {explored.cut} was reached. Narrow predicates or depth.")
     return "\n".join(lines) or "Nothing found."

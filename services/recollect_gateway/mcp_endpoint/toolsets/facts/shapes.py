@@ -91,7 +91,7 @@ class Succeeded(Struct, frozen=True):
 def graph_of(arguments: OwnedArguments | OwnedReadArguments) -> str | None:
     """The graph that `owner_id` or `graph` names; raises InvalidInput where they name two."""
     if None not in (arguments.owner_id, arguments.graph) and arguments.owner_id != arguments.graph:
-        raise InvalidInput("owner_id and graph name two graphs: give one of them", path="owner_id")
+        raise InvalidInput("owner_id and graph name two different graphs: give one of them", path="owner_id")
     return arguments.owner_id or arguments.graph
 
 

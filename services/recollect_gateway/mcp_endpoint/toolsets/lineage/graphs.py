@@ -127,7 +127,7 @@ async def get_graph(call: Call, arguments: GetGraph) -> Reply:
 async def create_graph(call: Call, arguments: CreateGraph) -> Reply:
     """Create a graph."""
     if arguments.graph not in (None, arguments.name):
-        raise InvalidInput("The new graph's name stands in name", path="graph")
+        raise InvalidInput("Give the name of the new graph in name", path="graph")
     require_small(call, arguments.metadata, "metadata")
     deduplication.require_readable(arguments.metadata)
     whitelist = tuple(arguments.kind_whitelist) or None

@@ -290,7 +290,8 @@ def _conflict(put: PutOutcome, node: Version) -> ManualConflict | None:
         return None
     return ManualConflict(
         MANUAL_CONFLICT,
-        f"Written beside other versions. Read them, then put one based on version {node.version} to settle it.",
+        f"Written next to other versions. Read them, then put one that is based on version {node.version} to resolve "
+        "the conflict.",
         [str(node.id), *(str(version_id) for version_id in node.conflicts)],
     )
 

@@ -173,7 +173,7 @@ async def describe_entity(call: Call, arguments: DescribeEntity) -> Reply | List
 
     def reply(page: list[RelationOut], cut: str | None) -> Reply:
         neighbours = unique(end for relation in page for end in (relation.from_, relation.to) if end != arguments.name)
-        note = None if cut is None else f"{len(page)} of {len(relations)} relations: search_relations tells all."
+        note = None if cut is None else f"{len(page)} of {len(relations)} relations: search_relations lists all."
         entity = entity_out(found.entities[0])
         return Reply(DescribedEntity(entity, page, neighbours, len(relations), cut), note=note)
 

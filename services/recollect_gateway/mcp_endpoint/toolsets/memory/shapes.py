@@ -69,7 +69,7 @@ def done(message: str) -> Reply:
 
 def more_note(next_offset: int | None, cut: str | None = None) -> str | None:
     """How to get the rest of a list that was cut, or of the relations that belong to its one row."""
-    notes = [f"Not all {cut} of it: give a limit for all."] if cut is not None else []
+    notes = [f"Not all of its {cut} are shown: give a limit to get all."] if cut is not None else []
     notes += [f"More follow: offset={next_offset}."] if next_offset is not None else []
     return " ".join(notes) or None
 
@@ -77,5 +77,5 @@ def more_note(next_offset: int | None, cut: str | None = None) -> str | None:
 def cut_note(cut: str | None) -> str | None:
     """The note beside an answer that a bound cut."""
     if cut == CUT:
-        return "Not everything: a page is full. Ask about less, or say how many."
-    return None if cut is None else f"Not everything: the bound on {cut} was reached."
+        return "Not everything is shown: a page is full. Ask about less, or give a limit."
+    return None if cut is None else f"Not everything is shown: the limit on {cut} was reached."

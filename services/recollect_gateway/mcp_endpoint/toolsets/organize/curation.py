@@ -131,7 +131,7 @@ def _merge_order(arguments: MergeEntities) -> tuple[list[str], str | None]:
     """The names to merge, first the entity that stays, and its new name, if any."""
     if arguments.entity_names:
         if arguments.source is not None or arguments.target is not None:
-            raise InvalidInput("Give source and target, or entityNames, not both", path="entityNames")
+            raise InvalidInput("Give either source and target, or entityNames", path="entityNames")
         return arguments.entity_names, arguments.target_name
     if arguments.source is None or arguments.target is None or arguments.target_name is not None:
         raise InvalidInput("Give source and target, or entityNames with or without targetName", path="source")

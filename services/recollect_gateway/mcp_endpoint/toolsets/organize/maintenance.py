@@ -190,7 +190,7 @@ async def propose_duplicates(call: Call, arguments: ProposeDuplicates) -> Reply:
     async with call.transaction() as tx:
         name = call.graph_name(arguments.graph)
         job = await deduplication.start_pass(tx, name, RequestedPass("propose", arguments.threshold))
-    return jobs.started_job(job, note=f"{jobs.wait_hint(job)}, then find_duplicates tells what is alike.")
+    return jobs.started_job(job, note=f"{jobs.wait_hint(job)}, then find_duplicates lists the similar entities.")
 
 
 async def compress_graph(call: Call, arguments: CompressGraph) -> Reply:
@@ -244,7 +244,9 @@ async def validate_graph(call: Call, arguments: ValidateGraph) -> Reply | Listin
     def reply(page: list[IntegrityIssue], next_offset: int | None) -> Reply:
         errors = [_issue(issue, ERRORS) for issue in page if issue.fault in ERRORS]
         warnings = [_issue(issue, WARNINGS) for issue in page if issue.fault in WARNINGS]
-        last_note = f"Not told one by one: {unlisted} more, of kinds of which there are many." if unlisted else None
+        last_note = (
+            f"{unlisted} more faults are not listed, because there are many of their kind." if unlisted else None
+        )
         note = last_note if next_offset is None else more_note(next_offset)
         return Reply(Validation(not error_count, errors, warnings, summary, next_offset), note=note)
 

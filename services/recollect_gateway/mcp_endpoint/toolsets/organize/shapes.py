@@ -112,7 +112,9 @@ def moment(text: str | None, path: str, *, last: bool = False) -> datetime | Non
             return storable(at)
         return through(storable(at + _DAY if _is_day(text) else at))
     except (ValueError, OverflowError):
-        raise InvalidInput("A day such as 2027-01-31, or a time such as 2027-01-31T12:00:00Z", path=path) from None
+        raise InvalidInput(
+            "Must be a day such as 2027-01-31, or a time such as 2027-01-31T12:00:00Z", path=path
+        ) from None
 
 
 def _is_day(text: str) -> bool:

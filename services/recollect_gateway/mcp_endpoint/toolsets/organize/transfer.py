@@ -128,9 +128,9 @@ async def export_graph(call: Call, arguments: ExportGraph) -> Reply:
     if text is None:
         name = call.graph_name(arguments.graph)
         raise TooLarge(
-            f"The graph is too large for one reply. Narrow the filter, or call start_export with the same arguments "
-            f"(it stands in the toolsets organize and admin). Outside of MCP: `recollect export --graph {name} "
-            f"--format {arguments.format}`, GET /v1/graphs/{name}/export?format={arguments.format}"
+            "The graph is too large for one reply. Narrow the filter, or call start_export with the same arguments "
+            f"(toolsets organize and admin). Outside MCP, use `recollect export --graph {name} --format "
+            f"{arguments.format}` or GET /v1/graphs/{name}/export?format={arguments.format}"
         )
     await exports.record_export(call.services.db, call.caller, export)
     return _exported(arguments.format, text, export.snapshot.revision, export.facts_left_out)
@@ -210,7 +210,7 @@ def _selection(filter_: ExportFilter | None) -> ExportSelection:
 def _exported(format_name: str, text: str, revision: int, facts: int) -> Reply:
     media_type = format_named(format_name).media_type
     left_out = "1 fact was" if facts == 1 else f"{facts} facts were"
-    note = f"{left_out} left out: this format holds entities." if facts else None
+    note = f"{left_out} left out: this format can hold entities only." if facts else None
     return Reply(ExportedGraph(format_name, media_type, text, revision, facts), text, note)
 
 

@@ -71,9 +71,7 @@ def client_name(name: object) -> str:
     if name is None or name == "":
         return UNNAMED
     if not isinstance(name, str) or len(name) > MAX_NAME or controls(name) or not name.strip():
-        raise InvalidInput(
-            f"A name has 1 to {MAX_NAME} characters, none of them a control character", path="client_name"
-        )
+        raise InvalidInput(f"A name has 1 to {MAX_NAME} characters and no control characters", path="client_name")
     return name.strip()
 
 
@@ -83,19 +81,19 @@ def client_uri(uri: object) -> str | None:
         return None
     parts = _split(uri) if isinstance(uri, str) else None
     if parts is None or parts.scheme not in ("https", "http") or len(str(uri)) > MAX_URI:
-        raise InvalidInput(f"An https address of up to {MAX_URI} characters", path="client_uri")
+        raise InvalidInput(f"Must be an https address of at most {MAX_URI} characters", path="client_uri")
     return str(uri)
 
 
 def redirect_uris(uris: object) -> tuple[str, ...]:
     """The addresses, if a browser may be redirected to each; raises InvalidInput."""
     if not isinstance(uris, list | tuple) or not 1 <= len(uris) <= MAX_REDIRECT_URIS:
-        raise InvalidInput(f"A list of 1 to {MAX_REDIRECT_URIS} addresses", path="redirect_uris")
+        raise InvalidInput(f"Must be a list of 1 to {MAX_REDIRECT_URIS} addresses", path="redirect_uris")
     for number, uri in enumerate(uris):
         if not isinstance(uri, str) or not _may_be_redirected_to(uri):
             raise InvalidInput(
-                f"https, or http to the own machine (127.0.0.1, [::1], localhost); up to {MAX_URI} characters, "
-                "without a fragment or a user",
+                "Must be an https address, or an http address of the client's own machine (127.0.0.1, [::1], "
+                f"localhost), of at most {MAX_URI} characters, without a fragment or a user",
                 path=f"redirect_uris.{number}",
             )
     return tuple(dict.fromkeys(uris))

@@ -104,15 +104,15 @@ def looks_like_token(secret: str) -> bool:
 def check_fields(name: str | None, algorithm: str | None, claim: str | None, rules: Sequence[Rule] | None) -> None:
     """Raise InvalidInput for a field that is not valid."""
     if name is not None and (not 1 <= len(name.strip()) <= MAX_NAME or controls(name)):
-        raise InvalidInput(f"A name has 1 to {MAX_NAME} characters, none of them a control character", path="name")
+        raise InvalidInput(f"A name has 1 to {MAX_NAME} characters and no control characters", path="name")
     if algorithm is not None and algorithm not in ALGORITHMS:
-        raise InvalidInput(f"One of {', '.join(ALGORITHMS)}", path="algorithm")
+        raise InvalidInput(f"Must be one of {', '.join(ALGORITHMS)}", path="algorithm")
     if claim is not None and not 1 <= len(claim) <= MAX_CLAIM:
-        raise InvalidInput(f"1 to {MAX_CLAIM} characters", path="claim")
+        raise InvalidInput(f"A claim has 1 to {MAX_CLAIM} characters", path="claim")
     if rules is None:
         return
     if not 1 <= len(rules) <= MAX_RULES:
-        raise InvalidInput(f"1 to {MAX_RULES} rules", path="rules")
+        raise InvalidInput(f"An issuer needs 1 to {MAX_RULES} rules", path="rules")
     for place, rule in enumerate(rules):
         if not 1 <= len(rule.value) <= MAX_VALUE or not rule.scopes:
             raise InvalidInput(f"A rule has a value of 1 to {MAX_VALUE} characters, and a scope", path=f"rules.{place}")
@@ -121,7 +121,9 @@ def check_fields(name: str | None, algorithm: str | None, claim: str | None, rul
 def check_issuer(address: str) -> None:
     """Raise InvalidInput for an address that cannot be an issuer's, by its form."""
     if not 1 <= len(address) <= MAX_ISSUER or "?" in address or "#" in address:
-        raise InvalidInput(f"An address of {MAX_ISSUER} characters at most, without ? and #", path="issuer")
+        raise InvalidInput(
+            f"An issuer is an address of at most {MAX_ISSUER} characters, without ? and #", path="issuer"
+        )
 
 
 def require_may_trust(caller: Caller, rules: Sequence[Rule]) -> None:

@@ -71,10 +71,12 @@ async def trust_issuer(tx: Transaction, new: NewIssuer) -> TrustedIssuer:
     require_may_trust(tx.caller, new.rules)
     await store.lock_issuers(tx)
     if len(await store.list_issuers(tx)) >= MAX_ISSUERS:
-        raise Conflict(f"A tenant trusts {MAX_ISSUERS} issuers at most.", code=ErrorCode.TOO_MANY_ISSUERS)
+        raise Conflict(
+            f"A tenant can trust at most {MAX_ISSUERS} issuers. Drop one first.", code=ErrorCode.TOO_MANY_ISSUERS
+        )
     added = await store.insert_issuer(tx, new)
     if added is None:
-        raise Conflict("This issuer is trusted already.", code=ErrorCode.ISSUER_EXISTS, path="issuer")
+        raise Conflict("This issuer is already trusted.", code=ErrorCode.ISSUER_EXISTS, path="issuer")
     await audit.record(tx, Action.ISSUER_TRUSTED, _named(added.id))
     return added
 
@@ -135,7 +137,7 @@ async def authenticate(db: Database, issuers: Issuers, presented: PresentedToken
 def _unverified_issuer(token: str) -> str:
     """The issuer that a token names, before it is verified. Raises TokenRefused, JoseError or ValueError."""
     if not looks_like_token(token):
-        raise TokenRefused("it is no token")
+        raise TokenRefused("it is not a token")
     try:
         claims = msgspec.json.decode(jws.extract_compact(token.encode()).payload, type=dict[str, Any])
     except (msgspec.MsgspecError, RecursionError):
@@ -157,7 +159,7 @@ def _validated(record: IssuerRecord, header: dict[str, Any], claims: dict[str, A
     JWTClaims(claims, header, options).validate(leeway=LEEWAY_SECONDS)
     subject = claims["sub"]
     if not isinstance(subject, str) or not 1 <= len(subject) <= MAX_SUBJECT or controls(subject):
-        raise TokenRefused("its subject is none")
+        raise TokenRefused("its subject is not valid")
     return claims
 
 
