@@ -132,7 +132,7 @@ class TestWhoIsAsked:
         assert set(links.values()) == {caller.tenant.title(), second.tenant.title()}
         (chosen,) = [link for link, name in links.items() if name == second.tenant.title()]
         page = await shown(http, chosen.replace("&amp;", "&"))
-        assert "memory:write, which your role does not hold" in page
+        assert "memory:write, which your role does not have" in page
         answer = await consent(http, page, {"decision": "allow"})
         assert "code" in told(answer.headers["location"])
         assert [grant.scopes for grant in await granted(db, second)] == [("memory:read",)]
@@ -185,7 +185,7 @@ class TestThePage:
         assert "<script" not in page
         for said in ("Nobody has checked", "client.example.com", caller.tenant, person.email, "memory:read"):
             assert said in page
-        assert "tenant:admin, which your role does not hold" in page
+        assert "tenant:admin, which your role does not have" in page
         assert "memory:write" not in page
         assert "your own machine" not in page
         policy = answer.headers["content-security-policy"]
