@@ -13,6 +13,7 @@ from pathlib import Path
 
 import asyncpg
 import pytest
+from xdist.remote import Producer
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants import service as tenants
@@ -26,6 +27,7 @@ from recollect_local.postgres import LocalPostgres
 from recollect_local.valkey import LocalValkey
 from tests.support.examples import choose_profile
 from tests.support.other_postgres import OtherPostgres
+from tests.support.scheduling import SchedulingByFile
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 pytest_plugins = [
@@ -79,6 +81,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if os.geteuid() == 0 and config.option.basetemp is None:
         config.option.basetemp = folder = tempfile.mkdtemp(prefix="recollect-tests-")
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> SchedulingByFile | None:
+    """Where each file runs in one process, files that share filled databases run in the same process."""
+    return SchedulingByFile(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(wrapper=True)
