@@ -13,6 +13,7 @@ from pathlib import Path
 
 import asyncpg
 import pytest
+from xdist.remote import Producer
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants import service as tenants
@@ -26,6 +27,7 @@ from recollect_local.postgres import LocalPostgres
 from recollect_local.valkey import LocalValkey
 from tests.support.examples import choose_profile
 from tests.support.other_postgres import OtherPostgres
+from tests.support.scheduling import SchedulingByFile
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 pytest_plugins = [
@@ -54,6 +56,9 @@ FAST_AND_FORGETFUL = {
 ROUNDS, SOAK_ROUNDS = 2, 40
 """Rounds of a test with faults at random moments: in `make test`, and in `make soak`."""
 
+GARBAGE_THRESHOLDS = 50_000, 20, 20
+"""After how many new objects Python looks for garbage, and after how many collections in older objects, too."""
+
 _serial = itertools.count(1)
 
 
@@ -78,17 +83,26 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> SchedulingByFile | None:
+    """Where each file runs in one process, files that share filled databases run in the same process."""
+    return SchedulingByFile(config, log) if config.getoption("dist") == "loadfile" else None
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Collect tests without garbage collection, and exclude them from it later: they live as long as the process.
 
     Each process collects all tests, some millions of objects, which every full garbage collection would traverse again.
+    Afterwards Python collects after GARBAGE_THRESHOLDS new objects, not after 700: to make one gateway takes so many
+    objects that a quarter of its time went into collections.
     """
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(*GARBAGE_THRESHOLDS)
         gc.enable()
 
 

@@ -523,7 +523,7 @@ async def test_a_long_file_of_another_format_is_sent_in_parts(shell: Shell, agen
     }
     clash = await shell.run("import", "long.csv", "--graph", "notes", "--strategy", "fail")
     assert clash.code == 1
-    assert "line 2: It is there already, or comes twice in the file. Nothing was imported" in clash.err
+    assert "line 2: It exists already, or is in the file twice. Nothing was imported" in clash.err
 
 
 async def test_strategy_fail_is_all_or_nothing_for_any_number_of_batches(shell: Shell, agent: Agent) -> None:
@@ -537,7 +537,7 @@ async def test_strategy_fail_is_all_or_nothing_for_any_number_of_batches(shell: 
         (shell.folder / f"{name}.json").write_text(json.dumps(content))
     refused = await shell.run("import", "twice.json", "--graph", "notes", "--strategy", "fail")
     assert refused.code == 1
-    assert "entities.1200: It is there already, or comes twice in the file. Nothing was imported" in refused.err
+    assert "entities.1200: It exists already, or is in the file twice. Nothing was imported" in refused.err
     head = await agent.head()
     assert (head.entities, head.facts, head.relations) == (0, 0, 0)
     said = await shell.run("import", "once.json", "--graph", "notes", "--strategy", "fail", "--strict")

@@ -16,7 +16,7 @@ from recollect.settings import Settings
 
 AUTO_EXPLAIN = {
     "session_preload_libraries": "auto_explain",
-    "auto_explain.log_min_duration": "0",
+    "auto_explain.log_min_duration": "-1",  # Nothing is explained until the watch begins.
     "auto_explain.log_analyze": "on",
     "auto_explain.log_timing": "off",
     "auto_explain.log_nested_statements": "on",
@@ -24,6 +24,9 @@ AUTO_EXPLAIN = {
     "auto_explain.log_level": "notice",
     "client_min_messages": "notice",
 }
+
+EXPLAIN_ALL = f"SET ROLE NONE; SET auto_explain.log_min_duration = 0; SET ROLE {APP_ROLE}"
+"""Only a superuser may set it."""
 
 AS_JSON = "ANALYZE, FORMAT JSON"
 
@@ -64,14 +67,20 @@ def looked_at(plan: Plan) -> float:
 
 
 class Watch:
-    """The maximum of rows that each statement read since the last `clear`, by its name in a `queries.sql`."""
+    """The maximum of rows that each statement read since the last `clear`, by its name in a `queries.sql`.
+
+    Nothing is recorded before the first `clear`. PostgreSQL would otherwise explain each statement, and each check of a
+    foreign key, by which a test writes the rows that it begins with.
+    """
 
     def __init__(self) -> None:
         self.rows: dict[str, float] = {}
+        self.has_begun = False
 
     def clear(self) -> None:
         """Forget what was seen."""
         self.rows.clear()
+        self.has_begun = True
 
     def __call__(self, _: object, message: asyncpg.PostgresLogMessage) -> None:
         text = str(message)
@@ -83,14 +92,17 @@ class Watch:
 
 
 class _OneConnection:
-    """A pool of one connection, whose listener gets the plans."""
+    """A pool of one connection, whose listener gets the plans once the watch has begun."""
 
-    def __init__(self, connection: asyncpg.Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: asyncpg.Connection, watch: Watch) -> None:
+        self._connection, self._watch, self._explains = connection, watch, False
 
     @asynccontextmanager
     async def acquire(self, *, timeout: float) -> AsyncIterator[asyncpg.Connection]:
         del timeout
+        if self._watch.has_begun and not self._explains:
+            await self._connection.execute(EXPLAIN_ALL)
+            self._explains = True
         yield self._connection
 
 
@@ -102,7 +114,7 @@ async def watched(superuser_url: str, settings: Settings) -> AsyncIterator[tuple
     try:
         await register_types(connection)
         connection.add_log_listener(watch)
-        yield Database(_OneConnection(connection), settings), watch  # type: ignore[arg-type]
+        yield Database(_OneConnection(connection, watch), settings), watch  # type: ignore[arg-type]
         connection.remove_log_listener(watch)
     finally:
         await connection.close()

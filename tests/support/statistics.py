@@ -76,6 +76,7 @@ async def work(request: pytest.FixtureRequest, postgres: LocalPostgres, settings
     server = postgres.url()
     async with _at_work(server, await _template(server, request.param, settings), settings) as work:
         yield work
+        assert work.watch.has_begun
 
 
 @asynccontextmanager
@@ -90,6 +91,7 @@ async def work_after(
             await fill(work)
     async with _at_work(server, template, settings) as work:
         yield work
+        assert work.watch.has_begun
 
 
 @asynccontextmanager

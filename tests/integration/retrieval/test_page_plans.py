@@ -21,6 +21,7 @@ async def test_a_page_is_read_in_the_order_of_an_index(work: Work) -> None:
     agent, looked_at = work.agent, work.watch.rows
     for part in ("early", "late"):
         await agent.create(*entities_of(part, BATCH))
+    work.watch.clear()
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         view = await graphs.view(tx, None)
         listed, more = await lineages.list_nodes(view, VersionFilter(limit=PAGE))

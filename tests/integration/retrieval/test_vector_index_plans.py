@@ -55,6 +55,7 @@ async def large(work: Work) -> Work:
 async def test_nearest_vectors_are_read_from_the_index(large: Work) -> None:
     agent, looked_at = large.agent, large.watch.rows
     fact = await large.owner.fetchval(FACT)
+    large.watch.clear()
     assert (await agent.recall("when was the crane repaired")).hits
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         assert await recall.find_similar(await graphs.view(tx, None), fact, min_score=-1.0, limit=5)

@@ -20,7 +20,7 @@ async def forget_statistics(tx: Transaction, job: Job) -> StepResult:
     left_out = list(await erasure.forget_statistics(tx, before))
     is_given_up = datetime.now(UTC) - job.created_at > GIVEN_UP_AFTER
     if left_out and left_out == before and not is_given_up:
-        raise StepPostponed(Unavailable("Others are at work in a table."), AGAIN_AFTER)
+        raise StepPostponed(Unavailable("A table is locked by other work."), AGAIN_AFTER)
     done = job.done + len(before) - len(left_out)
     finished = not left_out or is_given_up
     return StepResult({"left_out": left_out}, done, job.total, finished=finished, result={"left_out": left_out})

@@ -60,7 +60,7 @@ class Imports:
         An item of a file that is tried first counts by halves: when it is tried, and when it is written.
         """
         if job.graph_id is None and not job.arguments.get("check"):
-            raise StepRefused("A file is imported into a graph.")
+            raise StepRefused("This job has no graph to import the file into.")
         if job.total is None and "uncounted" not in job.cursor:
             job = await self._count(tx, job)
             if job.total is None and "uncounted" not in job.cursor:
@@ -172,7 +172,7 @@ def _refusals() -> Iterator[None]:
     try:
         yield
     except Conflict as error:
-        reason = "It is there already, or comes twice in the file" if error.path else error.message
+        reason = "It exists already, or is in the file twice" if error.path else error.message
         raise StepRefused(f"{error.path or 'file'}: {reason}. Nothing was imported", code=error.code) from None
 
 

@@ -1,0 +1,23 @@
+"""Which process of a run gets which file of tests."""
+
+from functools import cache
+from pathlib import Path
+
+from xdist.scheduler import LoadFileScheduling
+
+SHARED = "tests.support.statistics"
+"""A module that fills databases, which takes half a minute, and gives each test of the files that import it a copy."""
+
+
+class SchedulingByFile(LoadFileScheduling):
+    """Runs all tests of a file in one process, and all files that import SHARED in the same process."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        """The name of the group of tests that runs in one process."""
+        file = super()._split_scope(nodeid)
+        return SHARED if _imports_shared(self.config.rootpath / file) else file
+
+
+@cache
+def _imports_shared(file: Path) -> bool:
+    return SHARED in file.read_text()
