@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 from mcp import Client
 
-from tests.support.gateway import MODES, RunningGateway, held
+from tests.support.gateway import MODES, RunningGateway, in_one_task
 
 
 @pytest.fixture
@@ -17,5 +17,5 @@ def key(admin_key: str) -> str:
 @pytest.fixture(params=MODES)
 async def client(request: pytest.FixtureRequest, gateway: RunningGateway, key: str) -> AsyncIterator[Client]:
     """A client that is connected with the key of an admin of the test's tenant."""
-    async with held(gateway.client(key, "/mcp/x/all", revision=request.param)) as client:
+    async with in_one_task(gateway.client(key, "/mcp/x/all", revision=request.param)) as client:
         yield client

@@ -105,10 +105,10 @@ async def refusal(gateway: RunningGateway, http: httpx2.AsyncClient, tool: ToolS
     assert result["isError"], result
     error = result["_meta"][ERROR_META]
     assert error["code"] == "invalid_input"
-    return error["path"], said(result)
+    return error["path"], error_message(result)
 
 
-def said(result: dict[str, Any]) -> str:
+def error_message(result: dict[str, Any]) -> str:
     """The message of an error: its text or, where a dialect has an envelope for errors, the message in it."""
     text: str = result.get("structuredContent", {}).get("error", result["content"][0]["text"])
     return text
@@ -272,7 +272,7 @@ class TestRefusals:
             assert path == "graph"
 
     @pytest.mark.parametrize(
-        ("tool", "arguments", "said"),
+        ("tool", "arguments", "error_message"),
         [
             (
                 "create_entities",
@@ -330,12 +330,12 @@ class TestRefusals:
         ],
     )
     async def test_invalid_nested_values_are_refused_with_their_paths(
-        self, gateway: RunningGateway, http: httpx2.AsyncClient, tool: str, arguments: Any, said: str
+        self, gateway: RunningGateway, http: httpx2.AsyncClient, tool: str, arguments: Any, error_message: str
     ) -> None:
         result = await gateway.call(http, tool, arguments, path="/mcp/x/all")
         assert result["isError"]
-        assert result["content"][0]["text"] == said
-        paths = [line.split(":")[0] for line in said.split("\n")]
+        assert result["content"][0]["text"] == error_message
+        paths = [line.split(":")[0] for line in error_message.split("\n")]
         several = {"paths": paths} if len(paths) > 1 else {}
         assert result["_meta"][ERROR_META] == {"code": "invalid_input", "path": paths[0]} | several
 

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from mcp import Client
 
-from tests.support.gateway import RunningGateway, held
+from tests.support.gateway import RunningGateway, in_one_task
 
 NOBODY = str(uuid4())
 
@@ -47,7 +47,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.fixture
 async def client(gateway: RunningGateway, key: str) -> AsyncIterator[Client]:
-    async with held(gateway.client(key, "/mcp/x/all")) as client:
+    async with in_one_task(gateway.client(key, "/mcp/x/all")) as client:
         yield client
 
 

@@ -8,13 +8,13 @@ from mcp import Client
 
 from recollect.caller import Caller
 from recollect.platform.db import Database
-from tests.support.gateway import NewApiKey, RunningGateway, answer, error_of, held, revision_of
+from tests.support.gateway import NewApiKey, RunningGateway, answer, error_of, in_one_task, revision_of
 
 
 @pytest.fixture
 async def colleague(gateway: RunningGateway, issue: NewApiKey, caller: Caller) -> AsyncIterator[Client]:
     """Another key of the same tenant."""
-    async with held(gateway.client((await issue(caller)).secret, "/mcp/x/all")) as client:
+    async with in_one_task(gateway.client((await issue(caller)).secret, "/mcp/x/all")) as client:
         yield client
 
 

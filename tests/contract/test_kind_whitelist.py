@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from tests.support.gateway import RunningGateway, answer, error_of, held
+from tests.support.gateway import RunningGateway, answer, error_of, in_one_task
 
 ALICE = {"name": "Alice", "entityType": "person", "observations": ["likes tea"]}
 
@@ -14,7 +14,7 @@ ALICE = {"name": "Alice", "entityType": "person", "observations": ["likes tea"]}
 @pytest.fixture
 async def client(gateway: RunningGateway, key: str) -> AsyncIterator[Client]:
     """A client of a graph that allows persons and notes, with entities that are older than the whitelist."""
-    async with held(gateway.client(key, "/mcp/x/all")) as client:
+    async with in_one_task(gateway.client(key, "/mcp/x/all")) as client:
         await answer(client, "create_entities", entities=[ALICE, {**ALICE, "name": "Rex", "entityType": "dog"}])
         await answer(client, "create_node", text="Kept without a kind")
         await answer(client, "update_graph_config", graph="default", kind_whitelist=["person", "note"])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from recollect.accounts.identity.model import operator_caller
 from tests.conftest import NewTenant
 from tests.support.examples import examples
-from tests.support.gateway import NewApiKey, RunningGateway, held, rpc_headers
+from tests.support.gateway import NewApiKey, RunningGateway, in_one_task, rpc_headers
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ _graphs = itertools.count(1)
 @pytest.fixture(scope="module")
 async def http(gateway: RunningGateway, new_tenant: NewTenant, issue: NewApiKey) -> AsyncIterator[httpx2.AsyncClient]:
     secret = (await issue(operator_caller(await new_tenant()))).secret
-    async with held(gateway.http(secret, **rpc_headers())) as client:
+    async with in_one_task(gateway.http(secret, **rpc_headers())) as client:
         yield client
 
 

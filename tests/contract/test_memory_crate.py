@@ -24,7 +24,7 @@ from tests.support.gateway import (
     RunningGateway,
     answer,
     error_of,
-    held,
+    in_one_task,
     refused,
     revision_of,
     text_of,
@@ -44,7 +44,7 @@ ROAD = [
 
 @pytest.fixture(params=MODES)
 async def client(request: pytest.FixtureRequest, gateway: RunningGateway, key: str) -> AsyncIterator[Client]:
-    async with held(gateway.client(key, revision=request.param)) as client:
+    async with in_one_task(gateway.client(key, revision=request.param)) as client:
         yield client
 
 

@@ -23,7 +23,7 @@ from tests.support.gateway import (
     RunningGateway,
     answer,
     error_of,
-    held,
+    in_one_task,
     revision_of,
     rpc_answer,
     rpc_headers,
@@ -39,7 +39,7 @@ EMPTY: dict[str, Any] = {"entities": [], "relations": []}
 
 @pytest.fixture(params=MODES)
 async def client(request: pytest.FixtureRequest, gateway: RunningGateway, key: str) -> AsyncIterator[Client]:
-    async with held(gateway.client(key, revision=request.param)) as client:
+    async with in_one_task(gateway.client(key, revision=request.param)) as client:
         assert client.protocol_version == request.param
         yield client
 

@@ -19,7 +19,7 @@ from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS
 from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.server import definition
 from tests.conftest import NewTenant
-from tests.support.gateway import MODES, NewApiKey, RunningGateway, answer, held, refused, revision_of, text_of
+from tests.support.gateway import MODES, NewApiKey, RunningGateway, answer, in_one_task, refused, revision_of, text_of
 
 NINE = (
     *("create_entities", "create_relations", "add_observations"),
@@ -48,11 +48,11 @@ SEARCHES: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(params=MODES)
 async def client(request: pytest.FixtureRequest, gateway: RunningGateway, key: str) -> AsyncIterator[Client]:
-    async with held(gateway.client(key, "/mcp/x/organize", revision=request.param)) as client:
+    async with in_one_task(gateway.client(key, "/mcp/x/organize", revision=request.param)) as client:
         yield client
 
 
-async def made(client: Client) -> list[dict[str, Any]]:
+async def created_entities(client: Client) -> list[dict[str, Any]]:
     entities: list[dict[str, Any]] = (await answer(client, "create_entities", entities=[ALICE, TEAM]))["entities"]
     return entities
 
@@ -88,7 +88,7 @@ class TestDialect:
             Draft202012Validator(json_schema(TOOLS[name].dialect_for(frozenset({"organize"})).result)).validate(said)
 
     async def test_entities_have_tags_importance_times_and_parent(self, client: Client) -> None:
-        alice, team = await made(client)
+        alice, team = await created_entities(client)
         assert alice["tags"] == ["vip", "staff"]
         assert (alice["importance"], alice["parentId"]) == (7, "Team")
         assert team.keys() == {*OFFICIAL_ENTITY, "tags", "createdAt", "lastModified"}
@@ -106,7 +106,7 @@ class TestDialect:
         assert (await answer(client, "create_relations", relations=[edge]))["relations"] == []
 
     async def test_search_filters_by_tags_and_importance(self, client: Client) -> None:
-        await made(client)
+        await created_entities(client)
         assert await found(client, "search_nodes") == ["Alice", "Team"]
         assert await found(client, "search_nodes", tags=["VIP"]) == ["Alice"]
         assert await found(client, "search_nodes", minImportance=8) == []
@@ -120,7 +120,7 @@ class TestDialect:
     async def test_an_error_of_merge_entities_has_the_text_of_that_server(
         self, client: Client, gateway: RunningGateway, key: str
     ) -> None:
-        await made(client)
+        await created_entities(client)
         for merged in ({"entityNames": ["Team", "Nobody"]}, {"source": "Nobody", "target": "Team"}):
             code, text = await refused(client, "merge_entities", **merged)
             assert (code, text) == ("entity_not_found", "Error: Entity 'Nobody' not found")
@@ -142,7 +142,7 @@ class TestSelection:
     async def test_with_toolset_memory_the_official_shapes_are_kept_exactly(
         self, gateway: RunningGateway, key: str, client: Client, path: str
     ) -> None:
-        await made(client)
+        await created_entities(client)
         edge = {"from": "Alice", "to": "Team", "relationType": "is in"}
         async with gateway.client(key, path) as official:
             tools = await listed(official)
@@ -158,7 +158,7 @@ class TestSelection:
     ) -> None:
         narrow = (await issue(caller, toolsets=("organize",))).secret
         async with gateway.client(narrow, "/mcp/x/all") as client:
-            assert (await made(client))[0]["importance"] == 7
+            assert (await created_entities(client))[0]["importance"] == 7
             assert "memory://knowledge-graph" not in {each.uri for each in (await client.list_resources()).resources}
 
     def test_a_dialect_has_the_properties_of_its_tool(self) -> None:
@@ -173,7 +173,7 @@ class TestSelection:
 class TestArchive:
     @pytest.mark.parametrize("tool", SEARCHES)
     async def test_an_archived_entity_is_not_found(self, client: Client, tool: str) -> None:
-        await made(client)
+        await created_entities(client)
         assert await found(client, tool) == ["Alice", "Team"]
         archived = await answer(client, "archive_entities", tags=["vip"])
         assert archived == {"archived": 1, "entityNames": ["Alice"]}
@@ -183,7 +183,7 @@ class TestArchive:
     async def test_an_archived_entity_is_opened_by_name_with_its_status(
         self, gateway: RunningGateway, key: str, client: Client
     ) -> None:
-        await made(client)
+        await created_entities(client)
         await answer(client, "archive_entities", tags=["vip"])
         alice, team = (await answer(client, "open_nodes", names=["Alice", "Team"]))["entities"]
         assert alice["status"] == "archived"
@@ -207,7 +207,7 @@ class TestArchive:
 async def test_tenants_are_isolated(
     gateway: RunningGateway, client: Client, issue: NewApiKey, new_tenant: NewTenant
 ) -> None:
-    await made(client)
+    await created_entities(client)
     before = text_of(await client.call_tool("read_graph", {}))
     stranger = (await issue(operator_caller(await new_tenant()))).secret
     async with gateway.client(stranger, "/mcp/x/organize") as other:
@@ -217,6 +217,6 @@ async def test_tenants_are_isolated(
             assert not said.get("results")
         assert (await answer(other, "open_nodes", names=["Alice"]))["entities"] == []
         await answer(other, "delete_entities", entityNames=["Alice", "Team"])
-        assert len(await made(other)) == 2
+        assert len(await created_entities(other)) == 2
         await answer(other, "delete_observations", deletions=[{"entityName": "Alice", "observations": ["Engineer"]}])
     assert text_of(await client.call_tool("read_graph", {})) == before

@@ -14,7 +14,7 @@ from recollect.graph.entities.model import NewEntity
 from recollect.platform.db import Database
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS
 from tests.conftest import NewTenant
-from tests.support.gateway import NewApiKey, RunningGateway, held, revision_of, rpc_headers
+from tests.support.gateway import NewApiKey, RunningGateway, in_one_task, revision_of, rpc_headers
 from tests.support.large_graph import (
     ALIKE,
     BELOW,
@@ -166,7 +166,7 @@ EVERY_LIST = pytest.mark.parametrize("list_", LISTS, ids=lambda list_: f"{list_.
 
 @pytest.fixture(scope="module")
 async def http(gateway: RunningGateway, owner_of: "Owner") -> AsyncIterator[httpx2.AsyncClient]:
-    async with held(gateway.http(owner_of.secret, **rpc_headers())) as http:
+    async with in_one_task(gateway.http(owner_of.secret, **rpc_headers())) as http:
         yield http
 
 

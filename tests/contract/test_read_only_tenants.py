@@ -66,7 +66,7 @@ async def test_every_tool_that_writes_is_refused_and_the_others_go_on(
     db: Database,
     owner: asyncpg.Connection,
 ) -> None:
-    before = await kept(owner, db, caller)
+    before = await stored_rows(owner, db, caller)
     async with gateway.http(keys[0], **rpc_headers()) as http:
         for name, example in EXAMPLES.items():
             told = await gateway.call(http, name, played.fill(example), path="/mcp/x/all")
@@ -75,7 +75,7 @@ async def test_every_tool_that_writes_is_refused_and_the_others_go_on(
             if not TOOLS[name].read_only:
                 assert "read-only" in told["content"][0]["text"], name
                 assert "Ask " in told["content"][0]["text"], name
-    assert await kept(owner, db, caller) == before
+    assert await stored_rows(owner, db, caller) == before
 
 
 @pytest.mark.usefixtures("suspended")
@@ -88,7 +88,7 @@ async def test_every_route_that_writes_is_refused(
     owner: asyncpg.Connection,
 ) -> None:
     """The requests name unknown objects, which shows that the refusal comes before any look-up."""
-    before, others = await kept(owner, db, caller), dict[str, int]()
+    before, others = await stored_rows(owner, db, caller), dict[str, int]()
     async with gateway.http(keys[1]) as http:
         for route in REFUSED:
             answer = await ask(http, route)
@@ -97,7 +97,7 @@ async def test_every_route_that_writes_is_refused(
             keyed = await ask(http, route, {"Idempotency-Key": "once"})
             assert keyed.status_code in (400, 403, others.get(route)), (route, keyed.text)
     assert others == dict.fromkeys(LOOK_FIRST, 404)
-    assert await kept(owner, db, caller) == before
+    assert await stored_rows(owner, db, caller) == before
 
 
 @pytest.mark.usefixtures("suspended")
@@ -126,7 +126,7 @@ async def ask(
     return await http.request(method, **asked)
 
 
-async def kept(owner: asyncpg.Connection, db: Database, caller: Caller) -> list[str]:
+async def stored_rows(owner: asyncpg.Connection, db: Database, caller: Caller) -> list[str]:
     """Every row of the tenant, except counts of calls and records of reads."""
     rows = await contents(owner, Neighbour(db, caller))
     counted = ('"hour": ', '"last_used_at": ', '"action": "graph.exported"', '"action": "audit.exported"')

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from tests.support.gateway import MODES, RunningGateway, answer, held, refused, text_of, texts_of
+from tests.support.gateway import MODES, RunningGateway, answer, in_one_task, refused, text_of, texts_of
 
 PEOPLE = [
     ("Alice", "person", ["Engineer", "likes tea", "likes chess"], ["VIP"], 8),
@@ -26,7 +26,7 @@ EMPTY: dict[str, list[Any]] = {"entities": [], "relations": []}
 
 @pytest.fixture(params=MODES)
 async def client(request: pytest.FixtureRequest, gateway: RunningGateway, key: str) -> AsyncIterator[Client]:
-    async with held(gateway.client(key, "/mcp/x/all", revision=request.param)) as client:
+    async with in_one_task(gateway.client(key, "/mcp/x/all", revision=request.param)) as client:
         entities = [
             {"name": name, "entityType": kind, "observations": said, "tags": tags, "importance": importance}
             for name, kind, said, tags, importance in PEOPLE

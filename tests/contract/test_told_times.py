@@ -9,14 +9,14 @@ import httpx2
 import pytest
 from mcp import Client
 
-from tests.support.gateway import RunningGateway, answer, held, texts_of
+from tests.support.gateway import RunningGateway, answer, in_one_task, texts_of
 
 NAMES = [f"Thing {number}" for number in range(8)]
 
 
 @pytest.fixture
 async def client(gateway: RunningGateway, key: str) -> AsyncIterator[Client]:
-    async with held(gateway.client(key, "/mcp/x/all")) as client:
+    async with in_one_task(gateway.client(key, "/mcp/x/all")) as client:
         yield client
 
 

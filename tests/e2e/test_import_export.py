@@ -126,7 +126,7 @@ async def has_graph(db: Database, caller: Caller, name: str) -> bool:
         return await graphs.open_graph(tx, name) is not None
 
 
-async def kept(owner: asyncpg.Connection, caller: Caller) -> int:
+async def count_stored_pieces(owner: asyncpg.Connection, caller: Caller) -> int:
     """The number of stored pieces of files of the tenant's jobs."""
     return int(await owner.fetchval("SELECT count(*) FROM job_outputs WHERE tenant_id = $1", caller.tenant_id))
 
@@ -384,7 +384,7 @@ async def test_a_read_only_key_can_export_repeatedly(
     for _ in range(3):
         said = await reader.run("export", "--graph", "notes")
         assert (said.code, said.err, said.out) == (0, "", SOUND.read_bytes())
-    assert await kept(owner, caller) == 0
+    assert await count_stored_pieces(owner, caller) == 0
 
 
 async def test_facts_that_are_left_out_are_reported(shell: Shell, agent: Agent) -> None:
@@ -466,7 +466,7 @@ async def test_a_reader_of_only_the_first_lines_may_close_the_pipe(
         process.stdout.close()
         assert await asyncio.to_thread(process.stderr.read) == b""
         assert await asyncio.to_thread(process.wait, SECONDS) == 1
-    assert await kept(owner, caller) == 0
+    assert await count_stored_pieces(owner, caller) == 0
 
 
 @pytest.mark.parametrize("suffix", ["json", "csv", "graphml"])

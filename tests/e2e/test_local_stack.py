@@ -45,7 +45,7 @@ class RunningLocal:
         return self.folder / "ready.json"
 
     @property
-    def said(self) -> str:
+    def console_text(self) -> str:
         return self.console.read_text()
 
     def endpoint(self) -> dict[str, str]:
@@ -91,7 +91,7 @@ def start(folder: Path, *options: str, environment: Mapping[str, str] | None = N
     stack = launch(folder, "--port", "0", *options, environment=environment)
     try:
         wait_until(lambda: stack.ready_file.exists() or stack.process.poll() is not None, READY_SECONDS)
-        assert stack.process.poll() is None, stack.said
+        assert stack.process.poll() is None, stack.console_text
     except BaseException:
         stack.stop(terminate)
         raise
@@ -102,13 +102,13 @@ def refusal(folder: Path, *options: str, data: Path | None = None, environment: 
     """The output of a stack that refuses to start, without a traceback and with exit code 1."""
     stack = launch(folder, *options, data=data, environment=environment)
     try:
-        assert stack.process.wait(STOP_SECONDS) == 1, stack.said
+        assert stack.process.wait(STOP_SECONDS) == 1, stack.console_text
     finally:
         if stack.process.poll() is None:
             stack.stop(terminate)
-    assert "Traceback" not in stack.said
+    assert "Traceback" not in stack.console_text
     assert not stack.ready_file.exists()
-    return stack.said
+    return stack.console_text
 
 
 def terminate(pid: int) -> None:
@@ -215,7 +215,7 @@ class TestStart:
 
     def test_other_commands_find_the_stack_in_its_data_folder(self, stack: RunningLocal) -> None:
         assert json.loads((stack.folder / "data" / "local.json").read_text()) == stack.endpoint()
-        wait_until(lambda: f"export RECOLLECT_DATA_DIR={stack.folder / 'data'}\n" in stack.said)
+        wait_until(lambda: f"export RECOLLECT_DATA_DIR={stack.folder / 'data'}\n" in stack.console_text)
 
     def test_only_the_owner_can_read_the_secrets(self, stack: RunningLocal) -> None:
         data = stack.folder / "data"
@@ -230,7 +230,7 @@ class TestStart:
         assert request("GET", f"{endpoint['management_url']}/keys", bearer)[0] == 200
 
     def test_the_printed_curl_command_lists_the_tools(self, stack: RunningLocal) -> None:
-        lines = stack.said[stack.said.index("curl -sS ") : stack.said.index("Ctrl-C")]
+        lines = stack.console_text[stack.console_text.index("curl -sS ") : stack.console_text.index("Ctrl-C")]
         _, _, url, *options = shlex.split(lines.replace("\\\n", ""))
         given = list(zip(options[::2], options[1::2], strict=True))
         headers = dict(value.split(": ", 1) for option, value in given if option == "-H")
@@ -242,29 +242,31 @@ class TestStart:
         endpoint = stack.endpoint()
         bearer = {"Authorization": f"Bearer {endpoint['api_key']}"}
         cursor, vs_code = (
-            json.JSONDecoder().raw_decode(stack.said, stack.said.index(opening))[0]
+            json.JSONDecoder().raw_decode(stack.console_text, stack.console_text.index(opening))[0]
             for opening in ('{\n  "mcpServers"', '{\n  "servers"')
         )
         assert cursor == {"mcpServers": {"recollect": {"url": endpoint["mcp_url"], "headers": bearer}}}
         assert vs_code == {"servers": {"recollect": {"type": "http", "url": endpoint["mcp_url"], "headers": bearer}}}
-        claude = shlex.split(next(line for line in stack.said.splitlines() if line.startswith("claude mcp add")))
+        claude = shlex.split(
+            next(line for line in stack.console_text.splitlines() if line.startswith("claude mcp add"))
+        )
         assert claude[-3:] == [endpoint["mcp_url"], "--header", f"Authorization: Bearer {endpoint['api_key']}"]
 
 
 class TestRefusal:
     def test_a_second_start_on_the_same_data_names_the_running_one(self, stack: RunningLocal, tmp_path: Path) -> None:
         data = stack.folder / "data"
-        said = refusal(tmp_path, "--port", "0", data=data)
+        console_text = refusal(tmp_path, "--port", "0", data=data)
         address = stack.endpoint()["mcp_url"].removesuffix("/mcp")
-        assert f"Recollect already runs on {data} (process {stack.process.pid}, {address})" in said
+        assert f"Recollect already runs on {data} (process {stack.process.pid}, {address})" in console_text
         assert is_ready(stack.endpoint())
         assert (data / "local.json").exists()
 
     def test_a_taken_port_is_reported_before_anything_starts(self, stack: RunningLocal, tmp_path: Path) -> None:
         port = str(urlsplit(stack.endpoint()["mcp_url"]).port)
-        said = refusal(tmp_path, "--port", port)
-        assert f"Port {port} on 127.0.0.1 is in use" in said
-        assert "--port" in said
+        console_text = refusal(tmp_path, "--port", port)
+        assert f"Port {port} on 127.0.0.1 is in use" in console_text
+        assert "--port" in console_text
         assert {path.name for path in (tmp_path / "data").iterdir()} == {"lock"}
 
     def test_an_unknown_host_is_reported_with_its_option(self, tmp_path: Path) -> None:
@@ -312,9 +314,9 @@ def test_a_killed_server_is_started_again(stack: RunningLocal, name: str) -> Non
     endpoint = stack.endpoint()
     victim = stack.children()[name]
     victim.kill()
-    wait_until(lambda: is_gone(victim) and f"{name} was restarted" in stack.said)
+    wait_until(lambda: is_gone(victim) and f"{name} was restarted" in stack.console_text)
     wait_until(lambda: is_ready(endpoint))
-    assert f"{name} was killed by signal 9" in stack.said
+    assert f"{name} was killed by signal 9" in stack.console_text
     assert stack.children().keys() == {"Gateway", "Worker", "Valkey", "PostgreSQL"}
     remember_entity(endpoint, f"After {name}")
     assert f"After {name}" in entity_names(endpoint)
@@ -336,7 +338,7 @@ def test_every_end_of_the_stack_stops_all_servers_and_keeps_the_data(tmp_path: P
             assert len(children) == 4
         finally:
             code = stack.stop(end)
-        assert code == exit_code, stack.said
+        assert code == exit_code, stack.console_text
         wait_until_gone(children.values())
         published = [stack.ready_file.exists(), (tmp_path / "data" / "local.json").exists()]
         assert published == ([True, True] if end is kill else [False, False])

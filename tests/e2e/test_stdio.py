@@ -52,7 +52,7 @@ from tests.support.gateway import (
     RunningGateway,
     error_of,
     eventually,
-    held,
+    in_one_task,
     revision_of,
     text_of,
 )
@@ -98,7 +98,7 @@ async def client(
     request: pytest.FixtureRequest, gateway: RunningGateway, key: str, errors: Path
 ) -> AsyncIterator[Client]:
     variables = {"RECOLLECT_URL": gateway.url, "RECOLLECT_API_KEY": key}
-    async with held(bridged(errors, "--toolset", "memory", revision=request.param, **variables)) as client:
+    async with in_one_task(bridged(errors, "--toolset", "memory", revision=request.param, **variables)) as client:
         assert client.protocol_version == request.param
         yield client
 
@@ -176,7 +176,9 @@ class TestProgress:
     @pytest.fixture(params=MODES)
     async def reporting(self, request: pytest.FixtureRequest, errors: Path) -> AsyncIterator[Client]:
         with listening(reporting_server()) as url:
-            async with held(bridged(errors, "--url", url, "--api-key", "none", revision=request.param)) as client:
+            async with in_one_task(
+                bridged(errors, "--url", url, "--api-key", "none", revision=request.param)
+            ) as client:
                 yield client
 
     async def test_progress_arrives_before_the_result(self, reporting: Client) -> None:

@@ -62,7 +62,7 @@ def strict(own: Settings) -> Iterator[RunningGateway]:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[bytes]:
+def lookups(monkeypatch: pytest.MonkeyPatch) -> Counter[bytes]:
     """How often each key was looked up in the database."""
     counted: Counter[bytes] = Counter()
     find_key = store.find_key
@@ -81,12 +81,12 @@ async def ask(gateway: RunningGateway, secret: str, **headers: str) -> httpx2.Re
 
 
 async def test_invented_keys_beyond_a_bound_are_refused_without_a_look_up(
-    strict: RunningGateway, valkey: LocalValkey, asked: Counter[bytes], key: str, issue: NewApiKey, caller: Caller
+    strict: RunningGateway, valkey: LocalValkey, lookups: Counter[bytes], key: str, issue: NewApiKey, caller: Caller
 ) -> None:
     assert (await ask(strict, key)).status_code == 200
     answers = [await ask(strict, generate_secret("agent")) for _ in range(40)]
     assert [answer.status_code for answer in answers] == [401] * ALLOWED + [429] * (len(answers) - ALLOWED)
-    assert asked.total() == 1 + ALLOWED
+    assert lookups.total() == 1 + ALLOWED
     refused = answers[ALLOWED:]
     assert {answer.json()["code"] for answer in refused} == {"too_many_failures"}
     assert all(1 <= int(answer.headers["Retry-After"]) <= 61 for answer in refused)
@@ -106,26 +106,26 @@ async def test_invented_keys_beyond_a_bound_are_refused_without_a_look_up(
 
 
 async def test_a_key_that_was_just_refused_is_not_looked_up_again(
-    strict: RunningGateway, asked: Counter[bytes]
+    strict: RunningGateway, lookups: Counter[bytes]
 ) -> None:
     secret = generate_secret("agent")
     assert {(await ask(strict, secret)).status_code for _ in range(ALLOWED)} == {401}
-    assert asked.total() < ALLOWED
+    assert lookups.total() < ALLOWED
 
     async def asked_again() -> bool:
-        before = asked.total()
+        before = lookups.total()
         await ask(strict, secret)
-        return asked.total() > before
+        return lookups.total() > before
 
     await eventually(asked_again)
 
 
 async def test_a_malformed_key_does_not_count_as_a_failure(
-    strict: RunningGateway, asked: Counter[bytes], key: str
+    strict: RunningGateway, lookups: Counter[bytes], key: str
 ) -> None:
     assert {(await ask(strict, "rcl_agent_x")).status_code for _ in range(3 * ALLOWED)} == {401}
     assert (await ask(strict, key)).status_code == 200
-    assert asked.total() == 1
+    assert lookups.total() == 1
 
 
 async def test_a_revoked_key_is_refused_at_once(
@@ -148,11 +148,11 @@ async def test_a_resumed_tenant_is_served_at_once(
         await tenants.resume_tenant(operator, tenant.slug)
 
 
-async def test_failures_are_counted_at_all_gateways_together(own: Settings, asked: Counter[bytes]) -> None:
+async def test_failures_are_counted_at_all_gateways_together(own: Settings, lookups: Counter[bytes]) -> None:
     with serving(own) as one, serving(own) as two:
         told = [(await ask(gateway, generate_secret("agent"))).status_code for gateway in (one, two) * ALLOWED]
     assert told == [401] * ALLOWED + [429] * ALLOWED
-    assert asked.total() == ALLOWED
+    assert lookups.total() == ALLOWED
 
 
 async def test_only_a_trusted_proxy_can_name_another_address(own: Settings, valkey: LocalValkey, key: str) -> None:

@@ -96,7 +96,7 @@ class TestCompaction:
             lived = await self.living(owner, desk)
             await self.let_the_retention_pass(owner, desk)
             await outlived(hasty, tmp_path, chance, partial(self.is_compacted, desk))
-            assert await self.gone(owner, desk) == 0
+            assert await self.count_removed_rows(owner, desk) == 0
             assert await self.living(owner, desk) == lived
             (job,) = [job for job in await desk.list() if job.kind == "compact_graph"]
             assert (job.status, (job.result or {})["nodes"], (job.result or {})["observations"]) == (
@@ -124,7 +124,7 @@ class TestCompaction:
         jobs = [job for job in await desk.list() if job.kind == "compact_graph"]
         return bool(jobs) and all([await has_succeeded(desk, job) for job in jobs])
 
-    async def gone(self, owner: asyncpg.Connection, desk: Desk) -> int:
+    async def count_removed_rows(self, owner: asyncpg.Connection, desk: Desk) -> int:
         """The number of removed rows that are still in a table."""
         tables = ("nodes", "observations", "passages")
         counts = [f"(SELECT count(*) FROM {t} WHERE tenant_id = $1 AND removed_revision IS NOT NULL)" for t in tables]

@@ -56,16 +56,16 @@ class Anything(Struct, frozen=True):
     """Arguments that are not read, or no structured content."""
 
 
-def _said(text: str) -> CallToolResult:
+def _text_result(text: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=text)])
 
 
 async def _greet(_: Call, arguments: Greeting) -> CallToolResult:
-    return _said(f"Hello, {arguments.name}!")
+    return _text_result(f"Hello, {arguments.name}!")
 
 
 async def _answer_at_once(_: Call, __: Any) -> CallToolResult:
-    return _said("It was done without a question: none is asked within a task.")
+    return _text_result("It was done without a question: none is asked within a task.")
 
 
 async def _start(call: Call, kind: str, **arguments: Any) -> Reply:
@@ -75,7 +75,7 @@ async def _start(call: Call, kind: str, **arguments: Any) -> Reply:
 
 async def _compute(call: Call, arguments: Computation) -> Reply | CallToolResult:
     if not arguments.seconds:
-        return _said("Computed at once")
+        return _text_result("Computed at once")
     return await _start(call, COMPUTE, steps=round(arguments.seconds / STEP_SECONDS))
 
 
@@ -107,11 +107,11 @@ async def _need_tasks(_: Call, __: Any, round_: Round) -> None:
 
 
 async def _tell_computed(_: Call, job: Job) -> CallToolResult:
-    return _said(f"Computed in {job.done} steps")
+    return _text_result(f"Computed in {job.done} steps")
 
 
 async def _tell_greeting(_: Call, job: Job) -> CallToolResult:
-    return _said(f"Hello, {job.arguments['name']}!")
+    return _text_result(f"Hello, {job.arguments['name']}!")
 
 
 async def _tell_of_a_fault(_: Call, __: Job) -> CallToolResult:

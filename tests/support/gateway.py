@@ -185,7 +185,7 @@ async def issue_key(db: Database, settings: Settings, caller: Caller, **fields: 
 
 
 @asynccontextmanager
-async def held(context: AbstractAsyncContextManager[T]) -> AsyncIterator[T]:
+async def in_one_task(context: AbstractAsyncContextManager[T]) -> AsyncIterator[T]:
     """Enter and leave a context in one task, as anyio's scopes require; fixtures are entered and left in two."""
     entered: asyncio.Future[T] = asyncio.get_running_loop().create_future()
     leave = asyncio.Event()
@@ -263,7 +263,7 @@ async def eventually(
 async def until(holds: Callable[[], bool]) -> None:
     """As `eventually`, for a condition that is not a coroutine."""
 
-    async def asked() -> bool:
+    async def condition() -> bool:
         return holds()
 
-    await eventually(asked)
+    await eventually(condition)

@@ -52,7 +52,7 @@ class Wallet:
     resource: ProtectedResourceMetadata | None = None
 
     @property
-    def held(self) -> OAuthToken:
+    def current_tokens(self) -> OAuthToken:
         """The tokens of the client, which must have some."""
         assert self.tokens is not None
         return self.tokens
@@ -62,8 +62,8 @@ class Wallet:
 
         Started anew, the SDK's client does not know when a token ends that it has kept.
         """
-        assert self.held.refresh_token
-        self.tokens = self.held.model_copy(update={"access_token": ""})
+        assert self.current_tokens.refresh_token
+        self.tokens = self.current_tokens.model_copy(update={"access_token": ""})
 
     async def get_tokens(self) -> OAuthToken | None:
         return self.tokens

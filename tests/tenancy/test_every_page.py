@@ -41,7 +41,7 @@ class PageAttack:
     guess: bool = True
 
 
-def asked(names: Names, **more: str) -> dict[str, str]:
+def authorization_request(names: Names, **more: str) -> dict[str, str]:
     """An authorization request of the stranger's client for the named tenant."""
     return {
         "response_type": "code",
@@ -69,8 +69,8 @@ ATTACKS = {
     "POST /sign-in/provider": PageAttack(
         lambda names: {"organization": names["own_tenant"], "provider": names["provider_id"]}
     ),
-    "GET /oauth/authorize": PageAttack(lambda names: asked(names, tenant=names["tenant"])),
-    "POST /oauth/authorize": PageAttack(lambda names: asked(names, tenant=names["tenant"])),
+    "GET /oauth/authorize": PageAttack(lambda names: authorization_request(names, tenant=names["tenant"])),
+    "POST /oauth/authorize": PageAttack(lambda names: authorization_request(names, tenant=names["tenant"])),
     "POST /oauth/token": PageAttack(
         lambda names: {
             "grant_type": "refresh_token",

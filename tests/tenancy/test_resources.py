@@ -62,7 +62,7 @@ async def test_with_each_guard_alone_nothing_is_revealed(
     attacked: Attacked, issue: NewApiKey, db: Database, neighbours: Neighbours
 ) -> None:
     stranger, victim = neighbours
-    told = await _asked(attacked, (await issue(stranger.caller)).secret, db, stranger, victim)
+    told = await _answers_to_stranger(attacked, (await issue(stranger.caller)).secret, db, stranger, victim)
     assert [word for word in HIDDEN if word in told] == []
 
 
@@ -71,11 +71,13 @@ async def test_without_guards_everything_is_revealed(
 ) -> None:
     """This shows that the guards are what hides it."""
     stranger, victim = neighbours
-    told = await _asked(unguarded, (await issue(stranger.caller)).secret, db, stranger, victim)
+    told = await _answers_to_stranger(unguarded, (await issue(stranger.caller)).secret, db, stranger, victim)
     assert [word for word in HIDDEN if word in told] == list(HIDDEN)
 
 
-async def _asked(attacked: Attacked, key: str, db: Database, stranger: Neighbour, victim: Neighbour) -> str:
+async def _answers_to_stranger(
+    attacked: Attacked, key: str, db: Database, stranger: Neighbour, victim: Neighbour
+) -> str:
     """What resources, their list and completions answer to a stranger about names that only the victim has."""
     await victim.create(NewEntity("Platypus", "monotreme", ("likes Anvils",)))
     ids = await ids_of(db, stranger.caller), await ids_of(db, victim.caller)

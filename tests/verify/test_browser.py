@@ -36,7 +36,7 @@ async def test_a_registered_client_is_authorized_and_refreshes_its_tokens(
             session.make_stale()
         read = await asyncio.gather(*(read_names(reaching, keyboarder, session) for session in sessions))
         assert read == [["Ada"], ["Ada"]]
-    assert sessions[0].held.refresh_token != sessions[1].held.refresh_token
+    assert sessions[0].current_tokens.refresh_token != sessions[1].current_tokens.refresh_token
     assert keyboarder.visits == 1, "nobody is asked again"
     assert reaching.faults() == []
 
@@ -72,10 +72,10 @@ async def test_a_refused_scope_is_requested_again_when_it_is_needed(
     keyboarder.refused = [WRITE]
     async with oauth_client(reaching.gateway, keyboarder, wallet, callback=keyboarder.callback) as client:
         assert "create_entities" not in {tool.name for tool in (await client.list_tools()).tools}
-        assert "memory:write" not in (wallet.held.scope or "").split()
+        assert "memory:write" not in (wallet.current_tokens.scope or "").split()
         keyboarder.refused = []
         assert (await answer(client, "create_entities", entities=[ENTITY]))["entities"][0]["name"] == "Ada"
-    assert {"memory:read", "memory:write"} <= set((wallet.held.scope or "").split())
+    assert {"memory:read", "memory:write"} <= set((wallet.current_tokens.scope or "").split())
     assert keyboarder.visits == 2
 
 

@@ -46,7 +46,7 @@ async def test_a_client_registers_gets_consent_and_calls(
     async with oauth_client(gateway, visitor, wallet, revision=revision) as client:
         assert (await answer(client, "read_graph"))["entities"] == []
         assert (await answer(client, "create_entities", entities=[ENTITY]))["entities"][0]["name"] == "Ada"
-    assert wallet.held.access_token.startswith("rcl_access_")
+    assert wallet.current_tokens.access_token.startswith("rcl_access_")
     async with oauth_client(gateway, visitor, wallet, revision=revision) as client:
         assert len((await answer(client, "read_graph"))["entities"]) == 1
     assert visitor.visits == 1, "nobody is asked again"
@@ -58,7 +58,7 @@ async def test_a_client_can_use_a_tenants_own_address(
     wallet = Wallet()
     async with oauth_client(gateway, visitor, wallet, path=f"/t/{caller.tenant}/mcp/x/memory") as client:
         assert (await answer(client, "read_graph"))["entities"] == []
-    async with gateway.http(wallet.held.access_token) as http:
+    async with gateway.http(wallet.current_tokens.access_token) as http:
         assert (await http.post("/mcp", json={})).status_code == 401
 
 
@@ -154,7 +154,7 @@ async def test_parallel_sessions_of_one_client_stay_signed_in(gateway: RunningGa
         for session in sessions:
             session.make_stale()
     assert visitor.visits == 1
-    assert len({session.held.refresh_token for session in sessions}) == 4
+    assert len({session.current_tokens.refresh_token for session in sessions}) == 4
 
 
 async def test_a_stolen_refresh_token_ends_the_grant(
@@ -163,7 +163,7 @@ async def test_a_stolen_refresh_token_ends_the_grant(
     wallet = Wallet()
     async with oauth_client(gateway, visitor, wallet) as client:
         await answer(client, "read_graph")
-    stolen = wallet.held.refresh_token or ""
+    stolen = wallet.current_tokens.refresh_token or ""
     wallet.make_stale()
     async with oauth_client(gateway, visitor, wallet) as client:
         await answer(client, "read_graph")
@@ -213,8 +213,8 @@ async def test_a_call_beyond_the_granted_scopes_causes_a_step_up(
     wallet = Wallet()
     async with oauth_client(gateway, visitor, wallet, revision=revision) as client:
         assert "create_entities" not in {tool.name for tool in (await client.list_tools()).tools}
-        assert "memory:write" not in (wallet.held.scope or "")
+        assert "memory:write" not in (wallet.current_tokens.scope or "")
         visitor.chosen = {"decision": "allow"}
         assert (await answer(client, "create_entities", entities=[ENTITY]))["entities"][0]["name"] == "Ada"
         assert visitor.visits == 2
-        assert {"memory:read", "memory:write"} <= set((wallet.held.scope or "").split())
+        assert {"memory:read", "memory:write"} <= set((wallet.current_tokens.scope or "").split())
