@@ -230,7 +230,7 @@ class TestStart:
         assert request("GET", f"{endpoint['management_url']}/keys", bearer)[0] == 200
 
     def test_the_printed_curl_command_lists_the_tools(self, stack: RunningLocal) -> None:
-        lines = stack.console_text[stack.console_text.index("curl -sS ") : stack.console_text.index("Ctrl-C")]
+        lines = stack.console_text[stack.console_text.index("curl -sS ") : stack.console_text.index("Press Ctrl-C")]
         _, _, url, *options = shlex.split(lines.replace("\\\n", ""))
         given = list(zip(options[::2], options[1::2], strict=True))
         headers = dict(value.split(": ", 1) for option, value in given if option == "-H")

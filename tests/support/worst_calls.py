@@ -102,6 +102,8 @@ def _inlined(schema: Any, document: dict[str, Any]) -> Any:
     if "$ref" in schema:
         return _inlined(document["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]], document)
     whole = {key: _inlined(value, document) for key, value in schema.items()}
+    for part in whole.pop("allOf", []):  # A reference that has a description of its own.
+        whole = part | whole
     return {("anyOf" if key == "oneOf" else key): value for key, value in whole.items()}
 
 
