@@ -13,6 +13,7 @@ from recollect import __version__
 from recollect_gateway.errors import EXAMPLES as PROBLEMS
 from recollect_gateway.errors import MEDIA_TYPE
 from recollect_gateway.management.document_headers import with_headers
+from recollect_gateway.management.document_names import operation_id
 
 _JSON = "application/json"
 
@@ -63,6 +64,7 @@ def document_config() -> OpenAPIConfig:
         title="Recollect operator API",
         version=__version__,
         use_handler_docstrings=True,
+        operation_id_creator=operation_id,
         description=_ABOUT,
         tags=[Tag(name, description) for name, description in TAGS.items()],
         openapi_router=Router("/operator/v1/openapi.json", route_handlers=[], include_in_schema=False),

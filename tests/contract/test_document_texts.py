@@ -29,6 +29,15 @@ OF_THE_FRAMEWORK = {
     "Bad request syntax or unsupported method",
     *(text.casefold() for status in HTTPStatus for text in (status.phrase, status.description)),
 }
+VERBS = {
+    "GET": "check|count|export|get|list|search",
+    "POST": r"[a-z]+",
+    "PUT": "set|suspend",
+    "PATCH": "update",
+    "DELETE": "delete|end|erase|remove|resume|revoke",
+}
+"""The verbs with which names of operations begin, by method: generated clients have functions of these names."""
+
 LONGEST = 200
 """Characters of the description of a field, at most: it is one phrase."""
 
@@ -72,11 +81,16 @@ def is_phrase(description: str | None) -> bool:
 
 
 def operations_without_summary(document: dict[str, Any]) -> list[str]:
-    """Those with none, or with the one that the framework makes of the handler's name."""
+    """Those with none, or with the one word that the framework makes of the handler's name."""
+    return [name for name, operation in operations(document) if " " not in operation.get("summary", "")]
+
+
+def operations_misnamed(document: dict[str, Any]) -> list[str]:
+    """Those whose name does not begin with a verb that their method has."""
     return [
         name
         for name, operation in operations(document)
-        if not operation.get("summary") or operation["operationId"].endswith(operation["summary"].replace(" ", ""))
+        if not re.fullmatch(rf"({VERBS[name.partition(' ')[0]]})[A-Z][A-Za-z0-9]+", operation["operationId"])
     ]
 
 
@@ -143,8 +157,13 @@ def test_no_text_is_of_the_framework(document: dict[str, Any]) -> None:
 
 @DOCUMENTS
 def test_names_of_operations_are_unique(document: dict[str, Any]) -> None:
-    names = [operation["operationId"] for _, operation in operations(document)]
+    names = [operation["operationId"].casefold() for _, operation in operations(document)]
     assert len(names) == len(set(names))
+
+
+@DOCUMENTS
+def test_names_of_operations_are_a_verb_and_its_object(document: dict[str, Any]) -> None:
+    assert operations_misnamed(document) == []
 
 
 def test_each_enum_has_the_description_of_its_class() -> None:
@@ -177,7 +196,7 @@ class TestWhatIsMissingIsFound:
             "/v1/keys": {
                 "get": {
                     "operationId": "V1KeysListKeys",
-                    "summary": "List Keys",
+                    "summary": "ListKeys",
                     "responses": {
                         "200": {
                             "description": "Request fulfilled, document follows",
@@ -192,6 +211,9 @@ class TestWhatIsMissingIsFound:
 
     def test_a_summary(self) -> None:
         assert operations_without_summary(self.BARE) == ["GET /v1/keys"]
+
+    def test_the_name_of_an_operation(self) -> None:
+        assert operations_misnamed(self.BARE) == ["GET /v1/keys"]
 
     def test_the_description_of_a_response(self) -> None:
         assert responses_without_description(self.BARE) == ["GET /v1/keys 200"]

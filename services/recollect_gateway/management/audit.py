@@ -85,7 +85,7 @@ class AuditController(Controller):
     opt = BY_SCOPE
 
     @get("/", responses=RESPONSES, response_description="A page of the audit log.", summary="Read the audit log")
-    async def list_entries(
+    async def list_audit_entries(
         self,
         request: AnyRequest,
         db: NamedDependency[Database],
@@ -111,7 +111,7 @@ class AuditController(Controller):
         summary="Export the audit log",
         operation_class=AuditExportOperation,
     )
-    async def export_entries(
+    async def export_audit_entries(
         self,
         request: AnyRequest,
         db: NamedDependency[Database],

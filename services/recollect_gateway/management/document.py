@@ -19,6 +19,7 @@ from recollect_gateway.errors import EXAMPLES as PROBLEMS
 from recollect_gateway.errors import MEDIA_TYPE
 from recollect_gateway.guards import least_role, needed_scope
 from recollect_gateway.management.document_headers import with_headers
+from recollect_gateway.management.document_names import operation_id
 from recollect_gateway.management.schemas import describe_enums
 from recollect_gateway.web.forms import TENANT_HEADER
 from recollect_gateway.web.sessions import COOKIE
@@ -121,6 +122,7 @@ def document_config() -> OpenAPIConfig:
         description=_ABOUT,
         tags=[Tag(name, description) for name, description in TAGS.items()],
         use_handler_docstrings=True,
+        operation_id_creator=operation_id,
         # Below its path the framework answers 404 in HTML, so the path is the document's own.
         openapi_router=Router(
             "/v1/openapi.json",

@@ -16,7 +16,7 @@ class HealthController(Controller):
     middleware = (DepartureMiddleware(),)
 
     @get("/live", response_description="The process is running.", summary="Check that the process is running")
-    async def live(self) -> dict[str, str]:
+    async def check_liveness(self) -> dict[str, str]:
         """Check whether the process is running."""
         return {"status": "ok"}
 
@@ -26,7 +26,7 @@ class HealthController(Controller):
         summary="Check that the gateway can take requests",
         guards=[by_address("ready", lambda settings: settings.public_requests_per_minute)],
     )
-    async def ready(self, state: State) -> dict[str, str]:
+    async def check_readiness(self, state: State) -> dict[str, str]:
         """Check whether this gateway can take requests.
 
         The response is 503 while it cannot: the database is unavailable or older than this version, or the gateway is

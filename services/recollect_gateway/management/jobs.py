@@ -153,7 +153,7 @@ class JobController(Controller):
         opt=mirrors("get_job"),
         operation_class=OutputOperation,
     )
-    async def fetch_output(self, request: AnyRequest, db: NamedDependency[Database], job_id: JobInPath) -> Stream:
+    async def get_job_output(self, request: AnyRequest, db: NamedDependency[Database], job_id: JobInPath) -> Stream:
         """Return the output of a job that succeeded.
 
         The response is 409 `job_not_finished` while the job has not succeeded, and 404 `job_has_no_output` if it has no
@@ -180,7 +180,7 @@ class JobController(Controller):
         opt=mirrors("get_job"),
         status_code=200,
     )
-    async def delete_output(self, request: AnyRequest, db: NamedDependency[Database], job_id: JobInPath) -> JobBody:
+    async def delete_job_output(self, request: AnyRequest, db: NamedDependency[Database], job_id: JobInPath) -> JobBody:
         """Delete a job's output after fetching it, to free storage for other jobs. Deleting it again changes nothing.
 
         The job itself stays. Without `memory:write`, a credential can delete only the outputs of its own jobs. The

@@ -159,7 +159,7 @@ class TransferController(Controller):
         status_code=200,
         operation_class=ImportOperation,
     )
-    async def import_lines(
+    async def import_graph(
         self,
         request: AnyRequest,
         services: NamedDependency[Services],
@@ -189,7 +189,7 @@ class TransferController(Controller):
         opt=mirrors("export_graph"),
         operation_class=ExportOperation,
     )
-    async def export_lines(
+    async def export_graph(
         self,
         request: AnyRequest,
         db: NamedDependency[Database],
