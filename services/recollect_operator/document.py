@@ -13,7 +13,7 @@ from recollect import __version__
 from recollect_gateway.errors import EXAMPLES as PROBLEMS
 from recollect_gateway.errors import MEDIA_TYPE
 from recollect_gateway.management.document_headers import with_headers
-from recollect_gateway.management.document_names import operation_id
+from recollect_gateway.management.document_names import name_generic_schemas, operation_id
 
 _JSON = "application/json"
 
@@ -51,7 +51,8 @@ class OperatorDocument(JsonRenderPlugin):
     def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
         """The document as JSON."""
         if self._rendered is None:
-            self._rendered = self.render_json(request, complete_document(openapi_schema))
+            rendered = self.render_json(request, complete_document(openapi_schema))
+            self._rendered = name_generic_schemas(rendered)
         return self._rendered
 
 

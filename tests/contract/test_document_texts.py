@@ -166,6 +166,11 @@ def test_names_of_operations_are_a_verb_and_its_object(document: dict[str, Any])
     assert operations_misnamed(document) == []
 
 
+@DOCUMENTS
+def test_no_name_of_a_schema_contains_a_module(document: dict[str, Any]) -> None:
+    assert [name for name in document["components"]["schemas"] if not re.fullmatch("[A-Z][A-Za-z0-9]+", name)] == []
+
+
 def test_each_enum_has_the_description_of_its_class() -> None:
     """Without ours, it would have the one of the first field that has its type."""
     schemas = GATEWAY["components"]["schemas"]

@@ -54,10 +54,6 @@ def named(schema: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def test_no_name_of_a_schema_tells_of_our_modules() -> None:
-    assert [name for name in DOCUMENT["components"]["schemas"] if not name.isidentifier()] == []
-
-
 def faults(value: Any, schema: dict[str, Any]) -> list[str]:
     """What is wrong with a value."""
     whole = schema | {"components": DOCUMENT["components"]}

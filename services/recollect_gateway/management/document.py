@@ -1,7 +1,6 @@
 """The OpenAPI document, to which we add what the framework does not know of a route: scope, role, errors, examples."""
 
 import json
-import re
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -19,7 +18,7 @@ from recollect_gateway.errors import EXAMPLES as PROBLEMS
 from recollect_gateway.errors import MEDIA_TYPE
 from recollect_gateway.guards import least_role, needed_scope
 from recollect_gateway.management.document_headers import with_headers
-from recollect_gateway.management.document_names import operation_id
+from recollect_gateway.management.document_names import name_generic_schemas, operation_id
 from recollect_gateway.management.schemas import describe_enums
 from recollect_gateway.web.forms import TENANT_HEADER
 from recollect_gateway.web.sessions import COOKIE
@@ -32,13 +31,6 @@ Where the scope is null, any credential of the tenant is enough; where the role 
 """
 
 _JSON = "application/json"
-
-_GENERIC = re.compile(rb"\b(?P<of>[A-Z]\w*?)_recollect\w*(?:\.\w+)*\.(?P<what>\w+)_(?=\")")
-"""The framework's name for the schema of a generic type: `Page_recollect_gateway.management.keys.KeyBody_`.
-
-It becomes `PageOfKeyBody`: clients are generated from these names, which must not change with our modules.
-"""
-
 
 _ABOUT = "\n\n".join(
     (
@@ -94,7 +86,7 @@ class DocumentPlugin(JsonRenderPlugin):
         """The document as JSON."""
         if self._rendered is None:
             rendered = self.render_json(request, complete_document(openapi_schema, request.app))
-            self._rendered = _GENERIC.sub(rb"\g<of>Of\g<what>", rendered)
+            self._rendered = name_generic_schemas(rendered)
         return self._rendered
 
 
