@@ -11,9 +11,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from recollect.accounts.audit.model import Action
+from recollect.caller import Role, Scope
 from recollect.errors import ErrorCode
+from recollect.graph.relations.model import Direction
+from recollect.transfer.model import Strategy
+from recollect.webhooks.events.model import EventType
 from recollect_gateway.errors import DESCRIPTIONS
-from recollect_gateway.management.schemas import ENUMS
 from recollect_gateway.management.shared_bodies import SHARED
 
 SNAPSHOTS = Path(__file__).parent / "__snapshots__"
@@ -29,6 +33,9 @@ OF_THE_FRAMEWORK = {
     "Bad request syntax or unsupported method",
     *(text.casefold() for status in HTTPStatus for text in (status.phrase, status.description)),
 }
+ENUMS: tuple[type[Enum], ...] = (Action, Direction, EventType, Role, Scope, Strategy)
+"""Those with a schema of their own."""
+
 VERBS = {
     "GET": "check|count|export|get|list|search",
     "POST": r"[a-z]+",
@@ -172,13 +179,32 @@ def test_no_name_of_a_schema_contains_a_module(document: dict[str, Any]) -> None
 
 
 def test_each_enum_has_the_description_of_its_class() -> None:
-    """Without ours, it would have the one of the first field that has its type."""
-    schemas = GATEWAY["components"]["schemas"]
-    classes: dict[str, type[Enum]] = {enum.__name__: enum for enum in ENUMS}
-    assert {name for name, schema in schemas.items() if "enum" in schema} == set(classes)
-    for name, enum in classes.items():
-        assert schemas[name]["enum"] == [member.value for member in enum]
-        assert schemas[name]["description"].split()[:5] == (enum.__doc__ or "").split()[:5]
+    """The framework would give it the one of the first field that has its type."""
+    enums = {name: schema for name, schema in GATEWAY["components"]["schemas"].items() if "enum" in schema}
+    assert set(enums) == {enum.__name__ for enum in ENUMS}
+    for enum in ENUMS:
+        assert enums[enum.__name__]["enum"] == [member.value for member in enum]
+        assert enums[enum.__name__]["description"].split()[:5] == (enum.__doc__ or "").split()[:5]
+
+
+@DOCUMENTS
+def test_no_schema_has_the_default_of_one_of_its_fields(document: dict[str, Any]) -> None:
+    """A client would take it for the default of all others, such as of the role in a response."""
+    schemas = document["components"]["schemas"]
+    assert [name for name, schema in schemas.items() if "default" in schema] == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "field", "default"),
+    [("InviteBody", "role", "member"), ("ClaimDomain", "role", "member"), ("ChangeTenant", "settings", {})],
+)
+def test_a_field_that_refers_to_a_schema_has_its_own_default(schema: str, field: str, default: Any) -> None:
+    assert GATEWAY["components"]["schemas"][schema]["properties"][field]["default"] == default
+
+
+def test_a_parameter_that_refers_to_a_schema_has_its_own_default() -> None:
+    told = GATEWAY["paths"]["/v1/graphs/{name}/nodes/{node}/relations"]["get"]["parameters"]
+    assert [parameter["schema"]["default"] for parameter in told if parameter["name"] == "direction"] == ["both"]
 
 
 @pytest.mark.parametrize("body", SHARED, ids=lambda body: body.__name__)

@@ -19,7 +19,7 @@ from recollect_gateway.errors import MEDIA_TYPE
 from recollect_gateway.guards import least_role, needed_scope
 from recollect_gateway.management.document_headers import with_headers
 from recollect_gateway.management.document_names import name_generic_schemas, operation_id
-from recollect_gateway.management.schemas import describe_enums
+from recollect_gateway.management.document_parameters import with_parameters
 from recollect_gateway.web.forms import TENANT_HEADER
 from recollect_gateway.web.sessions import COOKIE
 
@@ -136,9 +136,7 @@ def complete_document(document: dict[str, Any], app: Litestar) -> dict[str, Any]
         }
         for path, methods in document["paths"].items()
     }
-    components = document["components"]
-    described = components | {"schemas": describe_enums(components["schemas"])}
-    return document | {"paths": paths, "components": described}
+    return document | {"paths": paths}
 
 
 def handlers_of(app: Litestar) -> list[tuple[str, HTTPRouteHandler]]:
@@ -160,7 +158,7 @@ def _operation(name: str, operation: dict[str, Any], handlers: dict[str, HTTPRou
     completed = operation | {"responses": responses} | _access(operation, handlers[name])
     if "request" in example:
         completed["requestBody"] = _with_example(operation["requestBody"], example["request"])
-    return with_headers(completed)
+    return with_headers(with_parameters(completed, handlers[name]))
 
 
 def _access(operation: dict[str, Any], handler: HTTPRouteHandler) -> dict[str, Any]:
