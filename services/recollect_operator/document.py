@@ -12,7 +12,7 @@ from litestar.openapi.spec import Components, SecurityScheme, Tag
 from recollect import __version__
 from recollect_gateway.errors import EXAMPLES as PROBLEMS
 from recollect_gateway.errors import MEDIA_TYPE
-from recollect_gateway.management.document_headers import with_headers
+from recollect_gateway.management.document_headers import COMMON_HEADERS, with_headers
 from recollect_gateway.management.document_names import name_generic_schemas, operation_id
 
 _JSON = "application/json"
@@ -70,12 +70,12 @@ def document_config() -> OpenAPIConfig:
         tags=[Tag(name, description) for name, description in TAGS.items()],
         openapi_router=Router("/operator/v1/openapi.json", route_handlers=[], include_in_schema=False),
         render_plugins=[OperatorDocument()],
-        components=Components(security_schemes={"operatorKey": key}),
+        components=Components(headers={**COMMON_HEADERS}, security_schemes={"operatorKey": key}),
     )
 
 
 def complete_document(document: dict[str, Any]) -> dict[str, Any]:
-    """The document with the examples of each operation, and the headers that it takes."""
+    """The document with the examples of each operation, and the headers that it takes and returns."""
     text = files(__package__).joinpath("assets", "examples.json").read_text(encoding="utf-8")
     examples: dict[str, dict[str, Any]] = json.loads(text)
     paths = {

@@ -17,7 +17,8 @@ from recollect_gateway.admission import by_address
 from recollect_gateway.errors import EXAMPLES as PROBLEMS
 from recollect_gateway.errors import MEDIA_TYPE
 from recollect_gateway.guards import least_role, needed_scope
-from recollect_gateway.management.document_headers import with_headers
+from recollect_gateway.idempotency import KEEPS_NO_ANSWER, OPT
+from recollect_gateway.management.document_headers import COMMON_HEADERS, TENANT_HEADERS, with_headers
 from recollect_gateway.management.document_names import name_generic_schemas, operation_id
 from recollect_gateway.management.document_parameters import with_parameters
 from recollect_gateway.web.forms import TENANT_HEADER
@@ -123,12 +124,15 @@ def document_config() -> OpenAPIConfig:
             guards=[by_address("openapi", lambda settings: settings.public_requests_per_minute)],
         ),
         render_plugins=[DocumentPlugin()],
-        components=Components(security_schemes={"apiKey": bearer, "session": session, "tenant": tenant}),
+        components=Components(
+            headers={**COMMON_HEADERS, **TENANT_HEADERS},
+            security_schemes={"apiKey": bearer, "session": session, "tenant": tenant},
+        ),
     )
 
 
 def complete_document(document: dict[str, Any], app: Litestar) -> dict[str, Any]:
-    """The document with scope, role, errors and examples of each operation under /v1."""
+    """The document with errors, examples and headers of each operation; under /v1, also with its scope and role."""
     handlers = dict(handlers_of(app))
     paths = {
         path: {
@@ -151,14 +155,15 @@ def handlers_of(app: Litestar) -> list[tuple[str, HTTPRouteHandler]]:
 
 
 def _operation(name: str, operation: dict[str, Any], handlers: dict[str, HTTPRouteHandler]) -> dict[str, Any]:
-    if not name.partition(" ")[2].startswith("/v1/"):
-        return operation
-    example = _examples().get(name, {})
-    responses = _responses(operation["responses"], example)
-    completed = operation | {"responses": responses} | _access(operation, handlers[name])
+    handler, example = handlers[name], _examples().get(name, {})
+    completed = operation | {"responses": _responses(operation["responses"], example)}
+    if name.partition(" ")[2].startswith("/v1/"):
+        completed |= _access(operation, handler)
     if "request" in example:
         completed["requestBody"] = _with_example(operation["requestBody"], example["request"])
-    return with_headers(with_parameters(completed, handlers[name]))
+    is_replayed = "422" in completed["responses"] and handler.opt.get(OPT) != KEEPS_NO_ANSWER[OPT]
+    is_counted = "429" in completed["responses"]
+    return with_headers(with_parameters(completed, handler), is_counted=is_counted, is_replayed=is_replayed)
 
 
 def _access(operation: dict[str, Any], handler: HTTPRouteHandler) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from litestar.datastructures import State
 
 from recollect_gateway.admission import by_address
 from recollect_gateway.departures import DepartureMiddleware
+from recollect_gateway.errors import RESPONSES
 from recollect_gateway.readiness import Readiness
 
 
@@ -24,6 +25,7 @@ class HealthController(Controller):
         "/ready",
         response_description="The gateway can take requests.",
         summary="Check that the gateway can take requests",
+        responses={status: RESPONSES[status] for status in (429, 503)},
         guards=[by_address("ready", lambda settings: settings.public_requests_per_minute)],
     )
     async def check_readiness(self, state: State) -> dict[str, str]:
