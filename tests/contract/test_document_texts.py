@@ -19,6 +19,7 @@ from recollect.transfer.model import Strategy
 from recollect.webhooks.events.model import EventType
 from recollect_gateway.errors import DESCRIPTIONS
 from recollect_gateway.management.shared_bodies import SHARED
+from recollect_gateway.shapes import GRAPH_NAME
 
 SNAPSHOTS = Path(__file__).parent / "__snapshots__"
 GATEWAY: dict[str, Any] = json.loads((SNAPSHOTS / "test_snapshots" / "test_openapi.json").read_text())
@@ -205,6 +206,38 @@ def test_a_field_that_refers_to_a_schema_has_its_own_default(schema: str, field:
 def test_a_parameter_that_refers_to_a_schema_has_its_own_default() -> None:
     told = GATEWAY["paths"]["/v1/graphs/{name}/nodes/{node}/relations"]["get"]["parameters"]
     assert [parameter["schema"]["default"] for parameter in told if parameter["name"] == "direction"] == ["both"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "field", "bounds"),
+    [
+        ("RememberItem", "importance", {"minimum": 0, "maximum": 10}),
+        ("RememberItem", "ttl_days", {"minimum": 0, "maximum": 3650}),
+        ("RecallBody", "min_importance", {"minimum": 0, "maximum": 10}),
+        ("RecallBody", "as_of", {"maxLength": 40}),
+        ("RecallBody", "tags.items", {"minLength": 1, "maxLength": 128}),
+        ("CreateKey", "graphs.oneOf.0.items", {"pattern": GRAPH_NAME}),
+    ],
+)
+def test_fields_and_items_have_all_their_bounds(schema: str, field: str, bounds: dict[str, Any]) -> None:
+    """The framework leaves out bounds of items, and bounds of 0 of optional fields."""
+    told = GATEWAY["components"]["schemas"][schema]["properties"]
+    for step in field.split("."):
+        told = told[int(step) if isinstance(told, list) else step]
+    assert {bound: told.get(bound) for bound in bounds} == bounds
+
+
+@pytest.mark.parametrize(
+    ("document", "name", "parameter"),
+    [
+        (GATEWAY, "GET /v1/graphs/{name}/changes", "after_revision"),
+        (OPERATOR, "DELETE /operator/v1/tenants/{slug}", "grace_days"),
+    ],
+    ids=["gateway", "operator"],
+)
+def test_optional_parameters_have_a_bound_of_zero(document: dict[str, Any], name: str, parameter: str) -> None:
+    told = dict(operations(document))[name]["parameters"]
+    assert [each["schema"]["minimum"] for each in told if each["name"] == parameter] == [0]
 
 
 @pytest.mark.parametrize("body", SHARED, ids=lambda body: body.__name__)

@@ -10,7 +10,6 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme, Tag
-from litestar.routes import HTTPRoute
 
 from recollect import __version__
 from recollect_gateway.admission import by_address
@@ -20,7 +19,7 @@ from recollect_gateway.guards import least_role, needed_scope
 from recollect_gateway.idempotency import KEEPS_NO_ANSWER, OPT
 from recollect_gateway.management.document_headers import COMMON_HEADERS, TENANT_HEADERS, with_headers
 from recollect_gateway.management.document_names import name_generic_schemas, operation_id
-from recollect_gateway.management.document_parameters import with_parameters
+from recollect_gateway.management.document_parameters import handlers_of, with_parameters
 from recollect_gateway.web.forms import TENANT_HEADER
 from recollect_gateway.web.sessions import COOKIE
 
@@ -141,17 +140,6 @@ def complete_document(document: dict[str, Any], app: Litestar) -> dict[str, Any]
         for path, methods in document["paths"].items()
     }
     return document | {"paths": paths}
-
-
-def handlers_of(app: Litestar) -> list[tuple[str, HTTPRouteHandler]]:
-    """The handler of each operation, by method and path."""
-    return [
-        (f"{method} {route.path_format}", handler)
-        for route in app.routes
-        if isinstance(route, HTTPRoute)
-        for handler in route.route_handlers
-        for method in handler.http_methods
-    ]
 
 
 def _operation(name: str, operation: dict[str, Any], handlers: dict[str, HTTPRouteHandler]) -> dict[str, Any]:

@@ -5,17 +5,33 @@ A field is described at its type, by `msgspec.Meta`. Only the fields of types th
 """
 
 import inspect
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from litestar.openapi.spec import Reference, Schema
 from litestar.plugins import OpenAPISchemaPlugin
 from litestar.typing import FieldDefinition
 from msgspec import NODEFAULT, UNSET, Struct, structs
+from msgspec.json import schema_components
 
 from recollect_gateway.management.shared_bodies import SHARED
 
 if TYPE_CHECKING:
     from litestar._openapi.schema_generation import SchemaCreator
+
+
+BOUNDS = {
+    "minimum": "minimum",
+    "maximum": "maximum",
+    "exclusiveMinimum": "exclusive_minimum",
+    "exclusiveMaximum": "exclusive_maximum",
+    "minLength": "min_length",
+    "maxLength": "max_length",
+    "minItems": "min_items",
+    "maxItems": "max_items",
+    "pattern": "pattern",
+}
+"""The bounds of values, as JSON Schema and as the framework call them."""
 
 
 class DescribedSchemas(OpenAPISchemaPlugin):
@@ -53,8 +69,12 @@ def _complete(schema: Schema, type_: type) -> None:
     if shared is not None and schema.properties is not None:
         schema.properties = {name: _described(field, shared[name]) for name, field in schema.properties.items()}
     if issubclass(type_, Struct):
+        (reference,), components = schema_components([type_], ref_template="{name}")
+        bounded = components[reference["$ref"]]["properties"]
         for field in structs.fields(type_):
-            _give_default((schema.properties or {})[field.encode_name], field)
+            of_field = (schema.properties or {})[field.encode_name]
+            _give_default(of_field, field)
+            _give_bounds(of_field, bounded[field.encode_name])
 
 
 def _described(field: Schema | Reference, description: str) -> Schema:
@@ -68,6 +88,35 @@ def _give_default(schema: Schema | Reference, field: structs.FieldInfo) -> None:
     """Give a field its default if it refers to the schema of its type: the framework gives all other fields theirs."""
     if isinstance(schema, Schema) and schema.all_of and field.default not in (NODEFAULT, UNSET):
         schema.default = field.default
+
+
+def _give_bounds(schema: Schema | Reference, bounded: dict[str, Any]) -> None:
+    """Give a field, and the items of a list, their bounds from the schema that msgspec makes of the same type.
+
+    The framework leaves out those of items, and of optional fields those that are 0.
+    """
+    if isinstance(schema, Reference):
+        return
+    for part in _arms_of(bounded):
+        for bound in BOUNDS.keys() & part.keys():
+            if getattr(schema, BOUNDS[bound]) is None:
+                setattr(schema, BOUNDS[bound], part[bound])
+        for items in _items_of(schema) if "items" in part else ():
+            _give_bounds(items, part["items"])
+
+
+def _arms_of(bounded: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A schema, and all arms of its unions: a bound holds for values of one type, wherever it stands."""
+    yield bounded
+    for arm in bounded.get("anyOf", ()):
+        yield from _arms_of(arm)
+
+
+def _items_of(schema: Schema) -> Iterator[Schema | Reference]:
+    """The schema of the items of a list, which may be null instead."""
+    for part in (schema, *(schema.one_of or ())):
+        if isinstance(part, Schema) and isinstance(part.items, Schema | Reference):
+            yield part.items
 
 
 def _docstring(type_: type) -> str:
