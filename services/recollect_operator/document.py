@@ -4,7 +4,7 @@ import json
 from importlib.resources import files
 from typing import Any
 
-from litestar import Request, Router
+from litestar import Litestar, Request, Router
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme, Tag
@@ -12,7 +12,9 @@ from litestar.openapi.spec import Components, SecurityScheme, Tag
 from recollect import __version__
 from recollect_gateway.errors import EXAMPLES as PROBLEMS
 from recollect_gateway.errors import MEDIA_TYPE
-from recollect_gateway.management.document_headers import with_headers
+from recollect_gateway.management.document_headers import COMMON_HEADERS, with_headers
+from recollect_gateway.management.document_names import name_generic_schemas, operation_id
+from recollect_gateway.management.document_parameters import handlers_of, with_parameters
 
 _JSON = "application/json"
 
@@ -50,7 +52,8 @@ class OperatorDocument(JsonRenderPlugin):
     def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
         """The document as JSON."""
         if self._rendered is None:
-            self._rendered = self.render_json(request, complete_document(openapi_schema))
+            rendered = self.render_json(request, complete_document(openapi_schema, request.app))
+            self._rendered = name_generic_schemas(rendered)
         return self._rendered
 
 
@@ -63,23 +66,26 @@ def document_config() -> OpenAPIConfig:
         title="Recollect operator API",
         version=__version__,
         use_handler_docstrings=True,
+        operation_id_creator=operation_id,
         description=_ABOUT,
         tags=[Tag(name, description) for name, description in TAGS.items()],
         openapi_router=Router("/operator/v1/openapi.json", route_handlers=[], include_in_schema=False),
         render_plugins=[OperatorDocument()],
-        components=Components(security_schemes={"operatorKey": key}),
+        components=Components(headers={**COMMON_HEADERS}, security_schemes={"operatorKey": key}),
     )
 
 
-def complete_document(document: dict[str, Any]) -> dict[str, Any]:
-    """The document with the examples of each operation, and the headers that it takes."""
+def complete_document(document: dict[str, Any], app: Litestar) -> dict[str, Any]:
+    """The document with the examples of each operation, and the headers that it takes and returns."""
     text = files(__package__).joinpath("assets", "examples.json").read_text(encoding="utf-8")
     examples: dict[str, dict[str, Any]] = json.loads(text)
+    handlers = dict(handlers_of(app))
+
+    def complete(name: str, operation: dict[str, Any]) -> dict[str, Any]:
+        return with_headers(with_parameters(_operation(operation, examples.get(name, {})), handlers[name]))
+
     paths = {
-        path: {
-            method: with_headers(_operation(operation, examples.get(f"{method.upper()} {path}", {})))
-            for method, operation in methods.items()
-        }
+        path: {method: complete(f"{method.upper()} {path}", operation) for method, operation in methods.items()}
         for path, methods in document["paths"].items()
     }
     return document | {"paths": paths}

@@ -46,7 +46,7 @@ class ErasureReceiptController(Controller):
         summary="Continue an erasure",
         status_code=200,
     )
-    async def advance(self, operator: NamedDependency[Operator], tenant_id: TenantInErasure) -> ErasureBody:
+    async def continue_erasure(self, operator: NamedDependency[Operator], tenant_id: TenantInErasure) -> ErasureBody:
         """Do one step of an erasure, which takes a second or two. Repeat the request until the state is `erased`.
 
         The response is 409 `tenant_not_deleted` if the tenant's grace period is not over, or there is no such tenant.
@@ -87,7 +87,7 @@ class ErasureReceiptController(Controller):
     @get(
         "/receipts/{receipt_id:uuid}", responses=RESPONSES, response_description="The receipt.", summary="Get a receipt"
     )
-    async def read_receipt(
+    async def get_receipt(
         self, operator: NamedDependency[Operator], receipt_id: ReceiptInPath, cell: OfCell = HOME
     ) -> ErasureReceiptBody:
         """Return the receipt of an erased tenant."""
@@ -99,7 +99,7 @@ class ErasureReceiptController(Controller):
         response_description="A page of the operators' log.",
         summary="List operator actions",
     )
-    async def list_log(
+    async def list_log_entries(
         self,
         operator: NamedDependency[Operator],
         subject: OfSubject = None,

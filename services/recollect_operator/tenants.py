@@ -99,7 +99,7 @@ class TenantRecordController(Controller):
         return CreatedTenant(**structs.asdict(tenant_body(tenant, data.cell)), invitation_link=link, admin_key=key)
 
     @get("/{slug:str}", responses=TAGGED_RESPONSES, response_description="The tenant.", summary="Get a tenant")
-    async def read_tenant(
+    async def get_tenant(
         self, request: AnyRequest, operator: NamedDependency[Operator], slug: TenantInPath
     ) -> Response[TenantRecordBody]:
         """Return a tenant with its ETag."""
@@ -111,7 +111,7 @@ class TenantRecordController(Controller):
         response_description="The number of the tenant's rows in each table.",
         summary="Count a tenant's rows",
     )
-    async def count_rows(self, operator: NamedDependency[Operator], slug: TenantInPath) -> RowCounts:
+    async def count_tenant_rows(self, operator: NamedDependency[Operator], slug: TenantInPath) -> RowCounts:
         """Count the rows of each table that an erasure of the tenant would delete."""
         return RowCounts(await deletions.count_rows(operator, slug))
 
@@ -122,7 +122,7 @@ class TenantRecordController(Controller):
         summary="Set a tenant's plan",
         before_request=valid_body(PlanName),
     )
-    async def set_plan(
+    async def set_tenant_plan(
         self,
         request: AnyRequest,
         operator: NamedDependency[Operator],
@@ -145,7 +145,7 @@ class TenantRecordController(Controller):
         summary="Suspend a tenant",
         before_request=valid_body(Suspension),
     )
-    async def suspend(
+    async def suspend_tenant(
         self,
         request: AnyRequest,
         operator: NamedDependency[Operator],
@@ -168,7 +168,7 @@ class TenantRecordController(Controller):
         summary="Resume a tenant",
         status_code=200,
     )
-    async def resume(
+    async def resume_tenant(
         self, request: AnyRequest, operator: NamedDependency[Operator], slug: TenantInPath
     ) -> TenantRecordBody:
         """Accept a suspended tenant's credentials again, for reads and writes."""
@@ -213,7 +213,7 @@ class TenantRecordController(Controller):
         summary="Restore a tenant",
         status_code=200,
     )
-    async def restore(
+    async def restore_tenant(
         self, request: AnyRequest, operator: NamedDependency[Operator], slug: TenantInPath
     ) -> TenantRecordBody:
         """Undo a tenant's deletion during its grace period. The tenant is active or suspended, as before."""

@@ -11,10 +11,15 @@ from typing import Any
 import msgspec
 import pytest
 
+from recollect.accounts.audit.model import Action
+from recollect.caller import Role, Scope
 from recollect.errors import ErrorCode
+from recollect.graph.relations.model import Direction
+from recollect.transfer.model import Strategy
+from recollect.webhooks.events.model import EventType
 from recollect_gateway.errors import DESCRIPTIONS
-from recollect_gateway.management.schemas import ENUMS
 from recollect_gateway.management.shared_bodies import SHARED
+from recollect_gateway.shapes import GRAPH_NAME
 
 SNAPSHOTS = Path(__file__).parent / "__snapshots__"
 GATEWAY: dict[str, Any] = json.loads((SNAPSHOTS / "test_snapshots" / "test_openapi.json").read_text())
@@ -29,6 +34,18 @@ OF_THE_FRAMEWORK = {
     "Bad request syntax or unsupported method",
     *(text.casefold() for status in HTTPStatus for text in (status.phrase, status.description)),
 }
+ENUMS: tuple[type[Enum], ...] = (Action, Direction, EventType, Role, Scope, Strategy)
+"""Those with a schema of their own."""
+
+VERBS = {
+    "GET": "check|count|export|get|list|search",
+    "POST": r"[a-z]+",
+    "PUT": "set|suspend",
+    "PATCH": "update",
+    "DELETE": "delete|end|erase|remove|resume|revoke",
+}
+"""The verbs with which names of operations begin, by method: generated clients have functions of these names."""
+
 LONGEST = 200
 """Characters of the description of a field, at most: it is one phrase."""
 
@@ -72,11 +89,16 @@ def is_phrase(description: str | None) -> bool:
 
 
 def operations_without_summary(document: dict[str, Any]) -> list[str]:
-    """Those with none, or with the one that the framework makes of the handler's name."""
+    """Those with none, or with the one word that the framework makes of the handler's name."""
+    return [name for name, operation in operations(document) if " " not in operation.get("summary", "")]
+
+
+def operations_misnamed(document: dict[str, Any]) -> list[str]:
+    """Those whose name does not begin with a verb that their method has."""
     return [
         name
         for name, operation in operations(document)
-        if not operation.get("summary") or operation["operationId"].endswith(operation["summary"].replace(" ", ""))
+        if not re.fullmatch(rf"({VERBS[name.partition(' ')[0]]})[A-Z][A-Za-z0-9]+", operation["operationId"])
     ]
 
 
@@ -143,18 +165,79 @@ def test_no_text_is_of_the_framework(document: dict[str, Any]) -> None:
 
 @DOCUMENTS
 def test_names_of_operations_are_unique(document: dict[str, Any]) -> None:
-    names = [operation["operationId"] for _, operation in operations(document)]
+    names = [operation["operationId"].casefold() for _, operation in operations(document)]
     assert len(names) == len(set(names))
 
 
+@DOCUMENTS
+def test_names_of_operations_are_a_verb_and_its_object(document: dict[str, Any]) -> None:
+    assert operations_misnamed(document) == []
+
+
+@DOCUMENTS
+def test_no_name_of_a_schema_contains_a_module(document: dict[str, Any]) -> None:
+    assert [name for name in document["components"]["schemas"] if not re.fullmatch("[A-Z][A-Za-z0-9]+", name)] == []
+
+
 def test_each_enum_has_the_description_of_its_class() -> None:
-    """Without ours, it would have the one of the first field that has its type."""
-    schemas = GATEWAY["components"]["schemas"]
-    classes: dict[str, type[Enum]] = {enum.__name__: enum for enum in ENUMS}
-    assert {name for name, schema in schemas.items() if "enum" in schema} == set(classes)
-    for name, enum in classes.items():
-        assert schemas[name]["enum"] == [member.value for member in enum]
-        assert schemas[name]["description"].split()[:5] == (enum.__doc__ or "").split()[:5]
+    """The framework would give it the one of the first field that has its type."""
+    enums = {name: schema for name, schema in GATEWAY["components"]["schemas"].items() if "enum" in schema}
+    assert set(enums) == {enum.__name__ for enum in ENUMS}
+    for enum in ENUMS:
+        assert enums[enum.__name__]["enum"] == [member.value for member in enum]
+        assert enums[enum.__name__]["description"].split()[:5] == (enum.__doc__ or "").split()[:5]
+
+
+@DOCUMENTS
+def test_no_schema_has_the_default_of_one_of_its_fields(document: dict[str, Any]) -> None:
+    """A client would take it for the default of all others, such as of the role in a response."""
+    schemas = document["components"]["schemas"]
+    assert [name for name, schema in schemas.items() if "default" in schema] == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "field", "default"),
+    [("InviteBody", "role", "member"), ("ClaimDomain", "role", "member"), ("ChangeTenant", "settings", {})],
+)
+def test_a_field_that_refers_to_a_schema_has_its_own_default(schema: str, field: str, default: Any) -> None:
+    assert GATEWAY["components"]["schemas"][schema]["properties"][field]["default"] == default
+
+
+def test_a_parameter_that_refers_to_a_schema_has_its_own_default() -> None:
+    told = GATEWAY["paths"]["/v1/graphs/{name}/nodes/{node}/relations"]["get"]["parameters"]
+    assert [parameter["schema"]["default"] for parameter in told if parameter["name"] == "direction"] == ["both"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "field", "bounds"),
+    [
+        ("RememberItem", "importance", {"minimum": 0, "maximum": 10}),
+        ("RememberItem", "ttl_days", {"minimum": 0, "maximum": 3650}),
+        ("RecallBody", "min_importance", {"minimum": 0, "maximum": 10}),
+        ("RecallBody", "as_of", {"maxLength": 40}),
+        ("RecallBody", "tags.items", {"minLength": 1, "maxLength": 128}),
+        ("CreateKey", "graphs.oneOf.0.items", {"pattern": GRAPH_NAME}),
+    ],
+)
+def test_fields_and_items_have_all_their_bounds(schema: str, field: str, bounds: dict[str, Any]) -> None:
+    """The framework leaves out bounds of items, and bounds of 0 of optional fields."""
+    told = GATEWAY["components"]["schemas"][schema]["properties"]
+    for step in field.split("."):
+        told = told[int(step) if isinstance(told, list) else step]
+    assert {bound: told.get(bound) for bound in bounds} == bounds
+
+
+@pytest.mark.parametrize(
+    ("document", "name", "parameter"),
+    [
+        (GATEWAY, "GET /v1/graphs/{name}/changes", "after_revision"),
+        (OPERATOR, "DELETE /operator/v1/tenants/{slug}", "grace_days"),
+    ],
+    ids=["gateway", "operator"],
+)
+def test_optional_parameters_have_a_bound_of_zero(document: dict[str, Any], name: str, parameter: str) -> None:
+    told = dict(operations(document))[name]["parameters"]
+    assert [each["schema"]["minimum"] for each in told if each["name"] == parameter] == [0]
 
 
 @pytest.mark.parametrize("body", SHARED, ids=lambda body: body.__name__)
@@ -177,7 +260,7 @@ class TestWhatIsMissingIsFound:
             "/v1/keys": {
                 "get": {
                     "operationId": "V1KeysListKeys",
-                    "summary": "List Keys",
+                    "summary": "ListKeys",
                     "responses": {
                         "200": {
                             "description": "Request fulfilled, document follows",
@@ -192,6 +275,9 @@ class TestWhatIsMissingIsFound:
 
     def test_a_summary(self) -> None:
         assert operations_without_summary(self.BARE) == ["GET /v1/keys"]
+
+    def test_the_name_of_an_operation(self) -> None:
+        assert operations_misnamed(self.BARE) == ["GET /v1/keys"]
 
     def test_the_description_of_a_response(self) -> None:
         assert responses_without_description(self.BARE) == ["GET /v1/keys 200"]

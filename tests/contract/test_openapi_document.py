@@ -54,10 +54,6 @@ def named(schema: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def test_no_schema_name_contains_a_module_name() -> None:
-    assert [name for name in DOCUMENT["components"]["schemas"] if not name.isidentifier()] == []
-
-
 def faults(value: Any, schema: dict[str, Any]) -> list[str]:
     """The errors of a value by its schema."""
     whole = schema | {"components": DOCUMENT["components"]}

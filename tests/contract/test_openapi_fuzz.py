@@ -17,6 +17,7 @@ from schemathesis.core.parameters import ParameterLocation
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
     negative_data_rejection,
+    response_headers_conformance,
     response_schema_conformance,
     status_code_conformance,
 )
@@ -47,6 +48,20 @@ def without_credentials(document: dict[str, Any]) -> dict[str, Any]:
     return told
 
 
+HEADERS = {
+    "content-disposition",
+    "etag",
+    "idempotency-replayed",
+    "location",
+    "ratelimit",
+    "ratelimit-policy",
+    "recollect-facts-left-out",
+    "recollect-revision",
+    "retry-after",
+    "www-authenticate",
+}
+"""Headers that mean something to a client of the API."""
+
 SCHEMA = openapi.from_dict(without_credentials(DOCUMENT))
 OPERATIONS = [(method, path) for path, methods in DOCUMENT["paths"].items() for method in methods]
 OF_TENANTS = [(method, path) for method, path in OPERATIONS if path.startswith("/v1/")]
@@ -58,11 +73,24 @@ def can_be_invalid(method: str, path: str) -> bool:
     return "requestBody" in told or any(each["in"] in ("path", "query") for each in told.get("parameters", ()))
 
 
+def has_documented_headers(context: CheckContext, response: Response, case: Case[Any]) -> None:
+    """Each header of ours is listed with the response that has it; `response_headers_conformance` checks the values.
+
+    Other errors than 429 have those about rates, too: the head of the document says so for all of them.
+    """
+    told = DOCUMENT["paths"][case.operation.path][case.operation.method]["responses"][str(response.status_code)]
+    listed = {name.lower() for name in told.get("headers", {})}
+    implied = {"ratelimit", "ratelimit-policy"} if response.status_code >= 400 else set()
+    assert {name.lower() for name in response.headers} & HEADERS <= listed | implied
+
+
 AS_DOCUMENTED: list[CheckFunction] = [
     not_a_server_error,
     status_code_conformance,
     content_type_conformance,
     response_schema_conformance,
+    response_headers_conformance,
+    has_documented_headers,
 ]
 
 

@@ -22,6 +22,7 @@ from recollect.platform.db import Database
 from recollect.times import NEEDED
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin, while_authenticated
+from recollect_gateway.management.document_headers import DISPOSITION, disposition_of
 from recollect_gateway.management.fields import ActDetails, ClientAddress, TraceId
 from recollect_gateway.management.pages import IdCursor, Limit, Page, page_of
 from recollect_gateway.management.times import require_written_times
@@ -64,16 +65,17 @@ class AuditEntryBody(Struct, frozen=True):
 
 @dataclass
 class AuditExportOperation(Operation):
-    """Adds to the OpenAPI document that the route answers with lines."""
+    """Adds to the OpenAPI document that the answer is a file of lines."""
 
     def __post_init__(self) -> None:
-        """Add the media type."""
+        """Add the media type and the header."""
         schema = Schema(
             type=OpenAPIType.STRING, description="One JSON object per line, each as an item of `GET /v1/audit`"
         )
         answer = (self.responses or {}).get("200")
         if isinstance(answer, OpenAPIResponse):
             answer.content = {NDJSON: OpenAPIMediaType(schema=schema)}
+            answer.headers = {DISPOSITION: disposition_of("audit.jsonl")}
 
 
 class AuditController(Controller):
@@ -85,7 +87,7 @@ class AuditController(Controller):
     opt = BY_SCOPE
 
     @get("/", responses=RESPONSES, response_description="A page of the audit log.", summary="Read the audit log")
-    async def list_entries(
+    async def list_audit_entries(
         self,
         request: AnyRequest,
         db: NamedDependency[Database],
@@ -111,7 +113,7 @@ class AuditController(Controller):
         summary="Export the audit log",
         operation_class=AuditExportOperation,
     )
-    async def export_entries(
+    async def export_audit_entries(
         self,
         request: AnyRequest,
         db: NamedDependency[Database],
@@ -130,7 +132,7 @@ class AuditController(Controller):
         async with db.transaction(request.user, also_suspended=True) as tx:  # The export itself is recorded.
             await audit.record(tx, Action.AUDIT_EXPORTED)
         parts = while_authenticated(request, _lines(db, request.user, filters))
-        headers = {"Content-Disposition": 'attachment; filename="audit.jsonl"', "X-Content-Type-Options": "nosniff"}
+        headers = {DISPOSITION: 'attachment; filename="audit.jsonl"', "X-Content-Type-Options": "nosniff"}
         return Stream(parts, media_type=NDJSON, headers=headers)
 
 

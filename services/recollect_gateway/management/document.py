@@ -1,7 +1,6 @@
 """The OpenAPI document, to which we add what the framework does not know of a route: scope, role, errors, examples."""
 
 import json
-import re
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -11,15 +10,16 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme, Tag
-from litestar.routes import HTTPRoute
 
 from recollect import __version__
 from recollect_gateway.admission import by_address
 from recollect_gateway.errors import EXAMPLES as PROBLEMS
 from recollect_gateway.errors import MEDIA_TYPE
 from recollect_gateway.guards import least_role, needed_scope
-from recollect_gateway.management.document_headers import with_headers
-from recollect_gateway.management.schemas import describe_enums
+from recollect_gateway.idempotency import KEEPS_NO_ANSWER, OPT
+from recollect_gateway.management.document_headers import COMMON_HEADERS, TENANT_HEADERS, with_headers
+from recollect_gateway.management.document_names import name_generic_schemas, operation_id
+from recollect_gateway.management.document_parameters import handlers_of, with_parameters
 from recollect_gateway.web.forms import TENANT_HEADER
 from recollect_gateway.web.sessions import COOKIE
 
@@ -31,13 +31,6 @@ Where the scope is null, any credential of the tenant is enough; where the role 
 """
 
 _JSON = "application/json"
-
-_GENERIC = re.compile(rb"\b(?P<of>[A-Z]\w*?)_recollect\w*(?:\.\w+)*\.(?P<what>\w+)_(?=\")")
-"""The framework's name for the schema of a generic type: `Page_recollect_gateway.management.keys.KeyBody_`.
-
-It becomes `PageOfKeyBody`: clients are generated from these names, which must not change with our modules.
-"""
-
 
 _ABOUT = "\n\n".join(
     (
@@ -93,7 +86,7 @@ class DocumentPlugin(JsonRenderPlugin):
         """The document as JSON."""
         if self._rendered is None:
             rendered = self.render_json(request, complete_document(openapi_schema, request.app))
-            self._rendered = _GENERIC.sub(rb"\g<of>Of\g<what>", rendered)
+            self._rendered = name_generic_schemas(rendered)
         return self._rendered
 
 
@@ -121,6 +114,7 @@ def document_config() -> OpenAPIConfig:
         description=_ABOUT,
         tags=[Tag(name, description) for name, description in TAGS.items()],
         use_handler_docstrings=True,
+        operation_id_creator=operation_id,
         # Below its path the framework answers 404 in HTML, so the path is the document's own.
         openapi_router=Router(
             "/v1/openapi.json",
@@ -129,12 +123,15 @@ def document_config() -> OpenAPIConfig:
             guards=[by_address("openapi", lambda settings: settings.public_requests_per_minute)],
         ),
         render_plugins=[DocumentPlugin()],
-        components=Components(security_schemes={"apiKey": bearer, "session": session, "tenant": tenant}),
+        components=Components(
+            headers={**COMMON_HEADERS, **TENANT_HEADERS},
+            security_schemes={"apiKey": bearer, "session": session, "tenant": tenant},
+        ),
     )
 
 
 def complete_document(document: dict[str, Any], app: Litestar) -> dict[str, Any]:
-    """The document with scope, role, errors and examples of each operation under /v1."""
+    """The document with errors, examples and headers of each operation; under /v1, also with its scope and role."""
     handlers = dict(handlers_of(app))
     paths = {
         path: {
@@ -142,31 +139,19 @@ def complete_document(document: dict[str, Any], app: Litestar) -> dict[str, Any]
         }
         for path, methods in document["paths"].items()
     }
-    components = document["components"]
-    described = components | {"schemas": describe_enums(components["schemas"])}
-    return document | {"paths": paths, "components": described}
-
-
-def handlers_of(app: Litestar) -> list[tuple[str, HTTPRouteHandler]]:
-    """The handler of each operation, by method and path."""
-    return [
-        (f"{method} {route.path_format}", handler)
-        for route in app.routes
-        if isinstance(route, HTTPRoute)
-        for handler in route.route_handlers
-        for method in handler.http_methods
-    ]
+    return document | {"paths": paths}
 
 
 def _operation(name: str, operation: dict[str, Any], handlers: dict[str, HTTPRouteHandler]) -> dict[str, Any]:
-    if not name.partition(" ")[2].startswith("/v1/"):
-        return operation
-    example = _examples().get(name, {})
-    responses = _responses(operation["responses"], example)
-    completed = operation | {"responses": responses} | _access(operation, handlers[name])
+    handler, example = handlers[name], _examples().get(name, {})
+    completed = operation | {"responses": _responses(operation["responses"], example)}
+    if name.partition(" ")[2].startswith("/v1/"):
+        completed |= _access(operation, handler)
     if "request" in example:
         completed["requestBody"] = _with_example(operation["requestBody"], example["request"])
-    return with_headers(completed)
+    is_replayed = "422" in completed["responses"] and handler.opt.get(OPT) != KEEPS_NO_ANSWER[OPT]
+    is_counted = "429" in completed["responses"]
+    return with_headers(with_parameters(completed, handler), is_counted=is_counted, is_replayed=is_replayed)
 
 
 def _access(operation: dict[str, Any], handler: HTTPRouteHandler) -> dict[str, Any]:

@@ -61,7 +61,7 @@ class DomainRole(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EmailDomainController(Controller):
-    """List, claim, verify, change and drop domains."""
+    """List, claim, verify, change and delete domains."""
 
     path = "/email-domains"
     tags = ("email domains",)
@@ -74,7 +74,7 @@ class EmailDomainController(Controller):
         response_description="All e-mail domains that the tenant claims.",
         summary="List e-mail domains",
     )
-    async def list_domains(self, request: AnyRequest, db: NamedDependency[Database]) -> Page[DomainBody]:
+    async def list_email_domains(self, request: AnyRequest, db: NamedDependency[Database]) -> Page[DomainBody]:
         """List the e-mail domains that the tenant claims. There are few, so all are on one page."""
         async with db.transaction(request.user, read_only=True) as tx:
             return Page([_body(claim) for claim in await domains.list_domains(tx)], None)
@@ -86,7 +86,7 @@ class EmailDomainController(Controller):
         summary="Claim an e-mail domain",
         before_request=valid_body(ClaimDomain),
     )
-    async def claim_domain(
+    async def claim_email_domain(
         self, request: AnyRequest, db: NamedDependency[Database], data: JSONBody[ClaimDomain]
     ) -> DomainBody:
         """Claim an e-mail domain. Returns the TXT record to set in the DNS.
@@ -103,7 +103,7 @@ class EmailDomainController(Controller):
         summary="Verify an e-mail domain",
         status_code=200,
     )
-    async def verify_domain(
+    async def verify_email_domain(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, domain_id: DomainInPath
     ) -> DomainBody:
         """Look up the claim's TXT record in the DNS and verify the domain.
@@ -119,7 +119,7 @@ class EmailDomainController(Controller):
         summary="Change the role of people who join",
         before_request=valid_body(DomainRole),
     )
-    async def change_role(
+    async def update_email_domain(
         self, request: AnyRequest, db: NamedDependency[Database], domain_id: DomainInPath, data: JSONBody[DomainRole]
     ) -> DomainBody:
         """Change the role of people who join by this domain from now on: member or reader."""
@@ -129,11 +129,13 @@ class EmailDomainController(Controller):
     @delete(
         "/{domain_id:uuid}",
         responses=ACT_RESPONSES,
-        response_description="The claim was dropped.",
-        summary="Drop an e-mail domain",
+        response_description="The claim was deleted.",
+        summary="Delete an e-mail domain",
     )
-    async def drop_domain(self, request: AnyRequest, db: NamedDependency[Database], domain_id: DomainInPath) -> None:
-        """Drop the claim to a domain. People who joined by it stay members."""
+    async def delete_email_domain(
+        self, request: AnyRequest, db: NamedDependency[Database], domain_id: DomainInPath
+    ) -> None:
+        """Delete the claim to a domain. People who joined by it stay members."""
         async with db.transaction(request.user) as tx:
             await domains.drop_domain(tx, domain_id)
 

@@ -120,7 +120,7 @@ class GraphJobController(Controller):
         opt=mirrors("propose_duplicates"),
         status_code=202,
     )
-    async def deduplicate(self, request: AnyRequest, db: NamedDependency[Database], name: GraphInPath) -> JobBody:
+    async def deduplicate_graph(self, request: AnyRequest, db: NamedDependency[Database], name: GraphInPath) -> JobBody:
         """Start a job that compares what changed since the last such job. If one is under way, that job is returned.
 
         `dedup` in the graph's metadata decides whether the job proposes duplicates or merges them; the default is to
@@ -138,7 +138,7 @@ class GraphJobController(Controller):
         opt=mirrors("reindex"),
         status_code=202,
     )
-    async def reindex(self, request: AnyRequest, db: NamedDependency[Database], name: GraphInPath) -> JobBody:
+    async def reindex_graph(self, request: AnyRequest, db: NamedDependency[Database], name: GraphInPath) -> JobBody:
         """Start a job that rebuilds the search index of a graph. If one is under way, that job is returned."""
         request.user.require(Scope.MEMORY_WRITE)
         async with db.transaction(request.user) as tx:
@@ -153,7 +153,7 @@ class GraphJobController(Controller):
         status_code=202,
         before_request=valid_body(ReembedRequest, needed=False),
     )
-    async def reembed(
+    async def reembed_graph(
         self,
         request: AnyRequest,
         db: NamedDependency[Database],

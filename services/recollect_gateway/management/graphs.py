@@ -179,7 +179,7 @@ class GraphController(Controller):
         opt=mirrors("update_graph_config"),
         before_request=valid_body(ConfigureGraphBody),
     )
-    async def configure_graph(
+    async def update_graph(
         self,
         request: AnyRequest,
         db: NamedDependency[Database],

@@ -5,6 +5,7 @@ from litestar.datastructures import State
 
 from recollect_gateway.admission import by_address
 from recollect_gateway.disconnects import DisconnectMiddleware
+from recollect_gateway.errors import RESPONSES
 from recollect_gateway.readiness import Readiness
 
 
@@ -16,7 +17,7 @@ class HealthController(Controller):
     middleware = (DisconnectMiddleware(),)
 
     @get("/live", response_description="The process is running.", summary="Check that the process is running")
-    async def live(self) -> dict[str, str]:
+    async def check_liveness(self) -> dict[str, str]:
         """Check whether the process is running."""
         return {"status": "ok"}
 
@@ -24,9 +25,10 @@ class HealthController(Controller):
         "/ready",
         response_description="The gateway can take requests.",
         summary="Check that the gateway can take requests",
+        responses={status: RESPONSES[status] for status in (429, 503)},
         guards=[by_address("ready", lambda settings: settings.public_requests_per_minute)],
     )
-    async def ready(self, state: State) -> dict[str, str]:
+    async def check_readiness(self, state: State) -> dict[str, str]:
         """Check whether this gateway can take requests.
 
         The response is 503 while it cannot: the database is unavailable or older than this version, or the gateway is

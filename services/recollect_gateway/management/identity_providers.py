@@ -102,7 +102,7 @@ class IdentityProviderController(Controller):
         response_description="All identity providers of the tenant.",
         summary="List identity providers",
     )
-    async def list_providers(
+    async def list_identity_providers(
         self, request: AnyRequest, db: NamedDependency[Database], state: State
     ) -> Page[ProviderBody]:
         """List the tenant's identity providers. There are few, so all are on one page."""
@@ -116,7 +116,7 @@ class IdentityProviderController(Controller):
         summary="Set up an identity provider",
         before_request=valid_body(AddProvider),
     )
-    async def add_provider(
+    async def create_identity_provider(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[AddProvider]
     ) -> ProviderBody:
         """Set up an OpenID Connect provider. The response is 409 `provider_exists` if one with this issuer exists."""
@@ -132,7 +132,7 @@ class IdentityProviderController(Controller):
         summary="Update an identity provider",
         before_request=valid_body(ChangeProvider),
     )
-    async def change_provider(
+    async def update_identity_provider(
         self,
         request: AnyRequest,
         db: NamedDependency[Database],
@@ -154,7 +154,7 @@ class IdentityProviderController(Controller):
         response_description="The identity provider was deleted.",
         summary="Delete an identity provider",
     )
-    async def delete_provider(
+    async def delete_identity_provider(
         self, request: AnyRequest, db: NamedDependency[Database], provider_id: ProviderInPath
     ) -> None:
         """Delete an identity provider. Its sessions end, and nobody can sign in by it. Members stay members."""

@@ -22,6 +22,7 @@ from recollect.transfer import file_jobs
 from recollect.transfer.formats import FORMATS
 from recollect_gateway.errors import ACT_RESPONSES, RESPONSES, TAGGED_RESPONSES
 from recollect_gateway.guards import SCOPE_OPT, mirrors, while_authenticated
+from recollect_gateway.management.document_headers import DISPOSITION, disposition_of
 from recollect_gateway.management.fields import CreatedAt, CreatedBy, JobInPath
 from recollect_gateway.management.pages import IdCursor, Limit, Page, page_of
 from recollect_gateway.management.transfer import file_content
@@ -40,14 +41,15 @@ OUTPUT = "application/octet-stream"
 
 @dataclass
 class OutputOperation(Operation):
-    """Adds the media types of the answer to the OpenAPI document: they depend on the kind of job."""
+    """Adds to the OpenAPI document that the answer is a file, whose media type depends on the kind of job."""
 
     def __post_init__(self) -> None:
-        """Add the media types."""
+        """Add the media types and the header."""
         answer = (self.responses or {}).get("200")
         if isinstance(answer, OpenAPIResponse):
             media_types = [OUTPUT, *sorted({file_format.media_type for file_format in FORMATS.values()})]
             answer.content = file_content(media_types, "The job's output")
+            answer.headers = {DISPOSITION: disposition_of("01a2068b-5dd1-71c8-851c-a9dd347e9017")}
 
 
 class JobErrorBody(Struct, frozen=True):
@@ -153,7 +155,7 @@ class JobController(Controller):
         opt=mirrors("get_job"),
         operation_class=OutputOperation,
     )
-    async def fetch_output(self, request: AnyRequest, db: NamedDependency[Database], job_id: JobInPath) -> Stream:
+    async def get_job_output(self, request: AnyRequest, db: NamedDependency[Database], job_id: JobInPath) -> Stream:
         """Return the output of a job that succeeded.
 
         The response is 409 `job_not_finished` while the job has not succeeded, and 404 `job_has_no_output` if it has no
@@ -165,7 +167,7 @@ class JobController(Controller):
         # A browser must neither guess the type of the output nor show it: it holds what people stored.
         headers = {
             "Content-Length": str(job.output_bytes),
-            "Content-Disposition": f'attachment; filename="{job.id}"',
+            DISPOSITION: f'attachment; filename="{job.id}"',
             "X-Content-Type-Options": "nosniff",
         }
         media_type = file_jobs.media_type_of(job) or OUTPUT
@@ -180,7 +182,7 @@ class JobController(Controller):
         opt=mirrors("get_job"),
         status_code=200,
     )
-    async def delete_output(self, request: AnyRequest, db: NamedDependency[Database], job_id: JobInPath) -> JobBody:
+    async def delete_job_output(self, request: AnyRequest, db: NamedDependency[Database], job_id: JobInPath) -> JobBody:
         """Delete a job's output after fetching it, to free storage for other jobs. Deleting it again changes nothing.
 
         The job itself stays. Without `memory:write`, a credential can delete only the outputs of its own jobs. The

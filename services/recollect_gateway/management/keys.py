@@ -161,9 +161,7 @@ class KeyController(Controller):
         response_description="The API key, without its secret.",
         summary="Get a key",
     )
-    async def read_key(
-        self, request: AnyRequest, db: NamedDependency[Database], key_id: KeyInPath
-    ) -> Response[KeyBody]:
+    async def get_key(self, request: AnyRequest, db: NamedDependency[Database], key_id: KeyInPath) -> Response[KeyBody]:
         """Return an API key with its ETag. Revoked and expired keys are returned, too."""
         async with db.transaction(request.user, read_only=True) as tx:
             return tagged(request, KeyBody(**_fields(await identity.get_key(tx, key_id))), lasting=_lasting)

@@ -110,7 +110,7 @@ class MemberController(Controller):
         return page_of(found, limit, _member, lambda member: str(member.person_id))
 
     @get("/{person_id:uuid}", responses=TAGGED_RESPONSES, response_description="The member.", summary="Get a member")
-    async def read_member(
+    async def get_member(
         self, request: AnyRequest, db: NamedDependency[Database], person_id: PersonInPath
     ) -> Response[MemberBody]:
         """Return a member with its ETag."""
@@ -124,7 +124,7 @@ class MemberController(Controller):
         summary="Change a member's role",
         before_request=valid_body(RoleBody),
     )
-    async def change_role(
+    async def update_member(
         self, request: AnyRequest, db: NamedDependency[Database], person_id: PersonInPath, data: JSONBody[RoleBody]
     ) -> MemberBody:
         """Change a member's role. The response is 409 `last_owner` if no owner would be left.
@@ -177,7 +177,7 @@ class InvitationController(Controller):
         summary="Invite somebody",
         before_request=valid_body(InviteBody),
     )
-    async def invite(
+    async def create_invitation(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[InviteBody]
     ) -> IssuedInvitationBody:
         """Invite somebody by e-mail address. The invitation is valid for a week.

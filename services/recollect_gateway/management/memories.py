@@ -41,7 +41,7 @@ class MemoryController(Controller):
         status_code=200,
         before_request=valid_body(RememberBody),
     )
-    async def remember(
+    async def store_memories(
         self,
         request: AnyRequest,
         services: NamedDependency[Services],
@@ -64,7 +64,7 @@ class MemoryController(Controller):
         status_code=200,
         before_request=valid_body(RecallBody),
     )
-    async def recall(
+    async def recall_memories(
         self, request: AnyRequest, services: NamedDependency[Services], name: GraphInPath, data: JSONBody[RecallBody]
     ) -> RecalledMemories:
         """Find memories by words and by meaning. For a graph that does not exist, nothing is found."""

@@ -136,7 +136,7 @@ class NodeController(Controller):
         summary="List a node's versions",
         opt=mirrors("history"),
     )
-    async def list_versions(
+    async def list_node_versions(
         self,
         request: AnyRequest,
         services: NamedDependency[Services],
@@ -162,7 +162,7 @@ class NodeController(Controller):
         summary="List a node's relations",
         opt=mirrors("outgoing", "incoming"),
     )
-    async def list_relations(
+    async def list_node_relations(
         self,
         request: AnyRequest,
         services: NamedDependency[Services],

@@ -47,7 +47,7 @@ class PassageController(Controller):
         summary="List refused passages",
         opt=belongs_to("admin"),
     )
-    async def list_refused(
+    async def list_refused_passages(
         self,
         request: AnyRequest,
         db: NamedDependency[Database],

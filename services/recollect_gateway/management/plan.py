@@ -29,9 +29,7 @@ class PlanController(Controller):
         summary="Get the plan",
         opt=BY_SCOPE,
     )
-    async def read_plan(
-        self, request: Request[Caller, Any, State], db: NamedDependency[Database]
-    ) -> Response[PlanBody]:
+    async def get_plan(self, request: Request[Caller, Any, State], db: NamedDependency[Database]) -> Response[PlanBody]:
         """Return the limits of the tenant's plan, and how much of each is used now."""
         async with db.transaction(request.user, read_only=True) as tx:
             return tagged(request, await plan.read_plan(tx, datetime.now(UTC)))

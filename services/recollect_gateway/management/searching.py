@@ -58,7 +58,7 @@ class SearchController(Controller):
         summary="Search nodes",
         opt=mirrors("search"),
     )
-    async def search(
+    async def search_nodes(
         self,
         request: AnyRequest,
         services: NamedDependency[Services],

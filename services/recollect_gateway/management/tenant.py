@@ -72,7 +72,7 @@ class TenantController(Controller):
     opt = BY_SCOPE
 
     @get("/", responses=TAGGED_RESPONSES, response_description="The tenant.", summary="Get the tenant")
-    async def read_tenant(
+    async def get_tenant(
         self, request: AnyRequest, db: NamedDependency[Database], state: State
     ) -> Response[TenantBody]:
         """Return the tenant of the credential with its settings, and its ETag."""
@@ -87,7 +87,7 @@ class TenantController(Controller):
         guards=[requires_admin],
         before_request=valid_body(ChangeTenant),
     )
-    async def change_tenant(
+    async def update_tenant(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[ChangeTenant]
     ) -> TenantBody:
         """Change the tenant's name or settings. Omitted fields stay.

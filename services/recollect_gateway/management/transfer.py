@@ -37,6 +37,7 @@ from recollect.transfer.model import (
 from recollect_gateway.calls import Call, Services
 from recollect_gateway.errors import ACT_RESPONSES, MEDIA_TYPE, RESPONSES, Problem
 from recollect_gateway.guards import mirrors, while_authenticated
+from recollect_gateway.management.document_headers import header_of
 from recollect_gateway.management.fields import GraphInPath
 from recollect_gateway.management.times import require_written_times
 from recollect_gateway.parsing import check_text, utc, utc_through
@@ -132,16 +133,23 @@ def file_content(media_types: Iterable[str], description: str) -> dict[str, Open
     }
 
 
+_EXPORT_HEADERS = {
+    REVISION_HEADER: header_of(OpenAPIType.INTEGER, "Revision of the graph that the file holds", 17),
+    FACTS_HEADER: header_of(OpenAPIType.INTEGER, "Number of facts that the format cannot hold", 0),
+}
+
+
 @dataclass
 class ExportOperation(Operation):
-    """Adds the media types of the answer to the OpenAPI document: they depend on the requested format."""
+    """Adds the headers and media types of the answer to the OpenAPI document: the types depend on the format."""
 
     def __post_init__(self) -> None:
-        """Add the media types."""
+        """Add the headers and media types."""
         answer = (self.responses or {}).get("200")
         if isinstance(answer, OpenAPIResponse):
             media_types = [file_format.media_type for file_format in FORMATS.values()]
             answer.content = file_content(media_types, "The graph in the requested format")
+            answer.headers = dict(_EXPORT_HEADERS)
 
 
 class TransferController(Controller):
@@ -159,7 +167,7 @@ class TransferController(Controller):
         status_code=200,
         operation_class=ImportOperation,
     )
-    async def import_lines(
+    async def import_graph(
         self,
         request: AnyRequest,
         services: NamedDependency[Services],
@@ -189,7 +197,7 @@ class TransferController(Controller):
         opt=mirrors("export_graph"),
         operation_class=ExportOperation,
     )
-    async def export_lines(
+    async def export_graph(
         self,
         request: AnyRequest,
         db: NamedDependency[Database],

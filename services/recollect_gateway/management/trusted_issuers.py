@@ -122,7 +122,7 @@ class ChangeIssuer(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TrustedIssuerController(Controller):
-    """List, trust, change and drop issuers of access tokens."""
+    """List, trust, change and delete issuers of access tokens."""
 
     path = "/trusted-issuers"
     tags = ("trusted issuers",)
@@ -135,7 +135,9 @@ class TrustedIssuerController(Controller):
         response_description="All issuers that the tenant trusts.",
         summary="List trusted issuers",
     )
-    async def list_issuers(self, request: AnyRequest, db: NamedDependency[Database], state: State) -> Page[IssuerBody]:
+    async def list_trusted_issuers(
+        self, request: AnyRequest, db: NamedDependency[Database], state: State
+    ) -> Page[IssuerBody]:
         """List the issuers whose access tokens the tenant accepts. There are few, so all are on one page."""
         async with db.transaction(request.user, read_only=True) as tx:
             return Page([_body(issuer, request.user, state) for issuer in await trusted.list_issuers(tx)], None)
@@ -147,7 +149,7 @@ class TrustedIssuerController(Controller):
         summary="Trust an issuer",
         before_request=valid_body(TrustIssuer),
     )
-    async def trust_issuer(
+    async def create_trusted_issuer(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[TrustIssuer]
     ) -> IssuerBody:
         """Accept access tokens of an issuer, with the scopes and graphs that the rules give.
@@ -168,7 +170,7 @@ class TrustedIssuerController(Controller):
         summary="Update a trusted issuer",
         before_request=valid_body(ChangeIssuer),
     )
-    async def change_issuer(
+    async def update_trusted_issuer(
         self,
         request: AnyRequest,
         db: NamedDependency[Database],
@@ -186,9 +188,11 @@ class TrustedIssuerController(Controller):
         "/{issuer_id:uuid}",
         responses=ACT_RESPONSES,
         response_description="The issuer is no longer trusted.",
-        summary="Drop a trusted issuer",
+        summary="Delete a trusted issuer",
     )
-    async def delete_issuer(self, request: AnyRequest, db: NamedDependency[Database], issuer_id: IssuerInPath) -> None:
+    async def delete_trusted_issuer(
+        self, request: AnyRequest, db: NamedDependency[Database], issuer_id: IssuerInPath
+    ) -> None:
         """Stop accepting tokens of an issuer."""
         async with db.transaction(request.user) as tx:
             await trusted.delete_issuer(tx, issuer_id)

@@ -83,7 +83,7 @@ class UsageController(Controller):
         summary="List calls",
         opt=mirrors("usage"),
     )
-    async def read_usage(
+    async def list_usage(
         self,
         request: AnyRequest,
         db: NamedDependency[Database],
@@ -111,7 +111,7 @@ class UsageController(Controller):
         summary="Get usage over time",
         opt=mirrors("usage"),
     )
-    async def read_series(
+    async def get_usage_series(
         self,
         request: AnyRequest,
         db: NamedDependency[Database],
@@ -138,7 +138,7 @@ class UsageController(Controller):
         summary="List what graphs store",
         opt=mirrors("usage"),
     )
-    async def list_stored(
+    async def list_stored_counts(
         self, request: AnyRequest, db: NamedDependency[Database], cursor: Cursor = "", limit: Limit = 50
     ) -> Page[StoredCounts]:
         """List what is stored in each graph that the credential may access, sorted by the graph's name.

@@ -227,7 +227,7 @@ class WebhookController(Controller):
         summary="Update a webhook",
         before_request=valid_body(ChangeWebhook),
     )
-    async def change_webhook(
+    async def update_webhook(
         self,
         request: AnyRequest,
         db: NamedDependency[Database],
@@ -264,7 +264,7 @@ class WebhookController(Controller):
         summary="Rotate a webhook's secret",
         before_request=valid_body(RotateSecret),
     )
-    async def rotate_secret(
+    async def rotate_webhook_secret(
         self,
         request: AnyRequest,
         db: NamedDependency[Database],
@@ -335,7 +335,7 @@ class DeliveryController(Controller):
         summary="Replay a delivery",
         status_code=202,
     )
-    async def replay(
+    async def replay_delivery(
         self,
         request: AnyRequest,
         db: NamedDependency[Database],
@@ -354,7 +354,7 @@ class DeliveryController(Controller):
         status_code=202,
         before_request=valid_body(ReplayFailed),
     )
-    async def replay_failed(
+    async def replay_failed_deliveries(
         self,
         request: AnyRequest,
         db: NamedDependency[Database],
