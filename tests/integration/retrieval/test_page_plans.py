@@ -35,6 +35,7 @@ async def test_a_page_is_read_in_the_order_of_an_index(work: Work) -> None:
 async def test_of_observations_a_vocabulary_reads_those_with_a_kind_or_tags(work: Work) -> None:
     agent, looked_at = work.agent, work.watch.rows
     await agent.remember(*(NewMemory(f"ate {n}", about=("Ada",), kind="meal", tags=("food",)) for n in range(5)))
+    work.watch.clear()
     counted = []
     for part in ("early", "late"):
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
