@@ -168,7 +168,7 @@ class TestFail:
         before = await revision(http, "default")
         job = await finished_import(http, context, "default", json.dumps(WHOLE).encode(), JSON, strategy="fail")
         assert (job["status"], job["error"]["code"]) == ("failed", "name_taken")
-        assert job["error"]["message"].startswith(f"entities.{there[1:]}: It is there already")
+        assert job["error"]["message"].startswith(f"entities.{there[1:]}: It exists already")
         assert await revision(http, "default") == before
 
     async def test_nothing_is_written_if_a_name_occurs_twice(
