@@ -22,11 +22,12 @@ CREATE TRIGGER written_around BEFORE UPDATE ON graph_heads FOR EACH ROW
     WHEN (NEW.at > OLD.written_around + interval '1 minute')
     EXECUTE FUNCTION note_written_around();
 
--- As before, with what is said above. A graph has one cursor of a webhook, which is read for each graph that was written, so
--- that no planner reads all cursors. A webhook that has more to collect than one look takes keeps its looked_at.
+-- As before, with what is said above. A graph has one cursor of a webhook, which is looked up for each graph that was written
+-- or erased: never by reading all cursors, also where PostgreSQL takes their table for a small one (enable_seqscan). A webhook
+-- that has more to collect than one look takes keeps its looked_at.
 CREATE OR REPLACE FUNCTION tenants_with_webhook_news(overlap interval)
 RETURNS TABLE (tenant_id uuid)
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = recollect, pg_temp
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = recollect, pg_temp SET enable_seqscan = off
 AS $$
     SELECT t.id
     FROM tenants_staying t
@@ -46,9 +47,11 @@ AS $$
                         ), -1)
                 ) OR EXISTS (
                     SELECT 1 FROM audit_log a
-                    JOIN webhook_cursors c ON c.tenant_id = a.tenant_id AND c.webhook_id = w.id
-                        AND c.graph_id = substr(a.objects[1], length('graph:') + 1)::uuid
-                    WHERE a.tenant_id = w.tenant_id AND a.at > w.looked_at - overlap AND a.action = 'graph.erased'
+                    WHERE a.tenant_id = w.tenant_id AND a.at > w.looked_at - overlap AND a.action = 'graph.erased' AND (
+                        SELECT true FROM webhook_cursors c
+                        WHERE c.tenant_id = a.tenant_id AND c.webhook_id = w.id
+                            AND c.graph_id = substr(a.objects[1], length('graph:') + 1)::uuid
+                    )
                 )
             )
             OR w.event_types && '{job.finished,job.failed}'::text[] AND EXISTS (

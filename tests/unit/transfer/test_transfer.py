@@ -235,5 +235,5 @@ def test_an_address_keeps_its_tenant_and_its_toolset(path: str) -> None:
 
 @pytest.mark.parametrize("url", ["memory.test", "localhost:8787", "ftp://memory.test"])
 def test_a_malformed_address_is_refused(url: str) -> None:
-    with pytest.raises(InvalidInput, match="is no address"):
+    with pytest.raises(InvalidInput, match="is not the URL of a gateway"):
         find_address(url, "key")
