@@ -23,11 +23,12 @@ CREATE TRIGGER written_around BEFORE UPDATE ON graph_heads FOR EACH ROW
     EXECUTE FUNCTION note_written_around();
 
 -- As before, with what is said above. A graph has one cursor of a webhook, which is looked up for each graph that was written
--- or erased: never by reading all cursors, also where PostgreSQL takes their table for a small one (enable_seqscan). A webhook
--- that has more to collect than one look takes keeps its looked_at.
+-- or erased, and graphs are read in the order in which they were written, whatever PostgreSQL knows of these tables: hence the
+-- two settings and OFFSET 0. A webhook that has more to collect than one look takes keeps its looked_at.
 CREATE OR REPLACE FUNCTION tenants_with_webhook_news(overlap interval)
 RETURNS TABLE (tenant_id uuid)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = recollect, pg_temp SET enable_seqscan = off
+SET enable_sort = off
 AS $$
     SELECT t.id
     FROM tenants_staying t
@@ -36,10 +37,14 @@ AS $$
         WHERE w.tenant_id = t.id AND w.enabled AND (
             w.event_types && '{graph.changed,graph.created,graph.deleted}'::text[] AND (
                 EXISTS (
-                    SELECT 1 FROM graph_heads h
-                    WHERE h.tenant_id = w.tenant_id
-                        AND h.written_around > w.looked_at - overlap - interval '1 minute'
-                        AND (w.graph_ids IS NULL OR h.graph_id = ANY (w.graph_ids))
+                    SELECT 1 FROM (
+                        SELECT g.tenant_id, g.graph_id, g.revision FROM graph_heads g
+                        WHERE g.tenant_id = w.tenant_id
+                            AND g.written_around > w.looked_at - overlap - interval '1 minute'
+                        ORDER BY g.tenant_id, g.written_around
+                        OFFSET 0
+                    ) h
+                    WHERE (w.graph_ids IS NULL OR h.graph_id = ANY (w.graph_ids))
                         AND h.revision > coalesce((
                             SELECT CASE WHEN 'graph.changed' = ANY (w.event_types) THEN c.revision ELSE h.revision END
                             FROM webhook_cursors c
