@@ -69,9 +69,8 @@ async def test_a_look_compares_the_graphs_that_were_written_since_the_last_one(
         FROM generate_series(1, 5000) AS n""",
         desk.caller.tenant_id,
     )
-    await desk.owner.execute(
-        "ANALYZE audit_log, webhook_cursors, graph_heads"
-    )  # They know of no tenant with many graphs.
+    # The statistics know of no tenant with many graphs.
+    await desk.owner.execute("ANALYZE audit_log, webhook_cursors, graph_heads")
     few, _ = await sweep(desk)
     await desk.owner.execute(
         """WITH graph AS (
