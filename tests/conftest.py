@@ -40,6 +40,8 @@ pytest_plugins = [
     "tests.support.people",
     "tests.support.rates",
     "tests.support.replicas",
+    "tests.support.slowest",
+    "tests.support.stop_after",
     "tests.support.weights",
 ]
 
