@@ -20,7 +20,7 @@ COVERAGE ?= $(shell $(BIN)/python -c 'import sys; print("--cov" if sys.version_i
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test verify docs conformance upgrade-drill drills chromium pgbouncer image-tools promtool kubectl chart \
+.PHONY: help setup run test verify pages docs conformance upgrade-drill drills chromium pgbouncer image-tools promtool kubectl chart \
 	chart-tools chart-server soak lint style types format bench quality lock clean
 
 help: ## Show this help
@@ -64,6 +64,11 @@ test: style ## Lint, and run every test that needs Python only; lists the lines 
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder $(COVERAGE) $(ARGS); tested=$$?; \
 	wait $$types && exit $$tested
 	@test -n "$(COVERAGE)" || echo "Coverage is measured from Python 3.12 on. To measure it here: make test COVERAGE=--cov"
+
+pages: setup ## Rewrite the pages of docs/ that are made from code, settings and the marks of tests
+	$(BIN)/recollect reference settings > docs/settings.md
+	$(BIN)/recollect reference tools > docs/tools.md
+	$(BIN)/python -m tests.contract.pages
 
 docs: setup ## Build the documentation as a site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

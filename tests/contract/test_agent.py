@@ -85,6 +85,7 @@ class TestRecall:
         await agent.remember("Ada: I like tea", about=["Ada"])
         assert (await agent.text("recall", query="tea")).startswith("- Ada: I like tea (")
 
+    @pytest.mark.proves("agent-toolset: as-it-was-written")
     async def test_a_memory_is_returned_as_it_was_written(self, agent: ToolAgent) -> None:
         """Code keeps its lines. In the text reply they are indented, so that none looks like a memory."""
         code = "def brew(tea):\n    return tea  # - [not a memory]\n\n- done"
@@ -96,6 +97,7 @@ class TestRecall:
         assert all(line.startswith("    ") for line in others)
         assert others[-1].endswith(f"[{memory['id']}]")
 
+    @pytest.mark.proves("agent-toolset: as-it-was-written")
     async def test_a_long_memory_is_returned_whole_where_it_fits_and_else_marked_as_a_part(
         self, agent: ToolAgent
     ) -> None:
@@ -110,6 +112,7 @@ class TestRecall:
         assert ", part) [" in said
         assert "Of a long memory only the best part is shown: raise token_budget to get it whole." in said
 
+    @pytest.mark.proves("agent-toolset: recall-of-past-and-subtrees")
     async def test_recall_reads_the_past(self, agent: ToolAgent, db: Database, caller: Caller) -> None:
         memory = await agent.remember("Ada lives in Oslo", about=["Ada"])
         before = str(await revision_of(db, caller))
@@ -131,6 +134,7 @@ class TestRecall:
         for more in ({"limit": 10}, {"tags": ["mills"]}, {"queries": ["mill"]}):
             assert len(await agent.recalled("heron mill", **more)) == 10, more
 
+    @pytest.mark.proves("agent-toolset: recall-of-past-and-subtrees")
     async def test_under_limits_recall_to_an_entity_and_its_descendants(self, agent: ToolAgent) -> None:
         for name in ("Engine", "Wheel", "Bell"):
             await agent.remember("made of brass", about=[name])
@@ -142,12 +146,14 @@ class TestRecall:
 
 
 class TestRelate:
+    @pytest.mark.proves("agent: relate")
     async def test_each_triple_is_reported_as_new_or_known(self, agent: ToolAgent) -> None:
         assert await agent.relate(("Ada", "leads", "Anvils")) == ["new"]
         assert await agent.relate(("Ada", "leads", "Anvils"), ("Ada", "likes", "Anvils")) == ["known", "new"]
         text = await agent.text("relate", triples=[{"subject": "Ada", "predicate": "leads", "object": "Anvils"}])
         assert text == "known Ada -leads-> Anvils"
 
+    @pytest.mark.proves("agent: relate")
     async def test_a_memory_with_different_metadata_is_an_update(self, agent: ToolAgent) -> None:
         triple = {"subject": "Ada", "predicate": "leads", "object": "Anvils"}
         wanted = [triple, triple | {"metadata": {"since": 1}}, triple | {"metadata": {"since": 1}}, triple]
@@ -156,6 +162,7 @@ class TestRelate:
         text = await agent.text("relate", triples=[triple | {"metadata": {}}])
         assert text == "updated Ada -leads-> Anvils"
 
+    @pytest.mark.proves("agent: relate")
     async def test_entities_need_not_exist_yet(self, agent: ToolAgent) -> None:
         await agent.relate(("Ada", "leads", "Anvils"))
         assert (await agent("read_graph"))["entities"] == []
@@ -165,6 +172,7 @@ class TestRelate:
 
 
 class TestRevise:
+    @pytest.mark.proves("agent: revise")
     async def test_a_revised_observation_keeps_its_old_text_in_history(
         self, agent: ToolAgent, db: Database, caller: Caller
     ) -> None:
@@ -185,6 +193,7 @@ class TestRevise:
             [found] = (await agent("recall", query="tea"))["memories"]
             assert found["tags"] == kept
 
+    @pytest.mark.proves("agent: revise")
     async def test_the_attributes_of_an_observation_are_revised_under_its_id(self, agent: ToolAgent) -> None:
         memory = await agent.remember("likes tea", about=["Ada"], tags=["old"], source="diary", metadata={"page": 1})
         revised = await agent("revise", id=memory["id"], tags=["new"], importance=7, ttl_days=30)
@@ -194,6 +203,7 @@ class TestRevise:
         assert (found["source"], found["metadata"]) == ("diary", {"page": 1})
         assert await agent.recalled("tea", tags=["old"]) == []
 
+    @pytest.mark.proves("agent-toolset: expiry-can-be-removed")
     async def test_ttl_days_of_zero_removes_the_expiry(self, agent: ToolAgent, owner: asyncpg.Connection) -> None:
         fact = await agent.remember("Bees make honey", ttl_days=1)
         said = await agent.remember("likes tea", about=["Ada"], ttl_days=1)
@@ -233,6 +243,7 @@ class TestRevise:
         assert await agent.refused("revise", id=memory["id"], status="archived") == "invalid_input"
         assert await agent.refused("revise", id=memory["id"], text="x", based_on_version=1) == "invalid_input"
 
+    @pytest.mark.proves("agent: revise")
     async def test_revising_a_fact_makes_a_new_version(self, agent: ToolAgent) -> None:
         memory = await agent.remember("Bees make honey", importance=2)
         revised = await agent("revise", id=memory["id"], text="Bees make wax", importance=8, tags=["bees"])
@@ -261,6 +272,7 @@ class TestRevise:
         assert first.endswith(f", outdated) [{memory['id']}]")
         assert "outdated" not in second
 
+    @pytest.mark.proves("agent-toolset: conflicts-show-both-texts")
     async def test_a_conflict_returns_both_texts(self, agent: ToolAgent) -> None:
         await agent("create_graph", name="notes", conflict_policy="manual")
         [made] = (await agent("remember", graph="notes", items=[{"text": "one"}]))["memories"]
@@ -277,12 +289,14 @@ class TestRevise:
 
 
 class TestForget:
+    @pytest.mark.proves("agent: forget")
     async def test_an_outdated_fact_is_kept_and_no_longer_recalled(self, agent: ToolAgent) -> None:
         memory = await agent.remember("Bees make honey")
         assert await agent("forget", ids=[memory["id"]]) == {"forgotten": [memory["node"]]}
         assert await agent.recalled("honey") == []
         assert await agent.recalled("honey", include_outdated=True) == ["Bees make honey"]
 
+    @pytest.mark.proves("agent: forget")
     async def test_a_deleted_entity_is_gone_with_its_relations(self, agent: ToolAgent) -> None:
         memory = await agent.remember("leads the anvil project", about=["Ada"])
         await agent.relate(("Ada", "leads", "Anvils"))
@@ -299,6 +313,7 @@ class TestForget:
             assert (gone["deleted"], gone["reason"]) == (True, "it was a test")
             assert before.get("reason") == why
 
+    @pytest.mark.proves("agent: forget", "agent-toolset: outdated-is-kept")
     async def test_an_outdated_observation_is_hidden_and_can_be_restored(self, agent: ToolAgent) -> None:
         memory = await agent.remember("likes tea", about=["Ada"], at="2026-01-31T12:00:00Z")
         await agent.remember("plays chess", about=["Ada"])
@@ -316,6 +331,7 @@ class TestForget:
         [ada] = (await agent("open_nodes", names=["Ada"]))["entities"]
         assert ada["observations"] == ["likes tea", "plays chess"]
 
+    @pytest.mark.proves("agent-toolset: forget-one-statement")
     async def test_forgetting_one_observation_keeps_the_others(self, agent: ToolAgent) -> None:
         memory = await agent.remember("likes tea", about=["Ada"])
         await agent.remember("plays chess", about=["Ada"])
@@ -373,6 +389,7 @@ class TestExplore:
         revised = await agent.text("revise", id=memory["id"], text="likes\nrevised 1: coffee")
         assert revised == f"revised {memory['id']}: likes\n    revised 1: coffee"
 
+    @pytest.mark.proves("agent: explore")
     async def test_the_neighbours_of_a_node_are_found(self, agent: ToolAgent) -> None:
         found = await agent("explore", start="C")
         assert [node["name"] for node in found["nodes"]] == ["C", "B", "D"]
@@ -392,16 +409,19 @@ class TestExplore:
         )
         assert (await agent("explore", start="Zoe"))["relations"] == [edge]
 
+    @pytest.mark.proves("agent-toolset: explore-options")
     async def test_explore_filters_by_depth_direction_and_predicate(self, agent: ToolAgent) -> None:
         assert await self.names(agent, start="C", depth=2, direction="outgoing") == ["C", "D", "E"]
         assert await self.names(agent, start="C", direction="incoming") == ["C", "B"]
         assert await self.names(agent, start="A", predicates=["knows"]) == ["A", "E"]
 
+    @pytest.mark.proves("agent: explore", "agent-toolset: explore-options")
     async def test_paths_to_another_node_are_listed_shortest_first(self, agent: ToolAgent) -> None:
         found = await agent("explore", start="A", to="E", depth=4)
         assert found["paths"] == [["A", "E"], ["A", "B", "C", "D", "E"]]
         assert (await agent("explore", start="B", to="E", direction="incoming", depth=2))["paths"] == []
 
+    @pytest.mark.proves("agent-toolset: explore-tells-its-bound")
     async def test_a_cut_answer_names_the_bound(self, agent: ToolAgent) -> None:
         found = await agent("explore", start="A", depth=4, max_nodes=3)
         assert (len(found["nodes"]), found["cut"]) == (3, "nodes")

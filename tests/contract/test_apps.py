@@ -75,6 +75,7 @@ async def test_the_page_is_read_by_its_uri_and_is_not_listed(client: Client) -> 
         await client.read_resource(f"{GRAPH_VIEW}/")
 
 
+@pytest.mark.proves("security: app-pages")
 def test_the_page_fetches_nothing_and_runs_only_its_own_script() -> None:
     page = graph_page()
     [policy] = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]+)"', page)
@@ -86,6 +87,7 @@ def test_the_page_fetches_nothing_and_runs_only_its_own_script() -> None:
     assert set(re.findall(r"https?://[^\s\"'`)]+", page)) == {"http://www.w3.org/2000/svg"}, "the name of a language"
 
 
+@pytest.mark.proves("security: app-pages")
 def test_no_text_becomes_markup() -> None:
     """The page only sets texts and attributes of elements that it creates."""
     written = (

@@ -334,10 +334,12 @@ ACTS: dict[str, tuple[Act, str]] = {
 }
 
 
+@pytest.mark.proves("security: audit-entries")
 def test_every_route_that_changes_something_is_audited_or_has_a_reason() -> None:
     assert sorted([*ACTS, *NO_ACTS]) == CHANGING
 
 
+@pytest.mark.proves("security: audit-entries")
 @pytest.mark.parametrize("route", ACTS)
 async def test_an_act_has_one_entry_with_its_actor_and_object(tenant: Tenant, route: str) -> None:
     act, action = ACTS[route]

@@ -84,6 +84,7 @@ async def test_a_cached_answer_equals_that_of_the_search(clients: list[CachesCli
         assert searches > 0
 
 
+@pytest.mark.proves("graph-contract: cached-searches-are-fresh")
 async def test_every_change_is_visible_at_once_through_another_gateway(clients: list[CachesClient]) -> None:
     one, two = clients
     remembered = await one("remember", items=[{"text": ALDER}])
@@ -127,6 +128,7 @@ async def test_tenants_with_the_same_question_and_graph_share_no_answers(
         assert (await stranger("health_check"))["cache"]["search"]["size"] <= 5
 
 
+@pytest.mark.proves("graph-contract: caches")
 async def test_health_check_reports_sizes_bounds_and_hit_rates(clients: list[CachesClient]) -> None:
     client = clients[0]
     await client("remember", items=[{"text": ALDER}])
@@ -156,6 +158,7 @@ async def test_health_check_reports_sizes_bounds_and_hit_rates(clients: list[Cac
     await eventually(full)
 
 
+@pytest.mark.proves("graph-contract: caches-can-be-off")
 async def test_searches_work_with_caches_switched_off(settings: Settings, key: str) -> None:
     off = settings.model_copy(update={"cache_embeddings_enabled": False, "cache_search_enabled": False})
     with serving(off) as gateway:

@@ -118,6 +118,7 @@ class TestDefinitions:
     def test_names_are_unique(self) -> None:
         assert len({tool.name for tool in CATALOGUE}) == len(CATALOGUE)
 
+    @pytest.mark.proves("rules: annotations")
     @EVERY_DEFINITION
     def test_each_tool_has_a_title_and_a_description(self, tool: ToolSpec) -> None:
         listed = definition(tool)
@@ -126,6 +127,7 @@ class TestDefinitions:
         assert listed.description
         assert listed.description.endswith(".")
 
+    @pytest.mark.proves("rules: annotations")
     @EVERY_DEFINITION
     def test_each_tool_has_every_annotation(self, tool: ToolSpec) -> None:
         """The defaults of MCP for missing annotations are: it writes, is destructive, and is not idempotent."""
@@ -137,6 +139,7 @@ class TestDefinitions:
             assert (hints.destructive_hint is None) is tool.name.startswith(DESTRUCTIVE)
             assert bool(hints.idempotent_hint) is tool.idempotent
 
+    @pytest.mark.proves("rules: wrong-arguments-write-nothing")
     @EVERY_DEFINITION
     def test_schemas_are_valid_json_schema(self, tool: ToolSpec) -> None:
         listed = definition(tool)
@@ -147,6 +150,7 @@ class TestDefinitions:
             assert "$ref" not in json.dumps(schema)
         assert json_schema(tool.arguments)["additionalProperties"] is False
 
+    @pytest.mark.proves("rules: everything-is-bounded")
     @EVERY_DEFINITION
     def test_lists_are_bounded(self, tool: ToolSpec) -> None:
         whole = json_schema(tool.arguments)
@@ -159,6 +163,7 @@ class TestDefinitions:
         assert tool.toolsets
         assert tool.toolsets <= TOOLSETS
 
+    @pytest.mark.proves("rules: order-of-tools")
     @pytest.mark.parametrize("revision", MODES)
     async def test_tools_are_listed_in_the_order_of_the_catalogue(
         self, gateway: RunningGateway, key: str, revision: str
@@ -168,6 +173,7 @@ class TestDefinitions:
                 listed = (await client.list_tools()).tools
                 assert [tool.name for tool in listed] == [tool.name for tool in CATALOGUE]
 
+    @pytest.mark.proves("agent-toolset: listing-under-2000-tokens")
     async def test_the_list_of_toolset_agent_takes_few_tokens(
         self, gateway: RunningGateway, http: httpx2.AsyncClient
     ) -> None:
@@ -185,6 +191,7 @@ class TestDefinitions:
 
 
 class TestBehaviour:
+    @pytest.mark.proves("rules: read-only-tools-write-nothing")
     async def test_only_tools_that_write_move_the_revision(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, db: Database, caller: Caller
     ) -> None:
@@ -198,6 +205,7 @@ class TestBehaviour:
         still = OF_ANOTHER_GRAPH | OF_NO_GRAPH | {tool.name for tool in CATALOGUE if tool.read_only}
         assert moved == {tool.name: int(tool.name not in still) for tool in CATALOGUE}
 
+    @pytest.mark.proves("rules: idempotent-tools")
     @EVERY_TOOL
     async def test_an_idempotent_tool_changes_nothing_the_second_time(self, twice: CallTwice, tool: ToolSpec) -> None:
         called = await twice(tool)
@@ -206,6 +214,7 @@ class TestBehaviour:
         unchanged = called.after_second == called.after_first
         assert unchanged is (tool.idempotent or tool.name in IDEMPOTENT_AS_CALLED_HERE)
 
+    @pytest.mark.proves("rules: results-fit-their-schema")
     @EVERY_TOOL
     async def test_results_match_their_schema(self, twice: CallTwice, tool: ToolSpec) -> None:
         result = (await twice(tool)).first
@@ -213,6 +222,7 @@ class TestBehaviour:
         for schema in (definition(tool).output_schema, json_schema(tool.result)):
             Draft202012Validator(schema or {}).validate(result["structuredContent"])
 
+    @pytest.mark.proves("rules: scopes-of-tools")
     @EVERY_TOOL
     async def test_a_tool_needs_exactly_its_scope(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, issue: NewApiKey, caller: Caller, tool: ToolSpec
@@ -238,6 +248,7 @@ class TestRefusals:
         yield
         assert await revision_of(db, caller) == 0
 
+    @pytest.mark.proves("rules: wrong-arguments-write-nothing")
     @EVERY_TOOL
     async def test_unknown_arguments_are_refused(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, tool: ToolSpec
@@ -245,6 +256,7 @@ class TestRefusals:
         arguments = {**EXAMPLES[tool.name], "surprise": 1}
         assert await refusal(gateway, http, tool, arguments) == ("surprise", "surprise: Unknown argument")
 
+    @pytest.mark.proves("rules: wrong-arguments-write-nothing")
     @EVERY_TOOL
     async def test_missing_arguments_are_refused(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, tool: ToolSpec
@@ -253,6 +265,7 @@ class TestRefusals:
             arguments = {key: value for key, value in EXAMPLES[tool.name].items() if key != name}
             assert await refusal(gateway, http, tool, arguments) == (name, f"{name}: Required")
 
+    @pytest.mark.proves("rules: wrong-arguments-write-nothing")
     @EVERY_TOOL
     async def test_arguments_of_the_wrong_type_are_refused(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, tool: ToolSpec
@@ -271,6 +284,9 @@ class TestRefusals:
             path, _ = await refusal(gateway, http, tool, {**EXAMPLES[tool.name], "graph": name})
             assert path == "graph"
 
+    @pytest.mark.proves(
+        "rules: wrong-arguments-write-nothing", "enhanced-server: validation", "enhanced-server: wrong-argument-paths"
+    )
     @pytest.mark.parametrize(
         ("tool", "arguments", "error_message"),
         [

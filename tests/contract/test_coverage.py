@@ -1,41 +1,14 @@
 """A test proves each promise of the references, and the table of promises is true."""
 
-from typing import Any
-
 import pytest
 from mcp_types import METHOD_NOT_FOUND
 
+from recollect_cli.reference.glossary import TOOLSETS
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
-from tests.contract.coverage import ROOT, Promise, coverage_page, features, missing, source_of, tools
+from tests.contract.coverage import coverage_page, features, missing, tools
+from tests.contract.security import guards
 from tests.support.gateway import RunningGateway
-
-PROMISES = [*tools(), *features()]
-EVERY_PROMISE = pytest.mark.parametrize("promise", PROMISES, ids=lambda p: f"{p.section}: {p.name}")
-
-
-@EVERY_PROMISE
-def test_each_promise_is_proved_by_existing_tests(promise: Promise) -> None:
-    assert promise.tests
-    missing = [test for test in promise.tests if source_of(test) is None]
-    assert missing == []
-
-
-@pytest.mark.parametrize("promise", tools(), ids=lambda p: f"{p.section}: {p.name}")
-def test_the_tests_of_a_tool_call_it(promise: Promise) -> None:
-    """Each test names the tool itself; another test of its file that does so would prove nothing."""
-    elsewhere = [test for test in promise.tests if promise.name not in (source_of(test) or "")]
-    assert elsewhere == []
-
-
-def test_the_table_has_exactly_the_tools_of_the_catalogue() -> None:
-    here = {(toolset, tool.name) for tool in CATALOGUE for toolset in tool.toolsets}
-    assert {(promise.section, promise.name) for promise in tools()} == here
-
-
-def test_the_page_is_made_from_the_table() -> None:
-    """Regenerate it with: .venv/bin/python -m tests.contract.coverage > docs/coverage.md"""
-    assert (ROOT / "docs" / "coverage.md").read_text() == coverage_page()
-
+from tests.support.promises import ROOT, all_marks, proofs_of
 
 REFERENCES = (
     *("official-memory-server-persistence.md", "mcp-memory-crate.md", "memory-mcp-data-flow.md"),
@@ -43,10 +16,55 @@ REFERENCES = (
 )
 
 
-@pytest.mark.parametrize("reference", REFERENCES)
-def test_each_reference_has_kept_and_missing_promises(reference: str) -> None:
-    assert [promise for promise in features() if reference in promise.section]
-    assert [each for each in missing() if reference in each.section]
+def every_id() -> list[str]:
+    return [*(promise.id for promise in (*tools(), *features())), *(guard.id for guard in guards())]
+
+
+def test_each_promise_is_proved_by_a_test(subtests: pytest.Subtests) -> None:
+    for promise in (*tools(), *features()):
+        with subtests.test(promise.id):
+            assert proofs_of(promise.id)
+
+
+def test_the_tests_of_a_tool_call_it(subtests: pytest.Subtests) -> None:
+    """Each test names the tool itself; another test of its file that does so would prove nothing."""
+    for tool in tools():
+        with subtests.test(tool.id):
+            assert [proof.name for proof in proofs_of(tool.id) if tool.name not in proof.source] == []
+
+
+def test_each_mark_stands_on_a_test_that_runs() -> None:
+    """Not on a class, a helper, a test of `make verify`, or one that is set aside; and its promises are literals."""
+    assert all_marks().void == ()
+
+
+def test_each_mark_names_a_promise() -> None:
+    """A tool, a line of coverage.toml, or a line of docs/security.md."""
+    known = set(every_id())
+    named = {(proof.path, proof.name, promise) for proof in all_marks().proofs for promise in proof.promises}
+    assert {mark for mark in named if mark[2] not in known} == set()
+
+
+def test_each_promise_has_its_own_id() -> None:
+    assert len(set(every_id())) == len(every_id())
+
+
+def test_every_tool_of_the_catalogue_is_promised() -> None:
+    here = {(toolset, tool.name) for tool in CATALOGUE for toolset in tool.toolsets}
+    assert {(promise.section, promise.name) for promise in tools()} == here
+    assert {toolset for toolset, _ in here} == set(TOOLSETS)
+
+
+def test_the_page_is_up_to_date() -> None:
+    """Regenerate it with: make pages"""
+    assert (ROOT / "docs" / "coverage.md").read_text() == coverage_page()
+
+
+def test_each_reference_has_kept_and_missing_promises(subtests: pytest.Subtests) -> None:
+    for reference in REFERENCES:
+        with subtests.test(reference):
+            assert [promise for promise in features() if reference in promise.section]
+            assert [each for each in missing() if reference in each.section]
 
 
 def test_each_missing_promise_has_a_reason_and_is_not_listed_as_kept() -> None:
@@ -56,32 +74,10 @@ def test_each_missing_promise_has_a_reason_and_is_not_listed_as_kept() -> None:
     assert {each.section for each in missing()} <= {promise.section for promise in features()}
 
 
-@pytest.mark.parametrize(
-    ("method", "params", "promise"),
-    [
-        ("resources/subscribe", {"uri": "memory://knowledge-graph"}, "Subscriptions"),
-    ],
-)
-async def test_a_method_that_is_listed_as_missing_is_not_served(
-    gateway: RunningGateway, key: str, method: str, params: dict[str, Any], promise: str
-) -> None:
+async def test_a_method_that_is_listed_as_missing_is_not_served(gateway: RunningGateway, key: str) -> None:
     """Once it is served, its row moves to the kept promises."""
-    assert any(each.name.startswith(promise) for each in missing())
+    assert any(each.name.startswith("Subscriptions by resources/subscribe") for each in missing())
     async with gateway.http(key) as http:
-        answer = await gateway.post(http, method, params, path="/mcp/x/all")
+        params = {"uri": "memory://knowledge-graph"}
+        answer = await gateway.post(http, "resources/subscribe", params, path="/mcp/x/all")
         assert answer["error"]["code"] == METHOD_NOT_FOUND
-
-
-@pytest.mark.parametrize(
-    ("test", "runs"),
-    [
-        ("tests/contract/test_coverage.py::test_the_page_is_made_from_the_table", True),
-        ("tests/contract/test_memory_server.py::TestReading::test_graphs_are_separate_memories", True),
-        ("tests/contract/test_memory_server.py::test_graphs_are_separate_memories", False),
-        ("tests/contract/test_coverage.py::EVERY_PROMISE", False),
-        ("tests/contract/test_nowhere.py::test_nothing", False),
-        ("tests/verify/test_memory_server.py::test_both_servers_answer_alike", False),
-    ],
-)
-def test_a_test_that_is_not_run_proves_nothing(test: str, runs: bool) -> None:
-    assert (source_of(test) is not None) is runs

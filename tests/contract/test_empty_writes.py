@@ -51,6 +51,7 @@ async def client(gateway: RunningGateway, key: str) -> AsyncIterator[Client]:
         yield client
 
 
+@pytest.mark.proves("rules: no-write-no-graph")
 async def test_a_call_that_writes_nothing_creates_no_graph(client: Client) -> None:
     for place, (tool, arguments) in enumerate(CALLS):
         graph = f"typo-{place}"

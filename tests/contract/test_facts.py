@@ -97,6 +97,7 @@ async def stranger(gateway: RunningGateway, issue: NewApiKey, new_tenant: NewTen
         yield FactsClient(gateway, http)
 
 
+@pytest.mark.proves("graph-contract: arguments")
 def test_every_tool_of_the_contract_accepts_its_arguments() -> None:
     assert [tool.name for tool in FACTS] == list(CONTRACT)
     for tool in FACTS:
@@ -105,6 +106,15 @@ def test_every_tool_of_the_contract_accepts_its_arguments() -> None:
 
 
 class TestNodes:
+    @pytest.mark.proves(
+        "facts: create_node",
+        "facts: get_node",
+        "graph-contract: envelope",
+        "graph-contract: milliseconds",
+        "graph-contract: common-attributes",
+        "graph-contract: owner-id",
+        "graph-contract: memory-not-found",
+    )
     async def test_a_fact_is_created_and_read(self, client: FactsClient) -> None:
         made = await client.call(
             "create_node", text="Bees make honey", metadata={"page": 1}, ttl_days=2, source="book", owner_id="bees"
@@ -132,6 +142,7 @@ class TestNodes:
             f"There is no node {node['id']}.",
         )
 
+    @pytest.mark.proves("graph-contract: create-known-node")
     async def test_new_attributes_of_a_known_fact_make_a_new_version(self, client: FactsClient) -> None:
         first = await client.call("create_node", text="Bees dance", metadata={"page": 1}, source="book")
         again = await client.call("create_node", text="Bees dance")
@@ -155,6 +166,7 @@ class TestNodes:
         emptied = await client.call("create_node", text="Bees dance", metadata={})
         assert (emptied["updated"], emptied["node"]["metadata"], emptied["node"]["source"]) == (True, {}, "film")
 
+    @pytest.mark.proves("graph-contract: create-known-node")
     async def test_new_attributes_of_a_known_entity_make_a_new_version(self, client: FactsClient) -> None:
         entity = {"text": "Alice", "node_type": "Entity"}
         first = await client.call("create_node", **entity)
@@ -177,10 +189,12 @@ class TestNodes:
         code, said = await client.refusal("create_node", **entity, entity_type="CAT")
         assert (code, said.partition(":")[0]) == ("memory_validation_error", "entity_type")
 
+    @pytest.mark.proves("graph-contract: milliseconds", "graph-contract: expires-at")
     async def test_expires_at_wins_over_ttl_days(self, client: FactsClient) -> None:
         made = await client.call("create_node", text="x", ttl_days=1, expires_at=4_000_000_000_123)
         assert (made["node"]["ttl_days"], made["node"]["expires_at"]) == (1.0, 4_000_000_000_123)
 
+    @pytest.mark.proves("facts: create_node")
     async def test_the_text_of_an_entity_is_its_name_and_entity_type_its_kind(
         self, client: FactsClient, gateway: RunningGateway
     ) -> None:
@@ -200,6 +214,13 @@ class TestNodes:
         assert (found["text"], found["type"], found["matches"]) == ("Alice", "person", ["likes tea"])
         assert (await client.call("get_node", node_id=found["id"]))["node"]["source"] == "mcp"
 
+    @pytest.mark.proves(
+        "facts: update_node",
+        "facts: delete_node",
+        "facts: get_node_change_history",
+        "graph-contract: update-node",
+        "graph-contract: history",
+    )
     async def test_history_is_always_kept_and_versioning_returns_the_version(self, client: FactsClient) -> None:
         node_id = await client.fact("one")
         assert "version" not in (await client.call("update_node", node_id=node_id, text="two"))["node"]
@@ -217,6 +238,7 @@ class TestNodes:
         assert ([v["version"] for v in page["versions"]], page["next_offset"]) == ([3, 2], 3)
         assert (await client.refusal("delete_node", node_id=node_id))[0] == "memory_not_found"
 
+    @pytest.mark.proves("facts: mark_outdated", "graph-contract: search", "graph-contract: mark-outdated")
     async def test_mark_outdated_hides_a_fact_unless_it_is_requested(self, client: FactsClient) -> None:
         node_id = await client.fact("Bees make honey")
         node = (await client.call("mark_outdated", fact_id=node_id, reason="bees left"))["node"]
@@ -233,6 +255,7 @@ class TestNodes:
         versions = (await client.call("get_node_change_history", node_id=node_id))["versions"]
         assert [version.get("reason") for version in versions] == [None, "bees left", None]
 
+    @pytest.mark.proves("agent-toolset: expiry-can-be-removed")
     async def test_expires_at_of_zero_removes_the_expiry(self, client: FactsClient) -> None:
         node_id = await client.fact("Bees make honey", ttl_days=1)
         node = (await client.call("update_node", node_id=node_id, source="book", ttl_days=None))["node"]
@@ -255,6 +278,7 @@ class TestNodes:
 
 
 class TestSearch:
+    @pytest.mark.proves("facts: search", "graph-contract: search")
     async def test_results_are_split_by_type(self, client: FactsClient) -> None:
         await client.call("create_node", text="Honey", node_type="Entity")
         await client.fact("Bees make honey")
@@ -272,6 +296,7 @@ class TestSearch:
         ] == ["Honey"]
         assert (await client.call("search", query="honey", owner_id="nobody"))["results"] == []
 
+    @pytest.mark.proves("facts: find_similar")
     async def test_find_similar_compares_only_embedded_nodes(self, client: FactsClient) -> None:
         node_id = await client.fact("Bees make honey")
         assert (await client.call("find_similar", fact_id=node_id))["results"] == []
@@ -280,6 +305,13 @@ class TestSearch:
 
 
 class TestRelations:
+    @pytest.mark.proves(
+        "facts: create_triplet",
+        "facts: search_triplets",
+        "graph-contract: triplets-make-entities",
+        "graph-contract: search-triplets",
+        "graph-contract: triplets-of-facts",
+    )
     async def test_triplets_are_created_and_searched(self, client: FactsClient) -> None:
         fact_id = await client.fact("it is said")
         made = (
@@ -312,6 +344,7 @@ class TestRelations:
         assert "fact_id" not in unsaid
         assert (await client.call("search_triplets", object_value="Acme", as_of="2"))["triplets"] == [made]
 
+    @pytest.mark.proves("graph-contract: triplets-of-facts")
     async def test_metadata_named_fact_id_is_not_a_fact(self, client: FactsClient) -> None:
         entity = (await client.call("create_node", text="Carol", node_type="Entity"))["node"]["id"]
         for claimed in (entity, "hearsay", str(uuid4()), 7):
@@ -321,6 +354,15 @@ class TestRelations:
             assert found == made
             assert (made["metadata"], "fact_id" in made) == ({"fact_id": claimed}, False)
 
+    @pytest.mark.proves(
+        "facts: create_relation",
+        "facts: delete_relation",
+        "facts: get_context",
+        "facts: get_trace",
+        "graph-contract: delete-relation",
+        "graph-contract: get-context",
+        "graph-contract: get-trace",
+    )
     async def test_relations_are_read_by_context_and_trace(self, client: FactsClient) -> None:
         ids = [await client.fact(text) for text in ("one", "two", "three")]
         for source, target in ((0, 1), (1, 2)):
@@ -350,6 +392,7 @@ class TestRelations:
         assert (await client.call("get_trace", from_id=ids[2], to_id=ids[0]))["paths"] == []
         assert await client.call("get_context") == {"success": True, "nodes": [], "edges": []}
 
+    @pytest.mark.proves("graph-contract: create-known-relation")
     async def test_an_existing_relation_is_updated(self, client: FactsClient, db: Database, caller: Caller) -> None:
         ids = [await client.fact(text) for text in ("one", "two")]
         wanted = {"from_id": ids[0], "to_id": ids[1], "relation_type": "FOLLOWS_FROM"}
@@ -363,6 +406,7 @@ class TestRelations:
         [then] = (await client.call("get_context", node_id=ids[0], as_of=before))["edges"]
         assert then == edge | {"metadata": {"sure": True}}
 
+    @pytest.mark.proves("graph-contract: create-known-relation")
     async def test_an_existing_triplet_is_updated(self, client: FactsClient, db: Database, caller: Caller) -> None:
         wanted = {"subject": "Alice", "predicate": "works at", "object_value": "Acme"}
         made = await client.call("create_triplet", **wanted, metadata={"since": 2020})
@@ -373,6 +417,7 @@ class TestRelations:
         for as_of, triplet in ((None, told["triplet"]), (before, made["triplet"])):
             assert (await client.call("search_triplets", as_of=as_of))["triplets"] == [triplet]
 
+    @pytest.mark.proves("facts: create_summary_fact", "graph-contract: create-summary-fact")
     async def test_a_summary_is_related_to_its_facts(self, client: FactsClient) -> None:
         ids = [await client.fact(text) for text in ("one", "two")]
         summary = (await client.call("create_summary_fact", fact_ids=ids, summary_text="both"))["node"]
@@ -384,6 +429,7 @@ class TestRelations:
         refused = await client.refusal("create_summary_fact", fact_ids=[ids[0], entity], summary_text="all")
         assert refused[0] == "memory_not_found"
 
+    @pytest.mark.proves("facts: get_stats", "graph-contract: create-node-links", "graph-contract: get-stats")
     async def test_auto_link_and_links_create_relations(self, client: FactsClient) -> None:
         alice = (await client.call("create_node", text="Alice", node_type="Entity"))["node"]["id"]
         other = await client.fact("unrelated")
@@ -402,6 +448,7 @@ class TestRelations:
 
 
 class TestHealth:
+    @pytest.mark.proves("facts: test_connection", "facts: health_check", "graph-contract: health-check")
     async def test_health_check_reports_every_part(self, client: FactsClient) -> None:
         assert (await client.call("test_connection")).keys() == {"success", "message"}
         health = await client.call("health_check")
@@ -411,6 +458,7 @@ class TestHealth:
 
 
 class TestLimits:
+    @pytest.mark.proves("graph-contract: envelope", "graph-contract: argument-limits")
     @pytest.mark.parametrize(
         ("tool", "arguments", "said"),
         [
@@ -477,6 +525,7 @@ class TestLimits:
     ) -> None:
         assert await client.refusal(tool, **arguments) == ("memory_validation_error", said)
 
+    @pytest.mark.proves("graph-contract: argument-limits")
     async def test_values_at_the_limits_are_accepted(self, client: FactsClient) -> None:
         await client.call("create_node", text="x" * 10_000, ttl_days=3650)
         await client.call("create_node", text="y" * 512, node_type="Entity")
@@ -487,6 +536,7 @@ class TestLimits:
         refused = await client.refusal("update_node", node_id=bob, text="Alice")
         assert refused[0] == "memory_validation_error"
 
+    @pytest.mark.proves("graph-contract: limits-are-settings")
     async def test_the_limits_are_settings(self, settings: Settings, key: str) -> None:
         limits = {"max_text_length": 5, "min_ttl_days": 1.0, "max_ttl_days": 2.0, "max_metadata_size": 11}
         for gateway in served(settings.model_copy(update=limits)):
@@ -498,6 +548,7 @@ class TestLimits:
                     assert refused[0] == "memory_validation_error"
 
 
+@pytest.mark.proves("graph-contract: defaults-are-settings")
 async def test_defaults_are_settings_and_are_shown_in_the_schemas(settings: Settings, key: str) -> None:
     chosen = {"search_default_limit": 2, "similarity_threshold": 0.01, "subgraph_default_max_nodes": 3}
     for gateway in served(settings.model_copy(update=chosen)):
@@ -522,6 +573,7 @@ async def test_defaults_are_settings_and_are_shown_in_the_schemas(settings: Sett
             assert len((await client.call("get_context", node_id=hub, max_nodes=4))["nodes"]) == 4
 
 
+@pytest.mark.proves("graph-contract: defaults-are-settings")
 async def test_the_default_threshold_of_find_similar_is_a_setting(
     db: Database, caller: Caller, settings: Settings, key: str
 ) -> None:
@@ -541,6 +593,7 @@ def served(settings: Settings) -> Iterator[RunningGateway]:
         yield gateway
 
 
+@pytest.mark.proves("graph-contract: envelope", "graph-contract: memory-not-found", "graph-contract: database-errors")
 @pytest.mark.parametrize(
     ("error", "code"),
     [
@@ -594,6 +647,7 @@ class TestStrangers:
             return [link | {"node_id": node_id} if isinstance(link, dict) else node_id for link in value]
         return node_id
 
+    @pytest.mark.proves("rules: no-foreign-ids")
     @pytest.mark.parametrize("tool", CONTRACT)
     async def test_ids_and_names_of_another_tenant_look_like_unknown_ones(
         self, client: FactsClient, stranger: FactsClient, tool: str
@@ -613,6 +667,7 @@ class TestStrangers:
         assert (await client.call("get_stats"))["stats"]["total_nodes"] == 0
         assert await stranger.call("get_stats") == before
 
+    @pytest.mark.proves("graph-contract: owner-id")
     @pytest.mark.parametrize("tool", ["get_node", "get_context", "find_similar", "get_node_change_history"])
     async def test_ids_of_another_graph_look_like_unknown_ones(self, client: FactsClient, tool: str) -> None:
         node_id = await client.fact("Bees make honey", owner_id="bees")
@@ -621,6 +676,7 @@ class TestStrangers:
         assert (await client.refusal(tool, **{name: node_id, "owner_id": "nowhere"}))[0] == "memory_not_found"
         assert (await client.envelope(tool, **{name: node_id, "owner_id": "bees"}))["success"]
 
+    @pytest.mark.proves("graph-contract: owner-id")
     async def test_links_and_relations_do_not_leave_the_graph(self, client: FactsClient, caller: Caller) -> None:
         there, here = await client.fact("there", owner_id="bees"), await client.fact("here")
         for ends in ({"from_id": here, "to_id": there}, {"from_id": there, "to_id": here}):

@@ -71,6 +71,7 @@ def call(http: httpx2.Client, tool: str, arguments: Any, played: Played | None =
     return not result["isError"]
 
 
+@pytest.mark.proves("rules: any-json-is-handled")
 @pytest.mark.parametrize("tool", EXAMPLES)
 @examples(8)
 @given(arguments=anything)
@@ -78,6 +79,7 @@ def test_any_json_is_answered_or_refused(http: httpx2.Client, tool: str, argumen
     call(http, tool, arguments)
 
 
+@pytest.mark.proves("rules: any-json-is-handled")
 @pytest.mark.parametrize(
     ("number", "value"), list(enumerate(ODD_VALUES)), ids=[ascii(value)[:30] for value in ODD_VALUES]
 )

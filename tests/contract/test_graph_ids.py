@@ -47,6 +47,7 @@ async def names_of_graphs(db: Database, caller: Caller) -> list[str]:
         return [graph.name for graph in await graphs.list_graphs(tx)]
 
 
+@pytest.mark.proves("memgraph: graph-by-id-or-name")
 async def test_every_tool_accepts_the_id_of_a_graph_for_its_name(
     gateway: RunningGateway, key: str, caller: Caller, db: Database
 ) -> None:
@@ -77,6 +78,7 @@ def names_in(result: dict[str, Any]) -> list[str]:
     return found
 
 
+@pytest.mark.proves("memgraph: graph-by-id-or-name")
 async def test_a_mistyped_id_creates_no_graph(gateway: RunningGateway, key: str, caller: Caller, db: Database) -> None:
     nowhere, passed_over = str(uuid4()), set()
     async with gateway.http(key, **rpc_headers()) as http:
@@ -106,6 +108,7 @@ async def test_answers_name_a_graph_that_is_addressed_by_its_id(
         assert hits["structuredContent"]["hits"][0]["node"]["graph"] == "default"
 
 
+@pytest.mark.proves("memgraph: graph-by-id-or-name")
 @pytest.mark.parametrize("path", ["", "/export", "/recall"])
 async def test_routes_accept_the_id_of_a_graph(
     gateway: RunningGateway, admin_key: str, caller: Caller, db: Database, path: str
@@ -130,6 +133,7 @@ async def test_routes_accept_the_id_of_a_graph(
     assert await names_of_graphs(db, caller) == ["default"]
 
 
+@pytest.mark.proves("memgraph: graph-by-id-or-name")
 @pytest.mark.parametrize("spell", [str.lower, str.upper])
 async def test_no_new_graph_is_named_like_an_id(db: Database, caller: Caller, spell: Callable[[str], str]) -> None:
     name = spell(str(uuid4()))

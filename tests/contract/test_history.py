@@ -27,6 +27,7 @@ async def names(client: Client) -> list[str]:
 
 
 class TestRecentChanges:
+    @pytest.mark.proves("admin: recent_changes")
     async def test_the_log_is_listed_in_pages_oldest_first(self, client: Client, colleague: Client) -> None:
         await create(client, "Ada", "writes")
         await create(colleague, "Babbage")
@@ -58,6 +59,7 @@ class TestRecentChanges:
 
 
 class TestUndoChanges:
+    @pytest.mark.proves("admin: undo_changes")
     async def test_the_changes_of_one_actor_are_undone_and_others_stay(self, client: Client, colleague: Client) -> None:
         await create(client, "Ada", "writes")
         await create(colleague, "Babbage", "builds")
@@ -92,6 +94,7 @@ class TestUndoChanges:
         opened = await answer(client, "open_nodes", names=["Ada"])
         assert opened["entities"][0]["observations"] == ["writes"]
 
+    @pytest.mark.proves("enhanced-server: undo-of-a-merge")
     async def test_a_compression_is_undone(self, client: Client) -> None:
         await create(client, "Acme Inc", "makes anvils")
         await create(client, "Acme Inc.", "makes anvils")
@@ -99,6 +102,7 @@ class TestUndoChanges:
         await answer(client, "undo_changes", since_revision=2)
         assert await names(client) == ["Acme Inc", "Acme Inc."]
 
+    @pytest.mark.proves("admin: undo_changes")
     async def test_a_node_that_was_changed_later_is_skipped_and_reported(
         self, client: Client, colleague: Client
     ) -> None:

@@ -61,6 +61,7 @@ class TestTools:
         code: str = result["_meta"][ERROR_META]["code"]
         return code
 
+    @pytest.mark.proves("admin: reindex")
     async def test_an_equal_job_is_started_once_and_succeeds(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, context: WorkerContext
     ) -> None:
@@ -76,6 +77,7 @@ class TestTools:
         assert "error" not in done
         assert (await self.call(gateway, http, "reindex"))["id"] != started["id"]
 
+    @pytest.mark.proves("admin: reembed")
     async def test_a_graph_is_reembedded_with_another_model_and_back(
         self,
         gateway: RunningGateway,
@@ -119,6 +121,7 @@ class TestTools:
             assert await self.refused(gateway, http, tool, graph="nowhere") == "graph_not_found"
         assert await self.call(gateway, http, "list_jobs", graph="nowhere") == {"jobs": [], "more": False}
 
+    @pytest.mark.proves("admin: list_jobs")
     async def test_jobs_are_listed_newest_first_in_pages_and_filtered(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, desk: Desk
     ) -> None:
@@ -144,6 +147,7 @@ class TestTools:
         assert result["_meta"][ERROR_META] == {"code": "invalid_input", "path": "kind"}
         assert result["content"][0]["text"].endswith(", ".join(KINDS))
 
+    @pytest.mark.proves("admin: get_job", "jobs: progress")
     @pytest.mark.parametrize("revision", MODES)
     async def test_waiting_for_a_job_reports_its_progress(
         self, gateway: RunningGateway, key: str, desk: Desk, context: WorkerContext, revision: str
@@ -185,6 +189,7 @@ class TestTools:
         assert shown["status"] == "queued"
         assert time.monotonic() - started >= 1.2
 
+    @pytest.mark.proves("organize: cancel_job", "admin: cancel_job")
     async def test_a_queued_job_is_cancelled_for_good(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, desk: Desk, context: WorkerContext
     ) -> None:

@@ -21,6 +21,7 @@ async def client(gateway: RunningGateway, key: str) -> AsyncIterator[Client]:
         yield client
 
 
+@pytest.mark.proves("memgraph: kind-whitelist")
 @pytest.mark.parametrize(
     ("tool", "arguments", "path"),
     [
@@ -63,6 +64,7 @@ async def test_a_new_node_of_another_kind_is_refused_with_the_caller_s_argument(
     assert await answer(client, "graph_stats") == before
 
 
+@pytest.mark.proves("memgraph: kind-whitelist")
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [
@@ -80,6 +82,7 @@ async def test_an_existing_node_keeps_its_kind(client: Client, tool: str, argume
     assert not (await client.call_tool(tool, arguments)).is_error
 
 
+@pytest.mark.proves("memgraph: kind-whitelist")
 async def test_the_kind_of_a_fact_can_be_given(client: Client) -> None:
     made = (await answer(client, "create_node", text="A note", kind="note"))["node"]
     assert made["type"] == "note"

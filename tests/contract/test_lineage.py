@@ -108,6 +108,7 @@ async def found_by(call: LineageClient, tool: str, text: str, **more: Any) -> li
 
 
 class TestVersions:
+    @pytest.mark.proves("lineage: put_node", "memgraph: immutable-versions")
     async def test_a_put_on_a_lineage_makes_a_new_version(self, call: LineageClient) -> None:
         first = await call("put_node", kind="note", content="one", tags=["Topic:Tea"], summary="s", metadata={"a": 1})
         lineage = first["node"]["lineage_id"]
@@ -119,6 +120,7 @@ class TestVersions:
         assert (node["tags"], node["summary"], node["metadata"]) == ([], "", {})
         assert (node["is_current"], node["is_stale"], node["conflicts"]) == (True, False, [])
 
+    @pytest.mark.proves("lineage: get_node_by_lineage", "memgraph: at-a-version-or-time")
     async def test_a_lineage_is_read_at_a_version_and_at_a_time(self, call: LineageClient) -> None:
         lineage = await call.note("one")
         written = (await call("get_node_by_lineage", lineage_id=lineage))["node"]["created_at"]
@@ -138,6 +140,9 @@ class TestVersions:
         both = {"at_version": 1, "at_time": now}
         assert await call.refused("get_node_by_lineage", lineage_id=lineage, **both) == "invalid_input"
 
+    @pytest.mark.proves(
+        "lineage: get_node_by_id", "lineage: history", "memgraph: immutable-versions", "memgraph: flags-of-nodes"
+    )
     async def test_history_is_newest_first_and_names_the_superseding_version(self, call: LineageClient) -> None:
         lineage = await call.note("one")
         for content in ("two", "three"):
@@ -152,6 +157,7 @@ class TestVersions:
         for version in versions:
             assert (await call("get_node_by_id", id=version["id"]))["node"] == version
 
+    @pytest.mark.proves("lineage: history")
     async def test_history_outlives_its_node(self, call: LineageClient) -> None:
         await call("create_entities", entities=[{"name": "Ada", "entityType": "person", "observations": []}])
         (node,) = (await call("list_nodes"))["nodes"]
@@ -165,6 +171,7 @@ class TestVersions:
             (1, False, False),
         ]
 
+    @pytest.mark.proves("lineage: search_graph", "memgraph: flags-of-nodes")
     async def test_stale_nodes_are_marked_and_can_be_left_out(self, call: LineageClient) -> None:
         hour = timedelta(hours=1)
         stale = await call.note("old news", freshness_at=(datetime.now(UTC) - hour).isoformat())
@@ -174,6 +181,7 @@ class TestVersions:
         assert set(contents(await call("search_graph", text="news"))) == {"old news", "new news"}
         assert contents(await call("search_graph", text="news", fresh_only=True)) == ["new news"]
 
+    @pytest.mark.proves("memgraph: created-by")
     async def test_created_by_is_stored(self, call: LineageClient) -> None:
         lineage = await call.note("one", created_by="a colleague")
         other = await call.note("two")
@@ -192,6 +200,7 @@ class TestVersions:
             {"name": "Ada", "entityType": "pioneer", "observations": ["writes programs"], "content": "of computing"}
         ]
 
+    @pytest.mark.proves("memgraph: error-codes")
     async def test_unknown_nodes_are_not_found(self, call: LineageClient) -> None:
         await call.note("one")
         for graph in ("default", "nowhere"):
@@ -232,6 +241,7 @@ class TestVersions:
 
 
 class TestConflicts:
+    @pytest.mark.proves("memgraph: last-write-wins")
     async def test_lww_lets_the_newest_put_win(self, call: LineageClient) -> None:
         lineage = await call.note("one")
         await call.note("theirs", lineage_id=lineage, based_on_version=1)
@@ -245,6 +255,7 @@ class TestConflicts:
             ("one", False),
         ]
 
+    @pytest.mark.proves("memgraph: flags-of-nodes", "memgraph: manual-conflicts")
     async def test_manual_keeps_a_concurrent_put_as_a_sibling_head(self, call: LineageClient) -> None:
         await call("create_graph", name="notes", conflict_policy="manual")
         lineage = await call.note("one", graph="notes")
@@ -280,6 +291,7 @@ class TestConflicts:
             )
         return lineage, put["conflict"]["heads"]
 
+    @pytest.mark.proves("memgraph: every-head-is-found")
     @pytest.mark.parametrize("searched", ["search_graph", "batch_search", "recall"])
     async def test_each_head_is_found_by_its_text_and_lists_its_conflicts(
         self, call: LineageClient, searched: str
@@ -294,6 +306,7 @@ class TestConflicts:
         assert await found_by(call, searched, "Monday") == []
         assert len(await found_by(call, searched, "meeting")) == 3
 
+    @pytest.mark.proves("memgraph: every-head-is-found")
     @pytest.mark.parametrize("searched", ["search_graph", "batch_search", "recall"])
     async def test_only_the_resolution_of_a_conflict_is_found_and_in_the_past_every_head(
         self, call: LineageClient, searched: str, db: Database, caller: Caller
@@ -312,6 +325,7 @@ class TestConflicts:
         first = await found_by(call, searched, "meeting", as_of="1")
         assert [(one["content"], one["conflicts"]) for one in first] == [("the meeting is on Monday", [])]
 
+    @pytest.mark.proves("memgraph: every-head-is-found")
     async def test_a_filter_by_tags_lists_the_heads_that_have_them(self, call: LineageClient) -> None:
         _, heads = await self.divided(call)
         (listed,) = (await call("list_nodes", graph="notes", tags=["tuesday"]))["nodes"]
@@ -319,6 +333,7 @@ class TestConflicts:
         page = await call("list_nodes", graph="notes", limit=1, offset=1)
         assert ([node["id"] for node in page["nodes"]], page["more"]) == ([heads[1]], True)
 
+    @pytest.mark.proves("memgraph: conflict-resolution")
     @pytest.mark.parametrize("based_on", [3, None], ids=["on the highest", "on none"])
     async def test_a_put_resolves_a_conflict(self, call: LineageClient, based_on: int | None) -> None:
         await call("create_graph", name="notes", conflict_policy="manual")
@@ -335,6 +350,7 @@ class TestConflicts:
         superseded = [(v["content"], v.get("superseded_by"), v["conflicts"]) for v in versions[1:3]]
         assert superseded == [("ours", settled, []), ("theirs", settled, [])]
 
+    @pytest.mark.proves("memgraph: manual-conflicts")
     async def test_a_put_based_on_an_older_sibling_makes_a_third_head(self, call: LineageClient) -> None:
         await call("create_graph", name="notes", conflict_policy="manual")
         lineage = await call.note("one", graph="notes")
@@ -353,6 +369,7 @@ class TestConflicts:
 
 
 class TestGraphs:
+    @pytest.mark.proves("lineage: list_graphs", "lineage: get_graph", "lineage: create_graph")
     async def test_a_graph_is_created_listed_and_shown(self, call: LineageClient) -> None:
         made = await call(
             "create_graph", name="notes", conflict_policy="manual", kind_whitelist=["note"], metadata={"a": 1}
@@ -367,6 +384,7 @@ class TestGraphs:
         assert await call("create_graph", name="notes", **again) == {"graph": made["graph"], "created": False}
         assert await call.refused("create_graph", name="notes") == "graph_exists"
 
+    @pytest.mark.proves("lineage: list_graphs")
     async def test_graphs_are_listed_in_pages(self, call: LineageClient) -> None:
         for name in ("a", "b", "c"):
             await call("create_graph", name=name)
@@ -376,6 +394,7 @@ class TestGraphs:
         assert ([graph["name"] for graph in page["graphs"]], page["more"]) == (["c", "default"], False)
         assert [graph["name"] for graph in (await call("list_graphs", graph="b"))["graphs"]] == ["b"]
 
+    @pytest.mark.proves("lineage: update_graph_config", "memgraph: update-graph-config")
     async def test_configuration_changes_the_given_fields_and_empty_values_clear_them(
         self, call: LineageClient
     ) -> None:
@@ -409,6 +428,7 @@ class TestGraphs:
             assert result["_meta"][ERROR_META] == {"code": "invalid_input", "path": "metadata.dedup.threshold"}
             assert (await call(tool, metadata=sound, **arguments))["graph"]["metadata"] == sound
 
+    @pytest.mark.proves("memgraph: kind-whitelist", "memgraph: error-codes")
     async def test_the_whitelist_of_kinds_is_enforced(self, call: LineageClient) -> None:
         await call("create_graph", name="notes", kind_whitelist=["note"])
         put = {"graph": "notes", "kind": "idea", "content": "x"}
@@ -442,6 +462,7 @@ class TestGraphs:
         assert (await call("delete_graph", graph="notes"))["deleted"]
         assert set(bounds) == {"10min"}
 
+    @pytest.mark.proves("lineage: delete_graph")
     async def test_a_deleted_graph_is_gone_and_its_name_free(self, call: LineageClient) -> None:
         lineage = await call.note("a platypus", graph="notes")
         assert await call("delete_graph", graph="notes") == {"graph": "notes", "deleted": True}
@@ -454,6 +475,7 @@ class TestGraphs:
 
 
 class TestLists:
+    @pytest.mark.proves("lineage: list_nodes", "memgraph: list-nodes")
     async def test_nodes_are_listed_by_kinds_and_tags_compactly_and_in_pages(self, call: LineageClient) -> None:
         await call.note("one", tags=["Topic:Tea"], metadata={"a": 1})
         await call.note("two", kind="idea", tags=["topic:tea", "hot"])
@@ -468,6 +490,7 @@ class TestLists:
         assert compact["tags"] == ["Topic:Tea"]
         assert {"content", "metadata", "created_by"}.isdisjoint(compact)
 
+    @pytest.mark.proves("lineage: batch_search")
     async def test_lists_read_the_past(self, call: LineageClient, db: Database, caller: Caller) -> None:
         lineage = await call.note("one", tags=["a:b"])
         target = await call.note("target")
@@ -493,6 +516,7 @@ class TestLists:
         assert sorted(contents(await call("batch_search", queries=queries))) == ["target", "two"]
         assert (await call("batch_search", queries=queries, as_of="0"))["hits"] == []
 
+    @pytest.mark.proves("lineage: search_graph")
     async def test_search_finds_nodes_of_every_vocabulary_once(self, call: LineageClient) -> None:
         await call.note("Anvils are made of iron", tags=["Metal"])
         entity = {"name": "Acme", "entityType": "company", "observations": ["makes anvils", "sells anvils"]}
@@ -504,6 +528,7 @@ class TestLists:
         one = await call("search_graph", text="anvils", limit=1)
         assert (len(one["hits"]), one["more"]) == (1, True)
 
+    @pytest.mark.proves("lineage: describe_schema", "memgraph: describe-schema")
     async def test_describe_schema_reports_kinds_and_tags(self, call: LineageClient) -> None:
         for n in range(4):
             await call.note(f"content {n}", summary=f"short {n}", tags=["Topic:Tea", f"topic:{n:02}"])
@@ -527,6 +552,7 @@ class TestLists:
         assert {"tag": "plain", "count": 1} in found["tags"]
         assert not found["more"]
 
+    @pytest.mark.proves("lineage: list_tags", "memgraph: list-tags")
     async def test_tags_are_listed_by_prefix_most_used_first(self, call: LineageClient) -> None:
         await call.note("one", tags=["Topic:Tea", "other"])
         await call.note("two", tags=["topic:coffee"])
@@ -549,6 +575,7 @@ class TestLists:
 
 
 class TestEdges:
+    @pytest.mark.proves("lineage: outgoing", "lineage: incoming", "memgraph: edges-survive-versions")
     async def test_edges_survive_new_versions_and_keep_their_ordinal(self, call: LineageClient) -> None:
         page, *lines = [await call.note(text) for text in ("page", "line 1", "line 2")]
         second = await call.edge(page, lines[1], ordinal=2, metadata={"m": [1]}, created_by="someone")
@@ -564,6 +591,7 @@ class TestEdges:
         assert ([edge["id"] for edge in cut["edges"]], cut["more"]) == ([first], True)
         assert (await call("outgoing", lineage_id=page, edge_kinds=["other"]))["edges"] == []
 
+    @pytest.mark.proves("lineage: put_edge", "lineage: delete_edge")
     async def test_an_existing_edge_is_returned_and_a_deleted_one_is_gone(self, call: LineageClient) -> None:
         one, two = [await call.note(text) for text in ("one", "two")]
         edge = await call.edge(one, two)
@@ -573,6 +601,7 @@ class TestEdges:
         assert await call("delete_edge", id=edge) == {"id": edge, "deleted": False}
         assert (await call("outgoing", lineage_id=one))["edges"] == []
 
+    @pytest.mark.proves("lineage: put_edge", "memgraph: put-edge-updates")
     async def test_an_edge_that_is_put_again_is_updated_under_its_id(
         self, call: LineageClient, db: Database, caller: Caller
     ) -> None:
@@ -594,6 +623,7 @@ class TestEdges:
         assert (emptied["edge"]["metadata"], emptied["edge"]["ordinal"], emptied["updated"]) == ({}, 1, True)
         assert await call("delete_edge", id=edge) == {"id": edge, "deleted": True}
 
+    @pytest.mark.proves("memgraph: symlinks")
     async def test_the_ends_of_an_edge_must_exist_in_their_graphs(self, call: LineageClient) -> None:
         here, there = await call.note("here"), await call.note("there", graph="other")
         put = {"from_lineage": here, "to_lineage": there, "kind": "cites"}
@@ -629,6 +659,7 @@ class TestTraversal:
         await call.edge(notes[0], await call.note("aside"), kind="mentions")
         return notes
 
+    @pytest.mark.proves("lineage: traverse", "memgraph: traverse")
     async def test_the_default_traversal_is_outgoing_and_two_edges_deep(
         self, call: LineageClient, chain: list[str]
     ) -> None:
@@ -646,6 +677,7 @@ class TestTraversal:
         both = contents(await call("traverse", lineage_id=chain[2], direction="both", max_depth=1))
         assert sorted(both) == ["1", "2", "3"]
 
+    @pytest.mark.proves("lineage: traverse", "memgraph: traverse")
     async def test_a_traversal_is_bounded(self, call: LineageClient, chain: list[str]) -> None:
         assert len(contents(await call("traverse", lineage_id=chain[0], max_depth=10))) == 6
         only = contents(await call("traverse", lineage_id=chain[0], max_depth=10, edge_kinds=["cites"]))
@@ -654,6 +686,7 @@ class TestTraversal:
         assert (len(cut["nodes"]), cut["cut"]) == (3, "nodes")
         assert await call.refused("traverse", lineage_id=chain[0], max_depth=11) == "invalid_input"
 
+    @pytest.mark.proves("memgraph: following-symlinks")
     async def test_symlinks_are_followed_only_when_asked(self, call: LineageClient) -> None:
         here = await call.note("here")
         there, further = [await call.note(text, graph="other") for text in ("there", "further")]
@@ -672,6 +705,7 @@ class TestTraversal:
         past = {"lineage_id": here, "follow_symlinks": True, "as_of": "1"}
         assert await call.refused("traverse", **past) == "invalid_input"
 
+    @pytest.mark.proves("lineage: symlink_manifest", "memgraph: symlinks", "memgraph: symlink-manifest")
     async def test_a_symlink_to_a_deleted_target_is_marked_as_dangling(self, call: LineageClient) -> None:
         here, other = await call.note("here"), await call.note("there", graph="other")
         await call("create_entities", graph="third", entities=[{"name": "A", "entityType": "t", "observations": []}])
@@ -699,6 +733,13 @@ class TestTraversal:
 
 
 class TestSubgraphs:
+    @pytest.mark.proves(
+        "lineage: put_subgraph",
+        "memgraph: put-subgraph",
+        "memgraph: put-subgraph-order",
+        "memgraph: put-subgraph-edge-ends",
+        "memgraph: error-codes",
+    )
     async def test_each_item_of_a_subgraph_reports_its_outcome(
         self, call: LineageClient, db: Database, caller: Caller
     ) -> None:
@@ -750,6 +791,7 @@ class TestSubgraphs:
         (edge,) = (await call("outgoing", lineage_id=known))["edges"]
         assert (edge["ordinal"], edge["created_by"]) == (3, "someone")
 
+    @pytest.mark.proves("memgraph: error-codes")
     async def test_a_manual_conflict_is_written_and_reported(self, call: LineageClient) -> None:
         await call("create_graph", name="notes", conflict_policy="manual")
         lineage = await call.note("one", graph="notes")
@@ -758,6 +800,7 @@ class TestSubgraphs:
         (written,) = (await call("put_subgraph", graph="notes", nodes=[node]))["nodes"]
         assert (written["version"], written["code"]) == (3, "manual_conflict")
 
+    @pytest.mark.proves("memgraph: put-subgraph", "memgraph: put-subgraph-item-errors", "memgraph: error-codes")
     async def test_a_malformed_subgraph_is_refused_as_a_whole(self, call: LineageClient) -> None:
         node = {"kind": "note", "content": "x"}
         edge = {"kind": "cites", "from_lineage": NEVER, "to_lineage": NEVER}
@@ -776,6 +819,7 @@ class TestSubgraphs:
         assert (await call("list_nodes"))["nodes"] == []
         assert len((await call("put_subgraph", nodes=[node] * 50, edges=[edge] * 100))["nodes"]) == 50
 
+    @pytest.mark.proves("memgraph: put-subgraph-item-errors")
     async def test_an_invalid_node_of_a_subgraph_fails_alone(self, call: LineageClient) -> None:
         node = {"kind": "note", "content": "x"}
         deep: Any = "deep"
@@ -810,6 +854,7 @@ class TestSubgraphs:
         assert (right["created"], right["ref"]) == (True, "right")
         assert contents(await call("list_nodes")) == ["x"]
 
+    @pytest.mark.proves("memgraph: put-subgraph-item-errors")
     async def test_an_invalid_edge_of_a_subgraph_fails_alone(self, call: LineageClient) -> None:
         one, two = [await call.note(text) for text in ("one", "two")]
         edge = {"kind": "cites", "from_lineage": one, "to_lineage": two}
@@ -847,6 +892,7 @@ class TestSubgraphs:
             assert whole[name]["items"] == json_schema(item)
             assert whole[name]["maxItems"] in (50, 100)
 
+    @pytest.mark.proves("memgraph: put-subgraph-known-edges")
     async def test_an_existing_edge_is_updated(self, call: LineageClient) -> None:
         one, two = [await call.note(text) for text in ("one", "two")]
         ends = {"kind": "cites", "from_lineage": one, "to_lineage": two}
@@ -885,6 +931,7 @@ class TestIsolation:
         async with client(gateway, secret) as calls:
             yield calls
 
+    @pytest.mark.proves("rules: no-foreign-ids", "memgraph: following-symlinks")
     async def test_nodes_of_another_tenant_are_never_found_linked_or_counted(
         self, call: LineageClient, foreign: LineageClient
     ) -> None:
@@ -949,6 +996,7 @@ class TestIsolation:
         async with client(gateway, secret) as calls:
             yield calls
 
+    @pytest.mark.proves("memgraph: following-symlinks")
     async def test_a_confined_key_follows_symlinks_only_into_its_graphs(
         self, call: LineageClient, confined: LineageClient
     ) -> None:

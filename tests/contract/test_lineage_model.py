@@ -112,6 +112,7 @@ class Toolset:
         return answer
 
 
+@pytest.mark.proves("memgraph: model")
 @examples(20)
 @given(policy=st.sampled_from(["lww", "manual"]), operations=st.lists(OPERATIONS, min_size=1, max_size=12))
 @example(  # Three heads, one of them put on a sibling, settled by a put on none.

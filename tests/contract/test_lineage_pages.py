@@ -33,6 +33,7 @@ async def paged(client: LineageClient, tool: str, field: str, limit: int, **argu
 
 
 class TestPages:
+    @pytest.mark.proves("memgraph: pages")
     @pytest.mark.parametrize("as_of", [None, "2099-01-01T00:00:00Z"])
     async def test_the_edges_of_a_node_are_listed_in_pages(self, client: LineageClient, as_of: str | None) -> None:
         hub, *others = [await client.note(f"note {n}") for n in range(6)]
@@ -45,12 +46,14 @@ class TestPages:
         into = await paged(client, "incoming", "edges", 2, lineage_id=hub, **when)
         assert [edge["from_lineage"] for edge in into] == others
 
+    @pytest.mark.proves("memgraph: pages")
     async def test_tags_are_listed_in_pages(self, client: LineageClient) -> None:
         for place in range(5):
             await client.note(f"note {place}", tags=[f"t{n}" for n in range(place + 1)])
         tags = await paged(client, "list_tags", "tags", 2)
         assert [tag["tag"] for tag in tags] == ["t0", "t1", "t2", "t3", "t4"]
 
+    @pytest.mark.proves("memgraph: pages")
     async def test_the_hits_of_a_search_are_listed_in_pages(self, client: LineageClient) -> None:
         notes = {await client.note(f"Kettle {n} boils tea", summary="tea" if n % 2 else "") for n in range(7)}
         hits = await paged(client, "search_graph", "hits", 3, text="tea kettle")
@@ -64,12 +67,14 @@ class TestPages:
 
 
 class TestSearchedFields:
+    @pytest.mark.proves("memgraph: searched-fields")
     async def test_summaries_are_searched(self, client: LineageClient) -> None:
         lineage = await client.note("The keeper climbs forty steps", summary="Lighthouse duties at dusk")
         await client.note("Bees make honey", summary="apiary")
         (hit,) = (await client("search_graph", text="lighthouse duties"))["hits"]
         assert (hit["node"]["lineage_id"], hit["text"]) == (lineage, "Lighthouse duties at dusk")
 
+    @pytest.mark.proves("memgraph: searched-fields")
     async def test_tags_are_searched(self, client: LineageClient) -> None:
         lineage = await client.note("Forty steps", tags=["topic:lighthouses", "harbour", "unrelated"])
         (hit,) = (await client("search_graph", text="harbour lighthouse"))["hits"]
@@ -82,6 +87,7 @@ class TestSearchedFields:
         (hit,) = (await client("search_graph", text="stairs"))["hits"]
         assert hit["text"] == "stairs"
 
+    @pytest.mark.proves("memgraph: searched-fields")
     async def test_the_hit_of_an_entity_has_its_matching_text(self, client: LineageClient) -> None:
         said = ["likes tea", "plays the violin on Sundays"]
         entity = {"name": "Alice", "entityType": "person", "observations": said, "tags": ["astronomer"]}
@@ -106,6 +112,7 @@ class TestSearchedFields:
         assert (hit["node"]["version"], hit["text"]) == (1, "lighthouse")
         assert put["node"]["version"] == 2
 
+    @pytest.mark.proves("memgraph: searched-fields")
     async def test_batch_search_searches_summaries_too(self, client: LineageClient) -> None:
         lineage = await client.note("Forty steps", summary="lighthouse")
         found = await client("batch_search", queries=[{"text": "lighthouse"}, {"text": "windmill"}])
@@ -119,6 +126,7 @@ class TestSearchedFields:
 
 
 class TestSymlinks:
+    @pytest.mark.proves("memgraph: symlinks-into-a-graph")
     async def test_symlinks_into_a_graph_are_listed(self, client: LineageClient) -> None:
         await client("create_graph", name="far")
         near, far = await client.note("near"), await client.note("far", graph="far")
@@ -134,6 +142,7 @@ class TestSymlinks:
         await client("delete_edge", graph="far", id=into)
         assert (await client("symlink_manifest"))["inbound"] == []
 
+    @pytest.mark.proves("memgraph: symlinks-into-a-graph")
     async def test_symlinks_are_listed_in_pages(self, client: LineageClient) -> None:
         await client("create_graph", name="far")
         near, far = await client.note("near"), await client.note("far", graph="far")
@@ -143,6 +152,7 @@ class TestSymlinks:
         assert [edge["id"] for page in (first, second) for edge in page["inbound"]] == edges
         assert (first["more_inbound"], second["more_inbound"], first["more"]) == (True, False, False)
 
+    @pytest.mark.proves("memgraph: symlinks-into-a-graph")
     async def test_a_confined_key_sees_no_symlinks_of_other_graphs(
         self, gateway: RunningGateway, client: LineageClient, issue: NewApiKey, caller: Caller, db: Database
     ) -> None:

@@ -63,6 +63,7 @@ async def remember_ring(client: Client) -> None:
 
 
 class TestUpsertEntities:
+    @pytest.mark.proves("memory: upsert_entities", "crate: upsert")
     async def test_new_entities_are_created_and_known_ones_gain_observations(self, client: Client) -> None:
         await answer(client, "create_entities", entities=[entity("Alice", "likes tea")])
         wanted = [entity("Bob", "plays chess", "plays chess"), entity("Alice", "likes tea", "new fact", kind="cat")]
@@ -75,6 +76,7 @@ class TestUpsertEntities:
         assert text_of(result) == json.dumps(told, indent=2)
         assert await answer(client, "get_entity", name="Alice") == entity("Alice", "likes tea", "new fact")
 
+    @pytest.mark.proves("crate: upsert")
     async def test_an_equal_upsert_changes_nothing(self, client: Client, db: Database, caller: Caller) -> None:
         wanted = [entity("Alice", "likes tea"), entity("Alice", "likes tea", "sings")]
         told = (await answer(client, "upsert_entities", entities=wanted))["results"]
@@ -96,6 +98,7 @@ class TestUpsertEntities:
 class TestMergeEntities:
     """In the crate's shape; tests/contract/test_organize.py has the other."""
 
+    @pytest.mark.proves("memory: merge_entities", "crate: merge")
     async def test_observations_and_relations_move_and_the_source_is_deleted(self, client: Client) -> None:
         await answer(
             client,
@@ -124,6 +127,7 @@ class TestMergeEntities:
             [relation("Alicia", "Bob", "knows"), relation("Bob", "Alicia", "knows")], key=str
         )
 
+    @pytest.mark.proves("enhanced-server: merge-redirects-relations")
     async def test_the_state_before_a_merge_can_be_read(self, client: Client, db: Database, caller: Caller) -> None:
         await answer(client, "create_entities", entities=[entity("Alice", "sings"), entity("Alicia")])
         before = str(await revision_of(db, caller))
@@ -156,6 +160,7 @@ class TestMergeEntities:
 
 
 class TestGetting:
+    @pytest.mark.proves("memory: get_entity")
     async def test_get_entity_returns_one_entity(self, client: Client) -> None:
         await answer(client, "create_entities", entities=[entity("Alice", "likes tea")])
         result = await client.call_tool("get_entity", {"name": "Alice"})
@@ -163,6 +168,7 @@ class TestGetting:
         assert json.loads(text_of(result)) == entity("Alice", "likes tea")
         assert await refused(client, "get_entity", name="Bob") == ("entity_not_found", "Entity with name Bob not found")
 
+    @pytest.mark.proves("memory: batch_get_entities", "crate: batch-get-order")
     async def test_batch_get_entities_keeps_the_order_with_null_for_missing_ones(self, client: Client) -> None:
         await answer(client, "create_entities", entities=[entity("Alice"), entity("Bob")])
         await answer(client, "create_relations", relations=[relation("Bob", "Ghost", "fears")])
@@ -172,6 +178,7 @@ class TestGetting:
         assert result.structured_content == {"entities": found}
         assert json.loads(text_of(result)) == found
 
+    @pytest.mark.proves("memory: describe_entity", "crate: describe-entity")
     async def test_describe_entity_returns_relations_neighbours_and_degree(self, client: Client) -> None:
         await remember_ring(client)
         await answer(
@@ -190,6 +197,7 @@ class TestGetting:
         }
         assert (await refused(client, "describe_entity", name="Nobody"))[0] == "entity_not_found"
 
+    @pytest.mark.proves("memory: graph_stats", "crate: graph-stats")
     async def test_graph_stats_counts(self, client: Client) -> None:
         empty = {"internedStrings": 0, "internedBytes": 0}
         zero = dict.fromkeys(("entities", "relations", "totalObservations", "searchIndexEntries"), 0)
@@ -199,6 +207,7 @@ class TestGetting:
         counted = {"entities": 4, "relations": 4, "totalObservations": 2, "searchIndexEntries": 4}
         assert await answer(client, "graph_stats") == counted | empty
 
+    @pytest.mark.proves("memory: list_entity_types", "memory: list_relation_types", "crate: types-are-counted")
     async def test_types_are_listed_most_used_first_and_then_by_name(self, client: Client) -> None:
         kinds = ["b", "a", "c", "c"]
         await answer(client, "create_entities", entities=[entity(str(n), kind=kind) for n, kind in enumerate(kinds)])
@@ -211,6 +220,7 @@ class TestGetting:
 
 
 class TestSearchRelations:
+    @pytest.mark.proves("memory: search_relations", "crate: search-relations")
     @pytest.mark.parametrize(
         ("only", "found"),
         [
@@ -244,6 +254,7 @@ class TestSearchRelations:
 
 
 class TestPaths:
+    @pytest.mark.proves("memory: find_path", "crate: paths")
     async def test_find_path_ignores_the_direction_of_relations(self, client: Client) -> None:
         await remember_ring(client)
         await answer(client, "create_relations", relations=[relation("Eve", "Dora", "knows")])
@@ -265,6 +276,7 @@ class TestPaths:
             assert await refused(client, tool, **ends) == ("entity_not_found", "Entity with name Nobody not found")
         assert (await refused(client, tool, graph="nowhere", **{"from": "Bob", "to": "Bob"}))[0] == "entity_not_found"
 
+    @pytest.mark.proves("memory: find_all_paths", "crate: paths", "crate: find-all-paths")
     async def test_all_paths_are_found_shortest_first(self, client: Client) -> None:
         await remember_ring(client)
         await answer(
@@ -286,6 +298,7 @@ class TestPaths:
             )
         )
 
+    @pytest.mark.proves("crate: find-all-paths")
     async def test_bounded_paths_are_marked_as_cut(self, client: Client) -> None:
         await remember_ring(client)
         ends = {"from": "Alice", "to": "Charlie"}
@@ -309,6 +322,7 @@ class TestPaths:
 
 
 class TestGetNeighbors:
+    @pytest.mark.proves("memory: get_neighbors", "crate: get-neighbors")
     async def test_neighbours_and_the_relations_to_them_are_returned(self, client: Client) -> None:
         await remember_ring(client)
         await answer(
@@ -320,6 +334,7 @@ class TestGetNeighbors:
             "relations": [relation(*ROAD[0]), relation(*ROAD[1]), relation("Bob", "Ghost", "fears")],
         }
 
+    @pytest.mark.proves("crate: get-neighbors")
     async def test_neighbours_are_filtered_by_direction_and_type(self, client: Client) -> None:
         await remember_ring(client)
         for arguments, names in (
@@ -331,6 +346,7 @@ class TestGetNeighbors:
             found = await answer(client, "get_neighbors", name="Alice", **arguments)
             assert [one["name"] for one in found["entities"]] == names, arguments
 
+    @pytest.mark.proves("crate: get-neighbors")
     async def test_neighbours_are_listed_in_pages(self, client: Client) -> None:
         await remember_ring(client)
         first = await answer(client, "get_neighbors", name="Alice", limit=1)
@@ -343,6 +359,7 @@ class TestGetNeighbors:
 
 
 class TestExtractSubgraph:
+    @pytest.mark.proves("memory: extract_subgraph", "crate: extract-subgraph")
     async def test_a_subgraph_has_the_entities_within_its_depth_and_their_relations(self, client: Client) -> None:
         await remember_ring(client)
         await answer(client, "create_relations", relations=[relation("Bob", "Ghost", "fears")])
@@ -355,6 +372,7 @@ class TestExtractSubgraph:
         assert {one["name"] for one in far["entities"]} == {"Alice", "Bob", "Charlie", "Dora"}
         assert far["relations"][:4] == [relation(*triple) for triple in ROAD]
 
+    @pytest.mark.proves("crate: extract-subgraph")
     async def test_relations_among_the_farthest_entities_are_included(self, client: Client) -> None:
         await answer(
             client,
@@ -369,6 +387,7 @@ class TestExtractSubgraph:
         found = (await answer(client, "extract_subgraph", names=["A"], depth=1))["relations"]
         assert found == [relation("A", "B", "r"), relation("A", "C", "r"), relation("B", "C", "r")]
 
+    @pytest.mark.proves("crate: bounded-walks")
     async def test_a_bounded_subgraph_is_marked_as_cut(self, client: Client) -> None:
         await remember_ring(client)
         result = await client.call_tool("extract_subgraph", {"names": ["Bob"], "depth": 2, "limit": 2})
@@ -420,6 +439,7 @@ async def test_a_path_beyond_the_bounds_on_work_is_marked_as_cut(
         assert await found_path(view, "A", "B") == NamedPaths([], cut)
 
 
+@pytest.mark.proves("crate: bounded-walks")
 async def test_a_traversal_makes_one_query_per_level_for_any_size(db: Database, caller: Caller) -> None:
     counts = []
     for width in (2, 60):
@@ -438,6 +458,7 @@ async def test_a_traversal_makes_one_query_per_level_for_any_size(db: Database, 
     assert counts[0] == counts[1]
 
 
+@pytest.mark.proves("rules: no-foreign-ids")
 async def test_another_tenant_finds_nothing_with_any_tool(
     gateway: RunningGateway, db: Database, caller: Caller, key: str, issue: NewApiKey, new_tenant: NewTenant
 ) -> None:

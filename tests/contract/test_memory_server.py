@@ -50,24 +50,28 @@ async def remember_alice(client: Client) -> None:
 
 
 class TestCreateEntities:
+    @pytest.mark.proves("memory: create_entities", "memory-server: arrays-in-the-text")
     async def test_new_entities_are_returned_as_an_array_in_the_text(self, client: Client) -> None:
         result = await client.call_tool("create_entities", {"entities": [ALICE, ACME]})
         assert not result.is_error
         assert result.structured_content == {"entities": [ALICE, ACME]}
         assert text_of(result) == json.dumps([ALICE, ACME], indent=2)
 
+    @pytest.mark.proves("memory-server: existing-entities-are-skipped")
     async def test_known_entities_are_skipped_and_unchanged(self, client: Client) -> None:
         await answer(client, "create_entities", entities=[ALICE])
         other = ALICE | {"entityType": "cat", "observations": ["purrs"]}
         assert await answer(client, "create_entities", entities=[other, ACME]) == {"entities": [ACME]}
         assert await answer(client, "read_graph") == {"entities": [ALICE, ACME], "relations": []}
 
+    @pytest.mark.proves("memory-server: existing-entities-are-skipped")
     async def test_without_new_entities_the_text_is_an_empty_array(self, client: Client) -> None:
         await answer(client, "create_entities", entities=[ALICE])
         result = await client.call_tool("create_entities", {"entities": [ALICE]})
         assert text_of(result) == "[]"
         assert result.structured_content == {"entities": []}
 
+    @pytest.mark.proves("enhanced-server: create-with-tags-and-importance")
     async def test_tags_and_importance_are_accepted_and_not_returned(self, client: Client) -> None:
         given = ALICE | {"tags": ["VIP"], "importance": 7.5}
         assert await answer(client, "create_entities", entities=[given]) == {"entities": [ALICE]}
@@ -84,17 +88,20 @@ class TestCreateEntities:
 
 
 class TestCreateRelations:
+    @pytest.mark.proves("memory: create_relations", "memory-server: arrays-in-the-text")
     async def test_new_relations_are_returned_as_an_array_in_the_text(self, client: Client) -> None:
         await answer(client, "create_entities", entities=[ALICE, ACME])
         result = await client.call_tool("create_relations", {"relations": [WORKS_AT]})
         assert result.structured_content == {"relations": [WORKS_AT]}
         assert text_of(result) == json.dumps([WORKS_AT], indent=2)
 
+    @pytest.mark.proves("memory-server: duplicate-relations-are-skipped")
     async def test_known_relations_are_skipped(self, client: Client) -> None:
         await remember_alice(client)
         other = WORKS_AT | {"relationType": "owns"}
         assert await answer(client, "create_relations", relations=[WORKS_AT, other]) == {"relations": [other]}
 
+    @pytest.mark.proves("memory-server: deferred-integrity")
     async def test_entities_need_not_exist_yet(self, client: Client) -> None:
         assert await answer(client, "create_relations", relations=[WORKS_AT]) == {"relations": [WORKS_AT]}
         assert await answer(client, "read_graph") == {"entities": [], "relations": [WORKS_AT]}
@@ -105,6 +112,9 @@ class TestCreateRelations:
 
 
 class TestAddObservations:
+    @pytest.mark.proves(
+        "memory: add_observations", "memory-server: arrays-in-the-text", "crate: duplicate-observations-are-skipped"
+    )
     async def test_new_observations_are_returned_by_entity(self, client: Client) -> None:
         await answer(client, "create_entities", entities=[ALICE, ACME])
         wanted = [
@@ -121,6 +131,7 @@ class TestAddObservations:
         opened = await answer(client, "open_nodes", names=["Alice"])
         assert opened["entities"][0]["observations"] == ["likes tea", "lives in Oslo", "plays chess"]
 
+    @pytest.mark.proves("memory-server: unknown-entity-is-an-error")
     async def test_an_unknown_entity_is_refused_and_nothing_is_written(
         self, client: Client, db: Database, caller: Caller
     ) -> None:
@@ -140,6 +151,11 @@ class TestAddObservations:
 
 
 class TestDeletions:
+    @pytest.mark.proves(
+        "memory: delete_entities",
+        "memory-server: deletion-takes-relations",
+        "memory-server: deletion-of-nothing-succeeds",
+    )
     async def test_entities_are_deleted_with_their_relations(self, client: Client) -> None:
         await remember_alice(client)
         result = await client.call_tool("delete_entities", {"entityNames": ["Alice", "Nobody"]})
@@ -147,6 +163,7 @@ class TestDeletions:
         assert result.structured_content == {"success": True, "message": "Entities deleted successfully"}
         assert await answer(client, "read_graph") == {"entities": [ACME], "relations": []}
 
+    @pytest.mark.proves("memory-server: deletion-of-relation-only-names")
     async def test_a_placeholder_is_deleted_with_its_relations(self, client: Client) -> None:
         await answer(client, "create_entities", entities=[ALICE])
         await answer(client, "create_relations", relations=[WORKS_AT])
@@ -160,6 +177,7 @@ class TestDeletions:
         assert await answer(client, "create_entities", entities=[bare]) == {"entities": [bare]}
         assert await answer(client, "open_nodes", names=["Alice"]) == {"entities": [bare], "relations": []}
 
+    @pytest.mark.proves("memory: delete_observations", "memory-server: deletion-of-nothing-succeeds")
     async def test_observations_are_deleted(self, client: Client) -> None:
         await answer(client, "create_entities", entities=[ALICE])
         deletions = [
@@ -172,6 +190,7 @@ class TestDeletions:
         [alice] = (await answer(client, "open_nodes", names=["Alice"]))["entities"]
         assert alice["observations"] == ["lives in Oslo"]
 
+    @pytest.mark.proves("memory: delete_relations", "memory-server: deletion-of-nothing-succeeds")
     async def test_relations_are_deleted(self, client: Client) -> None:
         await remember_alice(client)
         gone = [WORKS_AT, WORKS_AT | {"relationType": "unheard_of"}, WORKS_AT | {"from": "Nobody"}]
@@ -182,6 +201,7 @@ class TestDeletions:
 
 
 class TestReading:
+    @pytest.mark.proves("memory: read_graph")
     async def test_read_graph_returns_the_whole_graph_in_the_text(self, client: Client) -> None:
         await remember_alice(client)
         whole = {"entities": [ALICE, ACME], "relations": [WORKS_AT]}
@@ -189,10 +209,12 @@ class TestReading:
         assert result.structured_content == whole
         assert text_of(result) == json.dumps(whole, indent=2)
 
+    @pytest.mark.proves("memory-server: empty-graph")
     async def test_an_unknown_graph_reads_as_empty(self, client: Client) -> None:
         for tool, arguments in (("read_graph", {}), ("search_nodes", {"query": "a"}), ("open_nodes", {"names": ["a"]})):
             assert await answer(client, tool, **arguments) == EMPTY
 
+    @pytest.mark.proves("crate: read-graph-pages")
     async def test_each_page_has_the_next_offset(self, client: Client) -> None:
         names = [f"e{number}" for number in range(5)]
         entities = [{"name": name, "entityType": "t", "observations": []} for name in names]
@@ -205,6 +227,7 @@ class TestReading:
             offset = page.get("nextOffset")
         assert read == names
 
+    @pytest.mark.proves("crate: read-graph-of-one-type")
     async def test_a_type_filter_keeps_only_relations_with_both_ends_in_the_page(self, client: Client) -> None:
         bob = ALICE | {"name": "Bob"}
         await remember_alice(client)
@@ -214,12 +237,16 @@ class TestReading:
         page = await answer(client, "read_graph", entityType="person")
         assert page == {"entities": [ALICE, bob], "relations": [knows]}
 
+    @pytest.mark.proves(
+        "memory: search_nodes", "memory-server: literal-substring-search", "memory-server: relations-of-either-end"
+    )
     @pytest.mark.parametrize("query", ["alice", "PERSON", "LIVES IN os"])
     async def test_search_covers_name_type_and_observations_in_any_case(self, client: Client, query: str) -> None:
         await remember_alice(client)
         found = await answer(client, "search_nodes", query=query)
         assert found == {"entities": [ALICE], "relations": [WORKS_AT]}
 
+    @pytest.mark.proves("crate: search-nodes-ranking")
     async def test_search_ranks_names_then_types_then_observations_and_short_names_first(self, client: Client) -> None:
         """The crate ranks by BM25 over names, then by observations."""
         wanted = ["tea", "teapot", "tea ceremony", "kettle", "Ada"]
@@ -233,6 +260,7 @@ class TestReading:
         page = await answer(client, "search_nodes", query="tea", offset=1, limit=2)
         assert [entity["name"] for entity in page["entities"]] == wanted[1:3]
 
+    @pytest.mark.proves("memory-server: literal-substring-search")
     @pytest.mark.parametrize("query", ["%", "_", "\\", "a%e", "A_ice", "'; --"])
     async def test_search_takes_every_character_literally(self, client: Client, query: str) -> None:
         await remember_alice(client)
@@ -241,6 +269,7 @@ class TestReading:
         await answer(client, "create_entities", entities=[odd])
         assert await answer(client, "search_nodes", query=query) == {"entities": [odd], "relations": []}
 
+    @pytest.mark.proves("memory: open_nodes", "memory-server: relations-of-either-end", "crate: open-nodes-order")
     async def test_open_nodes_keeps_the_requested_order_and_returns_relations_of_either_end(
         self, client: Client
     ) -> None:
@@ -258,6 +287,7 @@ class TestReading:
         assert await answer(client, "create_entities", entities=[odd]) == {"entities": [odd]}
         assert await answer(client, "open_nodes", names=[odd["name"]]) == {"entities": [odd], "relations": []}
 
+    @pytest.mark.proves("rules: no-tenant-argument")
     async def test_graphs_are_separate_memories(self, client: Client) -> None:
         await answer(client, "create_entities", entities=[ALICE])
         await answer(client, "create_entities", graph="other", entities=[ACME])
@@ -266,6 +296,7 @@ class TestReading:
 
 
 class TestResource:
+    @pytest.mark.proves("memory-server: resource")
     async def test_the_resource_is_the_whole_graph(self, client: Client) -> None:
         await remember_alice(client)
         resource = (await client.list_resources()).resources[0]
@@ -309,6 +340,7 @@ class TestResource:
                 await client.read_resource("memory://knowledge-graph")
 
 
+@pytest.mark.proves("crate: http-and-revisions")
 @pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-06-18", LEGACY])
 async def test_clients_of_older_revisions_can_call(gateway: RunningGateway, key: str, revision: str) -> None:
     """Every revision with a handshake that the SDK serves, as plain JSON-RPC."""

@@ -61,6 +61,7 @@ async def write_all(client: Everything) -> dict[str, str]:
 
 
 class TestContent:
+    @pytest.mark.proves("rules: same-content-in-every-vocabulary")
     async def test_the_official_vocabulary_returns_content_beside_observations(self, client: Everything) -> None:
         await write_all(client)
         told = {"name": "Alice", "entityType": "person", "observations": SAID, "content": CONTENT}
@@ -74,6 +75,7 @@ class TestContent:
         (child,) = (await client("get_children", entityName="Acme"))["entities"]
         assert child["content"] == CONTENT
 
+    @pytest.mark.proves("rules: same-content-in-every-vocabulary")
     async def test_opened_entities_can_be_created_in_another_graph(self, client: Everything) -> None:
         await write_all(client)
         opened = (await client("open_nodes", names=["Alice", "Acme"]))["entities"]
@@ -83,6 +85,7 @@ class TestContent:
         found = await client("recall", graph="elsewhere", query="Who keeps the lighthouse of the harbour?")
         assert found["memories"][0]["text"] == CONTENT
 
+    @pytest.mark.proves("rules: same-content-in-every-vocabulary")
     async def test_the_content_is_not_an_observation(self, client: Everything) -> None:
         await write_all(client)
         before = (await client("graph_stats"))["totalObservations"]
@@ -98,6 +101,7 @@ class TestContent:
 
 
 class TestObservations:
+    @pytest.mark.proves("rules: same-content-in-every-vocabulary")
     async def test_the_contract_vocabulary_returns_content_and_observations(self, client: Everything) -> None:
         ids = await write_all(client)
         node = (await client("get_node", node_id=ids["Alice"]))["node"]
@@ -106,6 +110,7 @@ class TestObservations:
         assert fact["text"] == "Bob mends the Acme clock"
         assert not {"content", "observations"} & fact.keys()
 
+    @pytest.mark.proves("rules: same-content-in-every-vocabulary")
     async def test_the_lineage_vocabulary_returns_observations(self, client: Everything) -> None:
         ids = await write_all(client)
         node = (await client("get_node_by_lineage", lineage_id=ids["Alice"]))["node"]
@@ -119,6 +124,7 @@ class TestObservations:
         compact = (await client("list_nodes", compact=True))["nodes"]
         assert not any("observations" in node for node in compact)
 
+    @pytest.mark.proves("rules: same-content-in-every-vocabulary")
     async def test_observations_are_read_as_of_a_time(self, client: Everything) -> None:
         ids = await write_all(client)
         then = (await client("put_node", lineage_id=ids["Alice"], kind="person", content="then"))["node"]["created_at"]
@@ -130,10 +136,12 @@ class TestObservations:
 
 
 class TestCounts:
+    @pytest.mark.proves("rules: counts-match-lists")
     async def test_each_count_equals_the_length_of_its_list(self, client: Everything) -> None:
         await write_all(client)
         await self.compare(client)
 
+    @pytest.mark.proves("rules: counts-match-lists")
     async def test_each_count_equals_the_length_of_its_list_after_deletions(self, client: Everything) -> None:
         ids = await write_all(client)
         await client("delete_node", node_id=ids["fact"])
@@ -173,6 +181,7 @@ class TestCounts:
 
 
 class TestPaths:
+    @pytest.mark.proves("rules: paths-name-every-node")
     async def test_paths_name_every_node_by_one_rule(self, client: Everything) -> None:
         """An entity or placeholder by its name, a node without a name by its id."""
         ids = await write_all(client)
@@ -196,6 +205,7 @@ class TestPaths:
         return label
 
 
+@pytest.mark.proves("crate: extract-subgraph-depth-0")
 async def test_a_subgraph_of_depth_zero_has_the_relations_among_its_entities(client: Everything) -> None:
     await write_all(client)
     await client("create_relations", relations=[{"from": "Bob", "to": "Bob", "relationType": "shaves"}])

@@ -133,6 +133,7 @@ class TestScopesAndRoles:
         schemes = DOCUMENT["components"]["securitySchemes"]
         assert {name for told in OPERATIONS.values() for way in told["security"] for name in way} == set(schemes)
 
+    @pytest.mark.proves("security: stated-scopes")
     async def test_the_stated_scope_is_the_required_one(
         self, gateway: RunningGateway, issue: NewApiKey, caller: Caller
     ) -> None:

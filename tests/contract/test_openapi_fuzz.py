@@ -165,6 +165,7 @@ async def everybody(
     return [*found, Who({"Authorization": f"Bearer {key}"}, {}, frozenset(Scope))]
 
 
+@pytest.mark.proves("security: no-route-without-a-key")
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
 def test_a_valid_request_is_answered_as_documented(
     gateway: RunningGateway, everybody: list[Who], method: str, path: str

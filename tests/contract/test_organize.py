@@ -63,6 +63,7 @@ async def set_parent(agent: Agent, name: str, parent: str | None) -> None:
 
 
 class TestDialect:
+    @pytest.mark.proves("enhanced-server: fields-of-entities")
     async def test_an_entity_has_the_shape_of_the_enhanced_server(self, client: Client) -> None:
         made = {"name": "Alice", "entityType": "person", "observations": ["likes tea"]}
         await answer(client, "create_entities", entities=[{**made, "tags": ["VIP", "vip"], "importance": 7.5}])
@@ -75,12 +76,14 @@ class TestDialect:
         assert entity == {**made, "tags": ["vip"], "importance": 7.5, "parentId": "Team"}
         assert created <= began + timedelta(seconds=1) <= modified + timedelta(seconds=1)
 
+    @pytest.mark.proves("enhanced-server: fields-of-entities")
     async def test_missing_attributes_of_an_entity_are_left_out(self, client: Client) -> None:
         await create(client, "Plain")
         [entity] = (await answer(client, "get_root_entities"))["entities"]
         assert set(entity) == {"name", "entityType", "observations", "tags", "createdAt", "lastModified"}
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", entity["createdAt"])
 
+    @pytest.mark.proves("enhanced-server: error-texts")
     @pytest.mark.parametrize(
         ("tool", "more"),
         [
@@ -108,6 +111,7 @@ class TestDialect:
             assert said == ("entity_not_found", "Error: Entity 'Unknown' not found")
         assert await revision_of(db, caller) == before
 
+    @pytest.mark.proves("enhanced-server: importance-range")
     async def test_an_invalid_argument_is_refused_with_its_path(self, client: Client) -> None:
         said = await refused(client, "set_importance", entityName="A", importance=11)
         assert said == ("invalid_input", "importance: Number must be less than or equal to 10")
@@ -116,6 +120,14 @@ class TestDialect:
 
 
 class TestHierarchy:
+    @pytest.mark.proves(
+        "organize: get_parent",
+        "organize: get_children",
+        "organize: get_ancestors",
+        "organize: get_descendants",
+        "organize: get_root_entities",
+        "enhanced-server: descendants",
+    )
     async def test_ancestors_and_descendants_are_read(self, client: Client) -> None:
         await plant(client)
         assert (await answer(client, "get_parent", entityName="Dev"))["parent"]["name"] == "CTO"
@@ -135,11 +147,13 @@ class TestHierarchy:
         roots = await client.call_tool("get_root_entities", {})
         assert json.loads(text_of(roots)) == (roots.structured_content or {})["entities"]
 
+    @pytest.mark.proves("organize: get_parent")
     async def test_a_root_has_no_parent(self, client: Client) -> None:
         await plant(client)
         result = await client.call_tool("get_parent", {"entityName": "CEO"})
         assert (text_of(result), result.structured_content) == ("null", {"parent": None})
 
+    @pytest.mark.proves("organize: get_subtree", "enhanced-server: times-of-relations")
     async def test_a_subtree_includes_the_relations_inside_it(self, client: Client) -> None:
         await plant(client)
         inside = [{"from": "Dev", "to": "Ops", "relationType": "helps"}]
@@ -151,6 +165,7 @@ class TestHierarchy:
         assert {name: relation[name] for name in inside[0]} == inside[0]
         assert relation["createdAt"] == relation["lastModified"]
 
+    @pytest.mark.proves("organize: get_children")
     async def test_each_page_has_the_next_offset(self, client: Client) -> None:
         await plant(client)
         whole = {
@@ -172,6 +187,7 @@ class TestHierarchy:
                     assert texts_of(result)[1:] == ([] if offset is None else [f"More follow: offset={offset}."])
                 assert seen == wanted, (tool, limit)
 
+    @pytest.mark.proves("organize: set_entity_parent", "enhanced-server: parents", "enhanced-server: subtrees-move")
     async def test_a_subtree_moves_with_its_root(self, client: Client, db: Database, caller: Caller) -> None:
         await plant(client)
         before = await revision_of(db, caller)
@@ -187,6 +203,7 @@ class TestHierarchy:
         assert await names(client, "get_root_entities") == ["CEO", "CTO"]
         assert await names(client, "get_descendants", entityName="CEO") == ["CFO"]
 
+    @pytest.mark.proves("enhanced-server: no-cycles")
     @pytest.mark.parametrize("parent", ["CTO", "Dev", "Intern"])
     async def test_a_cycle_is_refused(self, client: Client, db: Database, caller: Caller, parent: str) -> None:
         await plant(client)
@@ -195,6 +212,7 @@ class TestHierarchy:
         assert said == ("cycle", f"Error: Setting parent '{parent}' for entity 'CTO' would close a cycle")
         assert await revision_of(db, caller) == before
 
+    @pytest.mark.proves("organize: set_entity_parent", "enhanced-server: parents")
     async def test_an_unknown_parent_is_refused(self, client: Client) -> None:
         await create(client, "Child")
         said = await refused(client, "set_entity_parent", entityName="Child", parentName="Ghost")
@@ -237,6 +255,7 @@ def _timeless(found: Any) -> Any:
 
 
 class TestConcurrentMoves:
+    @pytest.mark.proves("enhanced-server: no-cycles")
     async def test_one_of_two_concurrent_moves_that_close_a_cycle_is_refused(self, agent: Agent) -> None:
         for turn in range(10):
             one, other = f"One {turn}", f"Other {turn}"
@@ -250,6 +269,7 @@ class TestConcurrentMoves:
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             assert len((await hierarchy.get_roots(await graphs.view(tx, None), PageRequest())).entities) == 10
 
+    @pytest.mark.proves("enhanced-server: no-cycles")
     async def test_one_of_many_concurrent_moves_that_close_a_cycle_is_refused(self, agent: Agent) -> None:
         ring = [f"R{n}" for n in range(8)]
         await agent.create(*ring)
@@ -307,6 +327,7 @@ class TestConcurrentMoves:
                 await hierarchy.get_parent(await graphs.view(tx, None), "Middle")
 
 
+@pytest.mark.proves("enhanced-server: descendants")
 async def test_no_read_makes_a_query_per_node(db: Database, caller: Caller) -> None:
     counts = []
     for size in (2, 80):
@@ -334,6 +355,7 @@ async def test_no_read_makes_a_query_per_node(db: Database, caller: Caller) -> N
 
 
 class TestTagsAndImportance:
+    @pytest.mark.proves("organize: add_tags", "enhanced-server: tags-in-lower-case")
     async def test_tags_are_added_once_in_lower_case(self, client: Client) -> None:
         await create(client, "Alice", tags=["VIP"])
         added = await answer(client, "add_tags", entityName="Alice", tags=["vip", "Friend", "FRIEND", "Ünïq"])
@@ -342,6 +364,7 @@ class TestTagsAndImportance:
         assert entity["tags"] == ["vip", "friend", "ünïq"]
         assert await names_found(client, tags=["FRIEND"]) == ["Alice"]
 
+    @pytest.mark.proves("organize: remove_tags", "enhanced-server: tags-in-lower-case")
     async def test_tags_are_removed_in_any_case(self, client: Client) -> None:
         await create(client, "Alice", tags=["VIP", "Friend"])
         removed = await answer(client, "remove_tags", entityName="Alice", tags=["vip", "other"])
@@ -350,6 +373,7 @@ class TestTagsAndImportance:
         assert entity["tags"] == ["friend"]
         assert await names_found(client, tags=["vip"]) == []
 
+    @pytest.mark.proves("organize: set_importance", "enhanced-server: importance-range")
     async def test_importance_is_set(self, client: Client) -> None:
         await create(client, "Alice", "Bob")
         changed = await answer(client, "set_importance", entityName="Alice", importance=7.5)
@@ -383,6 +407,7 @@ async def names_found(client: Client, **only: Any) -> list[str]:
 class TestMergeEntities:
     """With entityNames; tests/contract/test_memory_crate.py has the crate's shape."""
 
+    @pytest.mark.proves("organize: merge_entities", "enhanced-server: merge-several")
     async def test_the_first_entity_takes_over_the_others(self, client: Client) -> None:
         entities = [
             {"name": "Al", "entityType": "person", "observations": ["a", "b"], "tags": ["X"], "importance": 2},
@@ -415,6 +440,7 @@ class TestMergeEntities:
         ends = sorted((relation["from"], relation["to"]) for relation in graph["relations"])
         assert ends == [("Al", "Bob"), ("Bob", "Al")]
 
+    @pytest.mark.proves("enhanced-server: merge-several")
     async def test_a_merged_entity_has_the_earliest_creation_time(self, client: Client) -> None:
         await create(client, "Old")
         await create(client, "New")
@@ -422,6 +448,7 @@ class TestMergeEntities:
         merged = await answer(client, "merge_entities", entityNames=["New", "Old"])
         assert (merged["name"], merged["createdAt"]) == ("New", old["createdAt"])
 
+    @pytest.mark.proves("organize: merge_entities", "enhanced-server: merge-under-a-taken-name")
     @pytest.mark.parametrize("taken_by", ["nothing", "one of them", "a placeholder"])
     async def test_a_merged_entity_can_be_renamed(self, client: Client, taken_by: str) -> None:
         target = {"one of them": "B"}.get(taken_by, "Target")
@@ -438,6 +465,7 @@ class TestMergeEntities:
         counts = await answer(client, "graph_stats")
         assert (counts["entities"], counts["relations"]) == (2, len(graph["relations"]))
 
+    @pytest.mark.proves("enhanced-server: merge-under-a-taken-name")
     async def test_the_name_of_an_unrelated_entity_is_refused_as_target(self, client: Client) -> None:
         await create(client, "A", "B")
         await create(client, "Innocent", observations=["was there"])
@@ -459,6 +487,7 @@ class TestMergeEntities:
         for name in ("Zuse", "Konrad", "Patron", "Inventor"):
             assert "statement of norta" + "p" in " ".join(await agent.recalled(name)), name
 
+    @pytest.mark.proves("enhanced-server: merge-needs-two")
     async def test_too_few_or_unknown_entities_are_refused(self, client: Client, db: Database, caller: Caller) -> None:
         await create(client, "A", "B")
         before = await revision_of(db, caller)
@@ -502,6 +531,7 @@ class TestMergeEntities:
             assert merged["name"] == "A"
 
 
+@pytest.mark.proves("rules: no-foreign-ids")
 async def test_another_tenant_finds_nothing_with_any_tool(
     gateway: RunningGateway, agent: Agent, issue: NewApiKey, new_tenant: NewTenant
 ) -> None:

@@ -68,6 +68,12 @@ async def listed(client: Client) -> dict[str, Tool]:
 
 
 class TestDialect:
+    @pytest.mark.proves(
+        "organize: delete_entities",
+        "organize: delete_observations",
+        "organize: delete_relations",
+        "enhanced-server: dialect",
+    )
     async def test_answers_match_the_listed_schemas(self, client: Client) -> None:
         """Each answer is validated by the schema of the same session."""
         tools = await listed(client)
@@ -87,6 +93,7 @@ class TestDialect:
             said = await answer(client, name, **arguments)
             Draft202012Validator(json_schema(TOOLS[name].dialect_for(frozenset({"organize"})).result)).validate(said)
 
+    @pytest.mark.proves("organize: read_graph", "enhanced-server: dialect")
     async def test_entities_have_tags_importance_times_and_parent(self, client: Client) -> None:
         alice, team = await created_entities(client)
         assert alice["tags"] == ["vip", "staff"]
@@ -97,6 +104,7 @@ class TestDialect:
             arguments = {"names": ["Alice"]} if name == "open_nodes" else SEARCHES[name]
             assert alice in (await answer(client, name, **arguments))["entities"]
 
+    @pytest.mark.proves("organize: create_relations", "enhanced-server: create-relations-times")
     async def test_relations_have_their_time_of_creation(self, client: Client) -> None:
         edge = {"from": "Alice", "to": "not yet there", "relationType": "knows"}
         [new] = (await answer(client, "create_relations", relations=[edge]))["relations"]
@@ -105,12 +113,14 @@ class TestDialect:
         assert new == edge
         assert (await answer(client, "create_relations", relations=[edge]))["relations"] == []
 
+    @pytest.mark.proves("organize: search_nodes")
     async def test_search_filters_by_tags_and_importance(self, client: Client) -> None:
         await created_entities(client)
         assert await found(client, "search_nodes") == ["Alice", "Team"]
         assert await found(client, "search_nodes", tags=["VIP"]) == ["Alice"]
         assert await found(client, "search_nodes", minImportance=8) == []
 
+    @pytest.mark.proves("organize: add_observations")
     async def test_errors_have_the_text_of_that_server(self, client: Client) -> None:
         code, text = await refused(
             client, "add_observations", observations=[{"entityName": "Nobody", "contents": ["x"]}]
@@ -127,6 +137,7 @@ class TestDialect:
             async with gateway.client(key, "/mcp/x/memory,organize") as official:
                 assert (await refused(official, "merge_entities", **merged))[1] == "Entity with name Nobody not found"
 
+    @pytest.mark.proves("organize: create_entities")
     async def test_an_unknown_parent_is_refused_and_nothing_is_written(
         self, client: Client, db: Any, caller: Caller
     ) -> None:
@@ -138,6 +149,7 @@ class TestDialect:
 
 
 class TestSelection:
+    @pytest.mark.proves("enhanced-server: dialect")
     @pytest.mark.parametrize("path", ["/mcp/x/memory", "/mcp/x/memory,organize", "/mcp/x/all"])
     async def test_with_toolset_memory_the_official_shapes_are_kept_exactly(
         self, gateway: RunningGateway, key: str, client: Client, path: str
@@ -171,6 +183,7 @@ class TestSelection:
 
 
 class TestArchive:
+    @pytest.mark.proves("enhanced-server: archived-is-hidden")
     @pytest.mark.parametrize("tool", SEARCHES)
     async def test_an_archived_entity_is_not_found(self, client: Client, tool: str) -> None:
         await created_entities(client)
@@ -180,6 +193,7 @@ class TestArchive:
         assert await found(client, tool) == ["Team"]
         assert await found(client, tool, as_of="1") == ["Alice", "Team"]
 
+    @pytest.mark.proves("organize: open_nodes", "enhanced-server: archived-is-hidden")
     async def test_an_archived_entity_is_opened_by_name_with_its_status(
         self, gateway: RunningGateway, key: str, client: Client
     ) -> None:

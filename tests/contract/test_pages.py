@@ -220,6 +220,7 @@ def ask(gateway: RunningGateway, http: httpx2.AsyncClient, large: LargeGraph) ->
     return Asker(gateway, http, large)
 
 
+@pytest.mark.proves("rules: pages-of-4000-tokens")
 def test_every_tool_that_reads_is_a_list_or_bounded_or_returns_one_object() -> None:
     listed = {list_.tool for list_ in LISTS}
     assert not listed & {*BOUNDED}
@@ -227,18 +228,21 @@ def test_every_tool_that_reads_is_a_list_or_bounded_or_returns_one_object() -> N
     assert listed | {*BOUNDED} | {*WHOLE} == {tool.name for tool in CATALOGUE if tool.read_only}
 
 
+@pytest.mark.proves("rules: pages-of-4000-tokens")
 @EVERY_LIST
 async def test_a_default_reply_fits_a_page(ask: Asker, list_: List) -> None:
     """With only the required arguments."""
     assert (await ask.page(list_.tool, list_.asked, list_.toolset))[list_.rows]
 
 
+@pytest.mark.proves("rules: pages-of-4000-tokens")
 @pytest.mark.parametrize("tool", BOUNDED)
 async def test_a_bounded_reply_fits_a_page_and_says_that_more_exists(ask: Asker, tool: str) -> None:
     arguments, says = BOUNDED[tool]
     assert says(await ask.page(tool, arguments))
 
 
+@pytest.mark.proves("rules: pages-tell-each-row-once")
 @EVERY_LIST
 async def test_pages_contain_every_row_once(ask: Asker, owner_of: Owner, list_: List) -> None:
     """Also if something is written between pages, where the tool can read the graph as of the first page."""

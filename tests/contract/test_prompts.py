@@ -23,6 +23,7 @@ async def text(client: Client, name: str, **arguments: str) -> str:
     return message.content.text
 
 
+@pytest.mark.proves("rules: prompts")
 async def test_each_prompt_is_listed_and_can_be_read(client: Client) -> None:
     listed = (await client.list_prompts()).prompts
     assert [prompt.name for prompt in listed] == ["recall_before_answering", "end_of_session", "curate_memory"]

@@ -59,6 +59,7 @@ async def use(http: httpx2.AsyncClient) -> dict[str, tuple[int | None, int | Non
     return {one["quota"]: (one["limit"], one["used"]) for one in told.json()["quotas"]}
 
 
+@pytest.mark.proves("enhanced-server: max-entities", "security: quotas")
 @pytest.mark.parametrize("quota", ["observations", "nodes_per_graph", "graphs"])
 async def test_writers_at_two_gateways_together_reach_exactly_the_limit(
     https: tuple[httpx2.AsyncClient, httpx2.AsyncClient], operator: Operator, tenant: Tenant, quota: str

@@ -57,6 +57,7 @@ async def suspended(played: Played, operator: Operator, caller: Caller) -> Async
     await tenants.resume_tenant(operator, caller.tenant)
 
 
+@pytest.mark.proves("security: read-only-tenants")
 @pytest.mark.usefixtures("suspended")
 async def test_every_tool_that_writes_is_refused_and_the_others_go_on(
     gateway: RunningGateway,
@@ -78,6 +79,7 @@ async def test_every_tool_that_writes_is_refused_and_the_others_go_on(
     assert await stored_rows(owner, db, caller) == before
 
 
+@pytest.mark.proves("security: read-only-tenants")
 @pytest.mark.usefixtures("suspended")
 async def test_every_route_that_writes_is_refused(
     gateway: RunningGateway,

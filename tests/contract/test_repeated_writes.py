@@ -62,6 +62,7 @@ async def drafted(call: Repeating, **more: Any) -> str:
 
 
 class TestPutNode:
+    @pytest.mark.proves("rules: no-equal-versions")
     async def test_an_equal_put_returns_the_unchanged_node(self, call: Repeating) -> None:
         lineage = await drafted(call)
         first, second = await call.twice("put_node", lineage_id=lineage, created_by="a colleague", **NOTE)
@@ -106,6 +107,7 @@ class TestPutNode:
 
 
 class TestConflicts:
+    @pytest.mark.proves("rules: no-equal-versions")
     async def test_a_repeated_sibling_is_not_duplicated(self, call: Repeating) -> None:
         await call("create_graph", name="notes", conflict_policy="manual")
         lineage = await drafted(call, graph="notes")
@@ -131,6 +133,7 @@ class TestConflicts:
 
 
 class TestOtherTools:
+    @pytest.mark.proves("rules: no-equal-versions")
     async def test_put_subgraph_reports_for_each_node_whether_it_was_written(self, call: Repeating) -> None:
         lineage = await drafted(call)
         nodes = [{"ref": "a", "lineage_id": lineage, **NOTE}, {"ref": "b", "lineage_id": lineage, **NOTE}]
@@ -140,6 +143,7 @@ class TestOtherTools:
         assert [(node["version"], node["unchanged"]) for node in second["nodes"]] == [(2, True), (2, True)]
         assert first["edges"] == second["edges"]
 
+    @pytest.mark.proves("rules: no-equal-versions")
     async def test_a_repeated_revise_changes_nothing(self, call: Repeating) -> None:
         items = [{"text": "Bees make honey"}, {"text": "likes tea", "about": ["Ada"]}]
         for memory in (await call("remember", items=items))["memories"]:
@@ -149,6 +153,7 @@ class TestOtherTools:
             first, second = await call.twice("revise", id=memory["id"], status="outdated")
             assert (first["status"], second) == ("revised", {**first, "status": "unchanged"})
 
+    @pytest.mark.proves("rules: no-equal-versions")
     async def test_a_repeated_update_node_changes_nothing(self, call: Repeating) -> None:
         node = (await call("create_node", node_type="Fact", text="Bees make honey"))["node"]
         changed = {"text": "Bees make wax", "metadata": {"seen": 1}, "status": "outdated", "source": "a book"}

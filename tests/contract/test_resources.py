@@ -48,6 +48,7 @@ async def completed(client: Client, typed: str, argument: str = "name_or_id", **
 
 
 class TestReading:
+    @pytest.mark.proves("memgraph: resource-list")
     async def test_graphs_are_listed_beside_the_official_resource(self, client: Client) -> None:
         await answer(client, "create_entities", graph="tea", entities=[ALICE])
         await answer(client, "create_entities", graph="coffee", entities=[ALICE])
@@ -62,6 +63,7 @@ class TestReading:
         templates = [each.uri_template for each in (await client.list_resource_templates()).resource_templates]
         assert templates == [GRAPH_TEMPLATE, NODE_TEMPLATE, TOOL_TEMPLATE]
 
+    @pytest.mark.proves("rules: resources")
     async def test_every_listed_resource_can_be_read(self, client: Client) -> None:
         await answer(client, "create_entities", entities=[ALICE])
         for resource in (await client.list_resources()).resources:
@@ -71,12 +73,14 @@ class TestReading:
         await answer(client, "create_entities", graph="tea", entities=[ALICE])
         assert await read(client, GRAPHS) == await answer(client, "list_graphs")
 
+    @pytest.mark.proves("rules: resources")
     async def test_the_resource_of_a_graph_is_its_schema(self, client: Client) -> None:
         await answer(client, "create_entities", graph="tea", entities=[ALICE])
         schema = await answer(client, "describe_schema", graph="tea")
         assert await read(client, graph_uri("tea")) == schema
         assert await read(client, graph_uri(schema["graph_id"])) == schema
 
+    @pytest.mark.proves("rules: resources")
     async def test_the_resource_of_a_node_has_its_observations_and_relations(self, client: Client) -> None:
         await answer(client, "create_entities", entities=[ALICE, ODD])
         await answer(client, "create_relations", relations=[{"from": "Alice", "to": ODD_NAME, "relationType": "knows"}])
@@ -203,6 +207,7 @@ class TestAccess:
 
 
 class TestCompletion:
+    @pytest.mark.proves("rules: completion")
     async def test_names_of_nodes_are_completed_in_any_case(self, client: Client) -> None:
         names = ("Alice", "albert", "Al", "Bob", "a%b", "ÅLand", "Ålesund")
         entities = [{"name": name, "entityType": "t", "observations": []} for name in names]
@@ -230,6 +235,7 @@ class TestCompletion:
         assert found.completion.values == [f"E{number:03}" for number in range(100)]
         assert found.completion.has_more is True
 
+    @pytest.mark.proves("rules: completion")
     async def test_names_of_graphs_are_completed_for_templates_and_prompts(self, client: Client) -> None:
         for graph in ("Tea", "tee", "coffee"):
             await answer(client, "create_entities", graph=graph, entities=[ALICE])

@@ -44,6 +44,7 @@ async def age(owner: asyncpg.Connection, caller: Caller) -> None:
 
 
 class TestCompact:
+    @pytest.mark.proves("memory: compact", "admin: compact", "crate: compaction")
     async def test_data_beyond_the_retention_is_removed_and_counted(
         self, client: Client, owner: asyncpg.Connection, caller: Caller
     ) -> None:

@@ -72,6 +72,7 @@ def barred_by_the_table(held: set[str]) -> set[str]:
 
 
 class TestRoutes:
+    @pytest.mark.proves("security: roles-and-scopes")
     @pytest.mark.parametrize("role", UPWARDS)
     async def test_a_person_has_the_rights_of_their_role_in_the_table(
         self, gateway: RunningGateway, db: Database, caller: Caller, settings: Settings, role: Role
@@ -86,6 +87,7 @@ class TestRoutes:
         }
         assert barred == barred_by_the_table(scopes_of(role))
 
+    @pytest.mark.proves("security: roles-and-scopes")
     @pytest.mark.parametrize("scope", SCOPES_OF_KEYS)
     async def test_a_key_may_use_the_routes_of_its_scope(
         self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, scope: Scope | None

@@ -193,6 +193,7 @@ CONFINED = [name for name, toolsets in ROUTES.items() if toolsets is not None]
 
 
 class TestDeclarations:
+    @pytest.mark.proves("rules: toolset-allow-list", "security: toolsets")
     @pytest.mark.parametrize("name", ROUTES)
     def test_each_route_declares_its_toolsets_and_is_guarded(self, name: str) -> None:
         assert name.partition(" ")[2].startswith("/v1/")
@@ -232,6 +233,7 @@ async def answered(http: httpx2.AsyncClient, name: str) -> httpx2.Response:
 
 
 class TestRoutes:
+    @pytest.mark.proves("rules: toolset-allow-list", "security: toolsets")
     async def test_each_route_admits_only_its_own_toolsets(
         self, gateway: RunningGateway, confined: dict[str, str]
     ) -> None:
@@ -292,6 +294,7 @@ class TestRoutes:
 
 
 class TestTools:
+    @pytest.mark.proves("rules: toolset-allow-list")
     async def test_a_confined_key_is_offered_only_its_toolsets_at_any_address(
         self, gateway: RunningGateway, confined: dict[str, str]
     ) -> None:
@@ -322,6 +325,7 @@ class TestKeys:
             refused = await http.post("/v1/keys", json={"name": "reader", "toolsets": ["agent", "kitchen"]})
         assert (refused.status_code, refused.json()["path"]) == (400, "toolsets.1")
 
+    @pytest.mark.proves("rules: toolset-allow-list")
     async def test_a_confined_key_cannot_create_a_less_confined_key(
         self, gateway: RunningGateway, confined: dict[str, str]
     ) -> None:

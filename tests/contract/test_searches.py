@@ -46,6 +46,7 @@ async def found(client: Client, tool: str, /, **arguments: Any) -> list[str]:
 
 
 class TestRanked:
+    @pytest.mark.proves("organize: search_nodes_ranked")
     async def test_results_have_entities_scores_and_matched_fields(self, client: Client) -> None:
         result = await client.call_tool("search_nodes_ranked", {"query": "likes CHESS"})
         results = (result.structured_content or {})["results"]
@@ -58,6 +59,7 @@ class TestRanked:
         assert club["matchedFields"] == {"name": True}
         assert bob["matchedFields"] == {"observations": ["likes tea"]}
 
+    @pytest.mark.proves("organize: search_nodes_ranked", "enhanced-server: ranked-search")
     async def test_the_score_is_the_sum_of_tf_times_idf(self, client: Client) -> None:
         """Alice: 2 of 7 words are `likes`, which 2 of 4 entities hold, and 1 is `chess`, which 2 hold."""
         results = (await answer(client, "search_nodes_ranked", query="likes chess"))["results"]
@@ -69,6 +71,7 @@ class TestRanked:
         }
         assert scores == pytest.approx(wanted)
 
+    @pytest.mark.proves("enhanced-server: ranked-search-filters-first")
     async def test_filters_come_before_the_documents_are_counted(self, client: Client) -> None:
         results = (await answer(client, "search_nodes_ranked", query="chess", tags=["VIP"]))["results"]
         assert {one["entity"]["name"]: one["score"] for one in results} == {"Alice": 0, "Chess club": 0}
@@ -89,6 +92,7 @@ class TestRanked:
 
 
 class TestBoolean:
+    @pytest.mark.proves("organize: boolean_search", "enhanced-server: boolean-search")
     @pytest.mark.parametrize(
         ("query", "names"),
         [
@@ -108,6 +112,7 @@ class TestBoolean:
     async def test_a_query_finds_the_matching_entities(self, client: Client, query: str, names: list[str]) -> None:
         assert await found(client, "boolean_search", query=query) == names
 
+    @pytest.mark.proves("enhanced-server: times-of-relations", "enhanced-server: relations-of-what-is-found")
     async def test_the_result_is_a_graph(self, client: Client) -> None:
         result = await client.call_tool("boolean_search", {"query": "name:bob"})
         graph = result.structured_content or {}
@@ -117,6 +122,7 @@ class TestBoolean:
         assert relation["createdAt"] == relation["lastModified"] > graph["entities"][0]["createdAt"]
         assert set(graph["entities"][0]) >= {"name", "entityType", "observations", "tags", "createdAt", "lastModified"}
 
+    @pytest.mark.proves("enhanced-server: times-of-relations")
     async def test_a_relation_has_its_times_of_creation_and_modification(self, client: Client) -> None:
         [before] = (await answer(client, "boolean_search", query="name:bob"))["relations"]
         triple = {"subject": "Alice", "predicate": "knows", "object": "Bob", "metadata": {"since": 2020}}
@@ -133,6 +139,7 @@ class TestBoolean:
         assert first["nextOffset"] == 2
         assert await found(client, "boolean_search", query="tea", limit=2, offset=2) == ["Teahouse"]
 
+    @pytest.mark.proves("organize: boolean_search")
     async def test_a_syntax_error_is_reported_with_its_position(self, client: Client) -> None:
         assert await refused(client, "boolean_search", query="name:Alice AND (tea") == (
             "invalid_input",
@@ -145,6 +152,7 @@ class TestBoolean:
 
 
 class TestFuzzy:
+    @pytest.mark.proves("organize: fuzzy_search", "enhanced-server: fuzzy-search")
     @pytest.mark.parametrize(
         ("query", "more", "names"),
         [
@@ -163,6 +171,7 @@ class TestFuzzy:
     ) -> None:
         assert await found(client, "fuzzy_search", query=query, **more) == names
 
+    @pytest.mark.proves("enhanced-server: relations-of-what-is-found")
     async def test_the_nearest_entities_come_first_with_their_relations(self, client: Client) -> None:
         await answer(client, "create_entities", entities=[{"name": "Bobb", "entityType": "town", "observations": []}])
         graph = await answer(client, "fuzzy_search", query="bobb")
@@ -177,6 +186,7 @@ class TestFuzzy:
 
 
 class TestDateRange:
+    @pytest.mark.proves("organize: search_by_date_range", "enhanced-server: date-range-search")
     async def test_entities_created_or_changed_in_the_range_are_found(self, client: Client) -> None:
         everyone = [name for name, *_ in PEOPLE]
         assert await found(client, "search_by_date_range") == everyone
@@ -189,6 +199,7 @@ class TestDateRange:
         day = alice["createdAt"][:10]
         assert "Alice" in await found(client, "search_by_date_range", startDate=day, endDate=day)
 
+    @pytest.mark.proves("organize: search_by_date_range", "enhanced-server: date-range-search")
     async def test_date_range_search_has_filters_and_pages(self, client: Client) -> None:
         assert await found(client, "search_by_date_range", entityType="person", tags=["vip"]) == ["Alice"]
         page = await answer(client, "search_by_date_range", limit=3)
@@ -220,6 +231,7 @@ class TestThePast:
 
 
 class TestBatchSearch:
+    @pytest.mark.proves("lineage: batch_search", "memgraph: batch-search")
     async def test_hits_are_fused_by_rank(self, client: Client) -> None:
         queries = [{"text": "Who likes tea?"}, {"text": "Monday"}, {"text": "who meets on Monday?"}]
         batch = await answer(client, "batch_search", queries=queries)
@@ -253,6 +265,7 @@ class TestBatchSearch:
         by_query = {n: hit["node"]["name"] for hit in batch["hits"] for n in hit["queries_matched"]}
         assert (by_query[1], by_query[2]) == ("Teahouse", "Bob")
 
+    @pytest.mark.proves("lineage: batch_search")
     async def test_limits_are_clamped_to_their_bounds(self, client: Client) -> None:
         queries = [{"text": "tea", "limit": 1_000}, {"text": "tea", "limit": 0}, {"text": "tea", "limit": -5}]
         batch = await answer(client, "batch_search", queries=queries, limit=1_000)
@@ -260,6 +273,7 @@ class TestBatchSearch:
         assert len((await answer(client, "batch_search", queries=queries, limit=1))["hits"]) == 1
         assert len((await answer(client, "batch_search", queries=queries, limit=0))["hits"]) == len(batch["hits"])
 
+    @pytest.mark.proves("memgraph: batch-search")
     async def test_one_to_eight_queries_are_accepted(self, client: Client) -> None:
         assert await refused(client, "batch_search", queries=[]) == (
             "invalid_input",

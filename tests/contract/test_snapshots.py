@@ -34,6 +34,7 @@ def _whole(tool: ToolSpec) -> dict[str, Any]:
     return {"toolsets": sorted(tool.toolsets), "scope": tool.scope, "arguments": arguments, "result": result}
 
 
+@pytest.mark.proves("rules: frozen-schemas")
 @pytest.mark.parametrize("tool", CATALOGUE, ids=lambda tool: tool.name)
 def test_tool(frozen: SnapshotAssertion, tool: ToolSpec) -> None:
     listed = definition(tool).model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -63,12 +63,14 @@ def items(words: Sequence[str], **more: Any) -> list[dict[str, Any]]:
     return [{"text": text_of(word), **more} for word in words]
 
 
+@pytest.mark.proves("agent-toolset: threads-keep-their-order")
 async def test_the_memories_of_a_batch_keep_their_order(agent: ThreadAgent) -> None:
     await agent("remember", items=items(WORDS, thread="shop", at="2026-01-31T09:00:00Z"))
     for place, word in enumerate(WORDS):
         assert await agent.beside(word) == {*WORDS[max(0, place - 1) : place], *WORDS[place + 1 : place + 2]}
 
 
+@pytest.mark.proves("agent-toolset: threads-keep-their-order")
 @pytest.mark.parametrize("tool", ["remember", "create_node"])
 async def test_at_determines_the_order_of_a_thread(agent: ThreadAgent, tool: str) -> None:
     for minute, word in ((3, "crucible"), (5, "engine"), (1, "anvil"), (4, "dynamo"), (2, "bellows")):
@@ -94,6 +96,7 @@ async def test_threads_are_separate(agent: ThreadAgent) -> None:
     assert await agent.beside("dynamo") == {"engine"}
 
 
+@pytest.mark.proves("agent-toolset: context-without-a-thread")
 async def test_without_a_thread_the_observations_of_an_entity_are_adjacent(agent: ThreadAgent) -> None:
     for word, name in zip(WORDS, ("Ada", "Grace") * 3, strict=True):
         await agent("remember", items=items([word], about=[name]))
@@ -101,6 +104,7 @@ async def test_without_a_thread_the_observations_of_an_entity_are_adjacent(agent
     assert await agent.beside("furnace") == {"dynamo"}
 
 
+@pytest.mark.proves("agent-toolset: explain")
 async def test_explain_returns_every_term_of_the_score(agent: ThreadAgent) -> None:
     await agent("remember", items=items(WORDS, thread="shop"))
     await agent.below.embed()
@@ -115,6 +119,7 @@ async def test_explain_returns_every_term_of_the_score(agent: ThreadAgent) -> No
         assert memory["score"] == pytest.approx(score, abs=1e-3)
 
 
+@pytest.mark.proves("facts: create_node")
 async def test_a_fact_has_its_thread_and_time(agent: ThreadAgent) -> None:
     said = {"thread": "shop", "at": 1_769_850_000_000}
     made = (await agent("create_node", text="Bees make honey", **said))["node"]

@@ -33,6 +33,7 @@ async def created(client: Client) -> dict[str, dict[str, str]]:
     return {one["name"]: one for one in found}
 
 
+@pytest.mark.proves("rules: returned-times-can-be-used")
 async def test_a_date_range_that_starts_or_ends_at_the_time_finds_the_entity(
     client: Client, created: dict[str, dict[str, str]]
 ) -> None:
@@ -43,6 +44,7 @@ async def test_a_date_range_that_starts_or_ends_at_the_time_finds_the_entity(
                 assert name in [one["name"] for one in found["entities"]], (bound, entity)
 
 
+@pytest.mark.proves("rules: returned-times-can-be-used")
 async def test_an_export_that_starts_and_ends_at_the_time_has_the_entity(
     client: Client, created: dict[str, dict[str, str]]
 ) -> None:
@@ -52,6 +54,7 @@ async def test_an_export_that_starts_and_ends_at_the_time_has_the_entity(
         assert name in [one["name"] for one in json.loads(texts_of(result)[0])["entities"]]
 
 
+@pytest.mark.proves("rules: returned-times-can-be-used")
 async def test_the_graph_as_of_the_time_has_the_entity(client: Client, created: dict[str, dict[str, str]]) -> None:
     for name, entity in created.items():
         then = entity["createdAt"]
@@ -60,6 +63,7 @@ async def test_the_graph_as_of_the_time_has_the_entity(client: Client, created: 
         assert name in json.dumps(await answer(client, "get_entity", name=name, as_of=then))
 
 
+@pytest.mark.proves("rules: returned-times-can-be-used")
 async def test_recall_bounded_by_the_time_finds_the_memory(client: Client, created: dict[str, dict[str, str]]) -> None:
     for name in created:
         [memory] = (await answer(client, "recall", query=f"{name} was seen", about=[name]))["memories"]
@@ -69,6 +73,7 @@ async def test_recall_bounded_by_the_time_finds_the_memory(client: Client, creat
             assert [one["id"] for one in found["memories"]] == [memory["id"]], (bounds, memory)
 
 
+@pytest.mark.proves("rules: returned-times-can-be-used")
 async def test_a_version_is_read_at_its_time(client: Client, created: dict[str, dict[str, str]]) -> None:
     for node in (await answer(client, "list_nodes"))["nodes"]:
         for time in (node["created_at"], created[node["name"]]["createdAt"]):
@@ -76,6 +81,7 @@ async def test_a_version_is_read_at_its_time(client: Client, created: dict[str, 
             assert found["node"]["id"] == node["id"]
 
 
+@pytest.mark.proves("rules: returned-times-can-be-used")
 async def test_a_fact_is_read_at_its_milliseconds(client: Client) -> None:
     for number in range(8):
         made = (await answer(client, "create_node", text=f"Fact number {number}", auto_link=False))["node"]
@@ -84,6 +90,7 @@ async def test_a_fact_is_read_at_its_milliseconds(client: Client) -> None:
             assert found["node"]["text"] == made["text"]
 
 
+@pytest.mark.proves("rules: returned-times-can-be-used")
 async def test_the_export_route_accepts_the_time(
     client: Client, gateway: RunningGateway, key: str, created: dict[str, dict[str, Any]]
 ) -> None:
@@ -102,6 +109,7 @@ async def test_an_entity_is_not_older_than_its_own_time(client: Client, created:
         assert name not in json.dumps(found)
 
 
+@pytest.mark.proves("rules: reads-of-the-past")
 async def test_a_number_as_as_of_is_a_revision(client: Client, created: dict[str, dict[str, str]]) -> None:
     graph = await answer(client, "read_graph", as_of=3)
     assert [one["name"] for one in graph["entities"]] == NAMES[:3]

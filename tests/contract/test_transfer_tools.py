@@ -72,6 +72,7 @@ def organize(memory: Tools) -> Tools:
 
 
 class TestExportGraph:
+    @pytest.mark.proves("memory: export_graph", "crate: export")
     async def test_json_has_entities_and_relations(self, memory: Tools) -> None:
         said = json.loads(await memory.text("export_graph", format="json"))
         assert [entity["name"] for entity in said["entities"]] == ["Alice", "Bob"]
@@ -79,26 +80,31 @@ class TestExportGraph:
         assert said["entities"][0].keys() >= {"createdAt", "lastModified"}
         assert [edge.items() >= KNOWS.items() for edge in said["relations"]] == [True]
 
+    @pytest.mark.proves("memory: export_graph", "crate: export")
     async def test_mermaid_and_dot_are_written_as_the_crate_writes_them(self, memory: Tools) -> None:
         drawn = await memory.text("export_graph", format="mermaid")
         assert drawn == 'graph LR\n  n0["Alice"]\n  n1["Bob"]\n  n0 -->|knows| n1\n'
         drawn = await memory.text("export_graph", format="dot")
         assert drawn == ('digraph G {\n  n0 [label="Alice"];\n  n1 [label="Bob"];\n  n0 -> n1 [label="knows"];\n}\n')
 
+    @pytest.mark.proves("crate: export")
     async def test_json_is_the_default_format(self, memory: Tools) -> None:
         assert await memory.text("export_graph") == await memory.text("export_graph", format="json")
 
+    @pytest.mark.proves("organize: export_graph")
     async def test_jsonl_is_the_file_of_the_official_server(self, organize: Tools) -> None:
         lines = (await organize.text("export_graph", format="jsonl")).splitlines()
         assert [json.loads(line)["type"] for line in lines] == ["entity", "entity", "relation"]
         assert lines[2] == '{"type":"relation","from":"Alice","to":"Bob","relationType":"knows"}'
 
+    @pytest.mark.proves("organize: export_graph")
     async def test_networkx_reads_graphml(self, organize: Tools) -> None:
         graph = networkx.parse_graphml(await organize.text("export_graph", format="graphml"))
         assert graph.nodes["Alice"]["observations"] == '["likes tea"]'
         assert graph.edges["Alice", "Bob"]["relationType"] == "knows"
         assert "<gexf" in await organize.text("export_graph", format="gexf")
 
+    @pytest.mark.proves("organize: export_graph")
     async def test_csv_and_markdown_have_their_sections(self, organize: Tools) -> None:
         lines = (await organize.text("export_graph", format="csv")).splitlines()
         assert lines[0] == "# ENTITIES"
@@ -111,6 +117,7 @@ class TestExportGraph:
         assert said["data"] == await memory.text("export_graph", format="mermaid")
         assert (said["mediaType"], said["revision"], said["factsLeftOut"]) == ("text/vnd.mermaid", 2, 0)
 
+    @pytest.mark.proves("enhanced-server: formats-and-strategies")
     async def test_a_filter_keeps_entities_and_the_relations_among_them(self, memory: Tools) -> None:
         said = json.loads(await memory.text("export_graph", format="json", filter={"tags": ["VIP"]}))
         assert ([entity["name"] for entity in said["entities"]], said["relations"]) == (["Alice"], [])
@@ -165,6 +172,7 @@ class TestExportGraph:
 class TestStartExport:
     """An export that is too large for a reply, by tools alone."""
 
+    @pytest.mark.proves("organize: start_export", "admin: start_export")
     @pytest.mark.parametrize("format_name", ["json", "graphml"])
     async def test_the_file_is_read_in_pieces(self, organize: Tools, context: WorkerContext, format_name: str) -> None:
         await organize.structured("add_tags", entityName="Alice", tags=["größe €", "𝄞 clef"])
@@ -208,6 +216,7 @@ class TestStartExport:
         assert "".join(pieces) == whole
         assert len(pieces) > 1
 
+    @pytest.mark.proves("admin: start_export")
     async def test_an_equal_running_export_is_reused(self, organize: Tools, context: WorkerContext) -> None:
         first = await organize.structured("start_export", format="csv", filter={"tags": ["VIP"]})
         assert (await organize.structured("start_export", format="csv", filter={"tags": ["vip"]}))["id"] == first["id"]
@@ -219,6 +228,7 @@ class TestStartExport:
         read = await organize.structured("get_job", id=first["id"], output_offset=0)
         assert "Bob" not in read["output"]["text"], "as it was when it was asked for"
 
+    @pytest.mark.proves("organize: get_job")
     async def test_waiting_for_an_export_reports_its_progress(
         self,
         organize: Tools,
@@ -279,6 +289,7 @@ class TestStartExport:
 
 
 class TestImportGraph:
+    @pytest.mark.proves("organize: import_graph")
     @pytest.mark.parametrize("format_name", ["json", "csv", "graphml", "jsonl"])
     async def test_an_export_can_be_imported(self, organize: Tools, format_name: str) -> None:
         data = await organize.text("export_graph", format=format_name)
@@ -289,6 +300,7 @@ class TestImportGraph:
         drawn = [await organize.text("export_graph", format="dot", graph=name) for name in ("copy", "default")]
         assert drawn[0] == drawn[1]
 
+    @pytest.mark.proves("organize: import_graph")
     async def test_each_merge_strategy_treats_existing_entities_as_documented(self, organize: Tools) -> None:
         data = json.dumps({"entities": [{**ALICE, "entityType": "robot", "observations": ["hums"], "tags": ["old"]}]})
 

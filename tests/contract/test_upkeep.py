@@ -40,12 +40,14 @@ ALIKE = [
 
 
 class TestFindDuplicates:
+    @pytest.mark.proves("organize: find_duplicates")
     async def test_groups_are_arrays_in_the_text_oldest_first(self, client: Client) -> None:
         await create(client, *ALIKE)
         result = await client.call_tool("find_duplicates", {})
         assert result.structured_content == {"groups": [["Acme Inc", "ACME Inc.", "Acme Inc.."]]}
         assert json.loads(text_of(result)) == [["Acme Inc", "ACME Inc.", "Acme Inc.."]]
 
+    @pytest.mark.proves("enhanced-server: upkeep")
     async def test_duplicates_have_one_type_and_reach_the_threshold(self, client: Client) -> None:
         await create(client, *ALIKE)
         assert (await answer(client, "find_duplicates", threshold=1))["groups"] == []
@@ -91,6 +93,7 @@ class TestFindDuplicates:
 
 
 class TestCompressGraph:
+    @pytest.mark.proves("organize: compress_graph", "enhanced-server: upkeep")
     async def test_each_group_is_merged_into_its_oldest_entity(self, client: Client) -> None:
         await create(client, *ALIKE)
         await answer(
@@ -111,6 +114,7 @@ class TestCompressGraph:
         assert graph["entities"][0]["observations"] == ["makes anvils", "is in Oslo", "Is in Oslo"]
         assert graph["relations"] == [{"from": "Acme Inc", "to": "Bolt Ltd", "relationType": "supplies"}]
 
+    @pytest.mark.proves("organize: compress_graph")
     async def test_a_dry_run_of_a_compression_writes_nothing(
         self, client: Client, db: Database, caller: Caller
     ) -> None:
@@ -137,6 +141,7 @@ class TestLargeGraphs:
     def small(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(duplicates, "MAX_COMPARED", 4)
 
+    @pytest.mark.proves("organize: propose_duplicates", "admin: propose_duplicates")
     async def test_duplicates_are_found_after_a_job_proposed_them(self, client: Client, context: WorkerContext) -> None:
         await create(client, *ALIKE)
         refused = await client.call_tool("find_duplicates", {})
@@ -179,6 +184,7 @@ class TestLargeGraphs:
 
 
 class TestArchiveEntities:
+    @pytest.mark.proves("organize: archive_entities", "enhanced-server: upkeep")
     async def test_every_criterion_must_match(self, client: Client) -> None:
         await create(client, ("Old", "note", ["x"]), tags=["Draft"], importance=1)
         await create(client, ("Dear", "note", ["x"]), tags=["draft"], importance=9)
@@ -195,6 +201,7 @@ class TestArchiveEntities:
             told = await answer(client, "archive_entities", **criteria, dryRun=True)
             assert told == {"archived": len(expected), "entityNames": expected}
 
+    @pytest.mark.proves("organize: archive_entities")
     async def test_an_archived_entity_is_not_recalled_and_still_exists(self, client: Client) -> None:
         await create(client, ("Old", "note", ["the kettle whistles"]), importance=1)
         assert (await answer(client, "recall", query="kettle"))["memories"]
@@ -215,6 +222,7 @@ class TestArchiveEntities:
 
 
 class TestValidateGraph:
+    @pytest.mark.proves("organize: validate_graph", "enhanced-server: upkeep")
     async def test_invalid_parts_of_a_graph_are_reported(self, client: Client, db: Database, caller: Caller) -> None:
         await create(client, ("Ada", "person", ["writes"]), ("Silent", "person", []))
         untyped = {"entities": [{"name": "Untyped", "entityType": "", "observations": ["x"]}]}

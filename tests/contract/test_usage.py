@@ -84,6 +84,7 @@ async def counted(owner: asyncpg.Connection, caller: Caller) -> dict[tuple[str, 
 
 
 class TestCounting:
+    @pytest.mark.proves("rules: calls-are-counted")
     async def test_calls_of_tools_and_routes_are_counted_with_their_errors(
         self, gateways: tuple[RunningGateway, RunningGateway], key: str, owner: asyncpg.Connection, caller: Caller
     ) -> None:
@@ -131,6 +132,7 @@ class TestCounting:
             await http.post("/v1/graphs/default/memories", json={"items": [{"text": text}]})
         await eventually(all_there)
 
+    @pytest.mark.proves("rules: calls-are-counted")
     async def test_the_counts_of_two_gateways_add_up(
         self, gateways: tuple[RunningGateway, RunningGateway], key: str, owner: asyncpg.Connection, caller: Caller
     ) -> None:
@@ -196,6 +198,7 @@ class TestUsage:
         answer = await usage_of(gateway, http, **{"from": "2025-12-31T10:00:00Z", "to": MARCH, "per": per})
         assert [(row["since"][:10], row["name"], row["calls"]) for row in answer["usage"]][:2] == sums
 
+    @pytest.mark.proves("admin: usage")
     @pytest.mark.parametrize("per", ["hour", "day", "month", "all"])
     async def test_pages_contain_every_row(self, gateway: RunningGateway, http: httpx2.AsyncClient, per: str) -> None:
         asked: dict[str, Any] = {"from": JANUARY, "to": MARCH, "per": per}
@@ -277,6 +280,7 @@ class TestUsage:
 
 
 class TestStored:
+    @pytest.mark.proves("admin: usage")
     async def test_the_contents_of_graphs_are_counted_by_name(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, db: Database, caller: Caller
     ) -> None:

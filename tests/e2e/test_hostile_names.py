@@ -90,6 +90,7 @@ async def test_hostile_names_of_keys_are_escaped(shell: Shell, tenant: Tenant) -
     assert is_plain(shown)
 
 
+@pytest.mark.proves("security: printable-names")
 async def test_hostile_names_of_tenants_are_escaped(
     shell: Shell, new_tenant: NewTenant, owner: asyncpg.Connection
 ) -> None:

@@ -131,6 +131,7 @@ async def count_stored_pieces(owner: asyncpg.Connection, caller: Caller) -> int:
     return int(await owner.fetchval("SELECT count(*) FROM job_outputs WHERE tenant_id = $1", caller.tenant_id))
 
 
+@pytest.mark.proves("memory-server: json-lines-round-trip")
 async def test_an_imported_file_is_exported_unchanged(shell: Shell) -> None:
     first = await shell.run("import", str(SOUND), "--graph", "notes")
     assert (first.code, first.err) == (0, "")
@@ -186,6 +187,7 @@ async def test_broken_lines_are_reported_and_the_rest_is_imported(shell: Shell) 
 LONG = "t" * 100_001
 
 
+@pytest.mark.proves("enhanced-server: import-errors")
 @pytest.mark.parametrize(
     ("format_name", "options"),
     [
@@ -216,6 +218,7 @@ async def test_only_an_observation_that_is_too_long_is_left_out(
         assert json.loads(out.out)["entities"][0]["observations"] == ["one", "two"]
 
 
+@pytest.mark.proves("memory-server: legacy-file")
 async def test_the_old_file_of_the_official_server_is_recognized_by_its_content(shell: Shell) -> None:
     (shell.folder / "memory.json").write_bytes(SOUND.read_bytes())
     first = await shell.run("import", "memory.json", "--graph", "notes")

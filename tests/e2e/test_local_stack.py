@@ -217,6 +217,7 @@ class TestStart:
         assert json.loads((stack.folder / "data" / "local.json").read_text()) == stack.endpoint()
         wait_until(lambda: f"export RECOLLECT_DATA_DIR={stack.folder / 'data'}\n" in stack.console_text)
 
+    @pytest.mark.proves("security: local-data-folder")
     def test_only_the_owner_can_read_the_secrets(self, stack: RunningLocal) -> None:
         data = stack.folder / "data"
         secrets = [stack.ready_file, *(data / name for name in ("local.json", "api-key", "key-secret"))]

@@ -7,6 +7,7 @@ from typing import Any
 
 import asyncpg
 import httpx2
+import pytest
 
 from recollect.caller import Caller
 from recollect.settings import Settings
@@ -34,6 +35,7 @@ async def ended(http: httpx2.AsyncClient, job: dict[str, Any]) -> dict[str, Any]
     return shown
 
 
+@pytest.mark.proves("jobs: transfer")
 async def test_expiry_deduplication_import_and_export_work_together(
     settings: Settings, admin_key: str, caller: Caller, owner: asyncpg.Connection, tmp_path: Path
 ) -> None:

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.test_local_stack import ENVIRONMENT, start, terminate
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
@@ -23,6 +25,7 @@ def try_it(*options: str, **environment: str) -> subprocess.CompletedProcess[str
     )
 
 
+@pytest.mark.proves("memory-server: durable")
 def test_memories_are_found_again_after_a_restart(tmp_path: Path) -> None:
     stack = start(tmp_path)
     try:

@@ -117,6 +117,7 @@ def run(*words: str, stdin: bytes, **variables: str) -> subprocess.CompletedProc
 
 
 class TestForwarding:
+    @pytest.mark.proves("crate: stdio")
     async def test_tools_results_and_resources_are_forwarded(self, client: Client) -> None:
         listed = [tool.name for tool in (await client.list_tools()).tools]
         assert listed == [tool.name for tool in CATALOGUE if "memory" in tool.toolsets]
@@ -198,6 +199,7 @@ async def _is(holds: Callable[[], bool]) -> bool:
 
 
 class TestEndOfInput:
+    @pytest.mark.proves("crate: stdio")
     def test_pending_requests_are_answered_before_the_bridge_ends(self, gateway: RunningGateway, key: str) -> None:
         ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
         lines = [json.dumps(HELLO), json.dumps(ready), json.dumps(PING)]

@@ -118,6 +118,7 @@ def text_attributes(span: Span) -> dict[str, str]:
     return {item.key: item.value.string_value for item in span.attributes}
 
 
+@pytest.mark.proves("security: traces")
 async def test_spans_contain_no_names_chosen_by_users(settings: Settings, api_key: str, collector: Collector) -> None:
     """Neither names of graphs and tools in paths and queries, nor the name of the client."""
     traced = settings.model_copy(update={"otlp_endpoint": collector.endpoint, "port": free_port()})

@@ -206,6 +206,7 @@ READING_CALLERS = {
 
 @pytest.mark.usefixtures("everything_waits")
 class TestAtWork:
+    @pytest.mark.proves("security: abandoned-calls")
     @pytest.mark.parametrize("tool", CATALOGUE, ids=lambda tool: tool.name)
     async def test_a_tool_ends_with_its_client(
         self, narrow: RunningGateway, admin: httpx2.AsyncClient, observer: asyncpg.Connection, tool: ToolSpec
@@ -224,6 +225,7 @@ class TestAtWork:
     ) -> None:
         assert await left_at_work(observer, narrow.post(admin, method, params, path="/mcp/x/all")), params
 
+    @pytest.mark.proves("security: abandoned-calls")
     @pytest.mark.parametrize(("method", "path"), OPERATIONS)
     async def test_a_route_ends_with_its_client(
         self, admin: httpx2.AsyncClient, observer: asyncpg.Connection, method: str, path: str
@@ -232,6 +234,7 @@ class TestAtWork:
         assert waited or (method, path) in READING_CALLERS
 
 
+@pytest.mark.proves("security: abandoned-calls")
 async def test_the_look_up_of_a_caller_ends_with_its_client(
     narrow: RunningGateway, admin: httpx2.AsyncClient, holder: asyncpg.Connection, observer: asyncpg.Connection
 ) -> None:

@@ -315,6 +315,7 @@ class TestBodies:
         said = "about: Array must contain at most 50 elements" if response.status_code == 200 else "may have at most"
         assert said in response.text
 
+    @pytest.mark.proves("security: bodies")
     async def test_many_values_in_metadata(self, watched: RunningGateway, http: httpx2.AsyncClient) -> None:
         items = [{"text": f"fact {n}", "metadata": {"some": [0] * 1_900}} for n in range(100)]
         async with not_blocking(http):
@@ -479,6 +480,7 @@ class TestStar:
 class TestEveryTool:
     """Each tool with the largest arguments of its schema, and with its example on each of the bad graphs."""
 
+    @pytest.mark.proves("security: computations")
     @pytest.mark.parametrize("tool", CATALOGUE, ids=lambda tool: tool.name)
     async def test_each_tool_keeps_the_bounds_with_its_largest_arguments(
         self, watched: RunningGateway, http: httpx2.AsyncClient, tool: ToolSpec

@@ -212,6 +212,7 @@ class TestPostgreSQL:
         assert not await recalled(gateway, http, "late")
         await remember_and_find(gateway, http, "restored")
 
+    @pytest.mark.proves("rules: database-unreachable", "graph-contract: database-errors")
     @pytest.mark.parametrize("revision", MODES)
     async def test_every_tool_reports_in_its_dialect_that_the_database_is_away(
         self, gateway: RunningGateway, key: str, own_postgres: LocalPostgres, revision: str
@@ -237,6 +238,7 @@ class TestPostgreSQL:
             finally:
                 await asyncio.to_thread(own_postgres.start)
 
+    @pytest.mark.proves("rules: database-unreachable")
     async def test_only_well_formed_keys_learn_that_the_database_is_away(
         self, gateway: RunningGateway, key: str, own_postgres: LocalPostgres
     ) -> None:

@@ -134,6 +134,7 @@ class TestHeaders:
                 sent += MEGABYTE
             assert sent < 32 * MEGABYTE
 
+    @pytest.mark.proves("security: connections")
     @pytest.mark.parametrize(
         ("headers", "status"),
         [
@@ -181,6 +182,7 @@ class TestHeaders:
             await attacker.send((GET + b"\r\n") * 10_000)
             assert (await attacker.rest()).count(b" 200 ") < 1_000
 
+    @pytest.mark.proves("security: trailers")
     async def test_a_trailer_does_not_count_as_a_header(self, gateway: RunningGateway, key: str) -> None:
         """Proxies that check headers must see the same headers as we do."""
         async with connected(gateway) as client:
@@ -194,6 +196,7 @@ class TestHeaders:
 class TestBodies:
     """Bodies arrive in time, or time out."""
 
+    @pytest.mark.proves("security: connections")
     @pytest.mark.parametrize("drop", [b"", b"1\r\na\r\n"], ids=["silent", "bytes"])
     async def test_a_slow_body_times_out(self, hurried: RunningGateway, key: str, drop: bytes) -> None:
         credential = b"Authorization: Bearer %s\r\n" % key.encode()
@@ -230,6 +233,7 @@ class TestBodies:
                 assert asyncio.get_running_loop().time() - started > 2 * window
 
 
+@pytest.mark.proves("security: connections")
 async def test_a_client_that_does_not_read_its_answers_is_cut_off(hurried: RunningGateway, key: str) -> None:
     """The answers exceed what the systems between client and gateway buffer."""
     address = urlsplit(hurried.url)
@@ -259,6 +263,7 @@ async def test_a_client_that_does_not_read_its_answers_is_cut_off(hurried: Runni
 class TestConnections:
     """The number of connections is bounded, in all and per address."""
 
+    @pytest.mark.proves("security: connections")
     async def test_connections_beyond_the_bound_of_an_address_are_refused(self, settings: Settings) -> None:
         with serving(settings.model_copy(update={"max_connections_per_address": 3})) as gateway:
             async with connected(gateway) as first, connected(gateway) as second, connected(gateway) as third:

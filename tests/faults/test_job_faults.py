@@ -81,6 +81,7 @@ async def done_once(desk: Desk, started: list[Job]) -> None:
 
 
 class TestWorkers:
+    @pytest.mark.proves("jobs: steps-commit-whole")
     async def test_jobs_survive_workers_that_are_killed_at_random_moments(
         self, hasty: Settings, desk: Desk, tmp_path: Path, seed: int
     ) -> None:
@@ -118,6 +119,7 @@ class TestWorkers:
             await owner.execute("DELETE FROM passages WHERE tenant_id = $1", tenant_id)
         assert sorted(row["text"] for row in texts) == sorted(f"says {number}" for number in range(2_000))
 
+    @pytest.mark.proves("jobs: transfer")
     async def test_imports_and_exports_survive_killed_workers(
         self, hasty: Settings, desk: Desk, owner: asyncpg.Connection, tmp_path: Path, seed: int
     ) -> None:
@@ -142,6 +144,7 @@ class TestWorkers:
         assert await desk.output(started) == file.removesuffix(b"\n")
         await owner.execute("DELETE FROM passages WHERE tenant_id = $1", desk.caller.tenant_id)
 
+    @pytest.mark.proves("jobs: duplicate-proposals")
     async def test_merging_duplicates_survives_killed_workers(
         self, hasty: Settings, desk: Desk, owner: asyncpg.Connection, tmp_path: Path, seed: int
     ) -> None:
@@ -186,6 +189,7 @@ class TestWorkers:
         with working(patient, tmp_path, WORKER):
             await done_once(desk, [job])
 
+    @pytest.mark.proves("jobs: overtaken-workers-commit-nothing")
     async def test_a_stalled_worker_is_overtaken_and_commits_nothing_more(
         self, settings: Settings, desk: Desk, postgres: LocalPostgres, tmp_path: Path, seed: int
     ) -> None:
@@ -261,6 +265,7 @@ class TestServers:
                 yield Desk(db, caller)
             await wakeups.aclose()
 
+    @pytest.mark.proves("jobs: steps-commit-whole")
     async def test_jobs_survive_faults_of_servers_and_workers_at_random_moments(
         self, own: Settings, desk: Desk, own_postgres: LocalPostgres, valkey: LocalValkey, tmp_path: Path, seed: int
     ) -> None:

@@ -167,6 +167,7 @@ async def test_listeners_that_reconnect_miss_nothing_during_faults_of_redis(
     assert await revision_of(db, caller) == writes + 1
 
 
+@pytest.mark.proves("security: change-entries")
 async def test_forged_entries_in_the_change_stream_mislead_no_listener(
     gateways: tuple[RunningGateway, RunningGateway], key: str, valkey: LocalValkey, agent: Agent, caller: Caller
 ) -> None:
@@ -200,6 +201,7 @@ class TestSlowReaders:
         )
         return self.CHANGES + 1
 
+    @pytest.mark.proves("security: stream-bounds")
     async def test_a_slow_reader_is_cut_off_and_can_continue(self, settings: Settings, key: str, long_log: int) -> None:
         app = create_app(settings.model_copy(update={"answer_seconds": 0.5}))
         with serving(settings.model_copy(update={"answer_seconds": 0.5}), app) as gateway:

@@ -99,6 +99,7 @@ def rest(client: socket.socket) -> bytes:
     return bytes(got)
 
 
+@pytest.mark.proves("security: long-answers")
 async def test_an_export_is_cut_off_when_its_credential_ends(
     gateway: RunningGateway, agent: httpx2.AsyncClient, issued: IssuedKey, end: End
 ) -> None:
@@ -125,6 +126,7 @@ async def test_a_download_is_cut_off_when_its_credential_ends(
         assert len(rest(client)) < whole
 
 
+@pytest.mark.proves("security: long-answers")
 async def test_an_upload_is_refused_when_its_credential_ends(
     gateway: RunningGateway, issued: IssuedKey, end: End
 ) -> None:

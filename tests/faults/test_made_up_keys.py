@@ -80,6 +80,7 @@ async def ask(gateway: RunningGateway, secret: str, **headers: str) -> httpx2.Re
         return await http.get("/v1/graphs")
 
 
+@pytest.mark.proves("security: guessed-keys")
 async def test_invented_keys_beyond_a_bound_are_refused_without_a_look_up(
     strict: RunningGateway, valkey: LocalValkey, lookups: Counter[bytes], key: str, issue: NewApiKey, caller: Caller
 ) -> None:
@@ -128,6 +129,7 @@ async def test_a_malformed_key_does_not_count_as_a_failure(
     assert lookups.total() == 1
 
 
+@pytest.mark.proves("security: guessed-keys")
 async def test_a_revoked_key_is_refused_at_once(
     strict: RunningGateway, issue: NewApiKey, caller: Caller, admin_key: str
 ) -> None:
@@ -155,6 +157,7 @@ async def test_failures_are_counted_at_all_gateways_together(own: Settings, look
     assert lookups.total() == ALLOWED
 
 
+@pytest.mark.proves("security: trusted-proxies")
 async def test_only_a_trusted_proxy_can_name_another_address(own: Settings, valkey: LocalValkey, key: str) -> None:
     few = own.model_copy(update={"failed_keys_per_minute": 1})
     forwarded = [{"X-Forwarded-For": f"192.0.2.{number}"} for number in range(10)]

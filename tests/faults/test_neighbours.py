@@ -30,6 +30,7 @@ async def neighbours(new_tenant: NewTenant) -> tuple[Caller, Caller]:
 
 
 class TestConnections:
+    @pytest.mark.proves("security: database-connections")
     async def test_a_tenant_with_its_share_of_connections_leaves_the_rest_to_others(
         self, settings: Settings, neighbours: tuple[Caller, Caller]
     ) -> None:

@@ -69,6 +69,7 @@ async def neighbour(gateways: list[RunningGateway], key: str) -> AsyncIterator[l
         yield clients
 
 
+@pytest.mark.proves("security: rate-limits")
 async def test_two_gateways_together_admit_exactly_the_quota(
     clients: list[httpx2.AsyncClient], neighbour: list[httpx2.AsyncClient]
 ) -> None:
@@ -102,6 +103,7 @@ async def test_flushes_at_any_moment_cause_no_errors(clients: list[httpx2.AsyncC
     assert sum((task.result() for task in flooding), Counter()).keys() <= {200, 429}
 
 
+@pytest.mark.proves("security: rate-limits")
 async def test_without_redis_each_gateway_grants_a_share_until_it_is_back(
     clients: list[httpx2.AsyncClient], neighbour: list[httpx2.AsyncClient], valkey: LocalValkey
 ) -> None:

@@ -16,6 +16,7 @@ from tests.support.gateway import NewApiKey, RunningGateway
 from tests.support.people import browser, joined, sign_in, submit
 
 
+@pytest.mark.proves("security: audit-readers")
 async def test_a_tenant_reads_only_its_own_entries(
     gateway: RunningGateway, issue: NewApiKey, caller: Caller, new_tenant: NewTenant
 ) -> None:
@@ -61,6 +62,7 @@ async def test_pages_are_newest_first_and_the_export_has_every_entry(gateway: Ru
     assert {each["address"] for each in listed if each["actor"].startswith("key:")} == {"127.0.0.1"}
 
 
+@pytest.mark.proves("security: audit-readers")
 @pytest.mark.parametrize("path", ["/v1/audit", "/v1/audit/export"])
 async def test_only_admins_read_the_audit_log(
     gateway: RunningGateway, issue: NewApiKey, caller: Caller, db: Database, settings: Settings, path: str

@@ -58,6 +58,7 @@ def keeps(path: Path) -> bool:
     return bool((names | classes) & _KEEPING)
 
 
+@pytest.mark.proves("security: caches")
 def test_every_cache_is_listed() -> None:
     """A new cache needs a line here, and a test with two tenants."""
     roots = [ROOT / "shared", ROOT / "services"]
@@ -126,6 +127,7 @@ class CountingEmbedder:
         await self._inner.close()
 
 
+@pytest.mark.proves("security: caches")
 @pytest.mark.parametrize("as_previous", [False, True], ids=["serving model", "previous model"])
 async def test_a_question_of_another_tenant_is_embedded_again(
     settings: Settings, new_tenant: NewTenant, as_previous: bool

@@ -36,6 +36,7 @@ async def apart(
         yield {HOME: (await settled(at_home, owner), owner), OTHER: (await settled(away, owner_b), owner_b)}
 
 
+@pytest.mark.proves("security: cells")
 @pytest.mark.parametrize(("of_stranger", "of_victim"), [(HOME, OTHER), (OTHER, HOME)])
 async def test_foreign_ids_look_like_unknown_ones_and_nothing_moves(
     apart: Any, celled: Settings, celled_gateway: RunningGateway, cells: Cells, of_stranger: str, of_victim: str
@@ -61,6 +62,7 @@ async def test_foreign_ids_look_like_unknown_ones_and_nothing_moves(
     assert lasting(await contents(here, victim)) == before
 
 
+@pytest.mark.proves("security: cells")
 @pytest.mark.parametrize(("of_tenant", "asked"), [(HOME, OTHER), (OTHER, HOME)])
 async def test_a_transaction_in_the_wrong_cell_is_refused(
     celled: Settings, new_tenant_of: NewTenantOf, of_tenant: str, asked: str

@@ -261,6 +261,7 @@ async def tenants_in(connection: asyncpg.Connection, function: str) -> set[str]:
     return {row["tenant_id"] for row in await connection.fetch(f"SELECT tenant_id::text FROM recollect.{function}")}
 
 
+@pytest.mark.proves("security: definer-functions")
 async def test_the_list_of_definer_functions_is_closed(owner: asyncpg.Connection) -> None:
     """A new function needs a line here, and attacks of its own."""
     found = await owner.fetch(
@@ -344,6 +345,7 @@ async def test_the_directory_returns_only_requested_tenants(
         await owner.execute("DELETE FROM tenant_cells WHERE id = ANY ($1)", ids)
 
 
+@pytest.mark.proves("security: definer-functions")
 async def test_each_function_has_its_own_search_path_and_may_be_called_only_by_its_roles(
     owner: asyncpg.Connection,
 ) -> None:

@@ -38,6 +38,7 @@ async def verified(owner: asyncpg.Connection, neighbour: Neighbour) -> bool:
     return bool(await owner.fetchval(asked, neighbour.caller.tenant_id))
 
 
+@pytest.mark.proves("security: one-tenant-per-domain")
 async def test_only_one_tenant_can_verify_a_domain(
     attacker: asyncpg.Connection, proven: Neighbours, owner: asyncpg.Connection
 ) -> None:
@@ -49,6 +50,7 @@ async def test_only_one_tenant_can_verify_a_domain(
     assert await verified(owner, other)
 
 
+@pytest.mark.proves("security: one-tenant-per-domain")
 async def test_only_a_claimant_of_a_domain_can_release_an_old_proof(
     attacker: asyncpg.Connection, proven: Neighbours, owner: asyncpg.Connection
 ) -> None:

@@ -115,6 +115,7 @@ def beside(cursor: str) -> str:
 
 
 class TestCursors:
+    @pytest.mark.proves("security: foreign-handles")
     async def test_a_cursor_of_another_tenant_acts_like_an_unknown_one(
         self, parties: tuple[Party, Party], neighbours: Neighbours, owner: asyncpg.Connection
     ) -> None:
@@ -168,6 +169,7 @@ class TestEntityTags:
                 assert told[0][0].startswith("404"), (path, told)
         assert lasting(await contents(owner, neighbours[1])) == before
 
+    @pytest.mark.proves("security: foreign-handles")
     async def test_a_tag_of_another_tenant_never_matches(self, parties: tuple[Party, Party]) -> None:
         stranger, victim = parties
         for path in sorted(TAGGED):
@@ -189,6 +191,7 @@ async def tag_of(party: Party, path: str) -> str:
 
 
 class TestIdempotencyKeys:
+    @pytest.mark.proves("security: foreign-handles")
     async def test_an_idempotency_key_of_another_tenant_acts_like_a_new_one(
         self,
         gateway: RunningGateway,

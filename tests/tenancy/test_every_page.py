@@ -212,6 +212,7 @@ def test_each_page_is_attacked_or_accepts_no_ids(settings: Settings) -> None:
     assert not [page for page in NOBODYS if "{" in page]
 
 
+@pytest.mark.proves("security: foreign-handles")
 async def test_objects_of_another_person_look_like_unknown_ones(
     sides: tuple[Side, Side], neighbours: Neighbours, owner: asyncpg.Connection
 ) -> None:

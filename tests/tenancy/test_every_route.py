@@ -36,6 +36,7 @@ def test_the_attacks_have_an_id_for_every_path_parameter() -> None:
     assert placeholders == set(NAMED)
 
 
+@pytest.mark.proves("security: foreign-ids", "security: foreign-timing")
 async def test_foreign_ids_look_like_unknown_ones_and_nothing_moves(
     attacked: Attacked,
     issue: NewApiKey,

@@ -4,6 +4,8 @@ import json
 from typing import Any
 from uuid import uuid4
 
+import pytest
+
 from recollect.accounts.identity.model import IssuedKey, operator_caller
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
@@ -33,6 +35,7 @@ def test_each_tool_has_an_example() -> None:
     assert set(EXAMPLES) == set(TOOLS)
 
 
+@pytest.mark.proves("security: foreign-ids", "security: foreign-timing")
 async def test_ids_and_names_of_another_tenant_look_like_unknown_ones(
     gateway: RunningGateway,
     attacked: Attacked,
@@ -105,6 +108,7 @@ async def attack_tools(
                 await gateway.call(http, name, played.fill(EXAMPLES[name]), path=ALL)
 
 
+@pytest.mark.proves("memgraph: graph-by-id-or-name")
 async def test_the_id_of_another_tenants_graph_looks_like_an_unknown_one(
     gateway: RunningGateway, issue: NewApiKey, caller: Caller, new_tenant: NewTenant, db: Database
 ) -> None:

@@ -1,6 +1,7 @@
 """Idempotency keys of another tenant or credential count as unused."""
 
 import asyncpg
+import pytest
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
@@ -8,6 +9,7 @@ from tests.conftest import NewTenant
 from tests.support.gateway import NewApiKey, RunningGateway
 
 
+@pytest.mark.proves("security: idempotency-keys-per-credential")
 async def test_a_key_of_another_tenant_counts_as_unused(
     gateway: RunningGateway, issue: NewApiKey, caller: Caller, new_tenant: NewTenant, owner: asyncpg.Connection
 ) -> None:
@@ -29,6 +31,7 @@ async def test_a_key_of_another_tenant_counts_as_unused(
     assert len({bytes(row["request_hash"]) for row in hashes}) == 3, "equal bodies of others are not seen as equal"
 
 
+@pytest.mark.proves("security: idempotency-keys-per-credential")
 async def test_a_key_of_another_tenant_causes_no_conflict(
     gateway: RunningGateway, issue: NewApiKey, caller: Caller, new_tenant: NewTenant
 ) -> None:

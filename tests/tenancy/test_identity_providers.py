@@ -51,6 +51,7 @@ async def test_a_provider_of_another_tenant_is_neither_listed_nor_changed(db: Da
         assert await providers.list_providers(tx) == [theirs]
 
 
+@pytest.mark.proves("security: client-secrets")
 async def test_a_client_secret_can_be_decrypted_only_in_its_own_row(
     db: Database, neighbours: Neighbours, owner: asyncpg.Connection
 ) -> None:
@@ -96,6 +97,7 @@ async def test_a_sign_in_is_found_only_by_its_whole_hash(
             assert await attacker.fetch(asked, part) == []
 
 
+@pytest.mark.proves("security: provider-takes-no-address")
 async def test_no_tenant_can_create_a_person_of_another_tenants_provider(
     attacker: asyncpg.Connection, neighbours: Neighbours, db: Database
 ) -> None:

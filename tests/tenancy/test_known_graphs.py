@@ -43,6 +43,7 @@ async def test_a_known_graph_is_not_looked_up(services: Services, caller: Caller
     assert await read(services, caller, "default") == ("default", True, 1)
 
 
+@pytest.mark.proves("security: known-graphs")
 async def test_a_graph_of_another_tenant_is_not_read_even_if_the_gateway_is_wrong(
     services: Services, db: Database, caller: Caller, new_tenant: NewTenant
 ) -> None:
@@ -64,6 +65,7 @@ async def test_a_graph_of_another_tenant_is_not_read_even_if_the_gateway_is_wron
     assert known.graph == own
 
 
+@pytest.mark.proves("security: known-graphs")
 async def test_a_renamed_configured_or_deleted_graph_is_looked_up_again(
     services: Services, db: Database, caller: Caller
 ) -> None:

@@ -43,6 +43,7 @@ async def test_every_table_is_replicated_or_listed_as_global(owner: asyncpg.Conn
     assert [row["relname"] for row in keys if row["relname"] in tables and "tenant_id" not in row["key"]] == []
 
 
+@pytest.mark.proves("security: moves")
 async def test_a_move_copies_all_rows_of_its_tenant_and_no_others(
     two_cells: TwoCells, neighbours: tuple[Neighbour, Neighbour], owner: asyncpg.Connection, tables: list[str]
 ) -> None:
@@ -76,6 +77,7 @@ async def test_a_move_copies_all_rows_of_its_tenant_and_no_others(
     assert await owner.fetchval(sessions, mine.caller.tenant_id) == 1
 
 
+@pytest.mark.proves("security: moves")
 async def test_the_cleanup_of_a_move_refuses_a_tenant_that_is_served(
     neighbours: tuple[Neighbour, Neighbour], owner: asyncpg.Connection
 ) -> None:

@@ -80,6 +80,7 @@ async def attacker(settings: Settings, temporary_objects: None) -> AsyncIterator
     await connection.close()
 
 
+@pytest.mark.proves("security: foreign-tokens")
 async def test_codes_and_tokens_of_another_tenant_are_unknown(db: Database, both: tuple[Granted, Granted]) -> None:
     """In a transaction of B, the secrets of A count as unknown. They still work afterwards for A."""
     mine, other = both
@@ -240,6 +241,7 @@ async def test_global_oauth_tables_are_reached_only_by_functions(
             await attacker.execute(statement)
 
 
+@pytest.mark.proves("security: client-registration")
 async def test_a_registered_client_cannot_be_overwritten(attacker: asyncpg.Connection, db: Database) -> None:
     """Nor can an invalid client be stored: the table has constraints, too."""
     keep = "SELECT * FROM keep_oauth_client($1, $2, $3, $4, true, NULL)"
@@ -261,6 +263,7 @@ async def test_a_registered_client_cannot_be_overwritten(attacker: asyncpg.Conne
         await attacker.fetch(keep, None, "x", None, ["https://x"])
 
 
+@pytest.mark.proves("security: client-registration")
 async def test_a_flood_of_clients_or_keys_stays_bounded(
     attacker: asyncpg.Connection, owner: asyncpg.Connection, db: Database
 ) -> None:
@@ -286,6 +289,7 @@ async def test_a_flood_of_clients_or_keys_stays_bounded(
     await owner.execute("DELETE FROM signing_keys")
 
 
+@pytest.mark.proves("security: oauth-secrets")
 async def test_a_forged_signing_key_signs_nothing(
     attacker: asyncpg.Connection, owner: asyncpg.Connection, db: Database
 ) -> None:

@@ -46,6 +46,7 @@ async def operating(postgres: LocalPostgres, settings: Settings) -> AsyncIterato
     await connection.close()
 
 
+@pytest.mark.proves("security: operator-role")
 async def test_the_operator_role_has_exactly_these_rights(owner: asyncpg.Connection) -> None:
     found = await owner.fetch(
         """SELECT c.relname AS name, array_agg(privilege) AS rights
@@ -65,6 +66,7 @@ async def test_the_operator_role_has_exactly_these_rights(owner: asyncpg.Connect
     assert await owner.fetchval(member, OPERATOR_ROLE) == 0
 
 
+@pytest.mark.proves("security: operator-role")
 async def test_the_operator_role_reads_nothing_that_a_tenant_stored(
     operating: asyncpg.Connection, neighbours: Neighbours, tables: list[str]
 ) -> None:
@@ -88,6 +90,7 @@ async def test_the_application_has_no_rights_on_operator_tables(owner: asyncpg.C
             assert not await owner.fetchval("SELECT has_any_column_privilege($1, $2, $3)", APP_ROLE, table, right)
 
 
+@pytest.mark.proves("security: erasure-grace-period")
 async def test_no_role_can_erase_a_tenant_before_its_grace_period_is_over(
     neighbours: Neighbours,
     settings: Settings,

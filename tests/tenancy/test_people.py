@@ -65,6 +65,7 @@ async def attacker(settings: Settings, temporary_objects: None) -> AsyncIterator
     await connection.close()
 
 
+@pytest.mark.proves("security: rows-of-people")
 async def test_a_person_sees_only_their_own_rows(db: Database, both: tuple[SignedIn, SignedIn]) -> None:
     mine, other = both
     async with db.personal(mine.person.id) as session:
@@ -80,6 +81,7 @@ async def test_a_person_sees_only_their_own_rows(db: Database, both: tuple[Signe
     ]
 
 
+@pytest.mark.proves("security: rows-of-people")
 async def test_a_tenant_sees_only_its_own_members_and_no_sessions(
     db: Database, both: tuple[SignedIn, SignedIn]
 ) -> None:
@@ -161,6 +163,7 @@ async def test_a_signed_in_person_reaches_no_rows_of_others(
     assert len(await attacker.fetch(ATTACKS[attack], mine.person.id)) == 1, "one's own are reached by the same words"
 
 
+@pytest.mark.proves("security: rows-of-people")
 @pytest.mark.parametrize("attack", REFUSED)
 async def test_forbidden_statements_are_refused(
     attacker: asyncpg.Connection, both: tuple[SignedIn, SignedIn], attack: str
@@ -171,6 +174,7 @@ async def test_forbidden_statements_are_refused(
         await attacker.execute(REFUSED[attack], other.person.id)
 
 
+@pytest.mark.proves("security: account-deletion")
 async def test_delete_account_deletes_only_ones_own_account(
     attacker: asyncpg.Connection, db: Database, both: tuple[SignedIn, SignedIn], owner: asyncpg.Connection
 ) -> None:

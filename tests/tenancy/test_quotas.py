@@ -41,6 +41,7 @@ async def test_the_use_of_another_tenant_is_neither_counted_nor_shown(
     )
 
 
+@pytest.mark.proves("security: quotas")
 @pytest.mark.parametrize("what", [STORING, EMBEDDING])
 async def test_a_tenant_does_not_wait_for_the_lock_of_another(
     neighbours: tuple[Neighbour, Neighbour], what: str

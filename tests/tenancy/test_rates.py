@@ -32,6 +32,7 @@ def gateway(request: pytest.FixtureRequest, settings: Settings, valkey: LocalVal
         yield gateway
 
 
+@pytest.mark.proves("security: rate-limits")
 async def test_requests_of_one_tenant_do_not_count_for_another(
     gateway: RunningGateway, issue: NewApiKey, new_limited: NewLimited
 ) -> None:

@@ -28,6 +28,7 @@ async def neighbour(new_tenant: NewTenant) -> Caller:
     return operator_caller(await new_tenant())
 
 
+@pytest.mark.proves("security: remembered-callers")
 async def test_a_cached_caller_is_served_only_at_addresses_of_its_own_tenant(
     settings: Settings, issue: NewApiKey, caller: Caller, neighbour: Caller, owner: asyncpg.Connection
 ) -> None:

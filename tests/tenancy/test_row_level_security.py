@@ -88,6 +88,7 @@ async def test_only_the_owner_reads_the_views_of_tenants(owner: asyncpg.Connecti
         assert not await owner.fetchval("SELECT has_table_privilege($1, $2, 'SELECT')", role, view)
 
 
+@pytest.mark.proves("security: row-level-security")
 async def test_every_table_of_tenants_has_a_policy_and_keys_that_begin_with_the_tenant(
     owner: asyncpg.Connection, tables: list[str]
 ) -> None:
@@ -107,6 +108,7 @@ async def test_every_table_of_tenants_has_a_policy_and_keys_that_begin_with_the_
     assert {row["table"] for row in keys} == set(tables)
 
 
+@pytest.mark.proves("security: application-role")
 async def test_the_application_role_and_its_memberships_own_nothing(owner: asyncpg.Connection) -> None:
     roles = await owner.fetch(
         """WITH RECURSIVE reach AS (
@@ -137,6 +139,7 @@ async def test_the_application_role_has_no_right_that_bypasses_row_level_securit
     assert await owner.fetch(unseen, APP_ROLE) == []
 
 
+@pytest.mark.proves("security: application-creates-nothing")
 @pytest.mark.parametrize(
     "made",
     [
@@ -158,6 +161,7 @@ async def test_the_application_can_create_nothing_in_the_database(settings: Sett
         await app.close()
 
 
+@pytest.mark.proves("security: application-role")
 async def test_the_application_can_neither_become_the_owner_nor_turn_row_security_off(
     settings: Settings, neighbours: Neighbours
 ) -> None:
@@ -173,6 +177,7 @@ async def test_the_application_can_neither_become_the_owner_nor_turn_row_securit
         await app.close()
 
 
+@pytest.mark.proves("security: no-tenant-no-rows")
 async def test_without_a_tenant_no_rows_are_visible(
     db: Database, neighbours: Neighbours, owner: asyncpg.Connection, tables: list[str], views: list[str]
 ) -> None:
@@ -344,6 +349,7 @@ async def finished(tx: Transaction) -> None:
     await tx.execute(Query.compile("SELECT 1"))
 
 
+@pytest.mark.proves("security: no-tenant-no-rows")
 @pytest.mark.parametrize("end", [finished, broken, left, cancelled])
 async def test_a_pooled_connection_forgets_its_tenant(
     one_connection: Database, neighbours: Neighbours, end: Callable[[Transaction], Awaitable[None]]
@@ -364,6 +370,7 @@ async def test_a_pooled_connection_forgets_its_tenant(
         assert await tenant_of(tx) == str(other.caller.tenant_id)
 
 
+@pytest.mark.proves("rules: read-only-tools-write-nothing", "security: read-only-transactions")
 async def test_a_read_only_transaction_cannot_write(neighbours: Neighbours) -> None:
     """Also where a read-only tool would call a use case that writes."""
     mine, _ = neighbours

@@ -38,6 +38,7 @@ async def test_equal_questions_of_two_tenants_have_separate_entries(
         assert await one.cached(mine.caller, "alder") == ["my alder"]
 
 
+@pytest.mark.proves("security: caches")
 async def test_a_cached_value_of_another_tenant_is_not_used(
     one: RecallStack, db: Database, new_tenant: NewTenant
 ) -> None:

@@ -47,6 +47,7 @@ QUERIES = {
 }
 
 
+@pytest.mark.proves("security: searches-of-one-tenant")
 @pytest.mark.parametrize("revision", [None, 3])
 @pytest.mark.parametrize("function", QUERIES)
 async def test_the_functions_of_searches_show_no_rows_of_another_tenant(

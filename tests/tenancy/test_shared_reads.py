@@ -63,6 +63,7 @@ async def settle(gateway: RunningGateway, key: str, streams: list[EventReader]) 
         await heard(streams)
 
 
+@pytest.mark.proves("security: shared-reads")
 async def test_a_write_is_read_once_for_all_listeners(patient: RunningGateway, key: str, agent: Agent) -> None:
     await agent.create("begin")
     async with AsyncExitStack() as stack:
@@ -98,6 +99,7 @@ async def test_subscriptions_share_a_read(patient: RunningGateway, key: str, age
         assert 1 <= len(looks) <= 6, "each looked for itself"
 
 
+@pytest.mark.proves("security: shared-reads")
 async def test_listeners_of_different_tenants_share_no_read(
     patient: RunningGateway, key: str, agent: Agent, db: Database, new_tenant: NewTenant, issue: NewApiKey
 ) -> None:
@@ -122,6 +124,7 @@ async def test_listeners_of_different_tenants_share_no_read(
             assert told[0].data["ids"] != told[-1].data["ids"]
 
 
+@pytest.mark.proves("security: shared-reads")
 async def test_listeners_with_other_rights_receive_only_their_changes(
     patient: RunningGateway, key: str, agent: Agent, db: Database, caller: Caller, issue: NewApiKey
 ) -> None:

@@ -1,6 +1,7 @@
 """A task of another tenant looks like an unknown one when it is read, subscribed to or cancelled."""
 
 import asyncpg
+import pytest
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.jobs import service as jobs
@@ -34,6 +35,7 @@ async def test_a_task_of_another_tenant_looks_like_an_unknown_one(
     assert told == {"taskIds": [own]}
 
 
+@pytest.mark.proves("security: tasks")
 async def test_with_each_guard_alone_no_task_is_revealed_or_ended(
     attacked: Attacked, issue: NewApiKey, db: Database, neighbours: Neighbours, owner: asyncpg.Connection
 ) -> None:

@@ -66,6 +66,7 @@ async def test_an_issuer_is_found_only_by_tenant_and_address_together(
     assert await attacker.fetch(listed, other.caller.tenant) == []
 
 
+@pytest.mark.proves("security: disabled-issuers")
 async def test_work_goes_on_only_for_an_issuer_that_the_tenant_trusts(db: Database, neighbours: Neighbours) -> None:
     mine, other = neighbours
     own, foreign = [f"issuer:{await issuer_of(db, each)}:agent:7" for each in neighbours]

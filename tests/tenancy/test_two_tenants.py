@@ -57,6 +57,7 @@ async def test_writes_of_one_tenant_do_not_change_the_other(neighbours: Neighbou
     assert (names(await other.read()), triples(await other.read())) == (["Ada"], [("Ada", "Babbage", "knows")])
 
 
+@pytest.mark.proves("rules: no-foreign-ids")
 async def test_a_tenant_does_not_find_memories_of_another(neighbours: Neighbours) -> None:
     mine, other = neighbours
     await mine.create("Zuse")
@@ -85,6 +86,7 @@ async def test_an_equal_memory_of_another_tenant_is_neither_known_nor_close(neig
     assert {older.memory_id for older in again.close} <= {one.id for one in remembered}
 
 
+@pytest.mark.proves("rules: no-foreign-ids")
 async def test_ids_of_another_tenant_open_nothing(neighbours: Neighbours, owner: asyncpg.Connection) -> None:
     mine, other = neighbours
     foreign = list(await stored(owner, other, "nodes"))
@@ -98,6 +100,7 @@ async def test_ids_of_another_tenant_open_nothing(neighbours: Neighbours, owner:
         ).relations == []
 
 
+@pytest.mark.proves("rules: no-foreign-ids")
 async def test_ids_of_another_tenant_delete_nothing(neighbours: Neighbours, owner: asyncpg.Connection) -> None:
     mine, other = neighbours
     before = await contents(owner, other)
@@ -136,6 +139,7 @@ async def test_a_worker_claims_and_settles_only_passages_of_its_tenant(
     assert await owner.fetchval(epochs, mine.caller.tenant_id) == before
 
 
+@pytest.mark.proves("jobs: stored-jobs-are-bounded", "security: jobs-and-keys")
 async def test_jobs_of_another_tenant_are_neither_read_nor_ended(
     neighbours: Neighbours, owner: asyncpg.Connection
 ) -> None:
@@ -230,6 +234,7 @@ async def test_a_job_cannot_have_a_graph_of_another_tenant(neighbours: Neighbour
             await graphs.hold_graph(tx, foreign)
 
 
+@pytest.mark.proves("security: jobs-and-keys")
 async def test_a_key_of_another_tenant_is_not_found(neighbours: Neighbours) -> None:
     """The answer is the same as for an unknown key."""
     mine, other = neighbours

@@ -43,6 +43,7 @@ async def rows(owner: asyncpg.Connection, caller: Caller) -> list[str]:
     return found
 
 
+@pytest.mark.proves("security: events-of-one-tenant")
 async def test_ids_of_another_tenant_look_like_unknown_ones_on_every_route(
     gateway: RunningGateway, issue: NewApiKey, mine: WebhookDesk, theirs: WebhookDesk
 ) -> None:
@@ -97,6 +98,7 @@ async def test_a_webhook_cannot_name_a_graph_of_another_tenant(
         assert told[0] == told[1]
 
 
+@pytest.mark.proves("security: events-of-one-tenant")
 async def test_a_webhook_receives_no_events_of_another_tenant(mine: WebhookDesk, theirs: WebhookDesk) -> None:
     async with receiving() as receiver, receiving() as other:
         made, their_hook = await mine.make(receiver.url, *EventType), await theirs.make(other.url, *EventType)
@@ -112,6 +114,7 @@ async def test_a_webhook_receives_no_events_of_another_tenant(mine: WebhookDesk,
         assert str(graph) not in receiver.server.requests[0][1].decode()
 
 
+@pytest.mark.proves("security: events-of-one-tenant")
 async def test_a_webhook_with_a_foreign_graph_id_receives_nothing_of_that_graph(
     mine: WebhookDesk, theirs: WebhookDesk
 ) -> None:
@@ -133,6 +136,7 @@ async def test_a_webhook_with_a_foreign_graph_id_receives_nothing_of_that_graph(
         assert json.loads(body)["type"] == "graph.deleted"
 
 
+@pytest.mark.proves("security: webhook-secrets")
 async def test_an_event_is_signed_only_with_the_webhooks_own_secret(mine: WebhookDesk, theirs: WebhookDesk) -> None:
     async with receiving() as receiver:
         made, their_hook = await mine.make(receiver.url), await theirs.make(receiver.url)

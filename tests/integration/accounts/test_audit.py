@@ -40,12 +40,14 @@ async def entries(db: Database, caller: Caller, **only: Any) -> list[tuple[str, 
 
 
 class TestEntries:
+    @pytest.mark.proves("security: audit-entries")
     async def test_an_entry_is_written_with_its_act_or_not_at_all(self, db: Database, caller: Caller) -> None:
         async with db.transaction(caller, commit=False) as tx:
             await identity.create_key(tx, NewKey("laptop"), pepper=PEPPER)
             assert len(await audit.list_entries(tx, AuditFilter())) == 2
         assert await entries(db, caller) == [("tenant.created", "operator")]
 
+    @pytest.mark.proves("security: audit-content")
     async def test_an_entry_says_who_did_what_to_what_from_where(self, db: Database, caller: Caller) -> None:
         maker = Caller(caller.tenant_id, caller.tenant, "key:x", caller.scopes, address="192.0.2.7")
         async with db.transaction(maker) as tx:
@@ -137,6 +139,7 @@ class TestPeople:
         await people.change_password(db, session, PASSWORD, "orange ladder beside rivers")
         assert (await entries(db, caller))[-1] == ("person.password_changed", f"person:{person.id}")
 
+    @pytest.mark.proves("security: audit-readers")
     async def test_a_person_can_only_log_personal_acts_of_their_own(self, db: Database, caller: Caller) -> None:
         person = await joined(db, caller, Role.MEMBER, pepper=PEPPER)
         stranger = await people.register(db, "stranger@example.com", "Eve", PASSWORD)
@@ -174,12 +177,14 @@ class TestOperators:
 
 
 class TestAppendOnly:
+    @pytest.mark.proves("security: audit-is-immutable")
     @pytest.mark.parametrize("statement", ["UPDATE audit_log SET actor = 'me'", "DELETE FROM audit_log"])
     async def test_the_application_may_not_change_the_log(self, db: Database, caller: Caller, statement: str) -> None:
         with pytest.raises(asyncpg.InsufficientPrivilegeError, match="permission denied"):
             async with db.transaction(caller) as tx:
                 await tx.execute(Query.compile(f"{statement} WHERE tenant_id = :tenant_id"))
 
+    @pytest.mark.proves("security: audit-is-immutable")
     @pytest.mark.parametrize("statement", ["UPDATE audit_log SET actor = 'me'", "DELETE FROM audit_log"])
     async def test_the_owner_cannot_change_the_log_by_mistake(
         self, owner: asyncpg.Connection, tenant: Tenant, statement: str
@@ -212,6 +217,7 @@ class TestRetention:
             assert await owner.fetchval(oldest, each.tenant_id)
             assert len(await entries(db, each)) == 1 + 27
 
+    @pytest.mark.proves("security: audit-is-immutable")
     async def test_a_tenant_can_delete_only_its_own_entries_older_than_thirty_days(
         self, db: Database, caller: Caller, new_tenant: NewTenant, owner: asyncpg.Connection
     ) -> None:

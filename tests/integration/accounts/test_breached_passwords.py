@@ -38,6 +38,7 @@ def range_answer(suffix: str, times: int) -> Answering:
     return plain(f"{OTHERS}{suffix}:{times}".encode(), "Content-Type: text/plain")
 
 
+@pytest.mark.proves("security: breached-passwords")
 async def test_a_breached_password_is_refused_and_nothing_is_written(db: Database, outbound: Outbound) -> None:
     email = new_email()
     async with web_server(range_answer(DIGEST[5:], 42)) as server:
@@ -47,6 +48,7 @@ async def test_a_breached_password_is_refused_and_nothing_is_written(db: Databas
     assert not await people.is_known(db, email)
 
 
+@pytest.mark.proves("security: breached-passwords")
 async def test_the_service_gets_five_digits_and_a_request_for_padding(outbound: Outbound) -> None:
     async with web_server(range_answer(DIGEST[5:].lower(), 1)) as server:
         assert await passwords_of(outbound, server).holds(PASSWORD)
@@ -62,6 +64,7 @@ async def test_padding_and_other_hashes_do_not_match(outbound: Outbound, suffix:
         assert not await passwords_of(outbound, server).holds(PASSWORD)
 
 
+@pytest.mark.proves("security: breached-passwords")
 async def test_without_an_answer_only_the_strength_counts_and_a_warning_is_logged(
     db: Database, outbound: Outbound
 ) -> None:

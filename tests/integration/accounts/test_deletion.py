@@ -80,6 +80,7 @@ async def person(db: Database) -> Person:
 
 
 class TestDeletedData:
+    @pytest.mark.proves("security: account-deletion")
     async def test_the_address_is_in_no_table_and_the_id_only_in_logs(
         self, db: Database, caller: Caller, other_caller: Caller, owner: asyncpg.Connection
     ) -> None:
@@ -156,6 +157,7 @@ class TestDeletedData:
 
 
 class TestPasswords:
+    @pytest.mark.proves("security: account-deletion")
     async def test_deletion_requires_the_password(self, db: Database, person: Person) -> None:
         session = await sign_in(db, person)
         for wrong in ("", "violet tractor under grass"):
@@ -197,6 +199,7 @@ async def task_that_waits(owner: asyncpg.Connection, act: Coroutine[Any, Any, An
 
 
 class TestRaces:
+    @pytest.mark.proves("security: account-deletion")
     @pytest.mark.parametrize("act", ["join", "sign in", "sign in otherwise", "forget the password"])
     async def test_a_concurrent_act_on_a_deleted_account_is_refused(
         self, db: Database, person: Person, caller: Caller, owner: asyncpg.Connection, act: str
@@ -239,6 +242,7 @@ class TestCells:
         assert await tables_that_hold(owner_b, ada.email) == {"people", "invitations"}
         return ada
 
+    @pytest.mark.proves("security: account-deletion")
     async def test_nothing_remains_in_any_cell(
         self, cells: Cells, ada: Person, resident: Caller, owner: asyncpg.Connection, owner_b: asyncpg.Connection
     ) -> None:
@@ -301,6 +305,7 @@ class TestCells:
         await deletion.delete_account(cells, ada.id)
         assert await tables_that_hold(owner, ada.email) == set()
 
+    @pytest.mark.proves("security: account-deletion")
     @pytest.mark.parametrize("first", ["join", "delete"])
     async def test_joining_in_another_cell_during_deletion_leaves_no_member_without_an_account(
         self,

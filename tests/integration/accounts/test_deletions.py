@@ -128,6 +128,7 @@ class TestErasure:
         receipt = await deletions.finish_erasure(operator, tenant.id)
         assert deletions.rows_of(receipt) == counts
 
+    @pytest.mark.proves("security: erasure-grace-period")
     async def test_a_receipt_can_be_verified_and_not_be_changed(
         self, operator: Operator, new_tenant: NewTenant, owner: asyncpg.Connection
     ) -> None:

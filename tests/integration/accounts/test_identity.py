@@ -66,6 +66,7 @@ async def test_a_key_keeps_its_graphs_after_a_rename(db: Database, caller: Calle
     assert (known.graphs, known.default_graph) == (frozenset([graph.id]), "diary")
 
 
+@pytest.mark.proves("security: keys-make-no-stronger-keys")
 async def test_a_key_reaches_no_more_graphs_than_its_creator(db: Database, caller: Caller) -> None:
     async with db.transaction(caller) as tx:
         mine, other = [(await graphs.create_graph(tx, NewGraph(name))).id for name in ("mine", "other")]
@@ -76,6 +77,7 @@ async def test_a_key_reaches_no_more_graphs_than_its_creator(db: Database, calle
             await issue(db, narrow, NewKey("k", graph_ids=reach))
 
 
+@pytest.mark.proves("security: keys-make-no-stronger-keys")
 async def test_a_key_expires_no_later_than_its_creator(db: Database, caller: Caller) -> None:
     end = datetime.now(UTC) + timedelta(days=1)
     maker = await issue(db, caller, NewKey("k", kind="admin", expires_at=end))
@@ -89,6 +91,7 @@ async def test_a_key_expires_no_later_than_its_creator(db: Database, caller: Cal
         assert (refused.value.code, refused.value.path) == ("expiry_exceeded", "expires_at")
 
 
+@pytest.mark.proves("security: keys-make-no-stronger-keys")
 async def test_a_key_has_no_scope_that_its_creator_lacks(db: Database, caller: Caller) -> None:
     only_admin = replace(caller, scopes=frozenset({Scope.TENANT_ADMIN}))
     assert (await issue(db, only_admin, NewKey("k", scopes=frozenset({Scope.TENANT_ADMIN})))).key.scopes
@@ -120,6 +123,7 @@ async def refusal(db: Database, secret: str, pepper: bytes = PEPPER) -> tuple[ob
     return error.kind, error.code, error.message, error.path
 
 
+@pytest.mark.proves("security: refusals-look-alike")
 async def test_every_refusal_looks_alike(
     db: Database, caller: Caller, owner: asyncpg.Connection, operator: Operator
 ) -> None:
@@ -214,6 +218,7 @@ async def test_concurrent_records_of_last_use_do_not_wait(
     assert await owner.fetchval(last, key.key.id) == now
 
 
+@pytest.mark.proves("security: keys-are-hashed")
 async def test_the_secret_is_not_stored(key: IssuedKey, owner: asyncpg.Connection) -> None:
     """Neither whole, nor its random part, nor as bytes, but only its keyed hash, and the hint."""
     row = await owner.fetchrow("SELECT *, to_jsonb(k)::text AS whole FROM api_keys k WHERE id = $1", key.key.id)

@@ -151,6 +151,7 @@ class TestTokens:
         )
         assert not await ada.holds(issued)
 
+    @pytest.mark.proves("security: token-reach")
     async def test_scopes_that_the_role_no_longer_has_are_lost_at_once(
         self, ada: Household, db: Database, caller: Caller
     ) -> None:
@@ -205,6 +206,7 @@ class TestTokens:
         await grants.end_own_grant(ada.db, ada.person.id, given.id, within=None)
         assert len(await grants.list_own_grants(ada.db, ada.person.id, within=None)) == 1
 
+    @pytest.mark.proves("security: oauth-secrets")
     async def test_no_secret_is_stored(self, ada: Household, owner: asyncpg.Connection) -> None:
         code = await ada.approve()
         issued = await ada.redeem(code)
@@ -217,6 +219,7 @@ class TestTokens:
 
 
 class TestCodes:
+    @pytest.mark.proves("security: one-use-codes")
     async def test_a_code_works_once_and_using_it_again_ends_its_grant(self, ada: Household) -> None:
         other = await ada.tokens()
         code = await ada.approve()
@@ -275,6 +278,7 @@ class TestRefreshing:
             assert await ada.holds(session)
             assert await ada.refresh(session.refresh) is not None
 
+    @pytest.mark.proves("security: one-use-codes")
     async def test_a_refresh_token_used_again_later_ends_the_grant(
         self, ada: Household, owner: asyncpg.Connection
     ) -> None:
@@ -434,6 +438,7 @@ class TestClients:
         assert await owner.fetchval("SELECT count(*) FROM oauth_clients") == 2, "who never came back is forgotten"
         assert await clients.find_client(db, used.id) == used
 
+    @pytest.mark.proves("security: client-registration")
     async def test_new_clients_do_not_displace_those_in_use(self, db: Database, owner: asyncpg.Connection) -> None:
         await owner.execute("DELETE FROM oauth_clients")
         used = await clients.register(db, name="used", uri=None, uris=["http://localhost/cb"], refreshes=True)

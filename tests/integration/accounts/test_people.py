@@ -42,6 +42,7 @@ class TestPasswords:
         for name, value in cheap_passwords.items():
             monkeypatch.setattr(passwords, name, value)
 
+    @pytest.mark.proves("security: passwords")
     @pytest.mark.parametrize(
         ("password", "said"),
         [
@@ -62,6 +63,7 @@ class TestPasswords:
     async def test_a_strong_password_is_accepted(self) -> None:
         await passwords.require_strong(PASSWORD, ("ada@example.com", "Ada"))
 
+    @pytest.mark.proves("security: passwords")
     async def test_a_password_is_stored_as_an_argon2id_hash_only(self, db: Database, owner: asyncpg.Connection) -> None:
         person = await people.register(db, new_email(), "Ada", PASSWORD)
         stored = await owner.fetchval("SELECT password_hash FROM people WHERE id = $1", person.id)
@@ -85,6 +87,7 @@ class TestSessions:
         await people.end_session(db, person.id, session.id, within=None)
         assert await people.session_of(db, issued.secret, pepper=PEPPER) is None
 
+    @pytest.mark.proves("security: refused-sign-ins")
     @pytest.mark.parametrize(
         "email", ["nobody@example.com", "no address", "x" * 300 + "@example.com", "", "a@b@c.example"]
     )
@@ -118,6 +121,7 @@ class TestSessions:
         left = await owner.fetch("SELECT id FROM sessions WHERE person_id = ANY ($1)", [ada.id, grace.id])
         assert {row["id"] for row in left} == {issued[1], issued[3], issued[4], last}
 
+    @pytest.mark.proves("security: sessions")
     @pytest.mark.parametrize("column", ["expires_at", "last_used_at"])
     async def test_a_session_expires(self, db: Database, owner: asyncpg.Connection, column: str) -> None:
         person = await people.register(db, new_email(), "Ada", PASSWORD)
@@ -147,6 +151,7 @@ class TestSessions:
                 await people.end_session(db, mine.id, session_id, within=None)
         assert await people.session_of(db, theirs.secret, pepper=PEPPER) is not None
 
+    @pytest.mark.proves("security: sessions")
     async def test_changing_the_password_ends_the_other_sessions(self, db: Database) -> None:
         person = await people.register(db, new_email(), "Ada", PASSWORD)
         here, there = [await people.begin_session(db, person.id, BROWSER, pepper=PEPPER) for _ in range(2)]
@@ -160,6 +165,7 @@ class TestSessions:
         assert await people.session_of(db, there.secret, pepper=PEPPER) is None
         await people.sign_in(db, person.email, "orange ladder beside rivers", BROWSER, pepper=PEPPER)
 
+    @pytest.mark.proves("security: password-changes")
     async def test_no_session_begins_with_a_password_that_is_changed_concurrently(
         self, db: Database, owner: asyncpg.Connection
     ) -> None:
@@ -169,6 +175,7 @@ class TestSessions:
             await beside_another_password(owner, person, begun)
         assert await people.list_sessions(db, person.id, within=None) == []
 
+    @pytest.mark.proves("security: password-changes")
     async def test_a_concurrently_changed_password_cannot_be_changed_again(
         self, db: Database, owner: asyncpg.Connection
     ) -> None:
@@ -198,6 +205,7 @@ class TestInvitations:
         with pytest.raises(NotFound):  # A later invitation to the same address made it void.
             await members.open_invitation(db, issued.secret, pepper=PEPPER)
 
+    @pytest.mark.proves("security: invitations")
     async def test_an_invitation_is_used_once(self, db: Database, caller: Caller) -> None:
         email = new_email()
         async with db.transaction(caller) as tx:
@@ -210,6 +218,7 @@ class TestInvitations:
         assert results.count(None) == 1
         assert all(isinstance(result, RecollectError) for result in results if result is not None)
 
+    @pytest.mark.proves("security: invitations")
     @pytest.mark.parametrize("spoilt", ["expires_at = now()", "revoked_at = now()", "accepted_at = now()"])
     async def test_expired_revoked_used_and_unknown_invitations_look_alike(
         self, db: Database, caller: Caller, owner: asyncpg.Connection, spoilt: str
@@ -224,6 +233,7 @@ class TestInvitations:
             said.add(str(refused.value))
         assert len(said) == 1
 
+    @pytest.mark.proves("security: invitations")
     async def test_an_invitation_is_valid_for_its_address_only(self, db: Database, caller: Caller) -> None:
         async with db.transaction(caller) as tx:
             issued = await members.invite(tx, new_email(), Role.OWNER, pepper=PEPPER)
@@ -243,6 +253,7 @@ class TestInvitations:
         assert await roles(db, caller) == {person.email: Role.READER}
         assert await members.open_invitation(db, issued.secret, pepper=PEPPER) == invitation
 
+    @pytest.mark.proves("security: invitations-of-former-members")
     @pytest.mark.parametrize(
         ("was", "becomes", "void"),
         [
@@ -280,6 +291,7 @@ class TestInvitations:
                 await members.open_invitation(db, issued.secret, pepper=PEPPER)
         await members.open_invitation(db, others.secret, pepper=PEPPER)
 
+    @pytest.mark.proves("security: invitations-of-former-members")
     async def test_invitations_of_a_leaving_member_are_revoked_and_no_others(
         self, db: Database, caller: Caller
     ) -> None:
@@ -324,6 +336,7 @@ class TestRoles:
                 await members.remove_member(tx, person.id)
         assert await roles(db, caller) == {person.email: Role.OWNER}
 
+    @pytest.mark.proves("security: owners")
     @pytest.mark.parametrize("remove", [True, False])
     async def test_two_owners_who_demote_each_other_leave_one(self, db: Database, caller: Caller, remove: bool) -> None:
         people_ = [await joined(db, caller, Role.OWNER, pepper=PEPPER) for _ in range(2)]
@@ -340,6 +353,7 @@ class TestRoles:
         assert results.count(None) == 1
         assert [role for role in (await roles(db, caller)).values() if role is Role.OWNER] == [Role.OWNER]
 
+    @pytest.mark.proves("security: owners")
     async def test_an_admin_cannot_change_owners(self, db: Database, caller: Caller) -> None:
         owner_, admin = [await joined(db, caller, role, pepper=PEPPER) for role in (Role.OWNER, Role.ADMIN)]
         for role in (Role.ADMIN, Role.READER):

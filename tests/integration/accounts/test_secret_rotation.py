@@ -64,6 +64,7 @@ async def test_a_used_key_is_rehashed_and_outlives_the_old_secret(
         await use(db, unused, NEW)
 
 
+@pytest.mark.proves("security: key-rehashing")
 async def test_another_tenants_key_is_not_rehashed(
     db: Database, caller: Caller, new_tenant: NewTenant, owner: asyncpg.Connection
 ) -> None:

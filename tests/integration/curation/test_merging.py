@@ -49,6 +49,7 @@ async def descendants(agent: Agent, name: str) -> list[tuple[str, str | None]]:
     return [(entity.name, entity.parent) for entity in page.entities]
 
 
+@pytest.mark.proves("enhanced-server: merge-several")
 async def test_a_merged_entity_has_everything_of_its_sources(agent: Agent) -> None:
     await agent.create(NewEntity("A. Lovelace", None, ("writes programs", "is a countess"), ("Math",), 2))
     await agent.create(NewEntity("Ada", "person", ("writes programs", "likes tea"), ("math", "poetry"), 7.5))
@@ -186,6 +187,7 @@ async def test_a_merge_of_inactive_entities_has_the_status_of_the_kept_one(agent
     assert (merged.entity.status, merged.entity.observations) == ("archived", ("grows roses",))
 
 
+@pytest.mark.proves("enhanced-server: merge-redirects-relations")
 async def test_relations_are_redirected_without_duplicates_or_loops(agent: Agent) -> None:
     await agent.create("Ada", "Countess", "Babbage")
     await agent.relate(
@@ -209,6 +211,7 @@ async def test_relations_are_redirected_without_duplicates_or_loops(agent: Agent
     assert (await agent.head()).placeholders == 1
 
 
+@pytest.mark.proves("crate: merge")
 async def test_relations_that_become_equal_are_redirected_once(agent: Agent) -> None:
     await agent.create("Ada", "Countess", "A.L.", "Babbage")
     await agent.relate(("Countess", "Babbage", "knows"), ("A.L.", "Babbage", "knows"), ("A.L.", "Countess", "is"))
@@ -245,6 +248,7 @@ async def test_a_redirected_relation_keeps_its_creation_time(agent: Agent) -> No
     assert ((after.source, after.created_at), before.source) == (("Ada", before.created_at), "Countess")
 
 
+@pytest.mark.proves("enhanced-server: merge-redirects-relations")
 async def test_a_merged_entity_keeps_its_history(agent: Agent) -> None:
     await agent.create("Ada", "Countess")
     countess = (await agent.open("Countess")).entities[0].id

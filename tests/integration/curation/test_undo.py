@@ -137,6 +137,7 @@ async def state(agent: Agent, as_of: int | None = None) -> Any:
     return entities, told, *rows, sorted(triples(shown))
 
 
+@pytest.mark.proves("rules: undo-is-complete")
 @examples(15)
 @given(before=HISTORIES, after=st.lists(ANY, min_size=1, max_size=10), manual=st.booleans())
 async def test_undoing_all_changes_of_an_actor_restores_the_graph(
@@ -223,6 +224,7 @@ async def live_of(agent: Agent, owner: asyncpg.Connection, actor: str, since: in
     return {row["id"] for row in rows}
 
 
+@pytest.mark.proves("enhanced-server: undo-of-a-merge")
 async def test_undo_takes_a_merge_apart(agent: Agent) -> None:
     await agent.create(NewEntity("Ada", "person", ("writes",)), NewEntity("Countess", "person", ("rides", "writes")))
     await agent.create("child", "Babbage")
@@ -601,6 +603,7 @@ async def test_a_restored_entity_does_not_exist_between_deletion_and_undo(agent:
     assert [line["name"] for line in map(json.loads, (written or "").splitlines())] == ["Babbage"]
 
 
+@pytest.mark.proves("rules: undo-reports-what-stays")
 async def test_an_actor_without_changes_is_an_error(agent: Agent) -> None:
     await agent.create("Alice")
     for dry_run in (True, False):
@@ -613,6 +616,7 @@ async def test_an_actor_without_changes_is_an_error(agent: Agent) -> None:
         await undo(replace(agent, graph="not-there"), 0, actor="nobody")
 
 
+@pytest.mark.proves("rules: undo-reports-what-stays")
 async def test_a_future_revision_is_an_error(agent: Agent) -> None:
     await agent.create("Alice")
     newest = await revision_of(agent)
@@ -625,6 +629,7 @@ async def test_a_future_revision_is_an_error(agent: Agent) -> None:
         await undo(replace(agent, graph="not-there"), 1)
 
 
+@pytest.mark.proves("rules: undo-reports-what-stays")
 async def test_the_configuration_of_a_graph_is_skipped_and_reported(agent: Agent) -> None:
     agent = replace(agent, graph="configured")
     await agent.create("Alice")

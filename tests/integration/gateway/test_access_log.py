@@ -107,6 +107,7 @@ async def test_a_line_has_the_trace_of_its_request_and_says_if_the_client_left(l
     assert SECRET not in str(line)
 
 
+@pytest.mark.proves("security: departed-clients")
 @pytest.mark.parametrize(
     "path", ["/oauth/token", "/oauth/register", "/oauth/authorize", "/sign-in", "/account/password", "/v1/keys/report"]
 )

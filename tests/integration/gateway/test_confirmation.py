@@ -155,6 +155,7 @@ class TestQuestions:
 
 
 class TestState:
+    @pytest.mark.proves("security: request-state")
     async def test_a_state_of_another_call_or_credential_is_refused(
         self,
         gateway: RunningGateway,

@@ -24,6 +24,7 @@ def directives(response: httpx2.Response) -> dict[str, set[str]]:
     return {part[0]: set(part[1:]) for part in parts}
 
 
+@pytest.mark.proves("security: documentation-page")
 async def test_the_page_has_only_our_scripts_and_none_inline(gateway: RunningGateway) -> None:
     page = await fetch(gateway, "/v1/docs")
     assert page.headers["Content-Type"].startswith("text/html")

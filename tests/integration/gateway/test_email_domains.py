@@ -124,6 +124,7 @@ class TestClaims:
         verified = await acme.admin.send(again)
         assert (verified.status_code, (await acme.admin.send(again)).content) == (200, verified.content)
 
+    @pytest.mark.proves("security: one-tenant-per-domain")
     async def test_a_domain_belongs_to_one_tenant_at_a_time(
         self, acme: Organization, globex: Organization, owner: asyncpg.Connection
     ) -> None:
@@ -159,6 +160,7 @@ class TestClaims:
     async def test_an_invalid_domain_is_refused(self, acme: Organization, domain: str) -> None:
         assert problem(await acme.admin.post(PATH, json={"domain": domain}), 400)["path"] == "domain"
 
+    @pytest.mark.proves("security: email-domains")
     @pytest.mark.parametrize("role", ["owner", "admin"])
     async def test_a_claim_cannot_give_an_admin_role(self, acme: Organization, role: str) -> None:
         refused = await acme.admin.post(PATH, json={"domain": "other.example", "role": role})
@@ -196,6 +198,7 @@ class TestJoining:
             assert (await sign_in_by(other, acme.idp, acme.page)).status_code == 303
         assert await acme.members() == {ada.email: "member", grace.email: "reader"}
 
+    @pytest.mark.proves("security: email-domains")
     @pytest.mark.parametrize("email", ["ada@sub.{}", "ada@{}.evil.example", "ada@evil-{}", "{}@other.example"])
     async def test_an_address_in_another_domain_does_not_join(
         self, http: httpx2.AsyncClient, acme: Organization, email: str
@@ -212,11 +215,13 @@ class TestJoining:
         acme.idp.account = Account(email=f"ada@{acme.domain}", email_verified=False)
         assert (await sign_in_by(http, acme.idp, acme.page)).status_code == 403
 
+    @pytest.mark.proves("security: email-domains")
     async def test_an_unverified_claim_lets_nobody_join(self, http: httpx2.AsyncClient, acme: Organization) -> None:
         acme.publish()
         acme.idp.account = Account(email=f"ada@{acme.domain}")
         assert (await sign_in_by(http, acme.idp, acme.page)).status_code == 403
 
+    @pytest.mark.proves("security: email-domains")
     async def test_another_tenants_provider_lets_nobody_join(
         self, http: httpx2.AsyncClient, acme: Organization, globex: Organization
     ) -> None:
@@ -227,6 +232,7 @@ class TestJoining:
         assert (await sign_in_by(http, globex.idp, globex.page)).status_code == 403
         assert (await globex.members(), await acme.members()) == ({}, {})
 
+    @pytest.mark.proves("security: email-domains")
     async def test_a_claim_is_verified_again_and_lost_without_its_record(
         self, http: httpx2.AsyncClient, gateway: RunningGateway, acme: Organization, owner: asyncpg.Connection
     ) -> None:

@@ -58,6 +58,7 @@ async def link(db: Database, caller: Caller, pepper: bytes) -> tuple[str, str]:
     return person.email, f"/reset/{await resets.begin_reset(db, person.id, pepper=pepper)}"
 
 
+@pytest.mark.proves("security: password-resets")
 async def test_a_link_is_sent_to_the_address_and_a_reset_ends_all_sessions(
     http: httpx2.AsyncClient, mailing: RunningGateway, mail: MailServer, db: Database, caller: Caller, pepper: bytes
 ) -> None:
@@ -79,6 +80,7 @@ async def test_a_link_is_sent_to_the_address_and_a_reset_ends_all_sessions(
     assert (mail.messages[1]["To"], mail.messages[1]["Subject"]) == (person.email, CHANGED)
 
 
+@pytest.mark.proves("security: notices")
 async def test_a_person_is_notified_of_a_new_password_and_a_new_passkey(
     http: httpx2.AsyncClient, mailing: RunningGateway, mail: MailServer, db: Database, caller: Caller, pepper: bytes
 ) -> None:
@@ -101,6 +103,7 @@ async def test_a_person_is_notified_of_a_new_password_and_a_new_passkey(
         assert "://" not in told
 
 
+@pytest.mark.proves("security: notices")
 async def test_a_person_is_notified_of_the_deletion_of_their_account(
     http: httpx2.AsyncClient, mail: MailServer, db: Database
 ) -> None:
@@ -116,6 +119,7 @@ async def test_a_person_is_notified_of_the_deletion_of_their_account(
     assert "://" not in told
 
 
+@pytest.mark.proves("security: password-resets")
 async def test_an_unknown_address_gets_no_mail_and_the_same_answer(
     http: httpx2.AsyncClient, mail: MailServer, db: Database, caller: Caller, pepper: bytes
 ) -> None:
@@ -130,6 +134,7 @@ async def test_an_unknown_address_gets_no_mail_and_the_same_answer(
     assert [message["To"] for message in mail.messages] == [known]
 
 
+@pytest.mark.proves("security: password-resets")
 async def test_letters_to_an_address_are_limited_by_the_hour(http: httpx2.AsyncClient) -> None:
     """Whether or not there is an account."""
     email = new_email()
@@ -168,6 +173,7 @@ class TestLinks:
         async with browser(gateway) as client:
             yield client
 
+    @pytest.mark.proves("security: password-resets")
     async def test_opening_a_link_does_not_use_it_up_and_using_it_does(
         self, http: httpx2.AsyncClient, link: tuple[str, str]
     ) -> None:
@@ -179,6 +185,7 @@ class TestLinks:
         again = await send_form(http, shown[1].text, link[1], password=PASSWORD)
         assert (again.status_code, (await http.get(link[1])).status_code) == (404, 404)
 
+    @pytest.mark.proves("security: password-resets")
     async def test_using_a_link_makes_the_others_void(
         self, http: httpx2.AsyncClient, db: Database, link: tuple[str, str], pepper: bytes
     ) -> None:
@@ -188,6 +195,7 @@ class TestLinks:
         assert (await submit(http, other, password=ANOTHER)).status_code == 303
         assert (await http.get(link[1])).status_code == 404
 
+    @pytest.mark.proves("security: password-resets")
     async def test_a_form_of_another_site_changes_nothing(
         self, http: httpx2.AsyncClient, link: tuple[str, str]
     ) -> None:

@@ -60,6 +60,7 @@ async def send(http: httpx2.AsyncClient, route: tuple[str, str], body: bytes, ki
     return response.status_code, response.headers.get("Content-Type", ""), response.text
 
 
+@pytest.mark.proves("rules: malformed-messages", "security: bodies")
 @pytest.mark.parametrize("body", [*BODIES.values(), *NULL.values()], ids=[*BODIES, *NULL])
 async def test_every_route_refuses_hostile_bodies(
     gateway: RunningGateway, admin_key: str, routes: list[tuple[str, str]], body: bytes, caller: Caller, db: Database

@@ -170,6 +170,7 @@ class TestRefusals:
         headers = {"Idempotency-Key": "one", "Content-Type": "application/json"}
         refused(await http.post("/v1/keys", content=body, headers=headers), 413, "request_too_large")
 
+    @pytest.mark.proves("security: idempotency-keys-per-credential")
     async def test_a_repeated_request_with_other_rights_is_refused_and_not_done_again(
         self, gateway: RunningGateway, db: Database, caller: Caller, settings: Settings, owner: asyncpg.Connection
     ) -> None:
@@ -188,6 +189,7 @@ class TestRefusals:
 
 
 class TestAtomicity:
+    @pytest.mark.proves("security: acts-once")
     async def test_one_of_concurrent_requests_is_done(
         self, http: httpx2.AsyncClient, owner: asyncpg.Connection, caller: Caller
     ) -> None:
@@ -208,6 +210,7 @@ class TestAtomicity:
                     pytest.fail("it began")
         assert error.value.code == "idempotency_conflict"
 
+    @pytest.mark.proves("security: acts-once")
     async def test_an_act_whose_answer_was_lost_is_not_done_again(
         self, http: httpx2.AsyncClient, owner: asyncpg.Connection, caller: Caller
     ) -> None:
@@ -220,6 +223,7 @@ class TestAtomicity:
         refused(await make_key(http), 409, "idempotency_done")
         assert await owner.fetchval(KEYS, caller.tenant_id) == 2
 
+    @pytest.mark.proves("security: acts-once")
     async def test_a_key_is_claimed_only_if_the_act_commits(self, db: Database, caller: Caller) -> None:
         claim = Claim(request_of(caller), VAULT)
         database = db.with_participant(claim)
@@ -308,6 +312,7 @@ class TestLeaving:
 
 
 class TestAnswers:
+    @pytest.mark.proves("security: stored-answers-are-encrypted")
     async def test_secrets_in_answers_are_stored_encrypted(
         self, http: httpx2.AsyncClient, owner: asyncpg.Connection, caller: Caller
     ) -> None:
@@ -325,6 +330,7 @@ class TestAnswers:
                 assert secret.encode() not in told
                 assert secret.encode().hex().encode() not in told
 
+    @pytest.mark.proves("security: stored-answers-are-encrypted")
     async def test_a_stored_answer_cannot_be_decrypted_for_another_request(
         self, caller: Caller, new_tenant: NewTenant
     ) -> None:
@@ -349,6 +355,7 @@ class TestAnswers:
                 with pytest.raises(Conflict, match="Its response was not kept"):
                     await idempotency.find_answer(db, caller, request, VAULT)
 
+    @pytest.mark.proves("security: stored-answers-are-encrypted")
     async def test_erased_data_does_not_stay_in_answers(
         self, http: httpx2.AsyncClient, owner: asyncpg.Connection, caller: Caller
     ) -> None:
@@ -385,6 +392,7 @@ class TestLimits:
         assert (await make_key(http)).content == first.content
         assert (await http.post("/v1/keys", json={"name": "laptop"})).status_code == 201
 
+    @pytest.mark.proves("security: idempotency-key-quota")
     async def test_one_credential_leaves_keys_to_the_others_of_its_tenant(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, owner: asyncpg.Connection, caller: Caller
     ) -> None:

@@ -52,6 +52,7 @@ async def test_a_provider_is_created_changed_and_deleted(http: httpx2.AsyncClien
     assert (await done(http, "GET", PATH))["items"] == []
 
 
+@pytest.mark.proves("security: client-secrets")
 async def test_the_client_secret_is_never_returned_and_stored_encrypted(
     http: httpx2.AsyncClient, owner: asyncpg.Connection
 ) -> None:

@@ -55,6 +55,7 @@ async def valid_invitations(admin: httpx2.AsyncClient) -> list[dict[str, Any]]:
     return [each for each in listed if each["revoked_at"] is None]
 
 
+@pytest.mark.proves("security: invitation-mail")
 async def test_the_link_is_sent_to_the_invited_address_and_not_returned(
     mailing: RunningGateway, admin: httpx2.AsyncClient, mail: MailServer, caller: Caller
 ) -> None:
@@ -70,6 +71,7 @@ async def test_the_link_is_sent_to_the_invited_address_and_not_returned(
         assert caller.tenant in (await theirs.get("/account")).text
 
 
+@pytest.mark.proves("security: invitation-mail")
 async def test_an_invitation_that_cannot_be_sent_is_void_and_its_link_is_not_returned(
     admin: httpx2.AsyncClient, mail: MailServer
 ) -> None:
@@ -133,6 +135,7 @@ async def test_of_concurrent_invitations_to_one_address_one_is_valid(
             assert [each["email"] for each in await valid_invitations(client)].count(body["email"]) == 1
 
 
+@pytest.mark.proves("security: invitation-mail")
 async def test_invitation_mails_of_a_tenant_are_limited_by_the_day(
     mailing: RunningGateway, admin: httpx2.AsyncClient, mail: MailServer, issue: NewApiKey, new_tenant: NewTenant
 ) -> None:

@@ -89,12 +89,14 @@ class TestRotation:
 
 
 class TestReport:
+    @pytest.mark.proves("security: reported-keys")
     async def test_a_reported_key_is_void(self, gateway: RunningGateway, admin: httpx2.AsyncClient) -> None:
         leaked, kept = await made(admin), await made(admin)
         async with gateway.http() as http:
             assert (await http.post("/v1/keys/report", json={"key": leaked["secret"]})).status_code == 204
         assert (await holds(gateway, leaked["secret"]), await holds(gateway, kept["secret"])) == (False, True)
 
+    @pytest.mark.proves("security: reported-keys")
     async def test_the_answer_to_a_report_does_not_tell_whether_the_key_existed(
         self, gateway: RunningGateway, admin: httpx2.AsyncClient
     ) -> None:

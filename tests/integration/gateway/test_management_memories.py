@@ -54,6 +54,7 @@ async def test_a_remembered_memory_is_recalled(agent: httpx2.AsyncClient) -> Non
     assert 0 <= hit["why"]["coverage"] <= 1
 
 
+@pytest.mark.proves("agent-toolset: plain-http")
 async def test_answers_equal_those_of_the_tools(gateway: RunningGateway, agent: httpx2.AsyncClient) -> None:
     """With every argument of the tool, except for the graph, which the address names."""
     for tool, path in (("remember", MEMORIES), ("recall", RECALL)):

@@ -95,6 +95,7 @@ def assert_no_internals(text: str) -> None:
 
 
 class TestOfferedTools:
+    @pytest.mark.proves("rules: listed-is-callable")
     @BOTH_REVISIONS
     @pytest.mark.parametrize(
         ("path", "headers", "offered"),
@@ -156,6 +157,7 @@ class TestOfferedTools:
         assert b"Unknown tool: remember" in await reader.read()
         writer.close()
 
+    @pytest.mark.proves("rules: listed-is-callable")
     @pytest.mark.parametrize("path", ["/mcp/x/memory", "/mcp/x/agent"])
     async def test_only_listed_tools_can_be_called(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, path: str
@@ -240,6 +242,7 @@ class TestTenancy:
             assert kept["entities"][0]["observations"] == ["drinks vodka", "Alice likes tea too"]
             assert kept["relations"] == knows
 
+    @pytest.mark.proves("rules: no-tenant-argument")
     async def test_the_tenant_comes_from_the_credential_and_never_from_an_argument(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, other: Caller
     ) -> None:
@@ -247,6 +250,7 @@ class TestTenancy:
             result = await gateway.call(http, "read_graph", {name: str(other.tenant_id)})
             assert result["_meta"][ERROR_META] == {"code": "invalid_input", "path": name}
 
+    @pytest.mark.proves("rules: graph-allow-list")
     @BOTH_REVISIONS
     async def test_an_allow_list_excludes_other_graphs(
         self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, db: Database, revision: str
@@ -461,6 +465,7 @@ class TestBadRequests:
         else:
             assert response.status_code in (400, 404), (response.status_code, response.text)
 
+    @pytest.mark.proves("rules: malformed-messages")
     @BOTH_REVISIONS
     @pytest.mark.parametrize(
         ("name", "code"),

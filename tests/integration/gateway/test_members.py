@@ -118,6 +118,7 @@ ALL = ("memory:read", "memory:write", "tenant:admin")
 class TestConfinedKeys:
     """A member has all rights of the role. So a key with fewer rights, or one that expires, cannot let anybody in."""
 
+    @pytest.mark.proves("security: confined-keys-admit-nobody")
     @pytest.mark.parametrize(
         ("confined", "code"),
         [
@@ -173,6 +174,7 @@ class TestConfinedKeys:
             assert (await done(http, "PATCH", f"/v1/members/{member.id}", role="reader"))["role"] == "reader"
             assert (await http.delete(f"/v1/members/{member.id}")).status_code == 204
 
+    @pytest.mark.proves("security: confined-keys-admit-nobody")
     async def test_a_key_confined_to_graphs_cannot_change_the_tenant(
         self, gateway: RunningGateway, admin_key: str
     ) -> None:
@@ -215,6 +217,7 @@ class TestSignedIn:
         for path in ("/v1/keys", "/v1/members", "/v1/invitations"):
             assert (await http.get(path)).status_code == manages
 
+    @pytest.mark.proves("security: browser-calls")
     async def test_only_own_tenants_can_be_reached(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes, new_tenant: NewTenant
     ) -> None:
@@ -235,6 +238,7 @@ class TestSignedIn:
         assert (await http.delete(f"/v1/members/{admin.id}")).status_code == 204
         problem(await http.get("/v1/graphs"), 401)
 
+    @pytest.mark.proves("security: browser-calls")
     async def test_a_page_of_another_site_cannot_call(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
     ) -> None:
@@ -243,6 +247,7 @@ class TestSignedIn:
         del http.headers["X-Recollect-Tenant"]
         problem(await http.get("/v1/keys"), 401)
 
+    @pytest.mark.proves("security: browser-calls")
     async def test_the_cookie_is_not_valid_for_mcp(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
     ) -> None:

@@ -169,6 +169,7 @@ class TestBeforeConsent:
 
 
 class TestConsentPage:
+    @pytest.mark.proves("security: consent")
     async def test_the_page_shows_who_asks_for_what_and_where_it_leads(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, person: Person, caller: Caller
     ) -> None:
@@ -248,6 +249,7 @@ class TestConsentPage:
         answer = await consent(http, page, {"decision": "allow", "graphs": "some", "graph": str(foreign)})
         assert "Choose at least one graph" in answer.text
 
+    @pytest.mark.proves("security: consent")
     async def test_a_form_of_another_site_grants_nothing(
         self, http: httpx2.AsyncClient, client: HandClient, db: Database, caller: Caller
     ) -> None:
@@ -306,6 +308,7 @@ class TestRedirect:
         said = parameters_of(answer.headers["location"])
         assert (said["error"], said["state"], said["iss"]) == (error, "the state", gateway.url)
 
+    @pytest.mark.proves("security: error-redirects")
     @pytest.mark.parametrize(("changed", "error"), REFUSALS)
     async def test_for_another_client_the_person_decides_whether_to_go_there(
         self, http: httpx2.AsyncClient, client: HandClient, gateway: RunningGateway, changed: Any, error: str
@@ -318,6 +321,7 @@ class TestRedirect:
         said = parameters_of(location)
         assert (said["error"], said["state"], said["iss"]) == (error, "the state", gateway.url)
 
+    @pytest.mark.proves("security: error-redirects")
     async def test_a_client_with_a_grant_of_another_person_only_gets_no_redirect(
         self, gateway: RunningGateway, visitor: Visitor, client: HandClient, db: Database, caller: Caller, pepper: bytes
     ) -> None:
@@ -327,6 +331,7 @@ class TestRedirect:
             await sign_in(http, other.email)
             assert parameters_of(way_back(await http.get(client.request(prompt="none"))))["error"] == "consent_required"
 
+    @pytest.mark.proves("security: redirect-addresses")
     @pytest.mark.parametrize(
         "changed",
         [

@@ -47,6 +47,7 @@ class TestChallenges:
             assert answer.status_code == 401
             assert 'error="invalid_token"' in answer.headers["www-authenticate"]
 
+    @pytest.mark.proves("security: token-resource")
     async def test_a_token_in_the_address_is_ignored(self, web: httpx2.AsyncClient, key: str) -> None:
         assert (await web.post(f"/mcp?access_token={key}", json={})).status_code == 401
 
@@ -71,6 +72,7 @@ class TestMetadata:
         assert documents[0]["bearer_methods_supported"] == ["header"]
         assert "offline_access" not in documents[0]["scopes_supported"]
 
+    @pytest.mark.proves("security: foreign-tokens")
     async def test_no_document_tells_whether_a_tenant_exists(self, web: httpx2.AsyncClient, caller: Caller) -> None:
         told = []
         for tenant in (caller.tenant, "nobody-has-this-one"):

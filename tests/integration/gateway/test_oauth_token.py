@@ -63,6 +63,7 @@ async def call_tool(
 
 
 class TestUse:
+    @pytest.mark.proves("security: client-registration")
     async def test_a_client_counts_as_used_once_it_has_tokens(
         self, visitor: Visitor, client: HandClient, owner: asyncpg.Connection
     ) -> None:
@@ -217,6 +218,7 @@ class TestToken:
 
 
 class TestTokensInUse:
+    @pytest.mark.proves("security: token-resource")
     async def test_a_token_is_valid_for_its_resource_only(
         self, visitor: Visitor, client: HandClient, web: httpx2.AsyncClient, gateway: RunningGateway, caller: Caller
     ) -> None:
@@ -237,6 +239,7 @@ class TestTokensInUse:
             answer = await web.post(path, content=json.dumps(body), headers=headers)
             assert answer.status_code == status, (path, answer.text)
 
+    @pytest.mark.proves("security: token-resource")
     async def test_a_token_is_not_valid_at_another_gateways_address_or_outside_of_mcp(
         self, visitor: Visitor, client: HandClient, web: httpx2.AsyncClient, settings: Settings
     ) -> None:
@@ -337,6 +340,7 @@ class TestTokensInUse:
         assert "Unknown tool" in answer.text
         assert "www-authenticate" not in answer.headers
 
+    @pytest.mark.proves("security: token-reach")
     async def test_tokens_of_a_removed_member_are_invalid_at_once(
         self,
         visitor: Visitor,
@@ -436,6 +440,7 @@ class TestGrants:
             assert (await admin.delete(f"/v1/grants/{grant['id']}")).json() == ended
         assert (await call_tool(web, issued["access_token"], READ)).status_code == 401
 
+    @pytest.mark.proves("security: foreign-tokens")
     async def test_another_tenants_grants_are_not_found(
         self,
         visitor: Visitor,

@@ -94,6 +94,7 @@ def ends(page: str) -> list[str]:
 
 
 class TestGrants:
+    @pytest.mark.proves("security: clients-of-a-person")
     async def test_grants_are_listed_and_ended(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, person: Person, pepper: bytes
     ) -> None:
@@ -113,6 +114,7 @@ class TestGrants:
             [grant] = await grants.list_grants(tx, person_id=person.id)
         assert grant.revoked_by == f"person:{person.id}"
 
+    @pytest.mark.proves("security: clients-of-a-person")
     async def test_grants_in_every_tenant_are_listed_and_nobody_elses(
         self,
         http: httpx2.AsyncClient,
@@ -144,6 +146,7 @@ class TestGrants:
 
 
 class TestLeaving:
+    @pytest.mark.proves("security: clients-of-a-person")
     async def test_a_person_who_leaves_loses_membership_and_grants(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, person: Person, pepper: bytes
     ) -> None:
@@ -166,6 +169,7 @@ class TestLeaving:
             assert (answer.status_code, "last owner" in answer.text) == (409, True)
             assert f"/t/{caller.tenant}/mcp" in (await http.get("/account")).text
 
+    @pytest.mark.proves("security: clients-of-a-person")
     async def test_another_tenant_looks_like_one_that_does_not_exist(
         self, http: httpx2.AsyncClient, other_caller: Caller
     ) -> None:

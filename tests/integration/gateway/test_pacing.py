@@ -70,6 +70,7 @@ async def flooded(gateway: RunningGateway, key: str) -> AsyncIterator[Flood]:
         await asyncio.gather(*sending, return_exceptions=True)
 
 
+@pytest.mark.proves("security: fair-calls")
 async def test_a_tenant_gets_its_share_beside_a_flood(
     settings: Settings, issue: NewApiKey, neighbours: tuple[Caller, Caller]
 ) -> None:
@@ -91,6 +92,7 @@ def long_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slots, "SLOT_SECONDS", MAX_WAIT_SECONDS)
 
 
+@pytest.mark.proves("security: fair-calls")
 @pytest.mark.usefixtures("long_slots")
 async def test_a_flood_pauses_while_another_tenants_call_is_at_work(
     settings: Settings,

@@ -112,23 +112,28 @@ class TestSigningIn:
         assert options["rpId"] == "127.0.0.1"
         assert options.get("allowCredentials", []) == []
 
+    @pytest.mark.proves("security: passkeys")
     async def test_a_page_of_another_origin_cannot_sign_in(self, holder: Holder, http: httpx2.AsyncClient) -> None:
         evil = replace(holder.device, origin="https://evil.example", host="127.0.0.1")
         assert_refused(await sign_in_with(http, evil))
 
+    @pytest.mark.proves("security: passkeys")
     async def test_a_credential_of_another_host_is_refused(self, holder: Holder, http: httpx2.AsyncClient) -> None:
         assert_refused(await sign_in_with(http, replace(holder.device, host="evil.example")))
 
+    @pytest.mark.proves("security: passkeys")
     async def test_a_device_that_did_not_verify_its_user_is_refused(
         self, holder: Holder, http: httpx2.AsyncClient
     ) -> None:
         assert_refused(await sign_in_with(http, replace(holder.device, verifies=False)))
 
+    @pytest.mark.proves("security: passkeys")
     async def test_another_key_is_refused(self, holder: Holder, http: httpx2.AsyncClient) -> None:
         other = Authenticator(holder.device.origin)
         assert_refused(await sign_in_with(http, replace(holder.device, key=other.key)))
         assert_refused(await sign_in_with(http, replace(other, user_handle=holder.device.user_handle)))
 
+    @pytest.mark.proves("security: passkey-challenges")
     async def test_a_challenge_is_answered_once(self, holder: Holder, http: httpx2.AsyncClient) -> None:
         token = await token_of(http, "/sign-in")
         credential = holder.device.sign(await options_for(http, SIGN_IN, token))
@@ -142,6 +147,7 @@ class TestSigningIn:
         assert_refused(await send_credential(http, token, replace(holder.device, verifies=False).sign(options)))
         assert_refused(await send_credential(http, token, holder.device.sign(options)))
 
+    @pytest.mark.proves("security: passkey-challenges")
     async def test_a_challenge_belongs_to_its_browser(
         self, holder: Holder, http: httpx2.AsyncClient, gateway: RunningGateway
     ) -> None:
@@ -149,6 +155,7 @@ class TestSigningIn:
             options = await options_for(other, SIGN_IN, await token_of(other, "/sign-in"))
         assert_refused(await send_credential(http, await token_of(http, "/sign-in"), holder.device.sign(options)))
 
+    @pytest.mark.proves("security: passkey-challenges")
     async def test_a_challenge_expires(
         self, holder: Holder, http: httpx2.AsyncClient, owner: asyncpg.Connection
     ) -> None:
@@ -157,6 +164,7 @@ class TestSigningIn:
         await owner.execute("UPDATE passkey_challenges SET expires_at = now() - interval '1 second'")
         assert_refused(await send_credential(http, token, holder.device.sign(options)))
 
+    @pytest.mark.proves("security: passkey-owners")
     async def test_a_counter_that_goes_back_is_refused_as_a_copy(
         self, holder: Holder, http: httpx2.AsyncClient
     ) -> None:
@@ -171,6 +179,7 @@ class TestSigningIn:
             assert (await sign_in_with(http, holder.device, count=0)).status_code == 303
             http.cookies.delete("recollect_session")
 
+    @pytest.mark.proves("security: passkey-owners")
     async def test_a_passkey_does_not_sign_in_another_person(
         self, holder: Holder, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
     ) -> None:
@@ -192,10 +201,12 @@ class TestSigningIn:
 
 
 class TestAdding:
+    @pytest.mark.proves("security: stolen-sessions")
     async def test_adding_a_passkey_requires_the_password(self, holder: Holder, gateway: RunningGateway) -> None:
         _, answer = await add(holder.http, Authenticator(gateway.url), password="wrong")
         assert (answer.status_code, "not your current password" in answer.text) == (400, True)
 
+    @pytest.mark.proves("security: password-changes")
     async def test_a_password_changed_concurrently_prevents_adding_a_passkey(
         self, holder: Holder, gateway: RunningGateway, owner: asyncpg.Connection
     ) -> None:
@@ -215,6 +226,7 @@ class TestAdding:
         assert (answer.status_code, NOT_ADDED in answer.text) == (400, True)
         assert "Wrong" not in (await holder.http.get("/account")).text
 
+    @pytest.mark.proves("security: passkey-challenges")
     async def test_a_challenge_is_valid_for_the_person_who_asked(
         self, holder: Holder, gateway: RunningGateway, db: Database, caller: Caller, pepper: bytes
     ) -> None:
@@ -230,6 +242,7 @@ class TestAdding:
             answer = await holder.http.post(ACCOUNT, data=fields)
             assert (answer.status_code, NOT_ADDED in answer.text) == (400, True)
 
+    @pytest.mark.proves("security: passkey-owners")
     async def test_a_credential_belongs_to_one_person(
         self, holder: Holder, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
     ) -> None:
@@ -283,6 +296,7 @@ class TestOwn:
         assert "your only way to sign in" in answer.text
         assert re.findall(REMOVE, await account_of(holder)) == [second]
 
+    @pytest.mark.proves("security: passkey-owners")
     async def test_another_persons_passkeys_cannot_be_reached(
         self, holder: Holder, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
     ) -> None:
@@ -297,6 +311,7 @@ class TestOwn:
         assert "Laptop" in (await holder.http.get("/account")).text
 
 
+@pytest.mark.proves("security: stolen-sessions")
 async def test_the_script_is_ours_and_the_policy_allows_no_other(http: httpx2.AsyncClient) -> None:
     page = await http.get("/sign-in")
     assert "script-src 'self';" in page.headers["content-security-policy"]

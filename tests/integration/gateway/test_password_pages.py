@@ -2,6 +2,8 @@
 
 import hashlib
 
+import pytest
+
 from recollect.accounts.members import service as members
 from recollect.accounts.people import resets
 from recollect.caller import Caller, Role
@@ -14,6 +16,7 @@ from tests.support.web_server import plain, web_server
 BREACHED = "ochre kettle beneath the pier"
 
 
+@pytest.mark.proves("security: breached-passwords")
 async def test_every_page_with_a_new_password_looks_it_up(db: Database, caller: Caller, settings: Settings) -> None:
     suffix = hashlib.sha1(BREACHED.encode()).hexdigest()[5:].upper()
     pepper = settings.key_secret.get_secret_value().encode()

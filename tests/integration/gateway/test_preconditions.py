@@ -97,6 +97,7 @@ class TestChanging:
         answer = await self.change(thing, http, place, **{"If-Match": f'"other", {tag}'})
         assert answer.is_success, answer.text
 
+    @pytest.mark.proves("security: preconditions")
     @pytest.mark.parametrize("thing", CHANGED)
     @pytest.mark.parametrize("known", ['"other"', "W/{tag}", '"*"'])
     async def test_a_change_with_another_tag_is_refused_and_writes_nothing(
@@ -156,6 +157,7 @@ class TestChanging:
         assert (await http.post(f"{graph}/memories", json={"items": [{"text": "tea"}]})).is_success
         assert (await http.delete(graph, headers={"If-Match": tag})).is_success
 
+    @pytest.mark.proves("security: preconditions")
     async def test_of_concurrent_changes_with_the_same_tag_one_is_made(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller
     ) -> None:
@@ -177,6 +179,7 @@ class TestChanging:
 
 
 class TestTenants:
+    @pytest.mark.proves("security: entity-tags")
     async def test_tags_reveal_nothing_of_another_tenants_resources(
         self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, db: Database, new_tenant: NewTenant
     ) -> None:

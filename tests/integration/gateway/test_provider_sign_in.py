@@ -168,6 +168,7 @@ class TestSignIn:
         assert (answer.status_code, "is not connected to Recollect yet" in answer.text) == (403, True)
         assert not await is_signed_in(http)
 
+    @pytest.mark.proves("security: provider-addresses-find-nobody")
     async def test_an_address_alone_identifies_nobody(
         self, http: httpx2.AsyncClient, acme: Organization, db: Database, pepper: bytes
     ) -> None:
@@ -189,6 +190,7 @@ class TestSignIn:
         assert (await sign_in_by(http, acme.idp, link)).status_code == 403
         assert (await http.get(link)).status_code == 200, "it was not used up"
 
+    @pytest.mark.proves("security: provider-addresses-find-nobody")
     @pytest.mark.parametrize("verified", [False, None, "true", 1])
     async def test_an_unverified_address_does_not_count(
         self, http: httpx2.AsyncClient, acme: Organization, verified: object
@@ -203,6 +205,7 @@ class TestSignIn:
         answer = await http.get(back)
         assert (answer.status_code, "did not sign you in" in answer.text) == (403, True)
 
+    @pytest.mark.proves("security: disabled-providers")
     async def test_a_disabled_provider_signs_nobody_in_and_its_sessions_end(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, acme: Organization
     ) -> None:
@@ -215,6 +218,7 @@ class TestSignIn:
         assert not await is_signed_in(http)
         assert not await is_member(http, acme.caller.tenant)
 
+    @pytest.mark.proves("security: disabled-providers")
     async def test_deleting_a_provider_ends_its_sessions(self, http: httpx2.AsyncClient, acme: Organization) -> None:
         await acme.join(http)
         async with acme.db.transaction(acme.caller) as tx:
@@ -266,6 +270,7 @@ class TestUserInfo:
             (member,) = await members.list_members(tx)
         assert (member.email, member.name) == (acme.idp.account.email, "Grace")
 
+    @pytest.mark.proves("security: userinfo-subject")
     @pytest.mark.parametrize("told", [{"sub": "another"}, {"sub": None}, {"email_verified": None}, {"email": None}])
     async def test_userinfo_of_another_subject_or_without_an_address_is_ignored(
         self, http: httpx2.AsyncClient, acme: Organization, told: dict[str, Any]
@@ -295,6 +300,7 @@ class TestTokens:
         assert (answer.status_code, "did not prove who you are" in answer.text) == (403, True), answer.text
         assert not await is_signed_in(http)
 
+    @pytest.mark.proves("security: id-tokens")
     @pytest.mark.parametrize(
         "claims",
         [
@@ -322,6 +328,7 @@ class TestTokens:
         acme.idp.claims = claims
         await self.refused(http, acme)
 
+    @pytest.mark.proves("security: id-tokens")
     @pytest.mark.parametrize("forge", [unsigned, signed_by_public_key, signed_by_stranger])
     async def test_a_token_with_a_forged_signature_is_refused(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, acme: Organization, forge: Forge
@@ -335,6 +342,7 @@ class TestTokens:
         answer = await http.get(landed)
         assert (answer.status_code, "did not prove who you are" in answer.text) == (403, True), answer.text
 
+    @pytest.mark.proves("security: id-tokens")
     async def test_a_token_with_another_algorithm_is_refused(
         self, http: httpx2.AsyncClient, acme: Organization
     ) -> None:
@@ -357,6 +365,7 @@ class TestTokens:
 
 
 class TestState:
+    @pytest.mark.proves("security: provider-sign-ins")
     async def test_a_state_is_valid_once(self, http: httpx2.AsyncClient, acme: Organization) -> None:
         await acme.join(http)
         http.cookies.clear()
@@ -365,6 +374,7 @@ class TestState:
         again = await http.get(landed)
         assert (again.status_code, "This sign-in has ended" in again.text) == (403, True)
 
+    @pytest.mark.proves("security: provider-sign-ins")
     async def test_a_state_is_valid_in_its_own_browser_only(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, acme: Organization
     ) -> None:
@@ -378,6 +388,7 @@ class TestState:
             assert (answer.status_code, await is_signed_in(victim)) == (403, False)
         assert (await http.get(landed)).status_code == 303, "and nothing is used up by that"
 
+    @pytest.mark.proves("security: provider-sign-ins")
     async def test_a_state_expires(
         self, http: httpx2.AsyncClient, acme: Organization, owner: asyncpg.Connection
     ) -> None:
@@ -420,6 +431,7 @@ class TestState:
 class TestProviders:
     """Answers of a provider may be hostile, too."""
 
+    @pytest.mark.proves("security: provider-requests")
     @pytest.mark.parametrize(
         "metadata",
         [
@@ -441,6 +453,7 @@ class TestProviders:
         answer = await send_form(http, shown.text[shown.text.index("/sign-in/provider") :], "/sign-in/provider")
         assert (answer.status_code, "cannot be reached now" in answer.text) == (403, True), answer.text
 
+    @pytest.mark.proves("security: provider-requests")
     @pytest.mark.parametrize("path", ["/.well-known/openid-configuration", "/jwks"])
     async def test_answers_that_are_too_long_are_refused(
         self, http: httpx2.AsyncClient, acme: Organization, path: str
@@ -450,6 +463,7 @@ class TestProviders:
         answer = await send_form(http, shown.text[shown.text.index("/sign-in/provider") :], "/sign-in/provider")
         assert answer.status_code == 403
 
+    @pytest.mark.proves("security: provider-requests")
     async def test_answers_that_do_not_arrive_time_out(self, reaching: Settings, acme: Organization) -> None:
         hang = asyncio.Event()
 
@@ -463,6 +477,7 @@ class TestProviders:
                 assert (answer.status_code, "cannot be reached now" in answer.text) == (403, True)
         hang.set()
 
+    @pytest.mark.proves("security: provider-requests")
     async def test_a_provider_at_an_internal_address_is_not_asked(self, settings: Settings, acme: Organization) -> None:
         """Loopback is not allowed, except in tests."""
         with serving(settings) as guarded:
@@ -502,6 +517,7 @@ class TestConfinement:
         await members.join(db, await members.open_invitation(db, issued.secret, pepper=pepper), person)
         return person.email
 
+    @pytest.mark.proves("security: provider-sessions")
     async def test_a_confined_session_reaches_its_own_tenant_only(
         self, http: httpx2.AsyncClient, acme: Organization, other_caller: Caller, email: str
     ) -> None:
@@ -511,6 +527,7 @@ class TestConfinement:
         account = (await http.get("/account")).text
         assert (acme.caller.tenant in account, f"/t/{other_caller.tenant}/mcp" in account) == (True, False)
 
+    @pytest.mark.proves("security: provider-sessions")
     async def test_a_confined_session_cannot_reach_other_sessions_or_the_password(
         self,
         gateway: RunningGateway,
@@ -538,6 +555,7 @@ class TestConfinement:
             assert changed.status_code == 403
             assert await is_signed_in(own)
 
+    @pytest.mark.proves("security: provider-sessions")
     async def test_a_confined_session_gives_no_grant_in_another_tenant(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, acme: Organization, other_caller: Caller, email: str
     ) -> None:
@@ -555,6 +573,7 @@ class TestConfinement:
             }
             assert (await http.get("/oauth/authorize", params=asked)).status_code == expected
 
+    @pytest.mark.proves("security: provider-sessions")
     async def test_a_confined_session_accepts_no_invitation(
         self, http: httpx2.AsyncClient, acme: Organization, new_tenant: NewTenant, db: Database, pepper: bytes
     ) -> None:
@@ -566,6 +585,7 @@ class TestConfinement:
         assert (await submit(http, f"/join/{secret}")).status_code == 403
         assert not await is_member(http, third.tenant)
 
+    @pytest.mark.proves("security: provider-takes-no-address")
     async def test_a_person_known_by_a_provider_does_not_occupy_their_address(
         self,
         gateway: RunningGateway,
@@ -592,6 +612,7 @@ class TestConfinement:
         fields = {"organization": acme.caller.tenant, "provider": str(acme.provider.id), "connect": "yes"}
         assert (await send_form(http, shown.text, "/sign-in/provider", **fields)).status_code == 403
 
+    @pytest.mark.proves("security: provider-addresses-find-nobody")
     async def test_connecting_requires_to_be_still_signed_in(
         self, http: httpx2.AsyncClient, acme: Organization, email: str
     ) -> None:
@@ -630,6 +651,7 @@ class TestTwoTenants:
         async with identity_provider() as server:
             yield await set_up(db, other_caller, server, pepper)
 
+    @pytest.mark.proves("security: provider-tenant")
     async def test_a_provider_signs_nobody_in_to_another_tenant(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, acme: Organization, globex: Organization
     ) -> None:
@@ -641,6 +663,7 @@ class TestTwoTenants:
         assert (await sign_in_by(http, globex.idp, globex.page)).status_code == 403
         assert not await is_signed_in(http)
 
+    @pytest.mark.proves("security: provider-sign-ins")
     async def test_one_provider_does_not_answer_for_another(
         self, http: httpx2.AsyncClient, acme: Organization, globex: Organization
     ) -> None:
@@ -664,6 +687,7 @@ class TestTwoTenants:
         ):
             assert (await send_form(http, form, "/sign-in/provider", **fields)).status_code == 404
 
+    @pytest.mark.proves("security: provider-tenant")
     async def test_two_tenants_with_the_same_issuer_have_separate_people(
         self, http: httpx2.AsyncClient, acme: Organization, other_caller: Caller, db: Database, pepper: bytes
     ) -> None:
@@ -676,6 +700,7 @@ class TestTwoTenants:
 
 
 class TestDisconnecting:
+    @pytest.mark.proves("security: last-way-to-sign-in")
     async def test_disconnecting_a_provider_ends_its_sessions(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, acme: Organization, owner: asyncpg.Connection
     ) -> None:
@@ -703,6 +728,7 @@ class TestDisconnecting:
             (f"person:{person.id}", [f"person:{person.id}", f"identity_provider:{acme.provider.id}"])
         ]
 
+    @pytest.mark.proves("security: last-way-to-sign-in")
     async def test_the_last_way_to_sign_in_cannot_be_disconnected(
         self, http: httpx2.AsyncClient, acme: Organization, owner: asyncpg.Connection
     ) -> None:

@@ -55,6 +55,7 @@ def raw(gateway: RunningGateway, request: str, *headers: str) -> tuple[int, str]
 
 
 class TestHosts:
+    @pytest.mark.proves("security: hosts")
     @pytest.mark.parametrize("path", EVERYWHERE)
     @pytest.mark.parametrize(
         "host",
@@ -65,6 +66,7 @@ class TestHosts:
         assert status == 421
         assert '"host_not_allowed"' in said
 
+    @pytest.mark.proves("security: hosts")
     def test_exactly_one_host_is_required(self, gateway: RunningGateway) -> None:
         assert raw(gateway, "GET /v1/graphs")[0] == 400
         assert raw(gateway, "GET /v1/graphs", "Host: 127.0.0.1:1", "Host: evil.example")[0] == 400
@@ -90,6 +92,7 @@ class TestHosts:
 
 
 class TestOrigins:
+    @pytest.mark.proves("security: origins")
     @pytest.mark.parametrize("path", [path for path in EVERYWHERE if not path.startswith("/.well-known")])
     @pytest.mark.parametrize(
         "origin", [EVIL, "null", "", "http://127.0.0.1.evil.example", "file://", "http://localhost:3000"]
@@ -107,6 +110,7 @@ class TestOrigins:
         assert response.status_code == 200
         assert "access-control-allow-origin" not in response.headers
 
+    @pytest.mark.proves("security: tls-only")
     async def test_our_own_pages_must_use_tls_if_we_do(self, public: RunningGateway, admin_key: str) -> None:
         for origin, status in [("https://memory.example.com", 200), ("http://memory.example.com", 403)]:
             response = await ask(public, "GET", "/v1/graphs", key=admin_key, origin=origin, host="memory.example.com")
@@ -115,6 +119,7 @@ class TestOrigins:
     def test_several_origins_are_refused(self, public: RunningGateway) -> None:
         assert raw(public, "GET /v1/graphs", "Host: 127.0.0.1", f"Origin: {PAGE}", f"Origin: {PAGE}")[0] == 403
 
+    @pytest.mark.proves("security: origins")
     async def test_an_allowed_page_can_call(self, public: RunningGateway, admin_key: str) -> None:
         response = await ask(public, "GET", "/v1/graphs", key=admin_key, origin=PAGE)
         assert response.status_code == 200
@@ -174,6 +179,7 @@ class TestOrigins:
         assert (response.status_code, response.headers["access-control-allow-origin"]) == (200, "*")
         assert "access-control-allow-credentials" not in response.headers
 
+    @pytest.mark.proves("security: cookies")
     async def test_cookies_are_accepted_from_our_own_pages_only(
         self, public: RunningGateway, open_to_pages: RunningGateway, admin_key: str
     ) -> None:
@@ -192,6 +198,7 @@ class TestOrigins:
 
 
 class TestHeaders:
+    @pytest.mark.proves("security: response-headers")
     @pytest.mark.parametrize("path", [*EVERYWHERE, "/health/live"])
     async def test_every_answer_has_security_headers(self, gateway: RunningGateway, admin_key: str, path: str) -> None:
         for key in (None, admin_key):
@@ -211,6 +218,7 @@ class TestHeaders:
         assert response.headers["x-content-type-options"] == "nosniff"
         assert re.search("no-store|no-cache", response.headers["cache-control"])
 
+    @pytest.mark.proves("security: response-headers")
     @pytest.mark.parametrize(
         "request_line", ["GET /v1/graphs?a=%00 HTTP/9.9", "GET /v1 HTTP/1.1\r\nA: " + "a" * 40_000]
     )
@@ -220,11 +228,13 @@ class TestHeaders:
         assert "x-content-type-options: nosniff\r\n" in said
         assert "cache-control: no-store\r\n" in said
 
+    @pytest.mark.proves("security: tls-only")
     async def test_hsts_is_sent_if_the_public_address_uses_tls(self, public: RunningGateway) -> None:
         for path in EVERYWHERE:
             headers = (await ask(public, "GET", path)).headers
             assert headers["strict-transport-security"] == "max-age=31536000"
 
+    @pytest.mark.proves("security: no-server-header")
     async def test_no_header_names_the_server(self, gateway: RunningGateway, admin_key: str) -> None:
         for path in [*EVERYWHERE, "/health/live"]:
             headers = (await ask(gateway, "GET", path, key=admin_key)).headers
@@ -253,6 +263,7 @@ def echoing(settings: Settings) -> Iterator[RunningGateway]:
 
 
 class TestPages:
+    @pytest.mark.proves("security: page-scripts")
     async def test_a_page_may_use_its_own_files_and_nothing_inline(self, echoing: RunningGateway) -> None:
         policy = (await ask(echoing, "GET", "/page")).headers["content-security-policy"]
         assert policy == page_policy()
@@ -274,6 +285,7 @@ class TestPages:
 
 
 class TestProxies:
+    @pytest.mark.proves("security: trusted-proxies")
     async def test_forwarded_scheme_and_client_are_accepted_from_a_trusted_proxy_only(
         self, echoing: RunningGateway, settings: Settings
     ) -> None:
@@ -288,6 +300,7 @@ class TestProxies:
 
 
 class TestMethods:
+    @pytest.mark.proves("security: paths-and-methods")
     @pytest.mark.parametrize("method", ["TRACE", "CONNECT", "PROPFIND", "QUERY", "LINK", "PURGE"])
     @pytest.mark.parametrize("path", ["/v1/graphs", "/mcp", "/health/live"])
     def test_an_odd_method_is_refused_everywhere(self, gateway: RunningGateway, method: str, path: str) -> None:
@@ -322,6 +335,7 @@ class TestMethods:
 
 
 class TestPaths:
+    @pytest.mark.proves("security: paths-and-methods")
     @pytest.mark.parametrize(
         "path",
         [

@@ -76,6 +76,7 @@ async def wait_until_remembered(
     await owner.execute("UPDATE api_keys SET revoked_at = NULL WHERE id = $1", key.key.id)
 
 
+@pytest.mark.proves("security: remembered-credentials")
 async def test_a_revoked_key_is_refused_at_once_and_soon_by_other_gateways(
     gateway: RunningGateway,
     other_gateway: RunningGateway,
@@ -151,6 +152,7 @@ async def test_changes_of_plans_are_announced(
             await eventually(is_told)
 
 
+@pytest.mark.proves("security: remembered-credentials")
 async def test_administrative_acts_never_use_a_remembered_caller(
     gateway: RunningGateway, issue: NewApiKey, caller: Caller, owner: asyncpg.Connection
 ) -> None:
@@ -173,6 +175,7 @@ async def test_administrative_acts_never_use_a_remembered_caller(
             assert await status_of_call(gateway, http) == 401  # It is no longer remembered.
 
 
+@pytest.mark.proves("security: remembered-credentials")
 async def test_a_remembered_caller_is_forgotten_after_a_time(
     settings: Settings, issue: NewApiKey, caller: Caller, owner: asyncpg.Connection
 ) -> None:
@@ -189,6 +192,7 @@ async def test_a_remembered_caller_is_forgotten_after_a_time(
             await eventually(is_refused)
 
 
+@pytest.mark.proves("security: remembered-credentials")
 async def test_every_request_is_looked_up_while_redis_is_away(
     lasting: Settings, agents: IssuedKey, owner: asyncpg.Connection
 ) -> None:

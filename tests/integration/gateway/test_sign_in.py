@@ -53,6 +53,7 @@ class TestSignIn:
         assert f"/t/{caller.tenant}/mcp" in account.text
         assert (await http.get("/sign-in?next=/account")).headers["location"] == "/account"
 
+    @pytest.mark.proves("security: forms")
     @pytest.mark.parametrize(
         "place",
         [
@@ -74,6 +75,7 @@ class TestSignIn:
         again = await send_form(http, shown.text, "/sign-in", email=person.email, password=PASSWORD, next=place)
         assert again.headers["location"] == "/account"
 
+    @pytest.mark.proves("security: refused-sign-ins")
     async def test_a_wrong_password_and_an_unknown_address_look_alike(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
     ) -> None:
@@ -84,6 +86,7 @@ class TestSignIn:
         assert wrong.text.replace(person.email, "") == unknown.text.replace("nobody@example.com", "")
         assert "recollect_session" not in http.cookies
 
+    @pytest.mark.proves("security: sessions")
     async def test_the_cookie_is_hidden_from_scripts_and_other_sites(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
     ) -> None:
@@ -93,6 +96,7 @@ class TestSignIn:
         assert "samesite=lax" in set_cookie.lower()
         assert "Domain" not in set_cookie
 
+    @pytest.mark.proves("security: sessions")
     async def test_signing_out_ends_the_session_everywhere(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
     ) -> None:
@@ -109,6 +113,7 @@ class TestSignIn:
 
 
 class TestForms:
+    @pytest.mark.proves("security: forms")
     @pytest.mark.parametrize("origin", ["https://evil.example", "null"])
     async def test_another_site_cannot_send_forms(self, http: httpx2.AsyncClient, origin: str) -> None:
         shown = await http.get("/sign-in")
@@ -118,6 +123,7 @@ class TestForms:
         )
         assert answer.status_code == 403
 
+    @pytest.mark.proves("security: forms")
     async def test_a_form_token_belongs_to_its_browser(self, http: httpx2.AsyncClient, gateway: RunningGateway) -> None:
         async with browser(gateway) as other:
             foreign = await other.get("/sign-in")
@@ -216,6 +222,7 @@ class TestAttempts:
             reports = [(await http.post("/v1/keys/report", json={"key": "x"})).status_code for _ in range(4)]
             assert reports == [204, 204, 204, 429]
 
+    @pytest.mark.proves("security: refused-sign-ins")
     async def test_attempts_on_an_account_are_limited_from_all_addresses_together(
         self, few: RunningGateway, db: Database, caller: Caller, pepper: bytes
     ) -> None:
@@ -226,6 +233,7 @@ class TestAttempts:
                 statuses.append((await sign_in(http, person.email.upper(), "wrong")).status_code)
         assert statuses == [401, 401, 401, 429, 429]
 
+    @pytest.mark.proves("security: known-browsers")
     async def test_attempts_of_others_do_not_lock_out_a_known_browser(
         self, few: RunningGateway, db: Database, caller: Caller, pepper: bytes
     ) -> None:
@@ -241,6 +249,7 @@ class TestAttempts:
             await submit(known, "/account", "/sign-out")
             assert (await sign_in(known, f" {person.email.upper()}")).status_code == 303
 
+    @pytest.mark.proves("security: known-browsers")
     async def test_attempts_of_a_known_browser_are_limited_to_its_account(
         self, few: RunningGateway, db: Database, caller: Caller, pepper: bytes
     ) -> None:

@@ -64,6 +64,7 @@ def honored(subscription: Subscription) -> Sequence[str]:
 
 
 class TestReporting:
+    @pytest.mark.proves("rules: listeners-hear-every-write")
     async def test_a_write_through_one_gateway_is_reported_by_another(
         self, gateway: RunningGateway, settings: Settings, key: str, work: Agent
     ) -> None:
@@ -77,6 +78,7 @@ class TestReporting:
                 assert not told.is_error
                 assert await heard(subscription) == ResourceUpdated(WORK)
 
+    @pytest.mark.proves("memgraph: subscriptions")
     @pytest.mark.parametrize(
         "uri", [f"{WORK}/nodes/Ann", f"{WORK}?kind=person", f"{WORK}?tag=TEAM", f"{WORK}?kind=person&tag=team"]
     )
@@ -89,6 +91,7 @@ class TestReporting:
             await work.observe("Ann", "Ann plays chess")
             assert await heard(subscription) == ResourceUpdated(uri)
 
+    @pytest.mark.proves("memgraph: subscriptions")
     async def test_creation_and_deletion_of_a_node_are_reported(
         self, hasty: RunningGateway, key: str, work: Agent
     ) -> None:
@@ -98,6 +101,7 @@ class TestReporting:
             await work.delete("Ben Lee")
             await heard(subscription)
 
+    @pytest.mark.proves("memgraph: subscriptions")
     async def test_new_graphs_are_reported_and_so_is_their_list(
         self, hasty: RunningGateway, key: str, db: Database, caller: Caller
     ) -> None:
@@ -112,6 +116,7 @@ class TestReporting:
                 await graphs.configure_graph(tx, "later", GraphPatch(name="renamed"), "test")
             assert await heard(subscription) is not None
 
+    @pytest.mark.proves("memory-server: resource-updates")
     async def test_the_official_resource_is_the_default_graph(
         self, hasty: RunningGateway, key: str, db: Database, caller: Caller
     ) -> None:
@@ -138,6 +143,7 @@ class TestReporting:
 
 
 class TestPermissions:
+    @pytest.mark.proves("rules: listeners-hear-every-write", "security: streams-of-one-tenant")
     async def test_an_unreachable_resource_looks_like_one_that_does_not_exist(
         self, hasty: RunningGateway, work: Agent, db: Database, caller: Caller, issue: NewApiKey
     ) -> None:
@@ -153,6 +159,7 @@ class TestPermissions:
             await work.create("Ben")
             assert await heard(subscription) == ResourceUpdated(WORK)
 
+    @pytest.mark.proves("rules: listeners-hear-every-write", "security: streams-of-one-tenant")
     async def test_another_tenants_changes_are_not_reported(
         self, hasty: RunningGateway, key: str, work: Agent, db: Database, new_tenant: NewTenant
     ) -> None:
@@ -170,6 +177,7 @@ class TestPermissions:
             await work.create("Cleo")
             assert await heard(subscription) == ResourceUpdated(WORK)
 
+    @pytest.mark.proves("security: revoked-streams")
     async def test_the_stream_of_a_revoked_key_ends_without_further_changes(
         self, hasty: RunningGateway, work: Agent, db: Database, caller: Caller, issue: NewApiKey
     ) -> None:
@@ -181,6 +189,7 @@ class TestPermissions:
             async with asyncio.timeout(MAX_WAIT_SECONDS):
                 assert [event async for event in subscription] == []
 
+    @pytest.mark.proves("security: streams-of-one-tenant")
     async def test_a_caller_who_may_not_read_cannot_subscribe_to_resources(
         self, hasty: RunningGateway, work: Agent, caller: Caller, issue: NewApiKey
     ) -> None:

@@ -358,6 +358,7 @@ class TestPermissions:
     ) -> None:
         await self.is_hidden(await client.begin("reindex"), await other(**fields))
 
+    @pytest.mark.proves("security: tasks")
     async def test_a_task_is_hidden_from_keys_of_other_graphs(
         self, client: TaskClient, other: Confined, db: Database, caller: Caller
     ) -> None:

@@ -134,6 +134,7 @@ class TestTokens:
         assert "Hull" in str(found)
         assert trust.trusted["resource"] == trust.gateway.url + trust.path
 
+    @pytest.mark.proves("security: issuer-audience")
     @pytest.mark.parametrize(
         "claims",
         [
@@ -160,6 +161,7 @@ class TestTokens:
         assert await trust.status(trust.token()) == 200
         assert await trust.status(trust.token(**claims)) == 401
 
+    @pytest.mark.proves("security: issuer-signatures")
     @pytest.mark.parametrize("forge", [unsigned, signed_by_public_key, signed_by_stranger])
     async def test_a_token_with_a_forged_signature_is_refused(self, trust: Trust, forge: Forge) -> None:
         right = trust.token()
@@ -171,6 +173,7 @@ class TestTokens:
         assert await trust.status(token) == 401
         assert trust.idp.server.connections == 0
 
+    @pytest.mark.proves("security: issuer-audience")
     async def test_a_token_is_valid_for_one_resource(
         self, trust: Trust, admin: httpx2.AsyncClient, other_caller: Caller
     ) -> None:
@@ -186,6 +189,7 @@ class TestTokens:
         listed = trust.token(aud=["https://elsewhere.example", trust.gateway.url + trust.path])
         assert await trust.status(listed) == 200
 
+    @pytest.mark.proves("security: invalid-tokens")
     async def test_failures_are_throttled_like_keys(self, settings: Settings, trust: Trust) -> None:
         few: dict[str, Any] = {
             "outbound_networks": ["127.0.0.0/8"],
@@ -208,6 +212,7 @@ class TestRules:
         async with trust.gateway.client(token, trust.path + "/x/all") as client:
             return {tool.name for tool in (await client.list_tools()).tools}
 
+    @pytest.mark.proves("security: issuer-rules")
     async def test_a_token_has_the_scopes_of_matching_rules(self, trust: Trust) -> None:
         both, reads = await self.tools(trust, trust.token()), await self.tools(trust, trust.token(scope="memory:read"))
         assert {"remember", "recall"} <= both
@@ -215,6 +220,7 @@ class TestRules:
         for nothing in ("", "tenant:admin", None, ["memory:write:x"], 7, {"memory:read": 1}, "MEMORY:READ"):
             assert await self.tools(trust, trust.token(scope=nothing)) == set()
 
+    @pytest.mark.proves("security: issuer-rules")
     async def test_a_custom_claim_maps_to_scopes_and_graphs(self, trust: Trust, admin: httpx2.AsyncClient) -> None:
         await done(admin, "POST", "/v1/graphs", name="sales")
         rules = [
@@ -234,6 +240,7 @@ class TestRules:
         assert await graphs(["sales-agents", "auditors"]) == ["sales"], "to write nowhere that a rule does not say"
         assert await graphs(["sales-agents", "everything"]) == ["sales"]
 
+    @pytest.mark.proves("security: disabled-issuers")
     async def test_tokens_are_invalid_once_the_issuer_is_disabled_changed_or_deleted(
         self, trust: Trust, admin: httpx2.AsyncClient
     ) -> None:
@@ -312,6 +319,7 @@ class TestManagement:
             await done(other, "PATCH", f"{PATH}/{theirs['id']}", enabled=False)
         assert await trust.status(trust.token()) == 200, "each tenant trusts for itself"
 
+    @pytest.mark.proves("security: issuer-rules")
     async def test_rules_cannot_give_more_than_their_author_has(
         self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, key: str, admin: httpx2.AsyncClient
     ) -> None:

@@ -177,6 +177,7 @@ async def test_a_disabled_webhook_can_be_neither_tested_nor_replayed(http: httpx
     assert (refused.status_code, refused.json()["code"]) == (404, "delivery_not_found")
 
 
+@pytest.mark.proves("security: webhook-admins")
 async def test_webhooks_are_for_unconfined_admins_only(
     gateway: RunningGateway, issue: NewApiKey, caller: Caller, http: httpx2.AsyncClient
 ) -> None:

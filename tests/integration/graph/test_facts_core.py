@@ -70,6 +70,7 @@ async def find(agent: Agent, text: str, **only: Any) -> list[str]:
 
 
 class TestLinksByName:
+    @pytest.mark.proves("graph-contract: create-node-links")
     @pytest.mark.parametrize(
         ("text", "named"),
         [
@@ -93,6 +94,7 @@ class TestLinksByName:
         await agent.create("Alice", "Ünal", "New York City", "C++", ".NET", "IT", "Acme Inc.", "東京")
         assert sorted(await linked_entities(agent, text)) == sorted(named)
 
+    @pytest.mark.proves("graph-contract: common-attributes")
     async def test_a_fact_is_related_to_an_entity_by_its_former_name(self, agent: Agent) -> None:
         made = await entity(agent, "Robert")
         async with agent.writing() as (tx, revision):
@@ -147,6 +149,7 @@ class TestCreating:
         head = await agent.head()
         assert (head.entities, head.placeholders) == (2, 0)
 
+    @pytest.mark.proves("graph-contract: create-node-links")
     async def test_a_fact_is_created_with_all_its_links_or_not_at_all(self, agent: Agent) -> None:
         first, alice = await fact(agent, "bees make honey"), await entity(agent, "Alice")
         before = await agent.head()
@@ -179,6 +182,7 @@ class TestCreating:
             assert error.value.path == "ttl_days"
         assert (await change(agent, made.node_id, ttl_days=0.0000116)).content == "bees make honey"
 
+    @pytest.mark.proves("graph-contract: expires-at")
     async def test_an_expiry_in_less_than_a_second_is_refused(self, agent: Agent) -> None:
         made = await fact(agent, "bees make honey")
         now = datetime.now(UTC)
@@ -192,6 +196,7 @@ class TestCreating:
                     await refused
                 assert error.value.path == "expires_at"
 
+    @pytest.mark.proves("memgraph: kind-whitelist")
     async def test_a_whitelist_binds_entities_and_facts(self, agent: Agent) -> None:
         async with agent.db.transaction(agent.caller) as tx:
             await graphs.create_graph(tx, NewGraph("strict", kind_whitelist=("person",)))
@@ -208,6 +213,7 @@ class TestCreating:
 
 
 class TestChanging:
+    @pytest.mark.proves("graph-contract: update-node")
     async def test_a_change_keeps_other_fields_and_a_change_without_effect_makes_no_version(self, agent: Agent) -> None:
         made = await fact(agent, "bees make honey", metadata={"page": 1}, source="book")
         changed = await change(agent, made.node_id, text="bees make wax", status="outdated")
@@ -219,6 +225,7 @@ class TestChanging:
         told = await change(agent, made.node_id, reason="seen")
         assert (told.metadata, told.reason) == ({}, "seen")
 
+    @pytest.mark.proves("graph-contract: expires-at")
     async def test_expires_at_wins_over_ttl(self, agent: Agent) -> None:
         made = await fact(agent, "bees make honey", ttl_days=2)
         assert made.expires_at == made.created_at + timedelta(days=2)
@@ -261,6 +268,7 @@ class TestExploring:
         paths = [[labels[node] for node in path] for path in found.paths]
         assert paths == [["Alice", "Carol", "Bob"], ["Alice", "Nobody", "Bob"]]
 
+    @pytest.mark.proves("graph-contract: get-trace")
     async def test_a_trace_returns_at_most_max_paths(self, agent: Agent) -> None:
         await agent.create("Alice", "Bob", "Carol", "Dora")
         await agent.relate(*((a, b, "knows") for a, b in (("Alice", "Carol"), ("Carol", "Bob"), ("Alice", "Dora"))))
@@ -285,6 +293,7 @@ class TestExploring:
                 )
                 assert len(found.edges) == edges
 
+    @pytest.mark.proves("graph-contract: search-triplets")
     async def test_a_triplet_creates_its_entities_and_is_found_in_the_past(self, agent: Agent) -> None:
         said = await fact(agent, "somebody repairs something")
         async with agent.writing() as (tx, revision):
@@ -312,6 +321,7 @@ class TestExploring:
 
 
 class TestFinding:
+    @pytest.mark.proves("graph-contract: search")
     async def test_facts_are_found_by_status_and_by_type(self, agent: Agent) -> None:
         await agent.create("Honey")
         for status in ("active", "outdated", "archived"):
@@ -326,6 +336,7 @@ class TestFinding:
         assert await find(agent, "honey", named=True) == ["Honey"]
         assert await find(agent, "honey", named=True, status="outdated") == []
 
+    @pytest.mark.proves("facts: find_similar", "graph-contract: find-similar")
     async def test_similar_facts_are_found_after_embedding(self, agent: Agent) -> None:
         first = await fact(agent, "the cat sleeps on the sofa")
         for text in ("the cat is sleeping on the couch", "interest rates rose in March"):
@@ -355,6 +366,7 @@ class TestFinding:
             assert len(found) == 1
             await agent.observe("Cat", *(f"interest rates rose in month {30 * said + n}" for n in range(30)))
 
+    @pytest.mark.proves("graph-contract: find-similar")
     async def test_similar_facts_come_with_their_relations_on_request(self, agent: Agent) -> None:
         first = await fact(agent, "the cat sleeps on the sofa")
         second = await fact(agent, "the cat is sleeping on the couch")
@@ -368,6 +380,7 @@ class TestFinding:
                 )
                 assert [edge.type for edge in found.edges] == types
 
+    @pytest.mark.proves("graph-contract: get-stats")
     async def test_statistics_count_the_content_of_a_graph(self, agent: Agent) -> None:
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             assert (await reading.graph_stats(await graphs.view(tx, "nowhere"))).head is None

@@ -36,6 +36,7 @@ BATCH = 1_000
 WRITERS = 20
 
 
+@pytest.mark.proves("enhanced-server: one-write-per-batch")
 async def test_a_batch_of_a_thousand_entities_is_one_revision(agent: Agent, owner: asyncpg.Connection) -> None:
     batch = [NewEntity(f"entity {n}", "thing", (f"is number {n}", "is one of many")) for n in range(BATCH)]
     assert await agent.create(*batch) == [entity.name for entity in batch]
@@ -110,6 +111,7 @@ async def statements_of(agent: Agent, write: Write, batch: list[str]) -> list[st
     return sent
 
 
+@pytest.mark.proves("enhanced-server: one-write-per-batch")
 async def test_a_larger_batch_sends_no_more_statements(agent: Agent, settings: Settings) -> None:
     """Every kind of write, in an order in which each finds something to do."""
     one_connection = settings.model_copy(update={"database_pool_size": 1})
@@ -127,6 +129,7 @@ async def test_a_larger_batch_sends_no_more_statements(agent: Agent, settings: S
             assert len(sent["large"]) - len(large) <= 8 * BATCH // MAX_INSERTED, write.__name__
 
 
+@pytest.mark.proves("crate: concurrent-writers")
 async def test_concurrent_writers_of_one_graph_lose_nothing(agent: Agent, owner: asyncpg.Connection) -> None:
     """The first writer creates the graph. All write entities, edges and observations, their own and shared ones."""
     agent = replace(agent, graph="shared")
@@ -159,6 +162,7 @@ async def test_concurrent_writers_of_one_name_create_it_once(agent: Agent) -> No
     assert (await agent.head()).revision == 1
 
 
+@pytest.mark.proves("crate: readers-do-not-wait")
 async def test_readers_do_not_wait_for_a_writer_and_writers_wait_a_limited_time(
     settings: Settings, caller: Caller
 ) -> None:
@@ -232,6 +236,7 @@ async def test_a_call_that_writes_nothing_makes_no_revision(agent: Agent) -> Non
     assert await agent.head() == head
 
 
+@pytest.mark.proves("memory-server: atomic")
 async def test_a_call_that_fails_halfway_writes_nothing(agent: Agent) -> None:
     async def halfway() -> None:
         async with agent.writing() as (tx, revision):
@@ -252,6 +257,7 @@ async def test_the_first_occurrence_of_a_duplicate_in_a_batch_counts(agent: Agen
     assert await agent.relate(*twice) == twice[:2]
 
 
+@pytest.mark.proves("memgraph: kind-whitelist")
 async def test_a_whitelist_applies_to_new_nodes_only(agent: Agent) -> None:
     agent = replace(agent, graph="people")
     async with agent.db.transaction(agent.caller) as tx:
@@ -306,6 +312,7 @@ async def test_an_allow_list_limits_a_caller_to_its_graphs(agent: Agent) -> None
             await graphs.create_graph(tx, NewGraph("another"))
 
 
+@pytest.mark.proves("crate: read-graph-bound")
 async def test_a_graph_too_large_for_one_reply_is_read_in_pages(agent: Agent) -> None:
     await agent.create(*(f"entity {n}" for n in range(7)))
     await agent.relate(*((f"entity {n}", f"entity {n + 1}", "before") for n in range(6)))

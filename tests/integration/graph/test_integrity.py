@@ -36,6 +36,7 @@ async def test_a_relation_may_name_an_entity_that_does_not_exist_yet(agent: Agen
     assert (head.entities, head.placeholders, head.relations) == (1, 1, 1)
 
 
+@pytest.mark.proves("memory-server: deferred-integrity")
 async def test_a_placeholder_is_neither_listed_nor_found(agent: Agent) -> None:
     await agent.relate(EDGE)
     await agent.embed()
@@ -47,6 +48,7 @@ async def test_a_placeholder_is_neither_listed_nor_found(agent: Agent) -> None:
         await agent.observe("Babbage", "designed an engine")
 
 
+@pytest.mark.proves("memory-server: deferred-integrity")
 async def test_a_placeholder_becomes_the_entity_and_keeps_its_edges(agent: Agent, owner: asyncpg.Connection) -> None:
     await agent.relate(EDGE, ("Babbage", "Ada", "admires"))
     assert await agent.create(NewEntity("Babbage", "person", ("designed an engine",))) == ["Babbage"]
@@ -63,6 +65,7 @@ async def test_a_placeholder_becomes_the_entity_and_keeps_its_edges(agent: Agent
     assert versions == [(1, True, None), (2, False, "person")]
 
 
+@pytest.mark.proves("memory-server: deferred-integrity")
 @pytest.mark.parametrize("name", ["Babbage", "Ada"], ids=["its target", "its source"])
 async def test_a_placeholder_vanishes_with_its_last_relation(agent: Agent, name: str) -> None:
     second = (EDGE[0], EDGE[1], "admires")
@@ -191,6 +194,7 @@ async def replaying(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]
         yield agent
 
 
+@pytest.mark.proves("memory-server: equal-to-the-original")
 @examples(25)
 @given(operations=st.lists(OPERATIONS, min_size=1, max_size=12))
 @example(operations=[("relate", ([("Ada", "Ada", "knows"), EDGE, ("Ada", "Ada", "knows")],))])

@@ -135,6 +135,7 @@ STEPS = st.one_of(
 )
 
 
+@pytest.mark.proves("memgraph: model")
 @examples(25)
 @given(policy=st.sampled_from(["lww", "manual"]), steps=st.lists(STEPS, min_size=3, max_size=14))
 async def test_lineages_match_the_model(
@@ -233,6 +234,7 @@ async def _assert_as_modelled(agent: Agent, node_id: UUID, lineage: Lineage) -> 
         assert await lineages.get_nodes(GraphView(tx, graph), [node_id]) == current
 
 
+@pytest.mark.proves("memgraph: concurrent-writers")
 async def test_concurrent_writers_of_one_version_lose_nothing(agent: Agent) -> None:
     for policy in ("lww", "manual"):
         here = await in_new_graph(agent, policy)
@@ -361,6 +363,7 @@ async def test_a_lineage_of_another_graph_or_tenant_cannot_be_read_or_written(
                         await reading
 
 
+@pytest.mark.proves("memgraph: put-subgraph-order")
 @pytest.mark.parametrize("policy", ["lww", "manual"])
 async def test_two_puts_of_one_node_in_one_call_make_two_versions_in_order(agent: Agent, policy: str) -> None:
     agent = await in_new_graph(agent, policy)

@@ -86,6 +86,7 @@ async def is_somebody_waiting(owner: asyncpg.Connection) -> bool:
 
 
 class TestWritersOfOneLineage:
+    @pytest.mark.proves("memgraph: concurrent-writers")
     async def test_lww_keeps_every_concurrent_put_in_history(self, agent: Agent) -> None:
         node = (await put(agent, "first")).node_id
         based_on = [1 if n % 2 else None for n in range(WRITERS)]
@@ -98,6 +99,7 @@ class TestWritersOfOneLineage:
         assert [version.is_current for version in versions] == [True] + [False] * WRITERS
         assert [version.superseded_by for version in versions[1:]] == [version.id for version in versions[:-1]]
 
+    @pytest.mark.proves("memgraph: concurrent-writers")
     async def test_manual_makes_every_concurrent_put_a_head(self, agent: Agent) -> None:
         agent = await make(agent, NewGraph("shared", "manual"))
         node = (await put(agent, "first")).node_id

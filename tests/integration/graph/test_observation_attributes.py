@@ -98,6 +98,7 @@ async def _graph(agent: Agent, tx: Any) -> Graph:
 
 
 class TestRemember:
+    @pytest.mark.proves("agent-toolset: attributes-of-memories")
     async def test_attributes_belong_to_the_observation_and_not_to_its_entity(self, agent: Agent) -> None:
         await agent.create(NewEntity("Ada", "person", ("walks to work",), ("known",), 3))
         tea, coffee = await agent.remember(
@@ -116,6 +117,7 @@ class TestRemember:
         await agent.remember(TEA, NewMemory("drinks water", about=("Ada",)))
         assert await agent.recalled("what does Ada drink?", tags=("secret",)) == ["drinks tea"]
 
+    @pytest.mark.proves("agent-toolset: attributes-of-memories")
     async def test_filters_use_the_observations_attributes_and_else_the_entitys(self, agent: Agent) -> None:
         await agent.create(NewEntity("Ada", "person", (), ("known",), 5))
         await agent.remember(TEA, NewMemory("drinks water", about=("Ada",)))
@@ -126,6 +128,7 @@ class TestRemember:
             assert await agent.recalled(question, **only) == ["drinks water"], only
         assert set(await agent.recalled(question, min_importance=5)) == {"drinks tea", "drinks water"}
 
+    @pytest.mark.proves("agent: remember", "agent-toolset: known-memories-gain-details")
     async def test_new_attributes_of_a_known_memory_are_stored(self, agent: Agent) -> None:
         first, rain = await agent.remember(
             NewMemory("drinks tea", about=("Ada",), source="diary"), NewMemory("it rained")
@@ -248,6 +251,7 @@ class TestHistory:
 
 
 class TestOutdated:
+    @pytest.mark.proves("agent-toolset: outdated-is-kept")
     async def test_an_outdated_observation_is_hidden_found_on_request_and_can_be_reactivated(
         self, agent: Agent
     ) -> None:

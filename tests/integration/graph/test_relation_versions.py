@@ -77,6 +77,7 @@ async def exported(agent: Agent, as_of: int | None = None) -> list[Any]:
     return [relation.get("metadata", {}) for relation in json.loads(b"".join(chunks))["relations"]]
 
 
+@pytest.mark.proves("memgraph: put-edge-updates")
 async def test_different_properties_make_a_new_version_under_the_same_id(agent: Agent) -> None:
     (made,) = await put(agent, {"since": 1833})
     first = await number(agent)
@@ -134,6 +135,7 @@ async def test_a_relation_is_updated_by_the_names_of_its_ends(agent: Agent) -> N
     assert await metadata(agent) == [{"since": 1833}]
 
 
+@pytest.mark.proves("memgraph: edge-id")
 async def test_the_id_from_before_an_update_still_deletes(agent: Agent) -> None:
     (made,) = await put(agent, {"since": 1833})
     await put(agent, {"since": 1834})
@@ -222,6 +224,7 @@ class TestUndo:
         assert await metadata(agent) == [{"n": 1}]
 
 
+@pytest.mark.proves("memgraph: put-edge-updates")
 async def test_concurrent_writers_leave_one_relation_with_all_versions(agent: Agent) -> None:
     await asyncio.gather(*(put(agent, {"n": n}) for n in range(12)))
     (left,) = await edges(agent)

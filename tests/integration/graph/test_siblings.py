@@ -111,6 +111,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.proves("memgraph: every-head-is-found")
 @given(STEPS, st.booleans())
 @example([("put", 1), ("put", 1), ("put", 2), ("reindex", None), ("undo", 2), ("put", None)], True)
 @example([("put", 1), ("put", 1), ("again", None)], False)

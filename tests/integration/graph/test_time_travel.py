@@ -99,6 +99,7 @@ async def _read_all(agent: Agent, as_of: str | None = None) -> dict[str, Any]:
         return {name: await read(await graphs.view(tx, agent.graph, as_of)) for name, read in READINGS.items()}
 
 
+@pytest.mark.proves("rules: reads-of-the-past")
 @examples(12)
 @given(policy=_policies, history=HISTORIES)
 async def test_every_past_revision_reads_as_it_did_then(replaying: Agent, policy: str, history: list[Any]) -> None:

@@ -111,6 +111,7 @@ def networkx_graph(
     return graph
 
 
+@pytest.mark.proves("crate: paths")
 @examples(30)
 @given(triples=TRIPLES, walk=WALKS, depth=st.integers(1, 5), ends=st.permutations(NAMES))
 async def test_paths_and_neighbourhoods_match_networkx(
@@ -177,6 +178,7 @@ async def statements_of(drawing: StoredGraph) -> list[str]:
     return sent
 
 
+@pytest.mark.proves("crate: bounded-walks")
 async def test_limits_apply_and_are_reported(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     drawing = await store_graph(agent, [("hub", f"spoke {n}", "to") for n in range(9)])
     whole = await drawing.around("hub", Walk(), 1, max_nodes=10)

@@ -31,6 +31,7 @@ async def revise(agent: Agent, memory_id: UUID, patch: MemoryPatch) -> None:
         await revising.revise(tx, revision, Target(memory_id), patch)
 
 
+@pytest.mark.proves("memgraph: describe-schema")
 async def test_they_are_those_of_nodes_and_of_observations(agent: Agent) -> None:
     await agent.remember(
         NewMemory("bees make honey", kind="note", tags=("Topic:Bees", "food")),

@@ -411,6 +411,7 @@ class TestPermissions:
 
 
 class TestLeases:
+    @pytest.mark.proves("jobs: overtaken-workers-commit-nothing")
     async def test_a_stalled_worker_commits_nothing_once_another_has_the_job(
         self, desk: Desk, context: WorkerContext, bounds: JobBounds, owner: asyncpg.Connection
     ) -> None:
@@ -474,6 +475,7 @@ class TestLeases:
         assert [(await desk.look(job)).status for job in started] == ["succeeded"] * 4
         assert await effects(owner, desk.caller.tenant_id) == sorted([*range(6)] * 4)
 
+    @pytest.mark.proves("jobs: fair-turns")
     async def test_number_of_running_jobs_of_a_tenant_is_limited(
         self, desk: Desk, context: WorkerContext, bounds: JobBounds, owner: asyncpg.Connection
     ) -> None:
@@ -489,6 +491,7 @@ class TestLeases:
 
 
 class TestFairness:
+    @pytest.mark.proves("jobs: fair-turns")
     async def test_one_job_waits_for_a_turn_and_not_for_another_tenants_queue(
         self, context: WorkerContext, db: Database, new_tenant: NewTenant, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -652,6 +655,7 @@ class TestInputAndOutput:
             await desk.output(job)
         assert refused.value.code is ErrorCode.JOB_HAS_NO_OUTPUT
 
+    @pytest.mark.proves("jobs: stored-jobs-are-bounded")
     async def test_storage_for_jobs_is_limited_by_tenant(
         self, desk: Desk, context: WorkerContext, bounds: JobBounds
     ) -> None:
@@ -691,6 +695,7 @@ class TestInputAndOutput:
         assert {job.status for job in await desk.list()} == {"cancelled"}
         assert await stored(owner, desk) == 0
 
+    @pytest.mark.proves("jobs: stored-jobs-are-bounded")
     async def test_input_and_output_are_deleted_when_the_job_expires(
         self, desk: Desk, context: WorkerContext, bounds: JobBounds, owner: asyncpg.Connection
     ) -> None:

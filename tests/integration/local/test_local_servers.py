@@ -188,6 +188,7 @@ class TestPostgres:
         own_postgres.start()
         assert ask(own_postgres.url(), "SELECT current_user || '@' || current_database()") == "postgres@recollect"
 
+    @pytest.mark.proves("security: local-data-folder")
     def test_accepts_connections_of_its_owner_only(self, own_postgres: LocalPostgres, tmp_path: Path) -> None:
         own_postgres.start()
         assert mode_of(tmp_path / "postgres") == 0o700

@@ -66,6 +66,7 @@ async def queued(owner: asyncpg.Connection, caller: Caller) -> int:
     return int(await owner.fetchval("SELECT count(*) FROM autolinks WHERE tenant_id = $1", caller.tenant_id))
 
 
+@pytest.mark.proves("graph-contract: auto-link-by-likeness")
 async def test_a_fact_is_related_to_a_similar_entity_once_after_it_is_embedded(
     agent: Agent, context: WorkerContext, owner: asyncpg.Connection
 ) -> None:
@@ -115,6 +116,7 @@ async def test_an_entity_created_later_is_linked_only_when_the_fact_is_created_a
     assert await linked_entities(owner, made.node_id) == ["Crane 4", "Crane 5"]
 
 
+@pytest.mark.proves("graph-contract: auto-link-by-likeness")
 @pytest.mark.parametrize(("threshold", "named"), [(0.0, ["Bakery", "Crane 4"]), (1.0, []), (None, ["Crane 4"])])
 async def test_a_fact_is_related_to_entities_from_its_threshold(
     agent: Agent, context: WorkerContext, owner: asyncpg.Connection, threshold: float | None, named: list[str]

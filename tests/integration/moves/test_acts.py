@@ -60,6 +60,7 @@ async def logged_sign_ins(two_cells: TwoCells, cell: str, tenant_id: UUID) -> li
     return [row["action"] for row in rows]
 
 
+@pytest.mark.proves("security: moves-and-sign-ins")
 @pytest.mark.parametrize("moment", [Step.CHECK, Step.SWITCH], ids=["before the check", "after the check"])
 async def test_sign_ins_during_a_hold_do_not_end_it_and_are_logged_in_other_tenants(
     two_cells: TwoCells,
@@ -122,6 +123,7 @@ async def test_the_first_sign_in_after_a_hold_has_expired_ends_it_and_is_logged(
     assert await two_cells.place(HOME, tenant.slug) == "here"
 
 
+@pytest.mark.proves("security: moves-and-sign-ins")
 async def test_a_sign_in_does_not_wait_long_for_a_lock_on_writes(
     two_cells: TwoCells, gateway: Cells, tenant: Tenant, person: UUID
 ) -> None:

@@ -139,6 +139,7 @@ class TestFilters:
         await agent.delete("Ann")  # 7
         return agent
 
+    @pytest.mark.proves("memgraph: subscriptions")
     @pytest.mark.parametrize(
         ("query", "expected"),
         [
@@ -200,6 +201,7 @@ class TestFilters:
 
 
 class TestResuming:
+    @pytest.mark.proves("rules: listeners-hear-every-write")
     @examples(8)
     @given(
         cuts=st.lists(st.integers(0, 6), max_size=4),
@@ -231,6 +233,7 @@ class TestResuming:
 
 
 class TestPermissions:
+    @pytest.mark.proves("security: streams-of-one-tenant")
     async def test_another_tenants_graph_of_the_same_name_is_not_reported(
         self, hasty: RunningGateway, key: str, agent: Agent, db: Database, new_tenant: NewTenant, issue: NewApiKey
     ) -> None:
@@ -248,6 +251,7 @@ class TestPermissions:
                 page = (await http.get("/v1/graphs/default/changes?after_revision=1")).json()
             assert [change.data] == page["items"]
 
+    @pytest.mark.proves("security: streams-of-one-tenant")
     async def test_an_unreachable_graph_looks_like_one_that_does_not_exist(
         self, gateway: RunningGateway, agent: Agent, db: Database, caller: Caller, issue: NewApiKey
     ) -> None:
@@ -264,6 +268,7 @@ class TestPermissions:
         [(status, _)] = answers
         assert status == 403
 
+    @pytest.mark.proves("security: revoked-streams")
     async def test_the_stream_of_a_revoked_key_ends_without_further_changes(
         self, hasty: RunningGateway, agent: Agent, db: Database, caller: Caller, issue: NewApiKey
     ) -> None:
@@ -289,6 +294,7 @@ class TestPermissions:
 
 
 class TestLimits:
+    @pytest.mark.proves("security: stream-bounds")
     async def test_number_of_streams_of_a_key_is_limited(self, hasty: RunningGateway, key: str, agent: Agent) -> None:
         await agent.create("one")
         async with listening(hasty, key), listening(hasty, key):
@@ -303,6 +309,7 @@ class TestLimits:
 
             await eventually(opens)
 
+    @pytest.mark.proves("security: stream-bounds")
     async def test_a_stream_takes_no_slot(self, settings: Settings, key: str, agent: Agent) -> None:
         await agent.create("one")
         with serving(settings.model_copy(update={"concurrent_calls_per_tenant": 1, "calls_at_work": 1})) as narrow:

@@ -186,6 +186,7 @@ async def test_options_returns_the_methods_of_each_path(operating: httpx2.AsyncC
 
 
 class TestCredentials:
+    @pytest.mark.proves("security: operator-routes")
     async def test_no_route_answers_without_an_operators_key(
         self,
         operator_api: RunningGateway,
@@ -218,6 +219,7 @@ class TestCredentials:
                 told.add((answer.text, answer.headers["www-authenticate"]))
         assert len(told) == 1
 
+    @pytest.mark.proves("security: operator-routes")
     async def test_an_operators_key_is_not_valid_at_the_gateway(
         self, gateway: RunningGateway, operator_key: str, tenant: Tenant
     ) -> None:
@@ -232,6 +234,7 @@ class TestCredentials:
             assert len(told) == 1, told
             assert told.pop()[0] in (401, 404, 405)
 
+    @pytest.mark.proves("security: guessed-operator-keys")
     async def test_invented_keys_are_throttled_and_valid_keys_are_not(
         self, operator_settings: Settings, operator: Operator
     ) -> None:

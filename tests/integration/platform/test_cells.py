@@ -252,6 +252,7 @@ async def test_the_first_write_after_a_hold_has_expired_ends_it(
     assert await owner_b.fetchval(place, resident.tenant_id) == "here"
 
 
+@pytest.mark.proves("security: cells")
 async def test_no_write_commits_after_its_tenant_has_departed(
     cells: Cells, resident: Caller, owner_b: asyncpg.Connection
 ) -> None:

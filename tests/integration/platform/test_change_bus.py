@@ -56,6 +56,7 @@ async def test_a_listener_for_one_graph_is_woken_for_it_alone(bus: ChangeBus, re
         assert await one.woken(MAX_WAIT_SECONDS)
 
 
+@pytest.mark.proves("security: change-entries")
 async def test_a_listener_is_not_woken_for_another_tenant(bus: ChangeBus, redis: Redis) -> None:
     tenant_id, stranger = uuid4(), uuid4()
     with bus.listening(tenant_id) as one, bus.listening(stranger) as other:
@@ -84,6 +85,7 @@ async def test_the_bus_pauses_without_listeners_and_resumes(bus: ChangeBus, redi
             assert await one.woken(MAX_WAIT_SECONDS)
 
 
+@pytest.mark.proves("security: change-entries")
 async def test_an_invalid_entry_wakes_nobody_and_stops_nothing(bus: ChangeBus, redis: Redis) -> None:
     tenant_id = uuid4()
     with bus.listening(tenant_id) as one:

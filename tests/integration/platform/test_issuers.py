@@ -77,6 +77,7 @@ class TestKeys:
         with pytest.raises(TokenRefused):
             await claims(issuers, idp, old)
 
+    @pytest.mark.proves("security: provider-key-requests")
     async def test_tokens_with_invented_keys_cause_few_requests(
         self, issuers: Issuers, idp: IdentityProviderServer, clock: Clock
     ) -> None:
@@ -121,6 +122,7 @@ class TestSignatures:
         with pytest.raises(TokenRefused):
             await claims(issuers, idp, forge(idp, idp.signed({"sub": "ada"})))
 
+    @pytest.mark.proves("security: issuer-signatures")
     async def test_only_the_configured_algorithm_is_accepted(
         self, issuers: Issuers, idp: IdentityProviderServer
     ) -> None:

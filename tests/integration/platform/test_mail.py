@@ -62,6 +62,7 @@ class TestSending:
         assert server.logins == [(b"ada", b"p@ss")]
         assert len(server.messages) == 1
 
+    @pytest.mark.proves("security: mail")
     @pytest.mark.parametrize("scheme", ["smtps", "smtp+starttls"])
     async def test_nothing_is_sent_to_a_server_with_another_name(
         self, authority: CertificateAuthority, scheme: str
@@ -72,6 +73,7 @@ class TestSending:
             await refused(mailer(f"{scheme}://ada:secret@127.0.0.1:{server.port}", authority))
         assert (server.logins, server.envelopes) == ([], [])
 
+    @pytest.mark.proves("security: mail")
     async def test_starttls_is_required(self, authority: CertificateAuthority) -> None:
         async with mail_server() as server:
             await refused(mailer(f"smtp+starttls://127.0.0.1:{server.port}", authority))
@@ -79,6 +81,7 @@ class TestSending:
 
 
 class TestHostileLetters:
+    @pytest.mark.proves("security: mail")
     @pytest.mark.parametrize(
         "to",
         [
@@ -103,12 +106,14 @@ class TestHostileLetters:
                 await sender.send(Letter(to, "x", "y"))
         assert server.envelopes == []
 
+    @pytest.mark.proves("security: mail")
     @pytest.mark.parametrize("subject", ["x\r\nBcc: eve@example.com", "x\nX-Other: y", "x\u2028y", "x" * 201])
     async def test_a_subject_cannot_inject_a_header(self, subject: str) -> None:
         async with mail_server() as server:
             await refused(mailer(f"smtp://127.0.0.1:{server.port}"), Letter(LETTER.to, subject, "y"))
         assert server.envelopes == []
 
+    @pytest.mark.proves("security: mail")
     async def test_a_text_cannot_end_the_message(self) -> None:
         text = "one\r\n.\r\nMAIL FROM:<eve@example.com>\r\n"
         async with mail_server() as server:

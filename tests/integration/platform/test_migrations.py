@@ -175,6 +175,7 @@ async def test_an_administrator_of_a_managed_server_can_migrate(
     assert await works(url)
 
 
+@pytest.mark.proves("security: application-creates-nothing")
 @pytest.mark.parametrize("login", ["postgres", "administrator"])
 async def test_the_application_may_not_create_temporary_objects(
     cluster: LocalPostgres, new_database: NewDatabase, login: str

@@ -151,6 +151,7 @@ async def test_a_body_is_posted(authority: CertificateAuthority, serving: ssl.SS
     assert "content-type: application/json\r\n" in head
 
 
+@pytest.mark.proves("security: public-addresses")
 @pytest.mark.parametrize(
     "host",
     [
@@ -187,6 +188,7 @@ async def test_no_spelling_of_an_address_reaches_this_machine(authority: Certifi
     assert server.connections == six.connections == 0
 
 
+@pytest.mark.proves("security: dns-rebinding")
 async def test_a_name_is_resolved_once_for_each_request(
     authority: CertificateAuthority, serving: ssl.SSLContext, resolver: Resolver
 ) -> None:
@@ -202,6 +204,7 @@ async def test_a_name_is_resolved_once_for_each_request(
     assert inside.connections == 0
 
 
+@pytest.mark.proves("security: public-addresses")
 async def test_a_name_with_one_internal_address_is_refused(
     authority: CertificateAuthority, serving: ssl.SSLContext, resolver: Resolver
 ) -> None:
@@ -220,6 +223,7 @@ async def test_the_next_address_is_tried_if_the_first_does_not_listen(
         assert (await get(outbound(authority, HERE, THERE), server)).body == b"here"
 
 
+@pytest.mark.proves("security: plain-requests")
 async def test_a_redirect_is_not_followed(
     authority: CertificateAuthority, serving: ssl.SSLContext, resolver: Resolver
 ) -> None:
@@ -231,6 +235,7 @@ async def test_a_redirect_is_not_followed(
     assert inside.connections == 0
 
 
+@pytest.mark.proves("security: outbound-tls")
 @pytest.mark.parametrize("names", [["other.example"], ["127.0.0.1"], ["*.client.example"]])
 async def test_a_certificate_must_match_the_name(
     authority: CertificateAuthority, resolver: Resolver, names: list[str]
@@ -240,6 +245,7 @@ async def test_a_certificate_must_match_the_name(
     assert not server.requests
 
 
+@pytest.mark.proves("security: outbound-tls")
 async def test_a_certificate_must_be_from_a_trusted_authority(
     authority: CertificateAuthority, resolver: Resolver, tmp_path: Path
 ) -> None:
@@ -327,6 +333,7 @@ async def test_an_unexpected_connection_error_is_a_failure(
     assert "port must be 0-65535" in why()
 
 
+@pytest.mark.proves("security: outbound-failures")
 async def test_every_failure_has_the_same_message(
     authority: CertificateAuthority, serving: ssl.SSLContext, resolver: Resolver
 ) -> None:
@@ -356,6 +363,7 @@ async def test_a_body_is_read_up_to_the_limit(
             await outbound(authority, HERE).get(f"https://{NAME}:{server.port}/", on_behalf_of="a", max_bytes=5_000)
 
 
+@pytest.mark.proves("security: outbound-bounds")
 async def test_an_endless_body_is_cut_off(
     authority: CertificateAuthority, serving: ssl.SSLContext, resolver: Resolver
 ) -> None:
@@ -371,6 +379,7 @@ async def test_an_endless_body_is_cut_off(
     assert "longer than" in why()
 
 
+@pytest.mark.proves("security: outbound-bounds")
 async def test_a_compressed_body_is_refused(
     authority: CertificateAuthority, serving: ssl.SSLContext, resolver: Resolver
 ) -> None:
@@ -383,6 +392,7 @@ async def test_a_compressed_body_is_refused(
     assert "accept-encoding: identity\r\n" in server.heads()[0]
 
 
+@pytest.mark.proves("security: outbound-bounds")
 @pytest.mark.parametrize(
     "drip", [b"a", b"HTTP/1.1 100 Continue\r\n\r\n", b"X-Header: a\r\n"], ids=["body", "1xx", "headers"]
 )
@@ -417,6 +427,7 @@ async def test_endless_headers_are_refused(
     assert "RemoteProtocolError" in why()
 
 
+@pytest.mark.proves("security: plain-requests")
 async def test_proxy_variables_of_the_environment_are_ignored(
     authority: CertificateAuthority, serving: ssl.SSLContext, resolver: Resolver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -427,6 +438,7 @@ async def test_proxy_variables_of_the_environment_are_ignored(
     assert proxy.connections == 0
 
 
+@pytest.mark.proves("security: plain-requests")
 async def test_no_cookies_or_connections_are_kept(
     authority: CertificateAuthority, serving: ssl.SSLContext, resolver: Resolver
 ) -> None:
@@ -438,6 +450,7 @@ async def test_no_cookies_or_connections_are_kept(
     assert not any("cookie:" in head or "authorization:" in head for head in server.heads())
 
 
+@pytest.mark.proves("security: outbound-bounds")
 async def test_requests_of_one_caller_are_limited(
     authority: CertificateAuthority, serving: ssl.SSLContext, resolver: Resolver
 ) -> None:
@@ -459,6 +472,7 @@ async def test_requests_of_one_caller_are_limited(
         await asyncio.gather(*slow)
 
 
+@pytest.mark.proves("security: outbound-bounds")
 async def test_requests_of_a_crowd_of_callers_are_limited(
     authority: CertificateAuthority, serving: ssl.SSLContext, resolver: Resolver
 ) -> None:
@@ -485,6 +499,7 @@ async def test_requests_of_a_crowd_of_callers_are_limited(
         await asyncio.gather(*slow)
 
 
+@pytest.mark.proves("security: outbound-bounds")
 async def test_lookups_of_a_crowd_of_callers_are_limited(
     authority: CertificateAuthority, serving: ssl.SSLContext, resolver: Resolver
 ) -> None:

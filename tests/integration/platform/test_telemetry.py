@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres
 from tests.support.otlp import collecting
@@ -43,6 +45,7 @@ shutdown()
 """
 
 
+@pytest.mark.proves("security: traces")
 def test_exported_statements_contain_no_values(settings: Settings, postgres: LocalPostgres) -> None:
     """By a login that may create a table, which the application's may not."""
     with collecting() as collector:

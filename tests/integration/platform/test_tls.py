@@ -51,6 +51,7 @@ async def redis_is_up(settings: Settings, by: CertificateAuthority, name: str, t
             await redis.aclose()
 
 
+@pytest.mark.proves("security: server-certificates")
 async def test_redis_must_have_a_trusted_certificate_for_its_name(
     settings: Settings, ours: CertificateAuthority, others: CertificateAuthority, tmp_path: Path
 ) -> None:
@@ -62,6 +63,7 @@ async def test_redis_must_have_a_trusted_certificate_for_its_name(
     assert found == {(True, "localhost"): True, (True, "cache.example.com"): False, (False, "localhost"): False}
 
 
+@pytest.mark.proves("security: server-certificates")
 async def test_postgresql_must_have_a_trusted_certificate_for_its_name(
     settings: Settings, ours: CertificateAuthority, others: CertificateAuthority, tmp_path: Path
 ) -> None:

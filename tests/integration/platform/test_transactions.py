@@ -122,6 +122,7 @@ def as_agent(caller: Caller) -> Caller:
 
 
 class TestSuspensions:
+    @pytest.mark.proves("security: read-only-tenants")
     @pytest.mark.parametrize(("read_only", "error"), [(True, TenantReadOnly), (False, TenantSuspended)])
     async def test_an_open_transaction_cannot_commit_after_a_suspension(
         self, db: Database, caller: Caller, operator: Operator, owner: asyncpg.Connection, read_only: bool, error: Any

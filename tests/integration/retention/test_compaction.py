@@ -75,6 +75,7 @@ async def seen(agent: Agent, as_of: str | None = None) -> dict[str, Any]:
         return {name: await read(await graphs.view(tx, agent.graph, as_of)) for name, read in READINGS.items()}
 
 
+@pytest.mark.proves("crate: compaction")
 @examples(10)
 @given(history=HISTORIES, policy=st.sampled_from(["lww", "manual"]), place=st.integers(0, 20), limit=st.integers(1, 9))
 async def test_everything_within_the_retention_reads_as_before(

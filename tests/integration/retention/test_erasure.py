@@ -158,6 +158,7 @@ async def _job(agent: Agent, text: bytes) -> None:
         await jobs.append_input(tx, job.id, [text], JobBounds.of(Settings()))
 
 
+@pytest.mark.proves("security: erasure")
 @pytest.mark.parametrize("at_once", [1, 5_000])
 async def test_nothing_of_a_person_is_left_in_any_table(
     agent: Agent, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, at_once: int
@@ -391,6 +392,7 @@ async def test_another_entity_that_took_a_former_name_is_kept(agent: Agent) -> N
     assert names(await agent.read()) == ["Grace"]
 
 
+@pytest.mark.proves("security: erasure")
 async def test_a_worker_that_was_embedding_restores_nothing(agent: Agent, owner: asyncpg.Connection) -> None:
     await agent.create("Grace")
     await agent.remember(NewMemory("a harmless neighbour", thread="monday"), NewMemory(f"{MARK} left", thread="monday"))
@@ -567,6 +569,7 @@ async def statistics_with(superuser: asyncpg.Connection, word: str) -> list[str]
     return [row["held"] for row in rows]
 
 
+@pytest.mark.proves("security: erasure")
 @pytest.mark.parametrize("whole", [False, True])
 async def test_planner_statistics_contain_nothing_of_an_erased_person_or_graph(
     agent: Agent, superuser: asyncpg.Connection, whole: bool

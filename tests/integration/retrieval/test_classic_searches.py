@@ -170,6 +170,7 @@ def tf_idf(entities: Sequence[Entity], query: str) -> dict[str, float]:
     return scores
 
 
+@pytest.mark.proves("enhanced-server: ranked-search")
 @PROPERTY
 @given(entities=ENTITIES, query=PHRASES, only=FILTERS)
 async def test_scores_of_a_ranked_search_are_those_of_the_formula(
@@ -233,6 +234,7 @@ def matches(entity: Entity, term: SubstringTerm) -> bool:
     return any(term.text.lower() in text.lower() for of in chosen for text in of)
 
 
+@pytest.mark.proves("enhanced-server: boolean-search")
 @PROPERTY
 @given(
     entities=ENTITIES,
@@ -295,6 +297,7 @@ def nearness(entity: Entity, query: str) -> float:
     return max(1 - distance / max(len(query), length) for distance, length in distances)
 
 
+@pytest.mark.proves("organize: fuzzy_search", "enhanced-server: fuzzy-search")
 @PROPERTY
 @given(corpus=near_corpora(), threshold=st.one_of(st.just(0.7), st.sampled_from([0.0, 0.4, 0.6, 0.8, 0.9, 1.0])))
 async def test_a_fuzzy_search_finds_what_a_full_scan_finds(

@@ -88,6 +88,7 @@ async def rebuild_passages(agent: Agent) -> None:
 # Remember
 
 
+@pytest.mark.proves("agent: remember", "agent-toolset: no-duplicates")
 async def test_a_memory_that_exists_already_is_known(agent: Agent) -> None:
     items = [NewMemory("the engine was never built"), NewMemory("likes tea", about=("Ada",))]
     first, second = await agent.remember(*items), await agent.remember(*items)
@@ -98,6 +99,7 @@ async def test_a_memory_that_exists_already_is_known(agent: Agent) -> None:
     assert first[1].node_id == (await agent.open("Ada")).entities[0].id
 
 
+@pytest.mark.proves("agent-toolset: threads-are-separate")
 async def test_each_thread_has_its_own_memories(agent: Agent) -> None:
     threads = (None, "monday", "tuesday")
     facts = await agent.remember(*(NewMemory("it rained", thread=thread) for thread in threads))
@@ -135,6 +137,7 @@ async def test_a_memory_about_several_entities_is_stored_for_each(agent: Agent) 
     assert await agent.recalled("met in London") == ["met in London"] * 2
 
 
+@pytest.mark.proves("agent-toolset: similar-memories-come-back")
 async def test_near_duplicates_are_reported(agent: Agent) -> None:
     await agent.remember("Ada prefers strong black tea", NewMemory("prefers strong black tea", about=("Grace",)))
     await agent.embed()
@@ -219,6 +222,7 @@ async def test_memories_that_share_a_passage_come_each_where_they_differ_elsewhe
     assert len(await agent.recalled("Who likes tea?")) == 1
 
 
+@pytest.mark.proves("agent: recall", "agent-toolset: meaning-and-words")
 async def test_recall_finds_by_meaning_without_a_common_word(agent: Agent) -> None:
     await agent.remember(
         "The kitten is sleeping on the sofa",
@@ -232,6 +236,7 @@ async def test_recall_finds_by_meaning_without_a_common_word(agent: Agent) -> No
     assert (await agent.recalled("Were sales better than predicted?"))[0] == "Quarterly revenue exceeded the forecast"
 
 
+@pytest.mark.proves("agent-toolset: meaning-and-words")
 async def test_recall_finds_by_words_at_once_and_without_an_embedder(agent: Agent, db: Database) -> None:
     await agent.remember("The engines were never built", NewMemory("likes tea", about=("Ada",)))
     assert await agent.recalled("building an engine") == ["The engines were never built"]
@@ -243,6 +248,7 @@ async def test_recall_finds_by_words_at_once_and_without_an_embedder(agent: Agen
     assert [(hit.text, hit.meaning) for hit in found.hits] == [("The engines were never built", 0.0)]
 
 
+@pytest.mark.proves("agent-toolset: pending-vectors-are-counted")
 async def test_passages_that_wait_for_a_vector_are_counted(agent: Agent) -> None:
     await agent.remember("it rained", NewMemory("likes tea", about=("Ada",)))
     assert (await agent.recall("rain")).waiting == 2
@@ -269,6 +275,7 @@ async def test_a_long_memory_is_returned_as_its_best_passage(agent: Agent) -> No
     assert len(hit.text.split()) <= 80
 
 
+@pytest.mark.proves("agent-toolset: several-phrasings")
 async def test_several_questions_get_one_fused_answer(agent: Agent) -> None:
     await agent.remember("tea is served at four", "the engine was never built", "tea fuels the engine")
     best, *others = await agent.recalled("tea", "engine")
@@ -296,6 +303,7 @@ async def test_authorship_of_an_observation_survives_changes_of_its_entity(
     assert credited == {"key:ada": [True], "key:bob": [False]}
 
 
+@pytest.mark.proves("agent-toolset: limit-and-budget")
 async def test_limit_and_token_budget_apply_to_the_answer(agent: Agent) -> None:
     await agent.remember(*(f"tea number {n}" for n in range(9)))
     few, frugal, all_ = (
@@ -306,6 +314,7 @@ async def test_limit_and_token_budget_apply_to_the_answer(agent: Agent) -> None:
     assert [(len(found.hits), found.more) for found in (few, frugal, all_)] == [(3, True), (1, True), (9, False)]
 
 
+@pytest.mark.proves("agent-toolset: expired-never-returns")
 @pytest.mark.parametrize("content", ["it rained in London", "likes rain"])
 async def test_an_expired_memory_is_never_returned(agent: Agent, owner: asyncpg.Connection, content: str) -> None:
     await agent.remember(
@@ -333,6 +342,7 @@ async def test_an_expired_entity_is_not_found(agent: Agent, owner: asyncpg.Conne
     assert await agent.found("Ada") == await agent.found("programs") == await agent.recalled("Ada programs") == []
 
 
+@pytest.mark.proves("agent-toolset: filters-before-ranking")
 @pytest.mark.parametrize(
     ("only", "expected"),
     [
@@ -364,6 +374,7 @@ async def test_filters_select_memories(agent: Agent, only: dict[str, object], ex
     assert sorted(await agent.recalled("tea", **only)) == sorted(f"tea: {text}" for text in expected)
 
 
+@pytest.mark.proves("agent-toolset: outdated-and-stale-on-request")
 async def test_outdated_memories_are_returned_on_request_and_stale_ones_by_default(
     agent: Agent, owner: asyncpg.Connection
 ) -> None:
@@ -509,6 +520,7 @@ async def test_a_substring_of_any_characters_is_found(agent: Agent, text: str, e
     assert sorted(await agent.found(text)) == sorted(expected)
 
 
+@pytest.mark.proves("crate: search-nodes")
 async def test_results_are_ordered_by_exact_name_name_kind_and_observation(agent: Agent) -> None:
     await agent.create(
         NewEntity("D", "thing", ("has a cat",)), NewEntity("C", "cat"), NewEntity("Catherine"), NewEntity("CAT")
@@ -527,6 +539,7 @@ async def test_a_substring_may_cross_the_edge_of_a_passage(agent: Agent) -> None
     assert await agent.found(" ".join(words[75:85])) == ["Ada"]
 
 
+@pytest.mark.proves("crate: search-nodes", "enhanced-server: search-by-tags-and-importance")
 @pytest.mark.parametrize(
     ("only", "expected"),
     [

@@ -69,6 +69,7 @@ async def stacks(own: Settings) -> AsyncIterator[list[RecallStack]]:
 
 
 class TestEqualityWithSearch:
+    @pytest.mark.proves("graph-contract: cached-searches-are-fresh")
     @given(history=HISTORIES, embed=st.lists(st.booleans(), min_size=13, max_size=13))
     @examples(6)
     async def test_cached_and_searched_answers_are_equal_after_each_write(
@@ -307,6 +308,7 @@ class TestRedis:
         assert (answer.hits, answer.texts) == (0, expected)
         assert await one.cached(agent.caller, "alder") == expected, "a good value takes its place"
 
+    @pytest.mark.proves("security: untrusted-valkey")
     async def test_a_value_with_a_flipped_bit_is_ignored(self, stacks: list[RecallStack], agent: Agent) -> None:
         one = stacks[0]
         await agent.remember(*FORESTS)
@@ -326,6 +328,7 @@ class TestRedis:
         for word in (b"alder", b"Heron", b"nests", b"default"):
             assert not any(word in value for value in held)
 
+    @pytest.mark.proves("graph-contract: caches")
     async def test_entries_expire_and_their_number_is_limited(self, own: Settings, agent: Agent) -> None:
         await agent.remember(*FORESTS)
         async with stack(own, max_entries=3, ttl_seconds=30) as one:

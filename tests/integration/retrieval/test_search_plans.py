@@ -206,6 +206,7 @@ async def test_a_fuzzy_query_is_compared_with_few_names(crowd: Agent) -> None:
     assert 0 < candidates < everything / 10
 
 
+@pytest.mark.proves("memgraph: searched-fields")
 async def test_labels_are_found_by_their_index(crowd: Agent, known: bool) -> None:
     asked = LabelQuery(("tag4300",), 0.4)
     async with crowd.db.transaction(crowd.caller, read_only=True) as tx:

@@ -52,6 +52,7 @@ def compared(found: list[SimilarFact]) -> list[Any]:
     ]
 
 
+@pytest.mark.proves("rules: reads-of-the-past")
 async def test_each_past_revision_finds_what_was_similar_then(agent: Agent, db: Database, caller: Caller) -> None:
     seen: dict[str, list[Any]] = {}
     sofa = await fact(agent, SOFA)

@@ -238,6 +238,7 @@ class TestRoundTrips:
             seen.append(await transfer_one_entity(first, await create_graph(new_graph()), format_name))
         assert seen == [["active"], ["outdated"], ["outdated", "active"], ["outdated"]]
 
+    @pytest.mark.proves("enhanced-server: transfer-keeps-relation-times")
     @pytest.mark.parametrize("format_name", LOSSLESS)
     async def test_everything_is_preserved(self, new_graph: Callable[[], Agent], format_name: str) -> None:
         first, second = new_graph(), new_graph()
@@ -253,6 +254,7 @@ class TestRoundTrips:
         assert comparable(await exported(second)) == comparable(await exported(first))
         await assert_laws(second)
 
+    @pytest.mark.proves("enhanced-server: formats-and-strategies")
     @pytest.mark.parametrize("format_name", LOSSLESS)
     @given(history=HISTORIES)
     @examples(15)
@@ -459,6 +461,7 @@ class TestStrategies:
             "edge": next(r for r in said["relations"] if r["to"] == "Top"),
         }
 
+    @pytest.mark.proves("enhanced-server: formats-and-strategies")
     async def test_skip_leaves_existing_items_unchanged(self, there: Agent) -> None:
         before = await self.ada(there)
         said = await import_records(there, *self.NEW)
@@ -473,6 +476,7 @@ class TestStrategies:
         assert await self.ada(there) == before
         await assert_laws(there)
 
+    @pytest.mark.proves("enhanced-server: formats-and-strategies")
     async def test_merge_adds_missing_properties(self, there: Agent) -> None:
         said = await import_records(there, *self.NEW, strategy=Strategy.MERGE)
         assert said == ImportResult(
@@ -493,6 +497,7 @@ class TestStrategies:
         assert found["edge"]["metadata"] == {"k": 1, "m": 2}
         await assert_laws(there)
 
+    @pytest.mark.proves("enhanced-server: formats-and-strategies")
     async def test_replace_sets_the_properties_of_the_file(self, there: Agent) -> None:
         said = await import_records(there, *self.NEW, strategy=Strategy.REPLACE)
         assert (said.entities_updated, said.facts_updated, said.relations_updated) == (1, 1, 1)
@@ -527,6 +532,7 @@ class TestStrategies:
         found = [ada, bob["said"][0], file["facts"][0], file["relations"][0]]
         assert json.dumps([one["metadata"] for one in found]) == json.dumps([{"k": after}] * 4)
 
+    @pytest.mark.proves("enhanced-server: formats-and-strategies")
     async def test_fail_writes_nothing_if_anything_exists(self, there: Agent) -> None:
         before = await there.head()
         for place, records in ((0, self.NEW), (1, [entity("new"), self.NEW[2]]), (1, [entity("x"), entity("x")])):
@@ -537,6 +543,7 @@ class TestStrategies:
         said = await import_records(there, entity("new"), relation("Ada", "Top"), strategy=Strategy.FAIL)
         assert (said.entities_created, said.relations_skipped) == (1, 1)
 
+    @pytest.mark.proves("enhanced-server: formats-and-strategies")
     @pytest.mark.parametrize("strategy", Strategy)
     async def test_a_dry_run_reports_the_same_and_writes_nothing(self, there: Agent, strategy: Strategy) -> None:
         items = [
@@ -760,6 +767,7 @@ class TestCreationTimesOfRelations:
         await agent.merge(["a", "A."])
         assert await self.made(agent) == ["1999-01-02T03:04:05.000006Z"]
 
+    @pytest.mark.proves("enhanced-server: transfer-keeps-relation-times")
     async def test_a_relation_of_the_reference_server_is_imported(self, agent: Agent) -> None:
         edge = {"from": "a", "to": "b", "relationType": "knows"}
         edge |= {"createdAt": "2026-01-01T00:00:00.000Z", "lastModified": "2026-01-02T00:00:00.000Z"}

@@ -72,6 +72,7 @@ async def exported(agent: Agent, export: Export | None = None, *, page_items: in
     return b"".join([chunk async for chunk in chunks])
 
 
+@pytest.mark.proves("memory-server: json-lines-round-trip")
 async def test_a_file_of_the_official_server_is_exported_unchanged(new_graph: Callable[[], Agent]) -> None:
     first, second = new_graph(), new_graph()
     said = await imported(first, *read_lines(OFFICIAL))
@@ -266,6 +267,7 @@ async def test_no_sequence_of_later_writes_shows_in_a_running_export(agent: Agen
     assert found == before
 
 
+@pytest.mark.proves("rules: export-of-the-past")
 @pytest.mark.parametrize("of_chance", range(3))
 async def test_every_past_revision_can_be_exported(agent: Agent, of_chance: int) -> None:
     chance = random.Random(of_chance)
@@ -407,6 +409,7 @@ async def test_other_formats_are_checked_limited_and_reported_by_place(http: htt
     assert problem(await http.get("/v1/graphs/fresh/export")) == (404, "graph_not_found")
 
 
+@pytest.mark.proves("rules: export-of-the-past")
 async def test_as_of_exports_a_past_state(http: httpx2.AsyncClient) -> None:
     await send(http, OFFICIAL)
     await send(http, b'{"type":"entity","name":"of later","entityType":"thing","observations":[]}')
@@ -417,6 +420,7 @@ async def test_as_of_exports_a_past_state(http: httpx2.AsyncClient) -> None:
     assert problem(await http.get("/v1/graphs/default/export", params={"as_of": "soon"})) == (400, "invalid_input")
 
 
+@pytest.mark.proves("enhanced-server: import-errors")
 async def test_invalid_lines_are_skipped_and_reported(http: httpx2.AsyncClient) -> None:
     response = await send(http, BROKEN, "fresh")
     assert response.status_code == 200, response.text

@@ -26,6 +26,7 @@ REFUSED = plain(b"what went wrong here is a secret", status="500 Internal Server
 
 
 class TestSignatures:
+    @pytest.mark.proves("security: webhook-signatures")
     async def test_each_attempt_is_signed_according_to_the_specification(
         self, desk: WebhookDesk, receiver: Receiver
     ) -> None:
@@ -40,6 +41,7 @@ class TestSignatures:
         assert made.secret.startswith("whsec_")
         assert Verifier(made.secret).verify(body, headers)["data"] == {"webhook": str(made.webhook.id)}
 
+    @pytest.mark.proves("security: webhook-signatures")
     @pytest.mark.parametrize("changed", ["webhook-id", "webhook-timestamp", "body", "secret"])
     async def test_a_changed_message_does_not_verify(self, desk: WebhookDesk, receiver: Receiver, changed: str) -> None:
         made = await desk.make(receiver.url)
@@ -66,6 +68,7 @@ class TestSignatures:
             assert receiver.events(secret)
         assert headers_of(receiver.server.requests[0][0])["webhook-signature"].count("v1,") == 2
 
+    @pytest.mark.proves("security: webhook-signatures")
     async def test_only_the_new_secret_signs_after_the_overlap(self, desk: WebhookDesk, receiver: Receiver) -> None:
         first = await desk.make(receiver.url)
         await desk.rotate(first.webhook.id, hours=1)
@@ -85,6 +88,7 @@ class TestSignatures:
         with pytest.raises(WebhookVerificationError):
             receiver.events(first.secret)
 
+    @pytest.mark.proves("security: webhook-secrets")
     async def test_a_secret_is_encrypted_and_can_be_decrypted_in_its_own_row_only(
         self, desk: WebhookDesk, receiver: Receiver
     ) -> None:
@@ -165,6 +169,7 @@ class TestRetries:
         assert delivery.next_attempt_at
         assert delivery.next_attempt_at > datetime.now(UTC) + timedelta(minutes=59)
 
+    @pytest.mark.proves("security: webhook-addresses")
     async def test_content_of_an_answer_is_not_stored(self, desk: WebhookDesk, receiver: Receiver) -> None:
         receiver.answers = [REFUSED]
         made = await desk.make(receiver.url)
@@ -283,6 +288,7 @@ class TestReplay:
 
 
 class TestAnswers:
+    @pytest.mark.proves("security: webhook-addresses")
     async def test_a_redirect_is_not_followed(self, desk: WebhookDesk, receiver: Receiver) -> None:
         async with receiving() as elsewhere:
             receiver.answers = [plain(b"", f"Location: {elsewhere.url}", status="307 Temporary Redirect")]
@@ -328,6 +334,7 @@ class TestAnswers:
 
 
 class TestAddresses:
+    @pytest.mark.proves("security: webhook-addresses")
     async def test_a_name_that_later_resolves_to_an_internal_address_is_not_reached(
         self, desk: WebhookDesk, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -345,6 +352,7 @@ class TestAddresses:
             assert inside.server.connections == 0
         assert [each.status for each in await desk.deliveries(made.webhook.id)] == ["pending", "delivered"]
 
+    @pytest.mark.proves("security: webhook-addresses")
     @pytest.mark.parametrize("host", ["10.0.0.1", "169.254.169.254", "[::1]", "0x7f000001", "127.0.0.2"])
     async def test_internal_addresses_are_not_reached(self, desk: WebhookDesk, host: str) -> None:
         async with receiving(host="127.0.0.2") as inside:
@@ -367,6 +375,7 @@ class TestAddresses:
 
 
 class TestTurns:
+    @pytest.mark.proves("security: webhook-turns")
     async def test_concurrent_requests_to_a_webhook_are_limited(
         self, settings: Settings, desk: WebhookDesk, receiver: Receiver
     ) -> None:
@@ -392,6 +401,7 @@ class TestTurns:
         await worker.send(desk.worker)
         assert (most, len(receiver.ids), len(set(receiver.ids))) == (2, 5, 5)
 
+    @pytest.mark.proves("security: webhook-turns")
     async def test_a_slow_webhook_does_not_delay_other_tenants(
         self, desk: WebhookDesk, receiver: Receiver, caller: Caller, other: Caller
     ) -> None:

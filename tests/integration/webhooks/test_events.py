@@ -180,6 +180,7 @@ class TestChanges:
         told = [change["revision"] for event in receiver.events(made.secret) for change in event["data"]["changes"]]
         assert told == list(range(1, 2 * MAX_CHANGES + 2))
 
+    @pytest.mark.proves("security: event-content")
     async def test_no_stored_text_or_name_is_sent(self, desk: WebhookDesk, receiver: Receiver) -> None:
         await desk.make(receiver.url, *EventType, description="qzx")
         await desk.graph("qzx-graph")
@@ -352,6 +353,7 @@ class TestPeopleAndKeys:
         data = {"key": str(key.id), "kind": "agent", "created_by": desk.caller.subject}
         assert told == [("key.created", data), ("key.revoked", data)]
 
+    @pytest.mark.proves("security: event-content")
     async def test_a_new_member_is_sent_without_name_or_address(self, desk: WebhookDesk, receiver: Receiver) -> None:
         made = await desk.make(receiver.url, EventType.MEMBER_JOINED)
         person = await joined(desk.db, desk.caller, Role.MEMBER, pepper=desk.pepper)
@@ -420,6 +422,7 @@ class TestStorage:
         assert [delivery.id for delivery in await desk.deliveries(made.webhook.id)] == [young.id]
 
 
+@pytest.mark.proves("security: webhook-turns")
 async def test_a_suspended_tenant_gets_no_events(desk: WebhookDesk, receiver: Receiver, operator: Operator) -> None:
     made = await desk.make(receiver.url)
     await desk.test(made.webhook.id)

@@ -64,6 +64,7 @@ async def statuses(agent: Agent, owner: asyncpg.Connection) -> dict[str, int]:
 
 
 class TestExpiry:
+    @pytest.mark.proves("jobs: expiry")
     async def test_expired_nodes_of_every_tenant_are_archived_in_steps(
         self,
         agent: Agent,
@@ -111,6 +112,7 @@ class TestExpiry:
         await expiry.archive(context)
         assert (await statuses(agent, owner), await statuses(other, owner)) == ({"active": 1}, {"archived": 1})
 
+    @pytest.mark.proves("jobs: expiry")
     async def test_expired_nodes_are_deleted_after_the_retention(
         self, agent: Agent, owner: asyncpg.Connection, context: WorkerContext
     ) -> None:
@@ -161,6 +163,7 @@ class TestDuplicates:
         async with agent.db.transaction(agent.caller) as tx:
             await graphs.configure_graph(tx, "default", GraphPatch(metadata={"dedup": dedup}), "configure")
 
+    @pytest.mark.proves("jobs: duplicate-proposals")
     async def test_a_graph_with_deduplication_gets_one_job(
         self, agent: Agent, desk: Desk, context: WorkerContext
     ) -> None:
@@ -315,6 +318,7 @@ class TestTransfer:
     def small_batches(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("recollect.transfer.batches.BATCH_ITEMS", 7)
 
+    @pytest.mark.proves("jobs: transfer")
     async def test_a_graph_is_imported_and_exported_by_jobs(
         self, http: httpx2.AsyncClient, desk: Desk, context: WorkerContext
     ) -> None:
@@ -419,6 +423,7 @@ class TestTransfer:
         assert (shown["status"], shown["error"]["code"]) == ("failed", "invalid_input")
         assert "secret" not in shown["error"]["message"]
 
+    @pytest.mark.proves("jobs: transfer")
     async def test_another_worker_continues_an_import(
         self, http: httpx2.AsyncClient, desk: Desk, context: WorkerContext, agent: Agent
     ) -> None:

@@ -150,6 +150,7 @@ async def change(
 
 
 class TestChange:
+    @pytest.mark.proves("rules: old-vectors-until-complete")
     async def test_old_vectors_serve_until_the_new_are_complete(
         self, change: ModelChange, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -467,6 +467,7 @@ async def test_a_wakeup_of_a_deleted_tenant_is_not_an_error(context: WorkerConte
     assert [(entry["log_level"], entry["event"]) for entry in logs] == [("info", "tenant was erased or moved")]
 
 
+@pytest.mark.proves("security: untrusted-valkey")
 async def test_invalid_wakeups_are_skipped(
     settings: Settings, waking_db: Database, caller: Caller, owner: asyncpg.Connection
 ) -> None:

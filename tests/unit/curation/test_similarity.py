@@ -65,6 +65,7 @@ def found(profiles: list[Profile], threshold: float) -> set[tuple[int, int]]:
     return {(i, j) for i, others in alike for j, _ in others}
 
 
+@pytest.mark.proves("enhanced-server: upkeep")
 @pytest.mark.parametrize(
     ("one", "other", "expected"),
     [
@@ -91,6 +92,7 @@ def test_a_sum_of_rounded_parts_reaches_the_threshold() -> None:
     assert finish(DuplicateFinder(twins, 0.8).groups()) == [[0, 1]]
 
 
+@pytest.mark.proves("enhanced-server: upkeep")
 @examples(300)
 @given(profiles=st.lists(PROFILES, max_size=14), threshold=THRESHOLDS)
 def test_the_search_finds_the_same_pairs_and_groups_as_the_full_comparison(

@@ -20,6 +20,7 @@ def faults(tool: str, arguments: dict[str, Any]) -> list[str]:
     return str(error.value).split("\n")
 
 
+@pytest.mark.proves("rules: all-faults-with-paths", "enhanced-server: validation")
 def test_three_faults_give_three_lines() -> None:
     entities = [
         {"name": "A", "entityType": "", "observations": []},
@@ -53,6 +54,7 @@ def test_the_error_has_every_path_and_the_first_is_its_own() -> None:
     assert error.value.path == "query"
 
 
+@pytest.mark.proves("rules: all-faults-with-paths")
 @pytest.mark.parametrize(("given", "expected"), [(1, 1), (MAX_FAULTS, MAX_FAULTS), (MAX_FAULTS + 1, MAX_FAULTS + 1)])
 def test_the_number_of_reported_faults_is_bounded(given: int, expected: int) -> None:
     lines = faults("open_nodes", {"names": [1] * given})
@@ -60,6 +62,7 @@ def test_the_number_of_reported_faults_is_bounded(given: int, expected: int) -> 
     assert (lines[-1] == "and more") is (given > MAX_FAULTS)
 
 
+@pytest.mark.proves("rules: all-faults-with-paths")
 def test_a_list_that_is_too_long_is_refused_before_its_elements_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at: list[str] = []
     look = parsing._faults
@@ -93,6 +96,7 @@ class TestLenientParsing:
         except InvalidInput as error:
             return str(error)
 
+    @pytest.mark.proves("rules: null-is-omitted")
     @pytest.mark.parametrize("tool", TOOLS)
     def test_null_counts_as_absent_for_every_optional_argument(self, tool: str) -> None:
         """A null is not reported beside other faults, either."""
@@ -113,6 +117,7 @@ class TestLenientParsing:
         with pytest.raises(InvalidInput, match="parentName: Required"):
             self.parsed("set_entity_parent", {"entityName": "A"})
 
+    @pytest.mark.proves("rules: null-is-omitted")
     def test_a_whole_number_may_be_written_as_a_float(self) -> None:
         found = self.parsed("recall", {"query": "x", "limit": 5.0, "token_budget": 200.0, "as_of": 3.0})
         assert (found.limit, found.token_budget, found.as_of) == (5, 200, "3")

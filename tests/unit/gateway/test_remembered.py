@@ -101,6 +101,7 @@ def test_every_caller_is_evicted_when_changes_may_have_been_missed(callers: Reme
     assert callers.find(PRESENTED) is None
 
 
+@pytest.mark.proves("security: remembered-credentials")
 def test_the_expiry_of_a_cached_credential_is_checked_each_time(callers: RememberedCallers, clock: Clock) -> None:
     for ends_in, is_served in ((timedelta(hours=1), True), (timedelta(seconds=-1), False)):
         caller = replace(CALLER, expires_at=datetime.now(UTC) + ends_in)

@@ -99,6 +99,7 @@ ONE, OTHER = UUID(int=1), UUID(int=2)
 CALLER = Caller(ONE, "one", "key:1", frozenset(Scope))
 
 
+@pytest.mark.proves("security: shared-reads")
 @pytest.mark.parametrize(
     ("other", "count"),
     [

@@ -34,6 +34,7 @@ async def test_a_computation_runs_outside_the_event_loop_and_returns_its_result(
     assert await compute(uuid4(), in_one_slice(lambda: 7), seconds=60, advice=ADVICE) == 7
 
 
+@pytest.mark.proves("security: computations")
 async def test_a_computation_is_refused_with_advice_when_its_time_is_over() -> None:
     slices = counting(10**9)
     with pytest.raises(TooLarge, match=ADVICE) as refused:
@@ -73,6 +74,7 @@ async def test_an_error_of_a_computation_reaches_its_caller() -> None:
         await compute(uuid4(), in_one_slice(broken), seconds=60, advice=ADVICE)
 
 
+@pytest.mark.proves("security: computations")
 async def test_a_tenant_with_many_computations_does_not_delay_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """The other tenant gets turns between those of the crowd, which has twenty times as many computations."""
     monkeypatch.setattr(computing, "TURN_SECONDS", 0.01)

@@ -194,6 +194,7 @@ async def test_a_tenant_with_many_texts_evicts_its_own() -> None:
     assert (cache.recent.size(TENANT), cache.recent.size(OTHER)) == (5, 1)
 
 
+@pytest.mark.proves("graph-contract: caches")
 @given(
     st.lists(
         st.tuples(st.sampled_from([TENANT, OTHER]), st.text("ab", max_size=3), st.integers(0, 12), st.booleans()),

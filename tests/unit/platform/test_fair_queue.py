@@ -115,6 +115,7 @@ async def test_a_call_is_granted_although_its_rest_ends_while_the_queue_looks(st
     await calls.drain()
 
 
+@pytest.mark.proves("security: fair-calls")
 async def test_a_call_does_not_wait_for_sixteen_calls_of_another_tenant() -> None:
     calls = Calls(slots=4)
     await calls.ask(*_of("a", 16))

@@ -63,6 +63,7 @@ def test_a_public_address_is_allowed(address: str) -> None:
     assert address not in PublicNetworks(refused=["0.0.0.0/0", "::/0"])
 
 
+@pytest.mark.proves("security: public-addresses")
 @pytest.mark.parametrize("address", [*NOT_PUBLIC, "", "localhost", "0x7f.1", "2130706433", "127.1", "1.1.1.1 "])
 def test_an_address_that_is_not_public_is_refused(address: str) -> None:
     assert address not in PublicNetworks()

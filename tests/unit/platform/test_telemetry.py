@@ -200,6 +200,7 @@ except ValueError:
 """
 
 
+@pytest.mark.proves("security: printable-names")
 @pytest.mark.parametrize("form", ["json", "console"])
 def test_logs_contain_no_control_characters(form: str) -> None:
     output = run(HOSTILE, RECOLLECT_LOG_FORMAT=form).stderr

@@ -34,6 +34,7 @@ def test_hadolint_finds_nothing() -> None:
     assert (found.returncode, found.stdout) == (0, "")
 
 
+@pytest.mark.proves("security: image")
 def test_base_images_and_foreign_images_are_pinned_by_digest() -> None:
     [base] = re.findall(r"^ARG PYTHON=(.+)$", DOCKERFILE, flags=re.MULTILINE)
     assert PINNED.fullmatch(base)
@@ -42,12 +43,14 @@ def test_base_images_and_foreign_images_are_pinned_by_digest() -> None:
         assert name in OURS or PINNED.fullmatch(service["image"]), name
 
 
+@pytest.mark.proves("security: image")
 def test_nothing_is_installed_without_its_hash() -> None:
     installs = re.findall(r"install --quiet(.*?)(?:&&|\n\n)", DOCKERFILE.replace("\\\n", ""), flags=re.DOTALL)
     assert len(installs) == 3
     assert ["--require-hashes" in install or "/tmp/wheel/" in install for install in installs] == [True] * 3
 
 
+@pytest.mark.proves("security: image")
 def test_the_last_stage_runs_as_a_user_without_rights() -> None:
     last = DOCKERFILE.rsplit("\nFROM ", 1)[1]
     assert re.findall(r"^USER (.+)$", last, flags=re.MULTILINE) == ["10001:10001"]
@@ -66,6 +69,7 @@ def test_each_of_our_services_has_existing_settings_and_an_existing_command(name
     assert (service["cap_drop"], service["security_opt"]) == (["ALL"], ["no-new-privileges:true"])
 
 
+@pytest.mark.proves("security: compose-secrets")
 def test_no_service_gets_a_secret_that_it_does_not_need() -> None:
     """Services for clients never get the owner's login; only PostgreSQL itself gets the passwords."""
     given = {name: set(service.get("secrets", ())) for name, service in SERVICES.items()}
@@ -77,6 +81,7 @@ def test_no_service_gets_a_secret_that_it_does_not_need() -> None:
     assert set().union(*given.values()) == set(COMPOSE["secrets"])
 
 
+@pytest.mark.proves("security: compose-secrets")
 def test_compose_contains_no_password_and_opens_no_port_to_others() -> None:
     for name, service in SERVICES.items():
         for variable, value in service.get("environment", {}).items():

@@ -36,6 +36,7 @@ def shape(expression: Expression) -> Any:
             return ("OR", *map(shape, expression.of))
 
 
+@pytest.mark.proves("enhanced-server: boolean-search")
 @pytest.mark.parametrize(
     ("query", "meant"),
     [

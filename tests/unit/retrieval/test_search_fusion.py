@@ -15,6 +15,7 @@ def test_a_score_is_the_sum_of_reciprocal_ranks() -> None:
     assert (both.score, one.score) == pytest.approx((1 / 62 + 1 / 61, 1 / 61))
 
 
+@pytest.mark.proves("memgraph: batch-search")
 def test_ties_are_ordered_by_first_appearance() -> None:
     assert [found.key for found in fuse([["a"], ["b"], ["c", "d"], ["e", "d"]])] == ["d", "a", "b", "c", "e"]
 

@@ -11,6 +11,7 @@ def settings(host: str, public_url: str | None, secret: str = DEVELOPMENT_SECRET
     return Settings.model_validate({"host": host, "public_url": public_url, "key_secret": secret})
 
 
+@pytest.mark.proves("security: development-secret")
 @pytest.mark.parametrize(
     ("host", "public_url"),
     [

@@ -476,6 +476,7 @@ class TestJson:
 
 
 class TestCsv:
+    @pytest.mark.proves("security: export-formulas")
     @given(cell=st.text(characters, max_size=20) | st.sampled_from(NASTY))
     def test_no_cell_is_a_formula_and_each_is_read_back(self, cell: str) -> None:
         safe = guarded(cell)
@@ -649,6 +650,7 @@ class TestGraphml:
         found = read_back("graphml", "\n".join(networkx.generate_graphml(graph)))
         assert [getattr(record, "tags", None) for record in found] == [["vip", "old"], [], None]
 
+    @pytest.mark.proves("security: imported-files")
     @pytest.mark.parametrize(
         ("attack", "reason"),
         [
@@ -765,6 +767,7 @@ class TestForPeople:
         )
         assert drawn["mermaid"] == f'graph LR\n  {alice}["Alice"]\n  {bob}["Bob"]\n  {alice} -->|knows| {bob}\n'
 
+    @pytest.mark.proves("security: export-formulas")
     @given(text=texts)
     def test_no_text_ends_a_label_of_dot_or_mermaid(self, text: str) -> None:
         nodes = [ExportedNode(UUID(int=1), text, None)]
@@ -812,6 +815,7 @@ class TestForPeople:
 
 
 class TestBatches:
+    @pytest.mark.proves("security: imported-files")
     @pytest.mark.parametrize("head", [b"\x1f\x8b\x08", b"PK\x03\x04", b"BZh9", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"])
     @pytest.mark.parametrize("format_name", IMPORTED)
     def test_compressed_input_is_refused(self, format_name: str, head: bytes) -> None:
@@ -894,6 +898,7 @@ class TestBatches:
             with pytest.raises(TooLarge, match="recollect import"):
                 finish(read_small("csv", [raw], **bounds))
 
+    @pytest.mark.proves("security: imported-files")
     @pytest.mark.parametrize("format_name", IMPORTED)
     @given(
         raw=st.binary(max_size=300)
