@@ -15,12 +15,15 @@ CRDS ?=
 # library, which takes half as much processor time again, so coverage is off there unless COVERAGE=--cov is set.
 COVERAGE ?= $(shell $(BIN)/python -c 'import sys; print("--cov" if sys.version_info >= (3, 12) else "")')
 
+IN_PROCESSES := $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
+
 # Without bytecode, each process that tests start would compile our sources, and each run of pytest would compile all
 # tests with their assertions. So bytecode is written to __pycache__, which git ignores, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test verify pages docs conformance upgrade-drill drills chromium pgbouncer image-tools promtool kubectl chart \
+.PHONY: help setup run test test-slow test-supported affected slowest verify pages docs conformance upgrade-drill drills \
+	chromium pgbouncer image-tools promtool kubectl chart \
 	chart-tools chart-server soak lint style types format bench quality lock clean
 
 help: ## Show this help
@@ -59,11 +62,23 @@ format: setup ## Rewrite the sources in the house style
 	$(BIN)/ruff format .
 
 # Types are checked (half a minute on one core) while the tests run, since tests often wait for servers and processes.
-test: style ## Lint, and run every test that needs Python only; lists the lines that no test ran
+test: style ## Lint, and run the tests of everything that a code change can break; lists the lines that no test ran
 	$(BIN)/mypy & types=$$!; \
-	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder $(COVERAGE) $(ARGS); tested=$$?; \
+	$(IN_PROCESSES) $(COVERAGE) $(ARGS); tested=$$?; \
 	wait $$types && exit $$tested
 	@test -n "$(COVERAGE)" || echo "Coverage is measured from Python 3.12 on. To measure it here: make test COVERAGE=--cov"
+
+test-slow: setup ## Run the rest: random kills, moves, replicas, statistics of the planner, restarts of the whole stack
+	$(IN_PROCESSES) $(ARGS) tests/slow
+
+test-supported: setup ## Run the unit and contract tests, for the other supported versions of Python
+	$(IN_PROCESSES) $(ARGS) tests/unit tests/contract
+
+affected: setup ## Run the tests that a change can reach (BASE=<revision>, default main), the nearest first, for a minute
+	@$(BIN)/python -m tests.affected --base $(or $(BASE),main) $(ARGS)
+
+slowest: setup ## Run both suites and print where their time went, by file, fixture and test
+	$(IN_PROCESSES) --slowest 40 $(ARGS) tests tests/slow
 
 pages: setup ## Rewrite the pages of docs/ that are made from code, settings and the marks of tests
 	$(BIN)/recollect reference settings > docs/settings.md
@@ -74,7 +89,7 @@ docs: setup ## Build the documentation as a site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # Tools come first, so that a missing one fails at once and not after ten minutes of tests.
-verify: chromium pgbouncer image-tools promtool $(COLLECTOR) chart-tools $(NODE_STAMP) test conformance ## make test, then the tests that need other tools (tests/verify)
+verify: chromium pgbouncer image-tools promtool $(COLLECTOR) chart-tools $(NODE_STAMP) conformance ## The tests that need other tools than Python (tests/verify)
 	$(BIN)/pytest $(ARGS) --ignore tests/verify/test_conformance.py $(AT_API_SERVER:%=--ignore %) tests/verify
 
 # If the result differs from docs/conformance.md, the page is rewritten and the target fails: read it, and commit it.
@@ -147,7 +162,7 @@ $(NODE_STAMP): tests/verify/package.json tests/verify/package-lock.json
 # Forty rounds of each test that kills workers and servers at random moments; `make test` runs two. Forty times as many
 # examples of each property test, new ones each time; `make test` tries the same ones.
 soak: setup ## Run fault tests and property tests for long: about two hours on two cores
-	$(BIN)/pytest -n auto --dist load $(ARGS) tests/faults --soak
+	$(BIN)/pytest -n auto --dist load $(ARGS) tests/faults tests/slow/kills --soak
 	$(BIN)/pytest -n auto --dist load $(ARGS) -m hypothesis --soak
 	$(BIN)/pytest -n auto --dist load $(ARGS) -m "not hypothesis" --soak tests/contract/test_fuzz.py tests/contract/test_openapi_fuzz.py
 

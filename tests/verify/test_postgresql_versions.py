@@ -25,7 +25,7 @@ CHOSEN = (
     "integration/retrieval/test_search_plans.py",
     "integration/retrieval/test_vector_indexes.py",
     "integration/jobs/test_jobs.py",
-    "integration/moves",
+    "slow/moves",
     "integration/retention/test_erasure.py",
     "tenancy/test_definer_functions.py",
     "tenancy/test_row_level_security.py",

@@ -37,4 +37,4 @@ def test_a_capability_does_not_reach_tests_of_others() -> None:
 
 
 def test_a_page_leads_to_the_tests_that_name_it() -> None:
-    assert "tests/e2e/test_documented_commands.py" in affected(["docs/quick-start.md"])
+    assert "tests/slow/stacks/test_documented_commands.py" in affected(["docs/quick-start.md"])

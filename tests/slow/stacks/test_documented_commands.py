@@ -22,7 +22,7 @@ import pytest
 from recollect_local.address import claimed_port
 from recollect_local.postgres import LocalPostgres
 from recollect_local.valkey import LocalValkey
-from tests.e2e.test_local_stack import (
+from tests.slow.stacks.test_local_stack import (
     ENVIRONMENT,
     RunningLocal,
     call_tool,

@@ -18,7 +18,7 @@ from recollect.platform.cells.service import Cells
 from recollect.platform.operator_sessions import Operator
 from recollect.settings.cells import HOME
 from tests.conftest import NewTenant
-from tests.integration.moves.test_holds import MINUTE, let_time_pass, mover, somebody_waits
+from tests.slow.moves.test_holds import MINUTE, let_time_pass, mover, somebody_waits
 from tests.support.gateway import eventually
 from tests.support.memories import Agent
 from tests.support.moves import AWAY, TwoCells

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.test_local_stack import ENVIRONMENT, start, terminate
+from tests.slow.stacks.test_local_stack import ENVIRONMENT, start, terminate
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
-TRY_IT = Path(__file__).parents[2] / "docs" / "try_it.py"
+TRY_IT = Path(__file__).parents[3] / "docs" / "try_it.py"
 
 
 def try_it(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:

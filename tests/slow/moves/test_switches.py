@@ -28,7 +28,7 @@ from recollect.settings.cells import HOME, CellUrls
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import switches
 from recollect_workers.schedule import scheduled_jobs
-from tests.integration.moves.test_sessions import ADD_PROVIDER, BEGIN_SESSION
+from tests.slow.moves.test_sessions import ADD_PROVIDER, BEGIN_SESSION
 from tests.support.cells import opened
 from tests.support.gateway import issue_key
 from tests.support.memories import Agent, embedder, names
