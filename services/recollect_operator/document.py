@@ -15,6 +15,7 @@ from recollect_gateway.errors import MEDIA_TYPE
 from recollect_gateway.management.document_headers import COMMON_HEADERS, with_headers
 from recollect_gateway.management.document_names import name_generic_schemas, operation_id
 from recollect_gateway.management.document_parameters import handlers_of, with_parameters
+from recollect_gateway.management.document_responses import with_shared_responses
 
 _JSON = "application/json"
 
@@ -88,7 +89,7 @@ def complete_document(document: dict[str, Any], app: Litestar) -> dict[str, Any]
         path: {method: complete(f"{method.upper()} {path}", operation) for method, operation in methods.items()}
         for path, methods in document["paths"].items()
     }
-    return document | {"paths": paths}
+    return with_shared_responses(document | {"paths": paths})
 
 
 def _operation(operation: dict[str, Any], example: dict[str, Any]) -> dict[str, Any]:

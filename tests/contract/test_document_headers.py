@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 
 from tests.contract.test_document_texts import DOCUMENTS, GATEWAY, OPERATOR, operations
+from tests.support.documents import responses_of
 
 
 def headers_of(document: dict[str, Any], name: str, status: str) -> set[str]:
     """The headers that are listed with a response of an operation."""
-    return set(dict(operations(document))[name]["responses"][status].get("headers", {}))
+    return set(responses_of(document, dict(operations(document))[name])[status].get("headers", {}))
 
 
 def test_a_read_of_one_thing_has_its_tag() -> None:
@@ -55,7 +56,7 @@ def test_each_header_that_is_listed_is_described_once(document: dict[str, Any]) 
     listed = [
         header
         for _, operation in operations(document)
-        for response in operation["responses"].values()
+        for response in responses_of(document, operation).values()
         for header in response.get("headers", {}).values()
     ]
     referred = {header["$ref"].rpartition("/")[2] for header in listed if "$ref" in header}

@@ -28,6 +28,7 @@ from recollect.platform.db import Database
 from recollect.settings import Settings
 from recollect_gateway.web.forms import TENANT_HEADER
 from tests.conftest import NewTenant
+from tests.support.documents import responses_of
 from tests.support.examples import examples
 from tests.support.gateway import NewApiKey, RunningGateway
 from tests.support.people import browser, joined, sign_in
@@ -78,7 +79,8 @@ def has_documented_headers(context: CheckContext, response: Response, case: Case
 
     Other errors than 429 have those about rates, too: the head of the document says so for all of them.
     """
-    told = DOCUMENT["paths"][case.operation.path][case.operation.method]["responses"][str(response.status_code)]
+    operation = DOCUMENT["paths"][case.operation.path][case.operation.method]
+    told = responses_of(DOCUMENT, operation)[str(response.status_code)]
     listed = {name.lower() for name in told.get("headers", {})}
     implied = {"ratelimit", "ratelimit-policy"} if response.status_code >= 400 else set()
     assert {name.lower() for name in response.headers} & HEADERS <= listed | implied

@@ -10,6 +10,7 @@ from syrupy.extensions.json import JSONSnapshotExtension
 
 from recollect.settings import Settings
 from recollect_operator.app import create_app
+from tests.support.documents import responses_of
 
 PROBLEM, JSON = "application/problem+json", "application/json"
 
@@ -35,7 +36,7 @@ async def test_each_body_has_a_valid_example(document: dict[str, Any]) -> None:
     shown = 0
     for path, methods in document["paths"].items():
         for method, told in methods.items():
-            parts = [("request", told.get("requestBody", {})), *told["responses"].items()]
+            parts = [("request", told.get("requestBody", {})), *responses_of(document, told).items()]
             for part, described in parts:
                 for content in described.get("content", {}).values():
                     assert "example" in content, (method, path, part)

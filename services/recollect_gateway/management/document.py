@@ -20,6 +20,7 @@ from recollect_gateway.idempotency import KEEPS_NO_ANSWER, OPT
 from recollect_gateway.management.document_headers import COMMON_HEADERS, TENANT_HEADERS, with_headers
 from recollect_gateway.management.document_names import name_generic_schemas, operation_id
 from recollect_gateway.management.document_parameters import handlers_of, with_parameters
+from recollect_gateway.management.document_responses import with_shared_responses
 from recollect_gateway.web.forms import TENANT_HEADER
 from recollect_gateway.web.sessions import COOKIE
 
@@ -139,7 +140,7 @@ def complete_document(document: dict[str, Any], app: Litestar) -> dict[str, Any]
         }
         for path, methods in document["paths"].items()
     }
-    return document | {"paths": paths}
+    return with_shared_responses(document | {"paths": paths})
 
 
 def _operation(name: str, operation: dict[str, Any], handlers: dict[str, HTTPRouteHandler]) -> dict[str, Any]:
