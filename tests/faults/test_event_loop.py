@@ -27,7 +27,6 @@ from recollect.platform.db import Database
 from recollect.settings import Settings
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
-from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from tests.conftest import NewTenant
 from tests.contract.examples import EXAMPLES
 from tests.contract.test_openapi_fuzz import DOCUMENT, OPERATIONS
@@ -481,65 +480,63 @@ class TestEveryTool:
     """Each tool with the largest arguments of its schema, and with its example on each of the bad graphs."""
 
     @pytest.mark.proves("security: computations")
-    @pytest.mark.parametrize("tool", CATALOGUE, ids=lambda tool: tool.name)
     async def test_each_tool_keeps_the_bounds_with_its_largest_arguments(
-        self, watched: RunningGateway, http: httpx2.AsyncClient, tool: ToolSpec
+        self, watched: RunningGateway, http: httpx2.AsyncClient, subtests: pytest.Subtests
     ) -> None:
-        arguments = worst_call(tool, EXAMPLES[tool.name])
-        async with not_blocking(http):
-            result = await watched.call(http, tool.name, arguments, path="/mcp/x/all")
-            assert (await http.get("/health/live")).status_code == 200
-        assert "isError" in result
+        for tool in CATALOGUE:
+            with subtests.test(tool.name):
+                arguments = worst_call(tool, EXAMPLES[tool.name])
+                async with not_blocking(http):
+                    result = await watched.call(http, tool.name, arguments, path="/mcp/x/all")
+                    assert (await http.get("/health/live")).status_code == 200
+                assert "isError" in result
 
-    @pytest.mark.parametrize("tool", [tool for tool in CATALOGUE if tool.read_only], ids=lambda tool: tool.name)
     async def test_each_reading_tool_keeps_the_bounds_on_an_adverse_graph(
         self,
         watched: RunningGateway,
         http: httpx2.AsyncClient,
         db: Database,
         tenant_caller: Caller,
-        tool: ToolSpec,
         clique: str,
         chain: str,
         texts: str,
+        subtests: pytest.Subtests,
     ) -> None:
         for graph, name in ((clique, "member 1"), (chain, "link 1"), (texts, "talker 1")):
             [entity] = (await Agent(db, tenant_caller, graph).open(name)).entities
-            arguments = on_graph(EXAMPLES[tool.name], tool, graph, name, str(entity.id))
-            async with not_blocking(http):
-                await watched.call(http, tool.name, arguments, path="/mcp/x/all")
+            for tool in [tool for tool in CATALOGUE if tool.read_only]:
+                with subtests.test(f"{tool.name} on {graph}"):
+                    arguments = on_graph(EXAMPLES[tool.name], tool, graph, name, str(entity.id))
+                    async with not_blocking(http):
+                        await watched.call(http, tool.name, arguments, path="/mcp/x/all")
 
 
 class TestEveryRoute:
     """Each route with the largest request of its schema, and each that reads on each of the bad graphs."""
 
-    @pytest.fixture
-    async def admin(
-        self, watched: RunningGateway, issue: NewApiKey, tenant_caller: Caller
-    ) -> AsyncIterator[httpx2.AsyncClient]:
-        async with watched.http((await issue(tenant_caller, kind="admin")).secret) as http:
-            yield http
-
-    @pytest.mark.parametrize(("method", "path"), OPERATIONS)
     async def test_each_route_keeps_the_bounds_with_its_largest_request(
-        self, admin: httpx2.AsyncClient, method: str, path: str
+        self, http: httpx2.AsyncClient, subtests: pytest.Subtests
     ) -> None:
-        names = stand_ins(path, graph="default", id_=f"{STAND_IN}-8000-000000000001")
-        for worst in worst_requests(DOCUMENT, method, path, names):
-            async with not_blocking(admin):
-                status = await send(admin, worst)
-                assert (await admin.get("/health/live")).status_code == 200
-            assert status < 500
+        for method, path in OPERATIONS:
+            with subtests.test(f"{method} {path}"):
+                names = stand_ins(path, graph="default", id_=f"{STAND_IN}-8000-000000000001")
+                for worst in worst_requests(DOCUMENT, method, path, names):
+                    async with not_blocking(http):
+                        status = await send(http, worst)
+                        assert (await http.get("/health/live")).status_code == 200
+                    assert status < 500
 
-    @pytest.mark.parametrize("path", [path for method, path in OPERATIONS if method == "get" and "{name}" in path])
     async def test_each_reading_route_keeps_the_bounds_on_an_adverse_graph(
-        self, admin: httpx2.AsyncClient, path: str, clique: str, alike: str, chain: str, texts: str
+        self, http: httpx2.AsyncClient, clique: str, alike: str, chain: str, texts: str, subtests: pytest.Subtests
     ) -> None:
+        paths = [path for method, path in OPERATIONS if method == "get" and "{name}" in path]
         for graph in (clique, alike, chain, texts):
-            [first] = (await admin.get(f"/v1/graphs/{graph}/nodes", params={"limit": 1})).json()["items"]
-            for worst in worst_requests(DOCUMENT, "get", path, {"name": graph, "node": first["id"]}):
-                async with not_blocking(admin):
-                    assert await send(admin, worst) == 200
+            [first] = (await http.get(f"/v1/graphs/{graph}/nodes", params={"limit": 1})).json()["items"]
+            for path in paths:
+                with subtests.test(f"{path} of {graph}"):
+                    for worst in worst_requests(DOCUMENT, "get", path, {"name": graph, "node": first["id"]}):
+                        async with not_blocking(http):
+                            assert await send(http, worst) == 200
 
 
 async def send(http: httpx2.AsyncClient, worst: RouteRequest) -> int:
