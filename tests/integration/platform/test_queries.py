@@ -6,7 +6,8 @@ import ast
 import importlib
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -25,7 +26,6 @@ from recollect.settings import Settings
 
 CORE = Path(recollect.__file__).parent
 CAPABILITIES = sorted(".".join(file.parent.relative_to(CORE).parts) for file in CORE.rglob("queries.sql"))
-QUERIES = [(capability, name) for capability in CAPABILITIES for name in Queries(f"recollect.{capability}").by_name]
 VIEW_PARAMETERS = {"graph_id", "reachable_graphs", "as_of_revision", "as_of_time"}
 """Parameters that a view adds to its queries, and a store does not."""
 NOT_READ: Mapping[type, set[str]] = {Candidate: {"win", "date"}, VectorIndex: {"thoroughness"}}
@@ -43,35 +43,54 @@ OPERATORS_CAPABILITIES = {
 """Their queries run as the owner. Those of the operator API also run as its role, in tests/integration/operator."""
 
 
-async def _connected(settings: Settings, url: str, role: str) -> asyncpg.Connection:
-    return await asyncpg.connect(url, server_settings=session_settings(role, settings))
+@dataclass(frozen=True)
+class Filling:
+    """A store's function that makes `value` of each row of `query`; `whole`: of every column; `in_order`: by
+    position.
+    """
+
+    query: str
+    value: type
+    whole: bool
+    in_order: bool = False
 
 
-@pytest.fixture(params=QUERIES, ids=lambda query: ".".join(query))
-async def prepared(request: pytest.FixtureRequest, settings: Settings) -> Any:
-    """The query's capability, name and text, and a connection of the role that runs it."""
-    capability, name = request.param
-    operators = capability in OPERATORS_CAPABILITIES
-    url = settings.migration_url if operators else settings.database_url
-    connection = await _connected(settings, url, OWNER_ROLE if operators else APP_ROLE)
-    yield (
-        capability,
-        name,
-        Queries(f"recollect.{capability}").by_name[name].with_types(vector="halfvec").text,
-        connection,
-    )
+async def test_each_query_can_be_run_by_its_role_and_fits_its_store(
+    settings: Settings, subtests: pytest.Subtests
+) -> None:
+    async with (
+        _connected(settings, settings.migration_url, OWNER_ROLE) as owner,
+        _connected(settings, settings.database_url, APP_ROLE) as app,
+    ):
+        for capability in CAPABILITIES:
+            connection = owner if capability in OPERATORS_CAPABILITIES else app
+            fillings = list(_fillings(capability))
+            for name, query in Queries(f"recollect.{capability}").by_name.items():
+                with subtests.test(f"{capability}.{name}"):
+                    columns = await _columns(connection, query.with_types(vector="halfvec").text)
+                    for filled in [filling for filling in fillings if filling.query == name]:
+                        _require_fit(columns, filled)
+
+
+@asynccontextmanager
+async def _connected(settings: Settings, url: str, role: str) -> AsyncIterator[asyncpg.Connection]:
+    connection = await asyncpg.connect(url, server_settings=session_settings(role, settings))
+    yield connection
     await connection.close()
 
 
-async def test_each_query_can_be_run_by_its_role_and_fits_its_store(prepared: Any) -> None:
-    capability, name, query, connection = prepared
+async def _columns(connection: asyncpg.Connection, query: str) -> list[str]:
+    """The columns of a query that its role can run; each has its own name."""
     await _plan(connection, query)
     columns = [column.name for column in (await connection.prepare(query)).get_attributes()]
     assert len(set(columns)) == len(columns)
-    for filled in [filling for filling in _fillings(capability) if filling.query == name]:
-        wanted = set(_names(filled.value)) - NOT_READ.get(filled.value, set())
-        assert set(columns) == wanted if filled.whole else set(columns) >= wanted, filled
-        assert not filled.in_order or columns == [name for name in _names(filled.value) if name in wanted], filled
+    return columns
+
+
+def _require_fit(columns: list[str], filled: Filling) -> None:
+    wanted = set(_names(filled.value)) - NOT_READ.get(filled.value, set())
+    assert set(columns) == wanted if filled.whole else set(columns) >= wanted, filled
+    assert not filled.in_order or columns == [name for name in _names(filled.value) if name in wanted], filled
 
 
 def _is_value(value: type) -> bool:
@@ -93,31 +112,34 @@ async def _plan(connection: asyncpg.Connection, query: str) -> None:
     await connection.execute(f"PREPARE asked AS {query}; EXPLAIN EXECUTE asked{given}; DEALLOCATE asked")
 
 
-@pytest.mark.parametrize("capability", CAPABILITIES)
-def test_each_query_is_described_and_used_by_one_store_function(capability: str) -> None:
-    text = CORE.joinpath(*capability.split("."), "queries.sql").read_text(encoding="utf-8")
-    described = re.findall(r"^-- name: ([a-z_]+)\n-- \S", text, re.MULTILINE)
-    assert sorted(described) == sorted(Queries(f"recollect.{capability}").by_name)
-    assert sorted(name for _, name in _uses(capability)) == sorted(described)
+def test_each_query_is_described_and_used_by_one_store_function(subtests: pytest.Subtests) -> None:
+    for capability in CAPABILITIES:
+        with subtests.test(capability):
+            described = re.findall(r"^-- name: ([a-z_]+)\n-- \S", _text(capability), re.MULTILINE)
+            assert sorted(described) == sorted(Queries(f"recollect.{capability}").by_name)
+            assert sorted(name for _, name in _uses(capability)) == sorted(described)
 
 
-@pytest.mark.parametrize("capability", CAPABILITIES)
-def test_each_query_gets_the_parameters_that_it_has(capability: str) -> None:
+def test_each_query_gets_the_parameters_that_it_has(subtests: pytest.Subtests) -> None:
     """If a call names all of them. A parameter missing from a dictionary (`**`) is found when the call runs."""
-    asked = list(_asked(capability))
-    assert asked
-    for query, given, known, is_all in asked:
-        parameters = set(Queries(f"recollect.{capability}").by_name[query].parameters)
-        wanted = parameters - (known - given)
-        assert given == wanted if is_all else given <= wanted, query
+    for capability in CAPABILITIES:
+        with subtests.test(capability):
+            queries = Queries(f"recollect.{capability}").by_name
+            asked = list(_asked(capability))
+            assert asked
+            for query, given, known, is_all in asked:
+                parameters = set(queries[query].parameters)
+                wanted = parameters - (known - given)
+                assert given == wanted if is_all else given <= wanted, query
 
 
-@pytest.mark.parametrize("capability", CAPABILITIES)
-def test_each_fragment_is_described_and_used_by_several_queries(capability: str) -> None:
-    text = CORE.joinpath(*capability.split("."), "queries.sql").read_text(encoding="utf-8")
-    fragments = re.findall(r"^-- fragment: (.*)$", text, re.MULTILINE)
-    assert re.findall(r"^-- fragment: ([a-z_]+)\n-- \S", text, re.MULTILINE) == fragments
-    assert [name for name in fragments if text.count(f"-- include: {name}\n") < 2] == []
+def test_each_fragment_is_described_and_used_by_several_queries(subtests: pytest.Subtests) -> None:
+    for capability in CAPABILITIES:
+        with subtests.test(capability):
+            text = _text(capability)
+            fragments = re.findall(r"^-- fragment: (.*)$", text, re.MULTILINE)
+            assert re.findall(r"^-- fragment: ([a-z_]+)\n-- \S", text, re.MULTILINE) == fragments
+            assert [name for name in fragments if text.count(f"-- include: {name}\n") < 2] == []
 
 
 def test_fillings_are_found_in_the_stores() -> None:
@@ -128,27 +150,19 @@ def test_fillings_are_found_in_the_stores() -> None:
     assert len([f for capability in CAPABILITIES for f in _fillings(capability) if f.whole]) >= filled
 
 
-@dataclass(frozen=True)
-class Filling:
-    """A store's function that makes `value` of each row of `query`; `whole`: of every column; `in_order`: by
-    position.
-    """
-
-    query: str
-    value: type
-    whole: bool
-    in_order: bool = False
-
-
 @cache
 def _store(capability: str) -> Any:
     return importlib.import_module(f"recollect.{capability}.store")
 
 
-def _functions(capability: str) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.parse(inspect.getsource(_store(capability))).body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node
+def _text(capability: str) -> str:
+    return CORE.joinpath(*capability.split("."), "queries.sql").read_text(encoding="utf-8")
+
+
+@cache
+def _functions(capability: str) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    body = ast.parse(inspect.getsource(_store(capability))).body
+    return [node for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
 
 
 def _uses(capability: str) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, str]]:
