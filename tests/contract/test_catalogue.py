@@ -1,7 +1,7 @@
 """Every tool of the catalogue: its definition, and that it behaves as the definition says."""
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -24,12 +24,10 @@ from tests.conftest import NewTenant
 from tests.contract.examples import EXAMPLES, OF_ANOTHER_GRAPH, OF_NO_GRAPH, Played
 from tests.support.gateway import MODES, NewApiKey, RunningGateway, revision_of, rpc_headers
 
-EVERY_DEFINITION = pytest.mark.parametrize(
-    "tool",
-    [told for tool in CATALOGUE for told in (tool, *tool.dialects)],
-    ids=lambda tool: f"{'+'.join(sorted(tool.toolsets))}: {tool.name}",
-)
-EVERY_TOOL = pytest.mark.parametrize("tool", CATALOGUE, ids=lambda tool: tool.name)
+DEFINITIONS = {
+    f"{'+'.join(sorted(told.toolsets))}: {told.name}": told for tool in CATALOGUE for told in (tool, *tool.dialects)
+}
+"""Every definition of a tool, by the toolsets that list it and its name there."""
 AGENT_TOKENS = 2_000
 LISTED_TOKENS = {"agent": 1_500, "memory": 3_500, "all": 16_000}
 IDEMPOTENT_AS_CALLED_HERE = frozenset({"put_node", "revise"})
@@ -40,59 +38,45 @@ WRONG = {"wrong": ["type"]}
 """A value that no argument accepts except metadata, which is any object."""
 
 
-@pytest.fixture
-async def http(gateway: RunningGateway, key: str) -> AsyncIterator[httpx2.AsyncClient]:
-    async with gateway.http(key, **rpc_headers()) as http:
+@pytest.fixture(scope="module")
+async def tenant_caller(new_tenant: NewTenant) -> Caller:
+    """A caller of the tenant of the tests that write nothing."""
+    return operator_caller(await new_tenant())
+
+
+@pytest.fixture(scope="module")
+async def http(gateway: RunningGateway, issue: NewApiKey, tenant_caller: Caller) -> AsyncIterator[httpx2.AsyncClient]:
+    async with gateway.http((await issue(tenant_caller, kind="admin")).secret, **rpc_headers()) as http:
         yield http
 
 
 @dataclass(frozen=True)
 class CalledTwice:
-    """The results of two equal calls of a tool, and the revision of the graph after each."""
+    """The results of two equal calls of a tool, and the revision of the graph before and after each."""
 
+    before: int
     first: dict[str, Any]
     after_first: int
     second: dict[str, Any]
     after_second: int
 
 
-CallTwice = Callable[[ToolSpec], Awaitable[CalledTwice]]
-
-
 @pytest.fixture(scope="module")
-def twice(gateway: RunningGateway, db: Database, new_tenant: NewTenant, issue: NewApiKey) -> CallTwice:
-    """Call the example of a tool twice, in a graph that has what the examples need; several tests check the results.
-
-    Tools that are not destructive share a graph, each other has its own: filling a graph takes forty calls.
-    """
-    shared: list[tuple[Caller, str, Played]] = []
-    called: dict[ToolSpec, CalledTwice] = {}
-
-    async def filled() -> tuple[Caller, str, Played]:
-        caller = operator_caller(await new_tenant())
-        secret, played = (await issue(caller, kind="admin")).secret, Played()
-        async with gateway.http(secret, **rpc_headers()) as http:
-            for name, arguments in EXAMPLES.items():
-                if not TOOLS[name].read_only and not TOOLS[name].destructive:
-                    played.keep(name, await call(gateway, http, TOOLS[name], played.fill(arguments)))
-        return caller, secret, played
-
-    async def call_twice(tool: ToolSpec) -> CalledTwice:
-        if not tool.destructive and not shared:
-            shared.append(await filled())
-        caller, secret, played = await filled() if tool.destructive else shared[0]
-        arguments = played.fill(EXAMPLES[tool.name])
-        async with gateway.http(secret, **rpc_headers()) as http:
-            first, after_first = await call(gateway, http, tool, arguments), await revision_of(db, caller)
-            second, after_second = await call(gateway, http, tool, arguments), await revision_of(db, caller)
-        return CalledTwice(first, after_first, second, after_second)
-
-    async def call_twice_once(tool: ToolSpec) -> CalledTwice:
-        if tool not in called:
-            called[tool] = await call_twice(tool)
-        return called[tool]
-
-    return call_twice_once
+async def twice(
+    gateway: RunningGateway, db: Database, new_tenant: NewTenant, issue: NewApiKey
+) -> dict[str, CalledTwice]:
+    """Every example, called twice in its order, in which it finds what it needs; several tests check the results."""
+    caller, played = operator_caller(await new_tenant()), Played()
+    called: dict[str, CalledTwice] = {}
+    async with gateway.http((await issue(caller, kind="admin")).secret, **rpc_headers()) as http:
+        for name, example in EXAMPLES.items():
+            arguments = played.fill(example)
+            before = await revision_of(db, caller)
+            first, after_first = await call(gateway, http, TOOLS[name], arguments), await revision_of(db, caller)
+            second, after_second = await call(gateway, http, TOOLS[name], arguments), await revision_of(db, caller)
+            played.keep(name, first)
+            called[name] = CalledTwice(before, first, after_first, second, after_second)
+    return called
 
 
 async def call(gateway: RunningGateway, http: httpx2.AsyncClient, tool: ToolSpec, arguments: Any) -> dict[str, Any]:
@@ -117,51 +101,57 @@ def error_message(result: dict[str, Any]) -> str:
 class TestDefinitions:
     def test_names_are_unique(self) -> None:
         assert len({tool.name for tool in CATALOGUE}) == len(CATALOGUE)
+        assert len(DEFINITIONS) == sum(1 + len(tool.dialects) for tool in CATALOGUE)
 
     @pytest.mark.proves("rules: annotations")
-    @EVERY_DEFINITION
-    def test_each_tool_has_a_title_and_a_description(self, tool: ToolSpec) -> None:
-        listed = definition(tool)
-        assert listed.title
-        assert listed.annotations is not None
-        assert listed.description
-        assert listed.description.endswith(".")
+    def test_each_tool_has_a_title_and_a_description(self, subtests: pytest.Subtests) -> None:
+        for name, tool in DEFINITIONS.items():
+            with subtests.test(name):
+                listed = definition(tool)
+                assert listed.title
+                assert listed.annotations is not None
+                assert listed.description
+                assert listed.description.endswith(".")
 
     @pytest.mark.proves("rules: annotations")
-    @EVERY_DEFINITION
-    def test_each_tool_has_every_annotation(self, tool: ToolSpec) -> None:
+    def test_each_tool_has_every_annotation(self, subtests: pytest.Subtests) -> None:
         """The defaults of MCP for missing annotations are: it writes, is destructive, and is not idempotent."""
-        hints = definition(tool).annotations
-        assert hints is not None
-        assert hints.open_world_hint is False
-        assert bool(hints.read_only_hint) is (tool.scope is Scope.MEMORY_READ)
-        if not hints.read_only_hint:
-            assert (hints.destructive_hint is None) is tool.name.startswith(DESTRUCTIVE)
-            assert bool(hints.idempotent_hint) is tool.idempotent
+        for name, tool in DEFINITIONS.items():
+            with subtests.test(name):
+                hints = definition(tool).annotations
+                assert hints is not None
+                assert hints.open_world_hint is False
+                assert bool(hints.read_only_hint) is (tool.scope is Scope.MEMORY_READ)
+                if not hints.read_only_hint:
+                    assert (hints.destructive_hint is None) is tool.name.startswith(DESTRUCTIVE)
+                    assert bool(hints.idempotent_hint) is tool.idempotent
 
     @pytest.mark.proves("rules: wrong-arguments-write-nothing")
-    @EVERY_DEFINITION
-    def test_schemas_are_valid_json_schema(self, tool: ToolSpec) -> None:
-        listed = definition(tool)
-        assert listed.output_schema is not None
-        for schema in (listed.input_schema, listed.output_schema):
-            Draft202012Validator.check_schema(schema)
-            assert schema["type"] == "object"
-            assert "$ref" not in json.dumps(schema)
-        assert json_schema(tool.arguments)["additionalProperties"] is False
+    def test_schemas_are_valid_json_schema(self, subtests: pytest.Subtests) -> None:
+        for name, tool in DEFINITIONS.items():
+            with subtests.test(name):
+                listed = definition(tool)
+                assert listed.output_schema is not None
+                for schema in (listed.input_schema, listed.output_schema):
+                    Draft202012Validator.check_schema(schema)
+                    assert schema["type"] == "object"
+                    assert "$ref" not in json.dumps(schema)
+                assert json_schema(tool.arguments)["additionalProperties"] is False
 
     @pytest.mark.proves("rules: everything-is-bounded")
-    @EVERY_DEFINITION
-    def test_lists_are_bounded(self, tool: ToolSpec) -> None:
-        whole = json_schema(tool.arguments)
-        unbounded = [path for path, schema in nested(whole) if "items" in schema]
-        bounded = [path for path, schema in nested(whole) if "maxItems" in schema]
-        assert unbounded == bounded
+    def test_lists_are_bounded(self, subtests: pytest.Subtests) -> None:
+        for name, tool in DEFINITIONS.items():
+            with subtests.test(name):
+                whole = json_schema(tool.arguments)
+                unbounded = [path for path, schema in nested(whole) if "items" in schema]
+                bounded = [path for path, schema in nested(whole) if "maxItems" in schema]
+                assert unbounded == bounded
 
-    @EVERY_DEFINITION
-    def test_toolsets_are_known(self, tool: ToolSpec) -> None:
-        assert tool.toolsets
-        assert tool.toolsets <= TOOLSETS
+    def test_toolsets_are_known(self, subtests: pytest.Subtests) -> None:
+        for name, tool in DEFINITIONS.items():
+            with subtests.test(name):
+                assert tool.toolsets
+                assert tool.toolsets <= TOOLSETS
 
     @pytest.mark.proves("rules: order-of-tools")
     @pytest.mark.parametrize("revision", MODES)
@@ -192,97 +182,120 @@ class TestDefinitions:
 
 class TestBehaviour:
     @pytest.mark.proves("rules: read-only-tools-write-nothing")
-    async def test_only_tools_that_write_move_the_revision(
-        self, gateway: RunningGateway, http: httpx2.AsyncClient, db: Database, caller: Caller
-    ) -> None:
-        moved, played = {}, Played()
-        for name, arguments in EXAMPLES.items():
-            before = await revision_of(db, caller)
-            result = await gateway.call(http, name, played.fill(arguments), path="/mcp/x/all")
-            assert not result["isError"], (name, result)
-            played.keep(name, result)
-            moved[name] = await revision_of(db, caller) - before
+    def test_only_tools_that_write_move_the_revision(self, twice: dict[str, CalledTwice]) -> None:
+        moved = {name: called.after_first - called.before for name, called in twice.items()}
         still = OF_ANOTHER_GRAPH | OF_NO_GRAPH | {tool.name for tool in CATALOGUE if tool.read_only}
         assert moved == {tool.name: int(tool.name not in still) for tool in CATALOGUE}
 
     @pytest.mark.proves("rules: idempotent-tools")
-    @EVERY_TOOL
-    async def test_an_idempotent_tool_changes_nothing_the_second_time(self, twice: CallTwice, tool: ToolSpec) -> None:
-        called = await twice(tool)
-        assert not called.first["isError"]
-        assert not called.second["isError"] or (tool.destructive and is_gone(called.second)), called.second
-        unchanged = called.after_second == called.after_first
-        assert unchanged is (tool.idempotent or tool.name in IDEMPOTENT_AS_CALLED_HERE)
+    def test_an_idempotent_tool_changes_nothing_the_second_time(
+        self, twice: dict[str, CalledTwice], subtests: pytest.Subtests
+    ) -> None:
+        for tool in CATALOGUE:
+            with subtests.test(tool.name):
+                called = twice[tool.name]
+                assert not called.first["isError"], called.first
+                assert not called.second["isError"] or (tool.destructive and is_gone(called.second)), called.second
+                unchanged = called.after_second == called.after_first
+                assert unchanged is (tool.idempotent or tool.name in IDEMPOTENT_AS_CALLED_HERE)
 
     @pytest.mark.proves("rules: results-fit-their-schema")
-    @EVERY_TOOL
-    async def test_results_match_their_schema(self, twice: CallTwice, tool: ToolSpec) -> None:
-        result = (await twice(tool)).first
-        assert not result["isError"], result
-        for schema in (definition(tool).output_schema, json_schema(tool.result)):
-            Draft202012Validator(schema or {}).validate(result["structuredContent"])
+    def test_results_match_their_schema(self, twice: dict[str, CalledTwice], subtests: pytest.Subtests) -> None:
+        for tool in CATALOGUE:
+            with subtests.test(tool.name):
+                result = twice[tool.name].first
+                assert not result["isError"], result
+                for schema in (definition(tool).output_schema, json_schema(tool.result)):
+                    Draft202012Validator(schema or {}).validate(result["structuredContent"])
 
     @pytest.mark.proves("rules: scopes-of-tools")
-    @EVERY_TOOL
     async def test_a_tool_needs_exactly_its_scope(
-        self, gateway: RunningGateway, http: httpx2.AsyncClient, issue: NewApiKey, caller: Caller, tool: ToolSpec
+        self, gateway: RunningGateway, issue: NewApiKey, tenant_caller: Caller, subtests: pytest.Subtests
     ) -> None:
         """A key with the tool's scope and no other is enough; one with all others is not."""
-        enough = await issue(caller, scopes=frozenset({tool.scope}))
-        others = await issue(caller, scopes=frozenset(Scope) - {tool.scope})
-        for secret, offered in ((enough.secret, True), (others.secret, False)):
-            async with gateway.http(secret, **rpc_headers()) as http:
-                called = {"name": tool.name, "arguments": {"graph": "default", "unheard_of": 1}}
-                answer = await gateway.post(http, "tools/call", called, path="/mcp/x/all")
-                assert ("result" in answer) is offered
-                if not offered:
-                    told = f"Unknown tool: {tool.name}. It is for credentials that have the scope {tool.scope}"
-                    assert answer["error"] == {"code": -32602, "message": told}
+        for scope in {tool.scope: None for tool in CATALOGUE}:
+            enough = await issue(tenant_caller, scopes=frozenset({scope}))
+            others = await issue(tenant_caller, scopes=frozenset(Scope) - {scope})
+            async with (
+                gateway.http(enough.secret, **rpc_headers()) as allowed,
+                gateway.http(others.secret, **rpc_headers()) as refused,
+            ):
+                for tool in [tool for tool in CATALOGUE if tool.scope is scope]:
+                    with subtests.test(tool.name):
+                        called = {"name": tool.name, "arguments": {"graph": "default", "unheard_of": 1}}
+                        assert "result" in await gateway.post(allowed, "tools/call", called, path="/mcp/x/all")
+                        answer = await gateway.post(refused, "tools/call", called, path="/mcp/x/all")
+                        told = f"Unknown tool: {tool.name}. It is for credentials that have the scope {tool.scope}"
+                        assert "result" not in answer
+                        assert answer["error"] == {"code": -32602, "message": told}
 
 
 class TestRefusals:
     """Invalid arguments are refused with their path, and nothing is written."""
 
-    @pytest.fixture(autouse=True)
-    async def nothing_is_written(self, db: Database, caller: Caller) -> AsyncIterator[None]:
-        yield
-        assert await revision_of(db, caller) == 0
-
     @pytest.mark.proves("rules: wrong-arguments-write-nothing")
-    @EVERY_TOOL
     async def test_unknown_arguments_are_refused(
-        self, gateway: RunningGateway, http: httpx2.AsyncClient, tool: ToolSpec
+        self,
+        gateway: RunningGateway,
+        http: httpx2.AsyncClient,
+        db: Database,
+        tenant_caller: Caller,
+        subtests: pytest.Subtests,
     ) -> None:
-        arguments = {**EXAMPLES[tool.name], "surprise": 1}
-        assert await refusal(gateway, http, tool, arguments) == ("surprise", "surprise: Unknown argument")
+        for tool in CATALOGUE:
+            with subtests.test(tool.name):
+                arguments = {**EXAMPLES[tool.name], "surprise": 1}
+                assert await refusal(gateway, http, tool, arguments) == ("surprise", "surprise: Unknown argument")
+                assert await revision_of(db, tenant_caller) == 0
 
     @pytest.mark.proves("rules: wrong-arguments-write-nothing")
-    @EVERY_TOOL
     async def test_missing_arguments_are_refused(
-        self, gateway: RunningGateway, http: httpx2.AsyncClient, tool: ToolSpec
+        self,
+        gateway: RunningGateway,
+        http: httpx2.AsyncClient,
+        db: Database,
+        tenant_caller: Caller,
+        subtests: pytest.Subtests,
     ) -> None:
-        for name in definition(tool).input_schema.get("required", ()):
-            arguments = {key: value for key, value in EXAMPLES[tool.name].items() if key != name}
-            assert await refusal(gateway, http, tool, arguments) == (name, f"{name}: Required")
+        for tool in CATALOGUE:
+            with subtests.test(tool.name):
+                for name in definition(tool).input_schema.get("required", ()):
+                    arguments = {key: value for key, value in EXAMPLES[tool.name].items() if key != name}
+                    assert await refusal(gateway, http, tool, arguments) == (name, f"{name}: Required")
+                assert await revision_of(db, tenant_caller) == 0
 
     @pytest.mark.proves("rules: wrong-arguments-write-nothing")
-    @EVERY_TOOL
     async def test_arguments_of_the_wrong_type_are_refused(
-        self, gateway: RunningGateway, http: httpx2.AsyncClient, tool: ToolSpec
+        self,
+        gateway: RunningGateway,
+        http: httpx2.AsyncClient,
+        db: Database,
+        tenant_caller: Caller,
+        subtests: pytest.Subtests,
     ) -> None:
-        for name, schema in definition(tool).input_schema["properties"].items():
-            wrong = [WRONG] if schema.get("type") == "object" else WRONG
-            path, text = await refusal(gateway, http, tool, {**EXAMPLES[tool.name], name: wrong})
-            assert path == name
-            assert text.startswith(f"{name}: Expected ")
+        for tool in CATALOGUE:
+            with subtests.test(tool.name):
+                for name, schema in definition(tool).input_schema["properties"].items():
+                    wrong = [WRONG] if schema.get("type") == "object" else WRONG
+                    path, text = await refusal(gateway, http, tool, {**EXAMPLES[tool.name], name: wrong})
+                    assert path == name
+                    assert text.startswith(f"{name}: Expected ")
+                assert await revision_of(db, tenant_caller) == 0
 
-    @EVERY_TOOL
     async def test_invalid_graph_names_are_refused(
-        self, gateway: RunningGateway, http: httpx2.AsyncClient, tool: ToolSpec
+        self,
+        gateway: RunningGateway,
+        http: httpx2.AsyncClient,
+        db: Database,
+        tenant_caller: Caller,
+        subtests: pytest.Subtests,
     ) -> None:
-        for name in ("", "a b", "a/b", "é", "x" * 129, "default\n"):
-            path, _ = await refusal(gateway, http, tool, {**EXAMPLES[tool.name], "graph": name})
-            assert path == "graph"
+        for tool in CATALOGUE:
+            with subtests.test(tool.name):
+                for name in ("", "a b", "a/b", "é", "x" * 129, "default\n"):
+                    path, _ = await refusal(gateway, http, tool, {**EXAMPLES[tool.name], "graph": name})
+                    assert path == "graph"
+                assert await revision_of(db, tenant_caller) == 0
 
     @pytest.mark.proves(
         "rules: wrong-arguments-write-nothing", "enhanced-server: validation", "enhanced-server: wrong-argument-paths"
@@ -346,7 +359,14 @@ class TestRefusals:
         ],
     )
     async def test_invalid_nested_values_are_refused_with_their_paths(
-        self, gateway: RunningGateway, http: httpx2.AsyncClient, tool: str, arguments: Any, error_message: str
+        self,
+        gateway: RunningGateway,
+        http: httpx2.AsyncClient,
+        db: Database,
+        tenant_caller: Caller,
+        tool: str,
+        arguments: Any,
+        error_message: str,
     ) -> None:
         result = await gateway.call(http, tool, arguments, path="/mcp/x/all")
         assert result["isError"]
@@ -354,6 +374,7 @@ class TestRefusals:
         paths = [line.split(":")[0] for line in error_message.split("\n")]
         several = {"paths": paths} if len(paths) > 1 else {}
         assert result["_meta"][ERROR_META] == {"code": "invalid_input", "path": paths[0]} | several
+        assert await revision_of(db, tenant_caller) == 0
 
 
 def is_gone(result: dict[str, Any]) -> bool:
