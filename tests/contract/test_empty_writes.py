@@ -1,13 +1,13 @@
 """A call that writes nothing, such as a deletion of an unknown entity, creates no graph."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from mcp import Client
 
-from tests.support.gateway import RunningGateway, in_one_task
+from tests.contract.conftest import ConnectedClient
+from tests.support.gateway import LEGACY
 
 NOBODY = str(uuid4())
 
@@ -46,9 +46,8 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.fixture
-async def client(gateway: RunningGateway, key: str) -> AsyncIterator[Client]:
-    async with in_one_task(gateway.client(key, "/mcp/x/all")) as client:
-        yield client
+async def client(connected: ConnectedClient, key: str) -> Client:
+    return await connected(key, "/mcp/x/all", LEGACY)
 
 
 @pytest.mark.proves("rules: no-write-no-graph")

@@ -1,24 +1,24 @@
 """The whitelist of kinds of a graph applies to new kinds in every vocabulary; a refusal names the caller's argument."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from mcp import Client
 
-from tests.support.gateway import RunningGateway, answer, error_of, in_one_task
+from tests.contract.conftest import ConnectedClient
+from tests.support.gateway import LEGACY, answer, error_of
 
 ALICE = {"name": "Alice", "entityType": "person", "observations": ["likes tea"]}
 
 
 @pytest.fixture
-async def client(gateway: RunningGateway, key: str) -> AsyncIterator[Client]:
+async def client(connected: ConnectedClient, key: str) -> Client:
     """A client of a graph that allows persons and notes, with entities that are older than the whitelist."""
-    async with in_one_task(gateway.client(key, "/mcp/x/all")) as client:
-        await answer(client, "create_entities", entities=[ALICE, {**ALICE, "name": "Rex", "entityType": "dog"}])
-        await answer(client, "create_node", text="Kept without a kind")
-        await answer(client, "update_graph_config", graph="default", kind_whitelist=["person", "note"])
-        yield client
+    client = await connected(key, "/mcp/x/all", LEGACY)
+    await answer(client, "create_entities", entities=[ALICE, {**ALICE, "name": "Rex", "entityType": "dog"}])
+    await answer(client, "create_node", text="Kept without a kind")
+    await answer(client, "update_graph_config", graph="default", kind_whitelist=["person", "note"])
+    return client
 
 
 @pytest.mark.proves("memgraph: kind-whitelist")

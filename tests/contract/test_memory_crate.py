@@ -5,7 +5,6 @@ official client, which also holds `structuredContent` against `outputSchema`.
 """
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -18,13 +17,13 @@ from recollect.graph.traversal import service as traversal
 from recollect.graph.traversal.model import NamedPaths
 from recollect.platform.db import Database
 from tests.conftest import NewTenant
+from tests.contract.conftest import ConnectedClient
 from tests.support.gateway import (
     MODES,
     NewApiKey,
     RunningGateway,
     answer,
     error_of,
-    in_one_task,
     refused,
     revision_of,
     text_of,
@@ -43,9 +42,8 @@ ROAD = [
 
 
 @pytest.fixture(params=MODES)
-async def client(request: pytest.FixtureRequest, gateway: RunningGateway, key: str) -> AsyncIterator[Client]:
-    async with in_one_task(gateway.client(key, revision=request.param)) as client:
-        yield client
+async def client(request: pytest.FixtureRequest, connected: ConnectedClient, key: str) -> Client:
+    return await connected(key, "/mcp/x/memory", request.param)
 
 
 def entity(name: str, *observations: str, kind: str = "person") -> dict[str, Any]:

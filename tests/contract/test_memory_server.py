@@ -5,7 +5,6 @@ revisions through the official client, which also holds `structuredContent` agai
 """
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -17,13 +16,13 @@ from recollect.caller import Caller
 from recollect.platform.db import Database
 from recollect.settings import Settings
 from recollect_gateway.mcp_endpoint.toolsets.memory import graph
+from tests.contract.conftest import ConnectedClient
 from tests.support.gateway import (
     LEGACY,
     MODES,
     RunningGateway,
     answer,
     error_of,
-    in_one_task,
     revision_of,
     rpc_answer,
     rpc_headers,
@@ -38,10 +37,10 @@ EMPTY: dict[str, Any] = {"entities": [], "relations": []}
 
 
 @pytest.fixture(params=MODES)
-async def client(request: pytest.FixtureRequest, gateway: RunningGateway, key: str) -> AsyncIterator[Client]:
-    async with in_one_task(gateway.client(key, revision=request.param)) as client:
-        assert client.protocol_version == request.param
-        yield client
+async def client(request: pytest.FixtureRequest, connected: ConnectedClient, key: str) -> Client:
+    client = await connected(key, "/mcp/x/memory", request.param)
+    assert client.protocol_version == request.param
+    return client
 
 
 async def remember_alice(client: Client) -> None:

@@ -3,7 +3,6 @@
 Source of truth: that server's description of its data flow (entity, relation and search operations, error handling).
 """
 
-from collections.abc import AsyncIterator
 from datetime import datetime
 from math import log
 from typing import Any
@@ -19,7 +18,8 @@ from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS
 from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.server import definition
 from tests.conftest import NewTenant
-from tests.support.gateway import MODES, NewApiKey, RunningGateway, answer, in_one_task, refused, revision_of, text_of
+from tests.contract.conftest import ConnectedClient
+from tests.support.gateway import MODES, NewApiKey, RunningGateway, answer, refused, revision_of, text_of
 
 NINE = (
     *("create_entities", "create_relations", "add_observations"),
@@ -47,9 +47,8 @@ SEARCHES: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(params=MODES)
-async def client(request: pytest.FixtureRequest, gateway: RunningGateway, key: str) -> AsyncIterator[Client]:
-    async with in_one_task(gateway.client(key, "/mcp/x/organize", revision=request.param)) as client:
-        yield client
+async def client(request: pytest.FixtureRequest, connected: ConnectedClient, key: str) -> Client:
+    return await connected(key, "/mcp/x/organize", request.param)
 
 
 async def created_entities(client: Client) -> list[dict[str, Any]]:

@@ -6,13 +6,17 @@ search.
 
 import json
 import math
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from mcp import Client
 
-from tests.support.gateway import MODES, RunningGateway, answer, in_one_task, refused, text_of, texts_of
+from recollect.accounts.identity.model import operator_caller
+from tests.conftest import NewTenant
+from tests.contract.conftest import ConnectedClient
+from tests.support.gateway import LEGACY, MODES, NewApiKey, answer, refused, text_of, texts_of
+
+PATH = "/mcp/x/all"
 
 PEOPLE = [
     ("Alice", "person", ["Engineer", "likes tea", "likes chess"], ["VIP"], 8),
@@ -24,16 +28,35 @@ KNOWS = {"from": "Alice", "to": "Bob", "relationType": "knows"}
 EMPTY: dict[str, list[Any]] = {"entities": [], "relations": []}
 
 
+@pytest.fixture(scope="module")
+async def key_of_readers(connected: ConnectedClient, issue: NewApiKey, new_tenant: NewTenant) -> str:
+    """A key of the tenant of the tests that write nothing."""
+    secret = (await issue(operator_caller(await new_tenant()), kind="admin")).secret
+    await create_people(await connected(secret, PATH, LEGACY))
+    return secret
+
+
 @pytest.fixture(params=MODES)
-async def client(request: pytest.FixtureRequest, gateway: RunningGateway, key: str) -> AsyncIterator[Client]:
-    async with in_one_task(gateway.client(key, "/mcp/x/all", revision=request.param)) as client:
-        entities = [
-            {"name": name, "entityType": kind, "observations": said, "tags": tags, "importance": importance}
-            for name, kind, said, tags, importance in PEOPLE
-        ]
-        await answer(client, "create_entities", entities=entities)
-        await answer(client, "create_relations", relations=[KNOWS])
-        yield client
+async def client(request: pytest.FixtureRequest, connected: ConnectedClient, key_of_readers: str) -> Client:
+    """A client of a graph with these people, for tests that write nothing."""
+    return await connected(key_of_readers, PATH, request.param)
+
+
+@pytest.fixture(params=MODES)
+async def writer(request: pytest.FixtureRequest, connected: ConnectedClient, key: str) -> Client:
+    """A client of a graph with these people, for one test that writes."""
+    client = await connected(key, PATH, request.param)
+    await create_people(client)
+    return client
+
+
+async def create_people(client: Client) -> None:
+    entities = [
+        {"name": name, "entityType": kind, "observations": said, "tags": tags, "importance": importance}
+        for name, kind, said, tags, importance in PEOPLE
+    ]
+    await answer(client, "create_entities", entities=entities)
+    await answer(client, "create_relations", relations=[KNOWS])
 
 
 def triples(graph: dict[str, Any]) -> list[dict[str, str]]:
@@ -93,9 +116,8 @@ class TestRanked:
 
 class TestBoolean:
     @pytest.mark.proves("organize: boolean_search", "enhanced-server: boolean-search")
-    @pytest.mark.parametrize(
-        ("query", "names"),
-        [
+    async def test_a_query_finds_the_matching_entities(self, client: Client, subtests: pytest.Subtests) -> None:
+        for query, names in [
             ("name:Alice AND (type:person OR observation:engineer)", ["Alice"]),
             ("type:person", ["Alice", "Bob"]),
             ("type:person NOT observation:chess", ["Bob"]),
@@ -107,10 +129,9 @@ class TestBoolean:
             ("vip", ["Alice", "Chess club"]),
             ("NOT (type:person OR type:place)", ["Chess club"]),
             ("a AND NOT a", []),
-        ],
-    )
-    async def test_a_query_finds_the_matching_entities(self, client: Client, query: str, names: list[str]) -> None:
-        assert await found(client, "boolean_search", query=query) == names
+        ]:
+            with subtests.test(query):
+                assert await found(client, "boolean_search", query=query) == names
 
     @pytest.mark.proves("enhanced-server: times-of-relations", "enhanced-server: relations-of-what-is-found")
     async def test_the_result_is_a_graph(self, client: Client) -> None:
@@ -123,11 +144,11 @@ class TestBoolean:
         assert set(graph["entities"][0]) >= {"name", "entityType", "observations", "tags", "createdAt", "lastModified"}
 
     @pytest.mark.proves("enhanced-server: times-of-relations")
-    async def test_a_relation_has_its_times_of_creation_and_modification(self, client: Client) -> None:
-        [before] = (await answer(client, "boolean_search", query="name:bob"))["relations"]
+    async def test_a_relation_has_its_times_of_creation_and_modification(self, writer: Client) -> None:
+        [before] = (await answer(writer, "boolean_search", query="name:bob"))["relations"]
         triple = {"subject": "Alice", "predicate": "knows", "object": "Bob", "metadata": {"since": 2020}}
-        await answer(client, "relate", triples=[triple])
-        [after] = (await answer(client, "boolean_search", query="name:bob"))["relations"]
+        await answer(writer, "relate", triples=[triple])
+        [after] = (await answer(writer, "boolean_search", query="name:bob"))["relations"]
         assert after["createdAt"] == before["createdAt"]
         assert after["lastModified"] > before["lastModified"]
 
@@ -153,9 +174,8 @@ class TestBoolean:
 
 class TestFuzzy:
     @pytest.mark.proves("organize: fuzzy_search", "enhanced-server: fuzzy-search")
-    @pytest.mark.parametrize(
-        ("query", "more", "names"),
-        [
+    async def test_entities_within_the_threshold_are_found(self, client: Client, subtests: pytest.Subtests) -> None:
+        for query, more, names in [
             ("Alcie", {}, []),  # 1 - 2/5 = 0.6
             ("Alcie", {"threshold": 0.6}, ["Alice"]),
             ("alic", {}, ["Alice"]),
@@ -164,17 +184,14 @@ class TestFuzzy:
             ("Teahuose", {}, ["Teahouse"]),  # 1 - 2/8 = 0.75
             ("chess", {}, []),  # a word of a field is not the field
             ("BOB", {"threshold": 1}, ["Bob"]),
-        ],
-    )
-    async def test_entities_within_the_threshold_are_found(
-        self, client: Client, query: str, more: dict[str, Any], names: list[str]
-    ) -> None:
-        assert await found(client, "fuzzy_search", query=query, **more) == names
+        ]:
+            with subtests.test(f"{query} {more}"):
+                assert await found(client, "fuzzy_search", query=query, **more) == names
 
     @pytest.mark.proves("enhanced-server: relations-of-what-is-found")
-    async def test_the_nearest_entities_come_first_with_their_relations(self, client: Client) -> None:
-        await answer(client, "create_entities", entities=[{"name": "Bobb", "entityType": "town", "observations": []}])
-        graph = await answer(client, "fuzzy_search", query="bobb")
+    async def test_the_nearest_entities_come_first_with_their_relations(self, writer: Client) -> None:
+        await answer(writer, "create_entities", entities=[{"name": "Bobb", "entityType": "town", "observations": []}])
+        graph = await answer(writer, "fuzzy_search", query="bobb")
         assert [entity["name"] for entity in graph["entities"]] == ["Bobb", "Bob"]
         assert triples(graph) == [KNOWS]
 
@@ -207,27 +224,26 @@ class TestDateRange:
         assert triples(page) == [KNOWS]
         assert await found(client, "search_by_date_range", limit=3, offset=3) == ["Chess club"]
 
-    @pytest.mark.parametrize(
-        "date", ["yesterday", "2026-02-30", "2026-13-01T00:00:00Z", "", "0001-01-01T00:00:00+14:00"]
-    )
-    async def test_an_invalid_date_is_refused(self, client: Client, date: str) -> None:
-        code, told = await refused(client, "search_by_date_range", endDate=date)
-        assert (code, told.split(": ")[0]) == ("invalid_input", "endDate")
+    async def test_an_invalid_date_is_refused(self, client: Client, subtests: pytest.Subtests) -> None:
+        for date in ["yesterday", "2026-02-30", "2026-13-01T00:00:00Z", "", "0001-01-01T00:00:00+14:00"]:
+            with subtests.test(date):
+                code, told = await refused(client, "search_by_date_range", endDate=date)
+                assert (code, told.split(": ")[0]) == ("invalid_input", "endDate")
 
 
 class TestThePast:
-    async def test_every_search_reads_the_past(self, client: Client) -> None:
+    async def test_every_search_reads_the_past(self, writer: Client) -> None:
         searches: list[tuple[str, dict[str, Any]]] = [
             ("search_nodes_ranked", {"query": "chess"}),
             ("boolean_search", {"query": "chess"}),
             ("fuzzy_search", {"query": "Alise"}),
             ("search_by_date_range", {}),
         ]
-        then = [await answer(client, tool, **arguments) for tool, arguments in searches]
-        await answer(client, "delete_entities", entityNames=["Alice", "Chess club", "Bob", "Teahouse"])
+        then = [await answer(writer, tool, **arguments) for tool, arguments in searches]
+        await answer(writer, "delete_entities", entityNames=["Alice", "Chess club", "Bob", "Teahouse"])
         for (tool, arguments), was in zip(searches, then, strict=True):
-            assert await answer(client, tool, **arguments, as_of="2") == was
-            assert not any((await answer(client, tool, **arguments)).values())
+            assert await answer(writer, tool, **arguments, as_of="2") == was
+            assert not any((await answer(writer, tool, **arguments)).values())
 
 
 class TestBatchSearch:

@@ -1,7 +1,6 @@
 """The time of an object, as a tool returns it, finds the object by every tool that accepts a time, in any dialect."""
 
 import json
-from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Any
 
@@ -9,15 +8,15 @@ import httpx2
 import pytest
 from mcp import Client
 
-from tests.support.gateway import RunningGateway, answer, in_one_task, texts_of
+from tests.contract.conftest import ConnectedClient
+from tests.support.gateway import LEGACY, RunningGateway, answer, texts_of
 
 NAMES = [f"Thing {number}" for number in range(8)]
 
 
 @pytest.fixture
-async def client(gateway: RunningGateway, key: str) -> AsyncIterator[Client]:
-    async with in_one_task(gateway.client(key, "/mcp/x/all")) as client:
-        yield client
+async def client(connected: ConnectedClient, key: str) -> Client:
+    return await connected(key, "/mcp/x/all", LEGACY)
 
 
 @pytest.fixture
