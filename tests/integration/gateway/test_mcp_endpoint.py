@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,7 +16,6 @@ from mcp.shared.exceptions import MCPError
 from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import generate_secret, operator_caller
 from recollect.accounts.tenants import service as tenants
-from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller, Scope
 from recollect.platform.cache import connect_redis
 from recollect.platform.change_bus import ChangeBus
@@ -50,6 +50,8 @@ from tests.support.gateway import (
 )
 from tests.support.memories import embedder
 
+RequireUnharmed = Callable[[], Awaitable[None]]
+Case = Callable[[str], AbstractAsyncContextManager[None]]
 BOTH_REVISIONS = pytest.mark.parametrize("revision", MODES)
 AGENT = [tool.name for tool in CATALOGUE if "agent" in tool.toolsets]
 MEMORY = [tool.name for tool in CATALOGUE if "memory" in tool.toolsets]
@@ -76,10 +78,22 @@ INTERNALS = (
 )
 
 
-@pytest.fixture
-async def http(gateway: RunningGateway, admin_key: str) -> AsyncIterator[httpx2.AsyncClient]:
-    """A client with every scope, to which every tool is offered."""
-    async with gateway.http(admin_key, **rpc_headers()) as http:
+@pytest.fixture(scope="module")
+async def tenant_caller(new_tenant: NewTenant) -> Caller:
+    """A caller of the tenant of the requests that write nothing."""
+    return operator_caller(await new_tenant())
+
+
+@pytest.fixture(scope="module")
+async def every_scope(issue: NewApiKey, tenant_caller: Caller) -> str:
+    """The secret of a key to which every tool is offered."""
+    return (await issue(tenant_caller, kind="admin")).secret
+
+
+@pytest.fixture(scope="module")
+async def http(gateway: RunningGateway, every_scope: str) -> AsyncIterator[httpx2.AsyncClient]:
+    """A client with that key."""
+    async with gateway.http(every_scope, **rpc_headers()) as http:
         yield http
 
 
@@ -96,66 +110,54 @@ def assert_no_internals(text: str) -> None:
 
 class TestOfferedTools:
     @pytest.mark.proves("rules: listed-is-callable")
-    @BOTH_REVISIONS
-    @pytest.mark.parametrize(
-        ("path", "headers", "offered"),
-        [
-            ("/mcp", {}, AGENT),
-            ("/mcp/", {}, AGENT),
-            ("/mcp/x/agent", {}, AGENT),
-            ("/mcp/x/memory", {}, MEMORY),
-            ("/mcp/x/all", {}, ALL),
-            ("/mcp/x/agent,memory", {}, BOTH),
-            ("/t/{tenant}/mcp", {}, AGENT),
-            ("/t/{tenant}/mcp/x/memory", {}, MEMORY),
-            ("/mcp", {"X-MCP-Toolsets": "memory"}, MEMORY),
-            ("/mcp", {"X-MCP-Toolsets": "memory , agent,"}, BOTH),
-            ("/mcp", {"X-MCP-Toolsets": "all"}, ALL),
-            ("/mcp", {"X-MCP-Toolsets": ""}, AGENT),
-            ("/mcp/x/memory", {"X-MCP-Toolsets": "agent"}, MEMORY),
-            ("/mcp/x/all", {"X-MCP-Readonly": "true"}, READING),
-            ("/mcp/x/all", {"X-MCP-Readonly": "1"}, READING),
-            ("/mcp/x/all", {"X-MCP-Readonly": "false"}, ALL),
-            ("/mcp/x/all", {"X-MCP-Readonly": "Off"}, ALL),
-        ],
-    )
     async def test_the_address_and_headers_select_the_tools(
-        self,
-        gateway: RunningGateway,
-        admin_key: str,
-        tenant: Tenant,
-        revision: str,
-        path: str,
-        headers: dict[str, str],
-        offered: list[str],
+        self, gateway: RunningGateway, every_scope: str, tenant_caller: Caller, subtests: pytest.Subtests
     ) -> None:
-        address = path.format(tenant=tenant.slug)
-        async with gateway.client(admin_key, address, revision=revision, headers=headers) as client:
-            assert [tool.name for tool in (await client.list_tools()).tools] == offered
+        for revision in MODES:
+            for path, headers, offered in [
+                ("/mcp", {}, AGENT),
+                ("/mcp/", {}, AGENT),
+                ("/mcp/x/agent", {}, AGENT),
+                ("/mcp/x/memory", {}, MEMORY),
+                ("/mcp/x/all", {}, ALL),
+                ("/mcp/x/agent,memory", {}, BOTH),
+                ("/t/{tenant}/mcp", {}, AGENT),
+                ("/t/{tenant}/mcp/x/memory", {}, MEMORY),
+                ("/mcp", {"X-MCP-Toolsets": "memory"}, MEMORY),
+                ("/mcp", {"X-MCP-Toolsets": "memory , agent,"}, BOTH),
+                ("/mcp", {"X-MCP-Toolsets": "all"}, ALL),
+                ("/mcp", {"X-MCP-Toolsets": ""}, AGENT),
+                ("/mcp/x/memory", {"X-MCP-Toolsets": "agent"}, MEMORY),
+                ("/mcp/x/all", {"X-MCP-Readonly": "true"}, READING),
+                ("/mcp/x/all", {"X-MCP-Readonly": "1"}, READING),
+                ("/mcp/x/all", {"X-MCP-Readonly": "false"}, ALL),
+                ("/mcp/x/all", {"X-MCP-Readonly": "Off"}, ALL),
+            ]:
+                with subtests.test(f"{path} {headers} {revision}"):
+                    address = path.format(tenant=tenant_caller.tenant)
+                    async with gateway.client(every_scope, address, revision=revision, headers=headers) as client:
+                        assert [tool.name for tool in (await client.list_tools()).tools] == offered
 
-    @pytest.mark.parametrize(
-        "said",
-        [
-            [word]
-            for word in ("on", "t", "y", "TRUE", "2", "", "true ", " true", "true, false", "false, false", "falsch")
-        ]
-        + [["false", "true"], ["true", "false"], ["0", "maybe"]],
-        ids=repr,
-    )
     async def test_any_value_but_false_of_the_read_only_header_excludes_writing_tools(
-        self, gateway: RunningGateway, key: str, said: list[str]
+        self, gateway: RunningGateway, every_scope: str, subtests: pytest.Subtests
     ) -> None:
         """Sent as written here: HTTP clients would correct some of it."""
-        call = {"name": "remember", "arguments": {"items": [{"text": "x"}]}}
-        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
-        headers = [*rpc_headers().items(), *(("X-MCP-Readonly", word) for word in said)]
-        headers += [("Host", "127.0.0.1:1"), ("Authorization", f"Bearer {key}"), ("Content-Length", str(len(body)))]
-        lines = "".join(f"{name}: {value}\r\n" for name, value in [*headers, ("Connection", "close")])
-        address = urlsplit(gateway.url)
-        reader, writer = await asyncio.open_connection(address.hostname, address.port)
-        writer.write(f"POST /mcp HTTP/1.1\r\n{lines}\r\n{body}".encode())
-        assert b"Unknown tool: remember" in await reader.read()
-        writer.close()
+        for said in [
+            [word]
+            for word in ("on", "t", "y", "TRUE", "2", "", "true ", " true", "true, false", "false, false", "falsch")
+        ] + [["false", "true"], ["true", "false"], ["0", "maybe"]]:
+            with subtests.test(str(said)):
+                call = {"name": "remember", "arguments": {"items": [{"text": "x"}]}}
+                body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
+                headers = [*rpc_headers().items(), *(("X-MCP-Readonly", word) for word in said)]
+                headers += [("Host", "127.0.0.1:1"), ("Authorization", f"Bearer {every_scope}")]
+                headers += [("Content-Length", str(len(body)))]
+                lines = "".join(f"{name}: {value}\r\n" for name, value in [*headers, ("Connection", "close")])
+                address = urlsplit(gateway.url)
+                reader, writer = await asyncio.open_connection(address.hostname, address.port)
+                writer.write(f"POST /mcp HTTP/1.1\r\n{lines}\r\n{body}".encode())
+                assert b"Unknown tool: remember" in await reader.read()
+                writer.close()
 
     @pytest.mark.proves("rules: listed-is-callable")
     @pytest.mark.parametrize("path", ["/mcp/x/memory", "/mcp/x/agent"])
@@ -169,17 +171,19 @@ class TestOfferedTools:
             if name not in listed:
                 assert answer["error"]["message"] == f"Unknown tool: {name}"
 
-    @pytest.mark.parametrize(
-        ("path", "headers"),
-        [("/mcp/x/nothing", {}), ("/mcp", {"X-MCP-Toolsets": "memory,nothing"}), ("/mcp/x/Memory", {})],
-    )
     async def test_an_unknown_toolset_is_refused_by_name(
-        self, gateway: RunningGateway, http: httpx2.AsyncClient, path: str, headers: dict[str, str]
+        self, gateway: RunningGateway, http: httpx2.AsyncClient, subtests: pytest.Subtests
     ) -> None:
-        response = await http.post(path, json=READ_GRAPH, headers=headers)
-        problem = response.json()
-        assert (response.status_code, problem["code"], problem["path"]) == (400, "invalid_input", "toolset")
-        assert "the toolsets are: admin, agent, facts, lineage, memory, organize, all" in problem["detail"]
+        for path, headers in [
+            ("/mcp/x/nothing", {}),
+            ("/mcp", {"X-MCP-Toolsets": "memory,nothing"}),
+            ("/mcp/x/Memory", {}),
+        ]:
+            with subtests.test(f"{path} {headers}"):
+                response = await http.post(path, json=READ_GRAPH, headers=headers)
+                problem = response.json()
+                assert (response.status_code, problem["code"], problem["path"]) == (400, "invalid_input", "toolset")
+                assert "the toolsets are: admin, agent, facts, lineage, memory, organize, all" in problem["detail"]
 
     @BOTH_REVISIONS
     async def test_a_key_that_may_only_read_is_offered_reading_tools(
@@ -347,9 +351,10 @@ class TestCredentials:
         assert json.loads(body)["code"] == "unauthenticated"
 
     async def test_the_tenant_of_the_address_must_be_the_keys(
-        self, gateway: RunningGateway, http: httpx2.AsyncClient, tenant: Tenant, other: Caller
+        self, http: httpx2.AsyncClient, tenant_caller: Caller, other: Caller
     ) -> None:
-        for slug, status in ((tenant.slug, 200), (other.tenant, 401), ("nobody", 401), (tenant.slug.upper(), 401)):
+        ours = tenant_caller.tenant
+        for slug, status in ((ours, 200), (other.tenant, 401), ("nobody", 401), (ours.upper(), 401)):
             assert (await http.post(f"/t/{slug}/mcp", json=READ_GRAPH)).status_code == status
 
     async def test_a_revoked_key_is_invalid_at_once(
@@ -447,71 +452,91 @@ class TestBadRequests:
     gateway continues.
     """
 
-    @pytest.fixture(autouse=True)
-    async def serving_continues(self, http: httpx2.AsyncClient, db: Database, caller: Caller) -> AsyncIterator[None]:
-        yield
-        answer = await http.post("/mcp/x/memory", json=READ_GRAPH)
-        assert rpc_answer(answer.text)["result"]["structuredContent"] == {"entities": [], "relations": []}
-        assert await revision_of(db, caller) == 0
+    @pytest.fixture
+    def require_unharmed(self, http: httpx2.AsyncClient, db: Database, tenant_caller: Caller) -> RequireUnharmed:
+        async def require_unharmed() -> None:
+            answer = await http.post("/mcp/x/memory", json=READ_GRAPH)
+            assert rpc_answer(answer.text)["result"]["structuredContent"] == {"entities": [], "relations": []}
+            assert await revision_of(db, tenant_caller) == 0
 
-    @BOTH_REVISIONS
-    @pytest.mark.parametrize("body", BAD_BODIES.values(), ids=BAD_BODIES)
-    async def test_invalid_bodies_are_refused(self, http: httpx2.AsyncClient, body: bytes, revision: str) -> None:
-        response = await http.post("/mcp/x/all", content=body, headers=rpc_headers(revision))
-        assert_no_internals(response.text)
-        if response.status_code in (200, 202):
-            refused: dict[str, Any] = rpc_answer(response.text) if response.text else {"error": None}
-            assert "error" in refused or refused["result"]["isError"], refused
-        else:
-            assert response.status_code in (400, 404), (response.status_code, response.text)
+        return require_unharmed
+
+    @pytest.fixture(autouse=True)
+    async def serving_continues(self, require_unharmed: RequireUnharmed) -> AsyncIterator[None]:
+        yield
+        await require_unharmed()
+
+    @pytest.fixture
+    def case(self, require_unharmed: RequireUnharmed, subtests: pytest.Subtests) -> Case:
+        """Around one of several bad requests: reports it by its name, and requires that serving continues after it."""
+
+        @asynccontextmanager
+        async def case(name: str) -> AsyncIterator[None]:
+            with subtests.test(name):
+                yield
+                await require_unharmed()
+
+        return case
+
+    async def test_invalid_bodies_are_refused(self, http: httpx2.AsyncClient, case: Case) -> None:
+        for revision in MODES:
+            for name, body in BAD_BODIES.items():
+                async with case(f"{name} {revision}"):
+                    response = await http.post("/mcp/x/all", content=body, headers=rpc_headers(revision))
+                    assert_no_internals(response.text)
+                    if response.status_code in (200, 202):
+                        refused: dict[str, Any] = rpc_answer(response.text) if response.text else {"error": None}
+                        assert "error" in refused or refused["result"]["isError"], refused
+                    else:
+                        assert response.status_code in (400, 404), (response.status_code, response.text)
 
     @pytest.mark.proves("rules: malformed-messages")
-    @BOTH_REVISIONS
-    @pytest.mark.parametrize(
-        ("name", "code"),
-        [
-            *[("empty", -32700), ("not JSON", -32700), ("half", -32700), ("two", -32700), ("deep", -32700)],
-            *[("NaN", -32700), ("UTF-16", -32700), ("deeper arguments", -32700), ("long number", -32700)],
-            *[("null", -32600), ("number", -32600), ("string", -32600), ("object", -32600), ("no version", -32600)],
-            *[("batch of none", -32600), ("batch", -32600), ("version 1", -32600), ("id of another type", -32600)],
-            *[("id null", -32600), ("method of another type", -32600), ("params of another type", -32600)],
-        ],
-    )
-    async def test_an_invalid_message_is_a_protocol_error(
-        self, http: httpx2.AsyncClient, name: str, code: int, revision: str
-    ) -> None:
-        response = await http.post("/mcp", content=BAD_BODIES[name], headers=rpc_headers(revision))
-        answer = response.json()
-        assert (response.status_code, answer["jsonrpc"], answer["id"]) == (400, "2.0", None)
-        assert answer["error"]["code"] == code
-        assert_no_internals(response.text)
+    async def test_an_invalid_message_is_a_protocol_error(self, http: httpx2.AsyncClient, case: Case) -> None:
+        for revision in MODES:
+            for name, code in [
+                *[("empty", -32700), ("not JSON", -32700), ("half", -32700), ("two", -32700), ("deep", -32700)],
+                *[("NaN", -32700), ("UTF-16", -32700), ("deeper arguments", -32700), ("long number", -32700)],
+                *[("null", -32600), ("number", -32600), ("string", -32600), ("object", -32600), ("no version", -32600)],
+                *[("batch of none", -32600), ("batch", -32600), ("version 1", -32600), ("id of another type", -32600)],
+                *[("id null", -32600), ("method of another type", -32600), ("params of another type", -32600)],
+            ]:
+                async with case(f"{name} {revision}"):
+                    response = await http.post("/mcp", content=BAD_BODIES[name], headers=rpc_headers(revision))
+                    answer = response.json()
+                    assert (response.status_code, answer["jsonrpc"], answer["id"]) == (400, "2.0", None)
+                    assert answer["error"]["code"] == code
+                    assert_no_internals(response.text)
 
-    @pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-06-18"])
     async def test_batches_are_refused_even_in_revisions_that_had_them(
-        self, http: httpx2.AsyncClient, revision: str
+        self, http: httpx2.AsyncClient, case: Case
     ) -> None:
-        response = await http.post("/mcp", content=BAD_BODIES["batch"], headers=rpc_headers(revision))
-        assert (response.status_code, response.json()["error"]["code"]) == (400, -32600)
+        for revision in ["2024-11-05", "2025-03-26", "2025-06-18"]:
+            async with case(revision):
+                response = await http.post("/mcp", content=BAD_BODIES["batch"], headers=rpc_headers(revision))
+                assert (response.status_code, response.json()["error"]["code"]) == (400, -32600)
 
-    @pytest.mark.parametrize(
-        ("revision", "method"),
-        [
+    async def test_methods_that_a_revision_does_not_have_are_not_found(
+        self, http: httpx2.AsyncClient, case: Case
+    ) -> None:
+        for revision, method in [
             *((MODERN, method) for method in ("initialize", "ping", "logging/setLevel", "resources/subscribe")),
             *((LEGACY, method) for method in ("server/discover", "tasks/list", "logging/setLevel")),
-        ],
-    )
-    async def test_methods_that_a_revision_does_not_have_are_not_found(
-        self, http: httpx2.AsyncClient, revision: str, method: str
-    ) -> None:
-        meta = {
-            "io.modelcontextprotocol/protocolVersion": revision,
-            "io.modelcontextprotocol/clientCapabilities": {},
-        }
-        body = {"jsonrpc": "2.0", "id": 7, "method": method, "params": {"_meta": meta, "level": "info", "uri": "a://b"}}
-        response = await http.post("/mcp", json=body, headers=rpc_headers(revision) | {"Mcp-Method": method})
-        answer = rpc_answer(response.text)
-        assert (answer["id"], answer["error"]["code"]) == (7, -32601)
-        assert response.status_code == (404 if revision == MODERN else 200)
+        ]:
+            async with case(f"{method} {revision}"):
+                meta = {
+                    "io.modelcontextprotocol/protocolVersion": revision,
+                    "io.modelcontextprotocol/clientCapabilities": {},
+                }
+                body = {
+                    "jsonrpc": "2.0",
+                    "id": 7,
+                    "method": method,
+                    "params": {"_meta": meta, "level": "info", "uri": "a://b"},
+                }
+                response = await http.post("/mcp", json=body, headers=rpc_headers(revision) | {"Mcp-Method": method})
+                answer = rpc_answer(response.text)
+                assert (answer["id"], answer["error"]["code"]) == (7, -32601)
+                assert response.status_code == (404 if revision == MODERN else 200)
 
     async def test_valid_notifications_and_responses_are_accepted(self, http: httpx2.AsyncClient) -> None:
         """A notification and a client's responses, for which nobody waits."""
@@ -525,10 +550,8 @@ class TestBadRequests:
         ):
             assert (await http.post("/mcp", content=body)).status_code == 202, body
 
-    @BOTH_REVISIONS
-    @pytest.mark.parametrize("chunked", [False, True])
     async def test_a_body_over_the_limit_is_refused(
-        self, gateway: RunningGateway, http: httpx2.AsyncClient, revision: str, chunked: bool
+        self, gateway: RunningGateway, http: httpx2.AsyncClient, case: Case
     ) -> None:
         body = b" " * (4 * 1024 * 1024) + json.dumps(READ_GRAPH).encode()
 
@@ -536,55 +559,59 @@ class TestBadRequests:
             for start in range(0, len(body), 65536):
                 yield body[start : start + 65536]
 
-        content = chunks() if chunked else body
-        response = await http.post("/mcp", content=content, headers=rpc_headers(revision))
-        assert (response.status_code, response.json()["code"]) == (413, "request_too_large")
-        assert "POST /v1/graphs/{graph}/imports" in response.json()["detail"]
-        assert_no_internals(response.text)
+        for revision in MODES:
+            for name, content in (("whole", body), ("in chunks", chunks())):
+                async with case(f"{name} {revision}"):
+                    response = await http.post("/mcp", content=content, headers=rpc_headers(revision))
+                    assert (response.status_code, response.json()["code"]) == (413, "request_too_large")
+                    assert "POST /v1/graphs/{graph}/imports" in response.json()["detail"]
+                    assert_no_internals(response.text)
 
     async def test_a_body_just_under_the_limit_is_accepted(self, http: httpx2.AsyncClient) -> None:
         call = json.dumps(READ_GRAPH).encode()
         response = await http.post("/mcp/x/memory", content=b" " * (4 * 1024 * 1024 - len(call)) + call)
         assert response.status_code == 200
 
-    @BOTH_REVISIONS
-    @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "PATCH", "HEAD", "OPTIONS"])
-    @pytest.mark.parametrize("path", ["/mcp", "/mcp/x/memory"])
-    async def test_other_methods_are_refused(
-        self, http: httpx2.AsyncClient, method: str, path: str, revision: str
-    ) -> None:
-        response = await http.request(method, path, headers=rpc_headers(revision))
-        assert (response.status_code, response.headers["Allow"]) == (405, "POST")
+    async def test_other_methods_are_refused(self, http: httpx2.AsyncClient, case: Case) -> None:
+        for revision in MODES:
+            for method in ["GET", "DELETE", "PUT", "PATCH", "HEAD", "OPTIONS"]:
+                for path in ["/mcp", "/mcp/x/memory"]:
+                    async with case(f"{method} {path} {revision}"):
+                        response = await http.request(method, path, headers=rpc_headers(revision))
+                        assert (response.status_code, response.headers["Allow"]) == (405, "POST")
 
-    @BOTH_REVISIONS
-    @pytest.mark.parametrize("content_type", ["text/plain", "application/xml", "", "application/jsonx", "multipart/x"])
-    async def test_other_content_types_are_refused(
-        self, http: httpx2.AsyncClient, content_type: str, revision: str
-    ) -> None:
-        headers = rpc_headers(revision) | {"Content-Type": content_type}
-        response = await http.post("/mcp", content=json.dumps(READ_GRAPH), headers=headers)
-        assert response.status_code in (400, 415)
+    async def test_other_content_types_are_refused(self, http: httpx2.AsyncClient, case: Case) -> None:
+        for revision in MODES:
+            for content_type in ["text/plain", "application/xml", "", "application/jsonx", "multipart/x"]:
+                async with case(f"{content_type} {revision}"):
+                    headers = rpc_headers(revision) | {"Content-Type": content_type}
+                    response = await http.post("/mcp", content=json.dumps(READ_GRAPH), headers=headers)
+                    assert response.status_code in (400, 415)
 
-    @pytest.mark.parametrize("accept", ["text/html", "image/png", "application/xml;q=1"])
-    async def test_other_accept_headers_are_refused(self, http: httpx2.AsyncClient, accept: str) -> None:
-        response = await http.post("/mcp", json=READ_GRAPH, headers={"Accept": accept})
-        assert response.status_code == 406
+    async def test_other_accept_headers_are_refused(self, http: httpx2.AsyncClient, case: Case) -> None:
+        for accept in ["text/html", "image/png", "application/xml;q=1"]:
+            async with case(accept):
+                response = await http.post("/mcp", json=READ_GRAPH, headers={"Accept": accept})
+                assert response.status_code == 406
 
-    @pytest.mark.parametrize("revision", ["1999-01-01", "2099-01-01", "", "x", "2025-11-25, 2026-07-28", "é"])
-    async def test_unknown_revisions_are_refused(self, http: httpx2.AsyncClient, revision: str) -> None:
-        headers = {b"MCP-Protocol-Version": revision.encode()}
-        response = await http.post("/mcp", json=READ_GRAPH, headers=headers)
-        assert response.status_code == 400
-        assert_no_internals(response.text)
+    async def test_unknown_revisions_are_refused(self, http: httpx2.AsyncClient, case: Case) -> None:
+        for revision in ["1999-01-01", "2099-01-01", "", "x", "2025-11-25, 2026-07-28", "é"]:
+            async with case(revision):
+                headers = {b"MCP-Protocol-Version": revision.encode()}
+                response = await http.post("/mcp", json=READ_GRAPH, headers=headers)
+                assert response.status_code == 400
+                assert_no_internals(response.text)
 
     async def test_a_modern_request_whose_headers_and_body_disagree_is_refused(self, http: httpx2.AsyncClient) -> None:
         response = await http.post("/mcp", json=READ_GRAPH, headers=rpc_headers(MODERN))
         assert response.status_code == 400
         assert_no_internals(response.text)
 
-    @pytest.mark.parametrize(
-        "path",
-        [
+    async def test_odd_paths_are_refused(
+        self, gateway: RunningGateway, every_scope: str, tenant_caller: Caller, case: Case
+    ) -> None:
+        """On a bare connection, since HTTP clients would normalize the path."""
+        for path in [
             "/mcp/../v1/graphs",
             "/mcp/..",
             "/mcp//x/memory",
@@ -613,47 +640,49 @@ class TestBadRequests:
             "/mcp%00",
             "/mcp%ff",
             "/mcp/\xe9",
-        ],
-    )
-    async def test_odd_paths_are_refused(self, gateway: RunningGateway, key: str, tenant: Tenant, path: str) -> None:
-        """On a bare connection, since HTTP clients would normalize the path."""
-        body = json.dumps(READ_GRAPH).encode()
-        head = (
-            f"POST {path.format(tenant=tenant.slug)} HTTP/1.1\r\nHost: 127.0.0.1:1\r\nAuthorization: Bearer {key}\r\n"
-        )
-        kind = "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\nConnection: close\r\n"
-        request = f"{head}{kind}Content-Length: {len(body)}\r\n\r\n".encode("latin-1")
-        reply = gateway.write(request + body).decode("latin-1")
-        assert reply.split(" ", 2)[1] in ("400", "401", "404"), reply
-        assert_no_internals(reply.replace(gateway.url, ""))
+        ]:
+            async with case(ascii(path)):
+                body = json.dumps(READ_GRAPH).encode()
+                request = "\r\n".join(
+                    [
+                        f"POST {path.format(tenant=tenant_caller.tenant)} HTTP/1.1",
+                        "Host: 127.0.0.1:1",
+                        f"Authorization: Bearer {every_scope}",
+                        "Content-Type: application/json",
+                        "Accept: application/json, text/event-stream",
+                        "Connection: close",
+                        f"Content-Length: {len(body)}\r\n\r\n",
+                    ]
+                ).encode("latin-1")
+                reply = gateway.write(request + body).decode("latin-1")
+                assert reply.split(" ", 2)[1] in ("400", "401", "404"), reply
+                assert_no_internals(reply.replace(gateway.url, ""))
 
-    @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost@evil.example", ""])
-    async def test_other_hosts_are_refused(self, http: httpx2.AsyncClient, host: str) -> None:
+    async def test_other_hosts_are_refused(self, http: httpx2.AsyncClient, case: Case) -> None:
         """A page that was rebound to this address must not reach a local server."""
-        response = await http.post("/mcp", json=READ_GRAPH, headers={"Host": host})
-        assert response.status_code in (400, 421)
+        for host in ["evil.example", "127.0.0.1.evil.example", "localhost@evil.example", ""]:
+            async with case(host):
+                response = await http.post("/mcp", json=READ_GRAPH, headers={"Host": host})
+                assert response.status_code in (400, 421)
 
     async def test_other_origins_are_refused(self, http: httpx2.AsyncClient) -> None:
         response = await http.post("/mcp", json=READ_GRAPH, headers={"Origin": "https://evil.example"})
         assert response.status_code == 403
 
-    @pytest.mark.parametrize(
-        "noise",
-        [
+    async def test_bytes_that_are_not_http_are_refused(self, gateway: RunningGateway, case: Case) -> None:
+        for noise in [
             b"\x16\x03\x01\x02\x00\x01",
             b"GET\r\n\r\n",
             b"POST /mcp HTTP/9.9\r\n\r\n",
             b"\x00" * 64,
             b"POST /mcp HTTP/1.1\r\n",
-        ],
-        ids=ascii,
-    )
-    async def test_bytes_that_are_not_http_are_refused(self, gateway: RunningGateway, noise: bytes) -> None:
-        reply = gateway.write(noise + b"X" * 70_000 + b"\r\n\r\n")
-        assert reply.startswith(b"HTTP/1.1 400") or not reply
+        ]:
+            async with case(ascii(noise)):
+                reply = gateway.write(noise + b"X" * 70_000 + b"\r\n\r\n")
+                assert reply.startswith(b"HTTP/1.1 400") or not reply
 
-    async def test_clients_that_leave_in_the_middle_do_no_harm(self, gateway: RunningGateway, key: str) -> None:
-        head = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:1\r\nAuthorization: Bearer {key}\r\n"
+    async def test_clients_that_leave_in_the_middle_do_no_harm(self, gateway: RunningGateway, every_scope: str) -> None:
+        head = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:1\r\nAuthorization: Bearer {every_scope}\r\n"
         half = f"{head}Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{{"
         for _ in range(20):
             gateway.write(half.encode(), read=False)
