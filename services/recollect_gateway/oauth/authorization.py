@@ -6,13 +6,13 @@ is the client's own, an error is a page, and no browser is sent anywhere.
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from litestar import Controller, Request, Response, get, post
 from litestar.datastructures import State
 from litestar.response import Redirect
 
 from recollect.accounts.oauth.clients import service as clients
+from recollect.accounts.oauth.clients.model import destination
 from recollect.accounts.oauth.grants import service as grants
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Membership, PersonSession
@@ -110,7 +110,7 @@ async def _answer_refusal(
         own_grants = await grants.list_own_grants(state.db, person.person_id, within=person.confined_to)
         if any(grant.client_id == error.client.id for grant in own_grants):
             return _back(error.location)
-    goes_to = urlsplit(error.location).netloc
+    goes_to = destination(error.location)
     return page(request, "refused.html", status=400, error=error, goes_to=goes_to)
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
-from authlib.common.urls import add_params_to_uri
 from authlib.oauth2.base import OAuth2Error
 from authlib.oauth2.rfc6749.errors import InvalidScopeError
 
@@ -111,5 +111,9 @@ class AuthorizationEndpoint:
             raise self._refusal(client, redirect_uri, payload.get("state"), error) from None
 
     def _location(self, redirect_uri: str, parameters: Mapping[str, str | None]) -> str:
-        query = {**parameters, "iss": self.issuer}
-        return str(add_params_to_uri(redirect_uri, [(name, value) for name, value in query.items() if value]))
+        """The client's address with these parameters, and else letter by letter: it has no fragment.
+
+        To parse and to join again would change it: `app:///callback` has an empty host.
+        """
+        query = urlencode({name: value for name, value in {**parameters, "iss": self.issuer}.items() if value})
+        return f"{redirect_uri}{'&' if '?' in redirect_uri else '?'}{query}"

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from litestar import Request, Response
 
-from recollect.accounts.oauth.clients.model import is_loopback
+from recollect.accounts.oauth.clients.model import destination, is_loopback, private_scheme
 from recollect.accounts.oauth.grants.model import IDENTITY_SCOPES, OPENID, Approval, within_role
 from recollect.accounts.people.model import Membership, PersonSession
 from recollect.caller import Scope
@@ -64,8 +64,9 @@ def consent_page(request: AnyRequest, question: ConsentQuestion, *, fault: str =
         action=_own_address(request),
         client=authorization.client,
         client_host=urlsplit(authorization.client.id).hostname if authorization.client.is_document else None,
-        goes_to=urlsplit(authorization.redirect_uri).netloc,
+        goes_to=destination(authorization.redirect_uri),
         loopback=is_loopback(authorization.redirect_uri),
+        private_scheme=private_scheme(authorization.redirect_uri),
         me=question.person,
         membership=question.membership,
         scopes=[(scope, SCOPE_LABELS[Scope(scope)]) for scope in question.scopes if scope not in IDENTITY_SCOPES],
@@ -131,8 +132,10 @@ def _own_address(request: AnyRequest) -> str:
 def _form_targets(redirect_uri: str) -> tuple[str, ...]:
     """Where the answer to the form may lead: to the client, and wherever the client's own page redirects by https.
 
-    A policy cannot name IPv6 addresses, so for one it names the scheme.
+    A policy cannot name IPv6 addresses, so for one it names the scheme; nor hosts of a scheme that is a program's own.
     """
+    if scheme := private_scheme(redirect_uri):
+        return "https:", f"{scheme}:"
     parts = urlsplit(redirect_uri)
     if parts.scheme == "https":
         return ("https:",)

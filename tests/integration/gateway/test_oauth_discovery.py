@@ -165,7 +165,7 @@ class TestRegistration:
             ["https:///cb"],
             ["https://ok.example/\r\nSet-Cookie: x"],
             ["https://exämple.com/cb"],
-            ["cursor://callback"],
+            ["file:///callback"],
             ["http://localhost.evil.example/cb"],
             ["http://127.0.0.1@evil.example/"],
             ["http://127.0.0.1\\@evil.example/"],

@@ -4,6 +4,7 @@ All are public clients (RFC 6749, 2.1): they have no secret, and prove by PKCE t
 the description that a client gives of itself, above all its name.
 """
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from ipaddress import ip_address
@@ -22,6 +23,36 @@ CLIENT_KIND = "client"
 """Ids of clients that registered look like keys of this kind: `rcl_client_…`. They are no secret."""
 
 UNNAMED = "A client without a name"
+
+_PRIVATE_USE = re.compile(r"([a-z][a-z0-9+.-]+):[a-z0-9._~:/?\[\]!$&'()*+,;=%-]+", re.IGNORECASE)
+"""An address of a scheme that a program has claimed on its device. One letter is no scheme, but a drive of Windows."""
+
+_OF_BROWSERS = (
+    "about blob brave chrome chrome-error chrome-extension chrome-search chrome-untrusted cid data devtools edge feed "
+    "file filesystem firefox jar javascript livescript mhtml microsoft-edge mid mocha moz-extension moz-icon "
+    "moz-page-thumb opera res resource safari-extension safari-web-extension tbird vbscript view-source vivaldi wyciwyg"
+)
+"""Schemes of what a browser runs, shows as a page, or opens itself."""
+
+_OF_PROTOCOLS = (
+    "acap afp aim cifs coap coaps dav davs dict dns ftp ftps git gopher http https imap imaps ipp ipps irc irc6 ircs "
+    "jabber ldap ldaps mms mqtt nfs news nntp pop pop3 pops rdp rsync rtmp rtsp sftp sip sips smb smtp snews snmp ssh "
+    "stun svn telnet tftp turn vnc wais ws wss xmpp"
+)
+"""Schemes by which a code would be sent to another machine; those of web addresses have rules of their own."""
+
+_OF_SYSTEMS = (
+    "appinstaller bitcoin callto ethereum facetime facetime-audio geo hcp im intent ipfs ipns itms itms-apps "
+    "itms-services jnlp jnlps lightning magnet mailto maps market mk payto search search-ms shell shortcuts skype sms "
+    "smsto steam tag tel urn wifi workflow"
+)
+"""Schemes that start something else: a message, a call, a payment, an installer, a tool with options."""
+
+_NEVER_REDIRECTED_TO = frozenset(f"{_OF_BROWSERS} {_OF_PROTOCOLS} {_OF_SYSTEMS}".split())
+"""Schemes that are no client's own, so that a code would go elsewhere or be run."""
+
+_RESERVED_PREFIXES = ("ms-", "web+", "x-apple")
+"""Beginnings of schemes that belong to an operating system or, on a device with a browser, to web pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +123,9 @@ def redirect_uris(uris: object) -> tuple[str, ...]:
     for number, uri in enumerate(uris):
         if not isinstance(uri, str) or not _may_be_redirected_to(uri):
             raise InvalidInput(
-                "Must be an https address, or an http address of the client's own machine (127.0.0.1, [::1], "
-                f"localhost), of at most {MAX_URI} characters, without a fragment or a user",
+                "Must be an https address, an http address of the client's own machine (127.0.0.1, [::1], "
+                "localhost), or one of a scheme of the client's own (com.example.app:/callback), of at most "
+                f"{MAX_URI} characters, without a fragment or a user",
                 path=f"redirect_uris.{number}",
             )
     return tuple(dict.fromkeys(uris))
@@ -102,14 +134,35 @@ def redirect_uris(uris: object) -> tuple[str, ...]:
 def is_loopback(uri: str) -> bool:
     """Whether an address leads to the machine that the browser runs on."""
     parts = _split(uri)
-    return parts is not None and _is_loopback_host(parts.hostname or "")
+    return parts is not None and parts.scheme in ("http", "https") and _is_loopback_host(parts.hostname or "")
+
+
+def private_scheme(uri: str) -> str | None:
+    """The scheme of an address that leads to a program on the browser's device (RFC 8252, 7.1); None for any other.
+
+    Any program on the device can claim such a scheme; PKCE keeps one that did from using the code.
+    """
+    match = _PRIVATE_USE.fullmatch(uri)
+    scheme = match[1].lower() if match else ""
+    is_reserved = scheme in _NEVER_REDIRECTED_TO or scheme.startswith(_RESERVED_PREFIXES)
+    return scheme if scheme and not is_reserved else None
+
+
+def destination(uri: str) -> str:
+    """Where an address leads, for people: its host, or the scheme of a program's own and what follows it."""
+    parts, scheme = urlsplit(uri), private_scheme(uri)
+    return parts.netloc if scheme is None else f"{scheme}://{parts.netloc}" if parts.netloc else f"{scheme}:"
 
 
 def _may_be_redirected_to(uri: str) -> bool:
-    parts = _split(uri)
-    if parts is None or len(uri) > MAX_URI or not uri.isascii() or controls(uri) or " " in uri:
+    if len(uri) > MAX_URI or not uri.isascii() or controls(uri) or " " in uri:
         return False
-    if parts.username or parts.password or "#" in uri or "\\" in uri or "@" in parts.netloc:
+    return private_scheme(uri) is not None or _is_web_target(uri)
+
+
+def _is_web_target(uri: str) -> bool:
+    parts = _split(uri)
+    if parts is None or parts.username or parts.password or "#" in uri or "\\" in uri or "@" in parts.netloc:
         return False
     return parts.scheme == "https" or (parts.scheme == "http" and _is_loopback_host(parts.hostname or ""))
 
