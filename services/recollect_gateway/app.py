@@ -243,8 +243,16 @@ async def _open(state: State, settings: Settings, offer: Offer, stack: AsyncExit
     state.issuers = Issuers(state.outbound)
     state.errands = Errands()
     stack.push_async_callback(state.errands.settle, settings.mail_seconds)
+    state.resources = Resources.of_settings(settings)
     state.authenticator = Authenticator(
-        state.db, state.pepper, state.tally.note_key, failed_keys, state.issuers, state.errands.begin, callers
+        state.db,
+        state.pepper,
+        state.tally.note_key,
+        failed_keys,
+        state.issuers,
+        state.errands.begin,
+        callers,
+        state.resources,
     )
     presence = PresenceTeller(redis, state.db.known_cell)
     stack.push_async_callback(presence.aclose)
@@ -267,7 +275,6 @@ def _prepare_sign_in(state: State, settings: Settings) -> None:
     state.breached = BreachedPasswords.of(settings, state.outbound)
     state.relying_party = RelyingParty(state.issuers, state.outbound)
     state.text_records = TextRecords(settings)
-    state.resources = Resources(settings.base_url)
     state.vault, state.published_keys = Vault.of(state.pepper), PublishedKeys(state.db)
     state.known_clients = KnownClients(state.db, state.outbound)
 

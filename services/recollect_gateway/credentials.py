@@ -28,6 +28,7 @@ from recollect.platform.db import Database
 from recollect.platform.issuers import Issuers
 from recollect_gateway.addresses import site_of_client
 from recollect_gateway.failures import FailedKeys
+from recollect_gateway.oauth.resources import Resources
 from recollect_gateway.remembered import PresentedCredential, RememberedCallers
 from recollect_gateway.web.forms import TENANT_HEADER
 from recollect_gateway.web.sessions import member_caller
@@ -42,8 +43,8 @@ AnyConnection = ASGIConnection[Any, Any, Any, Any]
 class Authenticator:
     """Turns `Authorization: Bearer …`, a key or an access token, into a Caller.
 
-    `failed_keys` None throttles nobody; `issuers` None accepts tokens of no issuer but ours; `start_task` None
-    stores no key's hash anew; `callers` None remembers nobody.
+    `failed_keys` None throttles nobody; `issuers` or `resources` None accepts tokens of no issuer but ours;
+    `start_task` None stores no key's hash anew; `callers` None remembers nobody.
     """
 
     db: Database
@@ -53,6 +54,7 @@ class Authenticator:
     issuers: Issuers | None = None
     start_task: StartTask | None = None
     callers: RememberedCallers | None = None
+    resources: Resources | None = None
 
     async def caller(
         self,
@@ -100,10 +102,10 @@ class Authenticator:
         self, connection: AnyConnection, secret: str, tenant: str | None, resource: str | None
     ) -> Caller:
         """The Caller of a token signed by an issuer that the tenant in the address trusts."""
-        issuers = self.issuers
-        if issuers is None or tenant is None or resource is None:
+        issuers, resources = self.issuers, self.resources
+        if issuers is None or resources is None or tenant is None or resource is None:
             raise Unauthenticated(identity.REFUSAL)
-        presented = PresentedToken(secret, tenant, resource)
+        presented = PresentedToken(secret, tenant, lambda audience: resources.same(audience, resource))
         return await self._throttled(
             secret, site_of_client(connection), lambda: trusted.authenticate(self.db, issuers, presented)
         )

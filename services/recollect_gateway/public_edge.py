@@ -26,6 +26,7 @@ from recollect.errors import ErrorCode
 from recollect.settings import Settings
 from recollect_gateway.access_log import note_code
 from recollect_gateway.errors import MEDIA_TYPE, TITLES, Problem
+from recollect_gateway.hosts import HostNames, without_default_port
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
@@ -54,7 +55,6 @@ _ODD_PATH = re.compile(
     rb"|%[01][0-9a-f]|%7f|[^\x21-\x7e]",
     re.IGNORECASE,
 )
-_DEFAULT_PORT = re.compile(r":(?:80|443)$")
 
 HeaderList = list[tuple[bytes, bytes]]
 
@@ -118,7 +118,7 @@ class PublicEdge:
 
     def __init__(self, app: Any, settings: Settings) -> None:
         self._app = app
-        self._hosts = _Hosts([*settings.allowed_hosts, settings.base_url.partition("://")[2]])
+        self._hosts = _Hosts(settings)
         self._origins = _Origins(settings)
         self._headers = (*_HEADERS, _HSTS) if settings.base_url.startswith("https://") else _HEADERS
 
@@ -166,25 +166,18 @@ def plain_headers() -> bytes:
 
 
 class _Hosts:
-    """The names under which the gateway is served: `name`, `name:port`, or `name:*` for any port."""
+    """The hosts under which the gateway is served."""
 
-    def __init__(self, allowed: Sequence[str]) -> None:
-        self._all = "*" in allowed
-        self._exact = frozenset(host.lower() for host in allowed)
-        self._any_port = frozenset(host.removesuffix(":*").lower() for host in allowed if host.endswith(":*"))
+    def __init__(self, settings: Settings) -> None:
+        served = [*settings.allowed_hosts, settings.base_url]
+        self._names = HostNames.of([entry.rpartition("://")[2] for entry in served])
 
     def refuse(self, request: _Request) -> Refusal | None:
         if len(request.hosts) != 1:
             return Refusal(400, ErrorCode.INVALID_INPUT, "A request must have one Host header")
-        if self._all or request.path.startswith(PROBE_PATH) or self._serves(request.host):
+        if request.path.startswith(PROBE_PATH) or self._names.has(request.host):
             return None
         return Refusal(421, ErrorCode.HOST_NOT_ALLOWED, "This host is not served here (RECOLLECT_ALLOWED_HOSTS)")
-
-    def _serves(self, host: str) -> bool:
-        if host in self._any_port or not self._exact.isdisjoint((host, _DEFAULT_PORT.sub("", host))):
-            return True
-        name, _, port = host.rpartition(":")
-        return name in self._any_port and port.isascii() and port.isdigit()
 
 
 class _Origins:
@@ -234,7 +227,7 @@ class _Origins:
         scheme, _, host = request.origin.partition("://")
         if scheme not in ("http", "https") or (self._secure and scheme != "https"):
             return False
-        return request.origin == self._own or host == _DEFAULT_PORT.sub("", request.host)
+        return request.origin == self._own or host == without_default_port(request.host)
 
 
 def _odd_method(request: _Request) -> Refusal | None:

@@ -88,8 +88,12 @@ ATTACKS = {
 }
 """Every route outside /v1 that accepts an id or secret of a person or tenant."""
 
-PUBLIC = {"GET /.well-known/oauth-protected-resource/t/{tenant:str}/mcp"}
-"""A route that names a tenant and is public: its trusted issuers, which clients read before they have a credential."""
+PUBLIC = {
+    "GET /.well-known/oauth-protected-resource/mcp/x/{toolsets:str}",
+    "GET /.well-known/oauth-protected-resource/t/{tenant:str}/mcp",
+    "GET /.well-known/oauth-protected-resource/t/{tenant:str}/mcp/x/{toolsets:str}",
+}
+"""Routes that are public: the names of toolsets, and a tenant's trusted issuers, which clients read without a token."""
 
 NOBODYS = {
     "GET /.well-known/oauth-authorization-server",

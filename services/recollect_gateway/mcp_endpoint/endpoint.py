@@ -275,11 +275,11 @@ class McpEndpoint:
     def _challenge(self, error: RecollectError, request: AnyRequest) -> str | None:
         if not isinstance(error, Unauthenticated | InsufficientScope):
             return None
-        tenant = _address_of(request).tenant
+        resource = self._resources.asked(request.headers.get("host", ""), _path_of(request))
         if isinstance(error, InsufficientScope):
-            return self._resources.challenge(tenant, error="insufficient_scope", scopes=[error.scope])
+            return self._resources.challenge(resource, error="insufficient_scope", scopes=[error.scope])
         presented = bool(request.headers.get("authorization"))
-        return self._resources.challenge(tenant, error="invalid_token" if presented else None)
+        return self._resources.challenge(resource, error="invalid_token" if presented else None)
 
 
 class InsufficientScope(Forbidden):
@@ -313,13 +313,16 @@ def _trimmed(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]
 
 def _address_of(request: AnyRequest) -> McpAddress:
     """Parse the address of a request; raises NotFound for an address that does not exist."""
-    path = request.scope["raw_path"].decode("latin-1")
-    match = _ADDRESS.match(path.split("?", 1)[0])
+    match = _ADDRESS.match(_path_of(request))
     if match is None:
         raise NotFound(
             "There is nothing at this address. MCP is at /mcp and /mcp/x/{toolset}.", code=ErrorCode.NOT_FOUND
         )
     return McpAddress(match["tenant"], match["toolset"])
+
+
+def _path_of(request: AnyRequest) -> str:
+    return request.scope["raw_path"].decode("latin-1").partition("?")[0]
 
 
 def _selection(offer: Offer, address: McpAddress, headers: Headers) -> Selection:

@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from typing import Any
 
-from litestar import Controller, Response, get
+from litestar import Controller, Request, Response, get
 from litestar.datastructures import State
 from litestar.params import FromPath
 
 from recollect.accounts.oauth.grants.model import DEFAULT_SCOPES, SCOPES
 from recollect.accounts.oauth.issuers import service as trusted
 from recollect.accounts.oauth.signing.model import ALGORITHM
-from recollect.accounts.tenants.model import SLUG
 from recollect.errors import NotFound
 from recollect_gateway.oauth.resources import WELL_KNOWN, Resource, Resources
 
+AnyRequest = Request[Any, Any, Any]
 DISCOVERED = {"Cache-Control": "public, max-age=300"}
 """Headers of documents that are the same for everybody."""
 
@@ -26,23 +26,22 @@ class DiscoveryController(Controller):
 
     include_in_schema = False
 
-    @get([WELL_KNOWN, f"{WELL_KNOWN}/mcp"])
-    async def protected_resource(self, state: State) -> Response[dict[str, Any]]:
-        """The metadata of `/mcp`. At the root, too: clients look there that do not insert paths."""
-        resources: Resources = state.resources
-        return _document(_resource_metadata(resources, resources.of(None)))
+    @get([WELL_KNOWN, f"{WELL_KNOWN}/mcp", f"{WELL_KNOWN}/mcp/x/{{toolsets:str}}"])
+    async def protected_resource(self, request: AnyRequest, state: State) -> Response[dict[str, Any]]:
+        """The metadata of `/mcp` by the very address that follows; at the root, too: some clients insert no paths."""
+        return _document(_resource_metadata(state.resources, _described(request)))
 
-    @get(f"{WELL_KNOWN}/t/{{tenant:str}}/mcp")
-    async def tenant_resource(self, state: State, tenant: FromPath[str]) -> Response[dict[str, Any]]:
+    @get([f"{WELL_KNOWN}/t/{{tenant:str}}/mcp", f"{WELL_KNOWN}/t/{{tenant:str}}/mcp/x/{{toolsets:str}}"])
+    async def tenant_resource(
+        self, request: AnyRequest, state: State, tenant: FromPath[str]
+    ) -> Response[dict[str, Any]]:
         """The metadata of a tenant's endpoint: alike for every possible name, whether or not there is such a tenant.
 
         Only the document of a tenant that trusts other issuers differs: it names them.
         """
-        if not SLUG.fullmatch(tenant):
-            raise NotFound("There is nothing at this address.")
-        resources: Resources = state.resources
+        resource = _described(request)
         issuers = await trusted.trusted_addresses(state.db, tenant)
-        return _document(_resource_metadata(resources, resources.of(tenant), issuers))
+        return _document(_resource_metadata(state.resources, resource, issuers))
 
     @get(["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"])
     async def authorization_server(self, state: State) -> Response[dict[str, Any]]:
@@ -73,6 +72,16 @@ def server_metadata(issuer: str, *, issuer_parameter: bool) -> dict[str, Any]:
         "client_id_metadata_document_supported": True,
         "authorization_response_iss_parameter_supported": issuer_parameter,
     }
+
+
+def _described(request: AnyRequest) -> Resource:
+    """The resource whose path follows in the address of its metadata. Raises NotFound if it can be no path of ours."""
+    path = request.scope["raw_path"].decode("latin-1").partition("?")[0].removeprefix(WELL_KNOWN)
+    resources: Resources = request.app.state.resources
+    found = resources.described(request.headers.get("host", ""), "/mcp" if path in ("", "/") else path)
+    if found is None:
+        raise NotFound("There is nothing at this address.")
+    return found
 
 
 def _resource_metadata(resources: Resources, resource: Resource, issuers: Sequence[str] = ()) -> dict[str, Any]:

@@ -26,7 +26,9 @@ class EdgeSettings(BaseSettings):
         default=["127.0.0.1:*", "localhost:*", "[::1]:*"],
         description="Host headers that are served in addition to the host of the public address, as a JSON list "
         '(`["memory.internal"]`; `["localhost:*"]` accepts any port); `["*"]` serves all. This protects local servers '
-        "against DNS rebinding.",
+        "against DNS rebinding. An entry with a scheme (`https://memory.example.org`) is an address by which OAuth "
+        "clients may sign in, too; without one, they must use the public address, since a proxy may have set the "
+        "header.",
     )
     allowed_origins: list[str] = Field(
         default=[],
@@ -156,6 +158,11 @@ class EdgeSettings(BaseSettings):
     @classmethod
     def _networks(cls, networks: list[str]) -> list[str]:
         return [str(ip_network(network)) for network in networks]
+
+    @field_validator("allowed_hosts")
+    @classmethod
+    def _hosts(cls, hosts: list[str]) -> list[str]:
+        return [read_public_url(host) if "://" in host else host for host in hosts]
 
     @field_validator("allowed_origins")
     @classmethod

@@ -720,7 +720,7 @@ async def test_a_client_that_left_before_its_message_was_read_is_not_answered(
         Services(db, QuestionEncoder(embedder()), settings),
         Authenticator(db, settings.key_secret.get_secret_value().encode()),
         admission,
-        Resources(settings.base_url),
+        Resources.of_settings(settings),
         Streams(ChangeBus(connect_redis(settings)), admission, settings),
         RECOLLECT,
     )

@@ -266,7 +266,7 @@ class TestTokensInUse:
             answer = await call_tool(web, token, tool)
             assert answer.status_code == 403
             assert answer.json()["code"] == "scope_required"
-            metadata = f"{gateway.url}/.well-known/oauth-protected-resource/mcp"
+            metadata = f"{gateway.url}/.well-known/oauth-protected-resource/mcp/x/memory"
             assert answer.headers["www-authenticate"] == (
                 'Bearer realm="recollect", error="insufficient_scope", scope="memory:write", '
                 f'resource_metadata="{metadata}"'

@@ -190,6 +190,22 @@ class TestTokens:
         assert await trust.status(listed) == 200
 
     @pytest.mark.proves("security: invalid-tokens")
+    async def test_a_token_is_for_the_endpoint_by_whichever_of_its_addresses(
+        self, trust: Trust, other_caller: Caller, subtests: pytest.Subtests
+    ) -> None:
+        """A client asks its issuer for a token for the `resource` of the metadata, which is the address that it has."""
+        local = trust.gateway.url.replace("127.0.0.1", "localhost")
+        for audience in (f"{trust.gateway.url}{trust.path}/x/memory", f"{local}{trust.path}/", f"{local}{trust.path}"):
+            with subtests.test(audience):
+                token = trust.token(aud=audience)
+                assert [await trust.status(token, trust.path + more) for more in ("", "/", "/x/memory")] == [200] * 3
+                assert await trust.status(token, f"/t/{other_caller.tenant}/mcp/x/memory") == 401
+        foreign = f"{trust.gateway.url}/t/{other_caller.tenant}/mcp/x/memory"
+        for audience in (foreign, f"http://localhost:1{trust.path}"):
+            with subtests.test(audience):
+                assert await trust.status(trust.token(aud=audience)) == 401
+
+    @pytest.mark.proves("security: invalid-tokens")
     async def test_failures_are_throttled_like_keys(self, settings: Settings, trust: Trust) -> None:
         few: dict[str, Any] = {
             "outbound_networks": ["127.0.0.0/8"],

@@ -4,6 +4,7 @@ A token is valid at the resource of one tenant, which its address names, and is 
 issuer works at once.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -49,11 +50,14 @@ class NotTrusted(Unauthenticated):
 
 @dataclass(frozen=True, slots=True)
 class PresentedToken:
-    """An access token as a client presented it, at the resource of the tenant that the address names."""
+    """An access token as a client presented it, at the resource of the tenant that the address names.
+
+    `names_resource`: whether an audience is the resource, which has several addresses.
+    """
 
     secret: str
     tenant: str
-    resource: str
+    names_resource: Callable[[str], bool]
 
 
 async def list_issuers(tx: Transaction) -> list[TrustedIssuer]:
@@ -125,7 +129,7 @@ async def authenticate(db: Database, issuers: Issuers, presented: PresentedToken
         if record is None:
             raise NotTrusted(REFUSAL)
         verified = await issuers.verified(record.tenant_id, record.issuer, presented.secret, record.algorithm)
-        caller = _caller(record, _validated(record, verified.header, verified.claims, presented.resource))
+        caller = _caller(record, _validated(record, verified.header, verified.claims, presented))
     except (TokenRefused, IssuerFailed, JoseError, ValueError, TypeError, OverflowError) as error:
         log.info("token of trusted issuer rejected", tenant=presented.tenant, reason=str(error))
         raise NotTrusted(REFUSAL) from None
@@ -148,11 +152,14 @@ def _unverified_issuer(token: str) -> str:
     return issuer
 
 
-def _validated(record: IssuerRecord, header: dict[str, Any], claims: dict[str, Any], resource: str) -> dict[str, Any]:
+def _validated(
+    record: IssuerRecord, header: dict[str, Any], claims: dict[str, Any], presented: PresentedToken
+) -> dict[str, Any]:
     """The claims, if they are for this resource and valid now (RFC 9068, 4). Raises JoseError or TokenRefused."""
+    if not any(map(presented.names_resource, _audiences(claims))):
+        raise TokenRefused("it is for another audience")
     options = {
         "iss": {"essential": True, "value": record.issuer},
-        "aud": {"essential": True, "value": resource},
         "sub": {"essential": True},
         "exp": {"essential": True},
     }
@@ -161,6 +168,13 @@ def _validated(record: IssuerRecord, header: dict[str, Any], claims: dict[str, A
     if not isinstance(subject, str) or not 1 <= len(subject) <= MAX_SUBJECT or controls(subject):
         raise TokenRefused("its subject is not valid")
     return claims
+
+
+def _audiences(claims: dict[str, Any]) -> list[str]:
+    """The audiences that a token names: one, or a list (RFC 7519, 4.1.3)."""
+    named_audiences = claims.get("aud")
+    listed = named_audiences if isinstance(named_audiences, list) else [named_audiences]
+    return [audience for audience in listed if isinstance(audience, str)]
 
 
 def _caller(record: IssuerRecord, claims: dict[str, Any]) -> Caller:
