@@ -20,7 +20,7 @@ from litestar.types import Scope as AsgiScope
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
-from mcp_types import PARSE_ERROR, JSONRPCError
+from mcp_types import INVALID_REQUEST, PARSE_ERROR, JSONRPCError
 from opentelemetry.trace import get_current_span
 
 from recollect.caller import Caller, Scope
@@ -42,6 +42,7 @@ from recollect_gateway.calls import Services
 from recollect_gateway.credentials import Authenticator
 from recollect_gateway.disconnects import disconnect_of
 from recollect_gateway.errors import problem_response
+from recollect_gateway.mcp_endpoint.accepted import Accepted, accepting_both
 from recollect_gateway.mcp_endpoint.messages import check_message
 from recollect_gateway.mcp_endpoint.offer import Offer
 from recollect_gateway.mcp_endpoint.plain_calls import answer_plainly, plain_call
@@ -152,9 +153,15 @@ class McpEndpoint:
         `send_keep_alive` takes no turns: keeping the connection open is no part of the work.
         """
         mcp_request, message = ready.request, ready.message
-        scope = cast(AsgiScope, {**scope, "headers": _trimmed(scope["headers"]), SCOPE_KEY: mcp_request})
-        send, call = mcp_request.parts.put_back_in(ready.send), None
-        if mcp_request.stream is None:
+        headers, is_stream = _trimmed(scope["headers"]), mcp_request.stream is not None
+        accepted = Accepted.of(headers)
+        if refusal := accepted.refusal(listens=is_stream):
+            await _error_response(MCPError(INVALID_REQUEST, refusal), 406)(scope, receive, ready.send)
+            return
+        scope = cast(AsgiScope, {**scope, "headers": accepting_both(headers), SCOPE_KEY: mcp_request})
+        send, send_keep_alive = accepted.put(ready.send, send_keep_alive, listens=is_stream)
+        send, call = mcp_request.parts.put_back_in(send), None
+        if not is_stream:
             call = await read_body(message, lambda body: plain_call(scope, receive, body))
         if call is None:
             await self._answer_by_transport(message, scope, receive, send)
@@ -300,10 +307,10 @@ def _replayed(message: bytes, receive: Receive) -> Receive:
     return replay
 
 
-def _error_response(error: MCPError) -> ASGIResponse:
-    """The response to a body that is not a message. Its `id` is null, since such a body has none."""
+def _error_response(error: MCPError, status: int = 400) -> ASGIResponse:
+    """The response to a body that is not a message, or that nobody would read. Its `id` is null."""
     body = JSONRPCError(jsonrpc="2.0", id=None, error=error.error).model_dump_json(by_alias=True, exclude_unset=True)
-    return ASGIResponse(body=body.encode(), status_code=400, media_type="application/json")
+    return ASGIResponse(body=body.encode(), status_code=status, media_type="application/json")
 
 
 def _trimmed(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:

@@ -192,6 +192,15 @@ class TestLongCalls:
         assert not silence.replace(":\n\n", "")
         assert json.loads(told.removeprefix("data: "))["result"]["content"] == [{"type": "text", "text": "done"}]
 
+    async def test_a_client_of_json_alone_gets_white_space_and_one_answer(self, client: httpx2.AsyncClient) -> None:
+        """A proxy must not take the connection for a dead one; white space before JSON says nothing."""
+        answer = await call(client, message("take", moments=4), Accept="application/json")
+        assert answer.headers["content-type"] == "application/json"
+        silence, _, told = answer.text.rpartition("\n")
+        assert len(silence) >= 1
+        assert not silence.strip()
+        assert json.loads(told)["result"]["content"] == [{"type": "text", "text": "done"}]
+
     async def test_a_long_call_ends_when_its_client_leaves(self, client: httpx2.AsyncClient) -> None:
         endless = 10**6
         async with client.stream("POST", "/mcp", content=json.dumps(message("take", moments=endless))) as answer:
@@ -242,14 +251,26 @@ class TestCallsLeftToTheTransport:
         assert events[0]["params"] == {"progressToken": token, "progress": 1, "total": 2}
         assert events[-1]["result"]["content"] == [{"type": "text", "text": "done"}]
 
+    async def test_a_client_of_json_alone_gets_the_answer_without_progress(self, client: httpx2.AsyncClient) -> None:
+        answer = await call(client, message("tell", token="mine"), Accept="application/json")
+        assert answer.headers["content-type"] == "application/json"
+        assert answer.json()["result"]["content"] == [{"type": "text", "text": "done"}]
+
+    async def test_a_client_of_events_alone_gets_one(self, client: httpx2.AsyncClient) -> None:
+        answer = await call(client, message("tell"), Accept=STREAM)
+        assert answer.headers["content-type"].startswith(STREAM)
+        assert answer.headers["cache-control"].startswith("no-cache")
+        head, _, told = answer.text.removesuffix("\n\n").partition("data: ")
+        assert head == "event: message\n"
+        assert json.loads(told)["result"]["content"] == [{"type": "text", "text": "done"}]
+
     async def test_a_call_without_a_progress_token_gets_no_progress(self, client: httpx2.AsyncClient) -> None:
         assert (await call(client, message("tell"))).headers["content-type"] == "application/json"
 
     @pytest.mark.parametrize(
         ("headers", "status"),
         [
-            ({"Accept": "application/json"}, 406),
-            ({"Accept": STREAM}, 406),
+            ({"Accept": "text/html"}, 406),
             ({"Content-Type": "text/plain"}, 400),
             ({"MCP-Protocol-Version": "1999-01-01"}, 400),
         ],
