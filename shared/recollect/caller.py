@@ -1,6 +1,6 @@
 """Who is calling: the one value that every request, tool call and job carries."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -65,7 +65,7 @@ class Caller:
     """A tenant's credential, resolved. The tenant comes from here and from nowhere else.
 
     `graphs` and `toolsets` are allow-lists; None allows all. `graphs` holds ids, so that a renamed graph stays allowed.
-    `default_graph`: the name of the graph of calls without a `graph` argument. `expires_at`: when the credential
+    `default_graph`: the name or id of the graph of calls without a `graph` argument. `expires_at`: when the credential
     expires; None: never. `role`: that of the person who calls; None for an API key. `subject` identifies the
     credential: no two have the same. `plan` is the name of the tenant's plan; it and `rates` come with credentials, and
     are empty for the service's own work. `address`: where the request came from, by which clients are rate-limited;
@@ -132,10 +132,29 @@ class Caller:
         """Whether the allow-list, if there is one, names this graph."""
         return self.graphs is None or graph_id in self.graphs
 
-    def require_graph(self, graph_id: UUID | None) -> None:
-        """Raise Forbidden if an allow-list lacks this graph; None: a graph that does not exist yet."""
+    def require_graph(self, graph_id: UUID | None, *, by_default: bool = False) -> None:
+        """Raise Forbidden if an allow-list lacks this graph; None: a graph that does not exist yet.
+
+        `by_default`: nobody named the graph, so that naming another one helps.
+        """
         if self.graphs is not None and graph_id not in self.graphs:
+            if by_default:
+                raise Forbidden(
+                    "This credential is limited to some graphs, and the default one is none of them. Name one of them "
+                    "in graph; list_graphs lists them.",
+                    code=ErrorCode.GRAPH_NOT_ALLOWED,
+                    path="graph",
+                )
             raise Forbidden(
                 "This credential has no access to that graph. Ask an admin to add it to the key's allow-list.",
                 code=ErrorCode.GRAPH_NOT_ALLOWED,
             )
+
+
+def default_graph_of(named: str | None, graph_ids: Collection[UUID] | None) -> str:
+    """The graph of a credential's calls that name none: the one that was chosen for it, or the only one that it has.
+
+    The latter is given by its id, so that a renamed graph stays the default.
+    """
+    only = str(*graph_ids) if graph_ids is not None and len(graph_ids) == 1 else None
+    return named or only or "default"

@@ -12,7 +12,7 @@ from recollect.accounts.audit.model import Action, named
 from recollect.accounts.identity import model, store
 from recollect.accounts.identity.model import KIND_SCOPES, ApiKey, IssuedKey, NewKey
 from recollect.accounts.identity.store import KeyRecord
-from recollect.caller import Caller, Check, Rates, Scope, unconditional
+from recollect.caller import Caller, Check, Rates, Scope, default_graph_of, unconditional
 from recollect.errors import (
     Conflict,
     ErrorCode,
@@ -267,7 +267,7 @@ def _caller(record: KeyRecord) -> Caller:
         scopes=frozenset(Scope(scope) for scope in record.scopes),
         graphs=None if record.graph_ids is None else frozenset(record.graph_ids),
         toolsets=None if record.toolsets is None else frozenset(record.toolsets),
-        default_graph=record.default_graph or "default",
+        default_graph=default_graph_of(record.default_graph, record.graph_ids),
         expires_at=record.expires_at,
         plan=record.plan,
         rates=Rates(record.requests_per_minute, record.key_requests_per_minute, record.concurrent_calls),

@@ -59,7 +59,7 @@ async def open_graph(tx: Transaction, name: str | None) -> Graph | None:
 async def find_known(tx: Transaction, name: str | None) -> KnownGraph | None:
     """The graph that `open_graph` opens, with its fingerprint; raises Forbidden as `open_graph` does."""
     known = await store.find_graph(tx, graph_name(name or tx.caller.default_graph))
-    tx.caller.require_graph(known.graph.id if known else None)
+    tx.caller.require_graph(known.graph.id if known else None, by_default=not name)
     return known
 
 
@@ -77,7 +77,7 @@ async def view_of(
     """The view of a graph that this transaction found or expects (None: it does not exist); otherwise as `view`."""
     if known is None:
         return GraphView(tx, Graph.absent(name or tx.caller.default_graph))
-    tx.caller.require_graph(known.graph.id)
+    tx.caller.require_graph(known.graph.id, by_default=not name)
     return GraphView(tx, known.graph, await moments.find_moment(tx, known.graph, as_of))
 
 
@@ -273,7 +273,7 @@ async def write_graph(tx: Transaction, name: str | None, operation: str) -> Asyn
     such as the deletion of unknown nodes, makes no revision, and no graph. Raises Forbidden, and QuotaExceeded at its
     end.
     """
-    revision, made = await _locked(tx, graph_name(name or tx.caller.default_graph), operation)
+    revision, made = await _locked(tx, name, operation)
     yield revision
     if not revision.is_empty:
         await _record(tx, revision, made=made)
@@ -314,20 +314,20 @@ async def _locked_by_id(tx: Transaction, graph_id: UUID, operation: str) -> Revi
     return revision
 
 
-async def _locked(tx: Transaction, name: str, operation: str) -> tuple[Revision, bool]:
+async def _locked(tx: Transaction, named: str | None, operation: str) -> tuple[Revision, bool]:
     """The next revision of a graph, under its lock, and whether this call created the graph."""
-    made = False
+    name, made = graph_name(named or tx.caller.default_graph), False
     revision = await store.lock_graph(tx, name, operation)
     if revision is None:  # Not there, or deleted or configured while this call waited for its lock.
         if await store.find_graph(tx, name) is None:
-            tx.caller.require_graph(None)
+            tx.caller.require_graph(None, by_default=not named)
             if spelled_id(name) is not None:
                 raise _no_graph(name)
             made = await store.insert_graph(tx, NewGraph(name)) is not None
         revision = await store.lock_graph(tx, name, operation)
     if revision is None:
         raise Unavailable("The graph is being changed. Try again.", code=ErrorCode.BUSY)
-    tx.caller.require_graph(revision.graph.id)
+    tx.caller.require_graph(revision.graph.id, by_default=not named)
     return revision, made
 
 

@@ -34,7 +34,7 @@ from recollect.accounts.oauth.issuers.model import (
     require_may_trust,
 )
 from recollect.accounts.oauth.issuers.store import IssuerRecord
-from recollect.caller import Caller, Rates
+from recollect.caller import Caller, Rates, default_graph_of
 from recollect.errors import Conflict, ErrorCode, NotFound, TenantSuspended, Unauthenticated
 from recollect.platform.db import Database
 from recollect.platform.issuers import LEEWAY_SECONDS, IssuerFailed, Issuers, TokenRefused
@@ -185,6 +185,7 @@ def _caller(record: IssuerRecord, claims: dict[str, Any]) -> Caller:
         subject=f"{ISSUER_SUBJECT}{record.id}:{claims['sub']}",
         scopes=reach.scopes,
         graphs=reach.graphs,
+        default_graph=default_graph_of(None, reach.graphs),
         expires_at=datetime.fromtimestamp(claims["exp"], UTC),
         plan=record.plan,
         rates=Rates(record.requests_per_minute, record.key_requests_per_minute, record.concurrent_calls),
